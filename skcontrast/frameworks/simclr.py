@@ -1,0 +1,35 @@
+"""SimCLR: the other samples of the batch are the negatives."""
+
+from __future__ import annotations
+
+import torch
+
+from ..objective import in_batch
+from ._base import Framework
+
+__all__ = ["SimCLR"]
+
+
+class SimCLR(Framework):
+    """In-batch contrast: every view of every sample is an anchor.
+
+    The positives of an anchor are the other views of its sample, its candidate negatives all
+    views of the other samples of the batch: N = ``n_views * (batch_size - 1)`` [1]_.
+
+    References
+    ----------
+    .. [1] T. Chen, S. Kornblith, M. Norouzi, G. Hinton, "A Simple Framework for Contrastive
+       Learning of Visual Representations", ICML 2020.
+
+    Examples
+    --------
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.frameworks import SimCLR
+    >>> ContrastiveEmbedder(framework=SimCLR())
+    ContrastiveEmbedder(framework=SimCLR())
+    """
+
+    def contrast(self, network, views, similarity):
+        """Encode all views in one call and contrast them within the batch."""
+        z = similarity.embed(network(torch.cat(views)).float())
+        return in_batch(z.unflatten(0, (len(views), -1)), similarity)

@@ -1,0 +1,52 @@
+"""DCL: the debiased contrastive loss."""
+
+from __future__ import annotations
+
+from ._base import Loss, interval
+
+__all__ = ["DCL"]
+
+
+class DCL(Loss):
+    r"""Debiased contrastive loss: subtracts the share of false negatives in expectation.
+
+    A random candidate has the anchor's class with probability :math:`\tau^+`. The expectation
+    over true negatives follows from the one over all candidates and the one over positives [1]_:
+
+    .. math:: \hat E^- = \max\Big( \frac{1}{1 - \tau^+} \Big( \frac1N \sum_j e^{s_j}
+        - \tau^+ \frac1M \sum_m e^{s^+_m} \Big),\; e^{s_{\min}} \Big), \qquad
+        L = -\log \frac{e^{s^+}}{e^{s^+} + N \hat E^-}
+
+    where :math:`s_{\min}` is the lowest score there is (−1/temperature for cosine). An anchor
+    whose estimate is floored there passes no gradient through it.
+
+    Parameters
+    ----------
+    tau_plus : float or Schedule, default=0.1
+        Class prior τ⁺ in [0, 1): the probability that a random sample has the anchor's class,
+        about one over the number of classes. At 0 the loss is :class:`InfoNCE`.
+
+    References
+    ----------
+    .. [1] C.-Y. Chuang, J. Robinson, L. Yen-Chen, A. Torralba, S. Jegelka, "Debiased Contrastive
+       Learning", NeurIPS 2020.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast import contrastive_loss
+    >>> from skcontrast.losses import DCL, InfoNCE
+    >>> z = torch.randn(8, 16, generator=torch.Generator().manual_seed(0))
+    >>> same = contrastive_loss(z, z, loss=DCL(tau_plus=0)), contrastive_loss(z, z, loss=InfoNCE())
+    >>> torch.allclose(*same)
+    True
+    """
+
+    _parameter_constraints: dict = {"tau_plus": interval(0, 1, "left")}
+
+    def __init__(self, tau_plus=0.1):
+        self.tau_plus = tau_plus
+
+    def coefficients(self):
+        """Return a = 1/τ⁻ and b = τ⁺/τ⁻."""
+        return 1 / (1 - self.tau_plus), self.tau_plus / (1 - self.tau_plus)

@@ -1,0 +1,34 @@
+"""InfoNCE: every candidate counts as a negative."""
+
+from __future__ import annotations
+
+from ._base import Loss
+
+__all__ = ["InfoNCE"]
+
+
+class InfoNCE(Loss):
+    r"""The biased contrastive loss: every candidate counts as a negative.
+
+    .. math:: L = -\log \frac{e^{s^+}}{e^{s^+} + \sum_{j=1}^N e^{s_j}}
+
+    With in-batch candidates (``SimCLR``) and cosine scores it is the NT-Xent loss of [2]_; with a
+    queue (``MoCo``) it is InfoNCE as in [1]_. A candidate of the anchor's own class is pushed
+    away like any other; :class:`DCL` and :class:`HCL` correct for that.
+
+    References
+    ----------
+    .. [1] A. van den Oord, Y. Li, O. Vinyals, "Representation Learning with Contrastive
+       Predictive Coding", 2018.
+    .. [2] T. Chen, S. Kornblith, M. Norouzi, G. Hinton, "A Simple Framework for Contrastive
+       Learning of Visual Representations", ICML 2020.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast import contrastive_loss
+    >>> from skcontrast.losses import InfoNCE
+    >>> z = torch.eye(3)
+    >>> contrastive_loss(z, z, loss=InfoNCE()).item()  # log(1 + 4 e^-2) at temperature 0.5
+    0.432...
+    """

@@ -1,0 +1,171 @@
+"""Schedules: a schedule is a value that depends on the progress of the fit.
+
+A schedule maps progress in [0, 1] to a number. It stands wherever a numeric hyperparameter of a
+loss or of a similarity stands, and as ``lr_schedule`` of the embedder::
+
+    BCL(alpha=Linear(0.5, 0.85), beta=Linear(2, 0))
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+
+from sklearn.base import clone
+
+from ._sklearn_compat import Interval, ParameterObject, validate_parameters
+
+__all__ = ["CosineDecay", "Linear", "Schedule", "Steps", "at_progress"]
+
+_NUMBER = [Interval(Real, None, None, closed="neither")]
+_FRACTION = [Interval(Real, 0, 1, closed="both")]
+
+
+class Schedule(ParameterObject):
+    """Base class of the schedules: a callable on progress in [0, 1] that returns a float."""
+
+    def __call__(self, progress):
+        raise NotImplementedError
+
+
+class Linear(Schedule):
+    """A straight line from `start` to `stop`.
+
+    .. math:: v(p) = \\mathrm{start} + (\\mathrm{stop} - \\mathrm{start})\\,p
+
+    Parameters
+    ----------
+    start : float
+        Value at the first epoch.
+    stop : float
+        Value at the last epoch.
+
+    Examples
+    --------
+    >>> from skcontrast.schedules import Linear
+    >>> Linear(0.5, 0.9)(0.25)
+    0.6
+    """
+
+    _parameter_constraints: dict = {"start": _NUMBER, "stop": _NUMBER}
+
+    def __init__(self, start, stop):
+        self.start = start
+        self.stop = stop
+
+    def __call__(self, progress):
+        """Return the value at `progress` in [0, 1]."""
+        return float(self.start + (self.stop - self.start) * progress)
+
+
+class CosineDecay(Schedule):
+    """Half a cosine wave from `start` to `stop`, after an optional linear warm-up from 0.
+
+    .. math:: v(p) = \\mathrm{stop} + (\\mathrm{start} - \\mathrm{stop})\\,(1 + \\cos \\pi q)/2,
+        \\qquad q = (p - w) / (1 - w)
+
+    for progress p past the warm-up fraction w [1]_.
+
+    Parameters
+    ----------
+    start : float, default=1.0
+        Value at the end of the warm-up.
+    stop : float, default=0.0
+        Value at the end.
+    warmup : float, default=0.0
+        Fraction of the progress, in [0, 1], during which the value rises linearly from 0.
+
+    References
+    ----------
+    .. [1] I. Loshchilov, F. Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts", 2017.
+
+    Examples
+    --------
+    >>> from skcontrast.schedules import CosineDecay
+    >>> CosineDecay(2.0)(0.5)
+    1.0
+    """
+
+    _parameter_constraints: dict = {"start": _NUMBER, "stop": _NUMBER, "warmup": _FRACTION}
+
+    def __init__(self, start=1.0, stop=0.0, warmup=0.0):
+        self.start = start
+        self.stop = stop
+        self.warmup = warmup
+
+    def __call__(self, progress):
+        """Return the value at `progress` in [0, 1]."""
+        if progress < self.warmup:
+            return float(self.start * progress / self.warmup)
+        rest = (progress - self.warmup) / (1 - self.warmup) if self.warmup < 1 else 0.0
+        return float(self.stop + (self.start - self.stop) * (1 + math.cos(math.pi * rest)) / 2)
+
+
+class Steps(Schedule):
+    """A staircase: ``values[k]`` from ``milestones[k - 1]`` up to ``milestones[k]``.
+
+    Parameters
+    ----------
+    values : sequence of float
+        One value per step.
+    milestones : sequence of float
+        Increasing fractions in [0, 1] at which the next value takes over, one fewer than `values`.
+
+    Examples
+    --------
+    >>> from skcontrast.schedules import Steps
+    >>> alpha = Steps([0.5, 0.7], milestones=[0.75])
+    >>> alpha(0.5), alpha(0.75)
+    (0.5, 0.7)
+    """
+
+    _parameter_constraints: dict = {"values": ["array-like"], "milestones": ["array-like"]}
+
+    def __init__(self, values, milestones):
+        self.values = values
+        self.milestones = milestones
+
+    def __call__(self, progress):
+        """Return the value at `progress` in [0, 1]."""
+        if len(self.values) != len(self.milestones) + 1:
+            raise ValueError(
+                f"Steps needs one value more than milestones, got {len(self.values)} values and "
+                f"{len(self.milestones)} milestones."
+            )
+        if list(self.milestones) != sorted(self.milestones):
+            raise ValueError(f"Steps needs increasing milestones, got {self.milestones!r}.")
+        passed = sum(progress >= milestone for milestone in self.milestones)
+        return float(self.values[passed])
+
+
+def at_progress(obj, progress):
+    """Return a copy of a parameter object in which every schedule is replaced by its value.
+
+    Parameters
+    ----------
+    obj : ParameterObject
+        A loss or a similarity.
+    progress : float
+        Progress of the fit in [0, 1].
+
+    Returns
+    -------
+    obj : ParameterObject
+        A clone without schedules, its values checked against their ranges.
+
+    Examples
+    --------
+    >>> from skcontrast.losses import DCL
+    >>> from skcontrast.schedules import Linear, at_progress
+    >>> at_progress(DCL(tau_plus=Linear(0.0, 0.2)), 0.5)
+    DCL(tau_plus=0.1)
+    """
+    scheduled = {
+        name: value(progress)
+        for name, value in obj.get_params().items()
+        if isinstance(value, Schedule)
+    }
+    # A schedule's own parameters appear in get_params too; replacing the schedule drops them.
+    resolved = clone(obj).set_params(**scheduled)
+    validate_parameters(resolved)
+    return resolved

@@ -1,0 +1,59 @@
+"""The cosine similarity, divided by a temperature."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ..losses._base import interval
+from ._base import Similarity
+
+__all__ = ["Cosine"]
+
+# Below this length the direction of a vector is rounding noise; such vectors shrink to zero.
+_SHORTEST = 1e-8
+
+
+class Cosine(Similarity):
+    r"""Cosine of the angle between two embeddings, divided by a temperature.
+
+    .. math:: s(z_1, z_2) = \frac{z_1 \cdot z_2}{t\,|z_1|\,|z_2|}
+
+    Parameters
+    ----------
+    temperature : float or Schedule, default=0.5
+        The temperature t > 0. Scores lie in [−1/t, 1/t]. Small values make the loss look at the
+        closest negatives only.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast.similarity import Cosine
+    >>> Cosine(temperature=0.5)(torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0], [3.0, 4.0]]))
+    tensor([[1.2000, 2.0000]])
+    """
+
+    _parameter_constraints: dict = {"temperature": interval(0, None, "neither")}
+    bilinear = True
+
+    def __init__(self, temperature=0.5):
+        self.temperature = temperature
+
+    @property
+    def lower_bound(self):
+        """The score of opposite directions, −1/t."""
+        return -1 / self.temperature
+
+    def embed(self, z):
+        """Return `z` scaled to length 1/√t, so that scores are plain dot products."""
+        length = torch.linalg.vector_norm(z, dim=-1, keepdim=True).clamp_min(_SHORTEST)
+        return z / (length * math.sqrt(self.temperature))
+
+    def scores(self, u, v):
+        """Return the dot products of all pairs."""
+        return u @ v.T
+
+    def pairs(self, u, v):
+        """Return the dot products of matching rows."""
+        return (u * v).sum(-1)

@@ -1,0 +1,266 @@
+"""The losses: golden values of the authors' code, identities, limits, gradients, validation."""
+
+import pickle
+
+import pytest
+import torch
+from common import golden_cases, golden_input, random_views
+from sklearn.base import clone
+
+from skcontrast import contrastive_loss
+from skcontrast.losses import DCL, HCL, InfoNCE, Loss
+from skcontrast.losses import __all__ as exported
+from skcontrast.schedules import Linear
+from skcontrast.similarity import Cosine
+
+# Every loss once, with hyperparameters that are not its defaults; a new loss adds its line here.
+LOSSES = [
+    InfoNCE(),
+    DCL(tau_plus=0.2),
+    HCL(tau_plus=0.05, beta=0.7),
+    HCL(tau_plus=0.2, beta=2.0, detach_weights=True),
+]
+
+# Golden case name -> our loss from its settings.
+GOLDEN = {
+    "simclr_ntxent": lambda s: InfoNCE(),
+    "dcl_biased": lambda s: InfoNCE(),
+    "moco_infonce": lambda s: InfoNCE(),
+    "dcl": lambda s: DCL(s["tau_plus"]),
+    "neg_debiased_troe": lambda s: DCL(s["tau_plus"]),
+    "hcl": lambda s: HCL(s["tau_plus"], s["beta"]),
+}
+
+
+def name(obj):
+    return repr(obj)
+
+
+def case_id(case):
+    settings = "-".join(f"{k}={v}" for k, v in case["settings"].items() if isinstance(v, float))
+    return f"{case['loss']}-{settings}"
+
+
+@pytest.fixture(params=LOSSES, ids=name)
+def loss(request):
+    return clone(request.param)
+
+
+def value_and_grads(views, dtype=torch.float64, **kwargs):
+    leaves = [v.detach().to(dtype).requires_grad_() for v in views]
+    value = contrastive_loss(*leaves, **kwargs)
+    return value, torch.autograd.grad(value, leaves)
+
+
+def assert_same(first, second, rtol=1e-12):
+    torch.testing.assert_close(first, second, rtol=rtol, atol=1e-12)
+
+
+def test_every_exported_loss_is_tested():
+    assert {type(loss).__name__ for loss in LOSSES} == set(exported) - {"Loss"}
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+@pytest.mark.parametrize("case", [c for c in golden_cases() if c["loss"] in GOLDEN], ids=case_id)
+def test_agrees_with_the_authors_code(case, dtype):
+    settings = case["settings"]
+    views = [golden_input(v, case["B"], case["d"]) for v in "AB"]
+    queue = golden_input("Q", settings["K"], case["d"]).to(dtype) if "K" in settings else None
+    value, grads = value_and_grads(
+        views,
+        dtype,
+        loss=GOLDEN[case["loss"]](settings),
+        similarity=Cosine(settings["temperature"]),
+        queue=queue,
+    )
+    exact = dtype == torch.float64
+    # At temperature .1 the reference takes log(1 + 6e-8) in float64: its own rounding is 1e-9.
+    assert value.item() == pytest.approx(case["value"], rel=1e-9 if exact else 1e-4, abs=1e-15)
+    for view, grad, which in zip(views, grads, "AB", strict=True):
+        if case.get(f"grad_{which}_row0") is None:
+            continue
+        # The reference differentiates with respect to unit rows, we normalise inside: compare
+        # along the tangent.
+        reference = torch.tensor(case[f"grad_{which}_row0"], dtype=torch.float64)
+        reference -= (reference @ view[0]) * view[0]
+        tolerance = 1e-8 if exact else 1e-4
+        error = (grad[0].double() - reference).norm() / reference.norm()
+        assert error < tolerance
+
+
+IDENTITIES = {
+    "DCL(tau_plus=0) = InfoNCE": (DCL(tau_plus=0), InfoNCE()),
+    "HCL(beta=0) = DCL": (HCL(tau_plus=0.15, beta=0), DCL(tau_plus=0.15)),
+    "HCL(beta=0, tau_plus=0) = InfoNCE": (HCL(tau_plus=0, beta=0), InfoNCE()),
+}
+
+
+@pytest.mark.parametrize("first, second", IDENTITIES.values(), ids=IDENTITIES)
+@pytest.mark.parametrize("n_views", [2, 3])
+def test_identity(first, second, n_views):
+    views = random_views(13, 7, n_views)
+    assert_same(value_and_grads(views, loss=first), value_and_grads(views, loss=second))
+
+
+def test_infonce_is_cross_entropy_over_positive_and_negatives():
+    z1, z2 = random_views(9, 5)
+    z = torch.nn.functional.normalize(torch.cat([z1, z2]), dim=1)
+    logits = (z @ z.T / 0.3).fill_diagonal_(-torch.inf)
+    target = torch.arange(18).roll(9)
+    expected = torch.nn.functional.cross_entropy(logits, target)
+    assert_same(contrastive_loss(z1, z2, similarity=Cosine(0.3)), expected)
+
+
+def naive_loss(views, loss, temperature):
+    """The formula of the losses, one anchor at a time, differentiated by autograd."""
+    u = torch.nn.functional.normalize(torch.stack(views), dim=-1)
+    n_views, n, _ = u.shape
+    a, b = loss.coefficients()
+    total = 0.0
+    for v in range(n_views):
+        for i in range(n):
+            s = u @ u[v, i] / temperature
+            others = [j for j in range(n) if j != i]
+            negatives = s[:, others].flatten()
+            positives = s[[w for w in range(n_views) if w != v], i]
+            weights = (loss.beta * negatives).exp()
+            weights = weights / weights.mean()
+            if loss.detach_weights:
+                weights = weights.detach()
+            estimate = a * (weights * negatives.exp()).mean() - b * positives.exp().mean()
+            floor = torch.tensor(-1 / temperature).exp().to(estimate)
+            estimate = torch.maximum(estimate, floor) if b else estimate
+            p = positives.exp()
+            total = total - (p / (p + len(negatives) * estimate)).log().mean()
+    return total / (n_views * n)
+
+
+@pytest.mark.parametrize("temperature", [0.2, 1.0])
+@pytest.mark.parametrize("n_views", [2, 3])
+def test_equals_the_formula_written_out(loss, n_views, temperature):
+    views = [v.requires_grad_() for v in random_views(11, 6, n_views, seed=3)]
+    expected = naive_loss(views, loss, temperature)
+    actual = contrastive_loss(*views, loss=loss, similarity=Cosine(temperature))
+    assert_same(
+        (actual, torch.autograd.grad(actual, views)),
+        (expected, torch.autograd.grad(expected, views)),
+        rtol=1e-9,
+    )
+
+
+# With detached weights the gradient is not the derivative of the value.
+@pytest.mark.parametrize("loss", [s for s in LOSSES if not s.detach_weights], ids=name)
+def test_gradcheck(loss):
+    views = [v.requires_grad_() for v in random_views(5, 4, seed=1)]
+    assert torch.autograd.gradcheck(lambda *z: contrastive_loss(*z, loss=loss), views)
+
+
+def test_invariant_to_the_order_of_the_samples(loss):
+    views = random_views(12, 6)
+    order = torch.randperm(12, generator=torch.Generator().manual_seed(0))
+    value, grads = value_and_grads(views, loss=loss)
+    permuted, permuted_grads = value_and_grads([v[order] for v in views], loss=loss)
+    assert_same(permuted, value)
+    assert_same(permuted_grads, tuple(g[order] for g in grads))
+
+
+def test_invariant_to_the_order_of_the_queue(loss):
+    views, (queue, _) = random_views(6, 5), random_views(40, 5, seed=9)
+    assert_same(
+        value_and_grads(views, loss=loss, queue=queue.flip(0)),
+        value_and_grads(views, loss=loss, queue=queue),
+    )
+
+
+def test_invariant_to_the_length_of_the_embeddings_and_to_rotation(loss):
+    views = random_views(8, 5)
+    rotation, _ = torch.linalg.qr(random_views(5, 5)[0])
+    changed = [7.0 * v @ rotation for v in views]
+    assert_same(contrastive_loss(*changed, loss=loss), contrastive_loss(*views, loss=loss))
+
+
+@pytest.mark.parametrize(
+    "views",
+    [
+        [torch.eye(4), torch.eye(4)],  # positives at the highest score, negatives orthogonal
+        [torch.eye(4), -torch.eye(4)],  # positives at the lowest score
+        [torch.ones(4, 4), torch.ones(4, 4)],  # all ties at the highest score
+        [torch.zeros(4, 4), torch.eye(4)],  # no direction at all
+        [torch.eye(4)[:2], torch.eye(4)[:2]],  # two samples
+    ],
+    ids=["aligned", "opposed", "ties", "zeros", "two samples"],
+)
+@pytest.mark.parametrize("temperature", [1 / 80, 0.01, 1.0])
+def test_finite_at_the_extremes_in_float32(loss, views, temperature):
+    value, grads = value_and_grads(views, torch.float32, loss=loss, similarity=Cosine(temperature))
+    assert value.isfinite()
+    assert all(g.isfinite().all() for g in grads)
+
+
+def test_finite_for_hard_negatives_at_low_temperature():
+    views = random_views(64, 8)
+    value, grads = value_and_grads(views, torch.float32, loss=HCL(beta=5), similarity=Cosine(0.01))
+    exact, _ = value_and_grads(views, torch.float64, loss=HCL(beta=5), similarity=Cosine(0.01))
+    assert value.item() == pytest.approx(exact.item(), rel=1e-4)
+    assert all(g.isfinite().all() for g in grads)
+
+
+def test_single_negative(loss):
+    views, (queue, _) = random_views(5, 4), random_views(1, 4, seed=2)
+    value, grads = value_and_grads(views, loss=loss, queue=queue)
+    assert value.isfinite() and all(g.isfinite().all() for g in grads)
+
+
+def test_floored_anchors_pass_no_gradient_to_the_negatives():
+    z = torch.eye(4, dtype=torch.float64)
+    queue = -z[:1] + 0.01
+    queue.requires_grad_()
+    # The negatives lie at the lowest score: the debiased estimate is below its floor.
+    contrastive_loss(z, z, loss=DCL(tau_plus=0.5), queue=queue).backward()
+    assert torch.equal(queue.grad, torch.zeros_like(queue))
+
+
+def test_harder_negatives_cost_more_with_beta():
+    views = random_views(32, 8)
+    values = [contrastive_loss(*views, loss=HCL(beta=b)).item() for b in (0, 0.5, 1, 2)]
+    assert values == sorted(values)
+
+
+def test_debiasing_lowers_the_loss_of_unaligned_views():
+    views = random_views(32, 8)
+    values = [contrastive_loss(*views, loss=DCL(tau_plus=t)).item() for t in (0, 0.05, 0.1, 0.2)]
+    assert values == sorted(values, reverse=True)
+
+
+BAD = [
+    (DCL(tau_plus=7), "'tau_plus' parameter of DCL", r"\[0.0, 1.0\)"),
+    (DCL(tau_plus=1), "'tau_plus' parameter of DCL", r"\[0.0, 1.0\)"),
+    (DCL(tau_plus=float("nan")), "'tau_plus' parameter of DCL", r"\[0.0, 1.0\)"),
+    (DCL(tau_plus="0.1"), "'tau_plus' parameter of DCL", r"\[0.0, 1.0\)"),
+    (HCL(beta=-0.5), "'beta' parameter of HCL", r"\[0.0, inf\)"),
+    (HCL(detach_weights="yes"), "'detach_weights' parameter of HCL", "bool"),
+]
+
+
+@pytest.mark.parametrize("bad, who, expected", BAD, ids=[name(b[0]) for b in BAD])
+def test_value_out_of_range_is_refused_by_name(bad, who, expected):
+    with pytest.raises(ValueError, match=rf"The {who} must be .*{expected}"):
+        contrastive_loss(*random_views(4, 3), loss=bad)
+
+
+def test_class_instead_of_instance_is_refused():
+    with pytest.raises(TypeError, match=r"must be an instance, got the class DCL.*loss=DCL\(\)"):
+        contrastive_loss(*random_views(4, 3), loss=DCL)
+
+
+def test_schedule_outside_of_fit_is_refused():
+    with pytest.raises(ValueError, match="'tau_plus' parameter of DCL is a schedule"):
+        contrastive_loss(*random_views(4, 3), loss=DCL(tau_plus=Linear(0, 0.1)))
+
+
+def test_parameter_object_contract(loss):
+    copy = clone(loss)
+    assert copy is not loss and copy.get_params() == loss.get_params()
+    assert pickle.loads(pickle.dumps(loss)).get_params() == loss.get_params()
+    assert eval(repr(loss), {type(loss).__name__: type(loss)}).get_params() == loss.get_params()
+    assert isinstance(loss, Loss)

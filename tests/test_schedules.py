@@ -1,0 +1,68 @@
+"""Schedules: values at the ends, in between, and where they stand in other objects."""
+
+import pickle
+
+import pytest
+from sklearn.base import clone
+
+from skcontrast.losses import DCL, HCL
+from skcontrast.schedules import CosineDecay, Linear, Steps, at_progress
+
+SCHEDULES = [Linear(2, 0), CosineDecay(1.0, 0.1, warmup=0.2), Steps([0.5, 0.7], [0.75])]
+
+
+def test_linear_runs_from_start_to_stop():
+    assert [Linear(2, 0)(p) for p in (0, 0.25, 1)] == [2, 1.5, 0]
+
+
+def test_cosine_decay_starts_flat_and_ends_flat():
+    decay = CosineDecay(2.0, 1.0)
+    assert decay(0) == 2 and decay(0.5) == pytest.approx(1.5) and decay(1) == 1
+    assert decay(0.01) == pytest.approx(2, abs=1e-3) and decay(0.99) == pytest.approx(1, abs=1e-3)
+
+
+def test_warmup_is_linear_from_zero_and_continuous():
+    decay = CosineDecay(2.0, 0.0, warmup=0.5)
+    assert decay(0) == 0 and decay(0.25) == 1 and decay(0.5) == 2
+    assert CosineDecay(2.0, warmup=1.0)(1.0) == 2
+
+
+def test_steps_hold_until_their_milestone():
+    steps = Steps([1, 2, 3], milestones=[0.5, 0.8])
+    assert [steps(p) for p in (0, 0.49, 0.5, 0.79, 0.8, 1)] == [1, 1, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize(
+    "steps, message",
+    [
+        (Steps([1, 2], [0.1, 0.2]), "one value more than milestones"),
+        (Steps([1, 2, 3], [0.8, 0.5]), "increasing milestones"),
+    ],
+)
+def test_steps_that_do_not_fit_are_refused(steps, message):
+    with pytest.raises(ValueError, match=message):
+        steps(0.5)
+
+
+def test_at_progress_resolves_every_schedule_and_leaves_the_original():
+    loss = HCL(tau_plus=Linear(0, 0.2), beta=Steps([2, 1], [0.5]))
+    now = at_progress(loss, 0.5)
+    assert now.get_params() == {"tau_plus": 0.1, "beta": 1.0, "detach_weights": False}
+    assert isinstance(loss.tau_plus, Linear)
+
+
+def test_a_schedule_that_leaves_the_range_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"'tau_plus' parameter of DCL must be"):
+        at_progress(DCL(tau_plus=Linear(0, 2)), 1.0)
+
+
+def test_nested_parameters_of_a_schedule_can_be_set():
+    loss = DCL(tau_plus=Linear(0, 0.1)).set_params(tau_plus__stop=0.3)
+    assert loss.tau_plus.stop == 0.3
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=repr)
+def test_parameter_object_contract(schedule):
+    for copy in (clone(schedule), pickle.loads(pickle.dumps(schedule))):
+        assert copy.get_params() == schedule.get_params()
+        assert copy(0.3) == schedule(0.3)

@@ -1,0 +1,41 @@
+"""The cosine similarity."""
+
+import pytest
+import torch
+from common import random_views
+
+from skcontrast import contrastive_loss
+from skcontrast.similarity import Cosine
+
+
+def test_is_the_cosine_over_the_temperature():
+    u, v = random_views(6, 4)
+    expected = torch.nn.functional.cosine_similarity(u[:, None], v[None], dim=-1) / 0.2
+    torch.testing.assert_close(Cosine(0.2)(u, v), expected)
+
+
+def test_pairs_is_the_diagonal_of_scores():
+    cosine = Cosine(0.7)
+    u, v = (cosine.embed(z) for z in random_views(6, 4))
+    torch.testing.assert_close(cosine.pairs(u, v), cosine.scores(u, v).diagonal())
+
+
+def test_scores_lie_between_the_bounds():
+    cosine = Cosine(0.1)
+    z = torch.eye(3, dtype=torch.float64)
+    assert cosine(z, -z).min().item() == pytest.approx(cosine.lower_bound)
+    assert cosine(z, z).max().item() == pytest.approx(-cosine.lower_bound)
+
+
+def test_a_zero_vector_scores_zero_with_finite_gradient():
+    z = torch.zeros(2, 3, requires_grad=True)
+    scores = Cosine()(z, torch.eye(3))
+    scores.sum().backward()
+    assert torch.equal(scores, torch.zeros(2, 3))
+    assert z.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("temperature", [0, -1, "low", None])
+def test_bad_temperature_is_refused(temperature):
+    with pytest.raises(ValueError, match=r"'temperature' parameter of Cosine must be"):
+        contrastive_loss(*random_views(4, 3), similarity=Cosine(temperature))
