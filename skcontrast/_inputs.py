@@ -1,0 +1,208 @@
+"""What may be passed as X, checked and named, before any of it becomes a tensor."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_array, validate_data
+
+VECTORS = "vectors"
+IMAGES = "images"
+
+
+def kind_of(shape):
+    """Return ``"vectors"`` for samples of one dimension and ``"images"`` for two or three.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of one sample: ``(n_features,)``, ``(height, width)`` or
+        ``(channels, height, width)``.
+    """
+    return VECTORS if len(shape) == 1 else IMAGES
+
+
+def validate_inputs(estimator, X, *, reset, min_samples=1):
+    """Check X and return it as an array of shape (n_samples, ...).
+
+    Accepts anything that scikit-learn accepts as a 2-D array, images as arrays of shape
+    (n_samples, height, width) or (n_samples, channels, height, width), torch tensors and memory
+    maps. Nothing is copied that already is a numeric array.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets ``n_features_in_``, ``feature_names_in_`` and ``_sample_shape`` when `reset`;
+        otherwise X is compared with them.
+    X : array-like
+        The data.
+    reset : bool
+        Whether this is a ``fit``.
+    min_samples : int, default=1
+        The least number of samples.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, ...)
+        uint8 (images only), float32 or float64.
+
+    Raises
+    ------
+    ValueError
+        If X holds NaN, infinity, complex numbers or strings, is empty, has one or more than four
+        dimensions, or differs in width or shape from what was fitted.
+    """
+    if isinstance(X, torch.Tensor):
+        X = X.detach().cpu().numpy()
+    validate = _validate_images if getattr(X, "ndim", 2) in (3, 4) else _validate_vectors
+    # scikit-learn looks for NaN in the sum of X, which overflows for finite values near 1e308.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return validate(estimator, X, reset=reset, min_samples=min_samples)
+
+
+def _validate_vectors(estimator, X, *, reset, min_samples):
+    _check_sample_ndim(estimator, 1, reset=reset)
+    X = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        dtype=[np.float64, np.float32],
+        ensure_min_samples=min_samples,
+    )
+    if reset:
+        estimator._sample_shape = X.shape[1:]
+    return X
+
+
+def _validate_images(estimator, X, *, reset, min_samples):
+    X = check_array(
+        X,
+        allow_nd=True,
+        dtype=[np.float64, np.float32, np.uint8],
+        ensure_min_samples=min_samples,
+        estimator=estimator,
+        input_name="X",
+    )
+    shape = X.shape[1:]
+    if not reset and shape != estimator._sample_shape:
+        raise ValueError(
+            f"X has samples of shape {shape}, but {type(estimator).__name__} was fitted on "
+            f"samples of shape {estimator._sample_shape}."
+        )
+    if min(shape) == 0:
+        raise ValueError(
+            f"Found images of shape {shape} in X: every dimension must be at least 1."
+        )
+    if reset:
+        _warn_channels_last(shape)
+        estimator._sample_shape = shape
+        estimator.n_features_in_ = math.prod(shape)
+        estimator.__dict__.pop("feature_names_in_", None)
+    return X
+
+
+def _check_sample_ndim(estimator, ndim, *, reset):
+    fitted = None if reset else getattr(estimator, "_sample_shape", None)
+    if fitted is not None and len(fitted) != ndim:
+        raise ValueError(
+            f"X must be an array of shape (n_samples, {', '.join(map(str, fitted))}), as in fit: "
+            f"{type(estimator).__name__} was fitted on images."
+        )
+
+
+def _warn_channels_last(shape):
+    if len(shape) == 3 and shape[0] > 4 and shape[-1] in (1, 3, 4):
+        warnings.warn(
+            f"X looks like channels-last images of shape {shape}; skcontrast expects "
+            "(n_samples, channels, height, width): pass X.transpose(0, 3, 1, 2).",
+            UserWarning,
+            stacklevel=6,
+        )
+
+
+class InputScaler:
+    """The affine map from X to the tensors that augmentations and encoders work on.
+
+    Vectors become features of zero mean and unit variance. Images become intensities in [0, 1]:
+    uint8 stays uint8 (255 is 1), floats are mapped by the range of the training set. The map is
+    computed in float64, so that features of any offset and magnitude fit float32 afterwards.
+
+    Parameters
+    ----------
+    standardize : bool
+        If False, values are only cast to float32.
+    """
+
+    # Beyond this many standard deviations a value carries no more information, only overflow.
+    _FARTHEST = 1e6
+
+    def __init__(self, standardize=True):
+        self.standardize = standardize
+
+    def fit(self, X):
+        """Learn centre and scale from X of shape (n_samples, ...)."""
+        self.keeps_uint8_ = X.dtype == np.uint8
+        if self.keeps_uint8_:
+            self.center_, self.scale_ = 0.0, 255.0
+        elif not self.standardize:
+            self.center_, self.scale_ = 0.0, 1.0
+        else:
+            is_vectors = kind_of(X.shape[1:]) == VECTORS
+            self.center_, self.scale_ = _mean_and_std(X) if is_vectors else _range(X)
+        return self
+
+    def to_tensor(self, X, device):
+        """Return X as a tensor on `device`: uint8, or float32 after the affine map.
+
+        Grey images of shape (n, height, width) get their channel axis.
+        """
+        if X.ndim == 3:
+            X = X[:, None]
+        if self.keeps_uint8_ and X.dtype == np.uint8:
+            return _as_tensor(X).to(device)
+        return self._mapped(X).to(device)
+
+    def _mapped(self, X):
+        if not (self.standardize or self.keeps_uint8_):
+            mapped = _as_tensor(X).to(torch.float32)
+            if X.dtype == np.float64 and not bool(mapped.isfinite().all()):
+                raise ValueError(
+                    "X holds values too large for float32: pass standardize=True or rescale X."
+                )
+            return mapped
+        lowest, highest = (-self._FARTHEST, self._FARTHEST) if X.ndim == 2 else (0.0, 1.0)
+        # What overflows lies beyond the farthest value and is clipped.
+        with np.errstate(over="ignore"):
+            mapped = np.subtract(X, self.center_, dtype=np.float64)
+            mapped /= self.scale_
+        return torch.from_numpy(mapped.clip(lowest, highest, out=mapped)).to(torch.float32)
+
+
+def _as_tensor(X):
+    X = np.ascontiguousarray(X)
+    # torch warns about arrays it must not write to (memory maps, joblib's shared memory), although
+    # nothing here writes.
+    if not X.flags.writeable:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+            return torch.from_numpy(X)
+    return torch.from_numpy(X)
+
+
+def _mean_and_std(X):
+    largest = np.abs(X).max(axis=0).astype(np.float64)
+    largest[largest == 0] = 1.0
+    unit = X / largest
+    center, scale = unit.mean(axis=0), unit.std(axis=0)
+    # As in StandardScaler: what varies less than the rounding of its mean is constant.
+    scale[scale <= 10 * np.finfo(X.dtype).eps * np.abs(center)] = 1.0
+    return center * largest, np.maximum(scale * largest, np.finfo(np.float64).tiny)
+
+
+def _range(X):
+    largest = np.finfo(np.float64).max / 4
+    low, high = max(float(X.min()), -largest), min(float(X.max()), largest)
+    return low, (high - low) or 1.0

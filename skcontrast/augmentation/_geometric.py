@@ -1,0 +1,167 @@
+"""Augmentations that move the pixels of images: affine maps, crops and flips."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+
+import torch
+
+from .._sklearn_compat import Interval, StrOptions
+from ._fusion import GeometricAugmentation, check_pair
+from ._matrices import between, boxes, rotations, uniform
+
+__all__ = ["RandomAffine", "RandomFlip", "RandomResizedCrop"]
+
+_FRACTION = [Interval(Real, 0, 1, closed="both")]
+_PAIR = [tuple, list]
+
+
+class RandomAffine(GeometricAugmentation):
+    """Rotate, shift, enlarge and shear each image by its own random amounts.
+
+    All amounts are uniform in their ranges. The image is sheared and enlarged, turned about its
+    centre and then shifted; interpolation is bilinear.
+
+    Parameters
+    ----------
+    rotation : float, default=15
+        Largest angle of rotation in degrees, in [0, 180], in both directions.
+    translate : float, default=0.1
+        Largest shift, in [0, 1], as a fraction of the width and of the height.
+    scale : tuple of two floats, default=(0.9, 1.1)
+        Least and largest enlargement, above 0.
+    shear : float, default=10
+        Largest angle of shear along the horizontal axis in degrees, in [0, 90).
+    p : float, default=1.0
+        Probability, in [0, 1], with which an image is changed at all.
+    padding : {"zeros", "border", "reflection"}, default="zeros"
+        What lies outside the image: black, its border pixels or its mirror image.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast.augmentation import RandomAffine
+    >>> images = torch.rand(4, 1, 8, 8)
+    >>> RandomAffine(rotation=30).augment(images).shape
+    torch.Size([4, 1, 8, 8])
+    """
+
+    _parameter_constraints: dict = {
+        "rotation": [Interval(Real, 0, 180, closed="both")],
+        "translate": _FRACTION,
+        "scale": _PAIR,
+        "shear": [Interval(Real, 0, 90, closed="left")],
+        "p": _FRACTION,
+        "padding": [StrOptions({"zeros", "border", "reflection"})],
+    }
+
+    def __init__(
+        self, rotation=15, translate=0.1, scale=(0.9, 1.1), shear=10, p=1.0, padding="zeros"
+    ):
+        self.rotation = rotation
+        self.translate = translate
+        self.scale = scale
+        self.shear = shear
+        self.p = p
+        self.padding = padding
+
+    def _check_parameters(self):
+        check_pair(self, "scale", least=0)
+
+    def affine(self, n, shape, generator, device):
+        """Draw the coordinate maps, (n, 2, 3); see :class:`GeometricAugmentation`."""
+        u = uniform(n, 6, generator, device)
+        drawn = (u[:, 5] < self.p).to(u.dtype)
+        sign = (u[:, :4] * 2 - 1) * drawn.unsqueeze(1)
+        factor = 1 + (between(u[:, 4], self.scale) - 1) * drawn
+        height, width = shape
+        return rotations(
+            angle=sign[:, 0] * math.radians(self.rotation),
+            shear=sign[:, 1] * math.radians(self.shear),
+            factor=factor,
+            shift=sign[:, 2:] * self.translate,
+            aspect=width / height,
+        )
+
+
+class RandomResizedCrop(GeometricAugmentation):
+    """Cut a random box out of each image and enlarge it to the size of the image.
+
+    The area of the box is a uniform fraction of the image. Its aspect ratio is log-uniform among
+    those ratios with which a box of this area fits into the image; if there is none, the box is
+    the largest one of the nearest ratio. Its place is uniform, not restricted to whole pixels, and
+    always inside the image.
+
+    Parameters
+    ----------
+    scale : tuple of two floats, default=(0.2, 1.0)
+        Least and largest area, in (0, 1], as a fraction of the image.
+    ratio : tuple of two floats, default=(3 / 4, 4 / 3)
+        Least and largest ratio of width to height in pixels, above 0.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast.augmentation import RandomResizedCrop
+    >>> RandomResizedCrop(scale=(0.5, 1.0)).augment(torch.rand(4, 3, 32, 32)).shape
+    torch.Size([4, 3, 32, 32])
+    """
+
+    _parameter_constraints: dict = {"scale": _PAIR, "ratio": _PAIR}
+
+    def __init__(self, scale=(0.2, 1.0), ratio=(3 / 4, 4 / 3)):
+        self.scale = scale
+        self.ratio = ratio
+
+    def _check_parameters(self):
+        check_pair(self, "scale", least=0, most=1)
+        check_pair(self, "ratio", least=0)
+
+    def affine(self, n, shape, generator, device):
+        """Draw the coordinate maps, (n, 2, 3); see :class:`GeometricAugmentation`."""
+        u = uniform(n, 4, generator, device)
+        sides = self._sides(u[:, 0], u[:, 1], shape[1] / shape[0])
+        return boxes(sides, (1 - sides) * (u[:, 2:] * 2 - 1))
+
+    def _sides(self, u_area, u_ratio, aspect):
+        """Return width and height, (n, 2), as fractions of the image."""
+        log_area = between(u_area, self.scale).log()
+        # Relative to the image's own aspect, a box of this area fits if |log ratio| <= -log area.
+        least, most = (math.log(ratio / aspect) for ratio in self.ratio)
+        low, high = log_area.clamp(min=least), (-log_area).clamp(max=most)
+        log_ratio = (low + (high - low) * u_ratio).clamp(least, most)
+        sides = torch.stack([log_area + log_ratio, log_area - log_ratio], dim=1).div_(2).exp_()
+        return sides / sides.amax(dim=1, keepdim=True).clamp(min=1)
+
+
+class RandomFlip(GeometricAugmentation):
+    """Mirror each image at random.
+
+    Parameters
+    ----------
+    horizontal : float, default=0.5
+        Probability, in [0, 1], with which left and right are exchanged.
+    vertical : float, default=0.0
+        Probability, in [0, 1], with which top and bottom are exchanged.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast.augmentation import RandomFlip
+    >>> RandomFlip(horizontal=1.0).augment(torch.tensor([[[0.0, 0.25, 0.5, 1.0]]]))
+    tensor([[[1.0000, 0.5000, 0.2500, 0.0000]]])
+    """
+
+    _parameter_constraints: dict = {"horizontal": _FRACTION, "vertical": _FRACTION}
+
+    def __init__(self, horizontal=0.5, vertical=0.0):
+        self.horizontal = horizontal
+        self.vertical = vertical
+
+    def affine(self, n, shape, generator, device):
+        """Draw the coordinate maps, (n, 2, 3); see :class:`GeometricAugmentation`."""
+        u = uniform(n, 2, generator, device)
+        flips = torch.stack([u[:, 0] < self.horizontal, u[:, 1] < self.vertical], dim=1)
+        signs = 1 - 2 * flips.to(u.dtype)
+        return boxes(signs, torch.zeros_like(signs))

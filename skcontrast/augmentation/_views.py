@@ -1,0 +1,290 @@
+"""Lazy views: what an augmentation hands to the embedder through a Pipeline."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .._inputs import IMAGES, kind_of, validate_inputs
+from .._sklearn_compat import validate_parameters
+from ._compose import Stage
+
+__all__ = ["Augmentation", "AugmentationDropped", "Views"]
+
+
+class AugmentationDropped(UserWarning):
+    """A step between an augmentation and the embedder turned the views into plain data."""
+
+
+class Views:
+    """Samples and the augmentations that are to be drawn from them, one lazy value.
+
+    An embedder draws fresh views of `base` in each training step. Anything else that asks for an
+    array gets `base` as it is, with a warning.
+
+    Parameters
+    ----------
+    base : ndarray or DataFrame of shape (n_samples, ...)
+        The samples.
+    chain : tuple of Augmentation
+        Fitted augmentations, in the order in which they are applied.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast.augmentation import FeatureDropout, GaussianNoise
+    >>> views = FeatureDropout().fit_transform(GaussianNoise().fit_transform(np.eye(3)))
+    >>> views
+    Views(base of shape (3, 3), chain=(GaussianNoise(), FeatureDropout()))
+    >>> views[:2].shape
+    (2, 3)
+    """
+
+    def __init__(self, base, chain):
+        self.base = base
+        self.chain = tuple(chain)
+
+    @property
+    def shape(self):
+        """Shape of `base`."""
+        return tuple(self.base.shape)
+
+    @property
+    def ndim(self):
+        """Number of dimensions of `base`."""
+        return len(self.shape)
+
+    @property
+    def dtype(self):
+        """The dtype of `base` as an array."""
+        if _is_dataframe(self.base):
+            return np.asarray(self.base[:1]).dtype
+        return self.base.dtype
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __getitem__(self, rows):
+        """Return the views of some samples; `rows` is an index, a slice, indices or a mask."""
+        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
+            rows = rows[0]
+        if isinstance(rows, tuple):
+            raise IndexError("Views are indexed by samples only: views[rows].")
+        if not isinstance(rows, slice):
+            rows = np.atleast_1d(np.arange(len(self))[rows])
+        base = self.base.iloc[rows] if hasattr(self.base, "iloc") else self.base[rows]
+        return Views(base, self.chain)
+
+    def __array__(self, dtype=None, copy=None):
+        names = ", ".join(type(augmentation).__name__ for augmentation in self.chain)
+        warnings.warn(
+            f"The views of {names} were turned into plain data and the augmentation is lost: "
+            "augmentations must stand directly before the embedder. Move the step that follows "
+            f"{type(self.chain[-1]).__name__ if self.chain else 'them'} in front of {names}.",
+            AugmentationDropped,
+            stacklevel=2,
+        )
+        return np.array(self.base, dtype=dtype, copy=copy)
+
+    def __repr__(self):
+        return f"Views(base of shape {self.shape}, chain={self.chain})"
+
+
+class NoOutputContainer:
+    """Mixin of transformers whose output is never wrapped in a DataFrame."""
+
+    def set_output(self, *, transform=None):
+        """Do nothing: the output is passed on as it is.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"} or None, default=None
+            Ignored; accepted so that a Pipeline can be configured as a whole.
+
+        Returns
+        -------
+        self : estimator
+            The transformer itself.
+        """
+        return self
+
+
+class Augmentation(
+    NoOutputContainer,
+    OneToOneFeatureMixin,
+    TransformerMixin,
+    BaseEstimator,
+    auto_wrap_output_keys=None,
+):
+    """Base class of the augmentations: transformers that leave X alone and remember a recipe.
+
+    ``transform`` returns X unchanged. ``fit_transform``, which a Pipeline calls while it is
+    fitted, returns :class:`Views`, from which the embedder draws in each training step.
+
+    A subclass implements :meth:`augment`, sets `kind` and learns what it needs in ``_learn``.
+    """
+
+    _parameter_constraints: dict = {}
+
+    kind: str | None = None
+    """``"vectors"``, ``"images"`` or None for both."""
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)
+
+    def fit(self, X, y=None):
+        """Check the parameters and learn from X what `augment` needs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...) or Views
+            The training samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : Augmentation
+            The fitted augmentation.
+
+        Raises
+        ------
+        ValueError
+            If a parameter lies outside its range or X is not finite, numeric and non-empty.
+        """
+        self._fit(X.base if isinstance(X, Views) else X)
+        return self
+
+    def fit_transform(self, X, y=None):
+        """Fit to X and return lazy views of it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...) or Views
+            The training samples, or the views that an augmentation before this one returned.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        views : Views
+            The samples, with this augmentation at the end of the chain.
+        """
+        if isinstance(X, Views):
+            self._fit(X.base)
+            return Views(X.base, (*X.chain, self))
+        return Views(_as_given(X, self._fit(X)), (self,))
+
+    def transform(self, X):
+        """Return X as it is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...) or Views
+            Samples of the same shape as in ``fit``.
+
+        Returns
+        -------
+        X : ndarray or DataFrame of shape (n_samples, ...)
+            X itself where it is a numeric array or a DataFrame, else its values as an array.
+        """
+        check_is_fitted(self)
+        base = X.base if isinstance(X, Views) else X
+        return _as_given(base, validate_inputs(self, base, reset=False))
+
+    def augment(self, batch, generator=None):
+        """Draw one fresh view of each sample.
+
+        Parameters
+        ----------
+        batch : Tensor of shape (n, ...)
+            Vectors in the units of X; images as uint8 or as floats in [0, 1]. Not modified.
+        generator : torch.Generator, default=None
+            Source of randomness, on the device of `batch`; None draws an unpredictable view.
+            PyTorch's global random state is never used.
+
+        Returns
+        -------
+        views : Tensor of shape (n, ...)
+            Floating-point views, one per sample.
+        """
+        raise NotImplementedError
+
+    def prepared(self, convert):
+        """Return an augmentation whose fitted arrays live in the space of the training batches.
+
+        Parameters
+        ----------
+        convert : callable
+            Maps an ndarray of samples (m, n_features), in the units of X, to a float32 tensor
+            (m, n_features) on the training device; affine in each feature.
+
+        Returns
+        -------
+        augmentation : Augmentation
+            A copy of this augmentation, or itself where nothing has to be converted.
+        """
+        return self
+
+    def check_kind(self, sample_shape):
+        """Raise ValueError if samples of this shape cannot be augmented.
+
+        Parameters
+        ----------
+        sample_shape : tuple of int
+            ``(n_features,)``, ``(height, width)`` or ``(channels, height, width)``.
+        """
+        if self.kind in (None, kind_of(sample_shape)):
+            return
+        shape = f"(n, {', '.join(map(str, sample_shape))})"
+        if self.kind == IMAGES:
+            raise ValueError(
+                f"{type(self).__name__} expects images of shape (n_samples, channels, height, "
+                f"width), got X of shape {shape}; put Unflatten((channels, height, width)) "
+                "before it."
+            )
+        raise ValueError(
+            f"{type(self).__name__} expects vectors, X of shape (n_samples, n_features), got "
+            f"images of shape {shape}; choose an augmentation of images such as RandomAffine."
+        )
+
+    def parts(self, sample_shape):
+        """Return the tuple of augmentations that this one consists of for such samples."""
+        return (self,)
+
+    def stage(self):
+        """Return a new :class:`Stage` that starts with this augmentation."""
+        return Stage(self)
+
+    def _fit(self, X):
+        validate_parameters(self)
+        self._check_parameters()
+        X = validate_inputs(self, X, reset=True)
+        self._learn(X)
+        return X
+
+    def _check_parameters(self):
+        """Raise ValueError for what ``_parameter_constraints`` cannot express."""
+
+    def _learn(self, X):
+        """Set the fitted attributes from the validated training array."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _is_dataframe(X):
+    return hasattr(X, "columns") and hasattr(X, "to_numpy")
+
+
+def _as_given(X, validated):
+    """Return X itself if the next step can read it without loss, else the validated array."""
+    if _is_dataframe(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "fiu"):
+        return X
+    return validated

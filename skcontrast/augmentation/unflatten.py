@@ -1,0 +1,124 @@
+"""Flattened images back to images."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral
+
+import torch
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._sklearn_compat import validate_parameters
+from ._views import NoOutputContainer, Views
+
+__all__ = ["Unflatten"]
+
+
+class Unflatten(
+    NoOutputContainer,
+    OneToOneFeatureMixin,
+    TransformerMixin,
+    BaseEstimator,
+    auto_wrap_output_keys=None,
+):
+    """Give flattened samples (n_samples, n_features) the shape of images.
+
+    The first step of a Pipeline on flattened images. Values and dtype stay, nothing is copied.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of one sample, ``(channels, height, width)`` or ``(height, width)``. One entry may
+        be -1: what the number of features leaves for it.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features of X.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from skcontrast.augmentation import Unflatten
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> Unflatten((1, 8, 8)).fit_transform(X).shape
+    (1797, 1, 8, 8)
+    """
+
+    _parameter_constraints: dict = {"shape": [tuple, list]}
+
+    def __init__(self, shape):
+        self.shape = shape
+
+    def fit(self, X, y=None):
+        """Check that samples of X have as many features as `shape` has entries.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Flattened samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : Unflatten
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            If `shape` is no shape, does not fit the number of features, or X is not a finite
+            numeric matrix.
+        """
+        validate_parameters(self)
+        self._check_shape()
+        n_features = self._validate(X, reset=True).shape[1]
+        known = math.prod(size for size in self.shape if size != -1)
+        if n_features % known if -1 in self.shape else n_features != known:
+            raise ValueError(
+                f"X has {n_features} features per sample, which cannot be arranged in the shape "
+                f"{tuple(self.shape)} of Unflatten."
+            )
+        return self
+
+    def transform(self, X):
+        """Return X with samples of the wanted shape.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Flattened samples.
+
+        Returns
+        -------
+        images : ndarray of shape (n_samples, *shape)
+            A view of X where X is a C-contiguous array.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        return X.reshape(len(X), *self.shape)
+
+    def _check_shape(self):
+        valid = all(isinstance(size, Integral) and (size > 0 or size == -1) for size in self.shape)
+        if not (valid and self.shape and list(self.shape).count(-1) <= 1):
+            raise ValueError(
+                "The 'shape' parameter of Unflatten must be a tuple of positive integers such as "
+                f"(channels, height, width), one of which may be -1, got {self.shape!r}."
+            )
+
+    def _validate(self, X, *, reset):
+        if isinstance(X, Views):
+            raise ValueError(
+                "Unflatten must stand before the augmentations: it got the views of "
+                f"{', '.join(type(augmentation).__name__ for augmentation in X.chain)}."
+            )
+        if isinstance(X, torch.Tensor):
+            X = X.detach().cpu().numpy()
+        return validate_data(self, X, reset=reset)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,240 @@
+"""Augmentations of vectors (n_samples, n_features): noise, dropout and marginal corruption."""
+
+from __future__ import annotations
+
+import copy
+from numbers import Real
+
+import numpy as np
+import torch
+from sklearn.utils import gen_batches
+from sklearn.utils.validation import check_is_fitted
+
+from .._inputs import VECTORS
+from .._sklearn_compat import Interval
+from ._compose import as_float, generator_for
+from ._views import Augmentation
+
+__all__ = ["FeatureDropout", "GaussianNoise", "MarginalCorruption"]
+
+_FRACTION = [Interval(Real, 0, 1, closed="both")]
+
+
+class GaussianNoise(Augmentation):
+    """Add independent Gaussian noise to each feature of a vector or each pixel of an image.
+
+    .. math:: \\tilde x_j = x_j + \\mathrm{scale} \\cdot \\sigma_j\\, \\varepsilon_j,
+        \\qquad \\varepsilon_j \\sim \\mathcal{N}(0, 1)
+
+    with :math:`\\sigma_j` the standard deviation of feature j over the training samples for
+    vectors, and 1 for images. Images are not clamped to [0, 1] afterwards.
+
+    Parameters
+    ----------
+    scale : float, default=0.1
+        Standard deviation of the noise, at least 0: as a fraction of the standard deviation of
+        each feature for vectors, in units of the intensity range [0, 1] for images. A feature
+        that is constant in the training samples gets no noise.
+
+    Attributes
+    ----------
+    mean_, std_ : ndarray of shape (n_features,)
+        Mean and standard deviation of each feature; only after fitting vectors.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> from skcontrast.augmentation import GaussianNoise
+    >>> X = np.array([[0.0, 5.0], [1000.0, 5.0]])
+    >>> noise = GaussianNoise(scale=0.1).fit(X)
+    >>> noise.std_
+    array([500.,   0.])
+    >>> noise.augment(torch.from_numpy(X), torch.Generator().manual_seed(0))[:, 1]
+    tensor([5., 5.], dtype=torch.float64)
+    """
+
+    _parameter_constraints: dict = {"scale": [Interval(Real, 0, None, closed="left")]}
+
+    def __init__(self, scale=0.1):
+        self.scale = scale
+
+    def _learn(self, X):
+        self.__dict__.pop("mean_", None)
+        self.__dict__.pop("std_", None)
+        if X.ndim == 2:
+            self.mean_, self.std_ = _moments(X)
+
+    def prepared(self, convert):
+        """Return a copy whose ``std_`` is in the space of the training batches."""
+        if not hasattr(self, "std_"):
+            return self
+        centre = convert(self.mean_[np.newaxis])
+        prepared = copy.copy(self)
+        prepared.std_ = (convert((self.mean_ + self.std_)[np.newaxis]) - centre).abs()[0]
+        return prepared
+
+    def augment(self, batch, generator=None):
+        """Return `batch` with noise added: a tensor of the same shape, see the base class."""
+        batch = as_float(batch)
+        generator = generator_for(batch, generator)
+        noise = torch.randn(
+            batch.shape, generator=generator, dtype=batch.dtype, device=batch.device
+        )
+        if batch.ndim == 2:
+            noise.mul_(_fitted(self, "std_", batch))
+        return noise.mul_(self.scale).add_(batch)
+
+
+class FeatureDropout(Augmentation):
+    """Replace each entry of a vector, with some probability, by the mean of its feature.
+
+    Parameters
+    ----------
+    rate : float, default=0.2
+        Probability, in [0, 1], with which an entry is replaced, independently of all others.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,)
+        Mean of each feature over the training samples.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> from skcontrast.augmentation import FeatureDropout
+    >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+    >>> FeatureDropout(rate=1.0).fit(X).augment(torch.from_numpy(X))
+    tensor([[1., 2.],
+            [1., 2.]], dtype=torch.float64)
+    """
+
+    _parameter_constraints: dict = {"rate": _FRACTION}
+
+    kind = VECTORS
+
+    def __init__(self, rate=0.2):
+        self.rate = rate
+
+    def _learn(self, X):
+        self.mean_ = _moments(X.reshape(len(X), -1))[0]
+
+    def prepared(self, convert):
+        """Return a copy whose ``mean_`` is in the space of the training batches."""
+        prepared = copy.copy(self)
+        prepared.mean_ = convert(self.mean_[np.newaxis])[0]
+        return prepared
+
+    def augment(self, batch, generator=None):
+        """Return `batch` with entries replaced: a tensor of the same shape, see the base class."""
+        self.check_kind(batch.shape[1:])
+        batch = as_float(batch)
+        generator = generator_for(batch, generator)
+        u = torch.rand(batch.shape, generator=generator, device=batch.device)
+        return torch.where(u < self.rate, _fitted(self, "mean_", batch), batch)
+
+
+class MarginalCorruption(Augmentation):
+    """Replace a random subset of the features by draws from their empirical marginals.
+
+    The corruption of SCARF [1]_: in each sample ``round(rate * n_features)`` features, chosen
+    uniformly without replacement, take the value that the feature has in a training sample; that
+    sample is drawn uniformly and independently for each replaced entry.
+
+    Parameters
+    ----------
+    rate : float, default=0.6
+        Fraction of the features, in [0, 1], that is replaced in each sample.
+
+    Attributes
+    ----------
+    marginals_ : ndarray of shape (n_samples, n_features)
+        The training samples themselves, not a copy. They are part of what is pickled.
+
+    References
+    ----------
+    .. [1] D. Bahri, H. Jiang, Y. Tay, D. Metzler, "SCARF: Self-Supervised Contrastive Learning
+       using Random Feature Corruption", ICLR 2022.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> from skcontrast.augmentation import MarginalCorruption
+    >>> corruption = MarginalCorruption(rate=0.5).fit(np.ones((4, 6)))
+    >>> corruption.augment(torch.zeros(2, 6)).sum(dim=1)
+    tensor([3., 3.])
+    """
+
+    _parameter_constraints: dict = {"rate": _FRACTION}
+
+    kind = VECTORS
+
+    def __init__(self, rate=0.6):
+        self.rate = rate
+
+    def _learn(self, X):
+        self.marginals_ = X
+
+    def prepared(self, convert):
+        """Return a copy whose ``marginals_`` are in the space of the training batches."""
+        prepared = copy.copy(self)
+        prepared.marginals_ = convert(self.marginals_).contiguous()
+        return prepared
+
+    def augment(self, batch, generator=None):
+        """Return `batch` corrupted: a tensor of the same shape, see the base class."""
+        self.check_kind(batch.shape[1:])
+        check_fitted(self, "marginals_")
+        batch = as_float(batch)
+        generator = generator_for(batch, generator)
+        n, d = batch.shape
+        count = round(self.rate * d)
+        keys = torch.rand(n, d, generator=generator, device=batch.device)
+        columns = keys.topk(count, dim=1, sorted=False).indices
+        rows = torch.randint(
+            len(self.marginals_), (n, count), generator=generator, device=batch.device
+        )
+        return batch.scatter(1, columns, _entries(self.marginals_, rows, columns, batch))
+
+
+def _entries(table, rows, columns, like):
+    """Return ``table[rows, columns]`` as a tensor of the dtype and on the device of `like`."""
+    if isinstance(table, np.ndarray):
+        values = torch.from_numpy(table[rows.cpu().numpy(), columns.cpu().numpy()])
+    else:
+        flat = (rows * table.shape[1]).add_(columns)
+        values = table.reshape(-1).index_select(0, flat.view(-1)).view(rows.shape)
+    return values.to(device=like.device, dtype=like.dtype)
+
+
+def check_fitted(augmentation, name):
+    """Raise NotFittedError unless `augmentation` has the fitted attribute `name`."""
+    if name not in augmentation.__dict__:
+        check_is_fitted(augmentation, name)
+
+
+def _fitted(augmentation, name, like):
+    """Return a fitted array as a tensor of the dtype and on the device of `like`."""
+    check_fitted(augmentation, name)
+    values = getattr(augmentation, name)
+    if isinstance(values, torch.Tensor):
+        return values.to(device=like.device, dtype=like.dtype)
+    return torch.tensor(values, device=like.device, dtype=like.dtype)
+
+
+def _moments(X):
+    """Return mean and standard deviation of each column of X, float64, without overflow.
+
+    Columns are scaled by their range before anything is squared; a constant column has exactly
+    its value as mean and exactly zero standard deviation.
+    """
+    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    centre, half = low / 2 + high / 2, high / 2 - low / 2
+    unit = np.where(half > 0, half, 1.0)
+    total, squares = np.zeros_like(centre), np.zeros_like(centre)
+    for rows in gen_batches(len(X), 4096):
+        deviation = (X[rows] - centre) / unit
+        total += deviation.sum(axis=0)
+        squares += np.square(deviation).sum(axis=0)
+    mean = total / len(X)
+    variance = np.maximum(squares / len(X) - mean**2, 0.0)
+    return centre + half * mean, half * np.sqrt(variance)

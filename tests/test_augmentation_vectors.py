@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from skcontrast.augmentation import FeatureDropout, GaussianNoise, MarginalCorruption
+
+
+@pytest.fixture
+def X():
+    generator = np.random.default_rng(0)
+    return generator.normal([0.0, 5.0, -100.0, 1e6], [1.0, 0.1, 30.0, 2.0], size=(4000, 4))
+
+
+@pytest.fixture
+def generator():
+    return torch.Generator().manual_seed(0)
+
+
+def standardise(X):
+    """A map such as the embedder's: (x - mean) / std in float64, then float32."""
+    mean, std = X.mean(axis=0), X.std(axis=0)
+    return lambda samples: torch.from_numpy((samples - mean) / std).float()
+
+
+# GaussianNoise
+
+
+def test_noise_is_a_fraction_of_each_standard_deviation(X, generator):
+    batch = torch.from_numpy(X)
+    noise = GaussianNoise(scale=0.3).fit(X).augment(batch, generator) - batch
+    np.testing.assert_allclose(noise.std(dim=0), 0.3 * X.std(axis=0), rtol=0.05)
+    np.testing.assert_allclose(noise.mean(dim=0) / noise.std(dim=0), 0, atol=0.06)
+    correlations = np.corrcoef(noise.T) - np.eye(4)
+    np.testing.assert_allclose(correlations, 0, atol=0.06)
+
+
+def test_noise_on_images_is_in_units_of_intensity(generator):
+    images = torch.full((50, 1, 16, 16), 0.5)
+    noise = GaussianNoise(scale=0.2).fit(images).augment(images, generator) - images
+    assert noise.std().item() == pytest.approx(0.2, rel=0.03)
+    bytes_ = GaussianNoise(scale=0.0).augment(torch.full((1, 1, 2, 2), 51, dtype=torch.uint8))
+    assert bytes_.equal(torch.full((1, 1, 2, 2), 0.2))
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, -1e300, 1e-310, 12345.678])
+def test_a_constant_feature_gets_no_noise(constant, generator):
+    X = np.full((7, 2), constant)
+    X[:, 1] = np.arange(7)
+    batch = torch.from_numpy(X)
+    augmentation = GaussianNoise(scale=10.0).fit(X)
+    assert augmentation.std_[0] == 0
+    assert augmentation.augment(batch, generator)[:, 0].equal(batch[:, 0])
+
+
+def test_no_scale_is_no_noise(X):
+    batch = torch.from_numpy(X)
+    assert GaussianNoise(scale=0.0).fit(X).augment(batch).equal(batch)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("offset", "scale"), [(0, 1), (1e5, 1), (0, 1e30), (0, 1e-30)])
+def test_the_moments_are_those_of_numpy(dtype, offset, scale):
+    X = np.random.default_rng(0).normal(offset, scale, size=(9000, 3)).astype(dtype)
+    fitted = GaussianNoise().fit(X)
+    mean, std = X.mean(axis=0, dtype=float), X.std(axis=0, dtype=float)
+    np.testing.assert_allclose((fitted.mean_ - mean) / std, 0, atol=1e-8)
+    np.testing.assert_allclose(fitted.std_, std, rtol=1e-9)
+
+
+def test_the_moments_of_huge_values_are_finite():
+    X = np.array([[-1.7e308], [1.7e308]])
+    fitted = GaussianNoise().fit(X)
+    assert (fitted.mean_, fitted.std_) == (0, 1.7e308)
+
+
+def test_images_have_no_moments_even_after_a_fit_on_vectors(X):
+    augmentation = GaussianNoise().fit(X).fit(np.zeros((2, 1, 4, 4)))
+    assert not hasattr(augmentation, "std_")
+    assert augmentation.prepared(standardise(X)) is augmentation
+
+
+def test_noise_prepared_for_other_units_is_the_same_noise(X):
+    augmentation, convert = GaussianNoise(scale=0.3).fit(X), standardise(X)
+    prepared = augmentation.prepared(convert)
+    torch.testing.assert_close(prepared.std_, torch.ones(4), rtol=1e-6, atol=0)
+    here = prepared.augment(convert(X), torch.Generator().manual_seed(1))
+    noise = here - convert(X)
+    assert noise.std().item() == pytest.approx(0.3, rel=0.02)
+    assert isinstance(augmentation.std_, np.ndarray)
+
+
+# FeatureDropout
+
+
+def test_dropped_entries_are_the_mean_and_the_others_stay(X, generator):
+    batch = torch.from_numpy(X)
+    views = FeatureDropout(rate=0.3).fit(X).augment(batch, generator)
+    dropped = views != batch
+    torch.testing.assert_close(
+        views[dropped], torch.from_numpy(X.mean(0)).expand(4000, 4)[dropped]
+    )
+    assert dropped.double().mean().item() == pytest.approx(0.3, abs=0.015)
+    np.testing.assert_allclose(dropped.double().mean(dim=0), 0.3, atol=0.03)
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+def test_dropout_of_nothing_and_of_everything(rate, X):
+    batch = torch.from_numpy(X)
+    augmentation = FeatureDropout(rate=rate).fit(X)
+    expected = torch.from_numpy(augmentation.mean_).expand_as(batch) if rate else batch
+    assert augmentation.augment(batch).equal(expected)
+
+
+def test_dropout_prepared_for_other_units_is_the_same_dropout(X):
+    augmentation, convert = FeatureDropout(rate=0.5).fit(X), standardise(X)
+    here = augmentation.augment(torch.from_numpy(X), torch.Generator().manual_seed(1))
+    there = augmentation.prepared(convert).augment(convert(X), torch.Generator().manual_seed(1))
+    torch.testing.assert_close(there, convert(here.numpy()), rtol=1e-5, atol=1e-5)
+
+
+# MarginalCorruption
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.2, 0.5, 0.6, 1.0])
+@pytest.mark.parametrize("n_features", [1, 2, 5, 30])
+def test_the_number_of_corrupted_features_is_exact(rate, n_features, generator):
+    augmentation = MarginalCorruption(rate=rate).fit(np.ones((10, n_features)))
+    corrupted = augmentation.augment(torch.zeros(300, n_features), generator)
+    assert (corrupted.sum(dim=1) == round(rate * n_features)).all()
+
+
+def test_every_subset_of_features_is_equally_likely(generator):
+    augmentation = MarginalCorruption(rate=0.5).fit(np.ones((10, 4)))
+    corrupted = augmentation.augment(torch.zeros(12000, 4), generator)
+    subsets, counts = corrupted.unique(dim=0, return_counts=True)
+    assert len(subsets) == 6
+    np.testing.assert_allclose(counts, 2000, atol=5 * np.sqrt(2000))
+
+
+def test_corrupted_entries_are_training_values_of_their_feature(X, generator):
+    batch = torch.from_numpy(X[:500])
+    views = MarginalCorruption(rate=0.5).fit(X[500:]).augment(batch, generator).numpy()
+    for feature in range(4):
+        replaced = views[views[:, feature] != X[:500, feature], feature]
+        assert 200 < len(replaced) < 300
+        assert np.isin(replaced, X[500:, feature]).all()
+
+
+def test_corruption_keeps_each_marginal_distribution(X, generator):
+    views = MarginalCorruption(rate=1.0).fit(X).augment(torch.from_numpy(X), generator).numpy()
+    for feature in range(4):
+        points = np.sort(X[:, feature])
+        ours = np.searchsorted(np.sort(views[:, feature]), points, side="right") / len(X)
+        theirs = np.searchsorted(points, points, side="right") / len(X)
+        assert np.abs(ours - theirs).max() < 1.95 / np.sqrt(len(X))
+
+
+def test_replaced_features_come_from_independent_samples(generator):
+    X = np.random.default_rng(0).normal(size=(3000, 1)).repeat(3, axis=1)
+    views = MarginalCorruption(rate=1.0).fit(X).augment(torch.from_numpy(X), generator)
+    np.testing.assert_allclose(np.corrcoef(views.T), np.eye(3), atol=0.08)
+    np.testing.assert_allclose(np.corrcoef(views[:, 0], X[:, 0])[0, 1], 0, atol=0.08)
+
+
+def test_the_marginals_are_the_training_array_itself(X):
+    assert MarginalCorruption().fit(X).marginals_ is X
+
+
+def test_read_only_training_data_can_be_corrupted(X, generator):
+    X.setflags(write=False)
+    for augmentation in (MarginalCorruption(), FeatureDropout(), GaussianNoise()):
+        views = augmentation.fit(X).augment(torch.from_numpy(X.copy()), generator)
+        assert views.isfinite().all()
+
+
+def test_corruption_prepared_for_other_units_is_the_same_corruption(X):
+    augmentation, convert = MarginalCorruption().fit(X), standardise(X)
+    prepared = augmentation.prepared(convert)
+    here = augmentation.augment(torch.from_numpy(X), torch.Generator().manual_seed(1))
+    there = prepared.augment(convert(X), torch.Generator().manual_seed(1))
+    assert there.dtype == torch.float32
+    torch.testing.assert_close(there, convert(here.numpy()), rtol=1e-5, atol=1e-5)
+    assert augmentation.marginals_ is X
+
+
+@pytest.mark.parametrize(
+    ("augmentation", "name"),
+    [
+        (GaussianNoise(scale=-0.1), "scale"),
+        (GaussianNoise(scale="large"), "scale"),
+        (FeatureDropout(rate=1.5), "rate"),
+        (FeatureDropout(rate=None), "rate"),
+        (MarginalCorruption(rate=-0.2), "rate"),
+    ],
+)
+def test_parameters_out_of_range_are_refused_by_name(augmentation, name, X):
+    owner = type(augmentation).__name__
+    with pytest.raises(ValueError, match=f"'{name}' parameter of {owner}"):
+        augmentation.fit(X)
