@@ -1,0 +1,98 @@
+"""The multilayer perceptron, for vectors."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+
+from torch import nn
+
+from .._sklearn_compat import Interval, StrOptions, validate_parameters
+from ._base import Encoder, PositiveInts, init_kaiming
+
+_ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU, "tanh": nn.Tanh}
+
+
+class MLP(Encoder):
+    """A multilayer perceptron: the default encoder of vectors.
+
+    Each hidden layer is linear, normalised over the batch, passed through the non-linearity and
+    thinned by dropout; a last linear layer gives the representation. Images are flattened.
+
+    Parameters
+    ----------
+    hidden : int or tuple of int, default=(256, 256)
+        Widths of the hidden layers. ``()`` is a linear encoder.
+    batch_norm : bool, default=True
+        Whether the hidden layers are normalised over the batch [1]_.
+    dropout : float, default=0.0
+        Probability, in [0, 1), with which a hidden unit is dropped in training.
+    activation : {"relu", "gelu", "silu", "tanh"}, default="relu"
+        The non-linearity.
+
+    References
+    ----------
+    .. [1] S. Ioffe, C. Szegedy, "Batch Normalization: Accelerating Deep Network Training by
+       Reducing Internal Covariate Shift", 2015.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast.encoders import MLP
+    >>> MLP(hidden=(32,)).build((10,), 4)(torch.zeros(2, 10)).shape
+    torch.Size([2, 4])
+    """
+
+    _parameter_constraints: dict = {
+        "hidden": [Interval(Integral, 1, None, closed="left"), PositiveInts()],
+        "batch_norm": ["boolean"],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "activation": [StrOptions(set(_ACTIVATIONS))],
+    }
+
+    def __init__(self, hidden=(256, 256), batch_norm=True, dropout=0.0, activation="relu"):
+        self.hidden = hidden
+        self.batch_norm = batch_norm
+        self.dropout = dropout
+        self.activation = activation
+
+    def build(self, sample_shape, n_components=None):
+        """Return a new perceptron for samples of shape `sample_shape`.
+
+        The weights are drawn from torch's global random state.
+
+        Parameters
+        ----------
+        sample_shape : tuple of int
+            Shape of one sample, of any number of dimensions.
+        n_components : int or None, default=None
+            Width of the representation; None means 64.
+
+        Returns
+        -------
+        module : torch.nn.Module
+            Maps a float32 batch (n, *sample_shape) to a batch (n, n_components).
+
+        Raises
+        ------
+        ValueError
+            If a hyperparameter lies outside its range.
+        """
+        validate_parameters(self)
+        hidden = (self.hidden,) if isinstance(self.hidden, Integral) else tuple(self.hidden)
+        layers, width = [nn.Flatten()], math.prod(sample_shape)
+        for next_width in hidden:
+            layers += self._hidden_layer(width, next_width)
+            width = next_width
+        last = nn.Linear(width, 64 if n_components is None else n_components)
+        return nn.Sequential(*layers, init_kaiming(last, "linear"))
+
+    def _hidden_layer(self, width, next_width):
+        gain_of = "tanh" if self.activation == "tanh" else "relu"
+        linear = nn.Linear(width, next_width, bias=not self.batch_norm)
+        yield init_kaiming(linear, gain_of)
+        if self.batch_norm:
+            yield nn.BatchNorm1d(next_width)
+        yield _ACTIVATIONS[self.activation]()
+        if self.dropout > 0:
+            yield nn.Dropout(self.dropout)

@@ -1,0 +1,48 @@
+"""The projection head, between the representation and the loss."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from ._base import init_kaiming
+
+
+def projection_head(in_features, projection_dim):
+    """Return the two-layer head of SimCLR, which training uses and ``transform`` leaves out.
+
+    .. math:: z = W_2\\, \\mathrm{ReLU}(\\mathrm{BN}(W_1 h)) + b_2
+
+    with W₁ square [1]_. The weights are drawn from torch's global random state.
+
+    Parameters
+    ----------
+    in_features : int
+        Width of the representation h.
+    projection_dim : int
+        Width of the projection z; 0 for no head, z = h.
+
+    Returns
+    -------
+    head : torch.nn.Module
+        Maps (n, in_features) to (n, projection_dim).
+
+    References
+    ----------
+    .. [1] T. Chen, S. Kornblith, M. Norouzi, G. Hinton, "A Simple Framework for Contrastive
+       Learning of Visual Representations", 2020, section 2.1 and appendix B.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast.encoders.projection import projection_head
+    >>> projection_head(64, 16)(torch.zeros(2, 64)).shape
+    torch.Size([2, 16])
+    """
+    if projection_dim == 0:
+        return nn.Identity()
+    return nn.Sequential(
+        init_kaiming(nn.Linear(in_features, in_features, bias=False)),
+        nn.BatchNorm1d(in_features),
+        nn.ReLU(),
+        init_kaiming(nn.Linear(in_features, projection_dim), "linear"),
+    )
