@@ -1,0 +1,266 @@
+"""The engine: a private skorch net whose training step draws views, encodes, scores, updates."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+import skorch
+import torch
+from skorch.callbacks import Callback, EpochTimer, PassthroughScoring
+from torch import nn
+from tqdm.auto import tqdm
+
+from .objective import objective_value
+from .schedules import Schedule, at_progress
+
+OPTIMIZERS = {
+    "adam": torch.optim.Adam,
+    "adamw": torch.optim.AdamW,
+    "sgd": torch.optim.SGD,
+}
+
+
+@dataclass
+class Plan:
+    """What a training step needs to know beside the network.
+
+    Attributes
+    ----------
+    framework, loss, similarity : parameter objects
+        Validated; may hold schedules.
+    draw : callable
+        ``draw(batch, generator)`` returns one view of each sample of a batch.
+    n_views, batch_size : int
+        Views per sample; the most samples per step.
+    lr_schedule : Schedule or None
+        Factor on the learning rate by progress.
+    seed : int
+        Every epoch draws from generators seeded by it and by the epoch's number, so that a fit
+        that goes on later repeats nothing.
+    n_epochs : int
+        Length of the schedules.
+    epochs_before : int
+        How many epochs the network has been trained for before.
+    first_epoch : int
+        Where in the schedules training starts.
+    """
+
+    framework: object
+    loss: object
+    similarity: object
+    draw: object
+    n_views: int
+    batch_size: int
+    lr_schedule: Schedule | None
+    seed: int
+    n_epochs: int
+    epochs_before: int = 0
+    first_epoch: int = 0
+    schedules: dict = field(init=False)
+
+    def __post_init__(self):
+        self.schedules = {
+            f"{role}__{name}": value
+            for role in ("loss", "similarity")
+            for name, value in getattr(self, role).get_params(deep=False).items()
+            if isinstance(value, Schedule)
+        }
+
+    def at(self, epoch):
+        """Return loss, similarity and the values of their schedules at an epoch of this fit."""
+        progress = epoch_progress(self.first_epoch + epoch, self.n_epochs)
+        values = {name: schedule(progress) for name, schedule in self.schedules.items()}
+        return at_progress(self.loss, progress), at_progress(self.similarity, progress), values
+
+    def seeds(self, epoch):
+        """Return seeds for the order of the samples, the views and the layers (dropout)."""
+        sequence = np.random.SeedSequence([self.seed, self.epochs_before + epoch])
+        return [int(s) for s in sequence.generate_state(3)]
+
+
+def epoch_progress(epoch, n_epochs):
+    """Return the progress of an epoch: 0 at the first of several, 1 at the last."""
+    return min(epoch / max(1, n_epochs - 1), 1.0)
+
+
+class BatchSampler:
+    """Equal batches of at most `batch_size` random rows; a new permutation at each pass.
+
+    The rows that do not fill a batch, fewer than there are batches, sit out the epoch. So no
+    batch holds a single sample, and all compile to the same shape.
+    """
+
+    def __init__(self, data, batch_size):
+        self.data = data
+        self.n_batches = -(-len(data) // batch_size)
+        self.size = len(data) // self.n_batches
+        self.generator = torch.Generator()
+
+    def __len__(self):
+        return self.n_batches
+
+    def __iter__(self):
+        order = torch.randperm(len(self.data), generator=self.generator).to(self.data.device)
+        for k in range(self.n_batches):
+            yield self.data[order[k * self.size : (k + 1) * self.size]]
+
+
+class ProgressBar(Callback):
+    """A bar over epochs that shows the loss."""
+
+    def on_train_begin(self, net, **kwargs):
+        self.bar_ = tqdm(total=net.max_epochs, unit="epoch", desc="ContrastiveEmbedder")
+
+    def on_epoch_end(self, net, **kwargs):
+        self.bar_.set_postfix(loss=f"{net.history[-1, 'train_loss']:.4f}", refresh=False)
+        self.bar_.update()
+
+    def on_train_end(self, net, **kwargs):
+        self.bar_.close()
+
+
+class ContrastiveNet(skorch.NeuralNet):
+    """skorch's loop, history and callbacks around one contrastive training step."""
+
+    def __init__(self, module, *, plan, **kwargs):
+        self.plan = plan
+        super().__init__(module, criterion=nn.Identity, train_split=None, **kwargs)
+
+    @property
+    def _default_callbacks(self):
+        loss = PassthroughScoring(name="train_loss", on_train=True)
+        return [("epoch_timer", EpochTimer()), ("train_loss", loss)]
+
+    def check_data(self, X, y=None):
+        """X has been validated by the estimator."""
+
+    def get_dataset(self, X, y=None):
+        """Return the device-resident tensor itself."""
+        return X
+
+    def get_iterator(self, dataset, training=False):
+        """Return the batches and note how many there are."""
+        self.sampler_ = BatchSampler(dataset, self.plan.batch_size)
+        return self.sampler_
+
+    def on_train_begin(self, net, X=None, y=None, **kwargs):
+        """Count this fit's epochs from here."""
+        super().on_train_begin(net, X=X, y=y, **kwargs)
+        self.first_epoch_ = len(self.history)
+        self.base_lr_ = [group["lr"] for group in self.optimizer_.param_groups]
+        self.view_generator_ = torch.Generator(device=X.device)
+
+    def on_epoch_begin(self, net, dataset_train=None, **kwargs):
+        """Resolve schedules and seed the epoch's generators."""
+        super().on_epoch_begin(net, dataset_train=dataset_train, **kwargs)
+        self.epoch_ = len(self.history) - 1 - self.first_epoch_
+        if self.epoch_:
+            self.history[-2]["batches"].clear()
+        self.loss_, self.similarity_, values = self.plan.at(self.epoch_)
+        for name, value in values.items():
+            self.history.record(name, value)
+        order, views, layers = self.plan.seeds(self.epoch_)
+        self.sampler_.generator.manual_seed(order)
+        self.view_generator_.manual_seed(views)
+        torch.manual_seed(layers)
+        self.step_ = 0
+
+    def on_epoch_end(self, net, **kwargs):
+        """Record the learning rate."""
+        self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
+        super().on_epoch_end(net, **kwargs)
+
+    def on_train_end(self, net, **kwargs):
+        """Let go of the records of the last batches."""
+        super().on_train_end(net, **kwargs)
+        self.history[-1]["batches"].clear()
+
+    def train_step_single(self, batch, **fit_params):
+        """Draw views, encode, contrast; leave the gradient in the parameters."""
+        self._set_training(True)
+        plan = self.plan
+        self._set_lr()
+        views = [plan.draw(batch, self.view_generator_) for _ in range(plan.n_views)]
+        contrast = plan.framework.contrast(self.module_, views, self.similarity_)
+        loss = objective_value(contrast, self.loss_, self.similarity_)
+        loss.backward()
+        self.step_ += 1
+        return {"loss": loss, "y_pred": None}
+
+    def _set_lr(self):
+        if self.plan.lr_schedule is None:
+            return
+        total = self.max_epochs * len(self.sampler_)
+        factor = self.plan.lr_schedule((self.epoch_ * len(self.sampler_) + self.step_) / total)
+        for group, lr in zip(self.optimizer_.param_groups, self.base_lr_, strict=True):
+            group["lr"] = lr * factor
+
+
+def make_net(network, plan, *, lr, callbacks, verbose, optimizer, weight_decay, past, **kwargs):
+    """Return an initialised net that trains `network` in place.
+
+    Parameters
+    ----------
+    network : Network
+        What is trained.
+    plan : Plan
+        What a step needs beside it.
+    lr, weight_decay : float
+        Of the optimizer.
+    callbacks : list or None
+        The user's callbacks.
+    verbose : int
+        Whether to show a progress bar.
+    optimizer : type
+        Optimizer class.
+    past : tuple (History, dict or None) or None
+        History and optimizer state to go on from.
+    **kwargs : dict
+        ``max_epochs`` and ``device``, as in skorch.
+    """
+    net = ContrastiveNet(
+        network,
+        plan=plan,
+        optimizer=optimizer,
+        lr=lr,
+        callbacks=[*(callbacks or ()), *([ProgressBar()] if verbose else [])],
+        verbose=0,
+        **_optimizer_options(optimizer, weight_decay),
+        **kwargs,
+    ).initialize()
+    if past is not None:
+        history, optimizer_state = past
+        net.history_ = copy.deepcopy(history)
+        if optimizer_state is not None:
+            net.optimizer_.load_state_dict(optimizer_state)
+        for group in net.optimizer_.param_groups:
+            group["lr"] = lr
+    return net
+
+
+def train(net, data):
+    """Train; warn and drop the unfinished epoch if the user interrupts."""
+    net.partial_fit(data)
+    if len(net.history) and "train_loss" not in net.history[-1]:
+        del net.history[-1]
+        warnings.warn(
+            f"fit was interrupted after {len(net.history)} epochs; the embedder keeps what it had "
+            "learned by then.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return net
+
+
+def _optimizer_options(optimizer, weight_decay):
+    accepted = inspect.signature(optimizer).parameters
+    options = {"weight_decay": weight_decay}
+    if optimizer is torch.optim.SGD:
+        options["momentum"] = 0.9
+    if "fused" in accepted:
+        options["fused"] = True
+    return {f"optimizer__{name}": value for name, value in options.items() if name in accepted}

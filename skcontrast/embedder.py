@@ -1,0 +1,464 @@
+"""The estimator: validate, assemble, fit, transform; nothing numerical."""
+
+from __future__ import annotations
+
+import copy
+from numbers import Integral, Real
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from . import _assembly as assembly
+from ._inputs import IMAGES, InputScaler, kind_of, validate_inputs
+from ._network import Network, Standardize, encode
+from ._sklearn_compat import Interval, StrOptions, validate_parameters
+from ._training import OPTIMIZERS, Plan, make_net, train
+from .augmentation import Views, compose
+from .encoders._base import build_encoder
+from .encoders.projection import projection_head
+from .losses import InfoNCE
+from .objective import in_batch, objective_value
+from .schedules import Schedule
+from .similarity import Cosine
+
+__all__ = ["ContrastiveEmbedder"]
+
+_SCORE_TEMPERATURE = 0.5
+_SCORE_BATCH = 256
+
+
+class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""Learn a representation from unlabeled samples by contrasting their augmented views.
+
+    An encoder network is trained so that two augmented views of one sample are close and views of
+    different samples are not; `transform` returns what the encoder makes of each sample, for a
+    classifier or any other step to work on. Four choices are independent of each other: how the
+    expectation over true negatives is estimated (`loss`), who is contrasted with whom
+    (`framework`), what the score of two embeddings is (`similarity`), and what a second view is
+    (`augmentation`, or augmentation steps before the embedder in a Pipeline).
+
+    With a batch of embeddings z of two views each, scores :math:`s` and positives
+    :math:`s^+`, fit minimises the mean over the anchors of
+
+    .. math:: L_i = -\log \frac{e^{s_i^+}}{e^{s_i^+} + N \hat E_i^-}
+
+    where the loss says what :math:`\hat E_i^-` is [1]_.
+
+    Parameters
+    ----------
+    encoder : Encoder, torch.nn.Module or callable, default=None
+        The network from sample to representation. None chooses by the kind of X: ``MLP()`` for
+        vectors, ``ConvNet()`` for images up to 32 pixels, ``ResNet(18)`` beyond. An object of
+        :mod:`skcontrast.encoders` is built once the shape of X is known; a module is copied, never
+        trained in place; a callable gets the shape of one sample and returns a module.
+    loss : Loss, default=None
+        An object of :mod:`skcontrast.losses`; None is ``InfoNCE()``. Its hyperparameters may be
+        schedules.
+    framework : Framework, default=None
+        An object of :mod:`skcontrast.frameworks`; None is ``SimCLR()``.
+    similarity : Similarity, default=None
+        An object of :mod:`skcontrast.similarity`; None is ``Cosine()``. Its hyperparameters may be
+        schedules.
+    augmentation : augmentation, list or Pipeline of augmentations, default=None
+        What draws a view. None takes the augmentation steps before the embedder in a Pipeline;
+        without any, ``MarginalCorruption()`` for vectors, ``RandomAffine()`` for grey images and
+        ``SimCLRAugmentation()`` for colour images.
+    n_components : int, default=None
+        Width of the representation; None leaves it to the encoder.
+    projection_dim : int, default=64
+        Width of the projection head's output, which the loss sees; 0 trains the representation
+        itself.
+    output : {"representation", "projection"}, default="representation"
+        What `transform` returns: the encoder's output, or the projection head's.
+    n_views : int, default=2
+        Views drawn of each sample and step, at least 2.
+    batch_size : int, default=256
+        The most samples in a step. An epoch is cut into equal batches; the rows left over, fewer
+        than there are batches, sit it out.
+    max_epochs : int, default=100
+        Passes over the data.
+    optimizer : {"adam", "adamw", "sgd"} or torch.optim.Optimizer class, default="adam"
+        "sgd" has momentum 0.9.
+    lr : float, default=1e-3
+        Learning rate.
+    weight_decay : float, default=1e-6
+        Weight decay.
+    lr_schedule : {"cosine", "constant"} or Schedule, default="cosine"
+        Factor on the learning rate by the progress of the fit. `partial_fit`, which has no end,
+        keeps it constant.
+    standardize : bool, default=True
+        Scale the input inside: vectors to zero mean and unit variance per feature, images to
+        intensities in [0, 1] and then per channel. If False, vectors are taken as they are and
+        float images must have intensities in [0, 1].
+    device : str or torch.device, default="auto"
+        "cpu", "cuda", "cuda:1", "mps"; "auto" is the first of CUDA, MPS and CPU that there is.
+    callbacks : list, default=None
+        Callbacks of skorch, e.g. ``EarlyStopping(monitor="train_loss")`` or ``Checkpoint``.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the previous fit's weights and optimizer.
+    random_state : int, RandomState instance or None, default=None
+        Seeds weights, batches and views. The global generators of numpy and torch are left
+        untouched.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    encoder_ : torch.nn.Module
+        The trained encoder, in inference mode.
+    projector_ : torch.nn.Module
+        The trained projection head.
+    loss_, framework_, similarity_ : objects
+        The validated choices.
+    augmentation_ : list of augmentations
+        The fitted chain that drew the views.
+    history_ : skorch.history.History
+        A row per epoch: ``train_loss``, ``lr``, ``dur`` and the value of every schedule.
+    n_epochs_ : int
+        Epochs trained in all.
+    n_features_in_ : int
+        Numbers per sample: features, or channels × height × width.
+    feature_names_in_ : ndarray of str
+        Names of the features, where X has names that are all strings.
+
+    References
+    ----------
+    .. [1] T. Chen, S. Kornblith, M. Norouzi, G. Hinton, "A Simple Framework for Contrastive
+       Learning of Visual Representations", ICML 2020.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.augmentation import RandomAffine
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X = X.reshape(-1, 8, 8)
+    >>> pipe = make_pipeline(
+    ...     RandomAffine(),
+    ...     ContrastiveEmbedder(max_epochs=3, random_state=0),
+    ...     LogisticRegression(max_iter=1000),
+    ... )
+    >>> pipe.fit(X[:500], y[:500]).score(X[500:], y[500:]) > 0.7
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "projection_dim": [Interval(Integral, 0, None, closed="left")],
+        "output": [StrOptions({"representation", "projection"})],
+        "n_views": [Interval(Integral, 2, None, closed="left")],
+        "batch_size": [Interval(Integral, 2, None, closed="left")],
+        "max_epochs": [Interval(Integral, 1, None, closed="left")],
+        "optimizer": [StrOptions(set(OPTIMIZERS)), type],
+        "lr": [Interval(Real, 0, None, closed="neither")],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "lr_schedule": [StrOptions({"cosine", "constant"}), Schedule],
+        "standardize": ["boolean"],
+        "device": [str, torch.device],
+        "callbacks": [list, tuple, None],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        encoder=None,
+        loss=None,
+        framework=None,
+        similarity=None,
+        augmentation=None,
+        n_components=None,
+        projection_dim=64,
+        output="representation",
+        n_views=2,
+        batch_size=256,
+        max_epochs=100,
+        optimizer="adam",
+        lr=1e-3,
+        weight_decay=1e-6,
+        lr_schedule="cosine",
+        standardize=True,
+        device="auto",
+        callbacks=None,
+        warm_start=False,
+        random_state=None,
+        verbose=0,
+    ):
+        self.encoder = encoder
+        self.loss = loss
+        self.framework = framework
+        self.similarity = similarity
+        self.augmentation = augmentation
+        self.n_components = n_components
+        self.projection_dim = projection_dim
+        self.output = output
+        self.n_views = n_views
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.optimizer = optimizer
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.lr_schedule = lr_schedule
+        self.standardize = standardize
+        self.device = device
+        self.callbacks = callbacks
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def set_params(self, **params):
+        """Set parameters, also those of a component that is left to its default.
+
+        ``similarity__temperature=0.2`` on an embedder whose `similarity` is None sets the
+        temperature of the default similarity.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name; ``component__parameter`` reaches into a component.
+
+        Returns
+        -------
+        self : ContrastiveEmbedder
+        """
+        for role in {name.split("__")[0] for name in params if "__" in name}:
+            if role in assembly.COMPONENTS and params.get(role, getattr(self, role)) is None:
+                params[role] = assembly.COMPONENTS[role][1]()
+        return super().set_params(**params)
+
+    def fit(self, X, y=None):
+        """Train the encoder on X.
+
+        Parameters
+        ----------
+        X : array-like or Views
+            Vectors of shape (n_samples, n_features); grey images (n_samples, height, width);
+            images (n_samples, channels, height, width), uint8 or float; torch tensors; memory
+            maps; or what an augmentation step of a Pipeline hands on. At least 2 samples.
+        y : ignored
+            Present for API consistency.
+
+        Returns
+        -------
+        self : ContrastiveEmbedder
+
+        Raises
+        ------
+        ValueError
+            If X holds NaN or infinity or has a wrong shape, or a parameter, at any depth, lies
+            outside its range.
+        TypeError
+            If a class is passed where an instance is due.
+        """
+        self._train(X, go_on=self.warm_start and hasattr(self, "encoder_"))
+        return self
+
+    def partial_fit(self, X, y=None):
+        """Train for one more epoch, on the same or on other data.
+
+        The first call builds the encoder and learns the scaling of the input; later calls keep
+        both. Schedules advance by the epochs trained so far; the learning rate stays at `lr`.
+
+        Parameters
+        ----------
+        X : array-like or Views
+            As in `fit`.
+        y : ignored
+            Present for API consistency.
+
+        Returns
+        -------
+        self : ContrastiveEmbedder
+        """
+        self._train(X, go_on=hasattr(self, "encoder_"), one_epoch=True)
+        return self
+
+    def transform(self, X):
+        """Embed samples.
+
+        Parameters
+        ----------
+        X : array-like
+            Samples of the shape seen in `fit`.
+
+        Returns
+        -------
+        h : ndarray of shape (n_samples, n_components), dtype float32
+            Representations, or projections where ``output="projection"``. A sample's row does not
+            depend on the samples beside it.
+        """
+        check_is_fitted(self)
+        X = validate_inputs(self, _plain(X), reset=False)
+        device = assembly.resolve_device(self.device)
+        module = self.encoder_
+        if self.output == "projection":
+            module = nn.Sequential(self.encoder_, self.projector_)
+        return encode(
+            module.to(device),
+            X,
+            max(self.batch_size, _SCORE_BATCH),
+            to_tensor=lambda rows: self._scaler.to_tensor(rows, device),
+        )
+
+    def score(self, X, y=None):
+        r"""Return how well two views of held-out samples find each other; higher is better.
+
+        Minus the InfoNCE loss of fresh views at temperature 0.5 and among at most 256 samples at a
+        time, whatever loss, temperature and batch size the embedder was trained with, so that a
+        search over these compares like with like. Needs no labels.
+
+        Parameters
+        ----------
+        X : array-like
+            At least 2 samples of the shape seen in `fit`.
+        y : ignored
+            Present for API consistency.
+
+        Returns
+        -------
+        score : float
+            At most 0. The same X gives the same score.
+        """
+        check_is_fitted(self)
+        X = validate_inputs(self, _plain(X), reset=False, min_samples=2)
+        device, similarity = assembly.resolve_device(self.device), Cosine(_SCORE_TEMPERATURE)
+        network = Network(self.encoder_, self.projector_).to(device).eval()
+        draw = self._views_of(self.augmentation_, device)
+        generator = torch.Generator(device=device).manual_seed(0)
+        total = 0.0
+        for rows in np.array_split(np.arange(len(X)), -(-len(X) // _SCORE_BATCH)):
+            batch = self._scaler.to_tensor(X[rows], device)
+            with torch.inference_mode():
+                z = torch.stack([network(draw(batch, generator)) for _ in range(2)])
+                contrast = in_batch(similarity.embed(z), similarity)
+                total -= len(rows) * float(objective_value(contrast, InfoNCE(), similarity))
+        return total / len(X)
+
+    @property
+    def _n_features_out(self):
+        if self.output == "projection" and self.projection_dim:
+            return self.projection_dim
+        return self._width
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "encoder_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+    def __getstate__(self):
+        """Hand out a state whose tensors lie on the CPU: it can be unpickled without a GPU."""
+        state = super().__getstate__()
+        if "encoder_" in state:
+            for name in ("encoder_", "projector_"):
+                on_cpu = all(p.device.type == "cpu" for p in state[name].parameters())
+                state[name] = state[name] if on_cpu else copy.deepcopy(state[name]).cpu()
+        return state
+
+    # What fit is made of
+
+    def _train(self, X, *, go_on, one_epoch=False):
+        """Train and set the fitted attributes; a failure leaves the embedder as it was."""
+        validate_parameters(self)
+        assembly.check_choices(self)
+        before = dict(vars(self))
+        try:
+            for role in assembly.COMPONENTS:
+                setattr(self, f"{role}_", assembly.resolve_component(self, role))
+            X, chain = assembly.unwrap(X, self.augmentation)
+            X = validate_inputs(self, X, reset=not go_on, min_samples=2)
+            self._train_on(X, chain, go_on, one_epoch)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    def _train_on(self, X, chain, go_on, one_epoch):
+        device = assembly.resolve_device(self.device)
+        seed = assembly.resolve_seed(self.random_state)
+        with assembly.preserved_rng(device):
+            torch.manual_seed(seed)
+            if not go_on:
+                self._scaler = InputScaler(self.standardize).fit(X)
+            data = self._scaler.to_tensor(X, device)
+            self._fit_augmentation(X, chain, go_on)
+            if go_on:
+                network = copy.deepcopy(Network(self.encoder_, self.projector_))
+            else:
+                network = self._build(data)
+            plan = self._plan(device, seed, go_on, one_epoch)
+            net = make_net(
+                network,
+                plan,
+                optimizer=assembly.resolve_optimizer(self.optimizer),
+                lr=self.lr,
+                weight_decay=self.weight_decay,
+                max_epochs=1 if one_epoch else self.max_epochs,
+                device=device,
+                callbacks=self.callbacks,
+                verbose=self.verbose,
+                past=(self.history_, self._optimizer_state) if go_on else None,
+            )
+            train(net, data)
+        self._keep(net, one_epoch)
+
+    def _fit_augmentation(self, X, chain, go_on):
+        if go_on and chain is None:
+            return
+        if chain is None:
+            chain = assembly.default_chain(self._sample_shape)
+        fitted = [hasattr(step, "n_features_in_") for step in chain]
+        self.augmentation_ = [
+            step if is_fitted and self.augmentation is None else clone(step).fit(X)
+            for step, is_fitted in zip(chain, fitted, strict=True)
+        ]
+
+    def _build(self, data):
+        sample_shape = tuple(data.shape[1:])
+        encoder, self._width = build_encoder(self.encoder, sample_shape, self.n_components)
+        if kind_of(sample_shape) == IMAGES:
+            encoder = nn.Sequential(Standardize(data, enabled=self.standardize), encoder)
+        return Network(encoder, projection_head(self._width, self.projection_dim))
+
+    def _plan(self, device, seed, go_on, one_epoch):
+        lr_schedule = None if one_epoch else assembly.resolve_lr_schedule(self.lr_schedule)
+        epochs_before = self.n_epochs_ if go_on else 0
+        return Plan(
+            framework=self.framework_,
+            loss=self.loss_,
+            similarity=self.similarity_,
+            draw=self._views_of(self.augmentation_, device),
+            n_views=self.n_views,
+            batch_size=self.batch_size,
+            lr_schedule=lr_schedule,
+            seed=seed,
+            n_epochs=self.max_epochs,
+            epochs_before=epochs_before,
+            first_epoch=epochs_before if one_epoch else 0,
+        )
+
+    def _views_of(self, chain, device):
+        prepared = [step.prepared(lambda A: self._scaler.to_tensor(A, device)) for step in chain]
+        return compose(prepared, self._sample_shape)
+
+    def _keep(self, net, one_epoch):
+        network = net.module_.eval()
+        self.encoder_, self.projector_ = network.encoder, network.projector
+        self.history_ = net.history
+        self.n_epochs_ = len(self.history_)
+        self._optimizer_state = None
+        if self.warm_start or one_epoch:
+            self._optimizer_state = net.optimizer_.state_dict()
+
+
+def _plain(X):
+    return X.base if isinstance(X, Views) else X

@@ -1,0 +1,249 @@
+"""scikit-learn's own checks, and what its users do with a transformer."""
+
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_losses import LOSSES
+
+from skcontrast import ContrastiveEmbedder
+from skcontrast.augmentation import (
+    AugmentationDropped,
+    ColorJitter,
+    GaussianNoise,
+    RandomAffine,
+    Unflatten,
+)
+from skcontrast.encoders import MLP, ConvNet
+from skcontrast.losses import DCL, HCL, InfoNCE
+from skcontrast.similarity import Cosine
+
+
+def small(**kwargs):
+    """Return an embedder that trains in a moment."""
+    defaults = {"encoder": MLP(hidden=(16,)), "max_epochs": 2, "random_state": 0, "device": "cpu"}
+    return ContrastiveEmbedder(**{**defaults, **kwargs})
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:300], y[:300]
+
+
+VARIANTS = [
+    *[small(loss=loss) for loss in LOSSES],
+    small(augmentation=GaussianNoise()),
+    small(output="projection", projection_dim=8),
+    small(projection_dim=0, n_components=5, n_views=3),
+    small(standardize=False, optimizer="sgd", lr_schedule="constant"),
+]
+
+
+@parametrize_with_checks(VARIANTS)
+def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+def image_pipeline(**kwargs):
+    return Pipeline(
+        [
+            ("image", Unflatten((1, 8, 8))),
+            ("affine", RandomAffine()),
+            ("embed", small(encoder=ConvNet(widths=(8,)), **kwargs)),
+            ("clf", LogisticRegression(max_iter=2000)),
+        ]
+    )
+
+
+def test_pipeline_of_augmentation_embedder_and_classifier(digits):
+    X, y = digits
+    pipe = image_pipeline().fit(X, y)
+    assert pipe.predict(X).shape == y.shape
+    assert type(pipe[2].augmentation_[0]) is RandomAffine
+    assert pipe[:-1].transform(X).dtype == np.float32
+
+
+def test_pipeline_that_ends_with_the_embedder(digits):
+    pipe = Pipeline([("affine", RandomAffine()), ("embed", small(encoder=ConvNet(widths=(8,))))])
+    X = digits[0].reshape(-1, 8, 8)
+    assert pipe.fit(X).transform(X).shape[0] == len(X)
+    assert pipe.fit_transform(X).shape[0] == len(X)
+    assert np.isfinite(pipe.score(X))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_grid_search_over_the_hyperparameters_of_loss_and_similarity(digits, n_jobs):
+    X, y = digits
+    pipe = Pipeline(
+        [
+            ("embed", small(augmentation=GaussianNoise(), max_epochs=1)),
+            ("clf", LogisticRegression(max_iter=2000)),
+        ]
+    )
+    search = GridSearchCV(
+        pipe,
+        {
+            "embed__loss": [DCL(), HCL()],
+            "embed__loss__tau_plus": [0.05, 0.1],
+            "embed__similarity__temperature": [0.2, 0.5],
+        },
+        cv=2,
+        n_jobs=n_jobs,
+        error_score="raise",
+    )
+    search.fit(X, y)
+    embedder = search.best_estimator_["embed"]
+    assert embedder.loss_.tau_plus == search.best_params_["embed__loss__tau_plus"]
+    assert (
+        embedder.similarity_.temperature == search.best_params_["embed__similarity__temperature"]
+    )
+    assert len(set(search.cv_results_["mean_test_score"])) > 1
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_grid_search_without_labels(digits):
+    X, _ = digits
+    search = GridSearchCV(small(), {"loss": [InfoNCE(), DCL()], "lr": [1e-3, 1e-2]}, cv=2)
+    search.fit(X)
+    assert (search.cv_results_["mean_test_score"] < 0).all()
+
+
+def test_cross_val_score(digits):
+    scores = cross_val_score(make_pipeline(small(), SVC()), *digits, cv=3, error_score="raise")
+    assert (scores > 0.3).all()
+
+
+def test_nested_parameter_of_a_default_component():
+    embedder = small().set_params(similarity__temperature=0.07, loss=DCL(), loss__tau_plus=0.3)
+    assert embedder.similarity.temperature == 0.07
+    assert embedder.loss.tau_plus == 0.3
+    assert small().similarity is None
+
+
+def test_unknown_nested_parameter_names_what_there_is():
+    with pytest.raises(ValueError, match="Invalid parameter 'tau' for estimator DCL"):
+        small(loss=DCL()).set_params(loss__tau=0.1)
+
+
+def test_clone_is_unfitted_and_equal(digits):
+    fitted = small(loss=HCL(beta=0.3)).fit(digits[0])
+    copy = clone(fitted)
+    assert not hasattr(copy, "encoder_")
+    np.testing.assert_array_equal(
+        copy.fit(digits[0]).transform(digits[0]), fitted.transform(digits[0])
+    )
+
+
+@pytest.mark.parametrize("how", ["pickle", "joblib"])
+def test_saved_and_loaded(digits, how, tmp_path):
+    pipe = image_pipeline().fit(*digits)
+    if how == "pickle":
+        loaded = pickle.loads(pickle.dumps(pipe))
+    else:
+        joblib.dump(pipe, tmp_path / "pipe.joblib")
+        loaded = joblib.load(tmp_path / "pipe.joblib")
+    np.testing.assert_array_equal(loaded.predict(digits[0]), pipe.predict(digits[0]))
+    np.testing.assert_array_equal(loaded[:-1].transform(digits[0]), pipe[:-1].transform(digits[0]))
+    assert loaded["embed"].score(digits[0].reshape(-1, 1, 8, 8)) == pipe["embed"].score(
+        digits[0].reshape(-1, 1, 8, 8)
+    )
+    loaded.fit(*digits)
+
+
+def test_set_output_pandas_and_polars(digits):
+    X = pd.DataFrame(digits[0], index=np.arange(300) + 1000).add_prefix("pixel")
+    embedder = small(n_components=4).fit(X)
+    assert list(embedder.feature_names_in_) == list(X.columns)
+    frame = embedder.set_output(transform="pandas").transform(X)
+    assert list(frame.columns) == [f"contrastiveembedder{k}" for k in range(4)]
+    assert frame.index.equals(X.index)
+    assert embedder.set_output(transform="polars").transform(X).shape == (300, 4)
+
+
+def test_pipeline_set_output_reaches_the_embedder_through_augmentations(digits):
+    pipe = make_pipeline(GaussianNoise(), small(n_components=3)).set_output(transform="pandas")
+    X = pd.DataFrame(digits[0]).add_prefix("p")
+    assert pipe.fit_transform(X).shape == (300, 3)
+    assert list(pipe[-1].feature_names_in_) == list(X.columns)
+
+
+def test_pipeline_with_memory(digits, tmp_path):
+    X, y = digits
+    plain = image_pipeline().fit(X, y)
+    cached = image_pipeline().set_params(memory=joblib.Memory(tmp_path, verbose=0))
+    for _ in range(2):
+        cached.fit(X, y)
+        np.testing.assert_array_equal(cached[:-1].transform(X), plain[:-1].transform(X))
+
+
+def test_feature_union_with_a_raw_branch(digits):
+    X, y = digits
+    embed = make_pipeline(GaussianNoise(), small(n_components=6))
+    union = FeatureUnion([("embedding", embed), ("raw", "passthrough")])
+    assert make_pipeline(union, SVC()).fit(X, y).score(X, y) > 0.8
+    out = union.fit_transform(X)
+    assert out.shape == (300, 70)
+    np.testing.assert_array_equal(out[:, 6:], X)
+
+
+def test_scaling_after_an_augmentation_says_that_the_augmentation_is_lost(digits):
+    with pytest.warns(AugmentationDropped, match="directly before"):
+        make_pipeline(GaussianNoise(), StandardScaler(), small()).fit(digits[0])
+
+
+@pytest.mark.parametrize(
+    "pipe, message",
+    [
+        (make_pipeline(RandomAffine(), small()), r"RandomAffine.*\(n_samples.*Unflatten"),
+        (make_pipeline(ColorJitter(), small()), r"ColorJitter.*Unflatten"),
+        (make_pipeline(RandomAffine(), Unflatten((1, 8, 8)), small()), r"Unflatten must stand"),
+    ],
+    ids=["affine on vectors", "jitter on vectors", "Unflatten too late"],
+)
+def test_out_of_order_augmentation_is_refused(digits, pipe, message):
+    with pytest.raises(ValueError, match=message):
+        pipe.fit(digits[0])
+
+
+def test_augmentation_in_the_pipeline_and_in_the_embedder_is_refused(digits):
+    pipe = make_pipeline(GaussianNoise(), small(augmentation=GaussianNoise()))
+    with pytest.raises(ValueError, match=r"'augmentation' parameter .* keep one of the two"):
+        pipe.fit(digits[0])
+
+
+def test_the_two_doors_for_an_augmentation_give_the_same(digits):
+    X, _ = digits
+    outside = make_pipeline(GaussianNoise(), small()).fit(X).transform(X)
+    inside = small(augmentation=GaussianNoise()).fit(X).transform(X)
+    as_list = small(augmentation=[GaussianNoise()]).fit(X).transform(X)
+    as_pipeline = small(augmentation=make_pipeline(GaussianNoise())).fit(X).transform(X)
+    for other in (inside, as_list, as_pipeline):
+        np.testing.assert_array_equal(other, outside)
+
+
+def test_parameters_of_the_users_objects_are_not_touched(digits):
+    loss, similarity, encoder = DCL(), Cosine(0.3), MLP(hidden=(8,))
+    embedder = small(loss=loss, similarity=similarity, encoder=encoder).fit(digits[0])
+    assert embedder.loss is loss and embedder.loss_ is not loss
+    assert vars(loss) == {"tau_plus": 0.1}
+    assert isinstance(embedder.encoder_, torch.nn.Module)
+
+
+def test_repr_shows_what_differs_from_the_defaults():
+    embedder = ContrastiveEmbedder(loss=DCL(tau_plus=0.2), similarity=Cosine(0.2))
+    assert repr(embedder) == (
+        "ContrastiveEmbedder(loss=DCL(tau_plus=0.2), similarity=Cosine(temperature=0.2))"
+    )
+    assert "ContrastiveEmbedder" in embedder._repr_html_()
