@@ -1,0 +1,29 @@
+"""How good is a representation: a linear probe with all labels, or with a few per class."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+
+def linear_probe(train, y_train, test, y_test):
+    """Return the test accuracy of a standardised logistic regression on all labels."""
+    probe = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
+    return probe.fit(train, y_train).score(test, y_test)
+
+
+def few_label_probe(train, y_train, test, y_test, n_labels, n_draws=10):
+    """Return the test accuracies with `n_labels` random labels per class, one per draw."""
+    accuracies = []
+    for seed in range(n_draws):
+        rng = np.random.default_rng(seed)
+        rows = np.concatenate(
+            [
+                rng.choice(np.flatnonzero(y_train == k), n_labels, replace=False)
+                for k in np.unique(y_train)
+            ]
+        )
+        accuracies.append(linear_probe(train[rows], y_train[rows], test, y_test))
+    return np.array(accuracies)

@@ -1,0 +1,133 @@
+"""What fit costs beside a hand-written loop, and transform beside the bare encoder call.
+
+    OMP_WAIT_POLICY=PASSIVE python benchmarks/overhead.py
+
+The hand-written loop uses the same encoder, optimizer settings, augmentation and number of steps,
+and NT-Xent by ``F.cross_entropy``. Both sides are timed in turn within one process; the figure is
+the median of the ratios, pair by pair.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from time import perf_counter
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from skcontrast import ContrastiveEmbedder
+from skcontrast.augmentation import GaussianNoise, SimCLRAugmentation, compose
+from skcontrast.encoders import MLP, ConvNet
+from skcontrast.encoders._base import build_encoder
+from skcontrast.encoders.projection import projection_head
+
+BATCH, EPOCHS = 256, 5
+
+
+def nt_xent(z1, z2, temperature=0.5):
+    """NT-Xent as it is usually written."""
+    z = F.normalize(torch.cat([z1, z2]), dim=1)
+    logits = z @ z.T / temperature
+    logits.fill_diagonal_(-torch.inf)
+    n = len(z1)
+    return F.cross_entropy(logits, torch.arange(2 * n, device=z.device).roll(n))
+
+
+def hand_written_fit(X, encoder, augmentation):
+    """Train as a script would: tensors in memory, one loop, no library but torch."""
+    if X.dtype == np.uint8:
+        data = torch.from_numpy(X)
+        mean, std = X.mean((0, 2, 3)) / 255, X.std((0, 2, 3)) / 255
+        mean, std = (torch.tensor(v, dtype=torch.float32)[:, None, None] for v in (mean, std))
+    else:
+        data = torch.from_numpy(((X - X.mean(0)) / X.std(0)).astype(np.float32))
+        mean, std = 0.0, 1.0
+    draw = compose([augmentation.fit(data.numpy())], data.shape[1:])
+    module, width = build_encoder(encoder, tuple(data.shape[1:]), None)
+    head = projection_head(width, 64)
+    parameters = [*module.parameters(), *head.parameters()]
+    optimizer = torch.optim.Adam(parameters, lr=1e-3, weight_decay=1e-6)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, EPOCHS)
+    generator = torch.Generator().manual_seed(0)
+    module.train(), head.train()
+    for _ in range(EPOCHS):
+        for rows in torch.randperm(len(data)).split(BATCH):
+            if len(rows) < BATCH:
+                continue
+            batch = data[rows]
+            views = torch.cat([draw(batch, generator), draw(batch, generator)])
+            z1, z2 = head(module((views - mean) / std)).chunk(2)
+            loss = nt_xent(z1, z2)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            loss.item()
+        schedule.step()
+
+
+def timed(function):
+    """Return the seconds that a call takes."""
+    start = perf_counter()
+    function()
+    return perf_counter() - start
+
+
+def compare(name, ours, theirs, repeats):
+    """Print the median ratio of two calls, timed in turn."""
+    ours(), theirs()
+    pairs = []
+    for k in range(repeats):
+        first, second = (ours, theirs) if k % 2 else (theirs, ours)
+        a, b = timed(first), timed(second)
+        pairs.append((a, b) if k % 2 else (b, a))
+    ratio = statistics.median(a / b for a, b in pairs)
+    seconds = statistics.median(a for a, _ in pairs)
+    print(f"{name:34s} ratio {ratio:5.3f}   ({seconds * 1e3:8.1f} ms)", flush=True)
+
+
+def main():
+    """Run the comparisons."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=9)
+    repeats = parser.parse_args().repeats
+    rng = np.random.default_rng(0)
+    cases = {
+        "vectors (10240, 64), MLP": (rng.normal(size=(10240, 64)), MLP(), GaussianNoise()),
+        "images (1024, 3, 32, 32), ConvNet": (
+            rng.integers(0, 256, (1024, 3, 32, 32), dtype=np.uint8),
+            ConvNet(),
+            SimCLRAugmentation(),
+        ),
+    }
+    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads")
+    for name, (X, encoder, augmentation) in cases.items():
+        embedder = ContrastiveEmbedder(
+            encoder=encoder,
+            augmentation=augmentation,
+            max_epochs=EPOCHS,
+            batch_size=BATCH,
+            random_state=0,
+            device="cpu",
+        )
+        print(name)
+        compare(
+            "  fit",
+            lambda e=embedder, X=X: e.fit(X),
+            lambda X=X, e=encoder, a=augmentation: hand_written_fit(X, e, a),
+            repeats,
+        )
+        module = embedder.fit(X).encoder_
+        prepared = embedder._scaler.to_tensor(X, torch.device("cpu"))
+        batch = embedder.batch_size
+
+        @torch.inference_mode()
+        def bare(module=module, prepared=prepared, batch=batch):
+            return torch.cat([module(rows) for rows in prepared.split(batch)]).numpy()
+
+        compare("  transform", lambda e=embedder, X=X: e.transform(X), bare, 5 * repeats)
+
+
+if __name__ == "__main__":
+    main()
