@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import torch
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array, validate_data
 
 VECTORS = "vectors"
@@ -192,14 +193,30 @@ def _as_tensor(X):
     return torch.from_numpy(X)
 
 
+def moments(X):
+    """Return mean and standard deviation of each column of X, float64, without overflow.
+
+    Columns are scaled by their range before anything is squared; a constant column has exactly
+    its value as mean and exactly zero standard deviation.
+    """
+    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    centre, half = low / 2 + high / 2, high / 2 - low / 2
+    unit = np.where(half > 0, half, 1.0)
+    total, squares = np.zeros_like(centre), np.zeros_like(centre)
+    for rows in gen_batches(len(X), 4096):
+        deviation = (X[rows] - centre) / unit
+        total += deviation.sum(axis=0)
+        squares += np.square(deviation).sum(axis=0)
+    mean = total / len(X)
+    variance = np.maximum(squares / len(X) - mean**2, 0.0)
+    return centre + half * mean, half * np.sqrt(variance)
+
+
 def _mean_and_std(X):
-    largest = np.abs(X).max(axis=0).astype(np.float64)
-    largest[largest == 0] = 1.0
-    unit = X / largest
-    center, scale = unit.mean(axis=0), unit.std(axis=0)
+    mean, std = moments(X)
     # As in StandardScaler: what varies less than the rounding of its mean is constant.
-    scale[scale <= 10 * np.finfo(X.dtype).eps * np.abs(center)] = 1.0
-    return center * largest, np.maximum(scale * largest, np.finfo(np.float64).tiny)
+    std[std <= 10 * np.finfo(X.dtype).eps * np.abs(mean)] = 1.0
+    return mean, np.maximum(std, np.finfo(np.float64).tiny)
 
 
 def _range(X):

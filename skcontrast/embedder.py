@@ -7,18 +7,17 @@ from numbers import Integral, Real
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from . import _assembly as assembly
-from ._inputs import IMAGES, InputScaler, kind_of, validate_inputs
-from ._network import Network, Standardize, encode
-from ._sklearn_compat import Interval, StrOptions, validate_parameters
-from ._training import OPTIMIZERS, Plan, make_net, train
-from .augmentation import Views, compose
-from .encoders._base import build_encoder
-from .encoders.projection import projection_head
+from ._fitting import NetworkTraining
+from ._inputs import validate_inputs
+from ._network import Network, encode
+from ._sklearn_compat import Interval, StrOptions
+from ._training import OPTIMIZERS
+from .augmentation import Views
 from .losses import InfoNCE
 from .objective import in_batch, objective_value
 from .schedules import Schedule
@@ -30,7 +29,9 @@ _SCORE_TEMPERATURE = 0.5
 _SCORE_BATCH = 256
 
 
-class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ContrastiveEmbedder(
+    NetworkTraining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     r"""Learn a representation from unlabeled samples by contrasting their augmented views.
 
     An encoder network is trained so that two augmented views of one sample are close and views of
@@ -329,7 +330,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         X = validate_inputs(self, _plain(X), reset=False, min_samples=2)
         device, similarity = assembly.resolve_device(self.device), Cosine(_SCORE_TEMPERATURE)
         network = Network(self.encoder_, self.projector_).to(device).eval()
-        draw = self._views_of(self.augmentation_, device)
+        draw = self._drawing(device)
         generator = torch.Generator(device=device).manual_seed(0)
         total = 0.0
         for rows in np.array_split(np.arange(len(X)), -(-len(X) // _SCORE_BATCH)):
@@ -363,101 +364,6 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 on_cpu = all(p.device.type == "cpu" for p in state[name].parameters())
                 state[name] = state[name] if on_cpu else copy.deepcopy(state[name]).cpu()
         return state
-
-    # What fit is made of
-
-    def _train(self, X, *, go_on, one_epoch=False):
-        """Train and set the fitted attributes; a failure leaves the embedder as it was."""
-        validate_parameters(self)
-        assembly.check_choices(self)
-        before = dict(vars(self))
-        try:
-            for role in assembly.COMPONENTS:
-                setattr(self, f"{role}_", assembly.resolve_component(self, role))
-            X, chain = assembly.unwrap(X, self.augmentation)
-            X = validate_inputs(self, X, reset=not go_on, min_samples=2)
-            self._train_on(X, chain, go_on, one_epoch)
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
-
-    def _train_on(self, X, chain, go_on, one_epoch):
-        device = assembly.resolve_device(self.device)
-        seed = assembly.resolve_seed(self.random_state)
-        with assembly.preserved_rng(device):
-            torch.manual_seed(seed)
-            if not go_on:
-                self._scaler = InputScaler(self.standardize).fit(X)
-            data = self._scaler.to_tensor(X, device)
-            self._fit_augmentation(X, chain, go_on)
-            if go_on:
-                network = copy.deepcopy(Network(self.encoder_, self.projector_))
-            else:
-                network = self._build(data)
-            plan = self._plan(device, seed, go_on, one_epoch)
-            net = make_net(
-                network,
-                plan,
-                optimizer=assembly.resolve_optimizer(self.optimizer),
-                lr=self.lr,
-                weight_decay=self.weight_decay,
-                max_epochs=1 if one_epoch else self.max_epochs,
-                device=device,
-                callbacks=self.callbacks,
-                verbose=self.verbose,
-                past=(self.history_, self._optimizer_state) if go_on else None,
-            )
-            train(net, data)
-        self._keep(net, one_epoch)
-
-    def _fit_augmentation(self, X, chain, go_on):
-        if go_on and chain is None:
-            return
-        if chain is None:
-            chain = assembly.default_chain(self._sample_shape)
-        fitted = [hasattr(step, "n_features_in_") for step in chain]
-        self.augmentation_ = [
-            step if is_fitted and self.augmentation is None else clone(step).fit(X)
-            for step, is_fitted in zip(chain, fitted, strict=True)
-        ]
-
-    def _build(self, data):
-        sample_shape = tuple(data.shape[1:])
-        encoder, self._width = build_encoder(self.encoder, sample_shape, self.n_components)
-        if kind_of(sample_shape) == IMAGES:
-            encoder = nn.Sequential(Standardize(data, enabled=self.standardize), encoder)
-        return Network(encoder, projection_head(self._width, self.projection_dim))
-
-    def _plan(self, device, seed, go_on, one_epoch):
-        lr_schedule = None if one_epoch else assembly.resolve_lr_schedule(self.lr_schedule)
-        epochs_before = self.n_epochs_ if go_on else 0
-        return Plan(
-            framework=self.framework_,
-            loss=self.loss_,
-            similarity=self.similarity_,
-            draw=self._views_of(self.augmentation_, device),
-            n_views=self.n_views,
-            batch_size=self.batch_size,
-            lr_schedule=lr_schedule,
-            seed=seed,
-            n_epochs=self.max_epochs,
-            epochs_before=epochs_before,
-            first_epoch=epochs_before if one_epoch else 0,
-        )
-
-    def _views_of(self, chain, device):
-        prepared = [step.prepared(lambda A: self._scaler.to_tensor(A, device)) for step in chain]
-        return compose(prepared, self._sample_shape)
-
-    def _keep(self, net, one_epoch):
-        network = net.module_.eval()
-        self.encoder_, self.projector_ = network.encoder, network.projector
-        self.history_ = net.history
-        self.n_epochs_ = len(self.history_)
-        self._optimizer_state = None
-        if self.warm_start or one_epoch:
-            self._optimizer_state = net.optimizer_.state_dict()
 
 
 def _plain(X):

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from common import golden_cases, golden_input, random_views
 
-from skcontrast import contrastive_loss, objective
+from skcontrast import _engine, contrastive_loss
 from skcontrast.losses import DCL, HCL, InfoNCE, Loss
 from skcontrast.objective import Contrast, in_batch, objective_value
 from skcontrast.similarity import Cosine, Similarity
@@ -72,7 +72,7 @@ def test_expectation_and_its_gradient_equal_the_definition(loss, name, phi):
     expected = expected.log() if name == "contrastive" else expected
     weights = torch.linspace(0.5, 2, 6, dtype=torch.float64)
     (expected_grad,) = torch.autograd.grad(expected, scores, weights)
-    mean, pull = objective.OBJECTIVES[name].expectation(scores.detach().clone(), 9, loss)
+    mean, pull = _engine.OBJECTIVES[name].expectation(scores.detach().clone(), 9, loss)
     scale, matrix = pull(weights)
     torch.testing.assert_close(mean, expected.detach(), rtol=1e-10, atol=0)
     torch.testing.assert_close(scale * matrix, expected_grad, rtol=1e-8, atol=1e-12)
@@ -85,14 +85,14 @@ def test_tiled_equals_untiled(monkeypatch, loss, similarity, n, n_views, rows):
     views = [v.requires_grad_() for v in random_views(n, 5, n_views)]
     whole = contrastive_loss(*views, loss=loss, similarity=similarity)
     whole_grads = torch.autograd.grad(whole, views)
-    monkeypatch.setattr(objective, "_TILE_ELEMENTS", 1)
-    monkeypatch.setattr(objective, "_TILE_ROWS", rows)
+    monkeypatch.setattr(_engine, "_TILE_ELEMENTS", 1)
+    monkeypatch.setattr(_engine, "_TILE_ROWS", rows)
     tiled = contrastive_loss(*views, loss=loss, similarity=similarity)
     tiled_grads = torch.autograd.grad(tiled, views)
     torch.testing.assert_close((tiled, tiled_grads), (whole, whole_grads), rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize("name", objective.OBJECTIVES)
+@pytest.mark.parametrize("name", _engine.OBJECTIVES)
 def test_gradcheck_of_both_objectives_with_a_similarity_of_ones_own(name):
     views = torch.stack(random_views(4, 3)).requires_grad_()
 

@@ -7,10 +7,9 @@ from numbers import Real
 
 import numpy as np
 import torch
-from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from .._inputs import VECTORS
+from .._inputs import VECTORS, moments
 from .._sklearn_compat import Interval
 from ._compose import as_float, generator_for
 from ._views import Augmentation
@@ -62,7 +61,7 @@ class GaussianNoise(Augmentation):
         self.__dict__.pop("mean_", None)
         self.__dict__.pop("std_", None)
         if X.ndim == 2:
-            self.mean_, self.std_ = _moments(X)
+            self.mean_, self.std_ = moments(X)
 
     def prepared(self, convert):
         """Return a copy whose ``std_`` is in the space of the training batches."""
@@ -116,7 +115,7 @@ class FeatureDropout(Augmentation):
         self.rate = rate
 
     def _learn(self, X):
-        self.mean_ = _moments(X.reshape(len(X), -1))[0]
+        self.mean_ = moments(X.reshape(len(X), -1))[0]
 
     def prepared(self, convert):
         """Return a copy whose ``mean_`` is in the space of the training batches."""
@@ -219,22 +218,3 @@ def _fitted(augmentation, name, like):
     if isinstance(values, torch.Tensor):
         return values.to(device=like.device, dtype=like.dtype)
     return torch.tensor(values, device=like.device, dtype=like.dtype)
-
-
-def _moments(X):
-    """Return mean and standard deviation of each column of X, float64, without overflow.
-
-    Columns are scaled by their range before anything is squared; a constant column has exactly
-    its value as mean and exactly zero standard deviation.
-    """
-    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-    centre, half = low / 2 + high / 2, high / 2 - low / 2
-    unit = np.where(half > 0, half, 1.0)
-    total, squares = np.zeros_like(centre), np.zeros_like(centre)
-    for rows in gen_batches(len(X), 4096):
-        deviation = (X[rows] - centre) / unit
-        total += deviation.sum(axis=0)
-        squares += np.square(deviation).sum(axis=0)
-    mean = total / len(X)
-    variance = np.maximum(squares / len(X) - mean**2, 0.0)
-    return centre + half * mean, half * np.sqrt(variance)

@@ -155,16 +155,21 @@ def _resolve(encoder, sample_shape, n_components):
     """Return the name of `encoder`, for messages, and the module that it stands for."""
     if encoder is None:
         encoder = _default_encoder(sample_shape)
+    for base in (Encoder, nn.Module):
+        if inspect.isclass(encoder) and issubclass(encoder, base):
+            check_component(encoder, base, owner="ContrastiveEmbedder", parameter="encoder")
+    name = getattr(encoder, "__name__", type(encoder).__name__)
+    if isinstance(encoder, Encoder):
+        return name, _checked_module(encoder.build(sample_shape, n_components), f"{name}.build")
     if isinstance(encoder, nn.Module):
-        return type(encoder).__name__, copy.deepcopy(encoder)
-    is_model_class = inspect.isclass(encoder) and issubclass(encoder, (Encoder, nn.Module))
-    if callable(encoder) and not is_model_class and not isinstance(encoder, Encoder):
-        name = getattr(encoder, "__name__", type(encoder).__name__)
+        return name, copy.deepcopy(encoder)
+    if callable(encoder):
         return name, _checked_module(encoder(sample_shape), f"The callable encoder {name}")
-    base = nn.Module if is_model_class and issubclass(encoder, nn.Module) else Encoder
-    check_component(encoder, base, owner="ContrastiveEmbedder", parameter="encoder")
-    name = type(encoder).__name__
-    return name, _checked_module(encoder.build(sample_shape, n_components), f"{name}.build")
+    raise TypeError(
+        "The 'encoder' parameter of ContrastiveEmbedder must be None, an encoder of "
+        "skcontrast.encoders, an instance of torch.nn.Module or a callable that returns one, got "
+        f"{encoder!r} of type {type(encoder).__name__}."
+    )
 
 
 def _default_encoder(sample_shape):

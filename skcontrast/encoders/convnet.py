@@ -70,7 +70,7 @@ class ConvNet(Encoder):
         layers, (channels, *sides) = [], sample_shape
         for index, width in enumerate(self.widths):
             if index > 0:
-                steps = [2 if side >= 2 * _SMALLEST_SIDE else 1 for side in sides]
+                steps = tuple(2 if side >= 2 * _SMALLEST_SIDE else 1 for side in sides)
                 layers += [nn.MaxPool2d(steps)] if max(steps) > 1 else []
                 sides = [side // step for side, step in zip(sides, steps, strict=True)]
             layers += self._block(channels, width)

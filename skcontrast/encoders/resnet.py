@@ -154,7 +154,7 @@ class _Bottleneck(nn.Module):
         return self.relu(out + shortcut)
 
 
-_BLOCKS = {
+_BLOCKS: dict = {
     18: (_BasicBlock, (2, 2, 2, 2)),
     34: (_BasicBlock, (3, 4, 6, 3)),
     50: (_Bottleneck, (3, 4, 6, 3)),
