@@ -97,7 +97,7 @@ class PartlyFrozen(nn.Sequential):
 @pytest.mark.parametrize("encoder", VECTOR_ENCODERS, ids=case_id)
 def test_mlp_maps_samples_of_any_shape_to_n_components(encoder, shape, n_components):
     output = seeded(encoder, shape, n_components)(random_batch(3, shape))
-    assert output.shape == (3, n_components or 64) and output.dtype == torch.float32
+    assert output.shape == (3, n_components or 128) and output.dtype == torch.float32
 
 
 @pytest.mark.parametrize("n_components", [None, 10])
@@ -322,7 +322,7 @@ def test_default_encoder_follows_the_shape_of_the_samples(shape, expected, n_com
         torch.manual_seed(0)
         module, width = build_encoder(None, shape, n_components)
     assert same_state(module, seeded(expected, shape, n_components))
-    assert width == (n_components or {MLP: 64, ConvNet: 128, ResNet: 512}[type(expected)])
+    assert width == (n_components or {MLP: 128, ConvNet: 128, ResNet: 512}[type(expected)])
 
 
 def test_a_module_is_copied_and_never_touched():

@@ -29,13 +29,13 @@ class RandomAffine(GeometricAugmentation):
         Largest angle of rotation in degrees, in [0, 180], in both directions.
     translate : float, default=0.1
         Largest shift, in [0, 1], as a fraction of the width and of the height.
-    scale : tuple of two floats, default=(0.9, 1.1)
+    scale : tuple of two floats, default=(0.8, 1.2)
         Least and largest enlargement, above 0.
-    shear : float, default=10
+    shear : float, default=15
         Largest angle of shear along the horizontal axis in degrees, in [0, 90).
     p : float, default=1.0
         Probability, in [0, 1], with which an image is changed at all.
-    padding : {"zeros", "border", "reflection"}, default="zeros"
+    padding : {"zeros", "border", "reflection"}, default="border"
         What lies outside the image: black, its border pixels or its mirror image.
 
     Examples
@@ -57,7 +57,7 @@ class RandomAffine(GeometricAugmentation):
     }
 
     def __init__(
-        self, rotation=15, translate=0.1, scale=(0.9, 1.1), shear=10, p=1.0, padding="zeros"
+        self, rotation=15, translate=0.1, scale=(0.8, 1.2), shear=15, p=1.0, padding="border"
     ):
         self.rotation = rotation
         self.translate = translate

@@ -10,6 +10,9 @@ from ._base import Encoder, PositiveInts, check_images, init_kaiming
 # A side is halved only while at least this many pixels remain, and averaged to `_GRID` at the end.
 _SMALLEST_SIDE = 4
 _GRID = 2
+# The default blocks; the third one only pays where two poolings leave more than a few pixels.
+_WIDTHS = (32, 64, 128)
+_SIDE_FOR_ALL = 16
 
 
 class ConvNet(Encoder):
@@ -21,8 +24,9 @@ class ConvNet(Encoder):
 
     Parameters
     ----------
-    widths : tuple of int, default=(32, 64, 128)
-        Number of channels of each block, one block or more.
+    widths : tuple of int, default=None
+        Number of channels of each block, one block or more. None is (32, 64) for images of fewer
+        than 16 pixels on their shorter side, (32, 64, 128) beyond.
     batch_norm : bool, default=True
         Whether the blocks are normalised over the batch.
 
@@ -35,11 +39,11 @@ class ConvNet(Encoder):
     """
 
     _parameter_constraints: dict = {
-        "widths": [PositiveInts(min_length=1)],
+        "widths": [PositiveInts(min_length=1), None],
         "batch_norm": ["boolean"],
     }
 
-    def __init__(self, widths=(32, 64, 128), batch_norm=True):
+    def __init__(self, widths=None, batch_norm=True):
         self.widths = widths
         self.batch_norm = batch_norm
 
@@ -68,7 +72,8 @@ class ConvNet(Encoder):
         validate_parameters(self)
         check_images(self, sample_shape)
         layers, (channels, *sides) = [], sample_shape
-        for index, width in enumerate(self.widths):
+        widths = self.widths or _WIDTHS[: 2 if min(sides) < _SIDE_FOR_ALL else 3]
+        for index, width in enumerate(widths):
             if index > 0:
                 steps = tuple(2 if side >= 2 * _SMALLEST_SIDE else 1 for side in sides)
                 layers += [nn.MaxPool2d(steps)] if max(steps) > 1 else []

@@ -66,7 +66,7 @@ class MLP(Encoder):
         sample_shape : tuple of int
             Shape of one sample, of any number of dimensions.
         n_components : int or None, default=None
-            Width of the representation; None means 64.
+            Width of the representation; None means 128.
 
         Returns
         -------
@@ -84,7 +84,7 @@ class MLP(Encoder):
         for next_width in hidden:
             layers += self._hidden_layer(width, next_width)
             width = next_width
-        last = nn.Linear(width, 64 if n_components is None else n_components)
+        last = nn.Linear(width, 128 if n_components is None else n_components)
         return nn.Sequential(*layers, init_kaiming(last, "linear"))
 
     def _hidden_layer(self, width, next_width):

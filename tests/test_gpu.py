@@ -1,0 +1,67 @@
+"""What only a CUDA device can show; skipped without one."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+from skcontrast import ContrastiveEmbedder, contrastive_loss
+from skcontrast.augmentation import MarginalCorruption, SimCLRAugmentation
+from skcontrast.losses import HCL
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+X = load_digits().data[:300]
+IMAGES = (X.reshape(-1, 1, 8, 8) * 15).astype(np.uint8)
+
+
+def embedder(device, **kwargs):
+    return ContrastiveEmbedder(max_epochs=3, random_state=0, device=device, **kwargs)
+
+
+@pytest.mark.parametrize("data", [X, IMAGES, IMAGES.repeat(3, axis=1)])
+def test_fit_and_transform(data):
+    fitted = embedder("cuda").fit(data)
+    assert next(fitted.encoder_.parameters()).is_cuda
+    assert np.isfinite(fitted.transform(data)).all()
+    assert np.isfinite(fitted.score(data))
+
+
+def test_trained_on_the_gpu_used_on_the_cpu():
+    fitted = embedder("cuda").fit(X)
+    loaded = pickle.loads(pickle.dumps(fitted))
+    assert all(not p.is_cuda for p in loaded.encoder_.parameters())
+    np.testing.assert_allclose(
+        loaded.set_params(device="cpu").transform(X), fitted.transform(X), atol=1e-4
+    )
+
+
+def test_global_generators_are_untouched():
+    torch.cuda.manual_seed(5)
+    before = torch.cuda.get_rng_state()
+    embedder("cuda").fit(X)
+    assert torch.equal(torch.cuda.get_rng_state(), before)
+
+
+def test_same_views_in_every_fit():
+    first, second = (embedder("cuda").fit(X).history_[:, "train_loss"] for _ in range(2))
+    np.testing.assert_allclose(first, second, rtol=1e-3)
+
+
+def test_loss_agrees_with_the_cpu():
+    views = torch.randn(2, 300, 32, generator=torch.Generator().manual_seed(0))
+    on_cpu = contrastive_loss(*views, loss=HCL())
+    torch.testing.assert_close(contrastive_loss(*views.cuda(), loss=HCL()).cpu(), on_cpu)
+
+
+@pytest.mark.parametrize("augmentation", [SimCLRAugmentation(blur=True), MarginalCorruption()])
+def test_augmentation_draws_on_the_device(augmentation):
+    data = X if isinstance(augmentation, MarginalCorruption) else IMAGES.repeat(3, axis=1)
+    batch = torch.from_numpy(data).cuda()
+    view = augmentation.fit(data).augment(batch, torch.Generator("cuda").manual_seed(0))
+    assert view.is_cuda and view.shape == batch.shape and view.isfinite().all()

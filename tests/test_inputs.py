@@ -1,0 +1,87 @@
+"""From X to tensors: kinds, scaling, uint8."""
+
+import numpy as np
+import pytest
+import torch
+
+from skcontrast._inputs import InputScaler, kind_of, moments
+
+CPU = torch.device("cpu")
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+def test_kind_follows_from_the_shape_of_a_sample():
+    assert kind_of((5,)) == "vectors"
+    assert kind_of((8, 8)) == kind_of((3, 8, 8)) == "images"
+
+
+def test_moments_are_mean_and_standard_deviation():
+    X = rng().normal(3, 2, size=(5000, 4))
+    mean, std = moments(X)
+    np.testing.assert_allclose(mean, X.mean(0), rtol=1e-12)
+    np.testing.assert_allclose(std, X.std(0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-30, 1.0, 1e30, 1e300])
+def test_moments_scale_with_the_data(scale):
+    X = rng().normal(size=(100, 3))
+    for scaled, plain in zip(moments(X * scale), moments(X), strict=True):
+        np.testing.assert_allclose(scaled / scale, plain, rtol=1e-10)
+
+
+def test_vectors_get_zero_mean_and_unit_variance():
+    X = rng().normal(size=(200, 3)) * [1e-9, 1.0, 1e9] + [1.0, 0.0, -1e12]
+    tensor = InputScaler().fit(X).to_tensor(X, CPU)
+    assert tensor.dtype == torch.float32
+    np.testing.assert_allclose(tensor.mean(0), 0, atol=1e-4)
+    np.testing.assert_allclose(tensor.std(0, correction=0), 1, atol=1e-4)
+
+
+def test_constant_features_become_zero_and_stay_comparable():
+    X = np.full((10, 2), 7.0)
+    scaler = InputScaler().fit(X)
+    assert torch.equal(scaler.to_tensor(X, CPU), torch.zeros(10, 2))
+    assert scaler.to_tensor(X + 1, CPU).max() == 1
+
+
+def test_far_outliers_stay_finite():
+    scaler = InputScaler().fit(rng().normal(size=(50, 2)))
+    assert scaler.to_tensor(np.array([[1e300, -1e300]]), CPU).abs().max() == 1e6
+
+
+def test_uint8_images_stay_uint8_without_a_copy():
+    X = rng().integers(0, 256, size=(4, 3, 5, 5), dtype=np.uint8)
+    tensor = InputScaler().fit(X).to_tensor(X, CPU)
+    assert tensor.dtype == torch.uint8
+    assert np.shares_memory(tensor.numpy(), X)
+
+
+def test_float_images_are_mapped_to_the_unit_interval():
+    X = rng().uniform(-3, 5, size=(4, 3, 5, 5))
+    scaler = InputScaler().fit(X)
+    tensor = scaler.to_tensor(X, CPU)
+    assert tensor.min() == 0 and tensor.max() == 1
+    beyond = scaler.to_tensor(X * 100, CPU)
+    assert beyond.min() == 0 and beyond.max() == 1
+
+
+def test_grey_images_get_their_channel():
+    X = np.zeros((4, 5, 6))
+    assert InputScaler().fit(X).to_tensor(X, CPU).shape == (4, 1, 5, 6)
+
+
+def test_without_standardising_values_are_only_cast():
+    X = rng().normal(size=(5, 3))
+    tensor = InputScaler(standardize=False).fit(X).to_tensor(X, CPU)
+    np.testing.assert_array_equal(tensor, X.astype(np.float32))
+    with pytest.raises(ValueError, match="too large for float32"):
+        InputScaler(standardize=False).fit(X).to_tensor(X * 1e300, CPU)
+
+
+def test_read_only_arrays_are_taken_without_a_warning():
+    X = rng().integers(0, 256, size=(4, 1, 5, 5), dtype=np.uint8)
+    X.flags.writeable = False
+    assert InputScaler().fit(X).to_tensor(X, CPU).shape == X.shape
