@@ -139,6 +139,10 @@ class InputScaler:
 
     # Beyond this many standard deviations a value carries no more information, only overflow.
     _FARTHEST = 1e6
+    # With centres of at most so many scales, and scales well inside float32, the map loses less
+    # than 1e-5 scales in float32, which is faster.
+    _NEAR_ZERO = 100.0
+    _WELL_INSIDE = (1e-30, 1e30)
 
     def __init__(self, standardize=True):
         self.standardize = standardize
@@ -153,6 +157,12 @@ class InputScaler:
         else:
             is_vectors = kind_of(X.shape[1:]) == VECTORS
             self.center_, self.scale_ = _mean_and_std(X) if is_vectors else _range(X)
+        low, high = self._WELL_INSIDE
+        self._is_safe_in_float32 = (
+            np.all(np.abs(self.center_) / self._NEAR_ZERO <= self.scale_)
+            and np.min(self.scale_) > low
+            and np.max(self.scale_) < high
+        )
         return self
 
     def to_tensor(self, X, device):
@@ -167,6 +177,7 @@ class InputScaler:
         return self._mapped(X).to(device)
 
     def _mapped(self, X):
+        lowest, highest = (-self._FARTHEST, self._FARTHEST) if X.ndim == 2 else (0.0, 1.0)
         if not (self.standardize or self.keeps_uint8_):
             mapped = _as_tensor(X).to(torch.float32)
             if X.dtype == np.float64 and not bool(mapped.isfinite().all()):
@@ -174,7 +185,11 @@ class InputScaler:
                     "X holds values too large for float32: pass standardize=True or rescale X."
                 )
             return mapped
-        lowest, highest = (-self._FARTHEST, self._FARTHEST) if X.ndim == 2 else (0.0, 1.0)
+        if self._is_safe_in_float32:
+            mapped = _as_tensor(X).to(torch.float32, copy=True)
+            for operation, value in ((mapped.sub_, self.center_), (mapped.div_, self.scale_)):
+                operation(torch.as_tensor(value, dtype=torch.float32))
+            return mapped.clamp_(lowest, highest)
         # What overflows lies beyond the farthest value and is clipped.
         with np.errstate(over="ignore"):
             mapped = np.subtract(X, self.center_, dtype=np.float64)

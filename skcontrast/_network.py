@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from torch import nn
 
 # Channel statistics need no more images than this.
 _ENOUGH_IMAGES = 10_000
+_NUMBERS_PER_CALL = 2**20
 
 
 class Network(nn.Module):
@@ -53,6 +56,14 @@ class Standardize(nn.Module):
         return (x - self.mean) / self.std
 
 
+def rows_per_call(sample_shape):
+    """Return how many samples go through the encoder at a time in inference.
+
+    Many where samples are small, for whom the call itself costs; few where activations are large.
+    """
+    return min(max(_NUMBERS_PER_CALL // math.prod(sample_shape), 32), 2**14)
+
+
 @torch.inference_mode()
 def encode(module, data, batch_size, *, to_tensor=None):
     """Apply a module in inference mode, batch by batch.
@@ -73,11 +84,9 @@ def encode(module, data, batch_size, *, to_tensor=None):
     h : ndarray of shape (n, d), dtype float32
     """
     module.eval()
-    out = None
+    parts = []
     for start in range(0, len(data), batch_size):
         batch = data[start : start + batch_size]
-        h = module(batch if to_tensor is None else to_tensor(batch)).float().cpu().numpy()
-        if out is None:
-            out = np.empty((len(data), h.shape[1]), dtype=np.float32)
-        out[start : start + len(h)] = h
-    return out
+        h = module(batch if to_tensor is None else to_tensor(batch))
+        parts.append(h.float().cpu().numpy())
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]

@@ -14,7 +14,7 @@ from torch import nn
 from . import _assembly as assembly
 from ._fitting import NetworkTraining
 from ._inputs import validate_inputs
-from ._network import Network, encode
+from ._network import Network, encode, rows_per_call
 from ._sklearn_compat import Interval, StrOptions
 from ._training import OPTIMIZERS
 from .augmentation import Views
@@ -303,7 +303,7 @@ class ContrastiveEmbedder(
         return encode(
             module.to(device),
             X,
-            max(self.batch_size, _SCORE_BATCH),
+            rows_per_call(self._sample_shape),
             to_tensor=lambda rows: self._scaler.to_tensor(rows, device),
         )
 

@@ -186,6 +186,11 @@ def test_convnet_keeps_at_most_two_by_two_cells_and_pools_no_side_below_four(sid
     assert module[-1].in_features == 6 * cells**2
 
 
+@pytest.mark.parametrize("shape, widths", [((1, 8, 8), (32, 64)), ((3, 16, 28), (32, 64, 128))])
+def test_convnet_has_a_third_block_by_default_from_16_pixels(shape, widths):
+    assert same_state(seeded(ConvNet(), shape), seeded(ConvNet(widths=widths), shape))
+
+
 def test_hidden_activations_neither_fade_nor_explode_with_depth():
     """He initialisation keeps the mean square of the activations through many layers."""
     module = seeded(MLP(hidden=(512,) * 12, batch_norm=False), (512,), 512)
