@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.pipeline import Pipeline
 
 from skcontrast import ContrastiveEmbedder
@@ -36,7 +36,7 @@ pipe = Pipeline(
     [
         ("image", Unflatten((1, 8, 8))),
         ("affine", RandomAffine()),
-        ("embed", ContrastiveEmbedder(max_epochs=15, random_state=0)),
+        ("embed", ContrastiveEmbedder(max_epochs=60, batch_size=100, random_state=0)),
         ("clf", LogisticRegression(max_iter=2000)),
     ]
 )
@@ -69,6 +69,9 @@ search.fit(X_train, y_train)
 print(f"best: {search.best_params_}")
 print(f"cross-validated {search.best_score_:.3f}, held out {search.score(X_test, y_test):.3f}")
 
+raw = cross_val_score(pipe["clf"], X_train, y_train, cv=2).mean()
+print(f"the same classifier on raw pixels, cross-validated {raw:.3f}")
+
 # %%
 # What it found
 # -------------
@@ -89,7 +92,7 @@ table = table.sort_values("mean_test_score")
 print(table[["candidate", "mean_test_score", "std_test_score"]].to_string(index=False))
 
 colors = {"InfoNCE": "C7", "DCL": "C0", "HCL": "C1"}
-figure, axis = plt.subplots(figsize=(8, 5), layout="constrained")
+figure, axis = plt.subplots(figsize=(9, 5), layout="constrained")
 positions = np.arange(len(table))
 for loss, color in colors.items():
     rows = (table["loss"] == loss).to_numpy()
@@ -102,7 +105,8 @@ for loss, color in colors.items():
         color=color,
         label=loss,
     )
+axis.axvline(raw, color="k", linestyle=":", label="raw pixels")
 axis.set_yticks(positions, table["candidate"])
 axis.set(xlabel="cross-validated accuracy", title="Candidates of the grid search")
-axis.legend(loc="lower right")
+axis.legend(loc="upper left", bbox_to_anchor=(1.01, 1))
 figure.savefig("grid_search.png", dpi=120)

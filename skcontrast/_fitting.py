@@ -10,7 +10,7 @@ from torch import nn
 
 from . import _assembly as assembly
 from ._inputs import IMAGES, InputScaler, kind_of, validate_inputs
-from ._network import Network, Standardize
+from ._network import Network, Standardize, channel_statistics
 from ._sklearn_compat import validate_parameters
 from ._training import Plan, make_net, train
 from .augmentation import compose
@@ -81,7 +81,11 @@ class NetworkTraining:
         sample_shape = tuple(data.shape[1:])
         encoder, self._width = build_encoder(self.encoder, sample_shape, self.n_components)
         if kind_of(sample_shape) == IMAGES:
-            encoder = nn.Sequential(Standardize(data, enabled=self.standardize), encoder)
+            mean, std = channel_statistics(data) if self.standardize else (0.0, 1.0)
+        else:
+            mean, std = self._scaler.mean_, self._scaler.std_
+        mean, std = (torch.as_tensor(v, dtype=torch.float32) for v in (mean, std))
+        encoder = nn.Sequential(Standardize(mean, std), encoder)
         return Network(encoder, projection_head(self._width, self.projection_dim))
 
     def _plan(self, X, data, seed, go_on, one_epoch):

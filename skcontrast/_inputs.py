@@ -7,8 +7,11 @@ import warnings
 
 import numpy as np
 import torch
-from sklearn.utils import gen_batches
+from sklearn.utils import assert_all_finite, gen_batches
 from sklearn.utils.validation import check_array, validate_data
+
+# Beyond this many standard deviations a value carries no more information, only overflow.
+FARTHEST = 1e6
 
 VECTORS = "vectors"
 IMAGES = "images"
@@ -26,7 +29,7 @@ def kind_of(shape):
     return VECTORS if len(shape) == 1 else IMAGES
 
 
-def validate_inputs(estimator, X, *, reset, min_samples=1):
+def validate_inputs(estimator, X, *, reset, min_samples=1, check_finite=True):
     """Check X and return it as an array of shape (n_samples, ...).
 
     Accepts anything that scikit-learn accepts as a 2-D array, images as arrays of shape
@@ -44,6 +47,8 @@ def validate_inputs(estimator, X, *, reset, min_samples=1):
         Whether this is a ``fit``.
     min_samples : int, default=1
         The least number of samples.
+    check_finite : bool, default=True
+        If False, vectors are not searched for NaN and infinity: the caller does that.
 
     Returns
     -------
@@ -58,13 +63,14 @@ def validate_inputs(estimator, X, *, reset, min_samples=1):
     """
     if isinstance(X, torch.Tensor):
         X = X.detach().cpu().numpy()
-    validate = _validate_images if getattr(X, "ndim", 2) in (3, 4) else _validate_vectors
     # scikit-learn looks for NaN in the sum of X, which overflows for finite values near 1e308.
     with np.errstate(over="ignore", invalid="ignore"):
-        return validate(estimator, X, reset=reset, min_samples=min_samples)
+        if getattr(X, "ndim", 2) in (3, 4):
+            return _validate_images(estimator, X, reset, min_samples)
+        return _validate_vectors(estimator, X, reset, min_samples, check_finite)
 
 
-def _validate_vectors(estimator, X, *, reset, min_samples):
+def _validate_vectors(estimator, X, reset, min_samples, check_finite):
     _check_sample_ndim(estimator, 1, reset=reset)
     X = validate_data(
         estimator,
@@ -72,13 +78,14 @@ def _validate_vectors(estimator, X, *, reset, min_samples):
         reset=reset,
         dtype=[np.float64, np.float32],
         ensure_min_samples=min_samples,
+        ensure_all_finite=check_finite,
     )
     if reset:
         estimator._sample_shape = X.shape[1:]
     return X
 
 
-def _validate_images(estimator, X, *, reset, min_samples):
+def _validate_images(estimator, X, reset, min_samples):
     X = check_array(
         X,
         allow_nd=True,
@@ -125,11 +132,12 @@ def _warn_channels_last(shape):
 
 
 class InputScaler:
-    """The affine map from X to the tensors that augmentations and encoders work on.
+    """The map from X to the tensors that augmentations work on.
 
-    Vectors become features of zero mean and unit variance. Images become intensities in [0, 1]:
-    uint8 stays uint8 (255 is 1), floats are mapped by the range of the training set. The map is
-    computed in float64, so that features of any offset and magnitude fit float32 afterwards.
+    Vectors are cast to float32; the network standardises them with ``mean_`` and ``std_``. Only
+    where float32 would lose something (offsets far beyond the spread, magnitudes near its limits)
+    are they standardised here, in float64, first. Images become intensities in [0, 1]: uint8
+    stays uint8 (255 is 1), floats are mapped by the range of the training set.
 
     Parameters
     ----------
@@ -137,38 +145,35 @@ class InputScaler:
         If False, values are only cast to float32.
     """
 
-    # Beyond this many standard deviations a value carries no more information, only overflow.
-    _FARTHEST = 1e6
-    # With centres of at most so many scales, and scales well inside float32, the map loses less
-    # than 1e-5 scales in float32, which is faster.
+    # Offsets of at most so many standard deviations cost less than 1e-5 of them in float32.
     _NEAR_ZERO = 100.0
-    _WELL_INSIDE = (1e-30, 1e30)
+    _WELL_INSIDE_FLOAT32 = (1e-30, 1e30)
 
     def __init__(self, standardize=True):
         self.standardize = standardize
 
     def fit(self, X):
-        """Learn centre and scale from X of shape (n_samples, ...)."""
+        """Learn the map from X of shape (n_samples, ...)."""
         self.keeps_uint8_ = X.dtype == np.uint8
-        if self.keeps_uint8_:
-            self.center_, self.scale_ = 0.0, 255.0
-        elif not self.standardize:
-            self.center_, self.scale_ = 0.0, 1.0
-        else:
-            is_vectors = kind_of(X.shape[1:]) == VECTORS
-            self.center_, self.scale_ = _mean_and_std(X) if is_vectors else _range(X)
-        low, high = self._WELL_INSIDE
-        self._is_safe_in_float32 = (
-            np.all(np.abs(self.center_) / self._NEAR_ZERO <= self.scale_)
-            and np.min(self.scale_) > low
-            and np.max(self.scale_) < high
-        )
+        self.center_, self.scale_ = 0.0, 255.0 if self.keeps_uint8_ else 1.0
+        self.mean_, self.std_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        self.only_casts_ = not (self.standardize or self.keeps_uint8_)
+        if self.standardize and X.ndim == 2:
+            mean, std = _mean_and_std(X)
+            self.only_casts_ = self._fits_float32(mean, std)
+            if self.only_casts_:
+                self.mean_, self.std_ = mean, std
+            else:
+                self.center_, self.scale_ = mean, std
+        elif self.standardize and not self.keeps_uint8_:
+            self.center_, self.scale_ = _range(X)
         return self
 
     def to_tensor(self, X, device):
-        """Return X as a tensor on `device`: uint8, or float32 after the affine map.
+        """Return X as a tensor on `device`: uint8 where fitted on it, else float32.
 
-        Grey images of shape (n, height, width) get their channel axis.
+        Grey images of shape (n, height, width) get their channel axis. Nothing is copied that
+        already is as it should be.
         """
         if X.ndim == 3:
             X = X[:, None]
@@ -177,24 +182,31 @@ class InputScaler:
         return self._mapped(X).to(device)
 
     def _mapped(self, X):
-        lowest, highest = (-self._FARTHEST, self._FARTHEST) if X.ndim == 2 else (0.0, 1.0)
-        if not (self.standardize or self.keeps_uint8_):
+        if self.only_casts_:
             mapped = _as_tensor(X).to(torch.float32)
-            if X.dtype == np.float64 and not bool(mapped.isfinite().all()):
-                raise ValueError(
-                    "X holds values too large for float32: pass standardize=True or rescale X."
-                )
+            # One sum over what lies in cache tells; only what looks odd is searched.
+            if not mapped.sum().isfinite():
+                self._check_finite(X, mapped)
             return mapped
-        if self._is_safe_in_float32:
-            mapped = _as_tensor(X).to(torch.float32, copy=True)
-            for operation, value in ((mapped.sub_, self.center_), (mapped.div_, self.scale_)):
-                operation(torch.as_tensor(value, dtype=torch.float32))
-            return mapped.clamp_(lowest, highest)
+        lowest, highest = (-FARTHEST, FARTHEST) if X.ndim == 2 else (0.0, 1.0)
         # What overflows lies beyond the farthest value and is clipped.
         with np.errstate(over="ignore"):
             mapped = np.subtract(X, self.center_, dtype=np.float64)
             mapped /= self.scale_
         return torch.from_numpy(mapped.clip(lowest, highest, out=mapped)).to(torch.float32)
+
+    def _check_finite(self, X, mapped):
+        with np.errstate(over="ignore", invalid="ignore"):
+            assert_all_finite(X, input_name="X")
+        if not self.standardize and not mapped.isfinite().all():
+            raise ValueError(
+                "X holds values too large for float32: pass standardize=True or rescale X."
+            )
+
+    def _fits_float32(self, mean, std):
+        low, high = self._WELL_INSIDE_FLOAT32
+        near = np.abs(mean) / self._NEAR_ZERO <= std
+        return bool(near.all() and std.min() > low and std.max() < high)
 
 
 def _as_tensor(X):

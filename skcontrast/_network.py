@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from ._inputs import FARTHEST
+
 # Channel statistics need no more images than this.
 _ENOUGH_IMAGES = 10_000
 _NUMBERS_PER_CALL = 2**20
@@ -26,34 +28,46 @@ class Network(nn.Module):
 
 
 class Standardize(nn.Module):
-    """Bring each channel of images with intensities in [0, 1] to zero mean and unit variance.
+    """Bring each feature or channel to zero mean and unit variance; the encoder's first step.
 
-    uint8 images are divided by 255 first.
+    uint8 images are divided by 255 first; vectors are clipped at a million standard deviations.
+
+    Parameters
+    ----------
+    mean, std : Tensor of shape (n_features,) or (channels, 1, 1)
+    """
+
+    def __init__(self, mean, std):
+        super().__init__()
+        self.register_buffer("mean", mean)
+        self.register_buffer("std", std)
+
+    def forward(self, x):
+        """Standardise a batch of shape (n, n_features) or (n, channels, height, width)."""
+        if x.dtype == torch.uint8:
+            x = x / 255
+        x = (x - self.mean).div_(self.std)
+        return x.clamp_(-FARTHEST, FARTHEST) if x.ndim == 2 else x
+
+
+def channel_statistics(images):
+    """Return mean and standard deviation of each channel, shape (channels, 1, 1).
 
     Parameters
     ----------
     images : Tensor of shape (n, channels, height, width)
-        Training images, uint8 or float, whose statistics are taken.
-    enabled : bool
-        If False, only uint8 is converted.
+        Training images, uint8 or float.
     """
+    some = images[:: -(-len(images) // _ENOUGH_IMAGES)]
+    some = some.float() / (255 if images.dtype == torch.uint8 else 1)
+    std, mean = torch.std_mean(some, (0, 2, 3), correction=0)
+    return mean[:, None, None], torch.where(std > 1e-6, std, 1.0)[:, None, None]
 
-    def __init__(self, images, enabled=True):
-        super().__init__()
-        mean, std = torch.zeros(images.shape[1]), torch.ones(images.shape[1])
-        if enabled:
-            some = images[:: -(-len(images) // _ENOUGH_IMAGES)]
-            some = some.float() / (255 if images.dtype == torch.uint8 else 1)
-            mean, std = some.mean((0, 2, 3)), some.std((0, 2, 3), correction=0)
-            std = torch.where(std > 1e-6, std, 1.0)
-        self.register_buffer("mean", mean[:, None, None])
-        self.register_buffer("std", std[:, None, None])
 
-    def forward(self, x):
-        """Standardise a batch of shape (n, channels, height, width)."""
-        if x.dtype == torch.uint8:
-            x = x / 255
-        return (x - self.mean) / self.std
+def on_device(module, device):
+    """Return `module` on `device`, moved only if its first parameter lies elsewhere."""
+    first = next(module.parameters(), None)
+    return module if first is not None and first.device == device else module.to(device)
 
 
 def rows_per_call(sample_shape):

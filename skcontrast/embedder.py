@@ -14,7 +14,7 @@ from torch import nn
 from . import _assembly as assembly
 from ._fitting import NetworkTraining
 from ._inputs import validate_inputs
-from ._network import Network, encode, rows_per_call
+from ._network import Network, encode, on_device, rows_per_call
 from ._sklearn_compat import Interval, StrOptions
 from ._training import OPTIMIZERS
 from .augmentation import Views
@@ -109,7 +109,8 @@ class ContrastiveEmbedder(
     Attributes
     ----------
     encoder_ : torch.nn.Module
-        The trained encoder, in inference mode.
+        The trained encoder, in inference mode. Its first step standardises: it takes vectors as
+        float32, and images as uint8 or as floats in [0, 1].
     projector_ : torch.nn.Module
         The trained projection head.
     loss_, framework_, similarity_ : objects
@@ -295,13 +296,16 @@ class ContrastiveEmbedder(
             depend on the samples beside it.
         """
         check_is_fitted(self)
-        X = validate_inputs(self, _plain(X), reset=False)
+        # Where the scaler only casts, it looks for NaN and infinity in the same pass.
+        X = validate_inputs(
+            self, _plain(X), reset=False, check_finite=not self._scaler.only_casts_
+        )
         device = assembly.resolve_device(self.device)
         module = self.encoder_
         if self.output == "projection":
             module = nn.Sequential(self.encoder_, self.projector_)
         return encode(
-            module.to(device),
+            on_device(module, device),
             X,
             rows_per_call(self._sample_shape),
             to_tensor=lambda rows: self._scaler.to_tensor(rows, device),

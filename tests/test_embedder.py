@@ -208,7 +208,7 @@ def test_a_users_module_is_copied_and_trained():
     before = {k: v.clone() for k, v in module.state_dict().items()}
     embedder = small(encoder=module).fit(X_DIGITS)
     assert all(torch.equal(v, before[k]) for k, v in module.state_dict().items())
-    assert not torch.equal(embedder.encoder_[0].weight, module[0].weight)
+    assert not torch.equal(embedder.encoder_[1][0].weight, module[0].weight)
     assert embedder.transform(X_DIGITS).shape == (200, 6)
 
 

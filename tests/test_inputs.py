@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from skcontrast._inputs import InputScaler, kind_of, moments
+from skcontrast._network import Standardize
 
 CPU = torch.device("cpu")
 
@@ -32,24 +33,46 @@ def test_moments_scale_with_the_data(scale):
         np.testing.assert_allclose(scaled / scale, plain, rtol=1e-10)
 
 
-def test_vectors_get_zero_mean_and_unit_variance():
-    X = rng().normal(size=(200, 3)) * [1e-9, 1.0, 1e9] + [1.0, 0.0, -1e12]
-    tensor = InputScaler().fit(X).to_tensor(X, CPU)
+def standardised(X, fitted_on):
+    scaler = InputScaler().fit(fitted_on)
+    statistics = (torch.as_tensor(v, dtype=torch.float32) for v in (scaler.mean_, scaler.std_))
+    return Standardize(*statistics)(scaler.to_tensor(X, CPU))
+
+
+@pytest.mark.parametrize("offset", [[1.0, 0.0, -1e12], [1.0, 0.0, -2e9]])
+def test_vectors_get_zero_mean_and_unit_variance_here_or_in_the_network(offset):
+    X = rng().normal(size=(200, 3)) * [1e-9, 1.0, 1e9] + offset
+    tensor = standardised(X, X)
     assert tensor.dtype == torch.float32
     np.testing.assert_allclose(tensor.mean(0), 0, atol=1e-4)
     np.testing.assert_allclose(tensor.std(0, correction=0), 1, atol=1e-4)
 
 
+def test_ordinary_vectors_are_only_cast():
+    X = rng().normal(5, 2, size=(50, 3)).astype(np.float32)
+    tensor = InputScaler().fit(X).to_tensor(X, CPU)
+    assert np.shares_memory(tensor.numpy(), X)
+
+
 def test_constant_features_become_zero_and_stay_comparable():
     X = np.full((10, 2), 7.0)
+    assert torch.equal(standardised(X, X), torch.zeros(10, 2))
+    assert standardised(X + 1, X).max() == 1
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_far_outliers_stay_finite(offset):
+    far = standardised(np.array([[1e300, -1e300]]), rng().normal(size=(50, 2)) + offset)
+    assert far.abs().max() == 1e6
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_casting_finds_what_is_not_finite(value):
+    X = rng().normal(size=(50, 2))
     scaler = InputScaler().fit(X)
-    assert torch.equal(scaler.to_tensor(X, CPU), torch.zeros(10, 2))
-    assert scaler.to_tensor(X + 1, CPU).max() == 1
-
-
-def test_far_outliers_stay_finite():
-    scaler = InputScaler().fit(rng().normal(size=(50, 2)))
-    assert scaler.to_tensor(np.array([[1e300, -1e300]]), CPU).abs().max() == 1e6
+    X[3, 1] = value
+    with pytest.raises(ValueError, match="Input X contains"):
+        scaler.to_tensor(X, CPU)
 
 
 def test_uint8_images_stay_uint8_without_a_copy():

@@ -110,8 +110,8 @@ def build_encoder(encoder, sample_shape, n_components=None):
     Parameters
     ----------
     encoder : None, Encoder, torch.nn.Module or callable
-        None: chosen by the shape of the samples. An encoder object is built; a module is copied;
-        a callable is called with `sample_shape` and returns a new module.
+        None: chosen by the shape of the samples. An encoder object is built; a module is copied,
+        and so is what a callable returns for `sample_shape`.
     sample_shape : tuple of int
         Shape of one sample: ``(n_features,)`` or ``(channels, height, width)``.
     n_components : int or None, default=None
@@ -164,7 +164,8 @@ def _resolve(encoder, sample_shape, n_components):
     if isinstance(encoder, nn.Module):
         return name, copy.deepcopy(encoder)
     if callable(encoder):
-        return name, _checked_module(encoder(sample_shape), f"The callable encoder {name}")
+        module = _checked_module(encoder(sample_shape), f"The callable encoder {name}")
+        return name, copy.deepcopy(module)
     raise TypeError(
         "The 'encoder' parameter of ContrastiveEmbedder must be None, an encoder of "
         "skcontrast.encoders, an instance of torch.nn.Module or a callable that returns one, got "
