@@ -21,9 +21,7 @@ import torch.nn.functional as F
 from skcontrast import ContrastiveEmbedder
 from skcontrast._network import rows_per_call
 from skcontrast.augmentation import GaussianNoise, SimCLRAugmentation, compose
-from skcontrast.encoders import MLP, ConvNet
-from skcontrast.encoders._base import build_encoder
-from skcontrast.encoders.projection import projection_head
+from skcontrast.encoders import MLP, ConvNet, build_encoder, projection_head
 
 BATCH, EPOCHS = 256, 5
 

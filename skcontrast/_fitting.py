@@ -14,8 +14,7 @@ from ._network import Network, Standardize, channel_statistics
 from ._sklearn_compat import validate_parameters
 from ._training import Plan, make_net, train
 from .augmentation import compose
-from .encoders._base import build_encoder
-from .encoders.projection import projection_head
+from .encoders import build_encoder, projection_head
 
 
 class NetworkTraining:

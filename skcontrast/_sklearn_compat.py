@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
+from numbers import Integral
 
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import (
-    Hidden,
     Interval,
     InvalidParameterError,
     StrOptions,
@@ -14,10 +14,11 @@ from sklearn.utils._param_validation import (
 )
 
 __all__ = [
-    "Hidden",
+    "IntOptions",
     "Interval",
     "InvalidParameterError",
     "ParameterObject",
+    "PositiveInts",
     "StrOptions",
     "check_component",
     "validate_parameters",
@@ -83,3 +84,31 @@ def check_component(value, base, *, owner, parameter, default=None):
             f"got {value!r} of type {type(value).__name__}."
         )
     return value
+
+
+class PositiveInts(Interval):
+    """Constraint on a hyperparameter: a tuple of positive ints, of at least `min_length`."""
+
+    def __init__(self, min_length=0):
+        super().__init__(Integral, 1, None, closed="left")
+        self.min_length = min_length
+
+    def is_satisfied_by(self, val):
+        return (
+            isinstance(val, (tuple, list))
+            and len(val) >= self.min_length
+            and all(map(super().is_satisfied_by, val))
+        )
+
+    def __str__(self):
+        length = f" of length {self.min_length} or more" if self.min_length else ""
+        return f"a tuple{length} of ints in the range [1, inf)"
+
+
+class IntOptions(StrOptions):
+    """Constraint on a hyperparameter: one of a few ints."""
+
+    def __init__(self, *options):
+        super().__init__(set())
+        self.type = Integral
+        self.options = options

@@ -157,8 +157,8 @@ def at_progress(obj, progress):
     --------
     >>> from skcontrast.losses import DCL
     >>> from skcontrast.schedules import Linear, at_progress
-    >>> at_progress(DCL(tau_plus=Linear(0.0, 0.2)), 0.5)
-    DCL(tau_plus=0.1)
+    >>> at_progress(DCL(tau_plus=Linear(0.0, 0.4)), 0.5)
+    DCL(tau_plus=0.2)
     """
     scheduled = {
         name: value(progress)

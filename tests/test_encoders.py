@@ -10,8 +10,7 @@ from sklearn.base import clone
 from torch import nn
 
 from skcontrast._sklearn_compat import InvalidParameterError, validate_parameters
-from skcontrast.encoders import MLP, ConvNet, Encoder, ResNet
-from skcontrast.encoders._base import build_encoder
+from skcontrast.encoders import MLP, ConvNet, Encoder, ResNet, build_encoder
 from skcontrast.encoders.projection import projection_head
 
 VECTORS = [(1,), (7,), (64,)]

@@ -1,18 +1,12 @@
-"""The base class of the encoders, and the way from ``encoder=`` to a checked module."""
+"""What an encoder is: hyperparameters, built into a module when the shape of X is known."""
 
 from __future__ import annotations
 
-import copy
-import inspect
-from numbers import Integral
-
-import torch
 from torch import nn
-from torch.nn.parameter import is_lazy
 
-from .._sklearn_compat import Interval, ParameterObject, StrOptions, check_component
+from .._sklearn_compat import ParameterObject
 
-__all__ = ["Encoder", "build_encoder"]
+__all__ = ["Encoder", "check_images", "init_kaiming"]
 
 
 class Encoder(ParameterObject):
@@ -48,34 +42,6 @@ class Encoder(ParameterObject):
         raise NotImplementedError(f"{type(self).__name__} does not implement build.")
 
 
-class PositiveInts(Interval):
-    """Constraint on a hyperparameter: a tuple of positive ints, of at least `min_length`."""
-
-    def __init__(self, min_length=0):
-        super().__init__(Integral, 1, None, closed="left")
-        self.min_length = min_length
-
-    def is_satisfied_by(self, val):
-        return (
-            isinstance(val, (tuple, list))
-            and len(val) >= self.min_length
-            and all(map(super().is_satisfied_by, val))
-        )
-
-    def __str__(self):
-        length = f" of length {self.min_length} or more" if self.min_length else ""
-        return f"a tuple{length} of ints in the range [1, inf)"
-
-
-class IntOptions(StrOptions):
-    """Constraint on a hyperparameter: one of a few ints."""
-
-    def __init__(self, *options):
-        super().__init__(set())
-        self.type = Integral
-        self.options = options
-
-
 def check_images(encoder, sample_shape):
     """Raise ValueError unless `sample_shape` is ``(channels, height, width)``."""
     if len(sample_shape) != 3:
@@ -102,132 +68,3 @@ def init_kaiming(module, nonlinearity="relu"):
     if module.bias is not None:
         nn.init.zeros_(module.bias)
     return module
-
-
-def build_encoder(encoder, sample_shape, n_components=None):
-    """Return the module that `encoder` stands for, tried on a batch of zeros, and its width.
-
-    Parameters
-    ----------
-    encoder : None, Encoder, torch.nn.Module or callable
-        None: chosen by the shape of the samples. An encoder object is built; a module is copied,
-        and so is what a callable returns for `sample_shape`.
-    sample_shape : tuple of int
-        Shape of one sample: ``(n_features,)`` or ``(channels, height, width)``.
-    n_components : int or None, default=None
-        Width of the representation that is asked for.
-
-    Returns
-    -------
-    module : torch.nn.Module
-        On the CPU; shares nothing with `encoder`.
-    width : int
-        The width of its output.
-
-    Raises
-    ------
-    TypeError
-        If `encoder` is a class or something else that cannot be built.
-    ValueError
-        If the module fails on samples of this shape, returns anything but a floating tensor of
-        shape (n, width), or has another width than `n_components`.
-
-    Examples
-    --------
-    >>> from skcontrast.encoders._base import build_encoder
-    >>> module, width = build_encoder(None, (1, 8, 8))
-    >>> width
-    128
-    """
-    sample_shape = tuple(int(size) for size in sample_shape)
-    name, module = _resolve(encoder, sample_shape, n_components)
-    module = module.to("cpu")
-    width = _width_of(module, sample_shape, name)
-    if n_components is not None and width != n_components:
-        raise ValueError(
-            f"n_components={n_components}, but the encoder {name} returns {width} components. "
-            f"Pass n_components={width} or None, or change the encoder's last layer."
-        )
-    return module, width
-
-
-def _resolve(encoder, sample_shape, n_components):
-    """Return the name of `encoder`, for messages, and the module that it stands for."""
-    if encoder is None:
-        encoder = _default_encoder(sample_shape)
-    for base in (Encoder, nn.Module):
-        if inspect.isclass(encoder) and issubclass(encoder, base):
-            check_component(encoder, base, owner="ContrastiveEmbedder", parameter="encoder")
-    name = getattr(encoder, "__name__", type(encoder).__name__)
-    if isinstance(encoder, Encoder):
-        return name, _checked_module(encoder.build(sample_shape, n_components), f"{name}.build")
-    if isinstance(encoder, nn.Module):
-        return name, copy.deepcopy(encoder)
-    if callable(encoder):
-        module = _checked_module(encoder(sample_shape), f"The callable encoder {name}")
-        return name, copy.deepcopy(module)
-    raise TypeError(
-        "The 'encoder' parameter of ContrastiveEmbedder must be None, an encoder of "
-        "skcontrast.encoders, an instance of torch.nn.Module or a callable that returns one, got "
-        f"{encoder!r} of type {type(encoder).__name__}."
-    )
-
-
-def _default_encoder(sample_shape):
-    # Imported here because these modules derive their classes from Encoder.
-    from .convnet import ConvNet
-    from .mlp import MLP
-    from .resnet import ResNet
-
-    if len(sample_shape) == 1:
-        return MLP()
-    side = max(sample_shape[-2:])
-    if side <= 32:
-        return ConvNet()
-    return ResNet(depth=18, stem="imagenet" if side > 64 else "cifar")
-
-
-def _checked_module(module, source):
-    if not isinstance(module, nn.Module):
-        raise TypeError(
-            f"{source} must return an instance of torch.nn.Module, got {module!r} of type "
-            f"{type(module).__name__}."
-        )
-    return module
-
-
-def _width_of(module, sample_shape, name):
-    """Return the width of the module's output, learnt from a batch of two zero samples."""
-    output = _dry_run(module, sample_shape, name)
-    if not isinstance(output, torch.Tensor):
-        found = f"a {type(output).__name__}"
-    elif output.ndim != 2 or len(output) != 2 or output.shape[1] == 0:
-        found = f"a tensor of shape {tuple(output.shape)}"
-    elif not output.is_floating_point():
-        found = f"a tensor of dtype {output.dtype}"
-    else:
-        return output.shape[1]
-    raise ValueError(
-        f"The encoder {name} must map a batch of shape {(2, *sample_shape)} to a floating tensor "
-        f"of shape (2, width), got {found}."
-    )
-
-
-def _dry_run(module, sample_shape, name):
-    """Return the output for two zero samples; modes, statistics and random state stay as found.
-
-    Only lazy layers, which draw their weights here, advance the random state.
-    """
-    training = {part: part.training for part in module.modules()}
-    lazy = any(is_lazy(parameter) for parameter in module.parameters())
-    module.eval()
-    try:
-        with torch.random.fork_rng(devices=[], enabled=not lazy), torch.no_grad():
-            return module(torch.zeros(2, *sample_shape))
-    except Exception as error:
-        raise ValueError(
-            f"The encoder {name} failed on samples of shape {sample_shape}: {error}"
-        ) from error
-    finally:
-        for part, mode in training.items():
-            part.training = mode

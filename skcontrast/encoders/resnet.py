@@ -6,8 +6,8 @@ from numbers import Integral
 
 from torch import nn
 
-from .._sklearn_compat import Interval, StrOptions, validate_parameters
-from ._base import Encoder, IntOptions, check_images, init_kaiming
+from .._sklearn_compat import Interval, IntOptions, StrOptions, validate_parameters
+from ._base import Encoder, check_images, init_kaiming
 
 
 class ResNet(Encoder):
