@@ -93,8 +93,14 @@ def main():
     parser.add_argument("--repeats", type=int, default=9)
     repeats = parser.parse_args().repeats
     rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(10240, 64))
     cases = {
-        "vectors (10240, 64), MLP": (rng.normal(size=(10240, 64)), MLP(), GaussianNoise()),
+        "vectors (10240, 64) float64, MLP": (vectors, MLP(), GaussianNoise()),
+        "vectors (10240, 64) float32, MLP": (
+            vectors.astype(np.float32),
+            MLP(),
+            GaussianNoise(),
+        ),
         "images (1024, 3, 32, 32), ConvNet": (
             rng.integers(0, 256, (1024, 3, 32, 32), dtype=np.uint8),
             ConvNet(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -68,6 +69,23 @@ def on_device(module, device):
     """Return `module` on `device`, moved only if its first parameter lies elsewhere."""
     first = next(module.parameters(), None)
     return module if first is not None and first.device == device else module.to(device)
+
+
+def on_cpu(state):
+    """Return a module, or tensors nested in dictionaries and lists, with all tensors on the CPU.
+
+    What lies there already is returned itself.
+    """
+    if isinstance(state, nn.Module):
+        tensors = [*state.parameters(), *state.buffers()]
+        if all(tensor.device.type == "cpu" for tensor in tensors):
+            return state
+        return copy.deepcopy(state).cpu()
+    if isinstance(state, dict):
+        return {key: on_cpu(value) for key, value in state.items()}
+    if isinstance(state, list):
+        return [on_cpu(value) for value in state]
+    return state.cpu() if isinstance(state, torch.Tensor) else state
 
 
 def rows_per_call(sample_shape):

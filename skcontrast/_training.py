@@ -200,7 +200,7 @@ class ContrastiveNet(skorch.NeuralNet):
             group["lr"] = lr * factor
 
 
-def make_net(network, plan, *, lr, callbacks, verbose, optimizer, weight_decay, past, **kwargs):
+def make_net(network, plan, *, lr, weight_decay, callbacks, verbose, optimizer, past, **kwargs):
     """Return an initialised net that trains `network` in place.
 
     Parameters

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from numbers import Integral, Real
 
 import numpy as np
@@ -14,7 +13,7 @@ from torch import nn
 from . import _assembly as assembly
 from ._fitting import NetworkTraining
 from ._inputs import validate_inputs
-from ._network import Network, encode, on_device, rows_per_call
+from ._network import Network, encode, on_cpu, on_device, rows_per_call
 from ._sklearn_compat import Interval, StrOptions
 from ._training import OPTIMIZERS
 from .augmentation import Views
@@ -363,10 +362,9 @@ class ContrastiveEmbedder(
     def __getstate__(self):
         """Hand out a state whose tensors lie on the CPU: it can be unpickled without a GPU."""
         state = super().__getstate__()
-        if "encoder_" in state:
-            for name in ("encoder_", "projector_"):
-                on_cpu = all(p.device.type == "cpu" for p in state[name].parameters())
-                state[name] = state[name] if on_cpu else copy.deepcopy(state[name]).cpu()
+        for name in ("encoder_", "projector_", "_optimizer_state"):
+            if name in state:
+                state[name] = on_cpu(state[name])
         return state
 
 

@@ -33,9 +33,11 @@ def test_fit_and_transform(data):
 
 
 def test_trained_on_the_gpu_used_on_the_cpu():
-    fitted = embedder("cuda").fit(X)
+    fitted = embedder("cuda", warm_start=True).fit(X)
     loaded = pickle.loads(pickle.dumps(fitted))
     assert all(not p.is_cuda for p in loaded.encoder_.parameters())
+    moments = loaded._optimizer_state["state"][0].values()
+    assert all(not value.is_cuda for value in moments)
     np.testing.assert_allclose(
         loaded.set_params(device="cpu").transform(X), fitted.transform(X), atol=1e-4
     )

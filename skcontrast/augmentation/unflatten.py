@@ -93,7 +93,7 @@ class Unflatten(
 
         Returns
         -------
-        images : ndarray of shape (n_samples, *shape)
+        images : ndarray of shape (n_samples, ...)
             A view of X where X is a C-contiguous array.
         """
         check_is_fitted(self)

@@ -31,7 +31,7 @@ class Encoder(ParameterObject):
         Returns
         -------
         module : torch.nn.Module
-            Maps a float32 batch (n, *sample_shape) to a batch (n, n_components).
+            Maps a float32 batch ``(n, *sample_shape)`` to a batch (n, n_components).
 
         Raises
         ------

@@ -1,0 +1,54 @@
+"""The trained network: standardisation, inference in portions, tensors on the CPU."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from skcontrast._network import Standardize, channel_statistics, encode, on_cpu, rows_per_call
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
+def test_channels_get_zero_mean_and_unit_variance(dtype):
+    generator = torch.Generator().manual_seed(0)
+    images = torch.randint(0, 256, (50, 3, 6, 5), generator=generator).to(torch.uint8)
+    if dtype == torch.float32:
+        images = images / 255
+    out = Standardize(*channel_statistics(images))(images)
+    torch.testing.assert_close(out.mean((0, 2, 3)), torch.zeros(3), atol=1e-5, rtol=0)
+    torch.testing.assert_close(out.std((0, 2, 3)), torch.ones(3), atol=1e-3, rtol=0)
+
+
+def test_constant_channels_become_zero():
+    images = torch.full((4, 1, 3, 3), 0.5)
+    assert Standardize(*channel_statistics(images))(images).abs().max() == 0
+
+
+def test_input_is_not_changed():
+    x = torch.ones(3, 2)
+    Standardize(torch.ones(2), torch.ones(2))(x)
+    assert x.equal(torch.ones(3, 2))
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 7, 10, 99])
+def test_portions_do_not_change_the_result(batch_size):
+    module = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
+    X = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32)
+    h = encode(module, X, batch_size, to_tensor=torch.from_numpy)
+    expected = module.eval()(torch.from_numpy(X)).detach().numpy()
+    assert h.dtype == np.float32
+    np.testing.assert_allclose(h, expected, atol=1e-6)
+
+
+def test_many_small_samples_and_few_large_ones_per_call():
+    assert rows_per_call((2,)) == 2**14
+    assert rows_per_call((3, 32, 32)) == 341
+    assert rows_per_call((3, 1000, 1000)) == 32
+
+
+def test_on_cpu_returns_what_lies_there_itself():
+    module = nn.Linear(2, 2)
+    state = {"state": {0: {"step": torch.ones(1)}}, "groups": [{"lr": 0.1}]}
+    assert on_cpu(module) is module
+    assert on_cpu(state) == state
+    assert on_cpu(None) is None
