@@ -81,7 +81,7 @@ class _TiledObjective(torch.autograd.Function):
             n_negatives = len(candidates) - excluded.shape[1]
             mean, pull = objective.expectation(scores, n_negatives, loss)
             value, d_mean, d_positives = _anchor_gradients(
-                objective, mean, positives[tile], n_negatives, loss, similarity.lower_bound, wants
+                objective, mean, positives[tile], n_negatives, loss, similarity.bounds, wants
             )
             total += value
             if wants:
@@ -122,12 +122,12 @@ class _PairwiseScores:
         d_candidates.addmm_(matrix.T, scale * self.anchors)
 
 
-def _anchor_gradients(objective, mean, positives, n_negatives, loss, lower_bound, wants):
+def _anchor_gradients(objective, mean, positives, n_negatives, loss, bounds, wants):
     """Sum the losses of the anchors; differentiate with respect to mean and positive scores."""
     with torch.set_grad_enabled(wants):
         mean = mean.detach().requires_grad_(wants)
         positives = positives.detach().requires_grad_(wants)
-        value = objective.anchor_loss(mean, positives, n_negatives, loss, lower_bound).sum()
+        value = objective.anchor_loss(mean, positives, n_negatives, loss, bounds).sum()
     if not wants:
         return value, None, None
     return value.detach(), *torch.autograd.grad(value, (mean, positives))
@@ -143,7 +143,7 @@ class _Contrastive:
         With W_j ∝ e^{c_j + β s_j} and V_j ∝ e^{c_j + (1 + β) s_j}, both of sum 1 over j, the
         derivative is (1 + β) V_j − β W_j, and V_j where the weights are detached.
         """
-        prior, beta = loss.log_prior(scores), loss.beta
+        prior, beta = loss.log_prior(scores, n_negatives), loss.hardness()
         if not loss.normalize_weights:
             top, mass, v = _softmax_parts(scores if prior is None else scores.add_(prior))
             return top + mass.log() - math.log(n_negatives), lambda g: (_column(g / mass), v)
@@ -168,11 +168,9 @@ class _Contrastive:
         )
 
     @staticmethod
-    def anchor_loss(log_mean, positives, n_negatives, loss, lower_bound):
+    def anchor_loss(log_mean, positives, n_negatives, loss, bounds):
         """Return the loss of each anchor, shape (n,), from log mean and positive scores."""
-        log_negative = _log_debiased(log_mean, positives, *loss.coefficients(), lower_bound)
-        excess = math.log(n_negatives) + log_negative[:, None] - positives
-        return torch.logaddexp(excess, torch.zeros_like(excess)).mean(1)
+        return loss.anchor_loss(log_mean, positives, n_negatives, bounds)
 
 
 class _JensenShannon:
@@ -181,7 +179,7 @@ class _JensenShannon:
     @staticmethod
     def expectation(scores, n_negatives, loss):
         """Return mean_j w_j softplus(s_j), and a function that pulls a gradient back to s."""
-        prior, beta = loss.log_prior(scores), loss.beta
+        prior, beta = loss.log_prior(scores, n_negatives), loss.hardness()
         tilted = (
             scores * beta
             if beta
@@ -205,7 +203,7 @@ class _JensenShannon:
         return mean, pull
 
     @staticmethod
-    def anchor_loss(mean, positives, n_negatives, loss, lower_bound):
+    def anchor_loss(mean, positives, n_negatives, loss, bounds):
         """Return the loss of each anchor, shape (n,)."""
         a, b = loss.coefficients()
         negative = (a * mean - b * F.softplus(positives).mean(1)).clamp_min(0)
@@ -220,17 +218,6 @@ def _softmax_parts(logits):
     top = logits.amax(1)
     e = logits.sub_(_column(top)).exp_()
     return top, e.sum(1), e
-
-
-def _log_debiased(log_mean, positives, a, b, lower_bound):
-    """Return log max(a · mean − b · mean_m e^{s⁺_m}, e^{lower bound}), shape (n,)."""
-    if b == 0:
-        return log_mean + math.log(a)
-    top = torch.maximum(log_mean, positives.amax(1)).detach()
-    estimate = a * (log_mean - top).exp() - b * (positives - _column(top)).exp().mean(1)
-    above = estimate > (lower_bound - top).exp()
-    log_estimate = torch.where(above, estimate, torch.ones_like(estimate)).log() + top
-    return torch.where(above, log_estimate, torch.full_like(log_estimate, lower_bound))
 
 
 def _column(row_values):

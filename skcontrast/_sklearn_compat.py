@@ -36,6 +36,9 @@ class ParameterObject(BaseEstimator):
 
     _parameter_constraints: dict = {}
 
+    def validate(self):
+        """Raise ValueError for combinations of values that the constraints cannot exclude."""
+
 
 def validate_parameters(obj):
     """Raise ``InvalidParameterError`` if a parameter of `obj` lies outside its range.
@@ -50,6 +53,8 @@ def validate_parameters(obj):
     for value in obj.get_params(deep=False).values():
         if isinstance(value, ParameterObject):
             validate_parameters(value)
+    if isinstance(obj, ParameterObject):
+        obj.validate()
 
 
 def check_component(value, base, *, owner, parameter, default=None):

@@ -8,7 +8,17 @@ from common import golden_cases, golden_input, random_views
 from sklearn.base import clone
 
 from skcontrast import contrastive_loss
-from skcontrast.losses import DCL, HCL, InfoNCE, Loss
+from skcontrast.losses import (
+    BCL,
+    DCL,
+    HCL,
+    PUCL,
+    InfoNCE,
+    Loss,
+    NonparametricBCL,
+    PositiveDebiased,
+    Ring,
+)
 from skcontrast.losses import __all__ as exported
 from skcontrast.schedules import Linear
 from skcontrast.similarity import Cosine
@@ -19,6 +29,14 @@ LOSSES = [
     DCL(tau_plus=0.2),
     HCL(tau_plus=0.05, beta=0.7),
     HCL(tau_plus=0.2, beta=2.0, detach_weights=True),
+    PUCL(tau_plus=0.15, c=0.2),
+    Ring(outer=0.6, inner=0.2),
+    BCL(alpha=0.8, tau_plus=0.2),
+    BCL(alpha=0.9, beta=0.7, cdf="printed", detach_weights=False),
+    NonparametricBCL(alpha=0.8, beta=0.7),
+    NonparametricBCL(alpha=0.6, beta=0.9, tau_plus=0.3, normalize_weights=True),
+    PositiveDebiased(tau_plus=0.15),
+    PositiveDebiased(tau_plus=0.2, positive_mean="printed", aggregate="scores"),
 ]
 
 # Golden case name -> our loss from its settings.
@@ -29,6 +47,15 @@ GOLDEN = {
     "dcl": lambda s: DCL(s["tau_plus"]),
     "neg_debiased_troe": lambda s: DCL(s["tau_plus"]),
     "hcl": lambda s: HCL(s["tau_plus"], s["beta"]),
+    "pucl": lambda s: PUCL(s["alpha"], s["c"]),
+    "moco_ring": lambda s: Ring(s["thres_outer"], s["thres_inner"]),
+    "bcl_v1": lambda s: BCL(
+        s["alpha"], s["beta"], s["tau_plus"], "printed", detach_weights=s["detach_weights"]
+    ),
+    "bcl_v1_inverted_cdf": lambda s: BCL(s["alpha"], s["beta"], s["tau_plus"]),
+    "bcl_v2_exact": lambda s: NonparametricBCL(s["alpha"], s["beta"], s["tau_plus"]),
+    "pos_debiased": lambda s: PositiveDebiased(s["tau_plus"]),
+    "pos_debiased_preprint_eq11_13": lambda s: PositiveDebiased(s["tau_plus"], "printed"),
 }
 
 
@@ -65,6 +92,9 @@ def test_every_exported_loss_is_tested():
 def test_agrees_with_the_authors_code(case, dtype):
     settings = case["settings"]
     views = [golden_input(v, case["B"], case["d"]) for v in "AB"]
+    if "ties" in settings:
+        for view in views:
+            view[3] = view[2]
     queue = golden_input("Q", settings["K"], case["d"]).to(dtype) if "K" in settings else None
     value, grads = value_and_grads(
         views,
@@ -92,6 +122,26 @@ IDENTITIES = {
     "DCL(tau_plus=0) = InfoNCE": (DCL(tau_plus=0), InfoNCE()),
     "HCL(beta=0) = DCL": (HCL(tau_plus=0.15, beta=0), DCL(tau_plus=0.15)),
     "HCL(beta=0, tau_plus=0) = InfoNCE": (HCL(tau_plus=0, beta=0), InfoNCE()),
+    "HCL(tau_plus=0, beta) = BCL(alpha=.5, beta, detach_weights=False)": (
+        HCL(tau_plus=0, beta=0.8),
+        BCL(alpha=0.5, beta=0.8, detach_weights=False),
+    ),
+    "PUCL = DCL(effective_tau_plus)": (
+        PUCL(tau_plus=0.3, c=0.4),
+        DCL(tau_plus=PUCL(tau_plus=0.3, c=0.4).effective_tau_plus),
+    ),
+    "PUCL(c=1) = InfoNCE": (PUCL(tau_plus=0.3, c=1), InfoNCE()),
+    "PUCL(c=0) = DCL": (PUCL(tau_plus=0.3, c=0), DCL(tau_plus=0.3)),
+    "BCL(alpha=.5, beta=0) = InfoNCE": (BCL(alpha=0.5, beta=0), InfoNCE()),
+    "NonparametricBCL(alpha=.5, beta=.5) = InfoNCE": (
+        NonparametricBCL(alpha=0.5, beta=0.5),
+        InfoNCE(),
+    ),
+    "BCL(alpha, beta=0) = NonparametricBCL(alpha, beta=.5)": (
+        BCL(alpha=0.8, beta=0, tau_plus=0.2),
+        NonparametricBCL(alpha=0.8, beta=0.5, tau_plus=0.2, normalize_weights=True),
+    ),
+    "Ring(outer=1, inner=0) = InfoNCE": (Ring(outer=1, inner=0), InfoNCE()),
 }
 
 
@@ -123,16 +173,33 @@ def naive_loss(views, loss, temperature):
             others = [j for j in range(n) if j != i]
             negatives = s[:, others].flatten()
             positives = s[[w for w in range(n_views) if w != v], i]
-            weights = (loss.beta * negatives).exp()
-            weights = weights / weights.mean()
+            prior = loss.log_prior(negatives[None].detach(), len(negatives))
+            weights = (loss.hardness() * negatives + (0 if prior is None else prior[0])).exp()
+            if loss.normalize_weights:
+                weights = weights / weights.mean()
             if loss.detach_weights:
                 weights = weights.detach()
             estimate = a * (weights * negatives.exp()).mean() - b * positives.exp().mean()
             floor = torch.tensor(-1 / temperature).exp().to(estimate)
             estimate = torch.maximum(estimate, floor) if b else estimate
-            p = positives.exp()
-            total = total - (p / (p + len(negatives) * estimate)).log().mean()
+            total = total + (
+                positive_debiased(loss, negatives, positives, temperature)
+                if isinstance(loss, PositiveDebiased)
+                else (1 + len(negatives) * estimate / positives.exp()).log().mean()
+            )
     return total / (n_views * n)
+
+
+def positive_debiased(loss, negatives, positives, temperature):
+    n, p, g = len(negatives), positives.exp(), negatives.exp().mean()
+    if loss.aggregate == "scores":
+        p = p.mean()
+    self_score = torch.tensor(1 / temperature, dtype=p.dtype).exp()
+    mean = p + g if loss.positive_mean == "printed" else (n * g + p + self_score) / (n + 2)
+    rest = 1 - loss.tau_plus
+    floor = loss.tau_plus / self_score
+    top = torch.maximum(mean - rest * g, floor)
+    return -(top / (top + n * loss.tau_plus * g)).log().mean()
 
 
 @pytest.mark.parametrize("temperature", [0.2, 1.0])
@@ -149,7 +216,9 @@ def test_equals_the_formula_written_out(loss, n_views, temperature):
 
 
 # With detached weights the gradient is not the derivative of the value.
-@pytest.mark.parametrize("loss", [s for s in LOSSES if not s.detach_weights], ids=name)
+@pytest.mark.parametrize(
+    "loss", [s for s in LOSSES if not (s.hardness() and s.detach_weights)], ids=name
+)
 def test_gradcheck(loss):
     views = [v.requires_grad_() for v in random_views(5, 4, seed=1)]
     assert torch.autograd.gradcheck(lambda *z: contrastive_loss(*z, loss=loss), views)
@@ -206,7 +275,8 @@ def test_finite_for_hard_negatives_at_low_temperature():
 
 
 def test_single_negative(loss):
-    views, (queue, _) = random_views(5, 4), random_views(1, 4, seed=2)
+    n_negatives = 2 if isinstance(loss, Ring) else 1  # an empty ring is refused
+    views, (queue, _) = random_views(5, 4), random_views(n_negatives, 4, seed=2)
     value, grads = value_and_grads(views, loss=loss, queue=queue)
     assert value.isfinite() and all(g.isfinite().all() for g in grads)
 
@@ -238,6 +308,12 @@ BAD = [
     (DCL(tau_plus=float("nan")), "'tau_plus' parameter of DCL", r"\[0.0, 1.0\)"),
     (DCL(tau_plus="0.1"), "'tau_plus' parameter of DCL", r"\[0.0, 1.0\)"),
     (HCL(beta=-0.5), "'beta' parameter of HCL", r"\[0.0, inf\)"),
+    (PUCL(c=1.5), "'c' parameter of PUCL", r"\[0.0, 1.0\]"),
+    (Ring(outer=0), "'outer' parameter of Ring", r"\(0.0, 1.0\]"),
+    (BCL(alpha=0.4), "'alpha' parameter of BCL", r"\[0.5, 1.0\]"),
+    (BCL(cdf="exact"), "'cdf' parameter of BCL", "printed"),
+    (NonparametricBCL(beta=2), "'beta' parameter of NonparametricBCL", r"\[0.0, 1.0\]"),
+    (PositiveDebiased(tau_plus=0), "'tau_plus' parameter of PositiveDebiased", r"\(0.0, 1.0\)"),
     (HCL(detach_weights="yes"), "'detach_weights' parameter of HCL", "bool"),
 ]
 
@@ -246,6 +322,16 @@ BAD = [
 def test_value_out_of_range_is_refused_by_name(bad, who, expected):
     with pytest.raises(ValueError, match=rf"The {who} must be .*{expected}"):
         contrastive_loss(*random_views(4, 3), loss=bad)
+
+
+def test_a_density_that_vanishes_is_refused():
+    with pytest.raises(ValueError, match="'alpha' and 'beta' parameters of NonparametricBCL"):
+        contrastive_loss(*random_views(4, 3), loss=NonparametricBCL(alpha=1, beta=1))
+
+
+def test_an_empty_ring_is_refused():
+    with pytest.raises(ValueError, match="The ring is empty: outer=0.1 of 2 candidates"):
+        contrastive_loss(*random_views(2, 3), loss=Ring(outer=0.1))
 
 
 def test_class_instead_of_instance_is_refused():

@@ -21,7 +21,10 @@ class WithPrior(Loss):
         self.normalize_weights = normalize_weights
         self.detach_weights = detach_weights
 
-    def log_prior(self, scores):
+    def hardness(self):
+        return self.beta
+
+    def log_prior(self, scores, n_candidates):
         rank = scores.argsort(1).argsort(1)
         return -0.1 * rank.to(scores.dtype)
 
@@ -29,7 +32,7 @@ class WithPrior(Loss):
 class NotBilinear(Similarity):
     """Negative squared distance: a similarity without a hand-written gradient."""
 
-    lower_bound = -20.0
+    bounds = (-20.0, 0.0)
 
     def embed(self, z):
         return z
@@ -53,8 +56,8 @@ LOSSES = [
 
 
 def naive_expectation(scores, loss, phi):
-    prior = loss.log_prior(scores.detach())
-    logits = loss.beta * scores + (0 if prior is None else prior)
+    prior = loss.log_prior(scores.detach(), scores.shape[1])
+    logits = loss.hardness() * scores + (0 if prior is None else prior)
     if loss.detach_weights:
         logits = logits.detach()
     weights = logits.exp()

@@ -1,8 +1,23 @@
 """Losses: how the expectation over true negatives is estimated."""
 
 from ._base import Loss
+from .bcl import BCL
 from .dcl import DCL
 from .hcl import HCL
 from .infonce import InfoNCE
+from .nonparametric_bcl import NonparametricBCL
+from .positive_debiased import PositiveDebiased
+from .pucl import PUCL
+from .ring import Ring
 
-__all__ = ["DCL", "HCL", "InfoNCE", "Loss"]
+__all__ = [
+    "BCL",
+    "DCL",
+    "HCL",
+    "PUCL",
+    "InfoNCE",
+    "Loss",
+    "NonparametricBCL",
+    "PositiveDebiased",
+    "Ring",
+]

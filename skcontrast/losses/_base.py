@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Real
+
+import torch
 
 from .._sklearn_compat import Interval, ParameterObject
 from ..schedules import Schedule
@@ -29,8 +32,6 @@ class Loss(ParameterObject):
 
     Attributes
     ----------
-    beta : float
-        The hardness tilt β ≥ 0. Class attribute or hyperparameter.
     detach_weights : bool
         Whether the weights carry no gradient. Only matters where β > 0: the log-prior c never
         carries any.
@@ -38,7 +39,6 @@ class Loss(ParameterObject):
         Whether the weights are scaled to mean 1.
     """
 
-    beta = 0.0
     detach_weights = False
     normalize_weights = True
 
@@ -46,16 +46,56 @@ class Loss(ParameterObject):
         """Return (a, b)."""
         return 1.0, 0.0
 
-    def log_prior(self, scores):
+    def hardness(self):
+        """Return β ≥ 0."""
+        return 0.0
+
+    def log_prior(self, scores, n_candidates):
         """Return c, the log-prior of each candidate to be a true negative, or None for c = 0.
 
         Parameters
         ----------
-        scores : Tensor of shape (n_anchors, n_candidates)
-            Scores without gradient; excluded candidates hold -inf.
+        scores : Tensor of shape (n_anchors, n)
+            Scores without gradient; the n − N excluded ones hold −inf.
+        n_candidates : int
+            N.
 
         Returns
         -------
-        c : Tensor of shape (n_anchors, n_candidates) or None
+        c : Tensor of shape (n_anchors, n) or None
         """
         return None
+
+    def anchor_loss(self, log_mean, positives, n_candidates, bounds):
+        """Return the loss of each anchor; the mean over its positives stands outside the log.
+
+        Parameters
+        ----------
+        log_mean : Tensor of shape (n_anchors,)
+            Logarithm of the weighted mean of e^s over the candidates.
+        positives : Tensor of shape (n_anchors, n_positives)
+            Scores of the positives.
+        n_candidates : int
+            N.
+        bounds : tuple of float
+            The lowest and the highest score there is.
+
+        Returns
+        -------
+        loss : Tensor of shape (n_anchors,)
+        """
+        log_negative = self.log_expectation(log_mean, positives, bounds[0])
+        excess = math.log(n_candidates) + log_negative[:, None] - positives
+        return torch.logaddexp(excess, torch.zeros_like(excess)).mean(1)
+
+    def log_expectation(self, log_mean, positives, lower_bound):
+        """Return log max(a · mean − b · mean_m e^{s⁺_m}, e^{lower bound}), shape (n_anchors,)."""
+        a, b = self.coefficients()
+        if b == 0:
+            return log_mean + math.log(a)
+        top = torch.maximum(log_mean, positives.amax(1)).detach()
+        mean_positive = (positives - top[:, None]).exp().mean(1)
+        estimate = a * (log_mean - top).exp() - b * mean_positive
+        above = estimate > (lower_bound - top).exp()
+        log_estimate = torch.where(above, estimate, torch.ones_like(estimate)).log() + top
+        return torch.where(above, log_estimate, torch.full_like(log_estimate, lower_bound))

@@ -53,3 +53,7 @@ class HCL(DCL):
         super().__init__(tau_plus=tau_plus)
         self.beta = beta
         self.detach_weights = detach_weights
+
+    def hardness(self):
+        """Return β."""
+        return self.beta

@@ -18,12 +18,12 @@ class Similarity(ParameterObject):
     ----------
     bilinear : bool
         Whether ``scores(u, v)`` is ``u @ v.T``; its gradient is then two matrix products.
-    lower_bound : float
-        The lowest score there is (or a small number below all that occur).
+    bounds : tuple of float
+        The lowest and the highest score there is (or numbers below and above all that occur).
     """
 
     bilinear = False
-    lower_bound = float("-inf")
+    bounds = (float("-inf"), float("inf"))
 
     def __call__(self, z1, z2):
         """Return the scores, shape (n, m), of embeddings of shapes (n, d) and (m, d)."""

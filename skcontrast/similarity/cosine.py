@@ -41,9 +41,9 @@ class Cosine(Similarity):
         self.temperature = temperature
 
     @property
-    def lower_bound(self):
-        """The score of opposite directions, −1/t."""
-        return -1 / self.temperature
+    def bounds(self):
+        """The scores of opposite and of equal directions, (−1/t, 1/t)."""
+        return -1 / self.temperature, 1 / self.temperature
 
     def embed(self, z):
         """Return `z` scaled to length 1/√t, so that scores are plain dot products."""

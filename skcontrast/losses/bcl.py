@@ -1,0 +1,82 @@
+"""BCL: Bayesian contrastive learning."""
+
+from __future__ import annotations
+
+from .._sklearn_compat import StrOptions
+from ._base import Loss, interval
+from ._ranks import empirical_cdf, invert_unlabeled_cdf, true_negative_probability
+
+__all__ = ["BCL"]
+
+
+class BCL(Loss):
+    r"""Bayesian contrastive loss: candidates weighted by their probability to be true negatives.
+
+    The rank of a candidate among all tells how likely it shares the anchor's class: false
+    negatives score high. With Φ the cdf of the score density from which true and false negatives
+    are drawn as the lower and the upper of two, mixed by α [1]_,
+
+    .. math:: \hat E^- = \frac1N \sum_j w_j e^{s_j}, \qquad
+        w_j \propto p(\mathrm{TN} \mid s_j)\, e^{\beta s_j}
+
+    with :math:`p(\mathrm{TN} \mid s) \propto \tau^- (\alpha + (1 - 2\alpha)\Phi)` and
+    :math:`p(\mathrm{FN} \mid s) \propto \tau^+ (1 - \alpha + (2\alpha - 1)\Phi)`. The empirical cdf of the
+    candidates estimates the cdf of *unlabeled* scores, Φ_UN, from which Φ follows by solving a
+    quadratic equation. The paper puts Φ_UN in the place of Φ; its estimate then stays biased
+    however many candidates there are.
+
+    Parameters
+    ----------
+    alpha : float or Schedule, default=0.7
+        Location parameter α in [.5, 1]: how well the encoder separates the classes. It is
+        (6A − 1)/4 for a macro-AUC of A. At .5 ranks say nothing.
+    beta : float or Schedule, default=0.0
+        Hardness β ≥ 0, as in :class:`HCL`.
+    tau_plus : float or Schedule, default=0.1
+        Class prior τ⁺ in [0, 1).
+    cdf : {"inverted", "printed"}, default="inverted"
+        Whether Φ is obtained from the empirical cdf by inversion, or taken for it as in the paper.
+    detach_weights : bool, default=True
+        Whether the factor :math:`e^{\beta s}` of the weights carries no gradient. The posterior
+        never does.
+
+    References
+    ----------
+    .. [1] B. Liu, B. Wang, "Bayesian Self-Supervised Contrastive Learning", 2023.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast import contrastive_loss
+    >>> from skcontrast.losses import BCL, InfoNCE
+    >>> z = torch.randn(8, 16, generator=torch.Generator().manual_seed(0))
+    >>> same = contrastive_loss(z, z, loss=BCL(alpha=0.5)), contrastive_loss(z, z, loss=InfoNCE())
+    >>> torch.allclose(*same)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "alpha": interval(0.5, 1, "both"),
+        "beta": interval(0, None, "left"),
+        "tau_plus": interval(0, 1, "left"),
+        "cdf": [StrOptions({"inverted", "printed"})],
+        "detach_weights": ["boolean"],
+    }
+
+    def __init__(self, alpha=0.7, beta=0.0, tau_plus=0.1, cdf="inverted", detach_weights=True):
+        self.alpha = alpha
+        self.beta = beta
+        self.tau_plus = tau_plus
+        self.cdf = cdf
+        self.detach_weights = detach_weights
+
+    def hardness(self):
+        """Return β."""
+        return self.beta
+
+    def log_prior(self, scores, n_candidates):
+        """Return log p(TN | s), shape (n_anchors, n)."""
+        phi = empirical_cdf(scores, n_candidates)
+        if self.cdf == "inverted":
+            phi = invert_unlabeled_cdf(phi, self.alpha, self.tau_plus)
+        return true_negative_probability(phi, self.alpha, self.tau_plus).log()

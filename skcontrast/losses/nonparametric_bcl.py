@@ -1,0 +1,82 @@
+"""NonparametricBCL: weights from ranks alone."""
+
+from __future__ import annotations
+
+from ._base import Loss, interval
+from ._ranks import empirical_cdf, invert_unlabeled_cdf
+
+__all__ = ["NonparametricBCL"]
+
+
+class NonparametricBCL(Loss):
+    r"""Bayesian contrastive loss with rank-only weights, as in the authors' rebuttal.
+
+    The wanted density of negatives mixes easy true negatives and hard ones by β [1]_; candidates
+    are weighted by its ratio to the density of unlabeled scores,
+
+    .. math:: \omega = \psi / \varphi_{\mathrm{UN}}, \qquad \psi = \frac{(1 - \beta)\alpha
+        \varphi_{(1)} + \beta (1 - \alpha) \varphi_{(2)}}{(1 - \beta)\alpha + \beta(1 - \alpha)},
+        \qquad \varphi_{(1)} = 2\varphi(1 - \Phi),\; \varphi_{(2)} = 2\varphi\Phi
+
+    The weight grows with similarity, and the loss mines hard negatives, where
+    :math:`\beta / (1 - \beta) > \alpha (1 + a) / ((1 - \alpha)(1 - a))` with
+    :math:`a = (1 - 2\alpha)(1 - 2\tau^+)`; below that it debiases. At β = .5 the estimate is that
+    of :class:`BCL` at its β = 0.
+
+    Parameters
+    ----------
+    alpha : float or Schedule, default=0.7
+        Location parameter α in [.5, 1], as in :class:`BCL`.
+    beta : float or Schedule, default=0.5
+        Share of hard negatives, in [0, 1]. Not the β of :class:`BCL`. α = β = 1 is refused: no
+        density is left.
+    tau_plus : float or Schedule, default=0.1
+        Class prior τ⁺ in [0, 1).
+    normalize_weights : bool, default=False
+        Whether the weights are scaled to mean 1. The authors' code does not.
+
+    References
+    ----------
+    .. [1] B. Liu, B. Wang, "Bayesian Self-Supervised Contrastive Learning", rebuttal, 2023.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast import contrastive_loss
+    >>> from skcontrast.losses import InfoNCE, NonparametricBCL
+    >>> z = torch.randn(8, 16, generator=torch.Generator().manual_seed(0))
+    >>> flat = contrastive_loss(z, z, loss=NonparametricBCL(alpha=0.5, beta=0.5))
+    >>> torch.allclose(flat, contrastive_loss(z, z, loss=InfoNCE()))
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "alpha": interval(0.5, 1, "both"),
+        "beta": interval(0, 1, "both"),
+        "tau_plus": interval(0, 1, "left"),
+        "normalize_weights": ["boolean"],
+    }
+
+    def __init__(self, alpha=0.7, beta=0.5, tau_plus=0.1, normalize_weights=False):
+        self.alpha = alpha
+        self.beta = beta
+        self.tau_plus = tau_plus
+        self.normalize_weights = normalize_weights
+
+    def validate(self):
+        """Refuse α = β = 1."""
+        if self.alpha == 1 and self.beta == 1:
+            raise ValueError(
+                "The 'alpha' and 'beta' parameters of NonparametricBCL must not both be 1: no "
+                "density of negatives is left."
+            )
+
+    def log_prior(self, scores, n_candidates):
+        """Return log ω, shape (n_anchors, n)."""
+        alpha, beta, tau_plus = self.alpha, self.beta, self.tau_plus
+        phi = invert_unlabeled_cdf(empirical_cdf(scores, n_candidates), alpha, tau_plus)
+        wanted = 2 * (alpha * (1 - beta) * (1 - phi) + (1 - alpha) * beta * phi)
+        wanted = wanted / (alpha * (1 - beta) + (1 - alpha) * beta)
+        true = 2 * (alpha * (1 - phi) + (1 - alpha) * phi)
+        false = 2 * ((1 - alpha) * (1 - phi) + alpha * phi)
+        return (wanted / ((1 - tau_plus) * true + tau_plus * false)).log()

@@ -1,0 +1,61 @@
+"""PUCL: positive-unlabeled contrastive learning."""
+
+from __future__ import annotations
+
+from ._base import Loss, interval
+
+__all__ = ["PUCL"]
+
+
+class PUCL(Loss):
+    r"""Positive-unlabeled contrastive loss: candidates are what remains after positives are taken.
+
+    Where a fraction c of the samples of the anchor's class serves as positives, the candidates are
+    not a sample of all data but of the unlabeled rest, with fewer false negatives. Correcting for
+    that [1]_,
+
+    .. math:: \hat E^- = \max\Big( \frac{1 - \tau^+ c}{1 - \tau^+} \cdot \frac1N \sum_j e^{s_j}
+        - \frac{\tau^+ (1 - c)}{1 - \tau^+} \cdot \frac1M \sum_m e^{s^+_m},\; e^{s_{\min}} \Big)
+
+    The two parameters have one effective degree of freedom: the loss is :class:`DCL` with the
+    prior among the unlabeled, see `effective_tau_plus`. Searching both is searching one twice. The
+    paper writes :math:`\alpha` for :math:`\tau^+`, and its floor :math:`e^{-1}` forgets the
+    temperature.
+
+    Parameters
+    ----------
+    tau_plus : float or Schedule, default=0.1
+        Class prior τ⁺ in [0, 1) of the full population.
+    c : float or Schedule, default=0.1
+        Label frequency in [0, 1]: the fraction of a class that serves as positives. At 0 the loss
+        is :class:`DCL`, at 1 :class:`InfoNCE`.
+
+    References
+    ----------
+    .. [1] Z. Wang et al., "Contrastive Learning with Negative Sampling Correction", 2024.
+
+    Examples
+    --------
+    >>> from skcontrast.losses import PUCL
+    >>> round(PUCL(tau_plus=0.1, c=0.01).effective_tau_plus, 4)
+    0.0991
+    """
+
+    _parameter_constraints: dict = {
+        "tau_plus": interval(0, 1, "left"),
+        "c": interval(0, 1, "both"),
+    }
+
+    def __init__(self, tau_plus=0.1, c=0.1):
+        self.tau_plus = tau_plus
+        self.c = c
+
+    @property
+    def effective_tau_plus(self):
+        """The `tau_plus` of the :class:`DCL` that this loss equals, τ⁺(1 − c)/(1 − τ⁺c)."""
+        return self.tau_plus * (1 - self.c) / (1 - self.tau_plus * self.c)
+
+    def coefficients(self):
+        """Return a = (1 − τ⁺c)/(1 − τ⁺) and b = τ⁺(1 − c)/(1 − τ⁺)."""
+        rest = 1 - self.tau_plus
+        return (1 - self.tau_plus * self.c) / rest, self.tau_plus * (1 - self.c) / rest

@@ -1,0 +1,67 @@
+"""Ring: only candidates at a middle distance are negatives."""
+
+from __future__ import annotations
+
+import torch
+
+from ._base import Loss, interval
+
+__all__ = ["Ring"]
+
+
+class Ring(Loss):
+    r"""Contrastive loss whose negatives lie in a ring around the anchor.
+
+    Of the N candidates the closest ⌊outer · N⌋ are kept; of these the closest
+    ⌊inner · ⌊outer · N⌋⌋, the likeliest false negatives, are dropped [1]_:
+
+    .. math:: L = -\log \frac{e^{s^+}}{e^{s^+} + \sum_{j \in \mathrm{ring}} e^{s_j}}
+
+    The sum is not rescaled: the ring's own size stands for N.
+
+    Parameters
+    ----------
+    outer : float or Schedule, default=0.5
+        Share of the candidates within the outer radius, in (0, 1].
+    inner : float or Schedule, default=0.1
+        Share of those that is within the inner radius, in [0, 1). With ``outer=1, inner=0`` the
+        loss is :class:`InfoNCE`.
+
+    References
+    ----------
+    .. [1] M. Wu, M. Mosse, C. Zhuang, D. Yamins, N. Goodman, "Conditional Negative Sampling for
+       Contrastive Learning of Visual Representations", ICLR 2021.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast import contrastive_loss
+    >>> from skcontrast.losses import InfoNCE, Ring
+    >>> z = torch.randn(8, 16, generator=torch.Generator().manual_seed(0))
+    >>> whole = contrastive_loss(z, z, loss=Ring(outer=1.0, inner=0.0))
+    >>> torch.allclose(whole, contrastive_loss(z, z, loss=InfoNCE()))
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "outer": interval(0, 1, "right"),
+        "inner": interval(0, 1, "left"),
+    }
+    normalize_weights = False
+
+    def __init__(self, outer=0.5, inner=0.1):
+        self.outer = outer
+        self.inner = inner
+
+    def log_prior(self, scores, n_candidates):
+        """Return log 1[in ring], shape (n_anchors, n)."""
+        within = int(self.outer * n_candidates)
+        dropped = int(self.inner * within)
+        if within == 0:
+            raise ValueError(
+                f"The ring is empty: outer={self.outer} of {n_candidates} candidates is less than "
+                "one. Enlarge 'outer' of Ring or the batch."
+            )
+        closest = scores.topk(within, dim=1).indices
+        prior = torch.full_like(scores, -torch.inf)
+        return prior.scatter_(1, closest[:, dropped:], 0.0)
