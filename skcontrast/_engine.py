@@ -33,12 +33,19 @@ class Contrast(NamedTuple):
         Scores of each anchor's positives.
     excluded : Tensor of shape (n_anchors, n_excluded), dtype int64
         For each anchor, the candidates that are no negatives of it: itself, its own views.
+    weights : Tensor of shape (n_anchors,) or None
+        Factors on the losses of the anchors.
+    anchor_labels, candidate_labels : Tensor of shape (n_anchors,) and (n_candidates,) or None
+        Classes, integers; negative where unknown.
     """
 
     anchors: Tensor
     candidates: Tensor
     positives: Tensor
     excluded: Tensor
+    weights: Tensor | None = None
+    anchor_labels: Tensor | None = None
+    candidate_labels: Tensor | None = None
 
 
 def objective_value(contrast, loss, similarity, objective="contrastive"):
@@ -59,6 +66,8 @@ def objective_value(contrast, loss, similarity, objective="contrastive"):
     -------
     value : Tensor of shape ()
     """
+    if loss.requires_y and contrast.anchor_labels is None:
+        raise ValueError(f"{type(loss).__name__} needs labels: pass y.")
     # Under autocast the products would be taken in half precision, which 1/temperature magnifies.
     with torch.autocast(contrast.anchors.device.type, enabled=False):
         return _TiledObjective.apply(*contrast, loss, similarity, OBJECTIVES[objective])
@@ -68,32 +77,60 @@ class _TiledObjective(torch.autograd.Function):
     """Mean loss over anchors; the gradient is computed along with it, a tile at a time."""
 
     @staticmethod
-    def forward(ctx, anchors, candidates, positives, excluded, loss, similarity, objective):
+    def forward(ctx, anchors, candidates, positives, excluded, weights, *rest):
+        anchor_labels, candidate_labels, loss, similarity, objective = rest
         wants = any(ctx.needs_input_grad[:3])
         grads = [torch.zeros_like(t) for t in (anchors, candidates, positives)] if wants else None
         total = anchors.new_zeros(())
         rows = max(_TILE_ROWS, _TILE_ELEMENTS // max(1, len(candidates)))
+        n_negatives = len(candidates) - excluded.shape[1]
         for start in range(0, len(anchors), rows):
             tile = slice(start, start + rows)
             pairwise = _PairwiseScores(anchors[tile], candidates, similarity, wants)
-            scores = pairwise.values
-            scores.scatter_(1, excluded[tile], -torch.inf)
-            n_negatives = len(candidates) - excluded.shape[1]
-            mean, pull = objective.expectation(scores, n_negatives, loss)
-            value, d_mean, d_positives = _anchor_gradients(
-                objective, mean, positives[tile], n_negatives, loss, similarity.bounds, wants
+            same_class = None
+            if loss.requires_y:
+                same_class = _same_class(anchor_labels[tile], candidate_labels, excluded[tile])
+            row = _Tile(
+                scores=pairwise.values.scatter_(1, excluded[tile], -torch.inf),
+                positives=positives[tile],
+                weights=None if weights is None else weights[tile],
+                same_class=same_class,
+                n_negatives=n_negatives,
+                bounds=similarity.bounds,
             )
+            value, gradient, d_positives = objective.evaluate(row, loss, wants)
             total += value
             if wants:
                 grads[2][tile] = d_positives
-                pairwise.add_gradients(pull(d_mean), grads[0][tile], grads[1])
+                pairwise.add_gradients(gradient, grads[0][tile], grads[1])
         ctx.grads = [g.div_(len(anchors)) for g in grads] if wants else None
         return total / len(anchors)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad):
-        return (*(g * grad for g in ctx.grads), None, None, None, None)
+        return (*(g * grad for g in ctx.grads), *[None] * 7)
+
+
+class _Tile(NamedTuple):
+    """Some anchors with the scores of all candidates, excluded ones at −inf."""
+
+    scores: Tensor
+    positives: Tensor
+    weights: Tensor | None
+    same_class: Tensor | None
+    n_negatives: int
+    bounds: tuple
+
+    def total(self, losses):
+        """Return the weighted sum of the losses of the anchors."""
+        return losses.sum() if self.weights is None else losses @ self.weights
+
+
+def _same_class(anchor_labels, candidate_labels, excluded):
+    known = (anchor_labels >= 0)[:, None]
+    same = (anchor_labels[:, None] == candidate_labels) & known
+    return same.scatter_(1, excluded, False)
 
 
 class _PairwiseScores:
@@ -122,44 +159,58 @@ class _PairwiseScores:
         d_candidates.addmm_(matrix.T, scale * self.anchors)
 
 
-def _anchor_gradients(objective, mean, positives, n_negatives, loss, bounds, wants):
-    """Sum the losses of the anchors; differentiate with respect to mean and positive scores."""
-    with torch.set_grad_enabled(wants):
-        mean = mean.detach().requires_grad_(wants)
-        positives = positives.detach().requires_grad_(wants)
-        value = objective.anchor_loss(mean, positives, n_negatives, loss, bounds).sum()
-    if not wants:
-        return value, None, None
-    return value.detach(), *torch.autograd.grad(value, (mean, positives))
+class _Objective:
+    """From a tile to its loss, and the gradients with respect to scores and positives."""
+
+    @classmethod
+    def evaluate(cls, tile, loss, wants):
+        """Return the sum of the losses, (row scale, matrix) of d/d scores, and d/d positives."""
+        if loss.needs_whole_rows:
+            return cls._by_autograd(tile, loss, wants)
+        mean, pull = cls.expectation(tile, loss)
+        with torch.set_grad_enabled(wants):
+            leaves = [t.detach().requires_grad_(wants) for t in (mean, tile.positives)]
+            value = tile.total(cls.anchor_loss(*leaves, tile, loss))
+        if not wants:
+            return value, None, None
+        d_mean, d_positives = torch.autograd.grad(value, leaves)
+        return value.detach(), pull(d_mean), d_positives
+
+    @classmethod
+    def _by_autograd(cls, tile, loss, wants):
+        with torch.set_grad_enabled(wants):
+            leaves = [t.detach().requires_grad_(wants) for t in (tile.scores, tile.positives)]
+            value = tile.total(cls.row_loss(*leaves, tile, loss))
+        if not wants:
+            return value, None, None
+        d_scores, d_positives = torch.autograd.grad(value, leaves)
+        return value.detach(), (torch.ones_like(d_scores[:, :1]), d_scores), d_positives
 
 
-class _Contrastive:
+class _Contrastive(_Objective):
     """φ = exp, −log(P / (P + N·E)). The mean over negatives is held as its logarithm."""
 
     @staticmethod
-    def expectation(scores, n_negatives, loss):
+    def expectation(tile, loss):
         """Return log mean_j w_j e^{s_j}, and a function that pulls a gradient back to s.
 
         With W_j ∝ e^{c_j + β s_j} and V_j ∝ e^{c_j + (1 + β) s_j}, both of sum 1 over j, the
         derivative is (1 + β) V_j − β W_j, and V_j where the weights are detached.
         """
-        prior, beta = loss.log_prior(scores, n_negatives), loss.hardness()
-        if not loss.normalize_weights:
+        scores, beta = tile.scores, loss.hardness()
+        prior = loss.log_prior(scores, tile.n_negatives, tile.same_class)
+        if (prior is None and beta == 0) or not loss.normalize_weights:
             top, mass, v = _softmax_parts(scores if prior is None else scores.add_(prior))
-            return top + mass.log() - math.log(n_negatives), lambda g: (_column(g / mass), v)
-        if prior is None and beta == 0:
-            top, mass, v = _softmax_parts(scores)
-            return top + mass.log() - math.log(n_negatives), lambda g: (_column(g / mass), v)
-        tilted = (
-            scores * beta
-            if beta
-            else torch.zeros_like(scores).masked_fill_(scores == -torch.inf, -torch.inf)
-        )
-        if prior is not None:
-            tilted += prior
+            mean = top + mass.log() - math.log(tile.n_negatives)
+            return mean, lambda g: (_column(g / mass), v)
+        tilted = _tilted(scores, prior, beta)
         top_v, mass_v, v = _softmax_parts(scores.add_(tilted))
         top_w, mass_w, w = _softmax_parts(tilted)
+        # An anchor without any negative has an estimate at the floor, and no gradient from it.
+        empty = mass_w == 0
+        mass_v, mass_w = (mass.masked_fill(empty, 1.0) for mass in (mass_v, mass_w))
         mean = top_v + mass_v.log() - top_w - mass_w.log()
+        mean = mean.masked_fill(empty, tile.bounds[0])
         if beta == 0 or loss.detach_weights:
             return mean, lambda g: (_column(g / mass_v), v)
         return mean, lambda g: (
@@ -168,29 +219,30 @@ class _Contrastive:
         )
 
     @staticmethod
-    def anchor_loss(log_mean, positives, n_negatives, loss, bounds):
+    def anchor_loss(log_mean, positives, tile, loss):
         """Return the loss of each anchor, shape (n,), from log mean and positive scores."""
-        return loss.anchor_loss(log_mean, positives, n_negatives, bounds)
+        return loss.anchor_loss(log_mean, positives, tile.n_negatives, tile.bounds)
+
+    @staticmethod
+    def row_loss(scores, positives, tile, loss):
+        """Return the loss of each anchor, shape (n,), from all its scores."""
+        return loss.row_loss(scores, positives, tile.same_class)
 
 
-class _JensenShannon:
+class _JensenShannon(_Objective):
     """φ = softplus, L = softplus(−s⁺) + E."""
 
     @staticmethod
-    def expectation(scores, n_negatives, loss):
+    def expectation(tile, loss):
         """Return mean_j w_j softplus(s_j), and a function that pulls a gradient back to s."""
-        prior, beta = loss.log_prior(scores, n_negatives), loss.hardness()
-        tilted = (
-            scores * beta
-            if beta
-            else torch.zeros_like(scores).masked_fill_(scores == -torch.inf, -torch.inf)
-        )
-        if prior is not None:
-            tilted += prior
+        scores, beta = tile.scores, loss.hardness()
+        prior = loss.log_prior(scores, tile.n_negatives, tile.same_class)
+        tilted = _tilted(scores, prior, beta)
         if loss.normalize_weights:
-            weights = torch.softmax(tilted, dim=1)
+            _, mass, weights = _softmax_parts(tilted)
+            weights /= _column(mass.masked_fill(mass == 0, 1.0))
         else:
-            weights = tilted.exp_().div_(n_negatives)
+            weights = tilted.exp_().div_(tile.n_negatives)
         phi = F.softplus(scores)
         mean = (weights * phi).sum(1)
 
@@ -203,21 +255,41 @@ class _JensenShannon:
         return mean, pull
 
     @staticmethod
-    def anchor_loss(mean, positives, n_negatives, loss, bounds):
+    def anchor_loss(mean, positives, tile, loss):
         """Return the loss of each anchor, shape (n,)."""
         a, b = loss.coefficients()
         negative = (a * mean - b * F.softplus(positives).mean(1)).clamp_min(0)
         return F.softplus(-positives).mean(1) + negative
 
+    @staticmethod
+    def row_loss(scores, positives, tile, loss):
+        """Refuse: such a loss is no estimate of an expectation over true negatives."""
+        raise ValueError(f"{type(loss).__name__} has no Jensen–Shannon form.")
+
 
 OBJECTIVES = {"contrastive": _Contrastive, "jensen-shannon": _JensenShannon}
 
 
+def _tilted(scores, prior, beta):
+    """Return c + β s; −inf where excluded."""
+    if beta:
+        tilted = scores * beta
+    else:
+        tilted = torch.zeros_like(scores).masked_fill_(scores == -torch.inf, -torch.inf)
+    if prior is not None:
+        tilted += prior
+    return tilted
+
+
 def _softmax_parts(logits):
     """Return row maximum, row sum and e^{logits − maximum} (in place); −inf gives exactly 0."""
-    top = logits.amax(1)
+    top = _finite_maximum(logits)
     e = logits.sub_(_column(top)).exp_()
     return top, e.sum(1), e
+
+
+def _finite_maximum(logits):
+    return logits.amax(1).clamp_min(torch.finfo(logits.dtype).min / 4)
 
 
 def _column(row_values):

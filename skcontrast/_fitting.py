@@ -9,10 +9,10 @@ from sklearn.base import clone
 from torch import nn
 
 from . import _assembly as assembly
-from ._inputs import IMAGES, InputScaler, kind_of, validate_inputs
+from ._inputs import IMAGES, InputScaler, kind_of, validate_inputs, validate_labels
 from ._network import Network, Standardize, channel_statistics
 from ._sklearn_compat import validate_parameters
-from ._training import Plan, make_net, train
+from ._training import Plan, Samples, make_net, train
 from .augmentation import compose
 from .encoders import build_encoder, projection_head
 
@@ -20,7 +20,7 @@ from .encoders import build_encoder, projection_head
 class NetworkTraining:
     """Mixin of the embedder: from parameters and data to the fitted attributes."""
 
-    def _train(self, X, *, go_on, one_epoch=False):
+    def _train(self, X, y, *, go_on, one_epoch=False):
         """Train and set the fitted attributes; a failure leaves the embedder as it was."""
         validate_parameters(self)
         assembly.check_choices(self)
@@ -30,13 +30,17 @@ class NetworkTraining:
                 setattr(self, f"{role}_", assembly.resolve_component(self, role))
             X, chain = assembly.unwrap(X, self.augmentation)
             X = validate_inputs(self, X, reset=not go_on, min_samples=2)
-            self._train_on(X, chain, go_on, one_epoch)
+            labels = None
+            if self.loss_.requires_y:
+                labels = validate_labels(y, len(X), needed_by=type(self.loss_).__name__)
+                labels = torch.from_numpy(labels).to(assembly.resolve_device(self.device))
+            self._train_on(X, labels, chain, go_on, one_epoch)
         except BaseException:
             vars(self).clear()
             vars(self).update(before)
             raise
 
-    def _train_on(self, X, chain, go_on, one_epoch):
+    def _train_on(self, X, labels, chain, go_on, one_epoch):
         device = assembly.resolve_device(self.device)
         seed = assembly.resolve_seed(self.random_state)
         with assembly.preserved_rng(device):
@@ -62,7 +66,7 @@ class NetworkTraining:
                 verbose=self.verbose,
                 past=(self.history_, self._optimizer_state) if go_on else None,
             )
-            train(net, data)
+            train(net, Samples(data, labels))
         self._keep(net, one_epoch)
 
     def _fit_augmentation(self, X, chain, go_on):

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import torch
-from sklearn.utils import assert_all_finite, gen_batches
+from sklearn.utils import assert_all_finite, column_or_1d, gen_batches
 from sklearn.utils.validation import check_array, validate_data
 
 # Beyond this many standard deviations a value carries no more information, only overflow.
@@ -129,6 +129,37 @@ def _warn_channels_last(shape):
             UserWarning,
             stacklevel=6,
         )
+
+
+def validate_labels(y, n_samples, *, needed_by):
+    """Return y as integers, −1 where unlabeled.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,) or None
+        Classes, numbers or strings; −1 marks unlabeled samples, as in scikit-learn.
+    n_samples : int
+        How many there must be.
+    needed_by : str
+        Name of the loss, for the message.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_samples,), dtype int64
+    """
+    if y is None:
+        raise ValueError(
+            f"{needed_by} requires y to be passed, but the target y is None: pass the classes, "
+            "with -1 where they are unknown."
+        )
+    y = column_or_1d(y)
+    if len(y) != n_samples:
+        raise ValueError(f"y must have one entry per sample, {n_samples}, got {len(y)}.")
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    _, labels = np.unique(y, return_inverse=True)
+    unlabeled = y == -1 if y.dtype.kind in "iuf" else np.zeros(len(y), dtype=bool)
+    return np.where(unlabeled, -1, labels).astype(np.int64)
 
 
 class InputScaler:

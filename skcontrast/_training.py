@@ -6,6 +6,7 @@ import copy
 import inspect
 import warnings
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import skorch
@@ -87,6 +88,25 @@ def epoch_progress(epoch, n_epochs):
     return min(epoch / max(1, n_epochs - 1), 1.0)
 
 
+class Samples(NamedTuple):
+    """Device-resident samples and what is known about them.
+
+    Attributes
+    ----------
+    x : Tensor of shape (n, ...)
+        The samples.
+    labels : Tensor of shape (n,), dtype int64, or None
+        Their classes; −1 where unknown.
+    """
+
+    x: torch.Tensor
+    labels: torch.Tensor | None = None
+
+    def take(self, rows):
+        """Return some of the samples."""
+        return Samples(self.x[rows], None if self.labels is None else self.labels[rows])
+
+
 class BatchSampler:
     """Equal batches of at most `batch_size` random rows; a new permutation at each pass.
 
@@ -96,17 +116,18 @@ class BatchSampler:
 
     def __init__(self, data, batch_size):
         self.data = data
-        self.n_batches = -(-len(data) // batch_size)
-        self.size = len(data) // self.n_batches
+        self.n_samples = len(data.x)
+        self.n_batches = -(-self.n_samples // batch_size)
+        self.size = self.n_samples // self.n_batches
         self.generator = torch.Generator()
 
     def __len__(self):
         return self.n_batches
 
     def __iter__(self):
-        order = torch.randperm(len(self.data), generator=self.generator).to(self.data.device)
+        order = torch.randperm(self.n_samples, generator=self.generator).to(self.data.x.device)
         for k in range(self.n_batches):
-            yield self.data[order[k * self.size : (k + 1) * self.size]]
+            yield self.data.take(order[k * self.size : (k + 1) * self.size])
 
 
 class ProgressBar(Callback):
@@ -139,7 +160,7 @@ class ContrastiveNet(skorch.NeuralNet):
         """X has been validated by the estimator."""
 
     def get_dataset(self, X, y=None):
-        """Return the device-resident tensor itself."""
+        """Return the device-resident samples themselves."""
         return X
 
     def get_iterator(self, dataset, training=False):
@@ -152,7 +173,7 @@ class ContrastiveNet(skorch.NeuralNet):
         super().on_train_begin(net, X=X, y=y, **kwargs)
         self.first_epoch_ = len(self.history)
         self.base_lr_ = [group["lr"] for group in self.optimizer_.param_groups]
-        self.view_generator_ = torch.Generator(device=X.device)
+        self.view_generator_ = torch.Generator(device=X.x.device)
 
     def on_epoch_begin(self, net, dataset_train=None, **kwargs):
         """Resolve schedules and seed the epoch's generators."""
@@ -184,8 +205,8 @@ class ContrastiveNet(skorch.NeuralNet):
         self._set_training(True)
         plan = self.plan
         self._set_lr()
-        views = [plan.draw(batch, self.view_generator_) for _ in range(plan.n_views)]
-        contrast = plan.framework.contrast(self.module_, views, self.similarity_)
+        views = [plan.draw(batch.x, self.view_generator_) for _ in range(plan.n_views)]
+        contrast = plan.framework.contrast(self.module_, views, self.similarity_, batch.labels)
         loss = objective_value(contrast, self.loss_, self.similarity_)
         loss.backward()
         self.step_ += 1

@@ -242,8 +242,9 @@ class ContrastiveEmbedder(
             Vectors of shape (n_samples, n_features); grey images (n_samples, height, width);
             images (n_samples, channels, height, width), uint8 or float; torch tensors; memory
             maps; or what an augmentation step of a Pipeline hands on. At least 2 samples.
-        y : ignored
-            Present for API consistency.
+        y : array-like of shape (n_samples,), default=None
+            Classes, −1 where unknown. Read by ``Supervised`` and ``SupCon``, ignored by all other
+            losses.
 
         Returns
         -------
@@ -257,7 +258,7 @@ class ContrastiveEmbedder(
         TypeError
             If a class is passed where an instance is due.
         """
-        self._train(X, go_on=self.warm_start and hasattr(self, "encoder_"))
+        self._train(X, y, go_on=self.warm_start and hasattr(self, "encoder_"))
         return self
 
     def partial_fit(self, X, y=None):
@@ -270,14 +271,14 @@ class ContrastiveEmbedder(
         ----------
         X : array-like or Views
             As in `fit`.
-        y : ignored
-            Present for API consistency.
+        y : array-like of shape (n_samples,), default=None
+            As in `fit`.
 
         Returns
         -------
         self : ContrastiveEmbedder
         """
-        self._train(X, go_on=hasattr(self, "encoder_"), one_epoch=True)
+        self._train(X, y, go_on=hasattr(self, "encoder_"), one_epoch=True)
         return self
 
     def transform(self, X):
@@ -356,6 +357,7 @@ class ContrastiveEmbedder(
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.target_tags.required = getattr(self.loss, "requires_y", False)
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
 

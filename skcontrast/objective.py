@@ -23,7 +23,7 @@ from .similarity import Cosine, Similarity
 __all__ = ["Contrast", "contrastive_loss", "in_batch", "objective_value"]
 
 
-def in_batch(views, similarity):
+def in_batch(views, similarity, labels=None, weights=None):
     """Contrast every view of a batch with all views of the other samples.
 
     Parameters
@@ -32,6 +32,10 @@ def in_batch(views, similarity):
         Embedded views; ``views[v, i]`` is view v of sample i.
     similarity : Similarity
         Scores the positives.
+    labels : Tensor of shape (n,), dtype int64, default=None
+        Classes of the samples; negative where unknown.
+    weights : Tensor of shape (n,), default=None
+        Factors on the losses of the samples.
 
     Returns
     -------
@@ -50,10 +54,16 @@ def in_batch(views, similarity):
     own = torch.arange(n, device=views.device)[:, None] + n * torch.arange(
         n_views, device=views.device
     )
-    return Contrast(flat, flat, torch.cat(positives), own.repeat(n_views, 1))
+    labels = None if labels is None else labels.repeat(n_views)
+    weights = None if weights is None else weights.repeat(n_views)
+    return Contrast(
+        flat, flat, torch.cat(positives), own.repeat(n_views, 1), weights, labels, labels
+    )
 
 
-def contrastive_loss(*views, loss=None, similarity=None, queue=None):
+def contrastive_loss(
+    *views, loss=None, similarity=None, queue=None, y=None, queue_y=None, sample_weight=None
+):
     r"""Contrastive loss of two or more views of the same samples, differentiable.
 
     For people with their own training loop. The loss is the mean over the anchors of
@@ -78,6 +88,12 @@ def contrastive_loss(*views, loss=None, similarity=None, queue=None):
         Embeddings that serve as the negatives, as in MoCo. Then the first view gives the anchors
         and the others their positives. Without a queue, every view is an anchor and its negatives
         are the views of the other samples.
+    y : Tensor of shape (n,), dtype int, default=None
+        Classes of the samples, −1 where unknown, for losses that read labels.
+    queue_y : Tensor of shape (m,), dtype int, default=None
+        The same for the queue.
+    sample_weight : Tensor of shape (n,), default=None
+        Factors ≥ 0 on the losses of the samples; the sum is divided by n all the same.
 
     Returns
     -------
@@ -111,14 +127,17 @@ def contrastive_loss(*views, loss=None, similarity=None, queue=None):
     for component in (loss, similarity):
         _check_numbers(component)
     _check_views(views, queue)
+    n_queue = None if queue is None else len(queue)
+    y, queue_y = _check_labels(loss, len(views[0]), n_queue, y, queue_y)
+    _check_weights(sample_weight, len(views[0]))
     embedded = [similarity.embed(_at_least_float32(z)) for z in views]
     if queue is None:
-        contrast = in_batch(torch.stack(embedded), similarity)
+        contrast = in_batch(torch.stack(embedded), similarity, y, sample_weight)
     else:
         positives = torch.stack([similarity.pairs(embedded[0], key) for key in embedded[1:]], 1)
         none = torch.empty(len(positives), 0, dtype=torch.int64, device=positives.device)
         keys = similarity.embed(_at_least_float32(queue))
-        contrast = Contrast(embedded[0], keys, positives, none)
+        contrast = Contrast(embedded[0], keys, positives, none, sample_weight, y, queue_y)
     return objective_value(contrast, loss, similarity)
 
 
@@ -161,3 +180,27 @@ def _check_views(views, queue):
         raise ValueError("Without a queue, at least 2 samples are needed: one has no negatives.")
     if min(len(t) for t in tensors) == 0:
         raise ValueError("views and queue must hold at least one row.")
+
+
+def _check_labels(loss, n, n_queue, y, queue_y):
+    if not loss.requires_y:
+        return None, None
+    expected = {"y": (y, n)} if n_queue is None else {"y": (y, n), "queue_y": (queue_y, n_queue)}
+    for name, (labels, length) in expected.items():
+        if labels is None:
+            raise ValueError(f"{type(loss).__name__} needs labels: pass {name}.")
+        if not isinstance(labels, Tensor) or labels.is_floating_point() or labels.ndim != 1:
+            raise TypeError(f"{name} must be a tensor of integers of shape ({length},).")
+        if len(labels) != length:
+            raise ValueError(f"{name} must have {length} entries, got {len(labels)}.")
+    return y, queue_y
+
+
+def _check_weights(weights, n):
+    if weights is None:
+        return
+    if not isinstance(weights, Tensor) or weights.shape != (n,):
+        got = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights).__name__
+        raise ValueError(f"sample_weight must be a tensor of shape ({n},), got {got}.")
+    if not (weights >= 0).all():
+        raise ValueError("sample_weight must hold no negative numbers and no NaN.")

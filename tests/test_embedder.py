@@ -22,7 +22,7 @@ from skcontrast.augmentation import (
 )
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import SimCLR
-from skcontrast.losses import DCL, HCL
+from skcontrast.losses import DCL, HCL, SupCon, Supervised
 from skcontrast.schedules import CosineDecay, Linear, Steps
 from skcontrast.similarity import Cosine
 
@@ -168,6 +168,43 @@ def test_schedules_reach_their_ends_and_stand_in_the_history():
     assert history[:, "loss__beta"] == [2, 2, 1, 1, 1]
     assert history[0, "similarity__temperature"] == 1.0
     assert history[-1, "similarity__temperature"] == 0.5
+
+
+@pytest.mark.parametrize("loss", [Supervised(), SupCon()], ids=repr)
+def test_labels_are_read_where_the_loss_needs_them(loss):
+    y = load_digits().target[:200]
+    X = X_DIGITS
+    all_known = small(loss=loss, max_epochs=10).fit(X, y).transform(X)
+    named = small(loss=loss, max_epochs=10).fit(X, y.astype(str)).transform(X)
+    np.testing.assert_array_equal(named, all_known)
+
+
+@pytest.mark.parametrize("loss", [Supervised(), SupCon()], ids=repr)
+def test_unlabeled_samples_are_marked_by_minus_one(loss):
+    y = load_digits().target[:200]
+    targets = {"half": np.where(np.arange(200) % 2, y, -1), "none": np.full(200, -1), "all": y}
+    first = {
+        name: small(loss=loss, max_epochs=1).fit(X_DIGITS, y).history_[0, "train_loss"]
+        for name, y in targets.items()
+    }
+    plain = small(max_epochs=1).fit(X_DIGITS).history_[0, "train_loss"]
+    assert first["none"] == pytest.approx(plain, rel=1e-5)
+    assert len({round(value, 4) for value in first.values()}) == 3
+
+
+@pytest.mark.parametrize(
+    "y, message",
+    [
+        (None, "SupCon requires y to be passed"),
+        (np.zeros(3), "one entry per sample, 200, got 3"),
+        (np.zeros((200, 2)), "1d array"),
+        (np.full(200, np.nan), "y contains NaN"),
+    ],
+    ids=["missing", "length", "2-D", "NaN"],
+)
+def test_bad_labels_are_refused(y, message):
+    with pytest.raises(ValueError, match=message):
+        small(loss=SupCon()).fit(X_DIGITS, y)
 
 
 def test_learning_rate_decays_to_nothing_or_stays():

@@ -18,6 +18,8 @@ from skcontrast.losses import (
     NonparametricBCL,
     PositiveDebiased,
     Ring,
+    SupCon,
+    Supervised,
 )
 from skcontrast.losses import __all__ as exported
 from skcontrast.schedules import Linear
@@ -37,6 +39,8 @@ LOSSES = [
     NonparametricBCL(alpha=0.6, beta=0.9, tau_plus=0.3, normalize_weights=True),
     PositiveDebiased(tau_plus=0.15),
     PositiveDebiased(tau_plus=0.2, positive_mean="printed", aggregate="scores"),
+    Supervised(),
+    SupCon(),
 ]
 
 # Golden case name -> our loss from its settings.
@@ -54,6 +58,7 @@ GOLDEN = {
     ),
     "bcl_v1_inverted_cdf": lambda s: BCL(s["alpha"], s["beta"], s["tau_plus"]),
     "bcl_v2_exact": lambda s: NonparametricBCL(s["alpha"], s["beta"], s["tau_plus"]),
+    "supcon_sup": lambda s: SupCon(),
     "pos_debiased": lambda s: PositiveDebiased(s["tau_plus"]),
     "pos_debiased_preprint_eq11_13": lambda s: PositiveDebiased(s["tau_plus"], "printed"),
 }
@@ -73,9 +78,25 @@ def loss(request):
     return clone(request.param)
 
 
+def some_labels(n):
+    """Return three classes and, first, an unlabeled sample."""
+    labels = torch.arange(n) % 3
+    labels[0] = -1
+    return labels
+
+
+def evaluate(*views, loss, **kwargs):
+    """Return the loss, with some labels where it needs them."""
+    if loss.requires_y:
+        kwargs.setdefault("y", some_labels(len(views[0])))
+        if kwargs.get("queue") is not None:
+            kwargs.setdefault("queue_y", some_labels(len(kwargs["queue"])))
+    return contrastive_loss(*views, loss=loss, **kwargs)
+
+
 def value_and_grads(views, dtype=torch.float64, **kwargs):
     leaves = [v.detach().to(dtype).requires_grad_() for v in views]
-    value = contrastive_loss(*leaves, **kwargs)
+    value = evaluate(*leaves, **kwargs)
     return value, torch.autograd.grad(value, leaves)
 
 
@@ -102,6 +123,7 @@ def test_agrees_with_the_authors_code(case, dtype):
         loss=GOLDEN[case["loss"]](settings),
         similarity=Cosine(settings["temperature"]),
         queue=queue,
+        y=torch.arange(case["B"]) % 3 if "labels" in settings else None,
     )
     exact = dtype == torch.float64
     # At temperature .1 the reference takes log(1 + 6e-8) in float64: its own rounding is 1e-9.
@@ -166,6 +188,7 @@ def naive_loss(views, loss, temperature):
     u = torch.nn.functional.normalize(torch.stack(views), dim=-1)
     n_views, n, _ = u.shape
     a, b = loss.coefficients()
+    labels = some_labels(n)
     total = 0.0
     for v in range(n_views):
         for i in range(n):
@@ -173,7 +196,8 @@ def naive_loss(views, loss, temperature):
             others = [j for j in range(n) if j != i]
             negatives = s[:, others].flatten()
             positives = s[[w for w in range(n_views) if w != v], i]
-            prior = loss.log_prior(negatives[None].detach(), len(negatives))
+            same_class = ((labels[others] == labels[i]) & (labels[i] >= 0)).repeat(n_views)
+            prior = loss.log_prior(negatives[None].detach(), len(negatives), same_class)
             weights = (loss.hardness() * negatives + (0 if prior is None else prior[0])).exp()
             if loss.normalize_weights:
                 weights = weights / weights.mean()
@@ -182,11 +206,15 @@ def naive_loss(views, loss, temperature):
             estimate = a * (weights * negatives.exp()).mean() - b * positives.exp().mean()
             floor = torch.tensor(-1 / temperature).exp().to(estimate)
             estimate = torch.maximum(estimate, floor) if b else estimate
-            total = total + (
-                positive_debiased(loss, negatives, positives, temperature)
-                if isinstance(loss, PositiveDebiased)
-                else (1 + len(negatives) * estimate / positives.exp()).log().mean()
-            )
+            if isinstance(loss, PositiveDebiased):
+                total = total + positive_debiased(loss, negatives, positives, temperature)
+            elif isinstance(loss, SupCon):
+                pulled = torch.cat([positives, negatives[same_class]])
+                log_all = torch.cat([positives, negatives]).logsumexp(0)
+                total = total + (log_all - pulled).mean()
+            else:
+                ratio = len(negatives) * estimate / positives.exp()
+                total = total + (1 + ratio).log().mean()
     return total / (n_views * n)
 
 
@@ -207,7 +235,7 @@ def positive_debiased(loss, negatives, positives, temperature):
 def test_equals_the_formula_written_out(loss, n_views, temperature):
     views = [v.requires_grad_() for v in random_views(11, 6, n_views, seed=3)]
     expected = naive_loss(views, loss, temperature)
-    actual = contrastive_loss(*views, loss=loss, similarity=Cosine(temperature))
+    actual = evaluate(*views, loss=loss, similarity=Cosine(temperature))
     assert_same(
         (actual, torch.autograd.grad(actual, views)),
         (expected, torch.autograd.grad(expected, views)),
@@ -221,23 +249,25 @@ def test_equals_the_formula_written_out(loss, n_views, temperature):
 )
 def test_gradcheck(loss):
     views = [v.requires_grad_() for v in random_views(5, 4, seed=1)]
-    assert torch.autograd.gradcheck(lambda *z: contrastive_loss(*z, loss=loss), views)
+    assert torch.autograd.gradcheck(lambda *z: evaluate(*z, loss=loss), views)
 
 
 def test_invariant_to_the_order_of_the_samples(loss):
     views = random_views(12, 6)
     order = torch.randperm(12, generator=torch.Generator().manual_seed(0))
-    value, grads = value_and_grads(views, loss=loss)
-    permuted, permuted_grads = value_and_grads([v[order] for v in views], loss=loss)
+    y = some_labels(12)
+    value, grads = value_and_grads(views, loss=loss, y=y)
+    permuted, permuted_grads = value_and_grads([v[order] for v in views], loss=loss, y=y[order])
     assert_same(permuted, value)
     assert_same(permuted_grads, tuple(g[order] for g in grads))
 
 
 def test_invariant_to_the_order_of_the_queue(loss):
     views, (queue, _) = random_views(6, 5), random_views(40, 5, seed=9)
+    queue_y = some_labels(40)
     assert_same(
-        value_and_grads(views, loss=loss, queue=queue.flip(0)),
-        value_and_grads(views, loss=loss, queue=queue),
+        value_and_grads(views, loss=loss, queue=queue.flip(0), queue_y=queue_y.flip(0)),
+        value_and_grads(views, loss=loss, queue=queue, queue_y=queue_y),
     )
 
 
@@ -245,7 +275,7 @@ def test_invariant_to_the_length_of_the_embeddings_and_to_rotation(loss):
     views = random_views(8, 5)
     rotation, _ = torch.linalg.qr(random_views(5, 5)[0])
     changed = [7.0 * v @ rotation for v in views]
-    assert_same(contrastive_loss(*changed, loss=loss), contrastive_loss(*views, loss=loss))
+    assert_same(evaluate(*changed, loss=loss), evaluate(*views, loss=loss))
 
 
 @pytest.mark.parametrize(
@@ -279,6 +309,71 @@ def test_single_negative(loss):
     views, (queue, _) = random_views(5, 4), random_views(n_negatives, 4, seed=2)
     value, grads = value_and_grads(views, loss=loss, queue=queue)
     assert value.isfinite() and all(g.isfinite().all() for g in grads)
+
+
+def test_supervised_with_all_labels_different_is_infonce():
+    views = random_views(9, 5)
+    expected = value_and_grads(views, loss=InfoNCE())
+    assert_same(value_and_grads(views, loss=Supervised(), y=torch.arange(9)), expected)
+    assert_same(value_and_grads(views, loss=Supervised(), y=torch.full((9,), -1)), expected)
+
+
+def test_supcon_without_labels_is_infonce():
+    views = random_views(9, 5)
+    expected = value_and_grads(views, loss=InfoNCE())
+    assert_same(value_and_grads(views, loss=SupCon(), y=torch.full((9,), -1)), expected)
+
+
+@pytest.mark.parametrize("loss", [Supervised(), SupCon()], ids=name)
+def test_all_labels_equal_is_finite(loss):
+    views = random_views(6, 4)
+    value, grads = value_and_grads(views, torch.float32, loss=loss, y=torch.zeros(6).long())
+    assert value.isfinite() and all(g.isfinite().all() for g in grads)
+
+
+def test_supervised_leaves_false_negatives_alone():
+    z = random_views(3, 4)
+    queue = random_views(2, 4, seed=1)[0].requires_grad_()
+    y, queue_y = torch.tensor([0, 0, 0]), torch.tensor([0, 1])
+    contrastive_loss(*z, loss=Supervised(), queue=queue, y=y, queue_y=queue_y).backward()
+    assert queue.grad[0].abs().max() == 0 < queue.grad[1].abs().max()
+
+
+def test_weights_multiply_the_losses_of_the_samples(loss):
+    views = random_views(6, 4)
+    queue, queue_y = random_views(20, 4, seed=3)[0], some_labels(20)
+    each = [
+        evaluate(*(v[[i]] for v in views), loss=loss, queue=queue, y=some_labels(6)[[i]])
+        for i in range(6)
+    ]
+    weight = torch.linspace(0, 2, 6, dtype=torch.float64)
+    together = evaluate(*views, loss=loss, queue=queue, queue_y=queue_y, sample_weight=weight)
+    assert_same(together, torch.stack(each) @ weight / 6, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "kwargs, error, message",
+    [
+        ({}, ValueError, "Supervised needs labels: pass y"),
+        ({"y": torch.arange(3)}, ValueError, "y must have 4 entries, got 3"),
+        ({"y": [0, 1, 0, 1]}, TypeError, "y must be a tensor of integers"),
+        ({"y": torch.rand(4)}, TypeError, "y must be a tensor of integers"),
+        ({"y": torch.arange(4), "queue": torch.ones(2, 3)}, ValueError, "pass queue_y"),
+        (
+            {"y": torch.arange(4), "sample_weight": torch.ones(3)},
+            ValueError,
+            r"sample_weight must be a tensor of shape \(4,\)",
+        ),
+        (
+            {"y": torch.arange(4), "sample_weight": -torch.ones(4)},
+            ValueError,
+            "sample_weight must hold no negative numbers",
+        ),
+    ],
+)
+def test_bad_labels_and_weights_are_refused(kwargs, error, message):
+    with pytest.raises(error, match=message):
+        contrastive_loss(*random_views(4, 3), loss=Supervised(), **kwargs)
 
 
 def test_floored_anchors_pass_no_gradient_to_the_negatives():
@@ -330,7 +425,7 @@ def test_a_density_that_vanishes_is_refused():
 
 
 def test_an_empty_ring_is_refused():
-    with pytest.raises(ValueError, match="The ring is empty: outer=0.1 of 2 candidates"):
+    with pytest.raises(ValueError, match=r"The ring is empty: outer=0\.1 of 2 candidates"):
         contrastive_loss(*random_views(2, 3), loss=Ring(outer=0.1))
 
 

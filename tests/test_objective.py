@@ -24,7 +24,7 @@ class WithPrior(Loss):
     def hardness(self):
         return self.beta
 
-    def log_prior(self, scores, n_candidates):
+    def log_prior(self, scores, n_candidates, same_class=None):
         rank = scores.argsort(1).argsort(1)
         return -0.1 * rank.to(scores.dtype)
 
@@ -75,7 +75,8 @@ def test_expectation_and_its_gradient_equal_the_definition(loss, name, phi):
     expected = expected.log() if name == "contrastive" else expected
     weights = torch.linspace(0.5, 2, 6, dtype=torch.float64)
     (expected_grad,) = torch.autograd.grad(expected, scores, weights)
-    mean, pull = _engine.OBJECTIVES[name].expectation(scores.detach().clone(), 9, loss)
+    tile = _engine._Tile(scores.detach().clone(), None, None, None, 9, (-80.0, 80.0))
+    mean, pull = _engine.OBJECTIVES[name].expectation(tile, loss)
     scale, matrix = pull(weights)
     torch.testing.assert_close(mean, expected.detach(), rtol=1e-10, atol=0)
     torch.testing.assert_close(scale * matrix, expected_grad, rtol=1e-8, atol=1e-12)

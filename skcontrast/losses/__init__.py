@@ -9,6 +9,8 @@ from .nonparametric_bcl import NonparametricBCL
 from .positive_debiased import PositiveDebiased
 from .pucl import PUCL
 from .ring import Ring
+from .supcon import SupCon
+from .supervised import Supervised
 
 __all__ = [
     "BCL",
@@ -20,4 +22,6 @@ __all__ = [
     "NonparametricBCL",
     "PositiveDebiased",
     "Ring",
+    "SupCon",
+    "Supervised",
 ]

@@ -32,6 +32,10 @@ class Loss(ParameterObject):
 
     Attributes
     ----------
+    requires_y : bool
+        Whether the loss reads labels.
+    needs_whole_rows : bool
+        Whether the loss is more than such an estimate and implements ``row_loss``.
     detach_weights : bool
         Whether the weights carry no gradient. Only matters where β > 0: the log-prior c never
         carries any.
@@ -39,6 +43,8 @@ class Loss(ParameterObject):
         Whether the weights are scaled to mean 1.
     """
 
+    requires_y = False
+    needs_whole_rows = False
     detach_weights = False
     normalize_weights = True
 
@@ -50,7 +56,7 @@ class Loss(ParameterObject):
         """Return β ≥ 0."""
         return 0.0
 
-    def log_prior(self, scores, n_candidates):
+    def log_prior(self, scores, n_candidates, same_class=None):
         """Return c, the log-prior of each candidate to be a true negative, or None for c = 0.
 
         Parameters
@@ -59,6 +65,8 @@ class Loss(ParameterObject):
             Scores without gradient; the n − N excluded ones hold −inf.
         n_candidates : int
             N.
+        same_class : Tensor of shape (n_anchors, n), dtype bool, or None
+            Where anchor and candidate are known to share a class; where `requires_y`.
 
         Returns
         -------
@@ -87,6 +95,24 @@ class Loss(ParameterObject):
         log_negative = self.log_expectation(log_mean, positives, bounds[0])
         excess = math.log(n_candidates) + log_negative[:, None] - positives
         return torch.logaddexp(excess, torch.zeros_like(excess)).mean(1)
+
+    def row_loss(self, scores, positives, same_class):
+        """Return the loss of each anchor from all its scores, differentiable by autograd.
+
+        Parameters
+        ----------
+        scores : Tensor of shape (n_anchors, n)
+            Scores of the candidates; excluded ones hold −inf.
+        positives : Tensor of shape (n_anchors, n_positives)
+            Scores of the anchor's own other views.
+        same_class : Tensor of shape (n_anchors, n), dtype bool, or None
+            As in `log_prior`.
+
+        Returns
+        -------
+        loss : Tensor of shape (n_anchors,)
+        """
+        raise NotImplementedError
 
     def log_expectation(self, log_mean, positives, lower_bound):
         """Return log max(a · mean − b · mean_m e^{s⁺_m}, e^{lower bound}), shape (n_anchors,)."""

@@ -20,10 +20,10 @@ class BCL(Loss):
         w_j \propto p(\mathrm{TN} \mid s_j)\, e^{\beta s_j}
 
     with :math:`p(\mathrm{TN} \mid s) \propto \tau^- (\alpha + (1 - 2\alpha)\Phi)` and
-    :math:`p(\mathrm{FN} \mid s) \propto \tau^+ (1 - \alpha + (2\alpha - 1)\Phi)`. The empirical cdf of the
-    candidates estimates the cdf of *unlabeled* scores, Φ_UN, from which Φ follows by solving a
-    quadratic equation. The paper puts Φ_UN in the place of Φ; its estimate then stays biased
-    however many candidates there are.
+    :math:`p(\mathrm{FN} \mid s) \propto \tau^+ (1 - \alpha + (2\alpha - 1)\Phi)`.
+    The empirical cdf of the candidates estimates the cdf of *unlabeled* scores, Φ_UN, from which
+    Φ follows by solving a quadratic equation. The paper puts Φ_UN in the place of Φ; its estimate
+    then stays biased however many candidates there are.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class BCL(Loss):
         """Return β."""
         return self.beta
 
-    def log_prior(self, scores, n_candidates):
+    def log_prior(self, scores, n_candidates, same_class=None):
         """Return log p(TN | s), shape (n_anchors, n)."""
         phi = empirical_cdf(scores, n_candidates)
         if self.cdf == "inverted":

@@ -71,7 +71,7 @@ class NonparametricBCL(Loss):
                 "density of negatives is left."
             )
 
-    def log_prior(self, scores, n_candidates):
+    def log_prior(self, scores, n_candidates, same_class=None):
         """Return log ω, shape (n_anchors, n)."""
         alpha, beta, tau_plus = self.alpha, self.beta, self.tau_plus
         phi = invert_unlabeled_cdf(empirical_cdf(scores, n_candidates), alpha, tau_plus)

@@ -53,7 +53,7 @@ class Ring(Loss):
         self.outer = outer
         self.inner = inner
 
-    def log_prior(self, scores, n_candidates):
+    def log_prior(self, scores, n_candidates, same_class=None):
         """Return log 1[in ring], shape (n_anchors, n)."""
         within = int(self.outer * n_candidates)
         dropped = int(self.inner * within)
