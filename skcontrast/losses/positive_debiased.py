@@ -41,7 +41,7 @@ class PositiveDebiased(Loss):
 
     References
     ----------
-    .. [1] A. Troeshestova, R. Isachenko, "Positive-debiased contrastive learning", 2023.
+    .. [1] A. Troeshestova, R. Isachenko, "Mitigating Distributional Biases in Contrastive Learning", 2023.
 
     Examples
     --------

@@ -32,7 +32,7 @@ class PUCL(Loss):
 
     References
     ----------
-    .. [1] Z. Wang et al., "Contrastive Learning with Negative Sampling Correction", 2024.
+    .. [1] L. Wang, C. Du, P. Zhao, C. Luo, Z. Zhu et al., "Contrastive Learning with Negative Sampling Correction", 2024.
 
     Examples
     --------
