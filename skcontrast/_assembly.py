@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import math
 import secrets
+import threading
+import warnings
 
 import torch
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
+from skorch.callbacks import Callback, LRScheduler
 
 from ._inputs import VECTORS, kind_of
 from ._sklearn_compat import check_component, validate_parameters
@@ -28,6 +32,7 @@ COMPONENTS = {
     "similarity": (Similarity, Cosine),
 }
 _OWNER = "ContrastiveEmbedder"
+_GLOBAL_GENERATORS = threading.RLock()
 
 
 def resolve_component(estimator, role):
@@ -49,15 +54,49 @@ def check_choices(estimator):
     """Check what the estimator's own constraints cannot say."""
     if isinstance(estimator.encoder, Encoder):
         validate_parameters(estimator.encoder)
-    if isinstance(estimator.lr_schedule, Schedule):
-        validate_parameters(estimator.lr_schedule)
+    _check_lr_schedule(estimator.lr_schedule, estimator.max_epochs)
     for callback in estimator.callbacks or ():
-        if inspect.isclass(callback):
-            raise TypeError(
-                f"The 'callbacks' parameter of {_OWNER} must hold instances, got the class "
-                f"{callback.__name__}. Write {callback.__name__}() instead."
-            )
+        _check_callback(callback, estimator.lr_schedule)
     resolve_optimizer(estimator.optimizer)
+
+
+def _check_lr_schedule(schedule, n_epochs):
+    if not isinstance(schedule, Schedule):
+        return
+    validate_parameters(schedule)
+    for epoch in range(n_epochs + 1):
+        factor = schedule(epoch / n_epochs)
+        if not (math.isfinite(factor) and factor >= 0):
+            raise ValueError(
+                f"The 'lr_schedule' parameter of {_OWNER} must give finite factors of at least "
+                f"0, got {factor} in epoch {epoch}."
+            )
+
+
+def _check_callback(callback, lr_schedule):
+    callback = callback[1] if isinstance(callback, tuple) and len(callback) == 2 else callback
+    if inspect.isclass(callback):
+        raise TypeError(
+            f"The 'callbacks' parameter of {_OWNER} must hold instances, got the class "
+            f"{callback.__name__}. Write {callback.__name__}() instead."
+        )
+    if not isinstance(callback, Callback):
+        raise TypeError(
+            f"The 'callbacks' parameter of {_OWNER} must hold callbacks of skorch, got "
+            f"{callback!r}."
+        )
+    name = type(callback).__name__
+    if str(getattr(callback, "monitor", "")).startswith("valid_"):
+        raise ValueError(
+            f"The callback {name} monitors {callback.monitor!r}, but nothing is held back for "
+            "validation: pass monitor='train_loss' (EarlyStopping) or 'train_loss_best' "
+            "(Checkpoint)."
+        )
+    if isinstance(callback, LRScheduler) and lr_schedule != "constant":
+        raise ValueError(
+            f"The callback {name} and the 'lr_schedule' parameter of {_OWNER} both set the "
+            "learning rate: pass lr_schedule='constant' with it."
+        )
 
 
 def resolve_optimizer(optimizer):
@@ -136,13 +175,13 @@ def _as_list(augmentation):
     if augmentation is None:
         return None
     if isinstance(augmentation, Pipeline):
-        augmentation = [step for _, step in augmentation.steps]
-    if not isinstance(augmentation, (list, tuple)):
-        augmentation = [augmentation]
-    for step in augmentation:
-        check_component(step, Augmentation, owner=_OWNER, parameter="augmentation")
-        validate_parameters(step)
-    return list(augmentation)
+        steps = [step for _, step in augmentation.steps if step not in (None, "passthrough")]
+        return [part for step in steps for part in _as_list(step)]
+    if isinstance(augmentation, (list, tuple)):
+        return [part for step in augmentation for part in _as_list(step)]
+    check_component(augmentation, Augmentation, owner=_OWNER, parameter="augmentation")
+    validate_parameters(augmentation)
+    return [augmentation]
 
 
 def _names(chain):
@@ -158,9 +197,57 @@ def default_chain(sample_shape):
 
 
 @contextlib.contextmanager
-def preserved_rng(device):
-    """Seed torch's global generators freely inside; they are as before afterwards."""
+def seeded_rng(seed, device):
+    """Seed torch's global generators inside; they are as before afterwards.
+
+    The generators belong to the whole process, so only one thread is inside at a time.
+    """
     devices = [] if device.type == "cpu" else [device]
     kind = "cuda" if device.type == "cpu" else device.type
-    with torch.random.fork_rng(devices=devices, device_type=kind):
+    with _GLOBAL_GENERATORS, torch.random.fork_rng(devices=devices, device_type=kind):
+        torch.manual_seed(seed)
         yield
+
+
+def draws_random_numbers(encoder):
+    """Return whether a network may draw from torch's global generators while it trains."""
+    if encoder is None:
+        return False
+    return not isinstance(encoder, Encoder) or bool(getattr(encoder, "dropout", 0))
+
+
+def network_parameters(estimator):
+    """Return, by name, what the network was built from."""
+    encoder = estimator.encoder
+    if isinstance(encoder, Encoder):
+        encoder = repr(encoder)
+    elif encoder is not None:
+        encoder = type(encoder).__name__
+    return {
+        "encoder": encoder,
+        "n_components": estimator.n_components,
+        "projection_dim": estimator.projection_dim,
+    }
+
+
+def check_same_network(estimator, built_from):
+    """Raise ValueError if the parameters name another network than the fitted one."""
+    for name, value in network_parameters(estimator).items():
+        if value != built_from[name]:
+            raise ValueError(
+                f"The {name!r} parameter of {_OWNER} has changed from {built_from[name]} to "
+                f"{value} since the network was built; warm_start and partial_fit go on with the "
+                "same network. Call fit with warm_start=False."
+            )
+
+
+def warn_channels_last(X):
+    """Warn if images have their channels where height or width belong."""
+    shape = X.shape[1:]
+    if len(shape) == 3 and shape[0] > 4 and shape[-1] in (1, 3, 4):
+        warnings.warn(
+            f"X looks like channels-last images of shape {shape}; skcontrast expects "
+            "(n_samples, channels, height, width): pass X.transpose(0, 3, 1, 2).",
+            UserWarning,
+            stacklevel=5,
+        )

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 # Scores held at a time: large enough to keep the matrix products efficient, small enough to stay
 # in cache.
@@ -107,8 +106,12 @@ class _TiledObjective(torch.autograd.Function):
         return total / len(anchors)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, grad):
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "contrastive_loss computes its gradient along with its value and can be "
+                "differentiated once: create_graph=True is not supported."
+            )
         return (*(g * grad for g in ctx.grads), *[None] * 7)
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import copy
+from contextlib import nullcontext
 
 import torch
 from sklearn.base import clone
 from torch import nn
 
 from . import _assembly as assembly
-from ._inputs import IMAGES, InputScaler, kind_of, validate_inputs, validate_labels
+from ._inputs import IMAGES, kind_of, validate_inputs, validate_labels
 from ._network import Network, Standardize, channel_statistics
+from ._scaling import InputScaler
 from ._sklearn_compat import validate_parameters
-from ._training import Plan, Samples, make_net, train
+from ._training import Plan, Samples, make_net, optimizer_state, train
 from .augmentation import compose
 from .encoders import build_encoder, projection_head
 
@@ -25,6 +27,7 @@ class NetworkTraining:
         validate_parameters(self)
         assembly.check_choices(self)
         before = dict(vars(self))
+        interrupted = False
         try:
             for role in assembly.COMPONENTS:
                 setattr(self, f"{role}_", assembly.resolve_component(self, role))
@@ -34,26 +37,39 @@ class NetworkTraining:
             if self.loss_.requires_y:
                 labels = validate_labels(y, len(X), needed_by=type(self.loss_).__name__)
                 labels = torch.from_numpy(labels).to(assembly.resolve_device(self.device))
-            self._train_on(X, labels, chain, go_on, one_epoch)
+            if go_on:
+                assembly.check_same_network(self, before["_built_from"])
+            with torch.inference_mode(False), torch.enable_grad():
+                interrupted = self._train_on(X, labels, chain, go_on, one_epoch)
+            if interrupted and not self.n_epochs_:
+                raise KeyboardInterrupt
         except BaseException:
             vars(self).clear()
             vars(self).update(before)
             raise
+        if interrupted:
+            raise KeyboardInterrupt(
+                f"fit was interrupted; the embedder keeps what it learned in {self.n_epochs_} "
+                "epochs"
+            )
 
     def _train_on(self, X, labels, chain, go_on, one_epoch):
         device = assembly.resolve_device(self.device)
         seed = assembly.resolve_seed(self.random_state)
-        with assembly.preserved_rng(device):
-            torch.manual_seed(seed)
-            if not go_on:
-                self._scaler = InputScaler(self.standardize).fit(X)
-            data = self._scaler.to_tensor(X, device)
-            self._fit_augmentation(X, chain, go_on)
-            if go_on:
-                network = copy.deepcopy(Network(self.encoder_, self.projector_))
-            else:
+        if not go_on:
+            assembly.warn_channels_last(X)
+            self._scaler = InputScaler(self.standardize).fit(X)
+        data = self._scaler.to_tensor(X, device)
+        self._fit_augmentation(X, chain, go_on)
+        if go_on:
+            network = copy.deepcopy(Network(self.encoder_, self.projector_))
+        else:
+            with assembly.seeded_rng(seed, device):
                 network = self._build(data)
-            plan = self._plan(X, data, seed, go_on, one_epoch)
+        plan = self._plan(device, seed, go_on, one_epoch)
+        # Other threads wait only where the network itself draws random numbers.
+        alone = assembly.seeded_rng(seed, device) if plan.seeds_layers else nullcontext()
+        with alone:
             net = make_net(
                 network,
                 plan,
@@ -66,8 +82,9 @@ class NetworkTraining:
                 verbose=self.verbose,
                 past=(self.history_, self._optimizer_state) if go_on else None,
             )
-            train(net, Samples(data, labels))
+            interrupted = train(net, Samples(data, labels))
         self._keep(net, one_epoch)
+        return interrupted
 
     def _fit_augmentation(self, X, chain, go_on):
         if go_on and chain is None:
@@ -89,16 +106,24 @@ class NetworkTraining:
             mean, std = self._scaler.mean_, self._scaler.std_
         mean, std = (torch.as_tensor(v, dtype=torch.float32) for v in (mean, std))
         encoder = nn.Sequential(Standardize(mean, std), encoder)
-        return Network(encoder, projection_head(self._width, self.projection_dim))
+        network = Network(encoder, projection_head(self._width, self.projection_dim)).float()
+        if not any(parameter.requires_grad for parameter in network.parameters()):
+            raise ValueError(
+                "There is nothing to train: 'encoder' has no trainable parameters and "
+                "'projection_dim' is 0."
+            )
+        self._projection_width = self.projection_dim or self._width
+        self._built_from = assembly.network_parameters(self)
+        return network
 
-    def _plan(self, X, data, seed, go_on, one_epoch):
+    def _plan(self, device, seed, go_on, one_epoch):
         lr_schedule = None if one_epoch else assembly.resolve_lr_schedule(self.lr_schedule)
         epochs_before = self.n_epochs_ if go_on else 0
         return Plan(
             framework=self.framework_,
             loss=self.loss_,
             similarity=self.similarity_,
-            draw=self._drawing(data.device, X, data),
+            draw=self._drawing(device),
             n_views=self.n_views,
             batch_size=self.batch_size,
             lr_schedule=lr_schedule,
@@ -106,15 +131,15 @@ class NetworkTraining:
             n_epochs=self.max_epochs,
             epochs_before=epochs_before,
             first_epoch=epochs_before if one_epoch else 0,
+            seeds_layers=assembly.draws_random_numbers(self.encoder),
         )
 
-    def _drawing(self, device, X=None, data=None):
-        """Return the fitted chain as a callable on batches; `data` is X as it lies on `device`."""
-
-        def convert(samples):
-            return data if samples is X else self._scaler.to_tensor(samples, device)
-
-        prepared = [step.prepared(convert) for step in self.augmentation_]
+    def _drawing(self, device):
+        """Return the fitted chain as a callable on batches on `device`."""
+        prepared = [
+            step.prepared(lambda samples: self._scaler.to_tensor(samples, device))
+            for step in self.augmentation_
+        ]
         return compose(prepared, self._sample_shape)
 
     def _keep(self, net, one_epoch):
@@ -124,4 +149,4 @@ class NetworkTraining:
         self.n_epochs_ = len(self.history_)
         self._optimizer_state = None
         if self.warm_start or one_epoch:
-            self._optimizer_state = net.optimizer_.state_dict()
+            self._optimizer_state = optimizer_state(net.optimizer_)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ._inputs import FARTHEST
+from ._scaling import FARTHEST
 
 # Channel statistics need no more images than this.
 _ENOUGH_IMAGES = 10_000

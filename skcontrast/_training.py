@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import warnings
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -48,6 +47,8 @@ class Plan:
         How many epochs the network has been trained for before.
     first_epoch : int
         Where in the schedules training starts.
+    seeds_layers : bool
+        Whether the network draws from torch's global generators, as dropout does.
     """
 
     framework: object
@@ -61,6 +62,7 @@ class Plan:
     n_epochs: int
     epochs_before: int = 0
     first_epoch: int = 0
+    seeds_layers: bool = True
     schedules: dict = field(init=False)
 
     def __post_init__(self):
@@ -108,17 +110,16 @@ class Samples(NamedTuple):
 
 
 class BatchSampler:
-    """Equal batches of at most `batch_size` random rows; a new permutation at each pass.
+    """All rows in random batches of sizes that differ by at most one; a new order at each pass.
 
-    The rows that do not fill a batch, fewer than there are batches, sit out the epoch. So no
-    batch holds a single sample, and all compile to the same shape.
+    No batch holds a single sample, which has no negatives: with an odd number of rows and
+    `batch_size` 2, some batch holds 3.
     """
 
     def __init__(self, data, batch_size):
         self.data = data
         self.n_samples = len(data.x)
-        self.n_batches = -(-self.n_samples // batch_size)
-        self.size = self.n_samples // self.n_batches
+        self.n_batches = min(-(-self.n_samples // batch_size), self.n_samples // 2)
         self.generator = torch.Generator()
 
     def __len__(self):
@@ -126,8 +127,8 @@ class BatchSampler:
 
     def __iter__(self):
         order = torch.randperm(self.n_samples, generator=self.generator).to(self.data.x.device)
-        for k in range(self.n_batches):
-            yield self.data.take(order[k * self.size : (k + 1) * self.size])
+        for rows in order.tensor_split(self.n_batches):
+            yield self.data.take(rows)
 
 
 class ProgressBar(Callback):
@@ -187,18 +188,43 @@ class ContrastiveNet(skorch.NeuralNet):
         order, views, layers = self.plan.seeds(self.epoch_)
         self.sampler_.generator.manual_seed(order)
         self.view_generator_.manual_seed(views)
-        torch.manual_seed(layers)
+        if self.plan.seeds_layers:
+            torch.manual_seed(layers)
         self.step_ = 0
 
     def on_epoch_end(self, net, **kwargs):
         """Record the learning rate."""
         self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
+        self._check_finite()
         super().on_epoch_end(net, **kwargs)
 
-    def on_train_end(self, net, **kwargs):
-        """Let go of the records of the last batches."""
-        super().on_train_end(net, **kwargs)
-        self.history[-1]["batches"].clear()
+    def notify(self, method_name, **kwargs):
+        """Let callbacks stop the training; remember that it was not the user's interrupt."""
+        try:
+            super().notify(method_name, **kwargs)
+        except KeyboardInterrupt:
+            self.stopped_by_callback_ = True
+            raise
+
+    def fit_loop(self, X, y=None, epochs=None, **kwargs):
+        """Run the epochs; remember if the user interrupts."""
+        self.interrupted_ = self.stopped_by_callback_ = False
+        try:
+            return super().fit_loop(X, y, epochs, **kwargs)
+        except KeyboardInterrupt:
+            self.interrupted_ = not self.stopped_by_callback_
+            raise
+
+    def _check_finite(self):
+        losses = [batch["train_loss"] for batch in self.history[-1]["batches"]]
+        state = [t.sum() for t in self.module_.state_dict().values() if t.is_floating_point()]
+        if np.isfinite(losses).all() and bool(torch.stack(state).isfinite().all()):
+            return
+        raise ValueError(
+            f"Training diverged in epoch {len(self.history)}: loss or weights are not finite. "
+            "Lower 'lr' or 'weight_decay', raise the similarity's 'temperature', or check that "
+            "'encoder' returns finite values."
+        )
 
     def train_step_single(self, batch, **fit_params):
         """Draw views, encode, contrast; leave the gradient in the parameters."""
@@ -256,25 +282,36 @@ def make_net(network, plan, *, lr, weight_decay, callbacks, verbose, optimizer, 
     if past is not None:
         history, optimizer_state = past
         net.history_ = copy.deepcopy(history)
-        if optimizer_state is not None:
-            net.optimizer_.load_state_dict(optimizer_state)
-        for group in net.optimizer_.param_groups:
-            group["lr"] = lr
+        _load_optimizer(net.optimizer_, optimizer_state)
     return net
 
 
-def train(net, data):
-    """Train; warn and drop the unfinished epoch if the user interrupts."""
-    net.partial_fit(data)
-    if len(net.history) and "train_loss" not in net.history[-1]:
-        del net.history[-1]
-        warnings.warn(
-            f"fit was interrupted after {len(net.history)} epochs; the embedder keeps what it had "
-            "learned by then.",
-            UserWarning,
-            stacklevel=4,
-        )
-    return net
+def train(net, samples):
+    """Train, drop an epoch that was not finished, and return whether the user interrupted."""
+    net.partial_fit(samples)
+    if len(net.history):
+        net.history[-1]["batches"].clear()
+        if "train_loss" not in net.history[-1]:
+            del net.history[-1]
+    return net.interrupted_
+
+
+def _load_optimizer(optimizer, state):
+    """Go on from a state if it is of the same kind of optimizer; keep today's lr and so on."""
+    if state is None or state["kind"] != type(optimizer).__name__:
+        return
+    options = [
+        {name: value for name, value in group.items() if name != "params"}
+        for group in optimizer.param_groups
+    ]
+    optimizer.load_state_dict(state["state"])
+    for group, today in zip(optimizer.param_groups, options, strict=True):
+        group.update(today)
+
+
+def optimizer_state(optimizer):
+    """Return what `make_net` needs to go on."""
+    return {"kind": type(optimizer).__name__, "state": optimizer.state_dict()}
 
 
 def _optimizer_options(optimizer, weight_decay):

@@ -14,7 +14,7 @@ from . import _assembly as assembly
 from ._fitting import NetworkTraining
 from ._inputs import validate_inputs
 from ._network import Network, encode, on_cpu, on_device, rows_per_call
-from ._sklearn_compat import Interval, StrOptions
+from ._sklearn_compat import Interval, StrOptions, validate_parameters
 from ._training import OPTIMIZERS
 from .augmentation import Views
 from .losses import InfoNCE
@@ -64,8 +64,9 @@ class ContrastiveEmbedder(
         schedules.
     augmentation : augmentation, list or Pipeline of augmentations, default=None
         What draws a view. None takes the augmentation steps before the embedder in a Pipeline;
-        without any, ``MarginalCorruption()`` for vectors, ``RandomAffine()`` for grey images and
-        ``SimCLRAugmentation()`` for colour images.
+        without any, ``MarginalCorruption()`` for vectors (which keeps some rows of X in the fitted
+        embedder), ``RandomAffine()`` for grey images and ``SimCLRAugmentation()`` for colour
+        images.
     n_components : int, default=None
         Width of the representation; None leaves it to the encoder.
     projection_dim : int, default=64
@@ -76,8 +77,8 @@ class ContrastiveEmbedder(
     n_views : int, default=2
         Views drawn of each sample and step, at least 2.
     batch_size : int, default=256
-        The most samples in a step. An epoch is cut into equal batches; the rows left over, fewer
-        than there are batches, sit it out.
+        The most samples in a step. An epoch is cut into random batches whose sizes differ by at
+        most one, so that none is left with a single sample.
     max_epochs : int, default=100
         Passes over the data.
     optimizer : {"adam", "adamw", "sgd"} or torch.optim.Optimizer class, default="adam"
@@ -96,7 +97,9 @@ class ContrastiveEmbedder(
     device : str or torch.device, default="auto"
         "cpu", "cuda", "cuda:1", "mps"; "auto" is the first of CUDA, MPS and CPU that there is.
     callbacks : list, default=None
-        Callbacks of skorch, e.g. ``EarlyStopping(monitor="train_loss")`` or ``Checkpoint``.
+        Callbacks of skorch, e.g. ``EarlyStopping(monitor="train_loss")``,
+        ``Checkpoint(monitor="train_loss_best")``, or ``LRScheduler`` with
+        ``lr_schedule="constant"``.
     warm_start : bool, default=False
         Whether `fit` goes on from the previous fit's weights and optimizer.
     random_state : int, RandomState instance or None, default=None
@@ -229,8 +232,17 @@ class ContrastiveEmbedder(
         self : ContrastiveEmbedder
         """
         for role in {name.split("__")[0] for name in params if "__" in name}:
-            if role in assembly.COMPONENTS and params.get(role, getattr(self, role)) is None:
-                params[role] = assembly.COMPONENTS[role][1]()
+            value = params.get(role, getattr(self, role, None))
+            if value is None and role in assembly.COMPONENTS:
+                nested = {n: params.pop(n) for n in list(params) if n.startswith(f"{role}__")}
+                default = assembly.COMPONENTS[role][1]()
+                names = {name.partition("__")[2]: given for name, given in nested.items()}
+                params[role] = default.set_params(**names)
+            elif hasattr(self, role) and not hasattr(value, "set_params"):
+                raise ValueError(
+                    f"The {role!r} parameter of ContrastiveEmbedder is {value!r} and has no "
+                    f"parameters of its own to set: pass an object as {role} first."
+                )
         return super().set_params(**params)
 
     def fit(self, X, y=None):
@@ -254,9 +266,11 @@ class ContrastiveEmbedder(
         ------
         ValueError
             If X holds NaN or infinity or has a wrong shape, or a parameter, at any depth, lies
-            outside its range.
+            outside its range, or training diverges. A fitted embedder stays as it was.
         TypeError
             If a class is passed where an instance is due.
+        KeyboardInterrupt
+            If the user interrupts; the embedder keeps what it learned in the finished epochs.
         """
         self._train(X, y, go_on=self.warm_start and hasattr(self, "encoder_"))
         return self
@@ -296,6 +310,7 @@ class ContrastiveEmbedder(
             depend on the samples beside it.
         """
         check_is_fitted(self)
+        validate_parameters(self)
         # Where the scaler only casts, it looks for NaN and infinity in the same pass.
         X = validate_inputs(
             self, _plain(X), reset=False, check_finite=not self._scaler.only_casts_
@@ -347,9 +362,7 @@ class ContrastiveEmbedder(
 
     @property
     def _n_features_out(self):
-        if self.output == "projection" and self.projection_dim:
-            return self.projection_dim
-        return self._width
+        return self._projection_width if self.output == "projection" else self._width
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "encoder_")

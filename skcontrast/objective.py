@@ -107,6 +107,8 @@ def contrastive_loss(
         outside its range or is a schedule.
     TypeError
         If views are not floating tensors, or a class is passed where an instance is due.
+    RuntimeError
+        If the gradient is asked for with ``create_graph=True``: it is not itself differentiable.
 
     Examples
     --------
@@ -130,19 +132,24 @@ def contrastive_loss(
     n_queue = None if queue is None else len(queue)
     y, queue_y = _check_labels(loss, len(views[0]), n_queue, y, queue_y)
     _check_weights(sample_weight, len(views[0]))
-    embedded = [similarity.embed(_at_least_float32(z)) for z in views]
+    views, queue = _in_one_dtype(views, queue)
+    embedded = [similarity.embed(z) for z in views]
     if queue is None:
         contrast = in_batch(torch.stack(embedded), similarity, y, sample_weight)
     else:
         positives = torch.stack([similarity.pairs(embedded[0], key) for key in embedded[1:]], 1)
         none = torch.empty(len(positives), 0, dtype=torch.int64, device=positives.device)
-        keys = similarity.embed(_at_least_float32(queue))
+        keys = similarity.embed(queue)
         contrast = Contrast(embedded[0], keys, positives, none, sample_weight, y, queue_y)
     return objective_value(contrast, loss, similarity)
 
 
-def _at_least_float32(z):
-    return z if z.dtype == torch.float64 else z.float()
+def _in_one_dtype(views, queue):
+    """Return the tensors in float64 if one of them is, else in float32."""
+    everything = [*views, *([] if queue is None else [queue])]
+    is_double = any(z.dtype == torch.float64 for z in everything)
+    everything = [z.to(torch.float64 if is_double else torch.float32) for z in everything]
+    return everything[: len(views)], None if queue is None else everything[-1]
 
 
 def _check_numbers(component):

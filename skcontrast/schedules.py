@@ -125,17 +125,32 @@ class Steps(Schedule):
         self.values = values
         self.milestones = milestones
 
-    def __call__(self, progress):
-        """Return the value at `progress` in [0, 1]."""
+    def validate(self):
+        """Check that values are finite numbers, milestones increasing fractions, one fewer."""
+        if not all(isinstance(v, Real) and math.isfinite(v) for v in self.values):
+            raise ValueError(
+                f"The 'values' parameter of Steps must hold finite numbers, got {self.values!r}."
+            )
         if len(self.values) != len(self.milestones) + 1:
             raise ValueError(
                 f"Steps needs one value more than milestones, got {len(self.values)} values and "
                 f"{len(self.milestones)} milestones."
             )
-        if list(self.milestones) != sorted(self.milestones):
-            raise ValueError(f"Steps needs increasing milestones, got {self.milestones!r}.")
+        inside = all(0 <= milestone <= 1 for milestone in self.milestones)
+        if not inside or list(self.milestones) != sorted(self.milestones):
+            raise ValueError(
+                f"Steps needs increasing milestones in [0, 1], got {self.milestones!r}."
+            )
+
+    def __call__(self, progress):
+        """Return the value at `progress` in [0, 1]."""
         passed = sum(progress >= milestone for milestone in self.milestones)
         return float(self.values[passed])
+
+
+def interval(low, high, closed):
+    """Return the constraint of a hyperparameter that is a number in a range or a schedule."""
+    return [Interval(Real, low, high, closed=closed), Schedule]
 
 
 def at_progress(obj, progress):
@@ -160,6 +175,7 @@ def at_progress(obj, progress):
     >>> at_progress(DCL(tau_plus=Linear(0.0, 0.4)), 0.5)
     DCL(tau_plus=0.2)
     """
+    validate_parameters(obj)
     scheduled = {
         name: value(progress)
         for name, value in obj.get_params().items()

@@ -4,15 +4,23 @@ import subprocess
 import sys
 import textwrap
 
+import joblib
 import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
-from skorch.callbacks import Callback, EarlyStopping
+from skorch.callbacks import (
+    Callback,
+    Checkpoint,
+    EarlyStopping,
+    LRScheduler,
+    TrainEndCheckpoint,
+)
 from test_sklearn_contract import small
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
+from skcontrast._training import BatchSampler, Samples
 from skcontrast.augmentation import (
     GaussianNoise,
     MarginalCorruption,
@@ -128,6 +136,58 @@ def test_units_of_the_features_do_not_matter():
     np.testing.assert_allclose(plain, other, atol=2e-2)
 
 
+def test_a_list_of_images_is_an_array_of_images():
+    X = images()
+    expected = small_images().fit(X).transform(X)
+    np.testing.assert_array_equal(small_images().fit(list(X)).transform(list(X)), expected)
+    tensors = [torch.from_numpy(image) for image in X]
+    np.testing.assert_array_equal(small_images().fit(tensors).transform(tensors), expected)
+    with pytest.raises(ValueError, match=r"one shape, got 2"):
+        small_images().fit([X[0], X[1][:, :3]])
+
+
+def test_half_precision_tensors_are_taken():
+    X = torch.from_numpy(vectors())
+    for dtype in (torch.bfloat16, torch.float16):
+        assert np.isfinite(small().fit_transform(X.to(dtype).requires_grad_())).all()
+
+
+def test_images_in_another_unit_than_in_fit_are_pointed_out():
+    X = images()
+    with pytest.warns(UserWarning, match="up to 1.0, but white was 255 in fit: multiply X by 255"):
+        small_images().fit(X).transform(X / X.max())
+    with pytest.warns(UserWarning, match="white was 1 in fit: divide X by 255"):
+        small_images().fit(X / X.max()).transform(X)
+
+
+def test_an_outlying_pixel_does_not_take_the_range_of_all():
+    spoiled = IMAGES.copy()
+    spoiled[0, 0, 0, 0] = 1e6
+    with pytest.warns(UserWarning, match=r"intensities from 0 to 1e\+06"):
+        embedder = small_images().fit(spoiled)
+    assert embedder.transform(IMAGES).std() > 0.1 * small_images().fit_transform(IMAGES).std()
+
+
+def test_changing_X_after_fit_changes_nothing():
+    X = vectors()
+    embedder = small(augmentation=MarginalCorruption()).fit(X)
+    before, kept = embedder.score(vectors()), embedder.transform(vectors())
+    X[:] = 0
+    assert embedder.score(vectors()) == before
+    np.testing.assert_array_equal(embedder.transform(vectors()), kept)
+
+
+def test_fit_inside_inference_mode_and_under_another_default_dtype():
+    expected = small().fit_transform(X_DIGITS)
+    with torch.inference_mode():
+        np.testing.assert_array_equal(small().fit_transform(X_DIGITS), expected)
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert small().fit_transform(X_DIGITS).dtype == np.float32
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 def test_standardize_false_takes_vectors_as_they_are():
     X = 5 + 3 * vectors()
     embedder = small(standardize=False, encoder=MLP(hidden=(), batch_norm=False)).fit(X)
@@ -233,6 +293,14 @@ def test_projection_is_the_head_on_the_representation():
     assert len(embedder.get_feature_names_out()) == 3
 
 
+def test_parameters_changed_after_fit_do_not_change_the_widths():
+    embedder = small(projection_dim=5).fit(X_DIGITS)
+    embedder.set_params(output="projection", projection_dim=7, n_components=9)
+    assert embedder.transform(X_DIGITS).shape[1] == len(embedder.get_feature_names_out()) == 5
+    with pytest.raises(ValueError, match="'output' parameter"):
+        embedder.set_params(output="both").transform(X_DIGITS)
+
+
 def test_without_a_head_projection_is_representation():
     embedder = small(projection_dim=0).fit(X_DIGITS)
     h = embedder.transform(X_DIGITS)
@@ -306,6 +374,21 @@ def test_global_generators_are_untouched(random_state):
     assert np.array_equal(np.random.get_state()[1], before_numpy)  # noqa: NPY002
 
 
+@pytest.mark.parametrize("encoder", [None, MLP(hidden=(8,), dropout=0.3)], ids=repr)
+def test_fits_in_threads_do_not_disturb_each_other(encoder):
+    def embed():
+        return small(encoder=encoder).fit(X_DIGITS).transform(X_DIGITS)
+
+    before = torch.get_rng_state()
+    alone = embed()
+    together = joblib.Parallel(n_jobs=4, backend="threading")(
+        joblib.delayed(embed)() for _ in range(8)
+    )
+    for h in together:
+        np.testing.assert_allclose(h, alone, atol=1e-5)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 # Going on
 
 
@@ -344,6 +427,25 @@ def test_warm_start_goes_on_and_cold_start_begins_anew():
     np.testing.assert_array_equal(cold.fit(X_DIGITS).transform(X_DIGITS), before)
 
 
+def test_going_on_with_another_optimizer_or_weight_decay():
+    embedder = small(warm_start=True, weight_decay=0.5).fit(X_DIGITS)
+    embedder.set_params(weight_decay=0.0).fit(X_DIGITS)
+    assert embedder._optimizer_state["state"]["param_groups"][0]["weight_decay"] == 0
+    embedder.set_params(optimizer="sgd").fit(X_DIGITS)
+    assert embedder.n_epochs_ == 6
+
+
+@pytest.mark.parametrize(
+    "params", [{"n_components": 3}, {"projection_dim": 7}, {"encoder": MLP(hidden=(3,))}]
+)
+def test_going_on_with_another_network_is_refused(params):
+    embedder = small(warm_start=True).fit(X_DIGITS)
+    (name,) = params
+    with pytest.raises(ValueError, match=f"The '{name}' parameter .* has changed"):
+        embedder.set_params(**params).fit(X_DIGITS)
+    embedder.set_params(warm_start=False).fit(X_DIGITS)
+
+
 def test_a_failed_fit_leaves_the_fitted_embedder_as_it_was():
     class Fails(Callback):
         def on_epoch_end(self, net, **kwargs):
@@ -360,23 +462,51 @@ def test_a_failed_fit_leaves_the_fitted_embedder_as_it_was():
     np.testing.assert_array_equal(embedder.transform(X_DIGITS), before)
 
 
-def test_an_interrupted_fit_keeps_what_it_learned():
-    class Interrupts(Callback):
-        def on_batch_begin(self, net, **kwargs):
-            if len(net.history) == 3:
-                raise KeyboardInterrupt
+class InterruptsInEpoch(nn.Module):
+    """A network during whose training the user loses patience."""
 
-    embedder = small(max_epochs=10, callbacks=[Interrupts()])
-    with pytest.warns(UserWarning, match="interrupted after 2 epochs"):
+    def __init__(self, epoch):
+        super().__init__()
+        self.layer, self.calls, self.epoch = nn.Linear(64, 4), 0, epoch
+
+    def forward(self, x):
+        self.calls += self.training
+        if self.training and self.calls >= self.epoch:
+            raise KeyboardInterrupt
+        return self.layer(x)
+
+
+def test_an_interrupted_fit_keeps_what_it_learned():
+    embedder = small(encoder=InterruptsInEpoch(3), max_epochs=10)
+    with pytest.raises(KeyboardInterrupt, match="keeps what it learned in 2 epochs"):
         embedder.fit(X_DIGITS)
-    assert embedder.n_epochs_ == 2
+    assert embedder.n_epochs_ == len(embedder.history_) == 2
     assert np.isfinite(embedder.transform(X_DIGITS)).all()
+
+
+def test_interrupted_before_anything_was_learned():
+    embedder = small(encoder=InterruptsInEpoch(1))
+    with pytest.raises(KeyboardInterrupt):
+        embedder.fit(X_DIGITS)
+    assert not hasattr(embedder, "encoder_")
 
 
 def test_skorch_callbacks_work():
     stop = EarlyStopping(monitor="train_loss", patience=2, threshold=10.0, sink=lambda *a: None)
     embedder = small(max_epochs=50, callbacks=[stop]).fit(X_DIGITS)
     assert embedder.n_epochs_ < 50
+
+
+def test_callbacks_that_save_work(tmp_path):
+    callbacks = [
+        Checkpoint(monitor="train_loss_best", dirname=tmp_path),
+        TrainEndCheckpoint(dirname=tmp_path),
+        ("rate", LRScheduler(policy="StepLR", step_size=1, gamma=0.5)),
+    ]
+    embedder = small(callbacks=callbacks, lr_schedule="constant", max_epochs=3).fit(X_DIGITS)
+    assert (tmp_path / "params.pt").exists() and (tmp_path / "train_end_params.pt").exists()
+    assert embedder.history_[:, "lr"] == [1e-3, 5e-4, 2.5e-4]
+    assert all(not row["batches"] for row in embedder.history_)
 
 
 def test_silent_unless_asked(capfd):
@@ -440,10 +570,52 @@ def test_extreme_images_give_finite_embeddings(X):
     assert np.isfinite(embedder.history_[:, "train_loss"]).all()
 
 
-@pytest.mark.parametrize("batch_size", [2, 3, 7, 199, 200, 1000])
-def test_every_batch_size_gives_finite_embeddings(batch_size):
-    h = small(batch_size=batch_size, max_epochs=1).fit_transform(X_DIGITS)
+@pytest.mark.parametrize("n, batch_size", [(51, 2), (200, 3), (200, 199), (200, 200), (9, 8)])
+def test_every_batch_size_gives_finite_embeddings(n, batch_size):
+    h = small(batch_size=batch_size, max_epochs=1).fit_transform(X_DIGITS[:n])
     assert np.isfinite(h).all()
+
+
+def test_batches_cover_all_rows_and_none_holds_one_sample():
+    for n in range(2, 60):
+        for batch_size in range(2, 62):
+            samples = Samples(torch.arange(n))
+            batches = [batch.x for batch in BatchSampler(samples, batch_size)]
+            sizes = [len(x) for x in batches]
+            assert sorted(torch.cat(batches).tolist()) == list(range(n))
+            assert min(sizes) >= 2 and max(sizes) - min(sizes) <= 1
+            assert max(sizes) <= batch_size + (batch_size == 2)
+
+
+class ReturnsNaN(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(64, 4)
+
+    def forward(self, x):
+        return self.layer(x) * torch.nan
+
+
+DIVERGENT = {
+    "temperature": {"similarity": Cosine(1e-30)},
+    "weight_decay": {"weight_decay": 1e30, "optimizer": "sgd", "max_epochs": 5},
+    "lr": {
+        "lr": 1e30,
+        "encoder": MLP((16,), batch_norm=False),
+        "projection_dim": 0,
+        "optimizer": "sgd",
+        "max_epochs": 5,
+    },
+    "encoder": {"encoder": ReturnsNaN()},
+}
+
+
+@pytest.mark.parametrize("params", DIVERGENT.values(), ids=DIVERGENT)
+def test_divergence_is_an_error_and_never_an_embedding(params):
+    embedder = small(**params)
+    with pytest.raises(ValueError, match=r"Training diverged in epoch \d+: .*'lr'.*'temperature'"):
+        embedder.fit(X_DIGITS)
+    assert not hasattr(embedder, "encoder_")
 
 
 def test_low_temperature_with_hard_negatives_is_finite():
@@ -463,7 +635,11 @@ BAD_X = {
     "complex": (np.ones((4, 3)) * 1j, ValueError, "Complex data not supported"),
     "strings": (np.array([["a", "b"], ["c", "d"]]), ValueError, "could not convert string"),
     "1-D": (np.ones(5), ValueError, "Expected 2D array"),
-    "5-D": (np.ones((2, 2, 2, 2, 2)), ValueError, r"dim 5|\(n_samples"),
+    "5-D": (
+        np.ones((2, 2, 2, 2, 2)),
+        ValueError,
+        r"2 dimensions .* 4 .*got an array of shape \(2, 2",
+    ),
     "NaN image": (np.full((3, 1, 4, 4), np.nan), ValueError, "contains NaN"),
     "one image": (np.ones((1, 3, 4, 4)), ValueError, r"1 sample.*minimum of 2"),
     "empty image": (np.ones((4, 3, 0, 4)), ValueError, "at least 1"),
@@ -532,6 +708,14 @@ BAD_PARAMETERS = {
     "module class": ({"encoder": nn.Identity}, TypeError, "encoder"),
     "augmentation class": (
         {"augmentation": GaussianNoise}, TypeError, r"augmentation=GaussianNoise\(\)"
+    ),
+    "callback type": ({"callbacks": ["stop"]}, TypeError, "'callbacks'.*callbacks of skorch"),
+    "callback monitor": ({"callbacks": [EarlyStopping()]}, ValueError, "monitor='train_loss'"),
+    "two schedulers": ({"callbacks": [LRScheduler()]}, ValueError, "lr_schedule='constant'"),
+    "lr factor": ({"lr_schedule": Linear(1, -1)}, ValueError, "'lr_schedule'.*at least"),
+    "lr steps": ({"lr_schedule": Steps([1, np.nan], [0.5])}, ValueError, "'values'.*finite"),
+    "nothing to train": (
+        {"encoder": nn.Identity(), "projection_dim": 0}, ValueError, "nothing to train.*'encoder'"
     ),
     "callback class": ({"callbacks": [EarlyStopping]}, TypeError, r"EarlyStopping\(\)"),
     "module that does not fit": ({"encoder": nn.Linear(3, 2)}, ValueError, "encoder.*shape"),

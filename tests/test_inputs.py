@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast._inputs import InputScaler, kind_of, moments
+from skcontrast._inputs import kind_of
 from skcontrast._network import Standardize
+from skcontrast._scaling import InputScaler, moments
 
 CPU = torch.device("cpu")
 

@@ -151,6 +151,20 @@ def test_gradient_scales_with_the_gradient_that_comes_back():
     torch.testing.assert_close(again, once)
 
 
+def test_the_gradient_is_not_differentiable_and_says_so():
+    views = [v.requires_grad_() for v in random_views(6, 4)]
+    with pytest.raises(RuntimeError, match="differentiated once"):
+        torch.autograd.grad(contrastive_loss(*views), views, create_graph=True)
+
+
+def test_views_of_different_precision_are_promoted():
+    views, queue = random_views(6, 4), random_views(9, 4)[0]
+    exact = contrastive_loss(*views, queue=queue)
+    mixed = contrastive_loss(views[0].float(), views[1], queue=queue.float())
+    assert mixed.dtype == torch.float64
+    torch.testing.assert_close(mixed, exact, rtol=1e-6, atol=0)
+
+
 def test_views_without_gradient():
     views = random_views(6, 4)
     value = contrastive_loss(*views)

@@ -132,6 +132,22 @@ def test_nested_parameter_of_a_default_component():
     assert small().similarity is None
 
 
+@pytest.mark.parametrize(
+    "name", ["encoder__hidden", "augmentation__rate", "lr_schedule__warmup", "callbacks__x"]
+)
+def test_nested_parameter_of_something_without_parameters_is_refused(name):
+    role = name.split("__")[0]
+    with pytest.raises(ValueError, match=f"The '{role}' parameter .* pass an object as {role}"):
+        ContrastiveEmbedder().set_params(**{name: 1})
+
+
+def test_a_refused_nested_parameter_leaves_the_default():
+    embedder = ContrastiveEmbedder()
+    with pytest.raises(ValueError, match="Invalid parameter 'tau_plus' for estimator InfoNCE"):
+        embedder.set_params(loss__tau_plus=0.1)
+    assert embedder.loss is None
+
+
 def test_unknown_nested_parameter_names_what_there_is():
     with pytest.raises(ValueError, match="Invalid parameter 'tau' for estimator DCL"):
         small(loss=DCL()).set_params(loss__tau=0.1)
@@ -228,7 +244,8 @@ def test_the_two_doors_for_an_augmentation_give_the_same(digits):
     outside = make_pipeline(GaussianNoise(), small()).fit(X).transform(X)
     inside = small(augmentation=GaussianNoise()).fit(X).transform(X)
     as_list = small(augmentation=[GaussianNoise()]).fit(X).transform(X)
-    as_pipeline = small(augmentation=make_pipeline(GaussianNoise())).fit(X).transform(X)
+    nested = make_pipeline(make_pipeline("passthrough", GaussianNoise()))
+    as_pipeline = small(augmentation=nested).fit(X).transform(X)
     for other in (inside, as_list, as_pipeline):
         np.testing.assert_array_equal(other, outside)
 

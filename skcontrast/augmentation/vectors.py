@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
 
-from .._inputs import VECTORS, moments
+from .._inputs import VECTORS
+from .._scaling import moments
 from .._sklearn_compat import Interval
 from ._compose import as_float, generator_for
 from ._views import Augmentation
@@ -17,6 +18,8 @@ from ._views import Augmentation
 __all__ = ["FeatureDropout", "GaussianNoise", "MarginalCorruption"]
 
 _FRACTION = [Interval(Real, 0, 1, closed="both")]
+# Empirical marginals need no more training samples than this.
+_ENOUGH_ROWS = 10_000
 
 
 class GaussianNoise(Augmentation):
@@ -147,8 +150,9 @@ class MarginalCorruption(Augmentation):
 
     Attributes
     ----------
-    marginals_ : ndarray of shape (n_samples, n_features)
-        The training samples themselves, not a copy. They are part of what is pickled.
+    marginals_ : ndarray of shape (n_rows, n_features)
+        A copy of the training samples, evenly thinned to at most 10,000 rows. It is part of what
+        is pickled.
 
     References
     ----------
@@ -172,7 +176,8 @@ class MarginalCorruption(Augmentation):
         self.rate = rate
 
     def _learn(self, X):
-        self.marginals_ = X
+        X = X.reshape(len(X), -1)
+        self.marginals_ = X[:: -(-len(X) // _ENOUGH_ROWS)].copy()
 
     def prepared(self, convert):
         """Return a copy whose ``marginals_`` are in the space of the training batches."""
@@ -187,6 +192,11 @@ class MarginalCorruption(Augmentation):
         batch = as_float(batch)
         generator = generator_for(batch, generator)
         n, d = batch.shape
+        if d != self.marginals_.shape[1]:
+            raise ValueError(
+                f"The batch has {d} features, but MarginalCorruption was fitted on "
+                f"{self.marginals_.shape[1]}."
+            )
         count = max(round(self.rate * d), 1 if self.rate > 0 else 0)
         keys = torch.rand(n, d, generator=generator, device=batch.device)
         columns = keys.topk(count, dim=1, sorted=False).indices

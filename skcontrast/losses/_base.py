@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 
 import torch
 
-from .._sklearn_compat import Interval, ParameterObject
-from ..schedules import Schedule
+from .._sklearn_compat import ParameterObject
 
-__all__ = ["Loss", "interval"]
-
-
-def interval(low, high, closed):
-    """Return the constraint of a hyperparameter that is a number in a range or a schedule."""
-    return [Interval(Real, low, high, closed=closed), Schedule]
+__all__ = ["Loss"]
 
 
 class Loss(ParameterObject):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .._sklearn_compat import StrOptions
-from ._base import Loss, interval
+from ..schedules import interval
+from ._base import Loss
 from ._ranks import empirical_cdf, invert_unlabeled_cdf, true_negative_probability
 
 __all__ = ["BCL"]

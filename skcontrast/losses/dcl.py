@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ._base import Loss, interval
+from ..schedules import interval
+from ._base import Loss
 
 __all__ = ["DCL"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._base import interval
+from ..schedules import interval
 from .dcl import DCL
 
 __all__ = ["HCL"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ._base import Loss, interval
+from ..schedules import interval
+from ._base import Loss
 from ._ranks import empirical_cdf, invert_unlabeled_cdf
 
 __all__ = ["NonparametricBCL"]

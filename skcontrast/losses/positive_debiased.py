@@ -7,7 +7,8 @@ import math
 import torch
 
 from .._sklearn_compat import StrOptions
-from ._base import Loss, interval
+from ..schedules import interval
+from ._base import Loss
 
 __all__ = ["PositiveDebiased"]
 
@@ -41,7 +42,8 @@ class PositiveDebiased(Loss):
 
     References
     ----------
-    .. [1] A. Troeshestova, R. Isachenko, "Mitigating Distributional Biases in Contrastive Learning", 2023.
+    .. [1] L. Troeshestova, R. Isachenko, "Mitigating Distributional Biases in Contrastive
+       Learning", 2023.
 
     Examples
     --------

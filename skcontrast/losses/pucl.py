@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ._base import Loss, interval
+from ..schedules import interval
+from ._base import Loss
 
 __all__ = ["PUCL"]
 
@@ -32,7 +33,8 @@ class PUCL(Loss):
 
     References
     ----------
-    .. [1] L. Wang, C. Du, P. Zhao, C. Luo, Z. Zhu et al., "Contrastive Learning with Negative Sampling Correction", 2024.
+    .. [1] L. Wang, C. Du, P. Zhao, C. Luo, Z. Zhu et al., "Contrastive Learning with Negative
+       Sampling Correction", 2024.
 
     Examples
     --------

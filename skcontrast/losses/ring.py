@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from ._base import Loss, interval
+from ..schedules import interval
+from ._base import Loss
 
 __all__ = ["Ring"]
 

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from ..losses._base import interval
+from ..schedules import interval
 from ._base import Similarity
 
 __all__ = ["Cosine"]
