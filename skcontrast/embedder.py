@@ -24,6 +24,7 @@ from .similarity import Cosine
 
 __all__ = ["ContrastiveEmbedder"]
 
+_OUTPUTS = {"representation", "projection"}
 _SCORE_TEMPERATURE = 0.5
 _SCORE_BATCH = 256
 
@@ -154,7 +155,7 @@ class ContrastiveEmbedder(
     _parameter_constraints: dict = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "projection_dim": [Interval(Integral, 0, None, closed="left")],
-        "output": [StrOptions({"representation", "projection"})],
+        "output": [StrOptions(_OUTPUTS)],
         "n_views": [Interval(Integral, 2, None, closed="left")],
         "batch_size": [Interval(Integral, 2, None, closed="left")],
         "max_epochs": [Interval(Integral, 1, None, closed="left")],
@@ -310,7 +311,8 @@ class ContrastiveEmbedder(
             depend on the samples beside it.
         """
         check_is_fitted(self)
-        validate_parameters(self)
+        if self.output not in _OUTPUTS:
+            validate_parameters(self)
         # Where the scaler only casts, it looks for NaN and infinity in the same pass.
         X = validate_inputs(
             self, _plain(X), reset=False, check_finite=not self._scaler.only_casts_
