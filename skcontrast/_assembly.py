@@ -44,7 +44,7 @@ def resolve_component(estimator, role):
     value = getattr(estimator, role)
     value = clone(check_component(value, base, owner=_OWNER, parameter=role, default=default))
     validate_parameters(value)
-    if any(isinstance(v, Schedule) for v in value.get_params(deep=False).values()):
+    if any(isinstance(v, Schedule) for v in value.get_params().values()):
         for epoch in range(estimator.max_epochs):
             at_progress(value, epoch_progress(epoch, estimator.max_epochs))
     return value

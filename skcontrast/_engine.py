@@ -72,6 +72,83 @@ def objective_value(contrast, loss, similarity, objective="contrastive"):
         return _TiledObjective.apply(*contrast, loss, similarity, OBJECTIVES[objective])
 
 
+def log_expectation(scores, positives, loss, bounds, same_class=None):
+    """Return the logarithm of what a loss takes for the mean of e^s over true negatives.
+
+    Parameters
+    ----------
+    scores : Tensor of shape (n_anchors, N)
+        Scores of the candidates, none of them excluded.
+    positives : Tensor of shape (n_anchors, n_positives)
+        Scores of the positives.
+    loss : Loss
+        Without schedules.
+    bounds : tuple of float
+        The lowest and the highest score there is.
+    same_class : Tensor of shape (n_anchors, N), dtype bool, or None
+        Which candidates are known to share the anchor's class, for losses that read labels.
+
+    Returns
+    -------
+    log_expectation : Tensor of shape (n_anchors,)
+    """
+    tile = _Tile(scores.clone(), positives, None, same_class, scores.shape[1], bounds)
+    log_mean, _ = _Contrastive.expectation(tile, loss)
+    return loss.log_expectation(log_mean, positives, bounds[0])
+
+
+def count_outscored(contrast, similarity):
+    """Return how many candidates score at most as high as each positive.
+
+    Returns
+    -------
+    counts : Tensor of shape (n_anchors, n_positives), dtype int64
+        From 0 to N.
+    """
+    counts = torch.empty_like(contrast.positives, dtype=torch.int64)
+    for tile, scores in _tiles_of_scores(contrast, similarity):
+        for m, positive in enumerate(contrast.positives[tile].unbind(1)):
+            counts[tile, m] = (scores <= _column(positive)).sum(1)
+    return counts.sub_(contrast.excluded.shape[1])
+
+
+def class_aucs(contrast, similarity):
+    """Return for each anchor how often its own class scores above the others.
+
+    Returns
+    -------
+    aucs : Tensor of shape (n_anchors,)
+        Share, among all pairs of a candidate of the anchor's class and one of another, of those
+        in which the first scores higher. NaN for anchors of unknown class or without such pairs.
+    """
+    aucs = torch.empty_like(contrast.anchors[:, 0])
+    known = contrast.candidate_labels >= 0
+    for tile, scores in _tiles_of_scores(contrast, similarity):
+        labels, excluded = contrast.anchor_labels[tile], contrast.excluded[tile]
+        same = _same_class(labels, contrast.candidate_labels, excluded)
+        other = ((_column(labels) >= 0) & known & ~same).scatter_(1, excluded, False)
+        order = scores.argsort(dim=1)
+        same, other = (which.gather(1, order).to(scores.dtype) for which in (same, other))
+        below = (other.cumsum(1) * same).sum(1)
+        aucs[tile] = below / (same.sum(1) * other.sum(1))
+    return aucs
+
+
+def _tiles_of_scores(contrast, similarity):
+    """Yield slices of the anchors and their scores without gradient, excluded ones at −inf."""
+    with torch.no_grad():
+        for start in range(0, len(contrast.anchors), _rows_per_tile(contrast.candidates)):
+            tile = slice(start, start + _rows_per_tile(contrast.candidates))
+            scores = _PairwiseScores(
+                contrast.anchors[tile], contrast.candidates, similarity, False
+            ).values
+            yield tile, scores.scatter_(1, contrast.excluded[tile], -torch.inf)
+
+
+def _rows_per_tile(candidates):
+    return max(_TILE_ROWS, _TILE_ELEMENTS // max(1, len(candidates)))
+
+
 class _TiledObjective(torch.autograd.Function):
     """Mean loss over anchors; the gradient is computed along with it, a tile at a time."""
 
@@ -81,7 +158,7 @@ class _TiledObjective(torch.autograd.Function):
         wants = any(ctx.needs_input_grad[:3])
         grads = [torch.zeros_like(t) for t in (anchors, candidates, positives)] if wants else None
         total = anchors.new_zeros(())
-        rows = max(_TILE_ROWS, _TILE_ELEMENTS // max(1, len(candidates)))
+        rows = _rows_per_tile(candidates)
         n_negatives = len(candidates) - excluded.shape[1]
         for start in range(0, len(anchors), rows):
             tile = slice(start, start + rows)
@@ -229,7 +306,7 @@ class _Contrastive(_Objective):
     @staticmethod
     def row_loss(scores, positives, tile, loss):
         """Return the loss of each anchor, shape (n,), from all its scores."""
-        return loss.row_loss(scores, positives, tile.same_class)
+        return loss.row_loss(scores, positives, tile.same_class, tile.n_negatives, tile.bounds)
 
 
 class _JensenShannon(_Objective):

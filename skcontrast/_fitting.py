@@ -10,11 +10,21 @@ from sklearn.base import clone
 from torch import nn
 
 from . import _assembly as assembly
-from ._inputs import IMAGES, kind_of, validate_inputs, validate_labels
+from ._auto import AutoParameters, auto_parameters
+from ._inputs import (
+    IMAGES,
+    check_descriptions,
+    classes_or_none,
+    kind_of,
+    validate_inputs,
+    validate_labels,
+    validate_metadata,
+)
 from ._network import Network, Standardize, channel_statistics
+from ._samples import Samples
 from ._scaling import InputScaler
 from ._sklearn_compat import validate_parameters
-from ._training import Plan, Samples, make_net, optimizer_state, train
+from ._training import Plan, make_net, optimizer_state, train
 from .augmentation import compose
 from .encoders import build_encoder, projection_head
 
@@ -22,7 +32,7 @@ from .encoders import build_encoder, projection_head
 class NetworkTraining:
     """Mixin of the embedder: from parameters and data to the fitted attributes."""
 
-    def _train(self, X, y, *, go_on, one_epoch=False):
+    def _train(self, X, y, metadata, *, go_on, one_epoch=False):
         """Train and set the fitted attributes; a failure leaves the embedder as it was."""
         validate_parameters(self)
         assembly.check_choices(self)
@@ -33,14 +43,11 @@ class NetworkTraining:
                 setattr(self, f"{role}_", assembly.resolve_component(self, role))
             X, chain = assembly.unwrap(X, self.augmentation)
             X = validate_inputs(self, X, reset=not go_on, min_samples=2)
-            labels = None
-            if self.loss_.requires_y:
-                labels = validate_labels(y, len(X), needed_by=type(self.loss_).__name__)
-                labels = torch.from_numpy(labels).to(assembly.resolve_device(self.device))
+            known = self._annotations(y, metadata, len(X))
             if go_on:
                 assembly.check_same_network(self, before["_built_from"])
             with torch.inference_mode(False), torch.enable_grad():
-                interrupted = self._train_on(X, labels, chain, go_on, one_epoch)
+                interrupted = self._train_on(X, known, chain, go_on, one_epoch)
             if interrupted and not self.n_epochs_:
                 raise KeyboardInterrupt
         except BaseException:
@@ -53,7 +60,7 @@ class NetworkTraining:
                 "epochs"
             )
 
-    def _train_on(self, X, labels, chain, go_on, one_epoch):
+    def _train_on(self, X, known, chain, go_on, one_epoch):
         device = assembly.resolve_device(self.device)
         seed = assembly.resolve_seed(self.random_state)
         if not go_on:
@@ -66,7 +73,9 @@ class NetworkTraining:
         else:
             with assembly.seeded_rng(seed, device):
                 network = self._build(data)
-        plan = self._plan(device, seed, go_on, one_epoch)
+        check_descriptions(known.get("descriptions"), self._projection_width)
+        samples = Samples(data, **{name: array.to(device) for name, array in known.items()})
+        plan = self._plan(samples, seed, go_on, one_epoch)
         # Other threads wait only where the network itself draws random numbers.
         alone = assembly.seeded_rng(seed, device) if plan.seeds_layers else nullcontext()
         with alone:
@@ -82,7 +91,7 @@ class NetworkTraining:
                 verbose=self.verbose,
                 past=(self.history_, self._optimizer_state) if go_on else None,
             )
-            interrupted = train(net, Samples(data, labels))
+            interrupted = train(net, samples)
         self._keep(net, one_epoch)
         return interrupted
 
@@ -116,19 +125,31 @@ class NetworkTraining:
         self._built_from = assembly.network_parameters(self)
         return network
 
-    def _plan(self, device, seed, go_on, one_epoch):
+    def _annotations(self, y, metadata, n_samples):
+        """Return what is known about the samples beside X: tensors by name."""
+        weights, descriptions = validate_metadata(metadata, n_samples)
+        known = {"labels": None, "weights": weights, "descriptions": descriptions}
+        if self.loss_.requires_y:
+            known["labels"] = validate_labels(y, n_samples, needed_by=type(self.loss_).__name__)
+        elif auto_parameters(self.loss_) and y is not None:
+            known["labels"] = classes_or_none(y, n_samples)
+        return {name: torch.from_numpy(a) for name, a in known.items() if a is not None}
+
+    def _plan(self, samples, seed, go_on, one_epoch):
         lr_schedule = None if one_epoch else assembly.resolve_lr_schedule(self.lr_schedule)
         epochs_before = self.n_epochs_ if go_on else 0
+        past = self._estimates if go_on else None
         return Plan(
             framework=self.framework_,
             loss=self.loss_,
             similarity=self.similarity_,
-            draw=self._drawing(device),
+            draw=self._drawing(samples.x.device),
             n_views=self.n_views,
             batch_size=self.batch_size,
             lr_schedule=lr_schedule,
             seed=seed,
             n_epochs=self.max_epochs,
+            auto=AutoParameters(self.loss_, samples.labels, past),
             epochs_before=epochs_before,
             first_epoch=epochs_before if one_epoch else 0,
             seeds_layers=assembly.draws_random_numbers(self.encoder),
@@ -147,6 +168,7 @@ class NetworkTraining:
         self.encoder_, self.projector_ = network.encoder, network.projector
         self.history_ = net.history
         self.n_epochs_ = len(self.history_)
+        self._estimates = net.plan.auto.values
         self._optimizer_state = None
         if self.warm_start or one_epoch:
             self._optimizer_state = optimizer_state(net.optimizer_)

@@ -166,3 +166,69 @@ def validate_labels(y, n_samples, *, needed_by):
     _, labels = np.unique(y, return_inverse=True)
     unlabeled = y == -1 if y.dtype.kind in "iuf" else np.zeros(len(y), dtype=bool)
     return np.where(unlabeled, -1, labels).astype(np.int64)
+
+
+def classes_or_none(y, n_samples):
+    """Return y as integers if it holds classes, −1 where unknown; None if it does not.
+
+    Targets of a regression, and labels of which none occurs twice, are no classes.
+    """
+    y = column_or_1d(y)
+    if y.dtype.kind == "f" and not np.array_equal(y, np.rint(y)):
+        return None
+    labels = validate_labels(y, n_samples, needed_by="'auto'")
+    _, counts = np.unique(labels[labels >= 0], return_counts=True)
+    return labels if len(counts) >= 2 and 2 * len(counts) <= counts.sum() else None
+
+
+def check_descriptions(descriptions, width):
+    """Raise ValueError unless descriptions are as wide as the projection that they are held to."""
+    if descriptions is not None and descriptions.shape[1] != width:
+        raise ValueError(
+            f"descriptions must have shape (n_samples, {width}), as wide as the projection "
+            f"('projection_dim'), got {tuple(descriptions.shape)}."
+        )
+
+
+def validate_metadata(metadata, n_samples):
+    """Return sample weights and descriptions, each None or a float32 array.
+
+    Parameters
+    ----------
+    metadata : dict
+        What was passed to fit beside X and y.
+    n_samples : int
+        How many rows there must be.
+
+    Returns
+    -------
+    sample_weight : ndarray of shape (n_samples,) or None
+    descriptions : ndarray of shape (n_samples, d) or None
+    """
+    unknown = sorted(set(metadata) - {"sample_weight", "descriptions"})
+    if unknown:
+        raise TypeError(
+            f"fit takes X, y, sample_weight and descriptions; got an unexpected {unknown[0]!r}."
+        )
+    checked = [
+        _validate_metadatum(name, metadata.get(name), n_samples, ndim)
+        for name, ndim in (("sample_weight", 1), ("descriptions", 2))
+    ]
+    weight = checked[0]
+    if weight is not None and (weight.min() < 0 or weight.max() == 0):
+        raise ValueError("sample_weight must hold no negative numbers and not only zeros.")
+    return checked
+
+
+def _validate_metadatum(name, value, n_samples, ndim):
+    if value is None:
+        return None
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu().numpy()
+    value = check_array(
+        value, ensure_2d=False, dtype=np.float32, input_name=name, ensure_min_samples=0
+    )
+    if value.ndim != ndim or len(value) != n_samples:
+        shape = f"({n_samples},)" if ndim == 1 else f"({n_samples}, d)"
+        raise ValueError(f"{name} must have shape {shape}, got {value.shape}.")
+    return value

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 import skorch
@@ -14,6 +13,7 @@ from skorch.callbacks import Callback, EpochTimer, PassthroughScoring
 from torch import nn
 from tqdm.auto import tqdm
 
+from ._auto import AutoParameters
 from .objective import objective_value
 from .schedules import Schedule, at_progress
 
@@ -49,6 +49,8 @@ class Plan:
         Where in the schedules training starts.
     seeds_layers : bool
         Whether the network draws from torch's global generators, as dropout does.
+    auto : AutoParameters
+        Those hyperparameters of the loss that are read off the data.
     """
 
     framework: object
@@ -60,6 +62,7 @@ class Plan:
     lr_schedule: Schedule | None
     seed: int
     n_epochs: int
+    auto: AutoParameters
     epochs_before: int = 0
     first_epoch: int = 0
     seeds_layers: bool = True
@@ -69,15 +72,17 @@ class Plan:
         self.schedules = {
             f"{role}__{name}": value
             for role in ("loss", "similarity")
-            for name, value in getattr(self, role).get_params(deep=False).items()
+            for name, value in getattr(self, role).get_params().items()
             if isinstance(value, Schedule)
         }
 
     def at(self, epoch):
-        """Return loss, similarity and the values of their schedules at an epoch of this fit."""
+        """Return loss, similarity and what is not constant in them, at an epoch of this fit."""
         progress = epoch_progress(self.first_epoch + epoch, self.n_epochs)
         values = {name: schedule(progress) for name, schedule in self.schedules.items()}
-        return at_progress(self.loss, progress), at_progress(self.similarity, progress), values
+        values.update((f"loss__{name}", value) for name, value in self.auto.values.items())
+        loss = at_progress(self.auto.apply_to(self.loss), progress)
+        return loss, at_progress(self.similarity, progress), values
 
     def seeds(self, epoch):
         """Return seeds for the order of the samples, the views and the layers (dropout)."""
@@ -88,25 +93,6 @@ class Plan:
 def epoch_progress(epoch, n_epochs):
     """Return the progress of an epoch: 0 at the first of several, 1 at the last."""
     return min(epoch / max(1, n_epochs - 1), 1.0)
-
-
-class Samples(NamedTuple):
-    """Device-resident samples and what is known about them.
-
-    Attributes
-    ----------
-    x : Tensor of shape (n, ...)
-        The samples.
-    labels : Tensor of shape (n,), dtype int64, or None
-        Their classes; −1 where unknown.
-    """
-
-    x: torch.Tensor
-    labels: torch.Tensor | None = None
-
-    def take(self, rows):
-        """Return some of the samples."""
-        return Samples(self.x[rows], None if self.labels is None else self.labels[rows])
 
 
 class BatchSampler:
@@ -190,12 +176,14 @@ class ContrastiveNet(skorch.NeuralNet):
         self.view_generator_.manual_seed(views)
         if self.plan.seeds_layers:
             torch.manual_seed(layers)
+        self.plan.auto.start_epoch(self.plan.epochs_before + self.epoch_)
         self.step_ = 0
 
     def on_epoch_end(self, net, **kwargs):
-        """Record the learning rate."""
+        """Record the learning rate; read off the data what is due."""
         self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
         self._check_finite()
+        self.plan.auto.end_epoch(self.loss_)
         super().on_epoch_end(net, **kwargs)
 
     def notify(self, method_name, **kwargs):
@@ -232,7 +220,8 @@ class ContrastiveNet(skorch.NeuralNet):
         plan = self.plan
         self._set_lr()
         views = [plan.draw(batch.x, self.view_generator_) for _ in range(plan.n_views)]
-        contrast = plan.framework.contrast(self.module_, views, self.similarity_, batch.labels)
+        contrast = plan.framework.contrast(self.module_, views, self.similarity_, batch)
+        plan.auto.observe(contrast, self.similarity_)
         loss = objective_value(contrast, self.loss_, self.similarity_)
         loss.backward()
         self.step_ += 1

@@ -246,7 +246,14 @@ class ContrastiveEmbedder(
                 )
         return super().set_params(**params)
 
-    def fit(self, X, y=None):
+    # Not in the signature of fit: there, scikit-learn takes sample_weight for a promise that a
+    # weight of 2 is the same as a sample that occurs twice, which no in-batch contrast can keep.
+    __metadata_request__fit = __metadata_request__partial_fit = {
+        "sample_weight": None,
+        "descriptions": None,
+    }
+
+    def fit(self, X, y=None, **metadata):
         """Train the encoder on X.
 
         Parameters
@@ -256,8 +263,14 @@ class ContrastiveEmbedder(
             images (n_samples, channels, height, width), uint8 or float; torch tensors; memory
             maps; or what an augmentation step of a Pipeline hands on. At least 2 samples.
         y : array-like of shape (n_samples,), default=None
-            Classes, −1 where unknown. Read by ``Supervised`` and ``SupCon``, ignored by all other
-            losses.
+            Classes, −1 where unknown. Read by ``Supervised`` and ``SupCon``, and where a
+            hyperparameter of the loss is ``"auto"``; ignored by all other losses.
+        **metadata : dict
+            ``sample_weight``, array-like of shape (n_samples,): factors ≥ 0 on the losses of the
+            samples. ``descriptions``, array-like of shape (n_samples, projection width): vectors
+            that say what each sample shows; the loss of a view with projection z is multiplied by
+            max(0, cos(z, description)), so that a wrong anchor counts less. Both go through a
+            Pipeline as ``embed__sample_weight=`` or by metadata routing.
 
         Returns
         -------
@@ -269,14 +282,14 @@ class ContrastiveEmbedder(
             If X holds NaN or infinity or has a wrong shape, or a parameter, at any depth, lies
             outside its range, or training diverges. A fitted embedder stays as it was.
         TypeError
-            If a class is passed where an instance is due.
+            If a class is passed where an instance is due, or an unknown keyword.
         KeyboardInterrupt
             If the user interrupts; the embedder keeps what it learned in the finished epochs.
         """
-        self._train(X, y, go_on=self.warm_start and hasattr(self, "encoder_"))
+        self._train(X, y, metadata, go_on=self.warm_start and hasattr(self, "encoder_"))
         return self
 
-    def partial_fit(self, X, y=None):
+    def partial_fit(self, X, y=None, **metadata):
         """Train for one more epoch, on the same or on other data.
 
         The first call builds the encoder and learns the scaling of the input; later calls keep
@@ -288,12 +301,14 @@ class ContrastiveEmbedder(
             As in `fit`.
         y : array-like of shape (n_samples,), default=None
             As in `fit`.
+        **metadata : dict
+            As in `fit`.
 
         Returns
         -------
         self : ContrastiveEmbedder
         """
-        self._train(X, y, go_on=hasattr(self, "encoder_"), one_epoch=True)
+        self._train(X, y, metadata, go_on=hasattr(self, "encoder_"), one_epoch=True)
         return self
 
     def transform(self, X):

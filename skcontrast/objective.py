@@ -17,7 +17,7 @@ from torch import Tensor
 from ._engine import Contrast, objective_value
 from ._sklearn_compat import check_component, validate_parameters
 from .losses import InfoNCE, Loss
-from .schedules import Schedule
+from .schedules import Auto, Schedule
 from .similarity import Cosine, Similarity
 
 __all__ = ["Contrast", "contrastive_loss", "in_batch", "objective_value"]
@@ -34,8 +34,8 @@ def in_batch(views, similarity, labels=None, weights=None):
         Scores the positives.
     labels : Tensor of shape (n,), dtype int64, default=None
         Classes of the samples; negative where unknown.
-    weights : Tensor of shape (n,), default=None
-        Factors on the losses of the samples.
+    weights : Tensor of shape (n_views, n), default=None
+        Factors on the losses of the views as anchors.
 
     Returns
     -------
@@ -43,21 +43,18 @@ def in_batch(views, similarity, labels=None, weights=None):
         With n_views · n anchors, n_views − 1 positives each, N = n_views · (n − 1).
     """
     n_views, n = views.shape[:2]
-    score = {
-        (v, w): similarity.pairs(views[v], views[w]) for v in range(n_views) for w in range(v)
-    }
-    positives = [
-        torch.stack([score[max(v, w), min(v, w)] for w in range(n_views) if w != v], dim=1)
-        for v in range(n_views)
-    ]
+    positives = views.new_empty(n_views, n, n_views - 1)
+    for v in range(n_views):
+        for w in range(v):
+            positives[v, :, w] = positives[w, :, v - 1] = similarity.pairs(views[v], views[w])
     flat = views.flatten(0, 1)
     own = torch.arange(n, device=views.device)[:, None] + n * torch.arange(
         n_views, device=views.device
     )
     labels = None if labels is None else labels.repeat(n_views)
-    weights = None if weights is None else weights.repeat(n_views)
+    weights = None if weights is None else weights.flatten()
     return Contrast(
-        flat, flat, torch.cat(positives), own.repeat(n_views, 1), weights, labels, labels
+        flat, flat, positives.flatten(0, 1), own.repeat(n_views, 1), weights, labels, labels
     )
 
 
@@ -133,8 +130,12 @@ def contrastive_loss(
     y, queue_y = _check_labels(loss, len(views[0]), n_queue, y, queue_y)
     _check_weights(sample_weight, len(views[0]))
     views, queue = _in_one_dtype(views, queue)
+    if sample_weight is not None:
+        sample_weight = sample_weight.to(views[0].dtype)
     embedded = [similarity.embed(z) for z in views]
     if queue is None:
+        if sample_weight is not None:
+            sample_weight = sample_weight.expand(len(views), -1)
         contrast = in_batch(torch.stack(embedded), similarity, y, sample_weight)
     else:
         positives = torch.stack([similarity.pairs(embedded[0], key) for key in embedded[1:]], 1)
@@ -153,7 +154,13 @@ def _in_one_dtype(views, queue):
 
 
 def _check_numbers(component):
-    for name, value in component.get_params(deep=False).items():
+    for name, value in component.get_params().items():
+        if isinstance(value, Auto) or (isinstance(value, str) and value == "auto"):
+            raise ValueError(
+                f"The {name!r} parameter of {type(component).__name__} is read off the data in "
+                "fit only; outside of it pass a number, such as "
+                f"skcontrast.estimation.estimate_{name.split('__')[-1]}(ranks).value."
+            )
         if isinstance(value, Schedule):
             raise ValueError(
                 f"The {name!r} parameter of {type(component).__name__} is a schedule; outside of "

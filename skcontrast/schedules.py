@@ -9,13 +9,13 @@ loss or of a similarity stands, and as ``lr_schedule`` of the embedder::
 from __future__ import annotations
 
 import math
-from numbers import Real
+from numbers import Integral, Real
 
 from sklearn.base import clone
 
-from ._sklearn_compat import Interval, ParameterObject, validate_parameters
+from ._sklearn_compat import Interval, ParameterObject, StrOptions, validate_parameters
 
-__all__ = ["CosineDecay", "Linear", "Schedule", "Steps", "at_progress"]
+__all__ = ["Auto", "CosineDecay", "Linear", "Schedule", "Steps", "at_progress"]
 
 _NUMBER = [Interval(Real, None, None, closed="neither")]
 _FRACTION = [Interval(Real, 0, 1, closed="both")]
@@ -29,7 +29,7 @@ class Schedule(ParameterObject):
 
 
 class Linear(Schedule):
-    """A straight line from `start` to `stop`.
+    """A straight line from `start` to `stop`, or a staircase along it.
 
     .. math:: v(p) = \\mathrm{start} + (\\mathrm{stop} - \\mathrm{start})\\,p
 
@@ -39,22 +39,35 @@ class Linear(Schedule):
         Value at the first epoch.
     stop : float
         Value at the last epoch.
+    n_steps : int, default=None
+        If given, the value only changes at the beginning of each of `n_steps` equal parts of the
+        progress, and stays short of `stop`.
 
     Examples
     --------
     >>> from skcontrast.schedules import Linear
     >>> Linear(0.5, 0.9)(0.25)
     0.6
+    >>> beta = Linear(2, 0, n_steps=20)  # of 400 epochs: 2 − 0.005 · epoch, every 20 epochs
+    >>> beta(0), beta(19 / 399), beta(20 / 399), beta(1)
+    (2.0, 2.0, 1.9, 0.1)
     """
 
-    _parameter_constraints: dict = {"start": _NUMBER, "stop": _NUMBER}
+    _parameter_constraints: dict = {
+        "start": _NUMBER,
+        "stop": _NUMBER,
+        "n_steps": [Interval(Integral, 1, None, closed="left"), None],
+    }
 
-    def __init__(self, start, stop):
+    def __init__(self, start, stop, n_steps=None):
         self.start = start
         self.stop = stop
+        self.n_steps = n_steps
 
     def __call__(self, progress):
         """Return the value at `progress` in [0, 1]."""
+        if self.n_steps is not None:
+            progress = min(math.floor(progress * self.n_steps), self.n_steps - 1) / self.n_steps
         return float(self.start + (self.stop - self.start) * progress)
 
 
@@ -148,9 +161,48 @@ class Steps(Schedule):
         return float(self.values[passed])
 
 
-def interval(low, high, closed):
-    """Return the constraint of a hyperparameter that is a number in a range or a schedule."""
-    return [Interval(Real, low, high, closed=closed), Schedule]
+class Auto(ParameterObject):
+    """A hyperparameter that is read off the data while the embedder trains.
+
+    May stand for ``alpha`` and ``tau_plus`` of a loss; the string ``"auto"`` is short for
+    ``Auto()``. Every few epochs the value is estimated anew from the ranks of the positives,
+    pooled over an epoch, as in :func:`skcontrast.estimation.estimate_alpha`. If `fit` gets classes
+    as y, the estimates are those of :func:`skcontrast.estimation.alpha_from_auc` and
+    :func:`skcontrast.estimation.tau_plus_from_labels` instead, the latter from the first epoch on.
+
+    Parameters
+    ----------
+    every : int, default=5
+        Epochs between two estimates.
+    initial : float, default=None
+        Value until the first estimate; None is .5 for α, which trusts no ranks, and .1 for τ⁺.
+
+    Examples
+    --------
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.losses import BCL
+    >>> from skcontrast.schedules import Auto
+    >>> ContrastiveEmbedder(loss=BCL(alpha=Auto(every=20), tau_plus="auto"))
+    ContrastiveEmbedder(loss=BCL(alpha=Auto(every=20), tau_plus='auto'))
+    """
+
+    _parameter_constraints: dict = {
+        "every": [Interval(Integral, 1, None, closed="left")],
+        "initial": [Interval(Real, 0, 1, closed="both"), None],
+    }
+
+    def __init__(self, every=5, initial=None):
+        self.every = every
+        self.initial = initial
+
+
+def interval(low, high, closed, auto=False):
+    """Return the constraint of a hyperparameter that is a number in a range or a schedule.
+
+    With `auto` it may also be read off the data.
+    """
+    estimated = [StrOptions({"auto"}), Auto] if auto else []
+    return [Interval(Real, low, high, closed=closed), Schedule, *estimated]
 
 
 def at_progress(obj, progress):

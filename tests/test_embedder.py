@@ -20,7 +20,8 @@ from test_sklearn_contract import small
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._training import BatchSampler, Samples
+from skcontrast._samples import Samples
+from skcontrast._training import BatchSampler
 from skcontrast.augmentation import (
     GaussianNoise,
     MarginalCorruption,

@@ -8,11 +8,26 @@ from sklearn.base import clone
 from skcontrast.losses import DCL, HCL
 from skcontrast.schedules import CosineDecay, Linear, Steps, at_progress
 
-SCHEDULES = [Linear(2, 0), CosineDecay(1.0, 0.1, warmup=0.2), Steps([0.5, 0.7], [0.75])]
+SCHEDULES = [
+    Linear(2, 0),
+    Linear(0, 1, n_steps=4),
+    CosineDecay(1.0, 0.1, warmup=0.2),
+    Steps([0.5, 0.7], [0.75]),
+]
 
 
 def test_linear_runs_from_start_to_stop():
     assert [Linear(2, 0)(p) for p in (0, 0.25, 1)] == [2, 1.5, 0]
+
+
+def test_the_schedules_of_the_papers():
+    epochs = range(400)
+    beta, alpha, warm = Linear(2, 0, n_steps=20), Linear(0.5, 0.85), Steps([0.5, 0.7], [0.75])
+    for epoch in epochs:
+        progress = epoch / 399
+        assert beta(progress) == pytest.approx(2 - 0.005 * (epoch - epoch % 20))
+        assert alpha(progress) == pytest.approx(0.5 + 0.35 / 400 * epoch, abs=1e-3)
+        assert warm(progress) == (0.5 if epoch < 300 else 0.7)
 
 
 def test_cosine_decay_starts_flat_and_ends_flat():

@@ -10,7 +10,7 @@ __all__ = ["Framework"]
 class Framework(ParameterObject):
     """Base class of the frameworks."""
 
-    def contrast(self, network, views, similarity, labels=None):
+    def contrast(self, network, views, similarity, batch):
         """Encode the views of a batch and say who is contrasted with whom.
 
         Parameters
@@ -21,8 +21,9 @@ class Framework(ParameterObject):
             The views of the same n samples.
         similarity : Similarity
             Its ``embed`` maps the network's output to the vectors that are compared.
-        labels : Tensor of shape (n,), dtype int64, default=None
-            Classes of the samples, −1 where unknown, for losses that read them.
+        batch : Samples
+            What is known about the n samples: ``labels``, and ``anchor_weights(z)``, the factors
+            on the losses of the anchors. Either may be None.
 
         Returns
         -------

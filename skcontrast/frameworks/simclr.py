@@ -29,7 +29,7 @@ class SimCLR(Framework):
     ContrastiveEmbedder(framework=SimCLR())
     """
 
-    def contrast(self, network, views, similarity, labels=None):
+    def contrast(self, network, views, similarity, batch):
         """Encode all views in one call and contrast them within the batch."""
-        z = similarity.embed(network(torch.cat(views)).float())
-        return in_batch(z.unflatten(0, (len(views), -1)), similarity, labels)
+        z = network(torch.cat(views)).float().unflatten(0, (len(views), -1))
+        return in_batch(similarity.embed(z), similarity, batch.labels, batch.anchor_weights(z))

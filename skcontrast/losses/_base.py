@@ -89,7 +89,7 @@ class Loss(ParameterObject):
         excess = math.log(n_candidates) + log_negative[:, None] - positives
         return torch.logaddexp(excess, torch.zeros_like(excess)).mean(1)
 
-    def row_loss(self, scores, positives, same_class):
+    def row_loss(self, scores, positives, same_class, n_candidates, bounds):
         """Return the loss of each anchor from all its scores, differentiable by autograd.
 
         Parameters
@@ -100,12 +100,43 @@ class Loss(ParameterObject):
             Scores of the anchor's own other views.
         same_class : Tensor of shape (n_anchors, n), dtype bool, or None
             As in `log_prior`.
+        n_candidates, bounds : int, tuple of float
+            As in `anchor_loss`.
 
         Returns
         -------
         loss : Tensor of shape (n_anchors,)
         """
         raise NotImplementedError
+
+    def log_mean(self, scores, n_candidates, same_class=None, lower_bound=0.0):
+        """Return the logarithm of the weighted mean of e^s, differentiable by autograd.
+
+        The engine has the same with its gradient written by hand; this is for a ``row_loss`` that
+        builds on another loss's estimate.
+
+        Parameters
+        ----------
+        scores, n_candidates, same_class : Tensor, int, Tensor or None
+            As in `row_loss`.
+        lower_bound : float, default=0.0
+            Returned for anchors without any negative.
+
+        Returns
+        -------
+        log_mean : Tensor of shape (n_anchors,)
+        """
+        excluded = scores == -torch.inf
+        finite = scores.masked_fill(excluded, 0.0)
+        prior = self.log_prior(scores.detach(), n_candidates, same_class)
+        tilt = self.hardness() * (finite.detach() if self.detach_weights else finite)
+        tilt = (tilt if prior is None else tilt + prior).masked_fill(excluded, -torch.inf)
+        empty = (tilt == -torch.inf).all(1)
+        tilt = tilt.masked_fill(empty[:, None], 0.0)
+        total = torch.logsumexp(tilt + finite, 1)
+        count = math.log(n_candidates)
+        log_mean = total - (torch.logsumexp(tilt, 1) if self.normalize_weights else count)
+        return log_mean.masked_fill(empty, lower_bound)
 
     def log_expectation(self, log_mean, positives, lower_bound):
         """Return log max(a · mean − b · mean_m e^{s⁺_m}, e^{lower bound}), shape (n_anchors,)."""

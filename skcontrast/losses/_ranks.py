@@ -47,11 +47,11 @@ def invert_unlabeled_cdf(cdf, alpha, tau_plus):
     Returns
     -------
     phi : Tensor
-        Φ, in [0, 1].
+        Φ, in [0, 1).
     """
     a = (1 - 2 * alpha) * (1 - 2 * tau_plus)
     b = 1 - a
-    return 2 * cdf / (b + (b**2 + 4 * a * cdf).clamp_min(0).sqrt())
+    return _below_one(2 * cdf / (b + (b**2 + 4 * a * cdf).clamp_min(0).sqrt()))
 
 
 def true_negative_probability(phi, alpha, tau_plus):
@@ -67,6 +67,12 @@ def true_negative_probability(phi, alpha, tau_plus):
     alpha, tau_plus : float
         BCL's location parameter in [.5, 1] and the class prior in [0, 1).
     """
+    phi = _below_one(phi)
     true = (1 - tau_plus) * (alpha + (1 - 2 * alpha) * phi)
     false = tau_plus * (1 - alpha + (2 * alpha - 1) * phi)
     return true / (true + false)
+
+
+def _below_one(phi):
+    """Return Φ where rounding neither makes 1 − Φ negative nor 0/0 of two densities at Φ = 1."""
+    return phi.clamp_max(1 - torch.finfo(phi.dtype).eps)

@@ -28,12 +28,12 @@ class BCL(Loss):
 
     Parameters
     ----------
-    alpha : float or Schedule, default=0.7
+    alpha : float, Schedule or "auto", default=0.7
         Location parameter α in [.5, 1]: how well the encoder separates the classes. It is
         (6A − 1)/4 for a macro-AUC of A. At .5 ranks say nothing.
     beta : float or Schedule, default=0.0
         Hardness β ≥ 0, as in :class:`HCL`.
-    tau_plus : float or Schedule, default=0.1
+    tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1).
     cdf : {"inverted", "printed"}, default="inverted"
         Whether Φ is obtained from the empirical cdf by inversion, or taken for it as in the paper.
@@ -57,9 +57,9 @@ class BCL(Loss):
     """
 
     _parameter_constraints: dict = {
-        "alpha": interval(0.5, 1, "both"),
+        "alpha": interval(0.5, 1, "both", auto=True),
         "beta": interval(0, None, "left"),
-        "tau_plus": interval(0, 1, "left"),
+        "tau_plus": interval(0, 1, "left", auto=True),
         "cdf": [StrOptions({"inverted", "printed"})],
         "detach_weights": ["boolean"],
     }

@@ -23,7 +23,7 @@ class DCL(Loss):
 
     Parameters
     ----------
-    tau_plus : float or Schedule, default=0.1
+    tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1): the probability that a random sample has the anchor's class,
         about one over the number of classes. At 0 the loss is :class:`InfoNCE`.
 
@@ -43,7 +43,7 @@ class DCL(Loss):
     True
     """
 
-    _parameter_constraints: dict = {"tau_plus": interval(0, 1, "left")}
+    _parameter_constraints: dict = {"tau_plus": interval(0, 1, "left", auto=True)}
 
     def __init__(self, tau_plus=0.1):
         self.tau_plus = tau_plus

@@ -20,7 +20,7 @@ class HCL(DCL):
 
     Parameters
     ----------
-    tau_plus : float or Schedule, default=0.1
+    tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1).
     beta : float or Schedule, default=1.0
         Hardness β ≥ 0. At 0 the loss is :class:`DCL`.

@@ -26,12 +26,12 @@ class NonparametricBCL(Loss):
 
     Parameters
     ----------
-    alpha : float or Schedule, default=0.7
+    alpha : float, Schedule or "auto", default=0.7
         Location parameter α in [.5, 1], as in :class:`BCL`.
     beta : float or Schedule, default=0.5
         Share of hard negatives, in [0, 1]. Not the β of :class:`BCL`. α = β = 1 is refused: no
         density is left.
-    tau_plus : float or Schedule, default=0.1
+    tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1).
     normalize_weights : bool, default=False
         Whether the weights are scaled to mean 1. The authors' code does not.
@@ -52,9 +52,9 @@ class NonparametricBCL(Loss):
     """
 
     _parameter_constraints: dict = {
-        "alpha": interval(0.5, 1, "both"),
+        "alpha": interval(0.5, 1, "both", auto=True),
         "beta": interval(0, 1, "both"),
-        "tau_plus": interval(0, 1, "left"),
+        "tau_plus": interval(0, 1, "left", auto=True),
         "normalize_weights": ["boolean"],
     }
 

@@ -25,7 +25,7 @@ class PUCL(Loss):
 
     Parameters
     ----------
-    tau_plus : float or Schedule, default=0.1
+    tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1) of the full population.
     c : float or Schedule, default=0.1
         Label frequency in [0, 1]: the fraction of a class that serves as positives. At 0 the loss
@@ -44,7 +44,7 @@ class PUCL(Loss):
     """
 
     _parameter_constraints: dict = {
-        "tau_plus": interval(0, 1, "left"),
+        "tau_plus": interval(0, 1, "left", auto=True),
         "c": interval(0, 1, "both"),
     }
 

@@ -1,0 +1,55 @@
+"""Samples on the device of the training, and what is known about each of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch.nn.functional as F
+from torch import Tensor
+
+__all__ = ["Samples"]
+
+
+class Samples(NamedTuple):
+    """Samples and what is known about them: a whole training set, or a batch of it.
+
+    Attributes
+    ----------
+    x : Tensor of shape (n, ...)
+        The samples.
+    labels : Tensor of shape (n,), dtype int64, or None
+        Their classes; −1 where unknown.
+    weights : Tensor of shape (n,) or None
+        Factors on their losses.
+    descriptions : Tensor of shape (n, d) or None
+        Vectors that each sample's projection should agree with.
+    """
+
+    x: Tensor
+    labels: Tensor | None = None
+    weights: Tensor | None = None
+    descriptions: Tensor | None = None
+
+    def take(self, rows):
+        """Return some of the samples."""
+        return Samples(*(None if each is None else each[rows] for each in self))
+
+    def anchor_weights(self, z):
+        """Return the factors on the losses of anchors, or None where all are 1.
+
+        An anchor whose projection z disagrees with the description t of its sample is a wrong
+        one: its loss is multiplied by max(0, cos(z, t)).
+
+        Parameters
+        ----------
+        z : Tensor of shape (n_views, n, d)
+            Projections of the views of the samples.
+
+        Returns
+        -------
+        weights : Tensor of shape (n_views, n), without gradient, or None
+        """
+        if self.descriptions is None:
+            return None if self.weights is None else self.weights.expand(z.shape[:2])
+        agreement = F.cosine_similarity(z.detach(), self.descriptions, dim=-1).clamp_min(0)
+        return agreement if self.weights is None else agreement * self.weights

@@ -1,0 +1,152 @@
+"""Hyperparameters that are read off the data while the embedder trains."""
+
+import numpy as np
+import pytest
+import torch
+from common import random_views
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from test_estimation import simulated_ranks
+from test_sklearn_contract import small
+
+from skcontrast._auto import AutoParameters
+from skcontrast.estimation import alpha_from_auc, macro_auc, tau_plus_from_labels
+from skcontrast.losses import BCL, DCL, HCL, PUCL, NonparametricBCL, PositiveDebiased, Supervised
+from skcontrast.objective import in_batch
+from skcontrast.schedules import Auto, Linear
+from skcontrast.similarity import Cosine
+
+X, y = load_digits(return_X_y=True)
+X, y = X[:300], y[:300]
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        BCL(alpha="auto", tau_plus="auto"),
+        NonparametricBCL(alpha=Auto(every=1), tau_plus=Auto(every=1)),
+        DCL(tau_plus="auto"),
+        HCL(tau_plus="auto", beta=Linear(1, 0)),
+        PUCL(tau_plus="auto"),
+        PositiveDebiased(tau_plus="auto", negatives=DCL(tau_plus=Auto(every=1))),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("target", [None, y], ids=["ranks", "labels"])
+def test_every_loss_with_a_prior_takes_auto(loss, target):
+    embedder = small(loss=loss, max_epochs=6).fit(X, target)
+    assert np.isfinite(embedder.transform(X)).all()
+    for name in ("alpha", "tau_plus"):
+        if getattr(loss, name, None) == "auto":
+            values = embedder.history_[:, f"loss__{name}"]
+            assert len(values) == 6
+            assert 0 <= min(values) <= max(values) <= 1
+
+
+def test_values_change_every_few_epochs_only():
+    embedder = small(loss=BCL(alpha=Auto(every=2, initial=0.6)), max_epochs=6, lr=0.01).fit(X)
+    alpha = embedder.history_[:, "loss__alpha"]
+    assert alpha[0] == alpha[1] == 0.6
+    assert alpha[2] == alpha[3] != alpha[1]
+    assert alpha[4] == alpha[5] != alpha[3]
+
+
+def test_with_labels_the_prior_is_that_of_the_classes_from_the_first_epoch():
+    embedder = small(loss=DCL(tau_plus="auto"), max_epochs=6).fit(X, y)
+    assert set(embedder.history_[:, "loss__tau_plus"]) == {tau_plus_from_labels(y).value}
+
+
+def test_unlabeled_samples_and_targets_that_are_no_classes_leave_it_to_the_ranks():
+    loss = BCL(alpha=Auto(every=1))
+    ranks = small(loss=loss).fit(X).history_[:, "loss__alpha"]
+    for target in (np.full(300, -1), np.random.default_rng(0).normal(size=300), np.arange(300)):
+        assert small(loss=loss).fit(X, target).history_[:, "loss__alpha"] == ranks
+    half = np.where(np.arange(300) < 150, y, -1)
+    assert small(loss=loss).fit(X, half).history_[:, "loss__alpha"] != ranks
+
+
+def test_alpha_from_labels_is_that_of_the_macro_auc():
+    z = torch.stack(random_views(40, 4))
+    labels = torch.arange(40) % 4
+    auto = AutoParameters(BCL(alpha=Auto(every=1)), labels)
+    auto.start_epoch(0)
+    auto.observe(in_batch(Cosine().embed(z), Cosine(), labels), Cosine())
+    auto.end_epoch(BCL())
+    expected = alpha_from_auc(macro_auc(*z, y=labels.numpy()).value)
+    assert auto.values["alpha"] == pytest.approx(expected.value)
+
+
+def test_a_given_prior_is_taken_for_known_and_a_given_alpha_is_not():
+    ranks = torch.from_numpy(simulated_ranks(0.9, 0.3, 254))
+
+    def read(loss):
+        auto = AutoParameters(loss)
+        auto.start_epoch(4)
+        auto.observed, auto.n_candidates = [ranks], 254
+        auto.end_epoch(loss)
+        return auto.values
+
+    assert read(BCL(alpha="auto", tau_plus=0.3))["alpha"] == pytest.approx(0.9, abs=0.02)
+    assert read(BCL(alpha="auto", tau_plus=0.1))["alpha"] != pytest.approx(0.9, abs=0.02)
+    assert read(BCL(alpha=0.6, tau_plus="auto"))["tau_plus"] == pytest.approx(0.3, abs=0.02)
+    assert read(DCL("auto"))["tau_plus"] == pytest.approx(0.3, abs=0.02)
+
+
+def test_going_on_keeps_the_values():
+    embedder = small(loss=BCL(alpha=Auto(every=2)), lr=0.01)
+    for _ in range(5):
+        embedder.partial_fit(X)
+    alpha = embedder.history_[:, "loss__alpha"]
+    assert alpha[0] == alpha[1] == 0.5
+    assert alpha[2] == alpha[3] != 0.5
+    assert alpha[4] != alpha[3]
+
+
+def test_auto_does_not_change_what_it_does_not_reach():
+    plain = small(loss=BCL(alpha=0.5), max_epochs=4).fit(X)
+    auto = small(loss=BCL(alpha="auto"), max_epochs=4).fit(X)  # the first estimate is after 5
+    np.testing.assert_array_equal(auto.transform(X), plain.transform(X))
+
+
+def test_grid_search_reaches_into_auto_and_the_estimates_of_negatives():
+    pipe = make_pipeline(
+        small(loss=PositiveDebiased(negatives=DCL())), LogisticRegression(max_iter=1000)
+    )
+    grid = {
+        "contrastiveembedder__loss__tau_plus": [0.1, Auto(every=1)],
+        "contrastiveembedder__loss__negatives": [DCL(), BCL(alpha="auto")],
+        "contrastiveembedder__loss__negatives__tau_plus": [0.05, "auto"],
+    }
+    search = GridSearchCV(pipe, grid, cv=2, error_score="raise").fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_labels_without_pairs_keep_the_value():
+    labels = np.repeat(np.arange(150), 2)
+    embedder = small(loss=BCL(alpha=Auto(every=1)), batch_size=2, encoder=None).fit(
+        X[:4], labels[:4]
+    )
+    assert np.isfinite(embedder.transform(X[:4])).all()
+
+
+@pytest.mark.parametrize(
+    "loss, message",
+    [
+        (DCL(tau_plus=Auto(every=0)), "'every' parameter of Auto"),
+        (DCL(tau_plus=Auto(initial=2)), "'initial' parameter of Auto"),
+        (BCL(alpha=Auto(initial=0.2)), "'alpha' parameter of BCL"),
+        (HCL(beta="auto"), "'beta' parameter of HCL"),
+        (DCL(tau_plus="estimated"), "'tau_plus' parameter of DCL .*'auto'"),
+    ],
+)
+def test_bad_settings_are_refused_by_name(loss, message):
+    with pytest.raises(ValueError, match=message):
+        small(loss=loss).fit(X)
+
+
+def test_supervised_loss_without_any_label_estimates_from_ranks():
+    loss = PositiveDebiased(tau_plus=Auto(every=1), negatives=Supervised())
+    embedder = small(loss=loss, max_epochs=3).fit(X, np.full(300, -1))
+    assert len(set(embedder.history_[:, "loss__tau_plus"])) > 1

@@ -1,0 +1,180 @@
+"""Sample weights and descriptions: what they do, how they reach fit, what is refused."""
+
+import numpy as np
+import pytest
+import torch
+from common import random_views
+from sklearn import config_context
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import Pipeline
+from test_sklearn_contract import small
+
+from skcontrast import contrastive_loss
+from skcontrast._samples import Samples
+from skcontrast.augmentation import GaussianNoise
+from skcontrast.frameworks import SimCLR
+from skcontrast.losses import DCL, InfoNCE, SupCon
+from skcontrast.objective import objective_value
+from skcontrast.similarity import Cosine
+
+X, y = load_digits(return_X_y=True)
+X, y = X[:200], y[:200]
+WIDTH = 6
+
+
+def embedder(**kwargs):
+    return small(projection_dim=WIDTH, **kwargs)
+
+
+def float_views(seed=0):
+    return random_views(8, WIDTH, dtype=torch.float32, seed=seed)
+
+
+def random_descriptions(seed=0):
+    return np.random.default_rng(seed).normal(size=(len(X), WIDTH))
+
+
+def test_the_loss_of_a_view_is_multiplied_by_its_agreement_with_the_description():
+    views, t = random_views(8, WIDTH), random_views(8, WIDTH, seed=5)[0]
+    contrast = SimCLR().contrast(
+        torch.nn.Identity(), views, Cosine(), Samples(None, None, None, t)
+    )
+    agreement = [torch.nn.functional.cosine_similarity(v, t).clamp_min(0) for v in views]
+    torch.testing.assert_close(contrast.weights, torch.cat(agreement))
+    assert not contrast.weights.requires_grad
+    assert 0 < (contrast.weights == 0).sum() < 16
+
+
+def test_descriptions_and_weights_multiply():
+    z, (t, _) = torch.stack(float_views()), float_views(seed=5)
+    w = torch.arange(8.0)
+    both = Samples(None, None, w, t).anchor_weights(z)
+    torch.testing.assert_close(both, Samples(None, None, None, t).anchor_weights(z) * w)
+    torch.testing.assert_close(Samples(None, None, w).anchor_weights(z), w.expand(2, 8))
+    assert Samples(None).anchor_weights(z) is None
+
+
+def test_descriptions_that_are_the_projections_change_nothing():
+    z, _ = float_views()
+    views, batch = [z, 2 * z], Samples(None, descriptions=z)
+    described = SimCLR().contrast(torch.nn.Identity(), views, Cosine(), batch)
+    plain = contrastive_loss(*views)
+    torch.testing.assert_close(objective_value(described, InfoNCE(), Cosine()), plain)
+
+
+def test_weights_of_one_change_nothing():
+    plain = embedder().fit(X).transform(X)
+    np.testing.assert_array_equal(
+        embedder().fit(X, sample_weight=np.ones(200)).transform(X), plain
+    )
+
+
+@pytest.mark.parametrize("loss", [DCL(), SupCon()], ids=repr)
+def test_weights_and_descriptions_change_the_embedding(loss):
+    plain = embedder(loss=loss).fit(X, y).transform(X)
+    weight = np.linspace(0, 1, 200)
+    weighted = embedder(loss=loss).fit(X, y, sample_weight=weight).transform(X)
+    described = embedder(loss=loss).fit(X, y, descriptions=random_descriptions()).transform(X)
+    assert not np.allclose(plain, weighted)
+    assert not np.allclose(plain, described)
+    assert not np.allclose(weighted, described)
+
+
+class ChecksTheBatch(SimCLR):
+    """SimCLR that asserts that what is known about the samples is about these samples."""
+
+    def contrast(self, network, views, similarity, batch):
+        torch.testing.assert_close(batch.weights, batch.x[:, 20] + 1)
+        torch.testing.assert_close(batch.descriptions, batch.x[:, 20 : 20 + WIDTH])
+        return super().contrast(network, views, similarity, batch)
+
+
+def test_weights_and_descriptions_go_with_their_samples():
+    checks = embedder(framework=ChecksTheBatch(), batch_size=32)
+    checks.fit(X, sample_weight=X[:, 20] + 1, descriptions=X[:, 20 : 20 + WIDTH])
+    with pytest.raises(AssertionError):
+        checks.fit(X, sample_weight=X[::-1, 20] + 1, descriptions=X[:, 20 : 20 + WIDTH])
+
+
+@pytest.mark.parametrize("convert", [np.asarray, torch.as_tensor, list], ids=str)
+def test_every_form_of_array(convert):
+    expected = embedder().fit(X, descriptions=random_descriptions()).transform(X)
+    actual = embedder().fit(X, descriptions=convert(random_descriptions())).transform(X)
+    np.testing.assert_array_equal(actual, expected)
+
+
+def test_partial_fit_takes_them_too():
+    weight = np.linspace(0, 1, 200)
+    one = embedder(max_epochs=1, lr_schedule="constant").fit(X, sample_weight=weight)
+    part = embedder(max_epochs=1).partial_fit(X, sample_weight=weight)
+    np.testing.assert_array_equal(one.transform(X), part.transform(X))
+
+
+# Ways into fit
+
+
+def pipeline(**kwargs):
+    return Pipeline(
+        [
+            ("noise", GaussianNoise()),
+            ("embed", embedder(**kwargs)),
+            ("clf", LogisticRegression(max_iter=2000)),
+        ]
+    )
+
+
+def test_through_a_pipeline_by_the_name_of_the_step():
+    t = random_descriptions()
+    plain = pipeline().fit(X, y)
+    described = pipeline().fit(X, y, embed__descriptions=t)
+    direct = embedder(augmentation=GaussianNoise()).fit(X, y, descriptions=t)
+    np.testing.assert_array_equal(described["embed"].transform(X), direct.transform(X))
+    assert not np.allclose(described["embed"].transform(X), plain["embed"].transform(X))
+
+
+def test_a_search_cuts_them_as_it_cuts_X():
+    search = GridSearchCV(pipeline(), {"embed__loss": [DCL()]}, cv=2, error_score="raise")
+    search.fit(X, y, embed__descriptions=random_descriptions(), embed__sample_weight=np.ones(200))
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_by_metadata_routing():
+    t, w = random_descriptions(), np.linspace(0, 1, 200)
+    with config_context(enable_metadata_routing=True):
+        pipe = pipeline()
+        pipe["embed"].set_fit_request(descriptions=True, sample_weight="how_much")
+        pipe.fit(X, y, descriptions=t, how_much=w)
+        cross_validate(pipe, X, y, cv=2, params={"descriptions": t, "how_much": w})
+        with pytest.raises(ValueError, match="descriptions"):
+            pipeline().fit(X, y, descriptions=t)
+    direct = embedder(augmentation=GaussianNoise()).fit(X, y, descriptions=t, sample_weight=w)
+    np.testing.assert_array_equal(pipe["embed"].transform(X), direct.transform(X))
+
+
+@pytest.mark.parametrize(
+    "metadata, error, message",
+    [
+        (
+            {"descriptions": np.ones((200, 5))},
+            ValueError,
+            r"descriptions must have shape \(n_samples, 6\).*projection_dim.*got \(200, 5\)",
+        ),
+        ({"descriptions": np.ones((199, 6))}, ValueError, r"shape \(200, d\), got \(199, 6\)"),
+        ({"descriptions": np.ones(200)}, ValueError, r"descriptions must have shape \(200, d\)"),
+        ({"descriptions": np.full((200, 6), np.nan)}, ValueError, "descriptions contains NaN"),
+        ({"sample_weight": np.ones(3)}, ValueError, r"sample_weight must have shape \(200,\)"),
+        ({"sample_weight": np.ones((200, 1))}, ValueError, r"sample_weight must have shape"),
+        ({"sample_weight": -np.ones(200)}, ValueError, "sample_weight must hold no negative"),
+        ({"sample_weight": np.zeros(200)}, ValueError, "not only zeros"),
+        ({"sample_weight": np.full(200, np.inf)}, ValueError, "sample_weight contains infinity"),
+        ({"weights": np.ones(200)}, TypeError, "unexpected 'weights'"),
+    ],
+)
+def test_what_does_not_fit_is_refused(metadata, error, message):
+    fitted = embedder().fit(X)
+    before = fitted.transform(X)
+    with pytest.raises(error, match=message):
+        fitted.fit(X, **metadata)
+    np.testing.assert_array_equal(fitted.transform(X), before)
