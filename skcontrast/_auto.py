@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from ._engine import class_aucs, count_outscored
 from .estimation import alpha_from_auc, estimate_both, mean_auc, tau_plus_from_labels
-from .schedules import Auto
+from .schedules import Auto, is_auto
 
 __all__ = ["AutoParameters", "auto_parameters"]
 
@@ -20,7 +20,7 @@ def auto_parameters(loss):
     return {
         name: value if isinstance(value, Auto) else Auto()
         for name, value in loss.get_params().items()
-        if isinstance(value, Auto) or (isinstance(value, str) and value == "auto")
+        if is_auto(value)
     }
 
 

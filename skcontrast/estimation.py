@@ -3,8 +3,8 @@ r"""α and τ⁺ read off the data instead of being searched for.
 Under the model of BCL, the rank v of an anchor's positive among the candidate negatives (the
 share of candidates that score at most as high) has the density
 
-.. math:: f(v; \alpha, \tau^+) = \frac{2(1 - \alpha) + 2(2\alpha - 1)u}{b + 2au}, \qquad
-    v = bu + au^2,\quad a = (1 - 2\alpha)(1 - 2\tau^+),\; b = 1 - a,
+.. math:: f(v; \alpha, \tau^+) = \frac{2(1 - \alpha) + 2(2\alpha - 1)\,u}{b + 2a\,u}, \qquad
+    v = b\,u + a\,u^2,\quad a = (1 - 2\alpha)(1 - 2\tau^+),\; b = 1 - a,
 
 so that both parameters can be estimated by maximum likelihood from unlabeled data. Where labels
 are known, τ⁺ is the probability that two samples share a class, and α follows from the macro-AUC.

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from ._engine import Contrast, objective_value
-from ._sklearn_compat import check_component, validate_parameters
+from ._sklearn_compat import check_component
 from .losses import InfoNCE, Loss
-from .schedules import Auto, Schedule
+from .schedules import check_numbers
 from .similarity import Cosine, Similarity
 
 __all__ = ["Contrast", "contrastive_loss", "in_batch", "objective_value"]
@@ -124,7 +124,7 @@ def contrastive_loss(
         similarity, Similarity, owner="contrastive_loss", parameter="similarity", default=Cosine
     )
     for component in (loss, similarity):
-        _check_numbers(component)
+        check_numbers(component)
     _check_views(views, queue)
     n_queue = None if queue is None else len(queue)
     y, queue_y = _check_labels(loss, len(views[0]), n_queue, y, queue_y)
@@ -151,22 +151,6 @@ def _in_one_dtype(views, queue):
     is_double = any(z.dtype == torch.float64 for z in everything)
     everything = [z.to(torch.float64 if is_double else torch.float32) for z in everything]
     return everything[: len(views)], None if queue is None else everything[-1]
-
-
-def _check_numbers(component):
-    for name, value in component.get_params().items():
-        if isinstance(value, Auto) or (isinstance(value, str) and value == "auto"):
-            raise ValueError(
-                f"The {name!r} parameter of {type(component).__name__} is read off the data in "
-                "fit only; outside of it pass a number, such as "
-                f"skcontrast.estimation.estimate_{name.split('__')[-1]}(ranks).value."
-            )
-        if isinstance(value, Schedule):
-            raise ValueError(
-                f"The {name!r} parameter of {type(component).__name__} is a schedule; outside of "
-                "fit it needs a number: pass skcontrast.schedules.at_progress(obj, progress)."
-            )
-    validate_parameters(component)
 
 
 def _check_views(views, queue):

@@ -49,8 +49,8 @@ class Linear(Schedule):
     >>> Linear(0.5, 0.9)(0.25)
     0.6
     >>> beta = Linear(2, 0, n_steps=20)  # of 400 epochs: 2 − 0.005 · epoch, every 20 epochs
-    >>> beta(0), beta(19 / 399), beta(20 / 399), beta(1)
-    (2.0, 2.0, 1.9, 0.1)
+    >>> beta(0), beta(19 / 399), beta(20 / 399)
+    (2.0, 2.0, 1.9)
     """
 
     _parameter_constraints: dict = {
@@ -196,6 +196,11 @@ class Auto(ParameterObject):
         self.initial = initial
 
 
+def is_auto(value):
+    """Return whether a hyperparameter is to be read off the data."""
+    return isinstance(value, Auto) or (isinstance(value, str) and value == "auto")
+
+
 def interval(low, high, closed, auto=False):
     """Return the constraint of a hyperparameter that is a number in a range or a schedule.
 
@@ -237,3 +242,26 @@ def at_progress(obj, progress):
     resolved = clone(obj).set_params(**scheduled)
     validate_parameters(resolved)
     return resolved
+
+
+def check_numbers(component):
+    """Check the hyperparameters of a component that is used outside of `fit`.
+
+    Raises
+    ------
+    ValueError
+        If one is a schedule or "auto", or lies outside its range.
+    """
+    for name, value in component.get_params().items():
+        if is_auto(value):
+            raise ValueError(
+                f"The {name!r} parameter of {type(component).__name__} is read off the data in "
+                "fit only; outside of it pass a number, such as "
+                f"skcontrast.estimation.estimate_{name.split('__')[-1]}(ranks).value."
+            )
+        if isinstance(value, Schedule):
+            raise ValueError(
+                f"The {name!r} parameter of {type(component).__name__} is a schedule; outside of "
+                "fit it needs a number: pass skcontrast.schedules.at_progress(obj, progress)."
+            )
+    validate_parameters(component)

@@ -1,0 +1,144 @@
+"""Every loss on Fashion-MNIST: unlabeled images in, an embedding out, probed with labels.
+
+    python benchmarks/losses_on_images.py                          # fetches from OpenML once
+    python benchmarks/losses_on_images.py --data fashion_mnist.npz # or reads a local file
+
+Beside the losses stand raw pixels and the encoder before training. All share the encoder, the
+views, the number of epochs and the temperature; accuracies are on the 10,000 test images, mean and
+standard deviation over the seeds. Rows with y use labels while training.
+
+The file holds ``X_train``, ``y_train``, ``X_test``, ``y_test`` (images uint8, 28×28).
+"""
+
+from __future__ import annotations
+
+import argparse
+from time import perf_counter
+
+import numpy as np
+from _probe import few_label_probe, linear_probe
+from sklearn.datasets import fetch_openml
+from sklearn.neighbors import KNeighborsClassifier
+
+from skcontrast import ContrastiveEmbedder
+from skcontrast.augmentation import ColorJitter, RandomAffine, RandomFlip, RandomResizedCrop
+from skcontrast.encoders import ConvNet
+from skcontrast.losses import (
+    BCL,
+    DCL,
+    HCL,
+    PUCL,
+    InfoNCE,
+    NonparametricBCL,
+    PositiveDebiased,
+    Ring,
+    SupCon,
+    Supervised,
+)
+
+AUTO = BCL(alpha="auto", tau_plus="auto")
+# row: (loss, whether fit gets y)
+ROWS = {
+    "InfoNCE": (InfoNCE(), False),
+    "DCL": (DCL(tau_plus=0.1), False),
+    "HCL": (HCL(tau_plus=0.1, beta=1.0), False),
+    "PUCL": (PUCL(tau_plus=0.1, c=0.1), False),
+    "Ring": (Ring(outer=0.5, inner=0.1), False),
+    "BCL": (BCL(alpha=0.7, tau_plus=0.1), False),
+    "BCL-hard": (BCL(alpha=0.7, tau_plus=0.1, beta=1.0), False),
+    "BCL-printed": (BCL(alpha=0.7, tau_plus=0.1, cdf="printed"), False),
+    "BCL-auto": (AUTO, False),
+    "NonparametricBCL": (NonparametricBCL(alpha=0.7, beta=0.7, tau_plus=0.1), False),
+    "PositiveDebiased": (PositiveDebiased(tau_plus=0.1), False),
+    "PositiveDebiased-DCL": (PositiveDebiased(tau_plus=0.1, negatives=DCL(0.1)), False),
+    "BCL-auto-y": (AUTO, True),
+    "Supervised-y": (Supervised(), True),
+    "SupCon-y": (SupCon(), True),
+}
+
+
+def load(path):
+    """Return X_train, y_train, X_test, y_test."""
+    if path is not None:
+        with np.load(path) as file:
+            return [file[name] for name in ("X_train", "y_train", "X_test", "y_test")]
+    X, y = fetch_openml("Fashion-MNIST", version=1, return_X_y=True, as_frame=False)
+    X, y = X.astype(np.uint8).reshape(-1, 28, 28), y.astype(int)
+    return X[:60000], y[:60000], X[60000:], y[60000:]
+
+
+def make_embedder(loss, args, seed, max_epochs=None):
+    """Return the embedder of this comparison."""
+    return ContrastiveEmbedder(
+        encoder=ConvNet(widths=tuple(args.widths)),
+        augmentation=[
+            RandomResizedCrop(scale=(0.4, 1.0)),
+            RandomAffine(rotation=10, translate=0.05),
+            RandomFlip(),
+            ColorJitter(brightness=0.4, contrast=0.4),
+        ],
+        loss=loss,
+        max_epochs=args.epochs if max_epochs is None else max_epochs,
+        lr=args.lr if max_epochs is None else 1e-12,
+        device=args.device,
+        random_state=seed,
+    )
+
+
+def accuracies(train, y_train, test, y_test):
+    """Return the accuracy of a few-label probe, a linear probe and 20 nearest neighbours."""
+    few = few_label_probe(train, y_train, test, y_test, 5, n_draws=3).mean()
+    knn = KNeighborsClassifier(20, metric="cosine").fit(train, y_train)
+    return few, linear_probe(train, y_train, test, y_test), knn.score(test, y_test)
+
+
+def report(name, scores, seconds=0.0):
+    """Print mean and standard deviation over the seeds."""
+    mean, std = np.mean(scores, axis=0), np.std(scores, axis=0)
+    cells = " | ".join(f"{m:.3f} ± {s:.3f}" for m, s in zip(mean, std, strict=True))
+    print(f"| {name:20s} | {cells} | {seconds:.0f} s |", flush=True)
+
+
+def embedded(embedder, data, y):
+    """Return probes of a new embedding, and the seconds it took to train."""
+    X_train, y_train, X_test, y_test = data
+    start = perf_counter()
+    embedder.fit(X_train, y)
+    seconds = perf_counter() - start
+    H_train, H_test = embedder.transform(X_train), embedder.transform(X_test)
+    return accuracies(H_train, y_train, H_test, y_test), seconds
+
+
+def main():
+    """Train and print one row per loss."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", help="npz file; fetched from OpenML if absent")
+    parser.add_argument("--n-train", type=int, default=10000, help="unlabeled images")
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--lr", type=float, default=1e-3)
+    parser.add_argument("--widths", type=int, nargs="+", default=[16, 32, 64])
+    parser.add_argument("--rows", nargs="*", default=list(ROWS), choices=list(ROWS))
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--seeds", type=int, default=3)
+    args = parser.parse_args()
+    X_train, y_train, X_test, y_test = load(args.data)
+    X_train, y_train = X_train[: args.n_train], y_train[: args.n_train]
+    data = X_train, y_train, X_test, y_test
+    print("| loss | 5 labels per class | linear, all labels | 20-NN | training |")
+    print("|---|---|---|---|---|")
+    pixels = [X.reshape(len(X), -1) / 255.0 for X in (X_train, X_test)]
+    report("raw pixels", [accuracies(pixels[0], y_train, pixels[1], y_test)])
+    # One epoch at a learning rate of nothing: batch norm gets its statistics, weights stay.
+    untrained = [make_embedder(InfoNCE(), args, seed, 1) for seed in range(args.seeds)]
+    report("untrained", [embedded(embedder, data, None)[0] for embedder in untrained])
+    for name in args.rows:
+        loss, has_y = ROWS[name]
+        runs = [
+            embedded(make_embedder(loss, args, seed), data, y_train if has_y else None)
+            for seed in range(args.seeds)
+        ]
+        report(name, [scores for scores, _ in runs], np.mean([seconds for _, seconds in runs]))
+
+
+if __name__ == "__main__":
+    main()

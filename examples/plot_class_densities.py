@@ -1,0 +1,46 @@
+"""
+What α says: the scores of true and of false negatives
+======================================================
+
+BCL asks how probable it is that a candidate is a true negative, given its score. Its model: true
+negatives are the lower, false negatives the upper of two draws from one density φ, and in a share
+of 1 − α of the cases it is the other way round. These are the densities of Figure 3 of the paper,
+for standard normal φ.
+
+The claim of this example: α moves the two densities apart, but it is not the AUC, as the paper has
+it. Even at α = 1 they overlap, and a false negative outscores a true one with probability
+(1 + 4α)/6, at most 5/6.
+"""
+
+# %%
+# From formula to figure
+# ----------------------
+
+import matplotlib.pyplot as plt
+from scipy.integrate import quad
+
+from skcontrast.plotting import ScoreDensityDisplay
+from skcontrast.simulation import ScoreModel
+
+alphas = (0.5, 0.7, 0.9, 1.0)
+figure, axes = plt.subplots(1, 4, figsize=(14, 3.4), sharey=True, layout="constrained")
+for axis, alpha in zip(axes, alphas, strict=True):
+    model = ScoreModel(alpha=alpha, proposal="normal")
+    ScoreDensityDisplay.from_model(model, components=("TN", "FN"), ax=axis)
+    axis.set(title=f"α = {alpha}, AUC = {model.auc:.3f}", xlabel="score times temperature, x")
+    axis.label_outer()
+    if axis is not axes[0]:
+        axis.get_legend().remove()
+figure.savefig("class_densities.png", dpi=120)
+
+# %%
+# The AUC, by integration
+# -----------------------
+# The probability that a false negative scores above a true one is the integral of its density
+# times the cdf of the other.
+
+print("   α   (1 + 4α)/6   by integration")
+for alpha in alphas:
+    model = ScoreModel(alpha=alpha, proposal="normal")
+    auc, _ = quad(lambda x, m=model: m.density(x, "FN") * m.cdf(x, "TN"), -10, 10)
+    print(f"{alpha:4.1f}   {model.auc:10.4f}   {auc:14.4f}")

@@ -1,0 +1,103 @@
+"""Comparisons of estimators along one parameter."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from .._sklearn_compat import check_component
+from ._estimators import compare_estimators
+from ._scores import ScoreModel
+
+__all__ = ["EstimatorCurve", "estimator_curve"]
+
+
+class EstimatorCurve(NamedTuple):
+    """Comparisons of estimators along the values of one parameter.
+
+    Attributes
+    ----------
+    parameter : str
+        Its name.
+    values : tuple of float
+        Its values.
+    comparisons : tuple of EstimatorComparison
+        One per value.
+    """
+
+    parameter: str
+    values: tuple
+    comparisons: tuple
+
+    def summary(self, metric="mse"):
+        """Return value and standard error of every estimator along the curve.
+
+        Parameters
+        ----------
+        metric : {"mse", "bias", "mean"}, default="mse"
+            As in :meth:`EstimatorComparison.summary`.
+
+        Returns
+        -------
+        summary : dict of str to ndarray of shape (2, n_values)
+            The values and their Monte-Carlo standard errors.
+        """
+        columns = [comparison.summary(metric) for comparison in self.comparisons]
+        return {name: np.array([column[name] for column in columns]).T for name in columns[0]}
+
+
+def estimator_curve(model, parameter, values, estimators=None, *, random_state=None, **settings):
+    """Compare estimators along the values of one parameter, as ``validation_curve`` does scores.
+
+    Parameters
+    ----------
+    model : ScoreModel
+        Its other parameters are kept; it is left as it is.
+    parameter : {"alpha", "tau_plus", "temperature", "gamma", "n_candidates"}
+        What varies.
+    values : array-like of shape (n_values,)
+        Its values, at least one.
+    estimators : dict of str to Loss, callable or None, default=None
+        As in :func:`compare_estimators`. None and a function follow the model along the curve; the
+        losses of a dict stay as they are.
+    random_state : int, Generator or None, default=None
+        As in :meth:`ScoreModel.sample`. Draws at different values are independent.
+    **settings : dict
+        Further arguments of :func:`compare_estimators`.
+
+    Returns
+    -------
+    curve : EstimatorCurve
+        One comparison per value.
+
+    Raises
+    ------
+    ValueError
+        If `parameter` is none of these, there are no values, or one lies outside its range.
+
+    Examples
+    --------
+    >>> from skcontrast.simulation import ScoreModel, estimator_curve
+    >>> curve = estimator_curve(ScoreModel(), "n_candidates", [32, 256], random_state=0)
+    >>> mse, error = curve.summary("mse")["BCL (inverted)"]
+    >>> bool(mse[1] < mse[0])
+    True
+    """
+    model = check_component(model, ScoreModel, owner="estimator_curve", parameter="model")
+    admissible = ("alpha", "tau_plus", "temperature", "gamma", "n_candidates")
+    if parameter not in admissible:
+        raise ValueError(f"parameter must be one of {admissible}, got {parameter!r}.")
+    values = tuple(values)
+    if not values:
+        raise ValueError("values must hold at least one value.")
+    rng = np.random.default_rng(random_state)
+    comparisons = []
+    for value in values:
+        if parameter == "n_candidates":
+            settings["n_candidates"] = value
+        else:
+            model = clone(model).set_params(**{parameter: value})
+        comparisons.append(compare_estimators(model, estimators, random_state=rng, **settings))
+    return EstimatorCurve(parameter, values, tuple(comparisons))

@@ -1,0 +1,300 @@
+"""Losses as estimators of an expectation over true negatives, compared on simulated scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from .._engine import log_expectation
+from .._sklearn_compat import check_component, validate_parameters
+from ..losses import BCL, DCL, HCL, InfoNCE, Loss, NonparametricBCL, Supervised
+from ..schedules import check_numbers
+from ._scores import ScoreModel, ScoreSample, check_sample_arguments
+
+__all__ = [
+    "EstimatorComparison",
+    "compare_estimators",
+    "estimate",
+    "matched_estimators",
+]
+
+# Scores drawn at a time: enough to keep the arrays efficient, few enough to stay in cache.
+_CHUNK_ELEMENTS = 2**19
+
+
+def estimate(loss, sample):
+    r"""Return what a loss takes for the mean of :math:`e^s` over an anchor's true negatives.
+
+    .. math:: \hat E^- = a \cdot \frac1N \sum_j w_j\, e^{s_j}
+        - b \cdot \frac1K \sum_k e^{s^+_k}, \qquad w_j \propto e^{c_j + \beta s_j}
+
+    floored at the lowest :math:`e^s` there is, computed in float64 by the code that
+    :func:`skcontrast.contrastive_loss` runs. ``Supervised()`` is told the truth: it is the oracle.
+
+    Parameters
+    ----------
+    loss : Loss
+        An instance with numbers, not schedules, as hyperparameters.
+    sample : ScoreSample
+        M anchors, as :meth:`ScoreModel.sample` draws them.
+
+    Returns
+    -------
+    estimates : ndarray of shape (n_anchors,)
+        One value per anchor, in units of :math:`e^s`.
+
+    Raises
+    ------
+    ValueError
+        If the loss is not such an estimate (``SupCon``, ``PositiveDebiased``), or a
+        hyperparameter lies outside its range or is a schedule.
+    TypeError
+        If `loss` is no instance of :class:`skcontrast.losses.Loss`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast.losses import InfoNCE
+    >>> from skcontrast.simulation import ScoreModel, estimate
+    >>> sample = ScoreModel().sample(4, 100, random_state=0)
+    >>> np.allclose(estimate(InfoNCE(), sample), np.exp(sample.scores).mean(axis=1))
+    True
+    """
+    _check_estimates(loss)
+    log_estimates = log_expectation(
+        torch.tensor(sample.scores, dtype=torch.float64),
+        torch.tensor(sample.positives, dtype=torch.float64),
+        loss,
+        bounds=(sample.lower_bound, -sample.lower_bound),
+        same_class=torch.tensor(~sample.is_negative),
+    )
+    return log_estimates.exp().numpy()
+
+
+def matched_estimators(model):
+    """Return the losses as estimators, their hyperparameters set to the truth of a model.
+
+    Parameters
+    ----------
+    model : ScoreModel
+        Gives α and τ⁺.
+
+    Returns
+    -------
+    estimators : dict of str to Loss
+        "BIASED" (InfoNCE), "DCL", "HCL" with β = .5, "BCL (printed)" and "BCL (inverted)" with
+        β = 0, "NonparametricBCL" with β = .5, and "oracle" (Supervised).
+
+    Notes
+    -----
+    HCL aims at a mean that is tilted towards hard negatives: not all that it is off here is error.
+    DCL and HCL fare better here than in training: their positives are draws of the density of
+    false negatives, which the views of a sample are not.
+
+    Examples
+    --------
+    >>> from skcontrast.simulation import ScoreModel, matched_estimators
+    >>> matched_estimators(ScoreModel(tau_plus=0.2))["DCL"]
+    DCL(tau_plus=0.2)
+    """
+    alpha, tau_plus = model.alpha, model.tau_plus
+    return {
+        "BIASED": InfoNCE(),
+        "DCL": DCL(tau_plus),
+        "HCL": HCL(tau_plus, beta=0.5),
+        "BCL (printed)": BCL(alpha, tau_plus=tau_plus, cdf="printed"),
+        "BCL (inverted)": BCL(alpha, tau_plus=tau_plus),
+        "NonparametricBCL": NonparametricBCL(alpha, tau_plus=tau_plus),
+        "oracle": Supervised(),
+    }
+
+
+@dataclass(frozen=True)
+class EstimatorComparison:
+    r"""Estimates of several losses on the same anchors, and what they should have been.
+
+    Attributes
+    ----------
+    supervised : ndarray of shape (n,)
+        :math:`\theta_{\mathrm{SUP}}`, the mean of :math:`e^s` over the true negatives among an
+        anchor's candidates. Anchors without any are left out.
+    estimates : dict of str to ndarray of shape (n,)
+        The estimates of each loss.
+    """
+
+    supervised: np.ndarray
+    estimates: dict
+
+    def summary(self, metric="mse"):
+        r"""Return mean and Monte-Carlo standard error of every estimator.
+
+        Parameters
+        ----------
+        metric : {"mse", "bias", "mean"}, default="mse"
+            The mean over the anchors of :math:`(\hat\theta - \theta_{\mathrm{SUP}})^2`, of
+            :math:`\hat\theta - \theta_{\mathrm{SUP}}`, or of :math:`\hat\theta`.
+
+        Returns
+        -------
+        summary : dict of str to (float, float)
+            Value and standard error, in units of :math:`e^s`, or their square for "mse".
+
+        Examples
+        --------
+        >>> from skcontrast.simulation import ScoreModel, compare_estimators
+        >>> comparison = compare_estimators(ScoreModel(), random_state=0)
+        >>> mse = comparison.summary("mse")
+        >>> mse["BCL (inverted)"] < mse["DCL"] < mse["BIASED"]
+        True
+        """
+        _check_metric(metric)
+        return {name: _mean_and_error(self._values(name, metric)) for name in self.estimates}
+
+    def mse_difference(self, first, second, factor=1.0):
+        """Return mean and standard error of the paired difference of squared errors.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of two estimators.
+        factor : float, default=1.0
+            Multiplies the squared errors of the second.
+
+        Returns
+        -------
+        difference, error : float
+            Mean over the anchors of (squared error of first − factor · that of second), and its
+            Monte-Carlo standard error. Negative where the first is better.
+
+        Examples
+        --------
+        >>> from skcontrast.simulation import ScoreModel, compare_estimators
+        >>> comparison = compare_estimators(ScoreModel(), random_state=0)
+        >>> difference, error = comparison.mse_difference("BCL (inverted)", "BIASED")
+        >>> difference < -3 * error
+        True
+        """
+        squared = (self._values(name, "mse") for name in (first, second))
+        return _mean_and_error(next(squared) - factor * next(squared))
+
+    def _values(self, name, metric):
+        if metric == "mean":
+            return self.estimates[name]
+        error = self.estimates[name] - self.supervised
+        return error if metric == "bias" else error**2
+
+
+def compare_estimators(
+    model,
+    estimators=None,
+    *,
+    n_anchors=1000,
+    n_candidates=64,
+    n_positives=10,
+    method="inverse",
+    random_state=None,
+):
+    r"""Compare losses as estimators of the mean of :math:`e^s` over true negatives.
+
+    Parameters
+    ----------
+    model : ScoreModel
+        Draws the scores.
+    estimators : dict of str to Loss, callable or None, default=None
+        The losses and their names, or a function of the model that returns them; None is
+        :func:`matched_estimators`.
+    n_anchors : int, default=1000
+        Number of anchors M ≥ 2. They are drawn in chunks: memory does not grow with M · N.
+    n_candidates : int, default=64
+        Number of candidates of each anchor N ≥ 1.
+    n_positives : int, default=10
+        Number of known positives of each anchor K ≥ 1, for the losses that subtract.
+    method : {"inverse", "reject"}, default="inverse"
+        As in :meth:`ScoreModel.sample`.
+    random_state : int, Generator or None, default=None
+        As in :meth:`ScoreModel.sample`.
+
+    Returns
+    -------
+    comparison : EstimatorComparison
+        All estimates of all anchors that have a true negative, for paired comparison, and their
+        summaries.
+
+    Raises
+    ------
+    ValueError
+        If an argument or a hyperparameter lies outside its range, a loss is no such estimate, or
+        fewer than two anchors have a true negative.
+    TypeError
+        If `model` is no ScoreModel, or an estimator no Loss.
+
+    Examples
+    --------
+    >>> from skcontrast.losses import DCL
+    >>> from skcontrast.simulation import ScoreModel, compare_estimators
+    >>> comparison = compare_estimators(ScoreModel(), {"DCL": DCL(0.1)}, random_state=0)
+    >>> bias, error = comparison.summary("bias")["DCL"]
+    >>> abs(bias) < 3 * error
+    True
+    """
+    model = check_component(model, ScoreModel, owner="compare_estimators", parameter="model")
+    validate_parameters(model)
+    check_sample_arguments("compare_estimators", n_anchors, n_candidates, n_positives, method)
+    losses = _resolve_estimators(estimators, model)
+    rng = np.random.default_rng(random_state)
+    rows = max(1, _CHUNK_ELEMENTS // n_candidates)
+    parts = [
+        _compare_chunk(
+            model.sample(min(rows, n_anchors - start), n_candidates, n_positives, method, rng),
+            losses,
+        )
+        for start in range(0, n_anchors, rows)
+    ]
+    supervised = np.concatenate([part[0] for part in parts])
+    if len(supervised) < 2:
+        raise ValueError(
+            f"{len(supervised)} of n_anchors={n_anchors} anchors have a true negative; at least 2 "
+            "must. Raise n_anchors or n_candidates."
+        )
+    together = {name: np.concatenate([part[1][name] for part in parts]) for name in losses}
+    return EstimatorComparison(supervised, together)
+
+
+def _compare_chunk(sample, losses):
+    """Return θ_SUP and the estimates of the anchors that have a true negative."""
+    some = sample.is_negative.any(axis=1)
+    sample = ScoreSample(*(values[some] for values in sample[:3]), sample.lower_bound)
+    exponentials = np.where(sample.is_negative, np.exp(sample.scores), 0.0)
+    supervised = exponentials.sum(axis=1) / sample.is_negative.sum(axis=1)
+    return supervised, {name: estimate(loss, sample) for name, loss in losses.items()}
+
+
+def _mean_and_error(values):
+    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def _resolve_estimators(estimators, model):
+    if estimators is None:
+        estimators = matched_estimators
+    losses = estimators(model) if callable(estimators) else estimators
+    if not isinstance(losses, dict) or not losses:
+        raise ValueError(f"estimators must be a dict of at least one loss, got {losses!r}.")
+    return losses
+
+
+def _check_metric(metric):
+    if metric not in ("mse", "bias", "mean"):
+        raise ValueError(f"metric must be 'mse', 'bias' or 'mean', got {metric!r}.")
+
+
+def _check_estimates(loss):
+    """Refuse what is no estimate of an expectation over true negatives."""
+    check_component(loss, Loss, owner="estimate", parameter="loss")
+    check_numbers(loss)
+    if loss.needs_whole_rows or type(loss).anchor_loss is not Loss.anchor_loss:
+        raise ValueError(
+            f"{type(loss).__name__} does not differ from InfoNCE by an estimate of the mean of "
+            "e^s over true negatives alone: there is nothing to compare."
+        )

@@ -1,0 +1,304 @@
+"""The generative model of scores."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from .._sklearn_compat import (
+    Interval,
+    ParameterObject,
+    StrOptions,
+    validate_parameter_constraints,
+    validate_parameters,
+)
+
+__all__ = ["ScoreModel", "ScoreSample", "check_sample_arguments"]
+
+_POSITIVE_INT = [Interval(Integral, 1, None, closed="left")]
+_SAMPLE_CONSTRAINTS = {
+    "n_anchors": _POSITIVE_INT,
+    "n_candidates": _POSITIVE_INT,
+    "n_positives": _POSITIVE_INT,
+    "method": [StrOptions({"inverse", "reject"})],
+}
+
+
+class ScoreSample(NamedTuple):
+    """Scores of some anchors, and what is hidden in practice.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_anchors, n_candidates)
+        Scores of the candidates.
+    is_negative : ndarray of shape (n_anchors, n_candidates), dtype bool
+        Which candidates are true negatives.
+    positives : ndarray of shape (n_anchors, n_positives)
+        Scores of samples that are known to share the anchor's class.
+    lower_bound : float
+        The lowest score that the model allows.
+    """
+
+    scores: np.ndarray
+    is_negative: np.ndarray
+    positives: np.ndarray
+    lower_bound: float
+
+
+class ScoreModel(ParameterObject):
+    r"""The generative model of scores of the numerical experiments of BCL.
+
+    Every anchor has a density φ with cdf Φ, of which the lower and the upper of two draws have the
+    densities :math:`\varphi_{(1)} = 2\varphi(1 - \Phi)` and :math:`\varphi_{(2)} = 2\varphi\Phi`.
+    The cosine of the anchor and a candidate, and its score, are [1]_
+
+    .. math:: x \sim \begin{cases}
+        \varphi_{\mathrm{TN}} = \alpha \varphi_{(1)} + (1 - \alpha) \varphi_{(2)}
+        & \text{with probability } \tau^- = 1 - \tau^+ \text{ (true negative)} \\
+        \varphi_{\mathrm{FN}} = (1 - \alpha) \varphi_{(1)} + \alpha \varphi_{(2)}
+        & \text{with probability } \tau^+ \text{ (false negative)}
+        \end{cases} \qquad s = x / t
+
+    and an anchor's positives are draws of :math:`\varphi_{\mathrm{FN}}` too.
+
+    Parameters
+    ----------
+    alpha : float, default=0.9
+        Location parameter α in [.5, 1]: how well scores separate the classes. At .5 they do not.
+    tau_plus : float, default=0.1
+        Class prior τ⁺ in [0, 1): the probability that a candidate is a false negative.
+    temperature : float, default=0.5
+        The temperature t > 0.
+    gamma : float, default=0.1
+        How much φ differs between anchors, in [0, 1]. φ is moved by a uniform random shift of at
+        most γ times the shift that takes the interval [−.5, .5] to the end of the range of x.
+    form : {"once", "printed"}, default="once"
+        The range of x: [−1, 1], that of a cosine, so that the temperature is applied once; or
+        [−1/t², 1/t²] as the paper prints it, which applies the temperature to x already.
+    proposal : {"uniform", "normal"}, default="uniform"
+        φ before the shift: uniform on [−.5, .5], or standard normal as in the paper's Figures 3
+        and 4. Normal scores have no lower bound.
+
+    Notes
+    -----
+    The losses use :math:`e^{\cos / t}`; the paper's experiment uses :math:`e^{x / t}` with x in
+    [−1/t², 1/t²]. Its text does not say which τ⁺ it uses; .1 is taken here. Its published code
+    draws the two ends of the interval independently, within γ/t² of ±1/t². Its accept–reject
+    sampling needs the maximum where it writes "c = min[…]"; the value 2α that it uses is right.
+
+    References
+    ----------
+    .. [1] B. Liu, B. Wang, "Bayesian Self-Supervised Contrastive Learning", 2023, section 4 and
+       appendix B.1.
+
+    Examples
+    --------
+    >>> from skcontrast.simulation import ScoreModel
+    >>> sample = ScoreModel(alpha=0.9).sample(n_anchors=3, n_candidates=64, random_state=0)
+    >>> sample.scores.shape, sample.positives.shape
+    ((3, 64), (3, 10))
+    """
+
+    _parameter_constraints: dict = {
+        "alpha": [Interval(Real, 0.5, 1, closed="both")],
+        "tau_plus": [Interval(Real, 0, 1, closed="left")],
+        "temperature": [Interval(Real, 0, None, closed="neither")],
+        "gamma": [Interval(Real, 0, 1, closed="both")],
+        "form": [StrOptions({"once", "printed"})],
+        "proposal": [StrOptions({"uniform", "normal"})],
+    }
+
+    def __init__(
+        self,
+        alpha=0.9,
+        tau_plus=0.1,
+        temperature=0.5,
+        gamma=0.1,
+        form="once",
+        proposal="uniform",
+    ):
+        self.alpha = alpha
+        self.tau_plus = tau_plus
+        self.temperature = temperature
+        self.gamma = gamma
+        self.form = form
+        self.proposal = proposal
+
+    @property
+    def auc(self):
+        """Probability that a false negative scores above a true one, (1 + 4α)/6."""
+        return (1 + 4 * self.alpha) / 6
+
+    @property
+    def lower_bound(self):
+        """The lowest score there is: −1/t, or −1/t³ as printed; −inf if φ is normal."""
+        if self.proposal == "normal":
+            return -np.inf
+        # Past t = √2 the printed range is narrower than the interval [−.5, .5] itself.
+        return -max(self._largest(), 0.5) / self.temperature
+
+    def sample(
+        self, n_anchors=1000, n_candidates=64, n_positives=10, method="inverse", random_state=None
+    ):
+        r"""Draw the scores of some anchors, their candidates and their positives.
+
+        Parameters
+        ----------
+        n_anchors : int, default=1000
+            Number of anchors M ≥ 1.
+        n_candidates : int, default=64
+            Number of candidates of each anchor N ≥ 1.
+        n_positives : int, default=10
+            Number of known positives of each anchor K ≥ 1.
+        method : {"inverse", "reject"}, default="inverse"
+            Solve :math:`2\alpha u + (1 - 2\alpha) u^2 = p` for u = Φ(x) and a uniform p, or accept
+            and reject uniform u as the paper does. The distribution is the same.
+        random_state : int, Generator or None, default=None
+            What ``numpy.random.default_rng`` takes. Global generators are left alone.
+
+        Returns
+        -------
+        sample : ScoreSample
+            The scores, float64, and which candidates are true negatives.
+
+        Raises
+        ------
+        ValueError
+            If a parameter of the model or an argument lies outside its range.
+
+        Examples
+        --------
+        >>> from skcontrast.simulation import ScoreModel
+        >>> sample = ScoreModel(tau_plus=0.0).sample(2, 5, random_state=0)
+        >>> bool(sample.is_negative.all())
+        True
+        """
+        validate_parameters(self)
+        check_sample_arguments("ScoreModel.sample", n_anchors, n_candidates, n_positives, method)
+        rng = np.random.default_rng(random_state)
+        is_negative = rng.random((n_anchors, n_candidates)) >= self.tau_plus
+        draw = _by_inversion if method == "inverse" else _by_rejection
+        phi_candidates = draw(np.where(is_negative, self.alpha, 1 - self.alpha), rng)
+        phi_positives = draw(np.full((n_anchors, n_positives), 1 - self.alpha), rng)
+        largest_shift = self.gamma * max(self._largest() - 0.5, 0.0)
+        shift = rng.uniform(-largest_shift, largest_shift, (n_anchors, 1))
+        return ScoreSample(
+            scores=(self._quantile(phi_candidates) + shift) / self.temperature,
+            is_negative=is_negative,
+            positives=(self._quantile(phi_positives) + shift) / self.temperature,
+            lower_bound=self.lower_bound,
+        )
+
+    def density(self, x, component="UN"):
+        r"""Return the density of x = s · t of an anchor without shift.
+
+        Parameters
+        ----------
+        x : array-like
+            Where.
+        component : {"TN", "FN", "UN"}, default="UN"
+            True negatives, false negatives, or unlabeled candidates:
+            :math:`\varphi_{\mathrm{UN}} = \tau^- \varphi_{\mathrm{TN}}
+            + \tau^+ \varphi_{\mathrm{FN}}`.
+
+        Returns
+        -------
+        density : ndarray of the shape of x
+            Values ≥ 0.
+
+        Examples
+        --------
+        >>> from skcontrast.simulation import ScoreModel
+        >>> ScoreModel(alpha=1.0).density([-0.5, 0.0, 0.5], "TN")
+        array([2., 1., 0.])
+        """
+        lower = self._lower_share(component)
+        x = np.asarray(x, dtype=float)
+        phi = self._proposal_cdf(x)
+        return 2 * (lower * (1 - phi) + (1 - lower) * phi) * self._proposal_density(x)
+
+    def cdf(self, x, component="UN"):
+        r"""Return the cdf of x = s · t of an anchor without shift.
+
+        .. math:: 2 \lambda \Phi + (1 - 2 \lambda) \Phi^2, \qquad \lambda = \alpha
+            \text{ (TN)},\; 1 - \alpha \text{ (FN)},\;
+            \tau^- \alpha + \tau^+ (1 - \alpha) \text{ (UN)}
+
+        Parameters
+        ----------
+        x : array-like
+            Where.
+        component : {"TN", "FN", "UN"}, default="UN"
+            As in `density`.
+
+        Returns
+        -------
+        cdf : ndarray of the shape of x
+            Values in [0, 1].
+
+        Examples
+        --------
+        >>> from skcontrast.simulation import ScoreModel
+        >>> ScoreModel(alpha=1.0).cdf([-0.5, 0.0, 0.5], "TN")
+        array([0.  , 0.75, 1.  ])
+        """
+        lower = self._lower_share(component)
+        phi = self._proposal_cdf(np.asarray(x, dtype=float))
+        return 2 * lower * phi + (1 - 2 * lower) * phi**2
+
+    def _lower_share(self, component):
+        """Return the share of φ₍₁₎ in a component."""
+        validate_parameters(self)
+        shares = {"TN": self.alpha, "FN": 1 - self.alpha}
+        shares["UN"] = (1 - self.tau_plus) * shares["TN"] + self.tau_plus * shares["FN"]
+        if component not in shares:
+            raise ValueError(f"component must be 'TN', 'FN' or 'UN', got {component!r}.")
+        return shares[component]
+
+    def _largest(self):
+        return 1.0 if self.form == "once" else 1 / self.temperature**2
+
+    def _quantile(self, phi):
+        return phi - 0.5 if self.proposal == "uniform" else ndtri(phi)
+
+    def _proposal_cdf(self, x):
+        return np.clip(x + 0.5, 0, 1) if self.proposal == "uniform" else ndtr(x)
+
+    def _proposal_density(self, x):
+        if self.proposal == "uniform":
+            return (np.abs(x) <= 0.5).astype(float)
+        return np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+
+
+def _by_inversion(lower, rng):
+    """Draw u of cdf 2λu + (1 − 2λ)u² for every share λ of φ₍₁₎."""
+    p = 1 - rng.random(lower.shape)  # never 0, where λ = 0 would give 0/0
+    return p / (lower + np.sqrt(np.maximum(lower**2 + (1 - 2 * lower) * p, 0)))
+
+
+def _by_rejection(lower, rng):
+    """Draw the same by accepting uniform u with probability density / 2 max(λ, 1 − λ)."""
+    phi = np.empty(lower.shape)
+    flat, lower = phi.reshape(-1), lower.reshape(-1)
+    pending = np.arange(flat.size)
+    while pending.size:
+        u, share = rng.random(pending.size), lower[pending]
+        height = rng.random(pending.size) * np.maximum(share, 1 - share)
+        accepted = height < share * (1 - u) + (1 - share) * u
+        flat[pending[accepted]] = u[accepted]
+        pending = pending[~accepted]
+    return phi
+
+
+def check_sample_arguments(owner, n_anchors, n_candidates, n_positives, method):
+    """Raise ``InvalidParameterError`` if an argument of `ScoreModel.sample` is out of range."""
+    given = {
+        "n_anchors": n_anchors,
+        "n_candidates": n_candidates,
+        "n_positives": n_positives,
+        "method": method,
+    }
+    validate_parameter_constraints(_SAMPLE_CONSTRAINTS, given, caller_name=owner)

@@ -1,0 +1,139 @@
+"""Displays: what they draw is what was computed."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from skcontrast.plotting import EstimatorCurveDisplay, ScoreDensityDisplay
+from skcontrast.simulation import ScoreModel, estimator_curve
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def figures():
+    import matplotlib.pyplot as plt
+
+    yield plt
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def curve():
+    return estimator_curve(
+        ScoreModel(), "n_candidates", [16, 64, 256], n_anchors=100, random_state=0
+    )
+
+
+def legend(display):
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+# Densities
+
+
+@pytest.mark.parametrize("proposal", ["uniform", "normal"])
+def test_model_densities_are_drawn_from_their_formula(proposal):
+    model = ScoreModel(alpha=0.8, proposal=proposal)
+    display = ScoreDensityDisplay.from_model(model)
+    assert display.figure_ is display.ax_.figure
+    assert list(display.lines_) == ["TN", "FN", "UN"]
+    for name, line in display.lines_.items():
+        np.testing.assert_allclose(line.get_ydata(), model.density(line.get_xdata(), name))
+    assert legend(display) == ["true negatives", "false negatives", "unlabeled candidates"]
+    assert display.ax_.get_ylabel() == "density" and display.ax_.get_ylim()[0] >= 0
+
+
+def test_sample_densities_come_with_histograms_of_mass_one():
+    sample = ScoreModel(tau_plus=0.4).sample(1, 2000, random_state=0)
+    display = ScoreDensityDisplay.from_sample(sample, bins=30)
+    assert list(display.lines_) == ["TN", "FN"] and len(display.ax_.patches) == 60
+    for bars in (display.ax_.patches[:30], display.ax_.patches[30:]):
+        assert sum(bar.get_width() * bar.get_height() for bar in bars) == pytest.approx(1)
+    for line in display.lines_.values():
+        area = np.trapezoid(line.get_ydata(), line.get_xdata())
+        assert area == pytest.approx(1, abs=0.01)
+
+
+def test_samples_of_one_class_have_no_two_densities():
+    sample = ScoreModel(tau_plus=0.0).sample(1, 20, random_state=0)
+    with pytest.raises(
+        ValueError, match="at least two true and two false negatives, got 20 and 0"
+    ):
+        ScoreDensityDisplay.from_sample(sample)
+
+
+def test_what_is_no_sample_or_model_is_refused():
+    with pytest.raises(TypeError, match="must be an instance of ScoreSample"):
+        ScoreDensityDisplay.from_sample(np.zeros((2, 3)))
+    with pytest.raises(TypeError, match="must be an instance of ScoreModel"):
+        ScoreDensityDisplay.from_model("normal")
+    with pytest.raises(TypeError, match="must be an instance of EstimatorCurve"):
+        EstimatorCurveDisplay(ScoreModel())
+
+
+# Curves
+
+
+@pytest.mark.parametrize("metric", ["mse", "bias", "mean"])
+def test_curves_and_bands_are_the_summary(curve, metric):
+    display = EstimatorCurveDisplay(curve).plot(metric=metric)
+    summary = curve.summary(metric)
+    assert set(summary) - set(display.lines_) == (set() if metric == "mean" else {"oracle"})
+    assert legend(display) == list(display.lines_)
+    for name, line in display.lines_.items():
+        values, errors = summary[name]
+        np.testing.assert_array_equal(line.get_xdata(), [16, 64, 256])
+        np.testing.assert_array_equal(line.get_ydata(), values)
+        band = display.bands_[name].get_paths()[0].vertices[:, 1]
+        assert band.max() == pytest.approx((values + 2 * errors).max())
+        assert band.min() == pytest.approx((values - 2 * errors).min())
+
+
+def test_axes_are_labelled_and_scaled(curve):
+    ax = EstimatorCurveDisplay(curve).plot(metric="mse").ax_
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    assert ax.get_xlabel() == "number of candidates N" and "squared error" in ax.get_ylabel()
+    ax = EstimatorCurveDisplay(curve).plot(metric="bias").ax_
+    assert ax.get_yscale() == "linear" and "bias" in ax.get_ylabel()
+
+
+def test_names_choose_the_curves_and_a_name_has_one_colour(curve):
+    some = EstimatorCurveDisplay(curve).plot(names=["DCL"])
+    every = EstimatorCurveDisplay(curve).plot()
+    assert list(some.lines_) == ["DCL"]
+    assert some.lines_["DCL"].get_color() == every.lines_["DCL"].get_color()
+    colors = [line.get_color() for line in every.lines_.values()]
+    assert len(set(colors)) == len(colors)
+
+
+def test_given_axes_and_line_settings_are_used(figures, curve):
+    _, (left, right) = figures.subplots(1, 2)
+    display = EstimatorCurveDisplay(curve).plot(left, names=["DCL"], linewidth=5)
+    assert display.ax_ is left and display.lines_["DCL"].get_linewidth() == 5
+    assert ScoreDensityDisplay.from_model(ScoreModel(), ax=right).ax_ is right
+    assert len(figures.get_fignums()) == 1
+
+
+def test_from_model_simulates_and_draws():
+    settings = {"n_anchors": 50, "n_candidates": 32, "random_state": 0}
+    display = EstimatorCurveDisplay.from_model(
+        ScoreModel(), "alpha", [0.6, 0.9], metric="bias", names=["DCL"], **settings
+    )
+    expected = estimator_curve(ScoreModel(), "alpha", [0.6, 0.9], **settings).summary("bias")
+    np.testing.assert_array_equal(display.lines_["DCL"].get_ydata(), expected["DCL"][0])
+
+
+def test_unknown_names_and_metrics_are_refused(curve):
+    with pytest.raises(ValueError, match=r"names must be among the estimators .* got 'SupCon'"):
+        EstimatorCurveDisplay(curve).plot(names=["SupCon"])
+    with pytest.raises(ValueError, match="metric must be"):
+        EstimatorCurveDisplay(curve).plot(metric="rmse")
+
+
+def test_a_missing_matplotlib_is_named(monkeypatch, curve):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"needs matplotlib: pip install 'skcontrast\[plot\]'"):
+        EstimatorCurveDisplay(curve).plot()

@@ -1,0 +1,502 @@
+"""Simulated scores: the laws of the model, the samplers, and losses as estimators."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from scipy.integrate import quad
+from scipy.stats import kstest
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+
+from skcontrast._engine import Contrast, objective_value
+from skcontrast.losses import (
+    BCL,
+    DCL,
+    HCL,
+    PUCL,
+    InfoNCE,
+    NonparametricBCL,
+    PositiveDebiased,
+    Ring,
+    SupCon,
+    Supervised,
+)
+from skcontrast.losses import __all__ as exported_losses
+from skcontrast.schedules import Linear
+from skcontrast.similarity import Similarity
+from skcontrast.simulation import (
+    ScoreModel,
+    ScoreSample,
+    _estimators,
+    compare_estimators,
+    estimate,
+    estimator_curve,
+    matched_estimators,
+)
+
+MODELS = [
+    ScoreModel(alpha=0.5, tau_plus=0.3, gamma=0.0),
+    ScoreModel(alpha=0.8, tau_plus=0.3, gamma=0.0, temperature=0.2),
+    ScoreModel(alpha=1.0, tau_plus=0.3, gamma=0.0, form="printed"),
+    ScoreModel(alpha=0.9, tau_plus=0.6, gamma=0.0, proposal="normal", temperature=2.0),
+]
+
+
+@pytest.fixture(params=MODELS, ids=repr)
+def model(request):
+    return request.param
+
+
+def reach(model):
+    return 0.5 if model.proposal == "uniform" else 9.0
+
+
+# The model
+
+
+@pytest.mark.parametrize("component", ["TN", "FN", "UN"])
+def test_densities_are_derivatives_of_cdfs_and_integrate_to_one(model, component):
+    end = reach(model)
+    x = np.linspace(-end, end, 7)[1:-1]
+    for point in x:
+        area, _ = quad(model.density, -end, point, args=(component,))
+        assert area == pytest.approx(model.cdf(point, component), abs=1e-9)
+    assert model.cdf(end, component) == pytest.approx(1)
+    assert model.cdf(-end, component) == pytest.approx(0)
+
+
+def test_unlabeled_scores_are_a_mixture(model):
+    x = np.linspace(-0.6, 0.6, 13)
+    rest = 1 - model.tau_plus
+    for law in (model.density, model.cdf):
+        mixture = rest * law(x, "TN") + model.tau_plus * law(x, "FN")
+        np.testing.assert_allclose(law(x, "UN"), mixture, atol=1e-12)
+
+
+def test_unlabeled_cdf_is_the_quadratic_that_bcl_inverts():
+    model = ScoreModel(alpha=0.85, tau_plus=0.2)
+    phi = np.linspace(0, 1, 11)
+    a = (1 - 2 * 0.85) * (1 - 2 * 0.2)
+    np.testing.assert_allclose(model.cdf(phi - 0.5), (1 - a) * phi + a * phi**2, atol=1e-12)
+
+
+def test_without_separation_all_components_are_the_proposal():
+    x = np.linspace(-0.4, 0.4, 9)
+    for component in ("TN", "FN", "UN"):
+        np.testing.assert_allclose(ScoreModel(alpha=0.5).density(x, component), 1)
+
+
+def test_auc_is_not_alpha(model):
+    end = reach(model)
+    integral, _ = quad(lambda x: model.density(x, "FN") * model.cdf(x, "TN"), -end, end)
+    assert model.auc == pytest.approx((1 + 4 * model.alpha) / 6) == pytest.approx(integral)
+    sample = model.sample(1, 20_000, random_state=0)
+    measured = roc_auc_score(~sample.is_negative[0], sample.scores[0])
+    assert measured == pytest.approx(model.auc, abs=0.015)
+
+
+# The samplers
+
+
+@pytest.mark.parametrize("method", ["inverse", "reject"])
+def test_samples_follow_the_densities(model, method):
+    sample = model.sample(20, 500, n_positives=100, method=method, random_state=1)
+    drawn = {
+        "TN": sample.scores[sample.is_negative],
+        "FN": sample.scores[~sample.is_negative],
+        "UN": sample.scores.ravel(),
+    }
+    for component, scores in drawn.items():
+        test = kstest(scores * model.temperature, model.cdf, args=(component,))
+        assert test.pvalue > 1e-3
+    positives = sample.positives.ravel() * model.temperature
+    assert kstest(positives, model.cdf, args=("FN",)).pvalue > 1e-3
+
+
+def test_a_candidate_is_false_with_probability_tau_plus():
+    sample = ScoreModel(tau_plus=0.2).sample(100, 1000, random_state=0)
+    assert (~sample.is_negative).mean() == pytest.approx(0.2, abs=0.005)
+
+
+@pytest.mark.parametrize("form, limit", [("once", 1 / 0.5), ("printed", 1 / 0.5**3)])
+def test_shifts_stay_within_the_range_of_scores(form, limit):
+    wide = ScoreModel(form=form, gamma=1.0).sample(2000, 50, random_state=0)
+    assert np.abs(wide.scores).max() <= limit and wide.lower_bound == -limit
+    assert wide.scores.max() > 0.95 * limit and wide.scores.min() < -0.95 * limit
+    still = ScoreModel(form=form, gamma=0.0).sample(2000, 50, random_state=0)
+    assert np.abs(still.scores).max() <= 0.5 / 0.5
+    # An anchor's candidates and positives move together.
+    spread = [np.ptp(np.c_[sample.scores, sample.positives], axis=1) for sample in (wide, still)]
+    np.testing.assert_allclose(spread[0], spread[1])
+
+
+def test_the_lowest_score_bounds_all_others_at_high_temperature():
+    sample = ScoreModel(form="printed", temperature=2.0, gamma=1.0).sample(50, random_state=0)
+    assert sample.scores.min() >= sample.lower_bound
+    assert ScoreModel(proposal="normal").lower_bound == -np.inf
+
+
+def test_random_state_decides_and_global_generators_are_left_alone():
+    model = ScoreModel()
+    before = np.random.get_state()[1].copy(), torch.random.get_rng_state()  # noqa: NPY002
+    first, second = (model.sample(3, 20, random_state=5) for _ in range(2))
+    for one, other in zip(first[:3], second[:3], strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(first.scores, model.sample(3, 20, random_state=6).scores)
+    runs = [compare_estimators(model, n_anchors=50, random_state=3) for _ in range(2)]
+    assert runs[0].summary() == runs[1].summary()
+    compare_estimators(model, n_anchors=5)
+    np.testing.assert_array_equal(np.random.get_state()[1], before[0])  # noqa: NPY002
+    assert torch.equal(torch.random.get_rng_state(), before[1])
+
+
+def test_parameter_object_contract(model):
+    for copy in (clone(model), pickle.loads(pickle.dumps(model))):
+        assert copy.get_params() == model.get_params()
+        one, other = (m.sample(2, 5, random_state=0).scores for m in (copy, model))
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    "parameter, value, admissible",
+    [
+        ("alpha", 0.4, r"\[0\.5, 1\.0\]"),
+        ("tau_plus", 1.0, r"\[0\.0, 1\.0\)"),
+        ("temperature", 0.0, r"\(0\.0, inf\)"),
+        ("gamma", 1.1, r"\[0\.0, 1\.0\]"),
+        ("form", "twice", "'once'"),
+        ("proposal", "beta", "'normal'"),
+    ],
+)
+def test_parameters_out_of_range_are_refused_by_name(parameter, value, admissible):
+    model = ScoreModel(**{parameter: value})
+    uses = (
+        lambda: model.sample(2, 5),
+        lambda: model.density(0.0),
+        lambda: model.cdf(0.0),
+        lambda: compare_estimators(model, {"DCL": DCL()}),
+    )
+    for use in uses:
+        with pytest.raises(
+            ValueError, match=f"'{parameter}' parameter of ScoreModel.*{admissible}"
+        ):
+            use()
+
+
+@pytest.mark.parametrize(
+    "argument, value",
+    [("n_anchors", 0), ("n_candidates", 2.5), ("n_positives", 0), ("method", "importance")],
+)
+def test_arguments_out_of_range_are_refused_by_name(argument, value):
+    with pytest.raises(ValueError, match=f"'{argument}' parameter of ScoreModel.sample must be"):
+        ScoreModel().sample(**{argument: value})
+    with pytest.raises(ValueError, match=f"'{argument}' parameter of compare_estimators must be"):
+        compare_estimators(ScoreModel(), **{argument: value})
+
+
+def test_an_unknown_component_is_refused():
+    with pytest.raises(ValueError, match="component must be 'TN', 'FN' or 'UN', got 'PU'"):
+        ScoreModel().density(0.0, "PU")
+
+
+# Losses as estimators
+
+TAU, ALPHA, BETA, C = 0.2, 0.8, 0.7, 0.3
+
+
+def subtracted(a, b, weighted_mean, sample):
+    estimates = a * weighted_mean - b * np.exp(sample.positives).mean(1)
+    return np.maximum(estimates, np.exp(sample.lower_bound))
+
+
+def weighted(sample, weights):
+    return (weights * np.exp(sample.scores)).sum(1) / weights.sum(1)
+
+
+def cdf_of(sample):
+    s = sample.scores
+    return (s[:, None, :] <= s[:, :, None]).mean(2)
+
+
+def inverted(cdf):
+    a = (1 - 2 * ALPHA) * (1 - 2 * TAU)
+    return (-(1 - a) + np.sqrt((1 - a) ** 2 + 4 * a * cdf)) / (2 * a)
+
+
+def posterior(phi):
+    true = (1 - TAU) * (ALPHA + (1 - 2 * ALPHA) * phi)
+    return true / (true + TAU * (1 - ALPHA + (2 * ALPHA - 1) * phi))
+
+
+def naive_nonparametric(sample):
+    phi = inverted(cdf_of(sample))
+    wanted = 2 * ALPHA * (1 - BETA) * (1 - phi) + 2 * (1 - ALPHA) * BETA * phi
+    wanted /= ALPHA * (1 - BETA) + (1 - ALPHA) * BETA
+    true = 2 * ALPHA * (1 - phi) + 2 * (1 - ALPHA) * phi
+    false = 2 * (1 - ALPHA) * (1 - phi) + 2 * ALPHA * phi
+    omega = wanted / ((1 - TAU) * true + TAU * false)
+    return (omega * np.exp(sample.scores)).mean(1)
+
+
+def naive_ring(sample):
+    n = sample.scores.shape[1]
+    ordered = np.sort(sample.scores, axis=1)[:, ::-1]
+    return np.exp(ordered[:, int(0.2 * n * 0.5) : int(0.5 * n)]).sum(1) / n
+
+
+NAIVE = {
+    InfoNCE: (InfoNCE(), lambda s: np.exp(s.scores).mean(1)),
+    DCL: (
+        DCL(TAU),
+        lambda s: subtracted(1 / (1 - TAU), TAU / (1 - TAU), np.exp(s.scores).mean(1), s),
+    ),
+    HCL: (
+        HCL(TAU, BETA),
+        lambda s: subtracted(
+            1 / (1 - TAU), TAU / (1 - TAU), weighted(s, np.exp(BETA * s.scores)), s
+        ),
+    ),
+    PUCL: (
+        PUCL(TAU, C),
+        lambda s: subtracted(
+            (1 - TAU * C) / (1 - TAU), TAU * (1 - C) / (1 - TAU), np.exp(s.scores).mean(1), s
+        ),
+    ),
+    Ring: (Ring(outer=0.5, inner=0.2), naive_ring),
+    BCL: (
+        BCL(ALPHA, BETA, TAU),
+        lambda s: weighted(s, posterior(inverted(cdf_of(s))) * np.exp(BETA * s.scores)),
+    ),
+    NonparametricBCL: (NonparametricBCL(ALPHA, BETA, TAU), naive_nonparametric),
+    Supervised: (
+        Supervised(),
+        lambda s: np.array(
+            [np.exp(row[true]).mean() for row, true in zip(s.scores, s.is_negative, strict=True)]
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("loss, naive", NAIVE.values(), ids=lambda v: type(v).__name__)
+def test_estimates_are_those_of_the_naive_formula(loss, naive):
+    sample = ScoreModel(ALPHA, TAU, gamma=1.0).sample(30, 40, random_state=0)
+    before = sample.scores.copy()
+    np.testing.assert_allclose(estimate(loss, sample), naive(sample), rtol=1e-12)
+    np.testing.assert_array_equal(sample.scores, before)
+
+
+def test_printed_bcl_takes_the_empirical_cdf_for_phi():
+    sample = ScoreModel(ALPHA, TAU).sample(30, 40, random_state=0)
+    naive = weighted(sample, posterior(cdf_of(sample)))
+    printed = BCL(ALPHA, tau_plus=TAU, cdf="printed")
+    np.testing.assert_allclose(estimate(printed, sample), naive, rtol=1e-12)
+
+
+def test_every_loss_is_an_estimator_or_refused():
+    sample = ScoreModel().sample(2, 5, random_state=0)
+    for loss in (SupCon(), PositiveDebiased()):
+        with pytest.raises(ValueError, match=f"{type(loss).__name__} does not differ from"):
+            estimate(loss, sample)
+    refused = {SupCon, PositiveDebiased}
+    assert {kind.__name__ for kind in refused.union(NAIVE)} == set(exported_losses) - {"Loss"}
+
+
+class GivenScores(Similarity):
+    """Scores that are products of numbers; bounds as given."""
+
+    bilinear = True
+
+    def __init__(self, lowest=-2.0):
+        self.lowest = lowest
+
+    @property
+    def bounds(self):
+        return self.lowest, -self.lowest
+
+
+@pytest.mark.parametrize("loss", [DCL(0.3), HCL(0.3), BCL(0.9, 0.5, 0.3), NonparametricBCL(0.9)])
+def test_estimates_are_those_that_training_uses(loss):
+    sample = ScoreModel(tau_plus=0.3, gamma=1.0).sample(5, 40, 1, random_state=0)
+    n = sample.scores.shape[1]
+    for scores, positives, expected in zip(
+        sample.scores, sample.positives, estimate(loss, sample), strict=True
+    ):
+        contrast = Contrast(
+            anchors=torch.ones(1, 1, dtype=torch.float64),
+            candidates=torch.tensor(scores)[:, None],
+            positives=torch.tensor(positives)[None],
+            excluded=torch.empty(1, 0, dtype=torch.int64),
+        )
+        value = objective_value(contrast, loss, GivenScores(sample.lower_bound)).item()
+        from_loss = np.expm1(value) * np.exp(positives[0]) / n
+        assert from_loss == pytest.approx(expected, rel=1e-10)
+
+
+def test_the_floor_holds_where_subtraction_leaves_nothing():
+    sample = ScoreSample(np.full((1, 3), -2.0), np.ones((1, 3), bool), np.full((1, 2), 2.0), -2.0)
+    assert estimate(DCL(0.5), sample) == pytest.approx(np.exp(-2.0))
+
+
+@pytest.mark.parametrize(
+    "loss, error, message",
+    [
+        (DCL(Linear(0, 0.1)), ValueError, "'tau_plus' parameter of DCL is a schedule"),
+        (DCL(2.0), ValueError, "'tau_plus' parameter of DCL must be"),
+        (DCL, TypeError, r"'loss' parameter of estimate must be an instance"),
+    ],
+)
+def test_what_is_no_ready_loss_is_refused(loss, error, message):
+    with pytest.raises(error, match=message):
+        estimate(loss, ScoreModel().sample(2, 5, random_state=0))
+
+
+# Comparisons
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    """τ⁺ = .1, α = .9, t = .5, the paper's settings but for the number of candidates."""
+    return compare_estimators(ScoreModel(), n_anchors=1000, n_candidates=1024, random_state=0)
+
+
+def test_the_oracle_makes_no_error(comparison):
+    np.testing.assert_allclose(comparison.estimates["oracle"], comparison.supervised, rtol=1e-12)
+
+
+def test_inverting_the_cdf_takes_the_bias_away(comparison):
+    bias = comparison.summary("bias")
+    printed, inverted = bias["BCL (printed)"], bias["BCL (inverted)"]
+    assert printed[0] == pytest.approx(-0.0195, abs=0.001)
+    assert abs(inverted[0]) < 3 * inverted[1] < 0.1 * abs(printed[0])
+
+
+def test_inverted_bcl_has_the_smallest_error(comparison):
+    for other in ("BIASED", "DCL", "HCL", "BCL (printed)"):
+        difference, error = comparison.mse_difference("BCL (inverted)", other, factor=0.5)
+        assert difference < -3 * error
+
+
+def test_printed_and_inverted_bcl_at_512_candidates():
+    losses = {cdf: BCL(0.9, tau_plus=0.1, cdf=cdf) for cdf in ("printed", "inverted")}
+    comparison = compare_estimators(
+        ScoreModel(), losses, n_anchors=2000, n_candidates=512, random_state=0
+    )
+    mse, bias = comparison.summary("mse"), comparison.summary("bias")
+    assert bias["printed"][0] == pytest.approx(-0.020, abs=0.001)
+    assert mse["printed"][0] == pytest.approx(5.1e-4, abs=0.4e-4)
+    assert mse["inverted"][0] == pytest.approx(1.35e-4, abs=0.15e-4)
+
+
+def test_summaries_are_means_with_standard_errors(comparison):
+    errors = comparison.estimates["DCL"] - comparison.supervised
+    expected = {"bias": errors, "mse": errors**2, "mean": comparison.estimates["DCL"]}
+    for metric, values in expected.items():
+        value, error = comparison.summary(metric)["DCL"]
+        assert value == pytest.approx(values.mean())
+        assert error == pytest.approx(values.std(ddof=1) / np.sqrt(len(values)))
+    assert comparison.mse_difference("DCL", "DCL") == (0, 0)
+
+
+def test_anchors_without_a_true_negative_are_left_out():
+    model = ScoreModel(tau_plus=0.8)
+    comparison = compare_estimators(model, n_anchors=500, n_candidates=3, random_state=0)
+    assert len(comparison.supervised) == pytest.approx(500 * (1 - 0.8**3), abs=40)
+    assert all(
+        len(values) == len(comparison.supervised) for values in comparison.estimates.values()
+    )
+    assert np.isfinite(comparison.supervised).all()
+    with pytest.raises(ValueError, match=r"Raise n_anchors or n_candidates"):
+        compare_estimators(ScoreModel(tau_plus=1 - 1e-9), n_candidates=1, random_state=0)
+
+
+def test_anchors_are_drawn_in_chunks(monkeypatch):
+    monkeypatch.setattr(_estimators, "_CHUNK_ELEMENTS", 1000)
+    sizes, draw = [], ScoreModel.sample
+
+    def recorded(self, *args):
+        sample = draw(self, *args)
+        sizes.append(sample.scores.shape)
+        return sample
+
+    monkeypatch.setattr(ScoreModel, "sample", recorded)
+    comparison = compare_estimators(ScoreModel(), n_anchors=25, n_candidates=100, random_state=0)
+    assert sizes == [(10, 100), (10, 100), (5, 100)] and len(comparison.supervised) == 25
+
+
+def test_estimators_may_be_a_dict_or_a_function_of_the_model():
+    model = ScoreModel(alpha=0.8)
+    settings = {"n_anchors": 20, "random_state": 0}
+    by_default = compare_estimators(model, **settings).summary()
+    for estimators in (matched_estimators, matched_estimators(model)):
+        assert compare_estimators(model, estimators, **settings).summary() == by_default
+    for nothing in ({}, DCL()):
+        with pytest.raises(ValueError, match="estimators must be a dict of at least one loss"):
+            compare_estimators(model, nothing)
+
+
+def test_matched_estimators_know_the_model():
+    losses = matched_estimators(ScoreModel(alpha=0.7, tau_plus=0.3))
+    for name, loss in losses.items():
+        params = loss.get_params()
+        assert params.get("alpha", 0.7) == 0.7 and params.get("tau_plus", 0.3) == 0.3, name
+
+
+# Curves
+
+
+def test_a_curve_compares_at_every_value_and_follows_the_model():
+    model = ScoreModel(alpha=0.5, tau_plus=0.3)
+    curve = estimator_curve(model, "alpha", [0.5, 0.9], n_anchors=200, random_state=0)
+    assert model.alpha == 0.5 and curve.parameter == "alpha" and curve.values == (0.5, 0.9)
+    first = compare_estimators(model, n_anchors=200, random_state=0)
+    values, errors = curve.summary("mse")["DCL"]
+    assert (values[0], errors[0]) == first.summary("mse")["DCL"]
+    # Followed, BCL is InfoNCE at α = .5 only; fixed there, it stays InfoNCE.
+    followed = curve.summary("mse")
+    np.testing.assert_allclose(followed["BCL (inverted)"][0, 0], followed["BIASED"][0, 0])
+    assert followed["BCL (inverted)"][0, 1] < followed["BIASED"][0, 1] / 3
+    fixed = estimator_curve(
+        model, "alpha", [0.9], matched_estimators(model), n_anchors=200, random_state=0
+    ).summary("mse")
+    np.testing.assert_allclose(fixed["BCL (inverted)"], fixed["BIASED"])
+
+
+@pytest.mark.parametrize("parameter", ["tau_plus", "temperature", "gamma"])
+def test_every_parameter_of_the_model_may_vary(parameter):
+    curve = estimator_curve(ScoreModel(), parameter, [0.2, 0.4], n_anchors=50, random_state=0)
+    means = curve.summary("mean")["oracle"][0]
+    assert means[0] != means[1]
+
+
+def test_the_number_of_candidates_may_vary():
+    curve = estimator_curve(ScoreModel(), "n_candidates", [16, 256], n_anchors=300, random_state=0)
+    mse = curve.summary("mse")["BCL (inverted)"][0]
+    assert mse[1] < mse[0] / 8
+
+
+@pytest.mark.parametrize(
+    "parameter, values, message",
+    [
+        ("beta", [1.0], "parameter must be one of"),
+        ("alpha", [], "values must hold at least one value"),
+        ("alpha", [2.0], "'alpha' parameter of ScoreModel must be"),
+    ],
+)
+def test_curves_that_cannot_be_drawn_are_refused(parameter, values, message):
+    with pytest.raises(ValueError, match=message):
+        estimator_curve(ScoreModel(), parameter, values, n_anchors=10)
+
+
+@pytest.mark.parametrize(
+    "function", [compare_estimators, lambda m: estimator_curve(m, "alpha", [1])]
+)
+def test_a_class_in_the_place_of_a_model_is_refused(function):
+    with pytest.raises(TypeError, match=r"'model' parameter .* must be an instance"):
+        function(ScoreModel)
+
+
+def test_an_unknown_metric_is_refused(comparison):
+    with pytest.raises(ValueError, match="metric must be 'mse', 'bias' or 'mean', got 'rmse'"):
+        comparison.summary("rmse")
