@@ -143,6 +143,29 @@ def resolve_device(device):
     return device
 
 
+def trains_in_bf16(estimator, x):
+    """Return whether the network trains in bfloat16.
+
+    "auto" says so for the package's encoders of images, where the processor computes in bfloat16
+    itself; another module may use what bfloat16 does not have.
+
+    Parameters
+    ----------
+    estimator : ContrastiveEmbedder
+        Whose `precision` and `encoder` decide.
+    x : Tensor of shape (n, ...)
+        The training samples, on the device of the training.
+    """
+    is_ours = estimator.encoder is None or isinstance(estimator.encoder, Encoder)
+    if estimator.precision != "auto" or x.ndim != 4 or not is_ours:
+        return estimator.precision == "bf16"
+    if x.device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    # torch has no public name for this yet; without the private one, float32 is always right.
+    computes_bf16 = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+    return x.device.type == "cpu" and bool(computes_bf16())
+
+
 def resolve_seed(random_state):
     """Return an int; None draws it without touching a global generator."""
     if random_state is None:

@@ -26,7 +26,7 @@ from ._scaling import InputScaler
 from ._sklearn_compat import validate_parameters
 from ._training import Plan, make_net, optimizer_state, train
 from .augmentation import compose
-from .encoders import build_encoder, projection_head
+from .encoders import build_encoder, projection_head, to_channels_last
 
 
 class NetworkTraining:
@@ -114,7 +114,8 @@ class NetworkTraining:
         else:
             mean, std = self._scaler.mean_, self._scaler.std_
         mean, std = (torch.as_tensor(v, dtype=torch.float32) for v in (mean, std))
-        encoder = nn.Sequential(Standardize(mean, std), encoder)
+        channels_last = to_channels_last(encoder, sample_shape)
+        encoder = nn.Sequential(Standardize(mean, std, channels_last), encoder)
         network = Network(encoder, projection_head(self._width, self.projection_dim)).float()
         if not any(parameter.requires_grad for parameter in network.parameters()):
             raise ValueError(
@@ -150,6 +151,7 @@ class NetworkTraining:
             seed=seed,
             n_epochs=self.max_epochs,
             auto=AutoParameters(self.loss_, samples.labels, past),
+            bf16=assembly.trains_in_bf16(self, samples.x),
             epochs_before=epochs_before,
             first_epoch=epochs_before if one_epoch else 0,
             seeds_layers=assembly.draws_random_numbers(self.encoder),

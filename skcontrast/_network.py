@@ -36,10 +36,13 @@ class Standardize(nn.Module):
     Parameters
     ----------
     mean, std : Tensor of shape (n_features,) or (channels, 1, 1)
+    channels_last : bool, default=False
+        Whether images are handed on in channels-last memory format.
     """
 
-    def __init__(self, mean, std):
+    def __init__(self, mean, std, channels_last=False):
         super().__init__()
+        self.memory_format = torch.channels_last if channels_last else torch.contiguous_format
         self.register_buffer("mean", mean)
         self.register_buffer("std", std)
 
@@ -47,6 +50,8 @@ class Standardize(nn.Module):
         """Standardise a batch of shape (n, n_features) or (n, channels, height, width)."""
         if x.dtype == torch.uint8:
             x = x / 255
+        if x.ndim == 4:
+            x = x.contiguous(memory_format=self.memory_format)
         x = (x - self.mean).div_(self.std)
         return x.clamp_(-FARTHEST, FARTHEST) if x.ndim == 2 else x
 

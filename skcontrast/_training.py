@@ -51,6 +51,8 @@ class Plan:
         Whether the network draws from torch's global generators, as dropout does.
     auto : AutoParameters
         Those hyperparameters of the loss that are read off the data.
+    bf16 : bool
+        Whether the network computes in bfloat16 where that is safe; the loss never does.
     """
 
     framework: object
@@ -63,6 +65,7 @@ class Plan:
     seed: int
     n_epochs: int
     auto: AutoParameters
+    bf16: bool = False
     epochs_before: int = 0
     first_epoch: int = 0
     seeds_layers: bool = True
@@ -220,7 +223,8 @@ class ContrastiveNet(skorch.NeuralNet):
         plan = self.plan
         self._set_lr()
         views = [plan.draw(batch.x, self.view_generator_) for _ in range(plan.n_views)]
-        contrast = plan.framework.contrast(self.module_, views, self.similarity_, batch)
+        with torch.autocast(batch.x.device.type, torch.bfloat16, enabled=plan.bf16):
+            contrast = plan.framework.contrast(self.module_, views, self.similarity_, batch)
         plan.auto.observe(contrast, self.similarity_)
         loss = objective_value(contrast, self.loss_, self.similarity_)
         loss.backward()

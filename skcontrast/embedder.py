@@ -97,6 +97,11 @@ class ContrastiveEmbedder(
         float images must have intensities in [0, 1].
     device : str or torch.device, default="auto"
         "cpu", "cuda", "cuda:1", "mps"; "auto" is the first of CUDA, MPS and CPU that there is.
+    precision : {"auto", "float32", "bf16"}, default="auto"
+        What the network computes in while it trains. "bf16" is bfloat16 where that is safe, by
+        autocast: up to twice as fast for images on processors that have it. "auto" chooses it for
+        images on such processors with an encoder of :mod:`skcontrast.encoders`. Weights, losses
+        and `transform` are float32.
     callbacks : list, default=None
         Callbacks of skorch, e.g. ``EarlyStopping(monitor="train_loss")``,
         ``Checkpoint(monitor="train_loss_best")``, or ``LRScheduler`` with
@@ -165,6 +170,7 @@ class ContrastiveEmbedder(
         "lr_schedule": [StrOptions({"cosine", "constant"}), Schedule],
         "standardize": ["boolean"],
         "device": [str, torch.device],
+        "precision": [StrOptions({"auto", "float32", "bf16"})],
         "callbacks": [list, tuple, None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
@@ -190,6 +196,7 @@ class ContrastiveEmbedder(
         lr_schedule="cosine",
         standardize=True,
         device="auto",
+        precision="auto",
         callbacks=None,
         warm_start=False,
         random_state=None,
@@ -212,6 +219,7 @@ class ContrastiveEmbedder(
         self.lr_schedule = lr_schedule
         self.standardize = standardize
         self.device = device
+        self.precision = precision
         self.callbacks = callbacks
         self.warm_start = warm_start
         self.random_state = random_state

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from ._base import Encoder
-from ._build import build_encoder
+from ._build import build_encoder, to_channels_last
 from .convnet import ConvNet
 from .mlp import MLP
 from .projection import projection_head
 from .resnet import ResNet
 
-__all__ = ["MLP", "ConvNet", "Encoder", "ResNet", "build_encoder", "projection_head"]
+__all__ = [
+    "MLP",
+    "ConvNet",
+    "Encoder",
+    "ResNet",
+    "build_encoder",
+    "projection_head",
+    "to_channels_last",
+]
