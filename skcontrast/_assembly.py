@@ -143,7 +143,7 @@ def resolve_device(device):
     return device
 
 
-def trains_in_bf16(estimator, x):
+def trains_in_bf16(estimator, source):
     """Return whether the network trains in bfloat16.
 
     "auto" says so for the package's encoders of images, where the processor computes in bfloat16
@@ -153,17 +153,17 @@ def trains_in_bf16(estimator, x):
     ----------
     estimator : ContrastiveEmbedder
         Whose `precision` and `encoder` decide.
-    x : Tensor of shape (n, ...)
-        The training samples, on the device of the training.
+    source : InMemory or Streamed
+        The training samples.
     """
     is_ours = estimator.encoder is None or isinstance(estimator.encoder, Encoder)
-    if estimator.precision != "auto" or x.ndim != 4 or not is_ours:
+    if estimator.precision != "auto" or len(source.sample_shape) != 3 or not is_ours:
         return estimator.precision == "bf16"
-    if x.device.type == "cuda":
+    if source.device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     # torch has no public name for this yet; without the private one, float32 is always right.
     computes_bf16 = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
-    return x.device.type == "cpu" and bool(computes_bf16())
+    return source.device.type == "cpu" and bool(computes_bf16())
 
 
 def resolve_seed(random_state):

@@ -21,9 +21,10 @@ from ._inputs import (
     validate_metadata,
 )
 from ._network import Network, Standardize, channel_statistics
-from ._samples import Samples
+from ._samples import TrainingSet
 from ._scaling import InputScaler
 from ._sklearn_compat import validate_parameters
+from ._source import make_source, read, subset
 from ._training import Plan, make_net, optimizer_state, train
 from .augmentation import compose
 from .encoders import build_encoder, projection_head, to_channels_last
@@ -63,18 +64,25 @@ class NetworkTraining:
     def _train_on(self, X, known, chain, go_on, one_epoch):
         device = assembly.resolve_device(self.device)
         seed = assembly.resolve_seed(self.random_state)
+        array = read(X)
         if not go_on:
             assembly.warn_channels_last(X)
-            self._scaler = InputScaler(self.standardize).fit(X)
-        data = self._scaler.to_tensor(X, device)
-        self._fit_augmentation(X, chain, go_on)
+            self._scaler = InputScaler(self.standardize).fit(array)
+        source = make_source(
+            X,
+            self._scaler.to_tensor,
+            device,
+            budget=self.memory_budget,
+            n_workers=self.n_workers,
+        )
+        self._fit_augmentation(array, chain, go_on)
         if go_on:
             network = copy.deepcopy(Network(self.encoder_, self.projector_))
         else:
             with assembly.seeded_rng(seed, device):
-                network = self._build(data)
+                network = self._build(array)
         check_descriptions(known.get("descriptions"), self._projection_width)
-        samples = Samples(data, **{name: array.to(device) for name, array in known.items()})
+        samples = TrainingSet(source, **known)
         plan = self._plan(samples, seed, go_on, one_epoch)
         # Other threads wait only where the network itself draws random numbers.
         alone = assembly.seeded_rng(seed, device) if plan.seeds_layers else nullcontext()
@@ -106,11 +114,12 @@ class NetworkTraining:
             for step, is_fitted in zip(chain, fitted, strict=True)
         ]
 
-    def _build(self, data):
-        sample_shape = tuple(data.shape[1:])
+    def _build(self, X):
+        some = self._scaler.to_tensor(subset(X), torch.device("cpu"))
+        sample_shape = tuple(some.shape[1:])
         encoder, self._width = build_encoder(self.encoder, sample_shape, self.n_components)
         if kind_of(sample_shape) == IMAGES:
-            mean, std = channel_statistics(data) if self.standardize else (0.0, 1.0)
+            mean, std = channel_statistics(some) if self.standardize else (0.0, 1.0)
         else:
             mean, std = self._scaler.mean_, self._scaler.std_
         mean, std = (torch.as_tensor(v, dtype=torch.float32) for v in (mean, std))
@@ -144,14 +153,14 @@ class NetworkTraining:
             framework=self.framework_,
             loss=self.loss_,
             similarity=self.similarity_,
-            draw=self._drawing(samples.x.device),
+            draw=self._drawing(samples.device),
             n_views=self.n_views,
             batch_size=self.batch_size,
             lr_schedule=lr_schedule,
             seed=seed,
             n_epochs=self.max_epochs,
-            auto=AutoParameters(self.loss_, samples.labels, past),
-            bf16=assembly.trains_in_bf16(self, samples.x),
+            auto=AutoParameters(self.loss_, samples.known.get("labels"), past),
+            bf16=assembly.trains_in_bf16(self, samples.source),
             epochs_before=epochs_before,
             first_epoch=epochs_before if one_epoch else 0,
             seeds_layers=assembly.draws_random_numbers(self.encoder),

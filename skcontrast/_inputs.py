@@ -8,6 +8,9 @@ import numpy as np
 import torch
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.validation import check_array, validate_data
+from torch.utils.data import Dataset
+
+from ._source import LazySamples
 
 VECTORS = "vectors"
 IMAGES = "images"
@@ -48,8 +51,8 @@ def validate_inputs(estimator, X, *, reset, min_samples=1, check_finite=True):
 
     Returns
     -------
-    X : ndarray of shape (n_samples, ...)
-        uint8 (images only), float32 or float64.
+    X : ndarray or LazySamples of shape (n_samples, ...)
+        uint8 (images only), float32 or float64; lazy for a torch Dataset.
 
     Raises
     ------
@@ -58,6 +61,9 @@ def validate_inputs(estimator, X, *, reset, min_samples=1, check_finite=True):
         dimensions, or differs in width or shape from what was fitted.
     """
     X = _as_array_like(X)
+    if isinstance(X, LazySamples):
+        _validate_lazy(estimator, X, reset, min_samples)
+        return X
     if getattr(X, "ndim", 2) > 4:
         raise ValueError(
             "X must have 2 dimensions (vectors), 3 (grey images) or 4 (images: n_samples, "
@@ -74,6 +80,8 @@ def _as_array_like(X):
     """Turn what scikit-learn does not know into arrays: tensors, lists of images."""
     if X is None:
         raise ValueError("X must be an array of samples, got None.")
+    if isinstance(X, Dataset) or _is_cut_from_dataset(X):
+        return LazySamples(X)
     if isinstance(X, (list, tuple)) and len(X) and getattr(X[0], "ndim", 0) > 1:
         shapes = {tuple(image.shape) for image in X}
         if len(shapes) > 1:
@@ -85,6 +93,12 @@ def _as_array_like(X):
         X = X.detach().cpu()
         X = (X.float() if X.dtype == torch.bfloat16 else X).numpy()
     return X
+
+
+def _is_cut_from_dataset(X):
+    """Return whether X is a list of tuples (sample, ...), as scikit-learn cuts a Dataset."""
+    is_list = isinstance(X, list) and len(X) and isinstance(X[0], tuple) and len(X[0])
+    return bool(is_list and getattr(X[0][0], "ndim", 0))
 
 
 def _validate_vectors(estimator, X, reset, min_samples, check_finite):
@@ -111,7 +125,26 @@ def _validate_images(estimator, X, reset, min_samples):
         estimator=estimator,
         input_name="X",
     )
-    shape = X.shape[1:]
+    _validate_shape(estimator, X.shape[1:], reset)
+    return X
+
+
+def _validate_lazy(estimator, X, reset, min_samples):
+    """Check what the first sample shows; the others are checked as they are read."""
+    if not 2 <= X.ndim <= 4:
+        raise ValueError(
+            "The samples of a Dataset must be vectors, grey images (height, width) or images "
+            f"(channels, height, width), got shape {X.shape[1:]}."
+        )
+    if len(X) < min_samples:
+        raise ValueError(
+            f"Found a Dataset with {len(X)} sample(s) while a minimum of {min_samples} is "
+            "required."
+        )
+    _validate_shape(estimator, X.shape[1:], reset)
+
+
+def _validate_shape(estimator, shape, reset):
     if not reset and shape != estimator._sample_shape:
         raise ValueError(
             f"X has samples of shape {shape}, but {type(estimator).__name__} was fitted on "
@@ -125,7 +158,6 @@ def _validate_images(estimator, X, reset, min_samples):
         estimator._sample_shape = shape
         estimator.n_features_in_ = math.prod(shape)
         estimator.__dict__.pop("feature_names_in_", None)
-    return X
 
 
 def _check_sample_ndim(estimator, ndim, *, reset):

@@ -11,8 +11,6 @@ from torch import nn
 
 from ._scaling import FARTHEST
 
-# Channel statistics need no more images than this.
-_ENOUGH_IMAGES = 10_000
 _NUMBERS_PER_CALL = 2**20
 
 
@@ -62,10 +60,9 @@ def channel_statistics(images):
     Parameters
     ----------
     images : Tensor of shape (n, channels, height, width)
-        Training images, uint8 or float.
+        Some of the training images, uint8 or float.
     """
-    some = images[:: -(-len(images) // _ENOUGH_IMAGES)]
-    some = some.float() / (255 if images.dtype == torch.uint8 else 1)
+    some = images.float() / (255 if images.dtype == torch.uint8 else 1)
     std, mean = torch.std_mean(some, (0, 2, 3), correction=0)
     return mean[:, None, None], torch.where(std > 1e-6, std, 1.0)[:, None, None]
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["Samples"]
+__all__ = ["Samples", "TrainingSet"]
 
 
 class Samples(NamedTuple):
-    """Samples and what is known about them: a whole training set, or a batch of it.
+    """A batch of samples and what is known about them.
 
     Attributes
     ----------
@@ -29,10 +29,6 @@ class Samples(NamedTuple):
     labels: Tensor | None = None
     weights: Tensor | None = None
     descriptions: Tensor | None = None
-
-    def take(self, rows):
-        """Return some of the samples."""
-        return Samples(*(None if each is None else each[rows] for each in self))
 
     def anchor_weights(self, z):
         """Return the factors on the losses of anchors, or None where all are 1.
@@ -53,3 +49,28 @@ class Samples(NamedTuple):
             return None if self.weights is None else self.weights.expand(z.shape[:2])
         agreement = F.cosine_similarity(z.detach(), self.descriptions, dim=-1).clamp_min(0)
         return agreement if self.weights is None else agreement * self.weights
+
+
+class TrainingSet:
+    """All samples of a fit, by batches.
+
+    Parameters
+    ----------
+    source : InMemory or Streamed
+        The samples.
+    **known : dict of str to Tensor of shape (n_samples, ...)
+        What is known about them: fields of `Samples`.
+    """
+
+    def __init__(self, source, **known):
+        self.source, self.device = source, source.device
+        self.known = {name: tensor.to(source.device) for name, tensor in known.items()}
+
+    def __len__(self):
+        return len(self.source)
+
+    def batches(self, parts):
+        """Yield the `Samples` of each part, a tensor of rows."""
+        for rows, x in zip(parts, self.source.batches(parts), strict=True):
+            rows = rows.to(self.device)
+            yield Samples(x, **{name: tensor[rows] for name, tensor in self.known.items()})

@@ -107,7 +107,7 @@ class BatchSampler:
 
     def __init__(self, data, batch_size):
         self.data = data
-        self.n_samples = len(data.x)
+        self.n_samples = len(data)
         self.n_batches = min(-(-self.n_samples // batch_size), self.n_samples // 2)
         self.generator = torch.Generator()
 
@@ -115,9 +115,8 @@ class BatchSampler:
         return self.n_batches
 
     def __iter__(self):
-        order = torch.randperm(self.n_samples, generator=self.generator).to(self.data.x.device)
-        for rows in order.tensor_split(self.n_batches):
-            yield self.data.take(rows)
+        order = torch.randperm(self.n_samples, generator=self.generator)
+        yield from self.data.batches(order.tensor_split(self.n_batches))
 
 
 class ProgressBar(Callback):
@@ -150,7 +149,7 @@ class ContrastiveNet(skorch.NeuralNet):
         """X has been validated by the estimator."""
 
     def get_dataset(self, X, y=None):
-        """Return the device-resident samples themselves."""
+        """Return the training set itself."""
         return X
 
     def get_iterator(self, dataset, training=False):
@@ -163,7 +162,7 @@ class ContrastiveNet(skorch.NeuralNet):
         super().on_train_begin(net, X=X, y=y, **kwargs)
         self.first_epoch_ = len(self.history)
         self.base_lr_ = [group["lr"] for group in self.optimizer_.param_groups]
-        self.view_generator_ = torch.Generator(device=X.x.device)
+        self.view_generator_ = torch.Generator(device=X.device)
 
     def on_epoch_begin(self, net, dataset_train=None, **kwargs):
         """Resolve schedules and seed the epoch's generators."""

@@ -102,6 +102,12 @@ class ContrastiveEmbedder(
         autocast: up to twice as fast for images on processors that have it. "auto" chooses it for
         images on such processors with an encoder of :mod:`skcontrast.encoders`. Weights, losses
         and `transform` are float32.
+    memory_budget : float, default=None
+        The most gigabytes of training samples that are held as tensors, on the device; what is
+        larger, and a Dataset, stays where it is and is read batch by batch, with the same result.
+        None is half of the memory that is free.
+    n_workers : int, default=0
+        Processes that read ahead where samples are read batch by batch; 0 reads in this one.
     callbacks : list, default=None
         Callbacks of skorch, e.g. ``EarlyStopping(monitor="train_loss")``,
         ``Checkpoint(monitor="train_loss_best")``, or ``LRScheduler`` with
@@ -171,6 +177,8 @@ class ContrastiveEmbedder(
         "standardize": ["boolean"],
         "device": [str, torch.device],
         "precision": [StrOptions({"auto", "float32", "bf16"})],
+        "memory_budget": [Interval(Real, 0, None, closed="left"), None],
+        "n_workers": [Interval(Integral, 0, None, closed="left")],
         "callbacks": [list, tuple, None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
@@ -197,6 +205,8 @@ class ContrastiveEmbedder(
         standardize=True,
         device="auto",
         precision="auto",
+        memory_budget=None,
+        n_workers=0,
         callbacks=None,
         warm_start=False,
         random_state=None,
@@ -220,6 +230,8 @@ class ContrastiveEmbedder(
         self.standardize = standardize
         self.device = device
         self.precision = precision
+        self.memory_budget = memory_budget
+        self.n_workers = n_workers
         self.callbacks = callbacks
         self.warm_start = warm_start
         self.random_state = random_state
@@ -269,7 +281,8 @@ class ContrastiveEmbedder(
         X : array-like or Views
             Vectors of shape (n_samples, n_features); grey images (n_samples, height, width);
             images (n_samples, channels, height, width), uint8 or float; torch tensors; memory
-            maps; or what an augmentation step of a Pipeline hands on. At least 2 samples.
+            maps; a torch Dataset whose items are samples or tuples that start with one; or what
+            an augmentation step of a Pipeline hands on. At least 2 samples.
         y : array-like of shape (n_samples,), default=None
             Classes, −1 where unknown. Read by ``Supervised`` and ``SupCon``, and where a
             hyperparameter of the loss is ``"auto"``; ignored by all other losses.
@@ -324,7 +337,7 @@ class ContrastiveEmbedder(
 
         Parameters
         ----------
-        X : array-like
+        X : array-like or Dataset
             Samples of the shape seen in `fit`.
 
         Returns

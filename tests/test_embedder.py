@@ -20,7 +20,8 @@ from test_sklearn_contract import small
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._samples import Samples
+from skcontrast._samples import TrainingSet
+from skcontrast._source import InMemory
 from skcontrast._training import BatchSampler
 from skcontrast.augmentation import (
     GaussianNoise,
@@ -580,7 +581,7 @@ def test_every_batch_size_gives_finite_embeddings(n, batch_size):
 def test_batches_cover_all_rows_and_none_holds_one_sample():
     for n in range(2, 60):
         for batch_size in range(2, 62):
-            samples = Samples(torch.arange(n))
+            samples = TrainingSet(InMemory(torch.arange(n)))
             batches = [batch.x for batch in BatchSampler(samples, batch_size)]
             sizes = [len(x) for x in batches]
             assert sorted(torch.cat(batches).tolist()) == list(range(n))

@@ -9,6 +9,7 @@ from torch import nn
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast._assembly import trains_in_bf16
+from skcontrast._source import InMemory
 from skcontrast.augmentation import RandomAffine
 from skcontrast.encoders import MLP, ConvNet, ResNet, to_channels_last
 
@@ -97,7 +98,7 @@ def test_bf16_trains_as_well():
 
 
 def test_auto_is_bf16_for_our_image_encoders_where_the_processor_has_it(monkeypatch):
-    images, vectors = torch.zeros(2, 1, 4, 4), torch.zeros(2, 4)
+    images, vectors = InMemory(torch.zeros(2, 1, 4, 4)), InMemory(torch.zeros(2, 4))
     for has_it in (True, False):
         monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda has_it=has_it: has_it)
         assert trains_in_bf16(ContrastiveEmbedder(), images) == has_it

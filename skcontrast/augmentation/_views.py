@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import IMAGES, kind_of, validate_inputs
 from .._sklearn_compat import validate_parameters
+from .._source import read
 from ._compose import Stage
 
 __all__ = ["Augmentation", "AugmentationDropped", "Views"]
@@ -263,7 +264,7 @@ class Augmentation(
         validate_parameters(self)
         self._check_parameters()
         X = validate_inputs(self, X, reset=True)
-        self._learn(X)
+        self._learn(read(X))
         return X
 
     def _check_parameters(self):

@@ -12,14 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from .._inputs import VECTORS
 from .._scaling import moments
 from .._sklearn_compat import Interval
+from .._source import subset
 from ._compose import as_float, generator_for
 from ._views import Augmentation
 
 __all__ = ["FeatureDropout", "GaussianNoise", "MarginalCorruption"]
 
 _FRACTION = [Interval(Real, 0, 1, closed="both")]
-# Empirical marginals need no more training samples than this.
-_ENOUGH_ROWS = 10_000
 
 
 class GaussianNoise(Augmentation):
@@ -177,7 +176,7 @@ class MarginalCorruption(Augmentation):
 
     def _learn(self, X):
         X = X.reshape(len(X), -1)
-        self.marginals_ = X[:: -(-len(X) // _ENOUGH_ROWS)].copy()
+        self.marginals_ = subset(X).copy()
 
     def prepared(self, convert):
         """Return a copy whose ``marginals_`` are in the space of the training batches."""

@@ -1,0 +1,170 @@
+"""Where the samples come from changes nothing: memory, memory maps, Datasets, workers."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from test_sklearn_contract import small
+from torch.utils.data import Dataset, IterableDataset, TensorDataset
+
+from skcontrast import _source
+from skcontrast._source import InMemory, Streamed, make_source
+from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine
+from skcontrast.encoders import ConvNet
+from skcontrast.losses import SupCon
+
+CPU = torch.device("cpu")
+X = load_digits().data[:120]
+y = load_digits().target[:120]
+rng = np.random.default_rng(0)
+INPUTS = {
+    "vectors float64": X,
+    "vectors float32": X.astype(np.float32),
+    "vectors far from zero": X + 1e9,
+    "images uint8": rng.integers(0, 256, (60, 3, 6, 6), dtype=np.uint8),
+    "grey images float": X.reshape(-1, 8, 8),
+}
+
+
+class Samples(Dataset):
+    """A Dataset of the rows of an array, with labels beside them."""
+
+    def __init__(self, X):
+        self.X = X
+
+    def __len__(self):
+        return len(self.X)
+
+    def __getitem__(self, row):
+        return torch.as_tensor(self.X[row]), 0
+
+
+def embedder(X, **kwargs):
+    encoder = None if X.ndim == 2 else ConvNet(widths=(8,))
+    return small(encoder=encoder, **kwargs)
+
+
+@pytest.mark.parametrize("n_workers", [0, 1])
+@pytest.mark.parametrize("X", INPUTS.values(), ids=INPUTS)
+def test_streamed_gives_what_memory_gives(X, n_workers):
+    in_memory = embedder(X).fit(X)
+    streamed = embedder(X, memory_budget=0, n_workers=n_workers).fit(X)
+    np.testing.assert_array_equal(streamed.transform(X), in_memory.transform(X))
+
+
+@pytest.mark.parametrize("X", INPUTS.values(), ids=INPUTS)
+def test_a_dataset_gives_what_its_array_gives(X):
+    plain = embedder(X).fit(X)
+    from_dataset = embedder(X).fit(Samples(X))
+    expected = plain.transform(X)
+    np.testing.assert_array_equal(from_dataset.transform(X), expected)
+    np.testing.assert_array_equal(from_dataset.transform(Samples(X)), expected)
+    assert from_dataset.score(Samples(X)) == plain.score(X)
+    assert from_dataset.n_features_in_ == plain.n_features_in_
+
+
+def test_a_memory_map_streams(tmp_path):
+    images = INPUTS["images uint8"]
+    np.save(tmp_path / "X.npy", images)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    expected = embedder(images).fit_transform(images)
+    actual = embedder(images, memory_budget=0).fit_transform(mapped)
+    np.testing.assert_array_equal(actual, expected)
+
+
+def test_what_fits_is_held_in_memory_and_what_does_not_is_streamed(monkeypatch):
+    def convert(X, device):
+        return torch.as_tensor(X, dtype=torch.float32)
+
+    def kind(X, budget=None):
+        return type(make_source(X, convert, CPU, budget=budget, n_workers=0))
+
+    megabyte = np.zeros((1000, 250))  # as float32
+    assert kind(megabyte) is InMemory
+    assert kind(megabyte, 0.001) is InMemory
+    assert kind(megabyte, 0.0009) is Streamed
+    assert kind(megabyte.astype(np.uint8), 0.0003) is InMemory
+    monkeypatch.setattr(_source, "_free_bytes", lambda device: 1.9e6)
+    assert kind(megabyte) is Streamed
+
+
+def test_labels_and_weights_go_with_streamed_samples():
+    kwargs = {"loss": SupCon(), "batch_size": 32}
+    weight = np.linspace(0, 1, 120)
+    expected = embedder(X, **kwargs).fit(X, y, sample_weight=weight).transform(X)
+    streamed = embedder(X, **kwargs, memory_budget=0).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(streamed.transform(X), expected)
+
+
+def test_global_generators_are_untouched_by_loader_workers():
+    before = torch.get_rng_state()
+    embedder(X, memory_budget=0, n_workers=1).fit(X)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_partial_fit_and_going_on_with_a_dataset():
+    data = Samples(X)
+    pieces, whole = embedder(X), embedder(X, lr_schedule="constant")
+    pieces.partial_fit(data).partial_fit(data)
+    np.testing.assert_array_equal(pieces.transform(data), whole.fit(X).transform(X))
+
+
+@pytest.mark.parametrize("step", [GaussianNoise(), MarginalCorruption(), RandomAffine()], ids=repr)
+def test_a_dataset_through_a_pipeline(step):
+    data = X.reshape(-1, 1, 8, 8) if isinstance(step, RandomAffine) else X
+    pipe = make_pipeline(step, embedder(data), LogisticRegression(max_iter=1000))
+    expected = pipe.fit(data, y).predict_proba(data)
+    np.testing.assert_array_equal(pipe.fit(Samples(data), y).predict_proba(data), expected)
+
+
+def test_cross_validation_cuts_a_dataset():
+    pipe = make_pipeline(embedder(X), LogisticRegression(max_iter=1000))
+    scores = cross_val_score(pipe, TensorDataset(torch.as_tensor(X)), y, cv=2)
+    np.testing.assert_array_equal(scores, cross_val_score(pipe, X, y, cv=2))
+
+
+def test_samples_of_integers_are_numbers():
+    data = TensorDataset(torch.as_tensor(X).long())
+    expected = embedder(X).fit_transform(X.astype(np.float32))
+    np.testing.assert_array_equal(embedder(X).fit_transform(data), expected)
+
+
+class OddOne(Samples):
+    def __getitem__(self, row):
+        return self.X[row][:3] if row == 7 else self.X[row]
+
+
+class Endless(IterableDataset):
+    def __iter__(self):
+        yield from X
+
+
+@pytest.mark.parametrize(
+    "data, error, message",
+    [
+        (OddOne(X), ValueError, r"sample 7 has \(3,\), sample 0 has \(64,\)"),
+        (Samples(np.where(np.arange(120)[:, None] == 5, np.nan, X)), ValueError, "contains NaN"),
+        (Endless(), TypeError, "X must be a Dataset with __len__"),
+        (Samples(X[:0]), ValueError, "Dataset with 0 samples"),
+        (Samples(X[:1]), ValueError, "1 sample.* minimum of 2"),
+        (Samples(np.zeros((5, 2, 2, 2, 2))), ValueError, "must be vectors, grey images"),
+    ],
+    ids=["shape", "NaN", "iterable", "empty", "single", "dimensions"],
+)
+def test_a_dataset_that_cannot_be_used_is_refused(data, error, message):
+    with pytest.raises(error, match=message):
+        embedder(X).fit(data)
+
+
+def test_a_dataset_of_another_shape_is_refused_in_transform():
+    with pytest.raises(ValueError, match=r"samples of shape \(3,\).*fitted on"):
+        embedder(X).fit(X).transform(Samples(X[:, :3]))
+
+
+@pytest.mark.parametrize("name, value", [("memory_budget", -1), ("n_workers", -1)])
+def test_bad_parameters_are_refused_by_name(name, value):
+    with pytest.raises(ValueError, match=f"'{name}' parameter of ContrastiveEmbedder"):
+        embedder(X, **{name: value}).fit(X)
