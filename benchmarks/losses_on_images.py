@@ -114,7 +114,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", help="npz file; fetched from OpenML if absent")
     parser.add_argument("--n-train", type=int, default=10000, help="unlabeled images")
-    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--widths", type=int, nargs="+", default=[16, 32, 64])
     parser.add_argument("--rows", nargs="*", default=list(ROWS), choices=list(ROWS))

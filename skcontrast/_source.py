@@ -128,10 +128,12 @@ def make_source(X, to_tensor, device, *, budget, n_workers):
     ----------
     X : ndarray or LazySamples of shape (n_samples, ...)
         Validated.
-    to_tensor, device, n_workers : callable, torch.device, int
+    to_tensor, device : callable, torch.device
         As in `Streamed`.
     budget : float or None
         The most gigabytes that the samples may take as tensors; None is half of what is free.
+    n_workers : int
+        As in `Streamed`.
     """
     itemsize = 1 if X.dtype == np.uint8 else 4
     needed = itemsize * np.prod(X.shape, dtype=np.float64)
