@@ -160,6 +160,7 @@ class NetworkTraining:
             seed=seed,
             n_epochs=self.max_epochs,
             auto=AutoParameters(self.loss_, samples.known.get("labels"), past),
+            compile=self.compile,
             bf16=assembly.trains_in_bf16(self, samples.source),
             epochs_before=epochs_before,
             first_epoch=epochs_before if one_epoch else 0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,6 +54,8 @@ class Plan:
         Those hyperparameters of the loss that are read off the data.
     bf16 : bool
         Whether the network computes in bfloat16 where that is safe; the loss never does.
+    compile : bool
+        Whether the network is compiled.
     """
 
     framework: object
@@ -66,6 +69,7 @@ class Plan:
     n_epochs: int
     auto: AutoParameters
     bf16: bool = False
+    compile: bool = False
     epochs_before: int = 0
     first_epoch: int = 0
     seeds_layers: bool = True
@@ -115,8 +119,33 @@ class BatchSampler:
         return self.n_batches
 
     def __iter__(self):
-        order = torch.randperm(self.n_samples, generator=self.generator)
+        order = torch.randperm(self.n_samples, generator=self.generator).to(self.data.device)
         yield from self.data.batches(order.tensor_split(self.n_batches))
+
+
+class Compiled:
+    """A module as ``torch.compile`` makes it, or as it is where that fails."""
+
+    def __init__(self, module):
+        self.module = module
+        self.call = torch.compile(module)
+
+    def __call__(self, x):
+        try:
+            return self.call(x)
+        except Exception as error:
+            if self.call is self.module:
+                raise
+            self.call = self.module
+            # What is wrong with the module itself is raised here, as without compiling.
+            output = self.module(x)
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+            warnings.warn(
+                f"compile=True: the encoder could not be compiled ({reason}); it runs as it is.",
+                UserWarning,
+                stacklevel=2,
+            )
+            return output
 
 
 class ProgressBar(Callback):
@@ -163,6 +192,7 @@ class ContrastiveNet(skorch.NeuralNet):
         self.first_epoch_ = len(self.history)
         self.base_lr_ = [group["lr"] for group in self.optimizer_.param_groups]
         self.view_generator_ = torch.Generator(device=X.device)
+        self.compiled_ = Compiled(self.module_) if self.plan.compile else None
 
     def on_epoch_begin(self, net, dataset_train=None, **kwargs):
         """Resolve schedules and seed the epoch's generators."""
@@ -205,6 +235,22 @@ class ContrastiveNet(skorch.NeuralNet):
             self.interrupted_ = not self.stopped_by_callback_
             raise
 
+    def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
+        """Run the steps without waiting for the device after each of them, as skorch does."""
+        if iterator is None:  # nothing is held back for validation
+            return
+        batches = self.history[-1]["batches"]
+        for batch in iterator:
+            self.notify("on_batch_begin", batch=batch, training=training)
+            step = step_fn(batch, **fit_params)
+            self.history.record_batch(f"{prefix}_loss", step["loss"].detach())
+            self.history.record_batch(f"{prefix}_batch_size", len(batch.x))
+            self.notify("on_batch_end", batch=batch, training=training, **step)
+        losses = torch.stack([row[f"{prefix}_loss"] for row in batches]).tolist()
+        for row, loss in zip(batches, losses, strict=True):
+            row[f"{prefix}_loss"] = loss
+        self.history.record(f"{prefix}_batch_count", len(batches))
+
     def _check_finite(self):
         losses = [batch["train_loss"] for batch in self.history[-1]["batches"]]
         state = [t.sum() for t in self.module_.state_dict().values() if t.is_floating_point()]
@@ -223,7 +269,8 @@ class ContrastiveNet(skorch.NeuralNet):
         self._set_lr()
         views = [plan.draw(batch.x, self.view_generator_) for _ in range(plan.n_views)]
         with torch.autocast(batch.x.device.type, torch.bfloat16, enabled=plan.bf16):
-            contrast = plan.framework.contrast(self.module_, views, self.similarity_, batch)
+            network = self.compiled_ or self.module_
+            contrast = plan.framework.contrast(network, views, self.similarity_, batch)
         plan.auto.observe(contrast, self.similarity_)
         loss = objective_value(contrast, self.loss_, self.similarity_)
         loss.backward()

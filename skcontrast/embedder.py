@@ -102,6 +102,9 @@ class ContrastiveEmbedder(
         autocast: up to twice as fast for images on processors that have it. "auto" chooses it for
         images on such processors with an encoder of :mod:`skcontrast.encoders`. Weights, losses
         and `transform` are float32.
+    compile : bool, default=False
+        Whether the network is trained through ``torch.compile``, which takes a minute at first
+        and pays in long fits. Where it fails, a warning says why and the network runs as it is.
     memory_budget : float, default=None
         The most gigabytes of training samples that are held as tensors, on the device; what is
         larger, and a Dataset, stays where it is and is read batch by batch, with the same result.
@@ -177,6 +180,7 @@ class ContrastiveEmbedder(
         "standardize": ["boolean"],
         "device": [str, torch.device],
         "precision": [StrOptions({"auto", "float32", "bf16"})],
+        "compile": ["boolean"],
         "memory_budget": [Interval(Real, 0, None, closed="left"), None],
         "n_workers": [Interval(Integral, 0, None, closed="left")],
         "callbacks": [list, tuple, None],
@@ -205,6 +209,7 @@ class ContrastiveEmbedder(
         standardize=True,
         device="auto",
         precision="auto",
+        compile=False,
         memory_budget=None,
         n_workers=0,
         callbacks=None,
@@ -230,6 +235,7 @@ class ContrastiveEmbedder(
         self.standardize = standardize
         self.device = device
         self.precision = precision
+        self.compile = compile
         self.memory_budget = memory_budget
         self.n_workers = n_workers
         self.callbacks = callbacks
