@@ -1,0 +1,129 @@
+"""What the speed benchmarks share: timing in turn, versions, losses of other libraries."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import platform
+import statistics
+import sys
+import types
+from pathlib import Path
+from time import perf_counter
+
+import torch
+import torch.nn.functional as F
+
+LONG = 3.0
+
+
+def timed(function):
+    """Return the seconds that a call takes, on a GPU until it is done."""
+    start = perf_counter()
+    function()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return perf_counter() - start
+
+
+def in_turn(contestants, rounds):
+    """Time contestants in turn, in another order each round.
+
+    Parameters
+    ----------
+    contestants : dict of str to callable
+        Each is called once to warm up. Where that takes longer than `LONG` seconds, it takes
+        part in two rounds only.
+    rounds : int
+        Calls of each that are timed.
+
+    Returns
+    -------
+    seconds : dict of str to list of float
+        One entry per round in which the contestant took part.
+    """
+    warm_up = {name: timed(function) for name, function in contestants.items()}
+    names, seconds = list(contestants), {name: [] for name in contestants}
+    for k in range(rounds):
+        for name in names[k % len(names) :] + names[: k % len(names)]:
+            if k < 2 or warm_up[name] < LONG:
+                seconds[name].append(timed(contestants[name]))
+    return seconds
+
+
+def ratios(seconds, to):
+    """Return for each contestant the median over the rounds of its time relative to `to`'s."""
+    return {
+        name: statistics.median(a / b for a, b in zip(times, seconds[to], strict=False))
+        for name, times in seconds.items()
+    }
+
+
+def peak_memory(function):
+    """Return the MiB by which resident memory rises at most during a call; Linux only."""
+    Path("/proc/self/clear_refs").write_text("5")  # The peak starts anew from here.
+    before = _status("VmRSS")
+    function()
+    return (_status("VmHWM") - before) / 1024
+
+
+def _status(field):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+
+def print_versions(*packages):
+    """Print a line with the versions of Python, torch and other packages, and the threads."""
+    found = [f"Python {platform.python_version()}", f"torch {torch.__version__}"]
+    for package in ("numpy", "scikit-learn", *packages):
+        try:
+            found.append(f"{package} {importlib.metadata.version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            found.append(f"no {package}")
+    print(f"{', '.join(found)}; {torch.get_num_threads()} threads", flush=True)
+
+
+def nt_xent(z1, z2, temperature=0.5):
+    """NT-Xent as it is usually written: all scores at once, and F.cross_entropy."""
+    z = F.normalize(torch.cat([z1, z2]), dim=1)
+    logits = z @ z.T / temperature
+    logits.fill_diagonal_(-torch.inf)
+    n = len(z1)
+    return F.cross_entropy(logits, torch.arange(2 * n, device=z.device).roll(n))
+
+
+def lightly_ntxent(temperature=0.5):
+    """Return lightly's NTXentLoss, or None where lightly is not installed.
+
+    Only the files that the loss needs are loaded: lightly's other modules import torchvision,
+    which does not go with every build of torch. What stands for ``lightly.models.utils`` is
+    empty: the loss calls it for memory banks of several processes only.
+    """
+    spec = importlib.util.find_spec("lightly")
+    if spec is None:
+        return None
+    for name in ("lightly.loss", "lightly.models", "lightly.models.modules"):
+        package = types.ModuleType(name)
+        package.__path__ = [str(Path(spec.origin).parent.joinpath(*name.split(".")[1:]))]
+        sys.modules.setdefault(name, package)
+    sys.modules.setdefault("lightly.models.utils", types.ModuleType("lightly.models.utils"))
+    from lightly.loss.ntx_ent_loss import NTXentLoss
+
+    return NTXentLoss(temperature)
+
+
+def metric_learning(name, temperature=0.5):
+    """Return a loss of pytorch-metric-learning as a function of two views, or None without it.
+
+    Every sample is a class of its own, of which its two views are the members.
+    """
+    try:
+        from pytorch_metric_learning import losses
+    except ImportError:
+        return None
+    loss = getattr(losses, name)(temperature=temperature)
+
+    def of_views(z1, z2):
+        return loss(torch.cat([z1, z2]), torch.arange(len(z1), device=z1.device).repeat(2))
+
+    return of_views
