@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from sklearn.base import clone
 
-from ._engine import class_aucs, count_outscored
+from ._rank_statistics import class_aucs, count_outscored
 from .estimation import alpha_from_auc, estimate_both, mean_auc, tau_plus_from_labels
 from .schedules import Auto, is_auto
 
@@ -20,7 +20,7 @@ def auto_parameters(loss):
     return {
         name: value if isinstance(value, Auto) else Auto()
         for name, value in loss.get_params().items()
-        if is_auto(value)
+        if is_auto(name, value)
     }
 
 

@@ -6,17 +6,21 @@ and forgotten, so that memory grows with the number of samples and not with its 
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ._ranks import weights_by_rank
+
 # Scores held at a time: large enough to keep the matrix products efficient, small enough to stay
 # in cache.
 _TILE_ELEMENTS = 2**20
 _TILE_ROWS = 128
+# e^{score} stays a normal float32 up to here, also summed over all candidates; beyond, the maximum
+# of each row is taken out first.
+_LARGEST_EXPONENT = 60.0
 
 
 class Contrast(NamedTuple):
@@ -65,6 +69,7 @@ def objective_value(contrast, loss, similarity, objective="contrastive"):
     -------
     value : Tensor of shape ()
     """
+    OBJECTIVES[objective].check(loss)
     if loss.requires_y and contrast.anchor_labels is None:
         raise ValueError(f"{type(loss).__name__} needs labels: pass y.")
     # Under autocast the products would be taken in half precision, which 1/temperature magnifies.
@@ -92,86 +97,29 @@ def log_expectation(scores, positives, loss, bounds, same_class=None):
     -------
     log_expectation : Tensor of shape (n_anchors,)
     """
-    tile = _Tile(scores.clone(), positives, None, same_class, scores.shape[1], bounds)
+    none = torch.empty(len(scores), 0, dtype=torch.int64, device=scores.device)
+    tile = _Tile(scores.clone(), none, positives, None, same_class, bounds)
     log_mean, _ = _Contrastive.expectation(tile, loss)
     return loss.log_expectation(log_mean, positives, bounds[0])
-
-
-def count_outscored(contrast, similarity):
-    """Return how many candidates score at most as high as each positive.
-
-    Returns
-    -------
-    counts : Tensor of shape (n_anchors, n_positives), dtype int64
-        From 0 to N.
-    """
-    counts = torch.empty_like(contrast.positives, dtype=torch.int64)
-    for tile, scores in _tiles_of_scores(contrast, similarity):
-        for m, positive in enumerate(contrast.positives[tile].unbind(1)):
-            counts[tile, m] = (scores <= _column(positive)).sum(1)
-    return counts.sub_(contrast.excluded.shape[1])
-
-
-def class_aucs(contrast, similarity):
-    """Return for each anchor how often its own class scores above the others.
-
-    Returns
-    -------
-    aucs : Tensor of shape (n_anchors,)
-        Share, among all pairs of a candidate of the anchor's class and one of another, of those
-        in which the first scores higher. NaN for anchors of unknown class or without such pairs.
-    """
-    aucs = torch.empty_like(contrast.anchors[:, 0])
-    known = contrast.candidate_labels >= 0
-    for tile, scores in _tiles_of_scores(contrast, similarity):
-        labels, excluded = contrast.anchor_labels[tile], contrast.excluded[tile]
-        same = _same_class(labels, contrast.candidate_labels, excluded)
-        other = ((_column(labels) >= 0) & known & ~same).scatter_(1, excluded, False)
-        order = scores.argsort(dim=1)
-        same, other = (which.gather(1, order).to(scores.dtype) for which in (same, other))
-        below = (other.cumsum(1) * same).sum(1)
-        aucs[tile] = below / (same.sum(1) * other.sum(1))
-    return aucs
-
-
-def _tiles_of_scores(contrast, similarity):
-    """Yield slices of the anchors and their scores without gradient, excluded ones at −inf."""
-    with torch.no_grad():
-        for start in range(0, len(contrast.anchors), _rows_per_tile(contrast.candidates)):
-            tile = slice(start, start + _rows_per_tile(contrast.candidates))
-            scores = _PairwiseScores(
-                contrast.anchors[tile], contrast.candidates, similarity, False
-            ).values
-            yield tile, scores.scatter_(1, contrast.excluded[tile], -torch.inf)
-
-
-def _rows_per_tile(candidates):
-    return max(_TILE_ROWS, _TILE_ELEMENTS // max(1, len(candidates)))
 
 
 class _TiledObjective(torch.autograd.Function):
     """Mean loss over anchors; the gradient is computed along with it, a tile at a time."""
 
     @staticmethod
-    def forward(ctx, anchors, candidates, positives, excluded, weights, *rest):
-        anchor_labels, candidate_labels, loss, similarity, objective = rest
+    def forward(ctx, *args):
+        contrast, (loss, similarity, objective) = Contrast(*args[:7]), args[7:]
         wants = any(ctx.needs_input_grad[:3])
-        grads = [torch.zeros_like(t) for t in (anchors, candidates, positives)] if wants else None
+        anchors, positives = contrast.anchors, contrast.positives
+        grads = [torch.zeros_like(t) for t in contrast[:3]] if wants else None
         total = anchors.new_zeros(())
-        rows = _rows_per_tile(candidates)
-        n_negatives = len(candidates) - excluded.shape[1]
-        for start in range(0, len(anchors), rows):
-            tile = slice(start, start + rows)
-            pairwise = _PairwiseScores(anchors[tile], candidates, similarity, wants)
-            same_class = None
-            if loss.requires_y:
-                same_class = _same_class(anchor_labels[tile], candidate_labels, excluded[tile])
+        for tile, pairwise in tiles(contrast, similarity, wants):
             row = _Tile(
-                scores=pairwise.values.scatter_(1, excluded[tile], -torch.inf),
+                scores=pairwise.values,
+                excluded=contrast.excluded[tile],
                 positives=positives[tile],
-                weights=None if weights is None else weights[tile],
-                same_class=same_class,
-                n_negatives=n_negatives,
+                weights=None if contrast.weights is None else contrast.weights[tile],
+                same_class=same_class(contrast, tile) if loss.requires_y else None,
                 bounds=similarity.bounds,
             )
             value, gradient, d_positives = objective.evaluate(row, loss, wants)
@@ -193,38 +141,69 @@ class _TiledObjective(torch.autograd.Function):
 
 
 class _Tile(NamedTuple):
-    """Some anchors with the scores of all candidates, excluded ones at −inf."""
+    """Some anchors with the scores of all candidates; those of excluded ones mean nothing.
+
+    What evaluates a tile may overwrite its scores.
+    """
 
     scores: Tensor
+    excluded: Tensor
     positives: Tensor
     weights: Tensor | None
     same_class: Tensor | None
-    n_negatives: int
     bounds: tuple
+
+    @property
+    def n_negatives(self):
+        """Return N."""
+        return self.scores.shape[1] - self.excluded.shape[1]
 
     def total(self, losses):
         """Return the weighted sum of the losses of the anchors."""
         return losses.sum() if self.weights is None else losses @ self.weights
 
+    def prior(self, loss):
+        """Return the weights that a loss gives by rank or by label, or None where all are 1."""
+        if loss.requires_y and (by_class := loss.class_weights(self.same_class)) is not None:
+            return by_class.to(self.scores.dtype)
+        if loss.weighs_ranks:
+            return weights_by_rank(self.scores, self.excluded, loss)
+        return None
 
-def _same_class(anchor_labels, candidate_labels, excluded):
-    known = (anchor_labels >= 0)[:, None]
-    same = (anchor_labels[:, None] == candidate_labels) & known
-    return same.scatter_(1, excluded, False)
+
+def tiles(contrast, similarity, wants):
+    """Yield slices of the anchors and their scores with all candidates.
+
+    The scores of one tile are overwritten by those of the next.
+    """
+    anchors, candidates = contrast.anchors, contrast.candidates
+    rows = max(_TILE_ROWS, _TILE_ELEMENTS // max(1, len(candidates)))
+    buffer = anchors.new_empty(min(rows, len(anchors)), len(candidates))
+    for start in range(0, len(anchors), rows):
+        tile = slice(start, min(start + rows, len(anchors)))
+        out = buffer[: tile.stop - start]
+        yield tile, _PairwiseScores(anchors[tile], candidates, similarity, wants, out)
+
+
+def same_class(contrast, tile):
+    """Return where anchor and candidate are known to share a class, dtype bool."""
+    labels = contrast.anchor_labels[tile]
+    same = (_column(labels) == contrast.candidate_labels) & _column(labels >= 0)
+    return same.scatter_(1, contrast.excluded[tile], False)
 
 
 class _PairwiseScores:
     """The scores of one tile, and their gradient with respect to anchors and candidates."""
 
-    def __init__(self, anchors, candidates, similarity, wants):
+    def __init__(self, anchors, candidates, similarity, wants, out):
         self.anchors, self.candidates = anchors, candidates
         if similarity.bilinear:
-            self.values = anchors @ candidates.T
+            self.values = torch.mm(anchors, candidates.T, out=out)
             return
         with torch.set_grad_enabled(wants):
             self.leaves = [t.detach().requires_grad_(wants) for t in (anchors, candidates)]
             self.scores = similarity.scores(*self.leaves)
-        self.values = self.scores.detach().clone()
+        self.values = out.copy_(self.scores.detach())
 
     def add_gradients(self, gradient, d_anchors, d_candidates):
         """Add the pull-back of `gradient`, given as (row scale, matrix), to the gradients."""
@@ -242,25 +221,37 @@ class _PairwiseScores:
 class _Objective:
     """From a tile to its loss, and the gradients with respect to scores and positives."""
 
+    @staticmethod
+    def check(loss):
+        """Raise ValueError if the objective has no such loss."""
+
     @classmethod
     def evaluate(cls, tile, loss, wants):
         """Return the sum of the losses, (row scale, matrix) of d/d scores, and d/d positives."""
         if loss.needs_whole_rows:
             return cls._by_autograd(tile, loss, wants)
-        mean, pull = cls.expectation(tile, loss)
+        estimators = loss.estimators()
+        parts = [
+            # The last one may overwrite the scores.
+            cls.expectation(tile._replace(scores=tile.scores.clone()) if k else tile, estimator)
+            for k, estimator in reversed(list(enumerate(estimators)))
+        ][::-1]
         with torch.set_grad_enabled(wants):
-            leaves = [t.detach().requires_grad_(wants) for t in (mean, tile.positives)]
-            value = tile.total(cls.anchor_loss(*leaves, tile, loss))
+            leaves = [t.detach().requires_grad_(wants) for t, _ in parts]
+            leaves.append(tile.positives.detach().requires_grad_(wants))
+            value = tile.total(cls.anchor_loss(leaves[:-1], leaves[-1], tile, loss))
         if not wants:
             return value, None, None
-        d_mean, d_positives = torch.autograd.grad(value, leaves)
-        return value.detach(), pull(d_mean), d_positives
+        *d_means, d_positives = torch.autograd.grad(value, leaves)
+        pulled = [pull(d_mean) for (_, pull), d_mean in zip(parts, d_means, strict=True)]
+        return value.detach(), _sum(pulled), d_positives
 
     @classmethod
     def _by_autograd(cls, tile, loss, wants):
+        scores = tile.scores.scatter_(1, tile.excluded, -torch.inf)
         with torch.set_grad_enabled(wants):
-            leaves = [t.detach().requires_grad_(wants) for t in (tile.scores, tile.positives)]
-            value = tile.total(cls.row_loss(*leaves, tile, loss))
+            leaves = [t.detach().requires_grad_(wants) for t in (scores, tile.positives)]
+            value = tile.total(loss.row_loss(*leaves, tile.same_class))
         if not wants:
             return value, None, None
         d_scores, d_positives = torch.autograd.grad(value, leaves)
@@ -274,23 +265,22 @@ class _Contrastive(_Objective):
     def expectation(tile, loss):
         """Return log mean_j w_j e^{s_j}, and a function that pulls a gradient back to s.
 
-        With W_j ∝ e^{c_j + β s_j} and V_j ∝ e^{c_j + (1 + β) s_j}, both of sum 1 over j, the
+        With W_j ∝ c_j e^{β s_j} and V_j ∝ c_j e^{(1 + β) s_j}, both of sum 1 over j, the
         derivative is (1 + β) V_j − β W_j, and V_j where the weights are detached.
         """
-        scores, beta = tile.scores, loss.hardness()
-        prior = loss.log_prior(scores, tile.n_negatives, tile.same_class)
-        if (prior is None and beta == 0) or not loss.normalize_weights:
-            top, mass, v = _softmax_parts(scores if prior is None else scores.add_(prior))
-            mean = top + mass.log() - math.log(tile.n_negatives)
-            return mean, lambda g: (_column(g / mass), v)
-        tilted = _tilted(scores, prior, beta)
-        top_v, mass_v, v = _softmax_parts(scores.add_(tilted))
-        top_w, mass_w, w = _softmax_parts(tilted)
+        beta, prior = loss.hardness(), tile.prior(loss)
+        if (1 + beta) * max(-tile.bounds[0], tile.bounds[1]) > _LARGEST_EXPONENT:
+            parts = _shifted(tile, prior, beta)
+        else:
+            parts = _unshifted(tile, prior, beta)
+        top_v, mass_v, v, top_w, mass_w, w = parts
+        if not loss.normalize_weights:
+            top_w, mass_w = 0.0, torch.full_like(mass_v, tile.n_negatives)
         # An anchor without any negative has an estimate at the floor, and no gradient from it.
-        empty = mass_w == 0
+        empty = (mass_w == 0) | (mass_v == 0)
         mass_v, mass_w = (mass.masked_fill(empty, 1.0) for mass in (mass_v, mass_w))
-        mean = top_v + mass_v.log() - top_w - mass_w.log()
-        mean = mean.masked_fill(empty, tile.bounds[0])
+        mean = top_v - top_w + (mass_v / mass_w).log_()
+        mean = mean.masked_fill_(empty, tile.bounds[0])
         if beta == 0 or loss.detach_weights:
             return mean, lambda g: (_column(g / mass_v), v)
         return mean, lambda g: (
@@ -299,30 +289,30 @@ class _Contrastive(_Objective):
         )
 
     @staticmethod
-    def anchor_loss(log_mean, positives, tile, loss):
-        """Return the loss of each anchor, shape (n,), from log mean and positive scores."""
-        return loss.anchor_loss(log_mean, positives, tile.n_negatives, tile.bounds)
-
-    @staticmethod
-    def row_loss(scores, positives, tile, loss):
-        """Return the loss of each anchor, shape (n,), from all its scores."""
-        return loss.row_loss(scores, positives, tile.same_class, tile.n_negatives, tile.bounds)
+    def anchor_loss(log_means, positives, tile, loss):
+        """Return the loss of each anchor, shape (n,), from log means and positive scores."""
+        return loss.anchor_loss(log_means, positives, tile.n_negatives, tile.bounds)
 
 
 class _JensenShannon(_Objective):
     """φ = softplus, L = softplus(−s⁺) + E."""
 
     @staticmethod
+    def check(loss):
+        """Refuse what is more than an estimate of an expectation over true negatives."""
+        if loss.needs_whole_rows or loss.corrects_positives:
+            raise ValueError(f"{type(loss).__name__} has no Jensen–Shannon form.")
+
+    @staticmethod
     def expectation(tile, loss):
         """Return mean_j w_j softplus(s_j), and a function that pulls a gradient back to s."""
         scores, beta = tile.scores, loss.hardness()
-        prior = loss.log_prior(scores, tile.n_negatives, tile.same_class)
-        tilted = _tilted(scores, prior, beta)
+        logits = _tilted(tile, tile.prior(loss), beta)
         if loss.normalize_weights:
-            _, mass, weights = _softmax_parts(tilted)
+            _, mass, weights = _softmax_parts(logits)
             weights /= _column(mass.masked_fill(mass == 0, 1.0))
         else:
-            weights = tilted.exp_().div_(tile.n_negatives)
+            weights = logits.exp_().div_(tile.n_negatives)
         phi = F.softplus(scores)
         mean = (weights * phi).sum(1)
 
@@ -335,41 +325,68 @@ class _JensenShannon(_Objective):
         return mean, pull
 
     @staticmethod
-    def anchor_loss(mean, positives, tile, loss):
+    def anchor_loss(means, positives, tile, loss):
         """Return the loss of each anchor, shape (n,)."""
         a, b = loss.coefficients()
-        negative = (a * mean - b * F.softplus(positives).mean(1)).clamp_min(0)
+        negative = (a * means[0] - b * F.softplus(positives).mean(1)).clamp_min(0)
         return F.softplus(-positives).mean(1) + negative
-
-    @staticmethod
-    def row_loss(scores, positives, tile, loss):
-        """Refuse: such a loss is no estimate of an expectation over true negatives."""
-        raise ValueError(f"{type(loss).__name__} has no Jensen–Shannon form.")
 
 
 OBJECTIVES = {"contrastive": _Contrastive, "jensen-shannon": _JensenShannon}
 
 
-def _tilted(scores, prior, beta):
-    """Return c + β s; −inf where excluded."""
+def _unshifted(tile, prior, beta):
+    """Return, for the weighted e^s and for the weights: 0, their sums over a row, themselves.
+
+    The weights themselves are only returned where they depend on the scores.
+    """
     if beta:
-        tilted = scores * beta
-    else:
-        tilted = torch.zeros_like(scores).masked_fill_(scores == -torch.inf, -torch.inf)
+        w = tile.scores if beta == 1 else tile.scores * beta
+        w = w.exp_()
+        e = w if beta == 1 else tile.scores.exp_()
+        w = (w if prior is None else w * prior).scatter_(1, tile.excluded, 0.0)
+        v = w * e
+        return 0.0, v.sum(1), v, 0.0, w.sum(1), w
+    v = tile.scores.exp_()
+    if prior is None:
+        v.scatter_(1, tile.excluded, 0.0)
+        return 0.0, v.sum(1), v, 0.0, v.new_full((len(v),), tile.n_negatives), None
+    prior = prior.scatter_(1, tile.excluded, 0.0)
+    v.mul_(prior)
+    return 0.0, v.sum(1), v, 0.0, prior.sum(1), None
+
+
+def _shifted(tile, prior, beta):
+    """Return the same with the row maxima of the logarithms taken out."""
+    logits = _tilted(tile, prior, beta)
+    parts_v = _softmax_parts(tile.scores.add_(logits))
+    return *parts_v, *_softmax_parts(logits)
+
+
+def _tilted(tile, prior, beta):
+    """Return log c + β s; −inf where excluded."""
+    logits = tile.scores * beta if beta else torch.zeros_like(tile.scores)
     if prior is not None:
-        tilted += prior
-    return tilted
+        logits += prior.log()
+    return logits.scatter_(1, tile.excluded, -torch.inf)
 
 
 def _softmax_parts(logits):
     """Return row maximum, row sum and e^{logits − maximum} (in place); −inf gives exactly 0."""
-    top = _finite_maximum(logits)
+    top = logits.amax(1).clamp_min(torch.finfo(logits.dtype).min / 4)
     e = logits.sub_(_column(top)).exp_()
     return top, e.sum(1), e
 
 
-def _finite_maximum(logits):
-    return logits.amax(1).clamp_min(torch.finfo(logits.dtype).min / 4)
+def _sum(gradients):
+    """Return the sum of gradients, each given as (row scale, matrix), in that form."""
+    (scale, matrix), *others = gradients
+    if not others:
+        return scale, matrix
+    total = matrix.mul_(scale)
+    for scale, matrix in others:
+        total.addcmul_(scale, matrix)
+    return torch.ones_like(scale), total
 
 
 def _column(row_values):

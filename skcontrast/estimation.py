@@ -24,8 +24,8 @@ from scipy.optimize import minimize
 from scipy.stats import binom
 from sklearn.utils import check_array
 
-from ._engine import class_aucs, count_outscored
 from ._inputs import validate_labels
+from ._rank_statistics import class_aucs, count_outscored
 from ._sklearn_compat import check_component
 from .losses._ranks import invert_unlabeled_cdf
 from .objective import in_batch

@@ -196,9 +196,11 @@ class Auto(ParameterObject):
         self.initial = initial
 
 
-def is_auto(value):
+def is_auto(name, value):
     """Return whether a hyperparameter is to be read off the data."""
-    return isinstance(value, Auto) or (isinstance(value, str) and value == "auto")
+    if isinstance(value, Auto):
+        return True
+    return name.rsplit("__")[-1] in {"alpha", "tau_plus"} and value == "auto"
 
 
 def interval(low, high, closed, auto=False):
@@ -253,7 +255,7 @@ def check_numbers(component):
         If one is a schedule or "auto", or lies outside its range.
     """
     for name, value in component.get_params().items():
-        if is_auto(value):
+        if is_auto(name, value):
             raise ValueError(
                 f"The {name!r} parameter of {type(component).__name__} is read off the data in "
                 "fit only; outside of it pass a number, such as "

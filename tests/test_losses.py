@@ -8,6 +8,7 @@ from common import golden_cases, golden_input, random_views
 from sklearn.base import clone
 
 from skcontrast import contrastive_loss, losses
+from skcontrast._engine import log_expectation
 from skcontrast.losses import (
     BCL,
     DCL,
@@ -222,11 +223,10 @@ def test_the_correction_by_several_positives_agrees_with_the_authors_code():
     contrast = in_batch(torch.stack([a, b]), similarity)
     further = torch.cat([similarity.pairs(a, c), similarity.pairs(b, c)])[:, None]
     scores = contrast.anchors @ contrast.candidates.T
-    scores.scatter_(1, contrast.excluded, -torch.inf)
-    loss, own = DCL(0.1), contrast.positives
-    estimate = loss.log_expectation(
-        loss.log_mean(scores, 14), torch.cat([own, further], 1), similarity.bounds[0]
-    )
+    apart = torch.ones(16, 16, dtype=torch.bool).scatter_(1, contrast.excluded, False)
+    scores, own = scores[apart].view(16, 14), contrast.positives
+    positives = torch.cat([own, further], 1)
+    estimate = log_expectation(scores, positives, DCL(0.1), similarity.bounds)
     value = (1 + 14 * (estimate - own[:, 0]).exp()).log().mean().item()
     assert value == pytest.approx(golden("neg_debiased_M2_pos_grouping")["value"], rel=1e-9)
 
@@ -318,8 +318,12 @@ def test_infonce_is_cross_entropy_over_positive_and_negatives():
 def naive_estimate(loss, negatives, positives, same_class, temperature):
     """The estimate of an expectation over true negatives for one anchor, by its formula."""
     a, b = loss.coefficients()
-    prior = loss.log_prior(negatives[None].detach(), len(negatives), same_class[None])
-    weights = (loss.hardness() * negatives + (0 if prior is None else prior[0])).exp()
+    weights = (loss.hardness() * negatives).exp()
+    if loss.weighs_ranks:
+        ranks = (negatives[:, None] >= negatives).sum(1).double()
+        weights = weights * loss.rank_weights(ranks, len(negatives))
+    if isinstance(loss, Supervised):
+        weights = weights * ~same_class
     if loss.normalize_weights:
         weights = weights / weights.mean()
     if loss.detach_weights:

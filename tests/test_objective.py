@@ -13,8 +13,10 @@ from skcontrast.objective import Contrast, in_batch, objective_value
 from skcontrast.similarity import Cosine, Similarity
 
 
-class WithPrior(Loss):
-    """A loss with a log-prior by rank, to test the part of the form that InfoNCE leaves out."""
+class ByRank(Loss):
+    """A loss with weights by rank, to test the part of the form that InfoNCE leaves out."""
+
+    weighs_ranks = True
 
     def __init__(self, beta=0.0, normalize_weights=True, detach_weights=False):
         self.beta = beta
@@ -24,9 +26,8 @@ class WithPrior(Loss):
     def hardness(self):
         return self.beta
 
-    def log_prior(self, scores, n_candidates, same_class=None):
-        rank = scores.argsort(1).argsort(1)
-        return -0.1 * rank.to(scores.dtype)
+    def rank_weights(self, ranks, n_candidates):
+        return torch.exp(-0.1 * ranks)
 
 
 class NotBilinear(Similarity):
@@ -48,19 +49,20 @@ LOSSES = [
     InfoNCE(),
     DCL(),
     HCL(),
-    WithPrior(),
-    WithPrior(beta=0.5),
-    WithPrior(beta=0.5, detach_weights=True),
-    WithPrior(normalize_weights=False),
+    ByRank(),
+    ByRank(beta=0.5),
+    ByRank(beta=0.5, detach_weights=True),
+    ByRank(normalize_weights=False),
 ]
 
 
 def naive_expectation(scores, loss, phi):
-    prior = loss.log_prior(scores.detach(), scores.shape[1])
-    logits = loss.hardness() * scores + (0 if prior is None else prior)
+    weights = (loss.hardness() * scores).exp()
+    if loss.weighs_ranks:
+        ranks = 1 + scores.argsort(1).argsort(1)
+        weights = weights * loss.rank_weights(ranks.double(), scores.shape[1])
     if loss.detach_weights:
-        logits = logits.detach()
-    weights = logits.exp()
+        weights = weights.detach()
     if loss.normalize_weights:
         weights = weights / weights.mean(1, keepdim=True)
     return (weights * phi(scores)).mean(1)
@@ -68,14 +70,16 @@ def naive_expectation(scores, loss, phi):
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @pytest.mark.parametrize("name, phi", [("contrastive", torch.exp), ("jensen-shannon", F.softplus)])
-def test_expectation_and_its_gradient_equal_the_definition(loss, name, phi):
+@pytest.mark.parametrize("highest", [10.0, 80.0])
+def test_expectation_and_its_gradient_equal_the_definition(loss, name, phi, highest):
     scores = torch.randn(6, 9, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     scores.requires_grad_()
     expected = naive_expectation(scores, loss, phi)
     expected = expected.log() if name == "contrastive" else expected
     weights = torch.linspace(0.5, 2, 6, dtype=torch.float64)
     (expected_grad,) = torch.autograd.grad(expected, scores, weights)
-    tile = _engine._Tile(scores.detach().clone(), None, None, None, 9, (-80.0, 80.0))
+    none = torch.empty(6, 0, dtype=torch.int64)
+    tile = _engine._Tile(scores.detach().clone(), none, None, None, None, (-highest, highest))
     mean, pull = _engine.OBJECTIVES[name].expectation(tile, loss)
     scale, matrix = pull(weights)
     torch.testing.assert_close(mean, expected.detach(), rtol=1e-10, atol=0)

@@ -1,33 +1,16 @@
-"""Ranks of scores among the candidates, and what they say about true and false negatives."""
+"""What the rank of a score among the candidates says about true and false negatives."""
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import torch
 
-__all__ = ["empirical_cdf", "invert_unlabeled_cdf", "true_negative_probability"]
+from .._sklearn_compat import Interval, StrOptions
 
+__all__ = ["CDF_BINS", "invert_unlabeled_cdf", "ratio", "true_negative_probability"]
 
-def empirical_cdf(scores, n_candidates):
-    r"""Return the share of candidates that score at most as high.
-
-    .. math:: \Phi_{\mathrm{UN}}(s_i) = \#\{j : s_j \le s_i\} / N
-
-    Parameters
-    ----------
-    scores : Tensor of shape (n_anchors, n)
-        Scores; the n − N excluded ones hold −inf.
-    n_candidates : int
-        N.
-
-    Returns
-    -------
-    cdf : Tensor of shape (n_anchors, n)
-        Values in [0, 1]; 0 for excluded ones.
-    """
-    ordered = scores.sort(dim=1).values
-    at_most = torch.searchsorted(ordered, scores.contiguous(), right=True)
-    at_most = at_most - (scores.shape[1] - n_candidates)
-    return at_most.to(scores.dtype) / n_candidates
+CDF_BINS = [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None]
 
 
 def invert_unlabeled_cdf(cdf, alpha, tau_plus):
@@ -47,11 +30,12 @@ def invert_unlabeled_cdf(cdf, alpha, tau_plus):
     Returns
     -------
     phi : Tensor
-        Φ, in [0, 1).
+        Φ, in [0, 1].
     """
     a = (1 - 2 * alpha) * (1 - 2 * tau_plus)
     b = 1 - a
-    return _below_one(2 * cdf / (b + (b**2 + 4 * a * cdf).clamp_min(0).sqrt()))
+    # Rounding must not make a probability of 1 − Φ negative.
+    return (2 * cdf / (b + (b**2 + 4 * a * cdf).clamp_min(0).sqrt())).clamp_max(1.0)
 
 
 def true_negative_probability(phi, alpha, tau_plus):
@@ -67,12 +51,11 @@ def true_negative_probability(phi, alpha, tau_plus):
     alpha, tau_plus : float
         BCL's location parameter in [.5, 1] and the class prior in [0, 1).
     """
-    phi = _below_one(phi)
     true = (1 - tau_plus) * (alpha + (1 - 2 * alpha) * phi)
     false = tau_plus * (1 - alpha + (2 * alpha - 1) * phi)
-    return true / (true + false)
+    return ratio(true, true + false)
 
 
-def _below_one(phi):
-    """Return Φ where rounding neither makes 1 − Φ negative nor 0/0 of two densities at Φ = 1."""
-    return phi.clamp_max(1 - torch.finfo(phi.dtype).eps)
+def ratio(density, total):
+    """Return the ratio of two densities; 1 where both vanish, at Φ = 1 for α = 1 and τ⁺ = 0."""
+    return torch.where(total > 0, density / total, 1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._sklearn_compat import StrOptions
 from ..schedules import interval
 from ._base import Loss
-from ._ranks import empirical_cdf, invert_unlabeled_cdf, true_negative_probability
+from ._ranks import CDF_BINS, invert_unlabeled_cdf, true_negative_probability
 
 __all__ = ["BCL"]
 
@@ -40,6 +40,11 @@ class BCL(Loss):
     detach_weights : bool, default=True
         Whether the factor :math:`e^{\beta s}` of the weights carries no gradient. The posterior
         never does.
+    cdf_bins : int, None or "auto", default="auto"
+        Ranks are exact if None, by one sort; else scores are counted in so many bins, which is
+        faster for many candidates. Φ_UN is then off by at most the share of the candidates in
+        one bin; "auto" takes 512 bins from 1,500 candidates on where that moves the loss by less
+        than 1e-5 and its gradient by less than 1e-4.
 
     References
     ----------
@@ -62,22 +67,33 @@ class BCL(Loss):
         "tau_plus": interval(0, 1, "left", auto=True),
         "cdf": [StrOptions({"inverted", "printed"})],
         "detach_weights": ["boolean"],
+        "cdf_bins": CDF_BINS,
     }
+    weighs_ranks = True
 
-    def __init__(self, alpha=0.7, beta=0.0, tau_plus=0.1, cdf="inverted", detach_weights=True):
+    def __init__(
+        self,
+        alpha=0.7,
+        beta=0.0,
+        tau_plus=0.1,
+        cdf="inverted",
+        detach_weights=True,
+        cdf_bins="auto",
+    ):
         self.alpha = alpha
         self.beta = beta
         self.tau_plus = tau_plus
         self.cdf = cdf
         self.detach_weights = detach_weights
+        self.cdf_bins = cdf_bins
 
     def hardness(self):
         """Return β."""
         return self.beta
 
-    def log_prior(self, scores, n_candidates, same_class=None):
-        """Return log p(TN | s), shape (n_anchors, n)."""
-        phi = empirical_cdf(scores, n_candidates)
+    def rank_weights(self, ranks, n_candidates):
+        """Return p(TN | s) by rank."""
+        phi = ranks / n_candidates
         if self.cdf == "inverted":
             phi = invert_unlabeled_cdf(phi, self.alpha, self.tau_plus)
-        return true_negative_probability(phi, self.alpha, self.tau_plus).log()
+        return true_negative_probability(phi, self.alpha, self.tau_plus)

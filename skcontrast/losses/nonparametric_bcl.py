@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..schedules import interval
 from ._base import Loss
-from ._ranks import empirical_cdf, invert_unlabeled_cdf
+from ._ranks import CDF_BINS, invert_unlabeled_cdf, ratio
 
 __all__ = ["NonparametricBCL"]
 
@@ -35,6 +35,8 @@ class NonparametricBCL(Loss):
         Class prior τ⁺ in [0, 1).
     normalize_weights : bool, default=False
         Whether the weights are scaled to mean 1. The authors' code does not.
+    cdf_bins : int, None or "auto", default="auto"
+        As in :class:`BCL`.
 
     References
     ----------
@@ -56,13 +58,18 @@ class NonparametricBCL(Loss):
         "beta": interval(0, 1, "both"),
         "tau_plus": interval(0, 1, "left", auto=True),
         "normalize_weights": ["boolean"],
+        "cdf_bins": CDF_BINS,
     }
+    weighs_ranks = True
 
-    def __init__(self, alpha=0.7, beta=0.5, tau_plus=0.1, normalize_weights=False):
+    def __init__(
+        self, alpha=0.7, beta=0.5, tau_plus=0.1, normalize_weights=False, cdf_bins="auto"
+    ):
         self.alpha = alpha
         self.beta = beta
         self.tau_plus = tau_plus
         self.normalize_weights = normalize_weights
+        self.cdf_bins = cdf_bins
 
     def validate(self):
         """Refuse α = β = 1."""
@@ -72,12 +79,12 @@ class NonparametricBCL(Loss):
                 "density of negatives is left."
             )
 
-    def log_prior(self, scores, n_candidates, same_class=None):
-        """Return log ω, shape (n_anchors, n)."""
+    def rank_weights(self, ranks, n_candidates):
+        """Return ω by rank."""
         alpha, beta, tau_plus = self.alpha, self.beta, self.tau_plus
-        phi = invert_unlabeled_cdf(empirical_cdf(scores, n_candidates), alpha, tau_plus)
+        phi = invert_unlabeled_cdf(ranks / n_candidates, alpha, tau_plus)
         wanted = 2 * (alpha * (1 - beta) * (1 - phi) + (1 - alpha) * beta * phi)
         wanted = wanted / (alpha * (1 - beta) + (1 - alpha) * beta)
         true = 2 * (alpha * (1 - phi) + (1 - alpha) * phi)
         false = 2 * ((1 - alpha) * (1 - phi) + alpha * phi)
-        return (wanted / ((1 - tau_plus) * true + tau_plus * false)).log()
+        return ratio(wanted, (1 - tau_plus) * true + tau_plus * false)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import torch
 
 from .._sklearn_compat import StrOptions
 from ..schedules import interval
 from ._base import Loss
+from .infonce import InfoNCE
 
 __all__ = ["PositiveDebiased"]
 
@@ -28,7 +30,7 @@ class PositiveDebiased(Loss):
     preprint writes :math:`e^{s^+} + g` for P, which is no mean. With the consistent
     :math:`P = \tau^+ e^{s^+} + \tau^- g` the loss would be exactly InfoNCE; the authors' P pulls
     positives with a weight of about 1/(N + 2). The numerator can only be negative where
-    N + 2 < 1/τ⁺ or so; it is floored at :math:`\tau^+ e^{s_{\min}}`.
+    N + 2 < 2/τ⁺; it is floored at :math:`\tau^+ e^{s_{\min}}`, with a warning.
 
     Parameters
     ----------
@@ -72,15 +74,12 @@ class PositiveDebiased(Loss):
         self.aggregate = aggregate
         self.negatives = negatives
 
+    corrects_positives = True
+
     @property
     def requires_y(self):
         """Whether the estimate over true negatives reads labels."""
         return self.negatives is not None and self.negatives.requires_y
-
-    @property
-    def needs_whole_rows(self):
-        """Whether there is another estimate than the mean over the candidates."""
-        return self.negatives is not None
 
     def validate(self):
         """Refuse as `negatives` what estimates nothing over true negatives."""
@@ -95,17 +94,20 @@ class PositiveDebiased(Loss):
             f"expectation over true negatives, got {self.negatives!r}."
         )
 
-    def anchor_loss(self, log_mean, positives, n_candidates, bounds):
-        """Return the loss of each anchor, shape (n_anchors,)."""
-        positives = self._aggregated(positives)
-        return self._loss(log_mean, log_mean, positives, n_candidates, bounds)
+    def estimators(self):
+        """Return the plain mean, and the estimate over true negatives where it is another."""
+        return (InfoNCE(),) if self.negatives is None else (InfoNCE(), self.negatives)
 
-    def row_loss(self, scores, positives, same_class, n_candidates, bounds):
-        """Return the loss of each anchor, shape (n_anchors,), with the estimate of `negatives`."""
-        positives, lowest = self._aggregated(positives), bounds[0]
-        log_mean = torch.logsumexp(scores, 1) - math.log(n_candidates)
-        weighted = self.negatives.log_mean(scores, n_candidates, same_class, lowest)
-        log_negative = self.negatives.log_expectation(weighted, positives, lowest)
+    def anchor_loss(self, log_means, positives, n_candidates, bounds):
+        """Return the loss of each anchor, shape (n_anchors,)."""
+        if not all(map(math.isfinite, bounds)):
+            raise ValueError(
+                "PositiveDebiased needs the lowest and the highest score there is: 'similarity' "
+                f"has bounds {bounds}."
+            )
+        positives, log_mean, log_negative = self._aggregated(positives), log_means[0], log_means[0]
+        if self.negatives is not None:
+            log_negative = self.negatives.log_expectation(log_means[1], positives, bounds[0])
         return self._loss(log_mean, log_negative, positives, n_candidates, bounds)
 
     def _aggregated(self, positives):
@@ -114,18 +116,31 @@ class PositiveDebiased(Loss):
         return (torch.logsumexp(positives, 1) - math.log(positives.shape[1]))[:, None]
 
     def _loss(self, log_mean, log_negative, positives, n_candidates, bounds):
+        log_numerator = self._log_numerator(log_mean, positives, n_candidates, bounds)
+        excess = math.log(n_candidates * self.tau_plus) + log_negative[:, None] - log_numerator
+        return torch.logaddexp(excess, torch.zeros_like(excess)).mean(1)
+
+    def _log_numerator(self, log_mean, positives, n_candidates, bounds):
+        """Return log(P − τ⁻ g), floored, shape (n_anchors, n_positives)."""
         lowest, highest = bounds
-        top = torch.maximum(torch.maximum(log_mean, log_negative), positives.amax(1)).detach()
+        top = torch.maximum(log_mean, positives.amax(1)).detach()
         if self.positive_mean == "rows":
             top = top.clamp_min(highest)
-        g, negative = ((value - top).exp()[:, None] for value in (log_mean, log_negative))
-        p = (positives - top[:, None]).exp()
+        g, p = (log_mean - top).exp()[:, None], (positives - top[:, None]).exp()
         if self.positive_mean == "printed":
             mean = p + g
         else:
             itself = (highest - top).exp()[:, None]
             mean = (n_candidates * g + p + itself) / (n_candidates + 2)
-        floor = self.tau_plus * (lowest - top).exp()[:, None].clamp_min(1e-30)
-        numerator = torch.maximum(mean - (1 - self.tau_plus) * g, floor)
-        denominator = numerator + n_candidates * self.tau_plus * negative
-        return (denominator.log() - numerator.log()).mean(1)
+        numerator = mean - (1 - self.tau_plus) * g
+        log_floor = math.log(self.tau_plus) + lowest
+        above = numerator.detach().clamp_min(0).log() + top[:, None] > log_floor
+        if n_candidates + 2 < 2 / self.tau_plus and not bool(above.all()):
+            warnings.warn(
+                f"PositiveDebiased: with tau_plus={self.tau_plus} and {n_candidates} candidates "
+                "some positive terms are negative and floored. Raise 'tau_plus' or the batch.",
+                UserWarning,
+                stacklevel=2,
+            )
+        log_numerator = torch.where(above, numerator, 1.0).log() + top[:, None]
+        return torch.where(above, log_numerator, log_floor)

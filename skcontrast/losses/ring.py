@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import torch
+import math
 
 from ..schedules import interval
 from ._base import Loss
@@ -49,20 +49,26 @@ class Ring(Loss):
         "inner": interval(0, 1, "left"),
     }
     normalize_weights = False
+    weighs_ranks = True
+    shares_ties = False
 
     def __init__(self, outer=0.5, inner=0.1):
         self.outer = outer
         self.inner = inner
 
-    def log_prior(self, scores, n_candidates, same_class=None):
-        """Return log 1[in ring], shape (n_anchors, n)."""
-        within = int(self.outer * n_candidates)
-        dropped = int(self.inner * within)
+    def rank_weights(self, ranks, n_candidates):
+        """Return 1[in ring] by rank."""
+        within = _floor(self.outer * n_candidates)
+        dropped = _floor(self.inner * within)
         if within == 0:
             raise ValueError(
                 f"The ring is empty: outer={self.outer} of {n_candidates} candidates is less than "
                 "one. Enlarge 'outer' of Ring or the batch."
             )
-        closest = scores.topk(within, dim=1).indices
-        prior = torch.full_like(scores, -torch.inf)
-        return prior.scatter_(1, closest[:, dropped:], 0.0)
+        inside = (ranks > n_candidates - within) & (ranks <= n_candidates - dropped)
+        return inside.to(ranks.dtype)
+
+
+def _floor(share):
+    """Return the integer below; what is an integer but for rounding counts as that."""
+    return math.floor(share * (1 + 1e-12))

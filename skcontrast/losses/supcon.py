@@ -37,7 +37,7 @@ class SupCon(Loss):
     requires_y = True
     needs_whole_rows = True
 
-    def row_loss(self, scores, positives, same_class, n_candidates, bounds):
+    def row_loss(self, scores, positives, same_class):
         """Return the loss of each anchor, shape (n_anchors,)."""
         log_all = torch.logsumexp(torch.cat([scores, positives], dim=1), dim=1)
         pulled = torch.where(same_class, scores, 0.0).sum(1) + positives.sum(1)

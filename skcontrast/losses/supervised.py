@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import torch
-
 from ._base import Loss
 
 __all__ = ["Supervised"]
@@ -39,6 +37,6 @@ class Supervised(Loss):
 
     requires_y = True
 
-    def log_prior(self, scores, n_candidates, same_class=None):
-        """Return log 1[y_j ≠ y_i], shape (n_anchors, n)."""
-        return torch.zeros_like(scores).masked_fill_(same_class, -torch.inf)
+    def class_weights(self, same_class):
+        """Return 1[y_j ≠ y_i], shape (n_anchors, n)."""
+        return ~same_class
