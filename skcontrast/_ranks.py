@@ -119,10 +119,15 @@ def _window(kept, by_rank, n_excluded):
     first, length = int(places[0]) + n_excluded, len(places)
     if not (by_rank[places] == 1).all() or int(places[-1]) - int(places[0]) + 1 != length:
         return None
-    ordered = torch.from_numpy(np.sort(kept.numpy(), axis=1))
-    weights = torch.ge(kept, ordered[:, first, None], out=torch.empty_like(kept))
+    ordered = kept.numpy().copy()
+    ordered.partition(first, axis=1)
+    lowest = torch.from_numpy(ordered[:, first].copy())
+    weights = torch.ge(kept, lowest[:, None], out=torch.empty_like(kept))
     if first + length < kept.shape[1]:
-        weights -= (kept >= ordered[:, first + length, None]).to(kept.dtype)
+        rest = ordered[:, first + 1 :]
+        rest.partition(length - 1, axis=1)
+        above = torch.from_numpy(rest[:, length - 1].copy())
+        weights -= torch.ge(kept, above[:, None], out=kept.clone())
     return weights if bool((weights.sum(1) == length).all()) else None
 
 
