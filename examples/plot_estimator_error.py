@@ -46,13 +46,11 @@ curves = {parameter: simulate(parameter, values) for parameter, values in panels
 figure, axes = plt.subplots(2, 3, figsize=(14, 7.6), layout="constrained")
 for axis, curve in zip(axes.flat, curves.values(), strict=False):
     EstimatorCurveDisplay(curve).plot(axis, names=names)
-    axis.set_title("error")
     if axis is not axes[0, 0]:
         axis.get_legend().remove()
     if axis not in axes[:, 0]:
         axis.set_ylabel("")
 EstimatorCurveDisplay(curves["n_candidates"]).plot(axes[1, 2], metric="bias", names=names[1:])
-axes[1, 2].set_title("bias")
 figure.savefig("estimator_error.png", dpi=120)
 
 # %%

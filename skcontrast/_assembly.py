@@ -274,3 +274,16 @@ def warn_channels_last(X):
             UserWarning,
             stacklevel=5,
         )
+
+
+def warn_never_estimated(auto, n_epochs):
+    """Warn if a hyperparameter that is "auto" keeps its initial value throughout the fit."""
+    for name in auto.never_estimated(n_epochs):
+        every = auto.settings[name].every
+        warnings.warn(
+            f"The {name!r} parameter of the loss is first estimated after {every} epochs, but "
+            f"'max_epochs' is {n_epochs}: it keeps {auto.values[name]:g}. Pass "
+            f"{name}=Auto(every=1) or train longer.",
+            UserWarning,
+            stacklevel=6,
+        )

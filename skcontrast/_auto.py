@@ -6,13 +6,15 @@ import torch
 from sklearn.base import clone
 
 from ._rank_statistics import class_aucs, count_outscored
-from .estimation import alpha_from_auc, estimate_both, mean_auc, tau_plus_from_labels
+from ._sklearn_compat import validate_parameters
+from .estimation import alpha_from_auc, estimate_alpha_and_tau_plus, mean_auc, tau_plus_from_labels
 from .schedules import Auto, is_auto
 
 __all__ = ["AutoParameters", "auto_parameters"]
 
 # α = .5 trusts no ranks; τ⁺ as the losses have it by default.
 _INITIAL = {"alpha": 0.5, "tau_plus": 0.1}
+_INSIDE = {"alpha": (0.5, 1 - 1e-6), "tau_plus": (0.001, 0.99)}
 
 
 def auto_parameters(loss):
@@ -44,10 +46,20 @@ class AutoParameters:
             for name, auto in self.settings.items()
         }
         self.values.update((name, past[name]) for name in self.settings if name in (past or ()))
+        validate_parameters(self.apply_to(loss))
         self.has_labels = labels is not None and bool((labels >= 0).any())
         if self.has_labels and self.settings:
             tau_plus = tau_plus_from_labels(labels.cpu().numpy()).value
             self._set("tau_plus", tau_plus, self.settings)
+
+    def never_estimated(self, n_epochs):
+        """Return the names whose first estimate comes too late for a fit of so many epochs."""
+        known = {"tau_plus"} if self.has_labels else set()
+        return [
+            name
+            for name, auto in self.settings.items()
+            if auto.every >= n_epochs and _symbol(name) not in known
+        ]
 
     def apply_to(self, loss):
         """Return the loss with the present values."""
@@ -83,15 +95,21 @@ class AutoParameters:
             self._set("alpha", alpha_from_auc(mean_auc(observed).value).value, self.due)
 
     def _read_ranks(self, ranks, loss):
-        # A given τ⁺ is knowledge about the classes; a given α is none about the encoder.
-        known = (
-            {} if "tau_plus" in self.settings else {"tau_plus": getattr(loss, "tau_plus", None)}
-        )
-        estimates = estimate_both(ranks.clip(0, 1), n_candidates=self.n_candidates, **known)
-        for symbol in _INITIAL:
-            self._set(symbol, estimates[symbol].value, self.due)
+        values = loss.get_params()
+        for prefix in {name.removesuffix(_symbol(name)) for name in self.due}:
+            # A given τ⁺ is knowledge about the classes; a given α is none about the encoder.
+            name = f"{prefix}tau_plus"
+            known = {} if name in self.settings else {"tau_plus": values.get(name)}
+            estimates = estimate_alpha_and_tau_plus(
+                ranks.clip(0, 1), n_candidates=self.n_candidates, **known
+            )
+            for symbol in _INITIAL:
+                beside = {name for name in self.due if name == f"{prefix}{symbol}"}
+                self._set(symbol, estimates[symbol].value, beside)
 
     def _set(self, symbol, value, names):
+        # At their bounds a loss may be left without any negative or without any positive term.
+        value = min(max(value, _INSIDE[symbol][0]), _INSIDE[symbol][1])
         self.values.update((name, value) for name in names if _symbol(name) == symbol)
 
 

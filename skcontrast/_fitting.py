@@ -22,7 +22,7 @@ from ._inputs import (
 )
 from ._network import Network, Standardize, channel_statistics
 from ._samples import TrainingSet
-from ._scaling import InputScaler
+from ._scaling import InputScaler, as_tensor
 from ._sklearn_compat import validate_parameters
 from ._source import make_source, read, subset
 from ._training import Plan, make_net, optimizer_state, train
@@ -143,12 +143,15 @@ class NetworkTraining:
             known["labels"] = validate_labels(y, n_samples, needed_by=type(self.loss_).__name__)
         elif auto_parameters(self.loss_) and y is not None:
             known["labels"] = classes_or_none(y, n_samples)
-        return {name: torch.from_numpy(a) for name, a in known.items() if a is not None}
+        return {name: as_tensor(a) for name, a in known.items() if a is not None}
 
     def _plan(self, samples, seed, go_on, one_epoch):
         lr_schedule = None if one_epoch else assembly.resolve_lr_schedule(self.lr_schedule)
         epochs_before = self.n_epochs_ if go_on else 0
-        past = self._estimates if go_on else None
+        past = self.estimates_ if go_on else None
+        auto = AutoParameters(self.loss_, samples.known.get("labels"), past)
+        if not go_on and not one_epoch:
+            assembly.warn_never_estimated(auto, self.max_epochs)
         return Plan(
             framework=self.framework_,
             loss=self.loss_,
@@ -159,7 +162,7 @@ class NetworkTraining:
             lr_schedule=lr_schedule,
             seed=seed,
             n_epochs=self.max_epochs,
-            auto=AutoParameters(self.loss_, samples.known.get("labels"), past),
+            auto=auto,
             compile=self.compile,
             bf16=assembly.trains_in_bf16(self, samples.source),
             epochs_before=epochs_before,
@@ -180,7 +183,7 @@ class NetworkTraining:
         self.encoder_, self.projector_ = network.encoder, network.projector
         self.history_ = net.history
         self.n_epochs_ = len(self.history_)
-        self._estimates = net.plan.auto.values
+        self.estimates_ = net.plan.auto.values
         self._optimizer_state = None
         if self.warm_start or one_epoch:
             self._optimizer_state = optimizer_state(net.optimizer_)

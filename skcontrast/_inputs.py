@@ -195,9 +195,22 @@ def validate_labels(y, n_samples, *, needed_by):
         raise ValueError(f"y must have one entry per sample, {n_samples}, got {len(y)}.")
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
-    _, labels = np.unique(y, return_inverse=True)
-    unlabeled = y == -1 if y.dtype.kind in "iuf" else np.zeros(len(y), dtype=bool)
-    return np.where(unlabeled, -1, labels).astype(np.int64)
+        if not np.array_equal(y, np.rint(y)):
+            raise ValueError(f"{needed_by} needs classes as y, got numbers that are no integers.")
+    if y.dtype.kind in "US" and "-1" in y.astype(str):
+        raise ValueError(
+            "y holds the string '-1': to mark unlabeled samples among string classes by the "
+            "number -1, pass y with dtype=object."
+        )
+    unlabeled = y == -1 if y.dtype.kind in "iufO" else np.zeros(len(y), dtype=bool)
+    labels = np.full(len(y), -1, dtype=np.int64)
+    known = y[~unlabeled]
+    if y.dtype.kind == "O":
+        if any(value is None or value != value for value in known):
+            raise ValueError("y holds None or NaN: mark unlabeled samples by -1.")
+        known = known.astype(str)
+    labels[~unlabeled] = np.unique(known, return_inverse=True)[1]
+    return labels
 
 
 def classes_or_none(y, n_samples):
@@ -205,8 +218,10 @@ def classes_or_none(y, n_samples):
 
     Targets of a regression, and labels of which none occurs twice, are no classes.
     """
-    y = column_or_1d(y)
-    if y.dtype.kind == "f" and not np.array_equal(y, np.rint(y)):
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1 or (y.dtype.kind == "f" and not np.array_equal(y, np.rint(y))):
         return None
     labels = validate_labels(y, n_samples, needed_by="'auto'")
     _, counts = np.unique(labels[labels >= 0], return_counts=True)
@@ -246,9 +261,11 @@ def validate_metadata(metadata, n_samples):
         _validate_metadatum(name, metadata.get(name), n_samples, ndim)
         for name, ndim in (("sample_weight", 1), ("descriptions", 2))
     ]
-    weight = checked[0]
+    weight, descriptions = checked
     if weight is not None and (weight.min() < 0 or weight.max() == 0):
         raise ValueError("sample_weight must hold no negative numbers and not only zeros.")
+    if descriptions is not None and not descriptions.any():
+        raise ValueError("descriptions must not hold only zeros: no sample would be learned from.")
     return checked
 
 

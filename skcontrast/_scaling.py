@@ -61,7 +61,7 @@ class InputScaler:
         if X.ndim == 4:
             self._warn_other_unit(X)
         if self.keeps_uint8_ and X.dtype == np.uint8:
-            return _as_tensor(X).to(device)
+            return as_tensor(X).to(device)
         return self._mapped(X).to(device)
 
     def _warn_other_unit(self, X):
@@ -82,7 +82,7 @@ class InputScaler:
 
     def _mapped(self, X):
         if self.only_casts_:
-            mapped = _as_tensor(X).to(torch.float32)
+            mapped = as_tensor(X).to(torch.float32)
             # One sum over what lies in cache tells; only what looks odd is searched.
             if not mapped.sum().isfinite():
                 self._check_finite(X, mapped)
@@ -108,7 +108,8 @@ class InputScaler:
         return bool(near.all() and std.min() > low and std.max() < high)
 
 
-def _as_tensor(X):
+def as_tensor(X):
+    """Return an array as a tensor, without a copy where its rows lie together."""
     X = np.ascontiguousarray(X)
     # torch warns about arrays it must not write to (memory maps, joblib's shared memory), although
     # nothing here writes.

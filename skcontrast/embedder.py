@@ -135,7 +135,10 @@ class ContrastiveEmbedder(
     augmentation_ : list of augmentations
         The fitted chain that drew the views.
     history_ : skorch.history.History
-        A row per epoch: ``train_loss``, ``lr``, ``dur`` and the value of every schedule.
+        A row per epoch: ``train_loss``, ``lr``, ``dur`` and the value of every schedule and of
+        every hyperparameter that is read off the data, such as ``loss__alpha``.
+    estimates_ : dict of str to float
+        The last values of the loss's hyperparameters that are "auto".
     n_epochs_ : int
         Epochs trained in all.
     n_features_in_ : int

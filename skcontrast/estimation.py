@@ -15,7 +15,7 @@ of the model, to be compared with the one from labels where there are some.
 from __future__ import annotations
 
 import math
-from numbers import Integral
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
@@ -29,12 +29,14 @@ from ._rank_statistics import class_aucs, count_outscored
 from ._sklearn_compat import check_component
 from .losses._ranks import invert_unlabeled_cdf
 from .objective import in_batch
+from .schedules import check_numbers
 from .similarity import Cosine, Similarity
 
 __all__ = [
     "Estimate",
     "alpha_from_auc",
     "estimate_alpha",
+    "estimate_alpha_and_tau_plus",
     "estimate_tau_plus",
     "macro_auc",
     "positive_ranks",
@@ -64,7 +66,7 @@ class Estimate(NamedTuple):
     standard_error: float
 
 
-def alpha_from_auc(auc, standard_error=0.0):
+def alpha_from_auc(auc, standard_error=math.nan):
     r"""Return BCL's α from a macro-AUC.
 
     .. math:: \alpha = (6A - 1)/4, \qquad \mathrm{clipped\ to}\ [1/2, 1]
@@ -74,10 +76,11 @@ def alpha_from_auc(auc, standard_error=0.0):
 
     Parameters
     ----------
-    auc : float
-        Probability, in [0, 1], that a sample of the anchor's class scores above one of another.
-    standard_error : float, default=0.0
-        That of `auc`.
+    auc : float or Estimate
+        Probability, in [0, 1], that a sample of the anchor's class scores above one of another;
+        what :func:`macro_auc` returns.
+    standard_error : float, default=nan
+        That of `auc`, where it is a float.
 
     Returns
     -------
@@ -90,13 +93,15 @@ def alpha_from_auc(auc, standard_error=0.0):
     Examples
     --------
     >>> from skcontrast.estimation import alpha_from_auc
-    >>> alpha_from_auc(0.8, standard_error=0.01)
-    Estimate(value=0.95, standard_error=0.015)
+    >>> alpha_from_auc(0.75, standard_error=0.01)
+    Estimate(value=0.875, standard_error=0.015)
     """
-    if not 0 <= auc <= 1:
-        raise ValueError(f"auc must lie in [0, 1], got {auc!r}.")
+    if isinstance(auc, Estimate):
+        auc, standard_error = auc
+    if not (isinstance(auc, Real) and 0 <= auc <= 1):
+        raise ValueError(f"auc must be a number in [0, 1], got {auc!r}.")
     alpha = min(max((6 * auc - 1) / 4, _ALPHA_RANGE[0]), _ALPHA_RANGE[1])
-    return Estimate(round(alpha, 12), 1.5 * standard_error)
+    return Estimate(alpha, 1.5 * standard_error)
 
 
 def tau_plus_from_labels(y):
@@ -121,7 +126,8 @@ def tau_plus_from_labels(y):
     >>> tau_plus_from_labels([0, 0, 1, 1, -1]).value
     0.5
     """
-    labels = validate_labels(y, len(y), needed_by="tau_plus_from_labels")
+    n_samples = 0 if y is None else len(y)
+    labels = validate_labels(y, n_samples, needed_by="tau_plus_from_labels")
     _, counts = np.unique(labels[labels >= 0], return_counts=True)
     if not len(counts):
         raise ValueError("y must hold at least one known class; all entries are -1.")
@@ -191,8 +197,9 @@ def macro_auc(*views, y, similarity=None):
     >>> macro_auc(np.array([[1, 0], [1, 0.1], [0, 1], [0.1, 1]]), y=[0, 0, 1, 1]).value
     1.0
     """
-    labels = validate_labels(y, len(views[0]), needed_by="macro_auc")
-    contrast, similarity = _contrast_of(views, similarity, torch.from_numpy(labels))
+    n_samples = len(views[0]) if views else 0
+    labels = torch.from_numpy(validate_labels(y, n_samples, needed_by="macro_auc"))
+    contrast, similarity = _contrast_of(views, similarity, labels)
     return mean_auc(class_aucs(contrast, similarity))
 
 
@@ -231,7 +238,8 @@ def estimate_alpha(ranks, *, tau_plus=None, n_candidates=None):
     Returns
     -------
     alpha : Estimate
-        In [.5, 1], with the standard error from the observed information.
+        In [.5, 1], with the standard error from the observed information. At a bound, such as
+        α = 1, that error is one of the unbounded problem and too large.
 
     Examples
     --------
@@ -244,7 +252,9 @@ def estimate_alpha(ranks, *, tau_plus=None, n_candidates=None):
     >>> bool(abs(estimate_alpha(ranks).value - 1) < 0.02)
     True
     """
-    return estimate_both(ranks, tau_plus=tau_plus, n_candidates=n_candidates)["alpha"]
+    return estimate_alpha_and_tau_plus(ranks, tau_plus=tau_plus, n_candidates=n_candidates)[
+        "alpha"
+    ]
 
 
 def estimate_tau_plus(ranks, *, alpha=None, n_candidates=None):
@@ -278,19 +288,34 @@ def estimate_tau_plus(ranks, *, alpha=None, n_candidates=None):
     >>> bool(abs(estimate_tau_plus(ranks).value - 0.1) < 0.02)
     True
     """
-    return estimate_both(ranks, alpha=alpha, n_candidates=n_candidates)["tau_plus"]
+    both = estimate_alpha_and_tau_plus(ranks, alpha=alpha, n_candidates=n_candidates)
+    return both["tau_plus"]
 
 
-def estimate_both(ranks, *, alpha=None, tau_plus=None, n_candidates=None):
-    """Estimate what is not given of α and τ⁺; return a dict of Estimates by parameter name."""
+def estimate_alpha_and_tau_plus(ranks, *, alpha=None, tau_plus=None, n_candidates=None):
+    """Estimate what is not given of α and τ⁺ at once.
+
+    Parameters
+    ----------
+    ranks, n_candidates : array-like of shape (n_positives,), int
+        As in :func:`estimate_alpha`.
+    alpha, tau_plus : float, default=None
+        What is known.
+
+    Returns
+    -------
+    estimates : dict of str to Estimate
+        "alpha" and "tau_plus"; what was given has a standard error of 0.
+    """
     ranks = check_array(ranks, ensure_2d=False, dtype=np.float64, input_name="ranks")
     if ranks.ndim != 1 or ranks.min() < 0 or ranks.max() > 1:
         raise ValueError("ranks must be an array of shape (n_positives,) of shares in [0, 1].")
     bounds = {"alpha": _ALPHA_RANGE, "tau_plus": _TAU_RANGE}
     given = {"alpha": alpha, "tau_plus": tau_plus}
-    for name, low, high in (("alpha", 0.5, 1), ("tau_plus", 0, 1)):
-        if given[name] is not None and not low <= given[name] <= high:
-            raise ValueError(f"{name} must lie in [{low}, {high}], got {given[name]!r}.")
+    for name, low in (("alpha", 0.5), ("tau_plus", 0)):
+        value = given[name]
+        if value is not None and not (isinstance(value, Real) and low <= value <= 1):
+            raise ValueError(f"{name} must be a number in [{low}, 1], got {value!r}.")
     if not (n_candidates is None or (isinstance(n_candidates, Integral) and n_candidates > 0)):
         raise ValueError(f"n_candidates must be a positive int or None, got {n_candidates!r}.")
     free = [name for name, value in given.items() if value is None]
@@ -366,16 +391,28 @@ def _standard_errors(function, point, n):
     information = n * torch.autograd.functional.hessian(function, point)
     values, vectors = torch.linalg.eigh(information)
     variance = torch.where(values > 0, 1 / values, torch.inf)
-    return (vectors**2 @ variance).sqrt().nan_to_num(nan=math.inf).numpy()
+    return (vectors**2 @ variance).sqrt().nan_to_num(nan=math.inf, posinf=math.inf).numpy()
+
+
+def _as_array(view):
+    return view.detach().cpu().numpy() if isinstance(view, torch.Tensor) else view
 
 
 def _contrast_of(views, similarity, labels=None):
     similarity = check_component(
         similarity, Similarity, owner="estimation", parameter="similarity", default=Cosine
     )
-    tensors = [torch.as_tensor(view).detach() for view in views]
+    check_numbers(similarity)
+    if not views:
+        raise ValueError("views must be arrays of one shape (n, d), got none.")
+    tensors = [
+        torch.as_tensor(check_array(_as_array(view), dtype=np.float64, input_name="views"))
+        for view in views
+    ]
     shapes = {tuple(view.shape) for view in tensors}
-    if len(shapes) != 1 or tensors[0].ndim != 2:
-        raise ValueError(f"views must be arrays of one shape (n, d), got {sorted(shapes)}.")
-    z = similarity.embed(torch.stack([view.double() for view in tensors]))
+    if len(shapes) != 1 or len(tensors[0]) < 2:
+        raise ValueError(
+            f"views must be arrays of one shape (n, d) with n ≥ 2, got {sorted(shapes)}."
+        )
+    z = similarity.embed(torch.stack(tensors))
     return in_batch(z, similarity, labels), similarity

@@ -106,7 +106,8 @@ def test_going_on_keeps_the_values():
 
 def test_auto_does_not_change_what_it_does_not_reach():
     plain = small(loss=BCL(alpha=0.5), max_epochs=4).fit(X)
-    auto = small(loss=BCL(alpha="auto"), max_epochs=4).fit(X)  # the first estimate is after 5
+    with pytest.warns(UserWarning, match="'alpha'.* first estimated after 5 epochs.*keeps 0.5"):
+        auto = small(loss=BCL(alpha="auto"), max_epochs=4).fit(X)
     np.testing.assert_array_equal(auto.transform(X), plain.transform(X))
 
 
@@ -116,8 +117,8 @@ def test_grid_search_reaches_into_auto_and_the_estimates_of_negatives():
     )
     grid = {
         "contrastiveembedder__loss__tau_plus": [0.1, Auto(every=1)],
-        "contrastiveembedder__loss__negatives": [DCL(), BCL(alpha="auto")],
-        "contrastiveembedder__loss__negatives__tau_plus": [0.05, "auto"],
+        "contrastiveembedder__loss__negatives": [DCL(), BCL(alpha=Auto(every=1))],
+        "contrastiveembedder__loss__negatives__tau_plus": [0.05, Auto(every=1)],
     }
     search = GridSearchCV(pipe, grid, cv=2, error_score="raise").fit(X, y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
@@ -144,6 +145,36 @@ def test_labels_without_pairs_keep_the_value():
 def test_bad_settings_are_refused_by_name(loss, message):
     with pytest.raises(ValueError, match=message):
         small(loss=loss).fit(X)
+
+
+def test_an_estimate_among_the_negatives_does_not_take_the_prior_beside_it_for_known():
+    ranks = torch.from_numpy(simulated_ranks(0.9, 0.3, 254))
+    loss = PositiveDebiased(0.1, negatives=DCL(Auto(every=1)))
+    auto = AutoParameters(loss)
+    auto.start_epoch(0)
+    auto.observed, auto.n_candidates = [ranks], 254
+    auto.end_epoch(loss)
+    assert auto.values == {"negatives__tau_plus": pytest.approx(0.3, abs=0.02)}
+
+
+def test_estimates_stay_where_every_loss_is_defined():
+    loss = NonparametricBCL(alpha=Auto(every=1), beta=1)
+    embedder = small(loss=loss, max_epochs=6, lr=0.01).fit(X)
+    assert max(embedder.history_[:, "loss__alpha"]) < 1
+    one_class = PositiveDebiased("auto", negatives=Supervised())
+    assert small(loss=one_class).fit(X, np.zeros(300)).estimates_ == {"tau_plus": 0.99}
+
+
+def test_the_last_estimate_is_an_attribute():
+    embedder = small(loss=BCL(alpha=Auto(every=2), tau_plus=0.1), max_epochs=4).fit(X)
+    assert set(embedder.estimates_) == {"alpha"}
+    assert embedder.estimates_["alpha"] != embedder.history_[-1, "loss__alpha"]
+
+
+def test_targets_of_several_columns_leave_it_to_the_ranks():
+    loss = BCL(alpha=Auto(every=1))
+    ranks = small(loss=loss).fit(X).history_[:, "loss__alpha"]
+    assert small(loss=loss).fit(X, np.c_[y, y]).history_[:, "loss__alpha"] == ranks
 
 
 def test_supervised_loss_without_any_label_estimates_from_ranks():

@@ -67,6 +67,7 @@ def test_standard_errors_are_those_of_repeated_draws():
 def test_ranks_that_say_nothing_have_a_large_standard_error():
     tau_plus = estimate_tau_plus(simulated_ranks(0.5, 0.1, 254), n_candidates=254)
     assert tau_plus.standard_error > 0.1
+    assert estimate_alpha([0.5]).standard_error == math.inf
 
 
 def test_few_candidates_bias_only_who_takes_ranks_for_exact():
@@ -112,6 +113,35 @@ def test_macro_auc_is_the_mean_area_under_the_curve_of_the_anchors(n_views, monk
     assert auc.standard_error == pytest.approx(np.std(aucs) / math.sqrt(len(aucs)))
 
 
+def test_ties_count_half():
+    scores = np.random.default_rng(0).integers(0, 2, (30, 3)) + 0.0
+    y = np.arange(30) % 3
+    z = torch.nn.functional.normalize(torch.from_numpy(scores), dim=1)
+    aucs = [
+        roc_auc_score(y[others] == y[i], (z[others] @ z[i]).numpy().round(9))
+        for i in range(30)
+        for others in [[j for j in range(30) if j != i]]
+    ]
+    order = np.random.default_rng(1).permutation(30)
+    assert macro_auc(scores, y=y).value == pytest.approx(np.mean(aucs), abs=5e-3)
+    assert macro_auc(scores[order], y=y[order]).value == pytest.approx(
+        macro_auc(scores, y=y).value
+    )
+    assert macro_auc(np.ones((9, 2)), y=[0, 0, 0, 1, 1, 1, 1, 1, 1]).value == 0.5
+
+
+def test_unlabeled_samples_among_string_classes():
+    y = np.array(["a", "a", "b", -1, -1], dtype=object)
+    assert tau_plus_from_labels(y).value == pytest.approx(5 / 9)
+
+
+def test_an_estimate_of_the_auc_is_taken_with_its_error():
+    auc = macro_auc(*random_views(30, 4), y=np.arange(30) % 2)
+    alpha = alpha_from_auc(auc)
+    assert alpha.standard_error == pytest.approx(1.5 * auc.standard_error)
+    assert math.isnan(alpha_from_auc(0.7).standard_error)
+
+
 def test_auc_of_the_model_gives_alpha_back():
     rng = np.random.default_rng(0)
     true, false = (inverse_cdf(rng.random(200_000), a) for a in (0.8, 0.2))
@@ -135,10 +165,19 @@ def test_tau_plus_is_the_probability_that_two_samples_share_a_class():
         (lambda: estimate_alpha([0.5, 1.2]), r"ranks must be .* shares in \[0, 1\]"),
         (lambda: estimate_alpha([[0.5]]), r"ranks must be an array of shape \(n_positives,\)"),
         (lambda: estimate_alpha([0.5, np.nan]), "ranks contains NaN"),
-        (lambda: estimate_alpha([0.5], tau_plus=2), r"tau_plus must lie in \[0, 1\], got 2"),
-        (lambda: estimate_tau_plus([0.5], alpha=0.2), r"alpha must lie in \[0.5, 1\], got 0.2"),
+        (lambda: estimate_alpha([0.5], tau_plus=2), r"tau_plus must be a number in \[0, 1\]"),
+        (lambda: estimate_alpha([0.5], tau_plus="auto"), r"tau_plus must be a number in"),
+        (lambda: estimate_tau_plus([0.5], alpha=0.2), r"alpha must be a number in \[0.5, 1\]"),
         (lambda: estimate_tau_plus([0.5], n_candidates=0), "n_candidates must be a positive int"),
-        (lambda: alpha_from_auc(1.2), r"auc must lie in \[0, 1\], got 1.2"),
+        (lambda: alpha_from_auc(1.2), r"auc must be a number in \[0, 1\], got 1.2"),
+        (lambda: alpha_from_auc("a"), r"auc must be a number in \[0, 1\], got 'a'"),
+        (lambda: tau_plus_from_labels(None), "the target y is None"),
+        (lambda: tau_plus_from_labels([0.5, 1.5]), "needs classes as y"),
+        (lambda: tau_plus_from_labels(["a", "-1"]), "the string '-1'.* dtype=object"),
+        (lambda: positive_ranks([[1, 2]], [[1, 2]]), "n ≥ 2"),
+        (lambda: positive_ranks([[1, np.nan]] * 2, [[1, 2]] * 2), "views contains NaN"),
+        (lambda: positive_ranks(np.eye(2), np.eye(2), similarity=Cosine(0)), "'temperature'"),
+        (lambda: macro_auc(y=[0, 1]), "y must have one entry per sample, 0, got 2"),
         (lambda: tau_plus_from_labels([-1, -1]), "at least one known class"),
         (lambda: macro_auc(np.eye(3), y=[0, 1, 2]), "two samples of one class and one of another"),
         (lambda: macro_auc(np.eye(3), y=[0, 1]), "y must have one entry per sample, 3, got 2"),

@@ -34,6 +34,7 @@ LOSSES = [
     HCL(tau_plus=0.05, beta=0.7),
     HCL(tau_plus=0.2, beta=2.0, detach_weights=True),
     PUCL(tau_plus=0.15, c=0.2),
+    PUCL(tau_plus=0.15, c=0.1, floor="printed"),
     Ring(outer=0.6, inner=0.2),
     BCL(alpha=0.8, tau_plus=0.2),
     BCL(alpha=0.9, beta=0.7, cdf="printed", detach_weights=False),
@@ -57,6 +58,7 @@ GOLDEN = {
     "neg_debiased_troe": lambda s: DCL(s["tau_plus"]),
     "hcl": lambda s: HCL(s["tau_plus"], s["beta"]),
     "pucl": lambda s: PUCL(s["alpha"], s["c"]),
+    "pucl_printed_floor": lambda s: PUCL(s["alpha"], s["c"], floor="printed"),
     "moco_ring": lambda s: Ring(s["thres_outer"], s["thres_inner"]),
     "bcl_v1": lambda s: BCL(
         s["alpha"], s["beta"], s["tau_plus"], "printed", detach_weights=s["detach_weights"]
@@ -83,7 +85,6 @@ OTHER_GOLDEN = {
     "pos_debiased_M2_loss_combination": "the mean over pairs of views",
     "pos_debiased_M2_pos_grouping": "a view that only serves as a further positive",
     "neg_debiased_M2_pos_grouping": "a view that only serves in the correction",
-    "pucl_printed_floor": "floored at 1/e instead of the lowest e^s: erratum (o)",
     "bcl_v2_code_head": "adds 1e-3 in two places",
     "bcl_v2_code_rebuttal": "ranks among all scores, the anchor's own and its positive included",
     "pos_debiased_2023_03_16": "a first version that the authors replaced",
@@ -231,21 +232,6 @@ def test_the_correction_by_several_positives_agrees_with_the_authors_code():
     assert value == pytest.approx(golden("neg_debiased_M2_pos_grouping")["value"], rel=1e-9)
 
 
-@pytest.mark.parametrize("case", [c for c in golden_cases() if c["loss"] == "pucl_printed_floor"])
-def test_pucl_differs_from_the_printed_floor_only_where_it_floors(case):
-    settings = case["settings"]
-    value = contrastive_loss(
-        *(golden_input(v, 8, 16) for v in "AB"),
-        loss=PUCL(settings["alpha"], settings["c"]),
-        similarity=Cosine(settings["temperature"]),
-    ).item()
-    if case["extra"]["n_clamped"] == 0:
-        assert value == pytest.approx(case["value"], rel=1e-9)
-    else:
-        # A floor of 1/e lies above ours of e^{-1/t}.
-        assert value < case["value"]
-
-
 @pytest.mark.parametrize("case", [c for c in golden_cases() if c["loss"] == "bcl_v2_code_head"])
 def test_nonparametric_bcl_is_near_the_code_that_adds_a_thousandth(case):
     settings = case["settings"]
@@ -329,7 +315,8 @@ def naive_estimate(loss, negatives, positives, same_class, temperature):
     if loss.detach_weights:
         weights = weights.detach()
     estimate = a * (weights * negatives.exp()).mean() - b * positives.exp().mean()
-    floor = torch.tensor(-1 / temperature).exp().to(estimate)
+    lowest = -1.0 if getattr(loss, "floor", "lowest") == "printed" else -1 / temperature
+    floor = torch.tensor(lowest, dtype=estimate.dtype).exp()
     return torch.maximum(estimate, floor) if b else estimate
 
 
@@ -571,7 +558,6 @@ BAD = [
     (BCL(cdf="exact"), "'cdf' parameter of BCL", "printed"),
     (NonparametricBCL(beta=2), "'beta' parameter of NonparametricBCL", r"\[0.0, 1.0\]"),
     (PositiveDebiased(tau_plus=0), "'tau_plus' parameter of PositiveDebiased", r"\(0.0, 1.0\)"),
-    (PositiveDebiased(negatives=0.1), NEGATIVES, "Loss' or None"),
     (PositiveDebiased(negatives=DCL(7)), "'tau_plus' parameter of DCL", r"\[0.0, 1.0\)"),
     (PositiveDebiased(negatives=SupCon()), NEGATIVES, "got SupCon"),
     (PositiveDebiased(negatives=PositiveDebiased()), NEGATIVES, "got Positive"),
@@ -583,6 +569,46 @@ BAD = [
 def test_value_out_of_range_is_refused_by_name(bad, who, expected):
     with pytest.raises(ValueError, match=rf"The {who} must be .*{expected}"):
         contrastive_loss(*random_views(4, 3), loss=bad)
+
+
+@pytest.mark.parametrize("negatives, message", [(DCL, "negatives=DCL\\(\\)"), (0.1, "got 0.1")])
+def test_what_is_no_estimate_is_refused(negatives, message):
+    with pytest.raises(TypeError, match=rf"The {NEGATIVES} must be an instance.*{message}"):
+        contrastive_loss(*random_views(4, 3), loss=PositiveDebiased(negatives=negatives))
+
+
+def test_weights_that_are_zero_are_zero_in_every_dtype():
+    anchor, positive = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
+    for dtype in (torch.float32, torch.float64):
+        value = contrastive_loss(
+            anchor.to(dtype),
+            positive.to(dtype),
+            queue=torch.eye(2, dtype=dtype),
+            loss=BCL(1.0, tau_plus=0.1),
+            similarity=Cosine(1 / 80),
+        )
+        assert value.item() == pytest.approx(1.0986, abs=1e-3)  # log 3: the other one alone counts
+
+
+def test_a_negative_positive_term_is_floored_with_a_warning():
+    a = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    views = torch.stack([a, a]), torch.stack([-a, a])
+    with pytest.warns(UserWarning, match="tau_plus=0.01 and 2 candidates.* floored"):
+        value = contrastive_loss(*views, loss=PositiveDebiased(0.01), similarity=Cosine(1 / 80))
+    assert value.item() == pytest.approx(40.19, abs=0.01)
+
+
+def test_positive_debiased_needs_bounded_scores():
+    class Unbounded(Cosine):
+        bounds = (-float("inf"), float("inf"))
+
+    with pytest.raises(ValueError, match="'similarity' has bounds"):
+        contrastive_loss(*random_views(4, 3), loss=PositiveDebiased(), similarity=Unbounded())
+
+
+def test_effective_tau_plus_needs_numbers():
+    with pytest.raises(ValueError, match="'tau_plus' parameter of PUCL"):
+        _ = PUCL("auto").effective_tau_plus
 
 
 def test_a_density_that_vanishes_is_refused():

@@ -1,6 +1,7 @@
 """Sample weights and descriptions: what they do, how they reach fit, what is refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from common import random_views
@@ -98,7 +99,15 @@ def test_weights_and_descriptions_go_with_their_samples():
         checks.fit(X, sample_weight=X[::-1, 20] + 1, descriptions=X[:, 20 : 20 + WIDTH])
 
 
-@pytest.mark.parametrize("convert", [np.asarray, torch.as_tensor, list], ids=str)
+def read_only(array):
+    array = array.astype(np.float32)
+    array.flags.writeable = False
+    return array
+
+
+@pytest.mark.parametrize(
+    "convert", [np.asarray, torch.as_tensor, list, pd.DataFrame, read_only], ids=str
+)
 def test_every_form_of_array(convert):
     expected = embedder().fit(X, descriptions=random_descriptions()).transform(X)
     actual = embedder().fit(X, descriptions=convert(random_descriptions())).transform(X)
@@ -164,6 +173,11 @@ def test_by_metadata_routing():
         ({"descriptions": np.ones((199, 6))}, ValueError, r"shape \(200, d\), got \(199, 6\)"),
         ({"descriptions": np.ones(200)}, ValueError, r"descriptions must have shape \(200, d\)"),
         ({"descriptions": np.full((200, 6), np.nan)}, ValueError, "descriptions contains NaN"),
+        (
+            {"descriptions": np.zeros((200, 6))},
+            ValueError,
+            "descriptions must not hold only zeros",
+        ),
         ({"sample_weight": np.ones(3)}, ValueError, r"sample_weight must have shape \(200,\)"),
         ({"sample_weight": np.ones((200, 1))}, ValueError, r"sample_weight must have shape"),
         ({"sample_weight": -np.ones(200)}, ValueError, "sample_weight must hold no negative"),

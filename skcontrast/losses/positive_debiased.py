@@ -7,7 +7,7 @@ import warnings
 
 import torch
 
-from .._sklearn_compat import StrOptions
+from .._sklearn_compat import StrOptions, check_component
 from ..schedules import interval
 from ._base import Loss
 from .infonce import InfoNCE
@@ -65,7 +65,7 @@ class PositiveDebiased(Loss):
         "tau_plus": interval(0, 1, "neither", auto=True),
         "positive_mean": [StrOptions({"rows", "printed"})],
         "aggregate": [StrOptions({"loss", "scores"})],
-        "negatives": [Loss, None],
+        "negatives": "no_validation",  # checked in validate, which has the better message
     }
 
     def __init__(self, tau_plus=0.1, positive_mean="rows", aggregate="loss", negatives=None):
@@ -83,16 +83,18 @@ class PositiveDebiased(Loss):
 
     def validate(self):
         """Refuse as `negatives` what estimates nothing over true negatives."""
-        if self.negatives is not None and self.negatives.needs_whole_rows:
-            raise ValueError(self._no_estimate())
-        if isinstance(self.negatives, PositiveDebiased):
-            raise ValueError(self._no_estimate())
-
-    def _no_estimate(self):
-        return (
-            "The 'negatives' parameter of PositiveDebiased must be a loss that estimates an "
-            f"expectation over true negatives, got {self.negatives!r}."
+        negatives = check_component(
+            self.negatives,
+            Loss,
+            owner="PositiveDebiased",
+            parameter="negatives",
+            default=InfoNCE,
         )
+        if negatives.needs_whole_rows or negatives.corrects_positives:
+            raise ValueError(
+                "The 'negatives' parameter of PositiveDebiased must be a loss that estimates an "
+                f"expectation over true negatives, got {negatives!r}."
+            )
 
     def estimators(self):
         """Return the plain mean, and the estimate over true negatives where it is another."""

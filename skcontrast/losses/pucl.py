@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..schedules import interval
+from .._sklearn_compat import StrOptions
+from ..schedules import check_numbers, interval
 from ._base import Loss
 
 __all__ = ["PUCL"]
@@ -30,6 +31,9 @@ class PUCL(Loss):
     c : float or Schedule, default=0.1
         Label frequency in [0, 1]: the fraction of a class that serves as positives. At 0 the loss
         is :class:`DCL`, at 1 :class:`InfoNCE`.
+    floor : {"lowest", "printed"}, default="lowest"
+        The least value of the estimate: the lowest :math:`e^s` there is, or :math:`e^{-1}` as in
+        the paper.
 
     References
     ----------
@@ -46,18 +50,26 @@ class PUCL(Loss):
     _parameter_constraints: dict = {
         "tau_plus": interval(0, 1, "left", auto=True),
         "c": interval(0, 1, "both"),
+        "floor": [StrOptions({"lowest", "printed"})],
     }
 
-    def __init__(self, tau_plus=0.1, c=0.1):
+    def __init__(self, tau_plus=0.1, c=0.1, floor="lowest"):
         self.tau_plus = tau_plus
         self.c = c
+        self.floor = floor
 
     @property
     def effective_tau_plus(self):
         """The `tau_plus` of the :class:`DCL` that this loss equals, τ⁺(1 − c)/(1 − τ⁺c)."""
+        check_numbers(self)
         return self.tau_plus * (1 - self.c) / (1 - self.tau_plus * self.c)
 
     def coefficients(self):
         """Return a = (1 − τ⁺c)/(1 − τ⁺) and b = τ⁺(1 − c)/(1 − τ⁺)."""
         rest = 1 - self.tau_plus
         return (1 - self.tau_plus * self.c) / rest, self.tau_plus * (1 - self.c) / rest
+
+    def log_expectation(self, log_mean, positives, lower_bound):
+        """Return the logarithm of the estimate, floored, shape (n_anchors,)."""
+        lowest = -1.0 if self.floor == "printed" else lower_bound
+        return super().log_expectation(log_mean, positives, lowest)
