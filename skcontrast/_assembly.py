@@ -16,8 +16,9 @@ from sklearn.utils import check_random_state
 from skorch.callbacks import Callback, LRScheduler
 
 from ._inputs import VECTORS, kind_of
+from ._plan import epoch_progress
 from ._sklearn_compat import check_component, validate_parameters
-from ._training import OPTIMIZERS, epoch_progress
+from ._training import OPTIMIZERS
 from .augmentation import Augmentation, MarginalCorruption, RandomAffine, SimCLRAugmentation, Views
 from .encoders import Encoder
 from .frameworks import Framework, SimCLR

@@ -21,11 +21,12 @@ from ._inputs import (
     validate_metadata,
 )
 from ._network import Network, Standardize, channel_statistics
+from ._plan import Plan
 from ._samples import TrainingSet
 from ._scaling import InputScaler, as_tensor
 from ._sklearn_compat import validate_parameters
 from ._source import make_source, read, subset
-from ._training import Plan, make_net, optimizer_state, train
+from ._training import make_net, optimizer_state, train
 from .augmentation import compose
 from .encoders import build_encoder, projection_head, to_channels_last
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
-from dataclasses import dataclass, field
 
 import numpy as np
 import skorch
@@ -14,92 +13,13 @@ from skorch.callbacks import Callback, EpochTimer, PassthroughScoring
 from torch import nn
 from tqdm.auto import tqdm
 
-from ._auto import AutoParameters
 from .objective import objective_value
-from .schedules import Schedule, at_progress
 
 OPTIMIZERS = {
     "adam": torch.optim.Adam,
     "adamw": torch.optim.AdamW,
     "sgd": torch.optim.SGD,
 }
-
-
-@dataclass
-class Plan:
-    """What a training step needs to know beside the network.
-
-    Attributes
-    ----------
-    framework, loss, similarity : parameter objects
-        Validated; may hold schedules.
-    draw : callable
-        ``draw(batch, generator)`` returns one view of each sample of a batch.
-    n_views, batch_size : int
-        Views per sample; the most samples per step.
-    lr_schedule : Schedule or None
-        Factor on the learning rate by progress.
-    seed : int
-        Every epoch draws from generators seeded by it and by the epoch's number, so that a fit
-        that goes on later repeats nothing.
-    n_epochs : int
-        Length of the schedules.
-    epochs_before : int
-        How many epochs the network has been trained for before.
-    first_epoch : int
-        Where in the schedules training starts.
-    seeds_layers : bool
-        Whether the network draws from torch's global generators, as dropout does.
-    auto : AutoParameters
-        Those hyperparameters of the loss that are read off the data.
-    bf16 : bool
-        Whether the network computes in bfloat16 where that is safe; the loss never does.
-    compile : bool
-        Whether the network is compiled.
-    """
-
-    framework: object
-    loss: object
-    similarity: object
-    draw: object
-    n_views: int
-    batch_size: int
-    lr_schedule: Schedule | None
-    seed: int
-    n_epochs: int
-    auto: AutoParameters
-    bf16: bool = False
-    compile: bool = False
-    epochs_before: int = 0
-    first_epoch: int = 0
-    seeds_layers: bool = True
-    schedules: dict = field(init=False)
-
-    def __post_init__(self):
-        self.schedules = {
-            f"{role}__{name}": value
-            for role in ("loss", "similarity")
-            for name, value in getattr(self, role).get_params().items()
-            if isinstance(value, Schedule)
-        }
-
-    def at(self, epoch):
-        """Return loss, similarity and what is not constant in them, at an epoch of this fit."""
-        progress = epoch_progress(self.first_epoch + epoch, self.n_epochs)
-        values = {name: schedule(progress) for name, schedule in self.schedules.items()}
-        values.update((f"loss__{name}", value) for name, value in self.auto.values.items())
-        loss = at_progress(self.auto.apply_to(self.loss), progress)
-        return loss, at_progress(self.similarity, progress), values
-
-    def seeds(self, epoch):
-        """Return seeds for the order of the samples, the views and the layers (dropout)."""
-        sequence = np.random.SeedSequence([self.seed, self.epochs_before + epoch])
-        return [int(s) for s in sequence.generate_state(3)]
-
-
-def epoch_progress(epoch, n_epochs):
-    """Return the progress of an epoch: 0 at the first of several, 1 at the last."""
-    return min(epoch / max(1, n_epochs - 1), 1.0)
 
 
 class BatchSampler:
