@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from sklearn.base import clone
 
+from ._distributed import pool
 from ._rank_statistics import class_aucs, count_outscored
 from ._sklearn_compat import validate_parameters
 from .estimation import alpha_from_auc, estimate_alpha_and_tau_plus, mean_auc, tau_plus_from_labels
@@ -84,11 +85,13 @@ class AutoParameters:
         self.observed.append(ranks)
         self.n_candidates = n_candidates
 
-    def end_epoch(self, loss):
-        """Estimate anew what is due."""
+    def end_epoch(self, loss, world=None):
+        """Estimate anew what is due, from what all ranks of a distributed fit have observed."""
         if not (self.due and self.observed):
             return
         observed = torch.cat(self.observed)
+        if world is not None:
+            observed = pool(observed, world)
         if not self.has_labels:
             self._read_ranks(observed.cpu().numpy(), loss)
         elif not bool(observed.isnan().all()):

@@ -50,6 +50,12 @@ class Contrast(NamedTuple):
     anchor_labels: Tensor | None = None
     candidate_labels: Tensor | None = None
 
+    def take(self, rows):
+        """Return the contrast of some of the anchors with all candidates."""
+        of_anchors = ("anchors", "positives", "excluded", "weights", "anchor_labels")
+        values = {name: getattr(self, name) for name in of_anchors}
+        return self._replace(**{k: None if v is None else v[rows] for k, v in values.items()})
+
 
 def objective_value(contrast, loss, similarity, objective="contrastive"):
     """Return the mean loss over the anchors of a contrast, differentiable.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from contextlib import nullcontext
+from numbers import Real
 
 import torch
 from sklearn.base import clone
@@ -11,6 +12,7 @@ from torch import nn
 
 from . import _assembly as assembly
 from ._auto import AutoParameters, auto_parameters
+from ._distributed import check_same, current_world, same_everywhere
 from ._inputs import (
     IMAGES,
     check_descriptions,
@@ -29,6 +31,9 @@ from ._source import make_source, read, subset
 from ._training import make_net, optimizer_state, train
 from .augmentation import compose
 from .encoders import build_encoder, projection_head, to_channels_last
+
+# Parameters that may be others on each rank of a distributed fit.
+_RANKS_OWN = {"callbacks", "device", "random_state", "verbose"}
 
 
 class NetworkTraining:
@@ -63,8 +68,11 @@ class NetworkTraining:
             )
 
     def _train_on(self, X, known, chain, go_on, one_epoch):
+        world = current_world()
         device = assembly.resolve_device(self.device)
         seed = assembly.resolve_seed(self.random_state)
+        if world is not None:
+            seed = self._agree(X, known, seed, go_on, world, device)
         array = read(X)
         if not go_on:
             assembly.warn_channels_last(X)
@@ -75,6 +83,7 @@ class NetworkTraining:
             device,
             budget=self.memory_budget,
             n_workers=self.n_workers,
+            n_sharing=1 if world is None or device.type != "cpu" else world.size,
         )
         self._fit_augmentation(array, chain, go_on)
         if go_on:
@@ -84,7 +93,7 @@ class NetworkTraining:
                 network = self._build(array)
         check_descriptions(known.get("descriptions"), self._projection_width)
         samples = TrainingSet(source, **known)
-        plan = self._plan(samples, seed, go_on, one_epoch)
+        plan = self._plan(samples, seed, go_on, one_epoch, world)
         # Other threads wait only where the network itself draws random numbers.
         alone = assembly.seeded_rng(seed, device) if plan.seeds_layers else nullcontext()
         with alone:
@@ -97,7 +106,7 @@ class NetworkTraining:
                 max_epochs=1 if one_epoch else self.max_epochs,
                 device=device,
                 callbacks=self.callbacks,
-                verbose=self.verbose,
+                verbose=self.verbose if world is None or world.rank == 0 else 0,
                 past=(self.history_, self._optimizer_state) if go_on else None,
             )
             interrupted = train(net, samples)
@@ -146,7 +155,19 @@ class NetworkTraining:
             known["labels"] = classes_or_none(y, n_samples)
         return {name: as_tensor(a) for name, a in known.items() if a is not None}
 
-    def _plan(self, samples, seed, go_on, one_epoch):
+    def _agree(self, X, known, seed, go_on, world, device):
+        """Check that all ranks were given the same, and return the seed of rank 0."""
+        settings = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if name not in _RANKS_OWN and isinstance(value, (str, Real, type(None)))
+        }
+        arrays = [X, *(array.numpy() for array in known.values())]
+        before = self.n_epochs_ if go_on else 0
+        check_same(arrays, (settings, list(known), before), world, device)
+        return same_everywhere(seed, device)
+
+    def _plan(self, samples, seed, go_on, one_epoch, world):
         lr_schedule = None if one_epoch else assembly.resolve_lr_schedule(self.lr_schedule)
         epochs_before = self.n_epochs_ if go_on else 0
         past = self.estimates_ if go_on else None
@@ -166,6 +187,7 @@ class NetworkTraining:
             auto=auto,
             compile=self.compile,
             bf16=assembly.trains_in_bf16(self, samples.source),
+            world=world,
             epochs_before=epochs_before,
             first_epoch=epochs_before if one_epoch else 0,
             seeds_layers=assembly.draws_random_numbers(self.encoder),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ._auto import AutoParameters
+from ._distributed import World
 from .schedules import Schedule, at_progress
 
 __all__ = ["Plan", "epoch_progress"]
@@ -43,6 +44,8 @@ class Plan:
         Whether the network computes in bfloat16 where that is safe; the loss never does.
     compile : bool
         Whether the network is compiled.
+    world : World or None
+        The processes that share the fit, where they are several.
     """
 
     framework: object
@@ -57,6 +60,7 @@ class Plan:
     auto: AutoParameters
     bf16: bool = False
     compile: bool = False
+    world: World | None = None
     epochs_before: int = 0
     first_epoch: int = 0
     seeds_layers: bool = True
@@ -81,7 +85,9 @@ class Plan:
     def seeds(self, epoch):
         """Return seeds for the order of the samples, the views and the layers (dropout)."""
         sequence = np.random.SeedSequence([self.seed, self.epochs_before + epoch])
-        return [int(s) for s in sequence.generate_state(3)]
+        order, views, layers = (int(s) for s in sequence.generate_state(3))
+        # The layers of each rank have other rows before them.
+        return order, views, layers + (0 if self.world is None else self.world.rank)
 
 
 def epoch_progress(epoch, n_epochs):

@@ -121,7 +121,7 @@ class Streamed(Dataset):
             yield x.to(self.device, non_blocking=on_gpu)
 
 
-def make_source(X, to_tensor, device, *, budget, n_workers):
+def make_source(X, to_tensor, device, *, budget, n_workers, n_sharing=1):
     """Return the samples in memory if they fit, else streamed.
 
     Parameters
@@ -134,10 +134,12 @@ def make_source(X, to_tensor, device, *, budget, n_workers):
         The most gigabytes that the samples may take as tensors; None is half of what is free.
     n_workers : int
         As in `Streamed`.
+    n_sharing : int, default=1
+        Processes that take the same X from the same free memory.
     """
     itemsize = 1 if X.dtype == np.uint8 else 4
     needed = itemsize * np.prod(X.shape, dtype=np.float64)
-    allowed = _SHARE * _free_bytes(device) if budget is None else budget * 1e9
+    allowed = _SHARE * _free_bytes(device) / n_sharing if budget is None else budget * 1e9
     if isinstance(X, LazySamples) or needed > allowed:
         return Streamed(X, to_tensor, device, n_workers)
     return InMemory(to_tensor(X, device))

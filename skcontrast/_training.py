@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import skorch
@@ -13,6 +14,8 @@ from skorch.callbacks import Callback, EpochTimer, PassthroughScoring
 from torch import nn
 from tqdm.auto import tqdm
 
+from ._distributed import HeldInterrupt, any_rank, broadcast_weights, sum_gradients
+from ._shared_network import SharedNetwork
 from .objective import objective_value
 
 OPTIMIZERS = {
@@ -20,6 +23,8 @@ OPTIMIZERS = {
     "adamw": torch.optim.AdamW,
     "sgd": torch.optim.SGD,
 }
+# Steps on a GPU after which distributed training looks whether the user has interrupted.
+_STEPS_UNSEEN = 16
 
 
 class BatchSampler:
@@ -113,6 +118,10 @@ class ContrastiveNet(skorch.NeuralNet):
         self.base_lr_ = [group["lr"] for group in self.optimizer_.param_groups]
         self.view_generator_ = torch.Generator(device=X.device)
         self.compiled_ = Compiled(self.module_) if self.plan.compile else None
+        self.shared_ = None
+        if self.plan.world is not None:
+            broadcast_weights(self.module_)
+            self.shared_ = SharedNetwork(self.compiled_ or self.module_, self.plan.world)
 
     def on_epoch_begin(self, net, dataset_train=None, **kwargs):
         """Resolve schedules and seed the epoch's generators."""
@@ -135,7 +144,7 @@ class ContrastiveNet(skorch.NeuralNet):
         """Record the learning rate; read off the data what is due."""
         self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
         self._check_finite()
-        self.plan.auto.end_epoch(self.loss_)
+        self.plan.auto.end_epoch(self.loss_, self.plan.world)
         super().on_epoch_end(net, **kwargs)
 
     def notify(self, method_name, **kwargs):
@@ -144,13 +153,25 @@ class ContrastiveNet(skorch.NeuralNet):
             super().notify(method_name, **kwargs)
         except KeyboardInterrupt:
             self.stopped_by_callback_ = True
-            raise
+            if self.plan.world is None or method_name != "on_epoch_end":
+                raise
+        if self.plan.world is not None and method_name == "on_epoch_end":
+            self._stop_together()
+
+    def _stop_together(self):
+        """Stop the training on all ranks where a callback or the user stops it on any."""
+        flags = [self.stopped_by_callback_, self.held_interrupt_.came]
+        self.stopped_by_callback_, interrupted = any_rank(flags, self.view_generator_.device)
+        if self.stopped_by_callback_ or interrupted:
+            raise KeyboardInterrupt
 
     def fit_loop(self, X, y=None, epochs=None, **kwargs):
         """Run the epochs; remember if the user interrupts."""
         self.interrupted_ = self.stopped_by_callback_ = False
+        self.held_interrupt_ = nullcontext() if self.plan.world is None else HeldInterrupt()
         try:
-            return super().fit_loop(X, y, epochs, **kwargs)
+            with self.held_interrupt_:
+                return super().fit_loop(X, y, epochs, **kwargs)
         except KeyboardInterrupt:
             self.interrupted_ = not self.stopped_by_callback_
             raise
@@ -188,14 +209,37 @@ class ContrastiveNet(skorch.NeuralNet):
         plan = self.plan
         self._set_lr()
         views = [plan.draw(batch.x, self.view_generator_) for _ in range(plan.n_views)]
+        network = self.shared_ or self.compiled_ or self.module_
         with torch.autocast(batch.x.device.type, torch.bfloat16, enabled=plan.bf16):
-            network = self.compiled_ or self.module_
             contrast = plan.framework.contrast(network, views, self.similarity_, batch)
-        plan.auto.observe(contrast, self.similarity_)
-        loss = objective_value(contrast, self.loss_, self.similarity_)
-        loss.backward()
+        if plan.world is None:
+            loss = self._backward(contrast)
+        else:
+            loss = self._backward_together(contrast)
         self.step_ += 1
         return {"loss": loss, "y_pred": None}
+
+    def _backward(self, contrast, part=1):
+        """Leave the gradient of the loss, or a part of the batch's, and return its value."""
+        self.plan.auto.observe(contrast, self.similarity_)
+        loss = objective_value(contrast, self.loss_, self.similarity_)
+        if part != 1:
+            loss = loss * part
+        loss.backward()
+        return loss
+
+    def _backward_together(self, contrast):
+        """Do the same for this rank's share of the anchors, and add up over the ranks."""
+        share = contrast.take(self.plan.world.share(len(contrast.anchors)))
+        loss = self._backward(share, len(share.anchors) / len(contrast.anchors)).detach()
+        parameters = [p for group in self.optimizer_.param_groups for p in group["params"]]
+        came = loss.new_tensor(self.held_interrupt_.came)
+        loss, interrupts = sum_gradients(parameters, loss, came)
+        # Elsewhere than on a CPU, looking means to wait for the device.
+        is_time_to_look = loss.device.type == "cpu" or self.step_ % _STEPS_UNSEEN == 0
+        if is_time_to_look and interrupts:
+            raise KeyboardInterrupt
+        return loss
 
     def _set_lr(self):
         if self.plan.lr_schedule is None:

@@ -97,6 +97,7 @@ class ContrastiveEmbedder(
         float images must have intensities in [0, 1].
     device : str or torch.device, default="auto"
         "cpu", "cuda", "cuda:1", "mps"; "auto" is the first of CUDA, MPS and CPU that there is.
+        Under ``torchrun``, "auto" and "cuda" are the GPU of this process.
     precision : {"auto", "float32", "bf16"}, default="auto"
         What the network computes in while it trains. "bf16" is bfloat16 where that is safe, by
         autocast: up to twice as fast for images on processors that have it. "auto" chooses it for
@@ -285,6 +286,10 @@ class ContrastiveEmbedder(
     def fit(self, X, y=None, **metadata):
         """Train the encoder on X.
 
+        Under ``torchrun``, or in any initialised group of ``torch.distributed``, all processes
+        train one embedder together: each must call this with the same X and y, of which it takes
+        its share of every batch. See the user guide, "Many machines, many processes".
+
         Parameters
         ----------
         X : array-like or Views
@@ -310,7 +315,8 @@ class ContrastiveEmbedder(
         ------
         ValueError
             If X holds NaN or infinity or has a wrong shape, or a parameter, at any depth, lies
-            outside its range, or training diverges. A fitted embedder stays as it was.
+            outside its range, or training diverges, or processes that train together were given
+            different data. A fitted embedder stays as it was.
         TypeError
             If a class is passed where an instance is due, or an unknown keyword.
         KeyboardInterrupt
