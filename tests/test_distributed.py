@@ -542,7 +542,7 @@ def torchrun(folder, failing=""):
         capture_output=True,
         text=True,
         timeout=SECONDS,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
     )
 
 

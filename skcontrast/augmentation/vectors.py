@@ -198,11 +198,19 @@ class MarginalCorruption(Augmentation):
             )
         count = max(round(self.rate * d), 1 if self.rate > 0 else 0)
         keys = torch.rand(n, d, generator=generator, device=batch.device)
-        columns = keys.topk(count, dim=1, sorted=False).indices
+        columns = _largest(keys, count)
         rows = torch.randint(
             len(self.marginals_), (n, count), generator=generator, device=batch.device
         )
         return batch.scatter(1, columns, _entries(self.marginals_, rows, columns, batch))
+
+
+def _largest(keys, count):
+    """Return the columns of the `count` largest keys of each row, in no particular order."""
+    if keys.device.type != "cpu" or not 0 < count < keys.shape[1]:
+        return keys.topk(count, dim=1, sorted=False).indices
+    # numpy finds them in less than half of the time.
+    return torch.from_numpy(keys.numpy().argpartition(-count, axis=1)[:, -count:])
 
 
 def _entries(table, rows, columns, like):
