@@ -31,6 +31,7 @@ __all__ = [
     "broadcast_weights",
     "check_same",
     "current_world",
+    "fingerprint",
     "gather",
     "pool",
     "same_everywhere",
@@ -111,6 +112,8 @@ def same_everywhere(number, device):
 def broadcast_weights(module):
     """Give every rank the parameters and buffers of rank 0."""
     for tensor in module.state_dict().values():
+        if not isinstance(tensor, torch.Tensor):
+            continue  # the same everywhere by itself
         whole = tensor.contiguous()
         dist.broadcast(whole, src=0)
         tensor.copy_(whole)
@@ -130,18 +133,23 @@ def check_same(arrays, settings, world, device):
     device : torch.device
         What they communicate on.
     """
-    fingerprint = zlib.crc32(repr(settings).encode())
-    for array in arrays:
-        some = np.ascontiguousarray(array[:: -(-len(array) // _ROWS_COMPARED)])
-        kind = f"{array.shape} {array.dtype}".encode()
-        fingerprint = zlib.crc32(some, zlib.crc32(kind, fingerprint))
-    found = gather(torch.tensor(fingerprint, device=device), world).tolist()
+    found = gather(torch.tensor(fingerprint(arrays, settings), device=device), world).tolist()
     others = [rank for rank, other in enumerate(found) if other != found[0]]
     if others:
         raise ValueError(
             f"fit was given other data or parameters on rank {others[0]} than on rank 0. Under "
             "torch.distributed every rank passes the same whole X; fit shares out the batches."
         )
+
+
+def fingerprint(arrays, settings=None):
+    """Return a number that is another for other arrays, by some of their rows, or settings."""
+    checksum = zlib.crc32(repr(settings).encode())
+    for array in arrays:
+        some = np.ascontiguousarray(array[:: -(-len(array) // _ROWS_COMPARED)])
+        kind = f"{array.shape} {array.dtype}".encode()
+        checksum = zlib.crc32(some, zlib.crc32(kind, checksum))
+    return checksum
 
 
 def sum_gradients(parameters, *numbers):

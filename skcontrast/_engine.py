@@ -116,8 +116,11 @@ class _TiledObjective(torch.autograd.Function):
     def forward(ctx, *args):
         contrast, (loss, similarity, objective) = Contrast(*args[:7]), args[7:]
         wants = any(ctx.needs_input_grad[:3])
+        pulls_candidates = ctx.needs_input_grad[1]  # a queue does not: saves a matrix product
         anchors, positives = contrast.anchors, contrast.positives
         grads = [torch.zeros_like(t) for t in contrast[:3]] if wants else None
+        if wants and not pulls_candidates:
+            grads[1] = None
         total = anchors.new_zeros(())
         for tile, pairwise in tiles(contrast, similarity, wants):
             row = _Tile(
@@ -133,7 +136,8 @@ class _TiledObjective(torch.autograd.Function):
             if wants:
                 grads[2][tile] = d_positives
                 pairwise.add_gradients(gradient, grads[0][tile], grads[1])
-        ctx.grads = [g.div_(len(anchors)) for g in grads] if wants else None
+        if wants:
+            ctx.grads = [g if g is None else g.div_(len(anchors)) for g in grads]
         return total / len(anchors)
 
     @staticmethod
@@ -143,7 +147,7 @@ class _TiledObjective(torch.autograd.Function):
                 "contrastive_loss computes its gradient along with its value and can be "
                 "differentiated once: create_graph=True is not supported."
             )
-        return (*(g * grad for g in ctx.grads), *[None] * 7)
+        return (*(g if g is None else g * grad for g in ctx.grads), *[None] * 7)
 
 
 class _Tile(NamedTuple):
@@ -212,16 +216,21 @@ class _PairwiseScores:
         self.values = out.copy_(self.scores.detach())
 
     def add_gradients(self, gradient, d_anchors, d_candidates):
-        """Add the pull-back of `gradient`, given as (row scale, matrix), to the gradients."""
+        """Add the pull-back of `gradient`, given as (row scale, matrix), to the gradients.
+
+        That of the candidates is None where nobody asks for it.
+        """
         scale, matrix = gradient
         if hasattr(self, "leaves"):
             pulled = torch.autograd.grad(self.scores, self.leaves, scale * matrix)
             d_anchors += pulled[0]
-            d_candidates += pulled[1]
+            if d_candidates is not None:
+                d_candidates += pulled[1]
             return
         # The rows are scaled on the thin side of the products, not over the whole tile.
         d_anchors.addcmul_(scale, matrix @ self.candidates)
-        d_candidates.addmm_(matrix.T, scale * self.anchors)
+        if d_candidates is not None:
+            d_candidates.addmm_(matrix.T, scale * self.anchors)
 
 
 class _Objective:

@@ -12,7 +12,7 @@ from torch import nn
 
 from . import _assembly as assembly
 from ._auto import AutoParameters, auto_parameters
-from ._distributed import check_same, current_world, same_everywhere
+from ._distributed import check_same, current_world, fingerprint, same_everywhere
 from ._inputs import (
     IMAGES,
     check_descriptions,
@@ -28,7 +28,7 @@ from ._samples import TrainingSet
 from ._scaling import InputScaler, as_tensor
 from ._sklearn_compat import validate_parameters
 from ._source import make_source, read, subset
-from ._training import make_net, optimizer_state, train
+from ._training import framework_state, make_net, optimizer_state, train
 from .augmentation import compose
 from .encoders import build_encoder, projection_head, to_channels_last
 
@@ -107,11 +107,21 @@ class NetworkTraining:
                 device=device,
                 callbacks=self.callbacks,
                 verbose=self.verbose if world is None or world.rank == 0 else 0,
-                past=(self.history_, self._optimizer_state) if go_on else None,
+                past=self._past(X, known) if go_on else None,
             )
             interrupted = train(net, samples)
         self._keep(net, one_epoch)
+        if self._framework_state is not None:
+            self._framework_state["samples"] = _fingerprint(X, known)
         return interrupted
+
+    def _past(self, X, known):
+        """Return what a fit goes on from beside the network."""
+        framework = self._framework_state
+        if framework is not None:
+            same = framework["samples"] == _fingerprint(X, known)
+            framework = {**framework, "same_samples": same}
+        return self.history_, self._optimizer_state, framework
 
     def _fit_augmentation(self, X, chain, go_on):
         if go_on and chain is None:
@@ -179,8 +189,10 @@ class NetworkTraining:
             loss=self.loss_,
             similarity=self.similarity_,
             draw=self._drawing(samples.device),
+            n_samples=len(samples),
             n_views=self.n_views,
             batch_size=self.batch_size,
+            width=self._projection_width,
             lr_schedule=lr_schedule,
             seed=seed,
             n_epochs=self.max_epochs,
@@ -207,6 +219,13 @@ class NetworkTraining:
         self.history_ = net.history
         self.n_epochs_ = len(self.history_)
         self.estimates_ = net.plan.auto.values
-        self._optimizer_state = None
+        self._optimizer_state = self._framework_state = None
         if self.warm_start or one_epoch:
             self._optimizer_state = optimizer_state(net.optimizer_)
+            self._framework_state = framework_state(net)
+
+
+def _fingerprint(X, known):
+    """Return a number that tells samples and their labels from others."""
+    labels = known.get("labels")
+    return fingerprint([X] if labels is None else [X, labels.numpy()])

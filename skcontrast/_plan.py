@@ -23,8 +23,10 @@ class Plan:
         Validated; may hold schedules.
     draw : callable
         ``draw(batch, generator)`` returns one view of each sample of a batch.
-    n_views, batch_size : int
-        Views per sample; the most samples per step.
+    n_samples, n_views, batch_size : int
+        Samples of the fit; views per sample; the most samples per step.
+    width : int
+        Of the network's output.
     lr_schedule : Schedule or None
         Factor on the learning rate by progress.
     seed : int
@@ -52,8 +54,10 @@ class Plan:
     loss: object
     similarity: object
     draw: object
+    n_samples: int
     n_views: int
     batch_size: int
+    width: int
     lr_schedule: Schedule | None
     seed: int
     n_epochs: int

@@ -23,12 +23,15 @@ class Samples(NamedTuple):
         Factors on their losses.
     descriptions : Tensor of shape (n, d) or None
         Vectors that each sample's projection should agree with.
+    rows : Tensor of shape (n,), dtype int64, or None
+        Their places in the training set.
     """
 
     x: Tensor
     labels: Tensor | None = None
     weights: Tensor | None = None
     descriptions: Tensor | None = None
+    rows: Tensor | None = None
 
     def anchor_weights(self, z):
         """Return the factors on the losses of anchors, or None where all are 1.
@@ -73,4 +76,5 @@ class TrainingSet:
         """Yield the `Samples` of each part, a tensor of rows."""
         for rows, x in zip(parts, self.source.batches(parts), strict=True):
             rows = rows.to(self.device)
-            yield Samples(x, **{name: tensor[rows] for name, tensor in self.known.items()})
+            known = {name: tensor[rows] for name, tensor in self.known.items()}
+            yield Samples(x, rows=rows, **known)

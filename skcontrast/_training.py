@@ -11,11 +11,11 @@ import numpy as np
 import skorch
 import torch
 from skorch.callbacks import Callback, EpochTimer, PassthroughScoring
-from torch import nn
 from tqdm.auto import tqdm
 
 from ._distributed import HeldInterrupt, any_rank, broadcast_weights, sum_gradients
 from ._shared_network import SharedNetwork
+from .frameworks import FitContext, Session
 from .objective import objective_value
 
 OPTIMIZERS = {
@@ -92,12 +92,40 @@ class ContrastiveNet(skorch.NeuralNet):
 
     def __init__(self, module, *, plan, **kwargs):
         self.plan = plan
-        super().__init__(module, criterion=nn.Identity, train_split=None, **kwargs)
+        super().__init__(module, criterion=Session, train_split=None, **kwargs)
 
     @property
     def _default_callbacks(self):
         loss = PassthroughScoring(name="train_loss", on_train=True)
         return [("epoch_timer", EpochTimer()), ("train_loss", loss)]
+
+    def initialize_criterion(self):
+        """Let the framework begin: its session takes the criterion's place in skorch's net."""
+        self.criterion_ = self.plan.framework.start(
+            FitContext(
+                module=self.module_,
+                network=self._prepared(self.module_),
+                prepare=self._prepared,
+                n_samples=self.plan.n_samples,
+                n_views=self.plan.n_views,
+                batch_size=self.plan.batch_size,
+                width=self.plan.width,
+                device=torch.device(self.device),
+            )
+        )
+        return self
+
+    def _prepared(self, module):
+        """Return a module as it is run: compiled, shared among the ranks."""
+        network = Compiled(module) if self.plan.compile else module
+        return network if self.plan.world is None else SharedNetwork(network, self.plan.world)
+
+    def get_all_learnable_params(self):
+        """Yield what the optimizer trains: of the session, what requires a gradient."""
+        yield from self.module_.named_parameters()
+        for name, parameter in self.criterion_.named_parameters():
+            if parameter.requires_grad:
+                yield f"framework.{name}", parameter
 
     def check_data(self, X, y=None):
         """X has been validated by the estimator."""
@@ -117,11 +145,9 @@ class ContrastiveNet(skorch.NeuralNet):
         self.first_epoch_ = len(self.history)
         self.base_lr_ = [group["lr"] for group in self.optimizer_.param_groups]
         self.view_generator_ = torch.Generator(device=X.device)
-        self.compiled_ = Compiled(self.module_) if self.plan.compile else None
-        self.shared_ = None
         if self.plan.world is not None:
             broadcast_weights(self.module_)
-            self.shared_ = SharedNetwork(self.compiled_ or self.module_, self.plan.world)
+            broadcast_weights(self.criterion_)
 
     def on_epoch_begin(self, net, dataset_train=None, **kwargs):
         """Resolve schedules and seed the epoch's generators."""
@@ -203,15 +229,20 @@ class ContrastiveNet(skorch.NeuralNet):
             "'encoder' returns finite values."
         )
 
+    def train_step(self, batch, **fit_params):
+        """Take a step of the optimizer, then do what the framework has to do after it."""
+        step = super().train_step(batch, **fit_params)
+        self.criterion_.update()
+        return step
+
     def train_step_single(self, batch, **fit_params):
         """Draw views, encode, contrast; leave the gradient in the parameters."""
         self._set_training(True)
         plan = self.plan
         self._set_lr()
         views = [plan.draw(batch.x, self.view_generator_) for _ in range(plan.n_views)]
-        network = self.shared_ or self.compiled_ or self.module_
         with torch.autocast(batch.x.device.type, torch.bfloat16, enabled=plan.bf16):
-            contrast = plan.framework.contrast(network, views, self.similarity_, batch)
+            contrast = self.criterion_.contrast(views, self.similarity_, batch)
         if plan.world is None:
             loss = self._backward(contrast)
         else:
@@ -267,8 +298,8 @@ def make_net(network, plan, *, lr, weight_decay, callbacks, verbose, optimizer, 
         Whether to show a progress bar.
     optimizer : type
         Optimizer class.
-    past : tuple (History, dict or None) or None
-        History and optimizer state to go on from.
+    past : tuple (History, dict or None, dict or None) or None
+        History, optimizer state and framework state to go on from.
     **kwargs : dict
         ``max_epochs`` and ``device``, as in skorch.
     """
@@ -283,9 +314,11 @@ def make_net(network, plan, *, lr, weight_decay, callbacks, verbose, optimizer, 
         **kwargs,
     ).initialize()
     if past is not None:
-        history, optimizer_state = past
+        history, optimizer_state, framework_state = past
         net.history_ = copy.deepcopy(history)
         _load_optimizer(net.optimizer_, optimizer_state)
+        if framework_state is not None and framework_state["kind"] == _kind(plan.framework):
+            net.criterion_.resume(framework_state["state"], framework_state["same_samples"])
     return net
 
 
@@ -301,8 +334,11 @@ def train(net, samples):
 
 def _load_optimizer(optimizer, state):
     """Go on from a state if it is of the same kind of optimizer; keep today's lr and so on."""
-    if state is None or state["kind"] != type(optimizer).__name__:
+    if state is None or state["kind"] != _kind(optimizer):
         return
+    n_before = sum(len(group["params"]) for group in state["state"]["param_groups"])
+    if n_before != sum(len(group["params"]) for group in optimizer.param_groups):
+        return  # another framework, with parameters of its own
     options = [
         {name: value for name, value in group.items() if name != "params"}
         for group in optimizer.param_groups
@@ -314,7 +350,17 @@ def _load_optimizer(optimizer, state):
 
 def optimizer_state(optimizer):
     """Return what `make_net` needs to go on."""
-    return {"kind": type(optimizer).__name__, "state": optimizer.state_dict()}
+    return {"kind": _kind(optimizer), "state": optimizer.state_dict()}
+
+
+def framework_state(net):
+    """Return what the framework's session needs to go on, None if it needs nothing."""
+    state = net.criterion_.state_dict()
+    return {"kind": _kind(net.plan.framework), "state": dict(state)} if state else None
+
+
+def _kind(obj):
+    return type(obj).__name__
 
 
 def _optimizer_options(optimizer, weight_decay):

@@ -430,7 +430,7 @@ class ContrastiveEmbedder(
     def __getstate__(self):
         """Hand out a state whose tensors lie on the CPU: it can be unpickled without a GPU."""
         state = super().__getstate__()
-        for name in ("encoder_", "projector_", "_optimizer_state"):
+        for name in ("encoder_", "projector_", "_optimizer_state", "_framework_state"):
             if name in state:
                 state[name] = on_cpu(state[name])
         return state

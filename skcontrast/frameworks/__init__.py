@@ -1,6 +1,17 @@
 """Frameworks: who is contrasted with whom."""
 
-from ._base import Framework
+from ._base import FitContext, Framework, Session
+from ._memory import KeyQueue
+from ._momentum import MomentumNetwork
+from .moco import MoCo
 from .simclr import SimCLR
 
-__all__ = ["Framework", "SimCLR"]
+__all__ = [
+    "FitContext",
+    "Framework",
+    "KeyQueue",
+    "MoCo",
+    "MomentumNetwork",
+    "Session",
+    "SimCLR",
+]

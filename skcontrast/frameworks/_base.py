@@ -2,31 +2,154 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
 from .._sklearn_compat import ParameterObject
 
-__all__ = ["Framework"]
+__all__ = ["FitContext", "Framework", "Session"]
+
+
+class FitContext(NamedTuple):
+    """What a framework may know of the fit that it takes part in.
+
+    Attributes
+    ----------
+    module : torch.nn.Module
+        The encoder and projection head that are trained, (n, ...) → (n, width), on the device.
+    network : callable
+        The same as the fit runs it: compiled or shared among processes, where the fit is.
+    prepare : callable
+        ``prepare(module)`` returns any other module as the fit runs it.
+    n_samples : int
+        Samples that the fit is given.
+    n_views, batch_size : int
+        Views per sample; the most samples in a step.
+    width : int
+        Of the network's output.
+    device : torch.device
+        Of the training.
+    """
+
+    module: nn.Module
+    network: Callable
+    prepare: Callable
+    n_samples: int
+    n_views: int
+    batch_size: int
+    width: int
+    device: torch.device
 
 
 class Framework(ParameterObject):
-    """Base class of the frameworks."""
+    """Base class of the frameworks: objects with hyperparameters, and without any state.
+
+    A framework that needs no memory from step to step implements `contrast`. One that does, a
+    queue of keys or a second network, implements `start`, which returns the `Session` that keeps
+    it while the fit lasts.
+    """
+
+    def start(self, fit):
+        """Return what contrasts the batches of one fit.
+
+        Parameters
+        ----------
+        fit : FitContext
+            The fit that begins.
+
+        Returns
+        -------
+        session : Session
+            By default one that calls `contrast` and remembers nothing.
+        """
+        return _WithoutMemory(self, fit)
 
     def contrast(self, network, views, similarity, batch):
         """Encode the views of a batch and say who is contrasted with whom.
 
         Parameters
         ----------
-        network : torch.nn.Module
+        network : callable
             Encoder and projection head, (n, ...) → (n, d).
         views : list of Tensor of shape (n, ...)
             The views of the same n samples.
         similarity : Similarity
             Its ``embed`` maps the network's output to the vectors that are compared.
         batch : Samples
-            What is known about the n samples: ``labels``, and ``anchor_weights(z)``, the factors
-            on the losses of the anchors. Either may be None.
+            What is known about the n samples: ``rows``, their places in X; ``labels``; and
+            ``anchor_weights(z)``, the factors on the losses of the anchors. The last two may be
+            None.
 
         Returns
         -------
         contrast : skcontrast.objective.Contrast
         """
         raise NotImplementedError
+
+
+class Session(nn.Module):
+    """What a framework keeps while a fit lasts.
+
+    It is a module so that what it registers is taken care of: buffers and submodules move to the
+    device and stand in its ``state_dict``, which ``warm_start`` and ``partial_fit`` go on from and
+    skorch's ``Checkpoint`` saves (``f_criterion``); parameters that require a gradient are trained
+    along. The network of the fit is not to be registered: it is not the session's own.
+
+    Parameters
+    ----------
+    fit : FitContext
+        The fit that begins.
+    """
+
+    def __init__(self, fit):
+        super().__init__()
+        self.fit = fit
+
+    def contrast(self, views, similarity, batch):
+        """Encode the views of a batch and say who is contrasted with whom.
+
+        Parameters
+        ----------
+        views : list of Tensor of shape (n, ...)
+            The views of the same n samples.
+        similarity : Similarity
+            Its ``embed`` maps the network's output to the vectors that are compared.
+        batch : Samples
+            As in `Framework.contrast`.
+
+        Returns
+        -------
+        contrast : skcontrast.objective.Contrast
+        """
+        raise NotImplementedError
+
+    def update(self):
+        """Do what is due after a step of the optimizer."""
+
+    def resume(self, state, same_samples):
+        """Go on from where the session of an earlier fit was.
+
+        Parameters
+        ----------
+        state : dict
+            Its ``state_dict``.
+        same_samples : bool
+            Whether this fit has the same samples and labels in the same order. If not, what is
+            remembered about single samples means nothing any more.
+        """
+        if same_samples:
+            self.load_state_dict(state)
+
+
+class _WithoutMemory(Session):
+    """The session of a framework that has none of its own."""
+
+    def __init__(self, framework, fit):
+        super().__init__(fit)
+        self.framework = framework
+
+    def contrast(self, views, similarity, batch):
+        return self.framework.contrast(self.fit.network, views, similarity, batch)
