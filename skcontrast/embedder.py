@@ -117,7 +117,8 @@ class ContrastiveEmbedder(
         ``Checkpoint(monitor="train_loss_best")``, or ``LRScheduler`` with
         ``lr_schedule="constant"``.
     warm_start : bool, default=False
-        Whether `fit` goes on from the previous fit's weights and optimizer.
+        Whether `fit` goes on from the previous fit's weights and optimizer, and from what the
+        framework remembers, such as a queue.
     random_state : int, RandomState instance or None, default=None
         Seeds weights, batches and views. The global generators of numpy and torch are left
         untouched.

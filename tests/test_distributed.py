@@ -32,6 +32,7 @@ from skcontrast._distributed import World, current_world, gather, pool, sum_grad
 from skcontrast._shared_network import SharedNetwork
 from skcontrast.augmentation import RandomAffine, Unflatten
 from skcontrast.encoders import MLP, ConvNet
+from skcontrast.frameworks import MoCo
 from skcontrast.losses import BCL, HCL, SupCon
 from skcontrast.objective import in_batch, objective_value
 from skcontrast.schedules import Auto, Linear
@@ -245,6 +246,12 @@ MORE = {
         "y": Y,
         "max_epochs": 3,
     },
+    "a queue": {"framework": MoCo(queue_size=40, momentum=0.9), "batch_size": 24, "max_epochs": 3},
+    "a queue with labels, both views": {
+        "framework": MoCo(momentum=0.5, symmetric=True, in_batch=True),
+        "loss": SupCon(),
+        "y": Y,
+    },
     "auto from ranks": {"loss": BCL(alpha=Auto(every=2)), "max_epochs": 4, "batch_size": 40},
 }
 
@@ -298,10 +305,11 @@ def fitted_on_and_on(**params):
     return result(embedder.set_params(warm_start=True).fit(X))
 
 
-def test_going_on(ranks):
-    first, second = ranks(fitted_on_and_on)
+@pytest.mark.parametrize("framework", [None, MoCo(momentum=0.9)], ids=repr)
+def test_going_on(ranks, framework):
+    first, second = ranks(fitted_on_and_on, framework=framework)
     assert_equal(first, second)
-    assert_equal(fitted_on_and_on(), first, atol=2e-5)
+    assert_equal(fitted_on_and_on(framework=framework), first, atol=2e-5)
 
 
 # Consistent whatever each rank starts with

@@ -8,7 +8,6 @@ from collections import deque
 import numpy as np
 import pytest
 import torch
-from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -236,9 +235,8 @@ def test_contrast_with_the_queue_is_the_contrastive_loss_with_a_queue(loss, n_vi
     contrast, q, k = step(session, [20, 21, 22], n_views)
     value = objective_value(contrast, loss, Cosine(0.3))
     # None of the three is in the queue: the oldest sample takes no part.
-    expected = contrastive_loss(
-        q[0], *k[1:], loss=loss, similarity=Cosine(0.3), queue=session.queue.filled()[0][n_views - 1 :]
-    )  # fmt: skip
+    queue = session.queue.filled()[0][n_views - 1 :]
+    expected = contrastive_loss(q[0], *k[1:], loss=loss, similarity=Cosine(0.3), queue=queue)
     torch.testing.assert_close(value, expected)
     (gradient,) = torch.autograd.grad(value, session.fit.module.weight)
     (wanted,) = torch.autograd.grad(expected, session.fit.module.weight)
@@ -275,7 +273,7 @@ def test_own_older_keys_are_no_negatives():
 
 def test_in_batch_keys_beside_the_queue():
     session = started(MoCo(in_batch=True), n_views=3)
-    contrast, q, k = step(session, [20, 3, 5], n_views=3)
+    contrast, _, k = step(session, [20, 3, 5], n_views=3)
     assert len(contrast.candidates) == 2 * 3 + 2 * 12
     assert contrast.excluded.tolist() == [[0, 1, 6, 7], [2, 3, 12, 13], [4, 5, 16, 17]]
     keys = torch.cat([torch.stack(k[1:], 1).flatten(0, 1), session.queue.filled()[0]])
@@ -284,7 +282,7 @@ def test_in_batch_keys_beside_the_queue():
 
 def test_the_first_step_is_contrasted_within_the_batch():
     session = MoCo().start(make_fit())
-    contrast, q, k = step(session, [4, 0, 9])
+    contrast, _, k = step(session, [4, 0, 9])
     torch.testing.assert_close(contrast.candidates, Cosine(0.3).embed(k[1]))
     assert contrast.excluded.tolist() == [[0], [1], [2]]
     session.update()
@@ -308,10 +306,10 @@ def test_losses_that_read_labels_see_those_of_the_queue(loss):
     session = started(MoCo())
     labels = torch.tensor([2, 0, -1])
     contrast, q, k = step(session, [20, 21, 22], labels=labels)
-    keys, queue_y = session.queue.filled()
+    queue, queue_y = (held[1:] for held in session.queue.filled())
     expected = contrastive_loss(
-        q[0], k[1], loss=loss, similarity=Cosine(0.3), queue=keys[1:], y=labels, queue_y=queue_y[1:]
-    )  # fmt: skip
+        q[0], k[1], loss=loss, similarity=Cosine(0.3), queue=queue, y=labels, queue_y=queue_y
+    )
     torch.testing.assert_close(objective_value(contrast, loss, Cosine(0.3)), expected)
 
 
@@ -320,7 +318,7 @@ def test_losses_that_read_labels_see_those_of_the_queue(loss):
 
 @pytest.mark.parametrize("framework", MOCOS, ids=repr)
 def test_no_fit_has_false_positives_of_the_own_sample(framework, monkeypatch):
-    session_type = type(framework.start(make_fit()))
+    session_type = type(framework.start(make_fit(n_samples=99)))
     contrast_of, seen = session_type.contrast, []
 
     def checked(session, views, similarity, batch):
@@ -333,7 +331,6 @@ def test_no_fit_has_false_positives_of_the_own_sample(framework, monkeypatch):
         own = owner == rows[:, None]
         seen.append(int(own.sum()))
         assert not own.scatter(1, contrast.excluded, False).any()
-        assert held.unique().numel() == len(held)
         return contrast
 
     monkeypatch.setattr(session_type, "contrast", checked)
@@ -399,8 +396,7 @@ def test_only_what_goes_on_keeps_the_queue():
     assert small(warm_start=True).fit(X)._framework_state is None
     embedder = small(framework=MoCo(), warm_start=True).fit(X)
     assert embedder._framework_state is not None
-    assert not any("queue" in name for name in vars(embedder.framework_))
-    assert clone(embedder.framework_).get_params() == MoCo().get_params()
+    assert vars(embedder.framework_) == MoCo().get_params()
     embedder.set_params(warm_start=False).fit(X)
     assert embedder._framework_state is None
 
@@ -437,7 +433,7 @@ def test_a_fit_of_many_steps_holds_no_more_than_one_of_few():
 
     def count(session):
         gc.collect()
-        held.append(sum(isinstance(thing, torch.Tensor) for thing in gc.get_objects()))
+        held.append(sum(issubclass(type(thing), torch.Tensor) for thing in gc.get_objects()))
 
     small(
         framework=MoCo(queue_size=30), batch_size=10, max_epochs=6, callbacks=[Watches(count)]
@@ -462,7 +458,7 @@ def test_images_in_every_precision(precision):
 
 def test_auto_reads_ranks_and_classes_of_the_queue():
     for y in (None, Y):
-        loss = BCL(alpha=Auto(every=1), tau_plus="auto")
+        loss = BCL(alpha=Auto(every=1), tau_plus=Auto(every=1))
         embedder = small(framework=MoCo(queue_size=60), loss=loss).fit(X, y)
         assert 0.5 <= embedder.estimates_["alpha"] <= 1
 
@@ -543,7 +539,9 @@ def test_parameters_of_a_session_are_trained_and_go_on():
     assert not torch.equal(seen[0][1], seen[-1][1])
     embedder.set_params(lr=1e-12).fit(X)
     torch.testing.assert_close(seen[4][1], seen[3][1], rtol=0, atol=1e-6)
-    embedder.set_params(framework=None).fit(X)  # the optimizer has other parameters now
+    embedder.set_params(framework=None, callbacks=None).fit(
+        X
+    )  # the optimizer has other parameters now
 
 
 # Refusals
@@ -578,7 +576,7 @@ def test_a_queue_larger_than_all_samples_is_reduced_with_a_warning_if_it_was_ask
 
 def test_a_queue_larger_than_the_memory_is_refused(monkeypatch):
     monkeypatch.setattr(_memory, "_memory_of", lambda device: 1000)
-    with pytest.raises(ValueError, match="'queue_size' parameter of MoCo needs .* GB on cpu"):
+    with pytest.raises(ValueError, match=r"'queue_size' parameter of MoCo needs .* GB on cpu"):
         small(framework=MoCo()).fit(X)
 
 

@@ -1,5 +1,6 @@
 """Frameworks: who is contrasted with whom."""
 
+from ..objective import Contrast
 from ._base import FitContext, Framework, Session
 from ._memory import KeyQueue
 from ._momentum import MomentumNetwork
@@ -7,6 +8,7 @@ from .moco import MoCo
 from .simclr import SimCLR
 
 __all__ = [
+    "Contrast",
     "FitContext",
     "Framework",
     "KeyQueue",

@@ -13,9 +13,9 @@ __all__ = ["KeyQueue", "check_memory"]
 class KeyQueue(nn.Module):
     """The keys of the samples seen last, first in, first out.
 
-    A sample has a slot, with all keys that it got in one step, its place in X and its class. As
-    long as the queue holds no more samples than there are, it holds at most one slot of each, for
-    an epoch visits every sample once.
+    A visit of a sample has a slot: all keys that it got in one step, the sample's place in X and
+    its class. Epochs visit every sample once, so a queue of no more slots than there are samples
+    holds, of a sample that comes, one earlier visit at most.
 
     Parameters
     ----------
@@ -112,13 +112,18 @@ class KeyQueue(nn.Module):
     def resume(self, keys, rows, labels, n_seen, same_samples):
         """Go on from the content of another queue of as many keys per sample.
 
-        Of samples that were visited twice within the queue, in an epoch that was interrupted and
-        the one before it, the older keys go; and so do the oldest where there is less room.
+        Of a sample that was visited twice, in an epoch that was interrupted and in the one before
+        it, the older keys go: a new epoch may come to it while both are there. So do the oldest
+        where there is less room.
 
         Parameters
         ----------
-        keys, rows, labels, n_seen
-            The attributes of the other.
+        keys : Tensor of shape (m, n_keys, width)
+            Of the other, as the following.
+        rows, labels : Tensor of shape (m,)
+            As the attributes.
+        n_seen : int
+            As the attribute.
         same_samples : bool
             Whether its samples are those of this queue.
         """
