@@ -251,6 +251,7 @@ def network_parameters(estimator):
         "encoder": encoder,
         "n_components": estimator.n_components,
         "projection_dim": estimator.projection_dim,
+        "framework": estimator.framework_.structure,
     }
 
 

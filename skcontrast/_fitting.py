@@ -8,21 +8,20 @@ from numbers import Real
 
 import torch
 from sklearn.base import clone
-from torch import nn
 
 from . import _assembly as assembly
 from ._auto import AutoParameters, auto_parameters
+from ._building import build_network
 from ._distributed import check_same, current_world, fingerprint, same_everywhere
 from ._inputs import (
-    IMAGES,
     check_descriptions,
     classes_or_none,
-    kind_of,
+    join_pair,
     validate_inputs,
     validate_labels,
     validate_metadata,
 )
-from ._network import Network, Standardize, channel_statistics
+from ._network import Network
 from ._plan import Plan
 from ._samples import TrainingSet
 from ._scaling import InputScaler, as_tensor
@@ -30,7 +29,6 @@ from ._sklearn_compat import validate_parameters
 from ._source import make_source, read, subset
 from ._training import framework_state, make_net, optimizer_state, train
 from .augmentation import compose
-from .encoders import build_encoder, projection_head, to_channels_last
 
 # Parameters that may be others on each rank of a distributed fit.
 _RANKS_OWN = {"callbacks", "device", "random_state", "verbose"}
@@ -49,6 +47,9 @@ class NetworkTraining:
             for role in assembly.COMPONENTS:
                 setattr(self, f"{role}_", assembly.resolve_component(self, role))
             X, chain = assembly.unwrap(X, self.augmentation)
+            X, border = join_pair(X, self.framework_)
+            if not go_on:
+                self._border = border
             X = validate_inputs(self, X, reset=not go_on, min_samples=2)
             known = self._annotations(y, metadata, len(X))
             if go_on:
@@ -91,7 +92,7 @@ class NetworkTraining:
         else:
             with assembly.seeded_rng(seed, device):
                 network = self._build(array)
-        check_descriptions(known.get("descriptions"), self._projection_width)
+        check_descriptions(known.get("descriptions"), self._projection_width // self._n_parts)
         samples = TrainingSet(source, **known)
         plan = self._plan(samples, seed, go_on, one_epoch, world)
         # Other threads wait only where the network itself draws random numbers.
@@ -136,22 +137,14 @@ class NetworkTraining:
 
     def _build(self, X):
         some = self._scaler.to_tensor(subset(X), torch.device("cpu"))
-        sample_shape = tuple(some.shape[1:])
-        encoder, self._width = build_encoder(self.encoder, sample_shape, self.n_components)
-        if kind_of(sample_shape) == IMAGES:
-            mean, std = channel_statistics(some) if self.standardize else (0.0, 1.0)
-        else:
-            mean, std = self._scaler.mean_, self._scaler.std_
-        mean, std = (torch.as_tensor(v, dtype=torch.float32) for v in (mean, std))
-        channels_last = to_channels_last(encoder, sample_shape)
-        encoder = nn.Sequential(Standardize(mean, std, channels_last), encoder)
-        network = Network(encoder, projection_head(self._width, self.projection_dim)).float()
+        split = self.framework_.split_samples(tuple(some.shape[1:]), self._border)
+        network, self._width, self._projection_width = build_network(some, self, split)
+        self._n_parts = 1 if split is None else len(split.shapes)
         if not any(parameter.requires_grad for parameter in network.parameters()):
             raise ValueError(
                 "There is nothing to train: 'encoder' has no trainable parameters and "
                 "'projection_dim' is 0."
             )
-        self._projection_width = self.projection_dim or self._width
         self._built_from = assembly.network_parameters(self)
         return network
 

@@ -76,6 +76,37 @@ def validate_inputs(estimator, X, *, reset, min_samples=1, check_finite=True):
         return _validate_vectors(estimator, X, reset, min_samples, check_finite)
 
 
+def join_pair(X, framework):
+    """Return X, and where its second array begins if it is a pair of arrays.
+
+    A pair is a tuple of two arrays with the same samples, for a framework that splits samples:
+    features, or channels of images, are put side by side.
+
+    Raises
+    ------
+    ValueError
+        If the two have different numbers of samples, or different kinds or sizes of them.
+    """
+    if framework.structure is None or not isinstance(X, tuple):
+        return X, None
+    if len(X) != 2:
+        raise ValueError(f"X must be an array or a pair of arrays, got a tuple of {len(X)}.")
+    first, second = (np.asarray(part) for part in X)
+    if first.ndim == second.ndim == 3:
+        first, second = first[:, None], second[:, None]
+    if len(first) != len(second):
+        raise ValueError(
+            "The two arrays of the pair X must hold the same samples: the first has "
+            f"{len(first)}, the second {len(second)}."
+        )
+    if first.ndim != second.ndim or first.ndim < 2 or first.shape[2:] != second.shape[2:]:
+        raise ValueError(
+            "The two arrays of the pair X must be vectors both, or images of one height and width "
+            f"both, got shapes {first.shape} and {second.shape}."
+        )
+    return np.concatenate([first, second], axis=1), first.shape[1]
+
+
 def _as_array_like(X):
     """Turn what scikit-learn does not know into arrays: tensors, lists of images."""
     if X is None:

@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 from ._distributed import HeldInterrupt, any_rank, broadcast_weights, sum_gradients
 from ._shared_network import SharedNetwork
 from .frameworks import FitContext, Session
-from .objective import objective_value
+from .objective import Contrast, objective_value
 
 OPTIMIZERS = {
     "adam": torch.optim.Adam,
@@ -101,6 +101,7 @@ class ContrastiveNet(skorch.NeuralNet):
 
     def initialize_criterion(self):
         """Let the framework begin: its session takes the criterion's place in skorch's net."""
+        self.view_generator_ = torch.Generator(device=self.device)
         self.criterion_ = self.plan.framework.start(
             FitContext(
                 module=self.module_,
@@ -111,6 +112,7 @@ class ContrastiveNet(skorch.NeuralNet):
                 batch_size=self.plan.batch_size,
                 width=self.plan.width,
                 device=torch.device(self.device),
+                generator=self.view_generator_,
             )
         )
         return self
@@ -144,7 +146,6 @@ class ContrastiveNet(skorch.NeuralNet):
         super().on_train_begin(net, X=X, y=y, **kwargs)
         self.first_epoch_ = len(self.history)
         self.base_lr_ = [group["lr"] for group in self.optimizer_.param_groups]
-        self.view_generator_ = torch.Generator(device=X.device)
         if self.plan.world is not None:
             broadcast_weights(self.module_)
             broadcast_weights(self.criterion_)
@@ -242,27 +243,31 @@ class ContrastiveNet(skorch.NeuralNet):
         self._set_lr()
         views = [plan.draw(batch.x, self.view_generator_) for _ in range(plan.n_views)]
         with torch.autocast(batch.x.device.type, torch.bfloat16, enabled=plan.bf16):
-            contrast = self.criterion_.contrast(views, self.similarity_, batch)
+            contrasts = self.criterion_.contrast(views, self.similarity_, batch)
+        contrasts = [contrasts] if isinstance(contrasts, Contrast) else contrasts
         if plan.world is None:
-            loss = self._backward(contrast)
+            loss = self._backward(contrasts, sum(len(c.anchors) for c in contrasts))
         else:
-            loss = self._backward_together(contrast)
+            loss = self._backward_together(contrasts)
         self.step_ += 1
         return {"loss": loss, "y_pred": None}
 
-    def _backward(self, contrast, part=1):
-        """Leave the gradient of the loss, or a part of the batch's, and return its value."""
-        self.plan.auto.observe(contrast, self.similarity_)
-        loss = objective_value(contrast, self.loss_, self.similarity_)
-        if part != 1:
-            loss = loss * part
+    def _backward(self, contrasts, n_anchors):
+        """Leave the gradient of these anchors' part of the loss, and return its value."""
+        parts = []
+        for contrast in contrasts:
+            self.plan.auto.observe(contrast, self.similarity_)
+            value = objective_value(contrast, self.loss_, self.similarity_)
+            part = len(contrast.anchors) / n_anchors
+            parts.append(value if part == 1 else value * part)
+        loss = parts[0] if len(parts) == 1 else sum(parts)
         loss.backward()
         return loss
 
-    def _backward_together(self, contrast):
+    def _backward_together(self, contrasts):
         """Do the same for this rank's share of the anchors, and add up over the ranks."""
-        share = contrast.take(self.plan.world.share(len(contrast.anchors)))
-        loss = self._backward(share, len(share.anchors) / len(contrast.anchors)).detach()
+        shares = [c.take(self.plan.world.share(len(c.anchors))) for c in contrasts]
+        loss = self._backward(shares, sum(len(c.anchors) for c in contrasts)).detach()
         parameters = [p for group in self.optimizer_.param_groups for p in group["params"]]
         came = loss.new_tensor(self.held_interrupt_.came)
         loss, interrupts = sum_gradients(parameters, loss, came)

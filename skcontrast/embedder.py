@@ -12,7 +12,7 @@ from torch import nn
 
 from . import _assembly as assembly
 from ._fitting import NetworkTraining
-from ._inputs import validate_inputs
+from ._inputs import join_pair, validate_inputs
 from ._network import Network, encode, on_cpu, on_device, rows_per_call
 from ._sklearn_compat import Interval, StrOptions, validate_parameters
 from ._training import OPTIMIZERS
@@ -367,7 +367,7 @@ class ContrastiveEmbedder(
             validate_parameters(self)
         # Where the scaler only casts, it looks for NaN and infinity in the same pass.
         X = validate_inputs(
-            self, _plain(X), reset=False, check_finite=not self._scaler.only_casts_
+            self, self._plain(X), reset=False, check_finite=not self._scaler.only_casts_
         )
         device = assembly.resolve_device(self.device)
         module = self.encoder_
@@ -400,7 +400,7 @@ class ContrastiveEmbedder(
             At most 0. The same X gives the same score.
         """
         check_is_fitted(self)
-        X = validate_inputs(self, _plain(X), reset=False, min_samples=2)
+        X = validate_inputs(self, self._plain(X), reset=False, min_samples=2)
         device, similarity = assembly.resolve_device(self.device), Cosine(_SCORE_TEMPERATURE)
         network = Network(self.encoder_, self.projector_).to(device).eval()
         draw = self._drawing(device)
@@ -413,6 +413,9 @@ class ContrastiveEmbedder(
                 contrast = in_batch(similarity.embed(z), similarity)
                 total -= len(rows) * float(objective_value(contrast, InfoNCE(), similarity))
         return total / len(X)
+
+    def _plain(self, X):
+        return join_pair(X.base if isinstance(X, Views) else X, self.framework_)[0]
 
     @property
     def _n_features_out(self):
@@ -435,7 +438,3 @@ class ContrastiveEmbedder(
             if name in state:
                 state[name] = on_cpu(state[name])
         return state
-
-
-def _plain(X):
-    return X.base if isinstance(X, Views) else X

@@ -61,6 +61,7 @@ def make_fit(module=None, n_samples=30, n_views=2, width=4):
         batch_size=8,
         width=width,
         device=torch.device("cpu"),
+        generator=torch.Generator(),
     )
 
 

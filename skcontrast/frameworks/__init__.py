@@ -4,10 +4,12 @@ from ..objective import Contrast
 from ._base import FitContext, Framework, Session
 from ._memory import KeyQueue
 from ._momentum import MomentumNetwork
+from .cmc import CMC
 from .moco import MoCo
 from .simclr import SimCLR
 
 __all__ = [
+    "CMC",
     "Contrast",
     "FitContext",
     "Framework",

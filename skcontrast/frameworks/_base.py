@@ -32,6 +32,8 @@ class FitContext(NamedTuple):
         Of the network's output.
     device : torch.device
         Of the training.
+    generator : torch.Generator
+        For what the framework draws, on the device; seeded anew in every epoch.
     """
 
     module: nn.Module
@@ -42,6 +44,7 @@ class FitContext(NamedTuple):
     batch_size: int
     width: int
     device: torch.device
+    generator: torch.Generator
 
 
 class Framework(ParameterObject):
@@ -51,6 +54,23 @@ class Framework(ParameterObject):
     queue of keys or a second network, implements `start`, which returns the `Session` that keeps
     it while the fit lasts.
     """
+
+    @property
+    def structure(self):
+        """What of this framework the network is built for, None if it is any: a str."""
+        return None
+
+    def split_samples(self, sample_shape, border=None):
+        """Return how samples are split into parts with an encoder each, or None for one encoder.
+
+        Parameters
+        ----------
+        sample_shape : tuple of int
+            Shape of one sample.
+        border : int, default=None
+            Where the second array begins, if X is a pair of arrays.
+        """
+        return None
 
     def start(self, fit):
         """Return what contrasts the batches of one fit.
@@ -122,7 +142,8 @@ class Session(nn.Module):
 
         Returns
         -------
-        contrast : skcontrast.objective.Contrast
+        contrast : skcontrast.objective.Contrast or list of them
+            The loss is the mean over the anchors of all.
         """
         raise NotImplementedError
 

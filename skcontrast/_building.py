@@ -1,0 +1,81 @@
+"""From the kind of the samples to a new network: one encoder, or one for each part."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from ._inputs import IMAGES, kind_of
+from ._network import Network, Standardize, channel_statistics
+from .encoders import build_encoder, projection_head, to_channels_last
+from .frameworks._split import Halves, Parts
+
+__all__ = ["build_network"]
+
+
+def build_network(some, estimator, split):
+    """Return a network with fresh weights, the width of its representation and of its projection.
+
+    Parameters
+    ----------
+    some : Tensor of shape (n, ...)
+        Samples, as the encoder will get them.
+    estimator : ContrastiveEmbedder
+        With a fitted input scaler.
+    split : Split or None
+        The parts that have an encoder each.
+    """
+    shape = tuple(some.shape[1:])
+    shapes = [shape] if split is None else split.shapes
+    built = [
+        build_encoder(estimator.encoder, part, n_components)
+        for part, n_components in zip(
+            shapes, _shares(estimator.n_components, len(shapes)), strict=True
+        )
+    ]
+    encoders, widths = zip(*built, strict=True)
+    # All of them: what one needs contiguous is made so for all.
+    channels_last = all(
+        [to_channels_last(*pair) for pair in zip(encoders, shapes, strict=True)]  # noqa: C419
+    )
+    convert = None if split is None else split.convert
+    standardize = Standardize(*_statistics(some, shape, estimator, convert), channels_last)
+    heads = [projection_head(width, estimator.projection_dim) for width in widths]
+    projection_widths = [estimator.projection_dim or width for width in widths]
+    if split is None:
+        network = Network(nn.Sequential(standardize, encoders[0]), heads[0])
+    else:
+        _check_widths(projection_widths)
+        encoder = nn.Sequential(convert, standardize, Parts(split, encoders))
+        network = Network(encoder, Parts(Halves(widths[0]), heads))
+    return network.float(), sum(widths), sum(projection_widths)
+
+
+def _statistics(some, shape, estimator, convert):
+    """Return mean and standard deviation of features or channels, float32."""
+    if kind_of(shape) == IMAGES:
+        some = some if convert is None else convert(some)
+        mean, std = channel_statistics(some) if estimator.standardize else (0.0, 1.0)
+    else:
+        mean, std = estimator._scaler.mean_, estimator._scaler.std_
+    return [torch.as_tensor(value, dtype=torch.float32) for value in (mean, std)]
+
+
+def _shares(n_components, n_parts):
+    """Return the width that each encoder is asked for."""
+    if n_components is None:
+        return [None] * n_parts
+    if n_components % n_parts:
+        raise ValueError(
+            f"n_components={n_components}, but CMC has two encoders of n_components / 2 each: "
+            "pass an even number."
+        )
+    return [n_components // n_parts] * n_parts
+
+
+def _check_widths(widths):
+    if len(set(widths)) > 1:
+        raise ValueError(
+            f"The two encoders of CMC return {' and '.join(map(str, widths))} components, which "
+            "cannot be compared: pass projection_dim > 0 or n_components."
+        )

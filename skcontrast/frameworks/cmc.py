@@ -1,0 +1,224 @@
+"""CMC: two encoders of two parts of a sample, and a memory bank of both."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from .._sklearn_compat import Interval, StrOptions
+from ..objective import Contrast
+from ._base import Framework, Session
+from ._memory import Bank, check_memory
+from ._split import Lab, Split
+
+__all__ = ["CMC"]
+
+_LARGEST_AUTO = 4096
+
+
+class CMC(Framework):
+    r"""Contrastive multiview coding: parts of different nature are each other's positives.
+
+    Every sample has two parts, such as lightness and colour of an image, and every part has an
+    encoder and a projection head of its own. Each part is an anchor; its positives are the other
+    part of the same sample, in all of its views [1]_. ``transform`` returns what both encoders
+    make of a sample, side by side.
+
+    The negatives come from a memory bank with a vector for each part of each sample of X, the
+    moving average of its normalised projections,
+
+    .. math:: v_i \leftarrow \frac{m\,v_i + (1 - m)\,\bar z_i}{|m\,v_i + (1 - m)\,\bar z_i|},
+
+    where :math:`\bar z_i` is the normalised mean over the views. In every step `n_negatives`
+    samples are drawn from it, the same for all anchors; the anchor's own vector is never a
+    negative. Samples enter the bank when they are first visited. In the very first step the
+    negatives are the other samples of the batch.
+
+    Differs from the authors' code in three ways: the loss is what ``loss`` says, not
+    noise-contrastive estimation; the positive is the other part as it is now, not as it was in the
+    last epoch; nothing is drawn twice in a step.
+
+    Parameters
+    ----------
+    split : "auto", "lab", "random", int or list of int, default="auto"
+        The parts. "lab": RGB images are converted to CIE L*a*b*, and L is contrasted with ab.
+        "random": half of the features, at random, with the other half. An int k: the first k
+        features (vectors) or channels (images) with the others. A list: these features or channels
+        with the others. "auto": "lab" for images of three channels and "random" for vectors; where
+        X is a pair of arrays, these are the parts.
+    n_negatives : int or "auto", default="auto"
+        How many samples are drawn from the bank, N. "auto" is 4,096, or all other samples where
+        they are fewer. A larger number than that is reduced to it, with a warning.
+    momentum : float, default=0.5
+        m in [0, 1]; 0 keeps the last projection only, 1 the first.
+
+    References
+    ----------
+    .. [1] Y. Tian, D. Krishnan, P. Isola, "Contrastive Multiview Coding", ECCV 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.frameworks import CMC
+    >>> rng = np.random.default_rng(0)
+    >>> seen, heard = rng.normal(size=(100, 5)), rng.normal(size=(100, 8))
+    >>> embedder = ContrastiveEmbedder(framework=CMC(), max_epochs=2, random_state=0)
+    >>> embedder.fit((seen, heard)).transform((seen, heard)).shape
+    (100, 256)
+
+    The same in a Pipeline or a search, which cut X into rows:
+
+    >>> embedder = ContrastiveEmbedder(framework=CMC(split=5), max_epochs=2, random_state=0)
+    >>> embedder.fit_transform(np.hstack([seen, heard])).shape
+    (100, 256)
+    """
+
+    _parameter_constraints: dict = {
+        "split": [
+            StrOptions({"auto", "lab", "random"}),
+            Interval(Integral, 1, None, closed="left"),
+            "array-like",
+        ],
+        "n_negatives": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "momentum": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(self, split="auto", n_negatives="auto", momentum=0.5):
+        self.split = split
+        self.n_negatives = n_negatives
+        self.momentum = momentum
+
+    @property
+    def structure(self):
+        """The split, which encoders are built for."""
+        return f"CMC(split={self.split!r})"
+
+    def split_samples(self, sample_shape, border=None):
+        """Return the parts of samples of a shape.
+
+        Raises
+        ------
+        ValueError
+            If `split` does not suit the samples.
+        """
+        split, n = self._resolved(sample_shape, border), sample_shape[0]
+        if split == "lab":
+            if len(sample_shape) != 3 or n != 3:
+                raise _bad_split("'lab' needs images of three channels", sample_shape)
+            return Split(torch.tensor([0]), torch.tensor([1, 2]), sample_shape, Lab())
+        if n < 2:
+            raise _bad_split("nothing can be split: pass X as a pair of arrays", sample_shape)
+        if isinstance(split, str):
+            first = torch.randperm(n)[: n // 2].sort().values
+        else:
+            first = _columns(split, n, sample_shape)
+        rest = torch.ones(n, dtype=torch.bool)
+        rest[first] = False
+        return Split(first, torch.nonzero(rest).flatten(), sample_shape)
+
+    def _resolved(self, sample_shape, border):
+        """Return the split with "auto" replaced by what it means."""
+        is_auto = isinstance(self.split, str) and self.split == "auto"
+        if border is not None:
+            if not is_auto:
+                raise ValueError(
+                    f"The 'split' parameter of CMC is {self.split!r}, but X is a pair of arrays, "
+                    "which says what the parts are: pass split='auto'."
+                )
+            return border
+        if not is_auto:
+            return self.split
+        if len(sample_shape) == 1:
+            return "random"
+        if sample_shape[0] == 3:
+            return "lab"
+        raise _bad_split("'auto' needs vectors or images of three channels", sample_shape)
+
+    def start(self, fit):
+        """Return a session with a memory bank."""
+        return _CMCSession(self, fit)
+
+    def _n_drawn(self, fit):
+        wanted = _LARGEST_AUTO if self.n_negatives == "auto" else self.n_negatives
+        if wanted >= fit.n_samples and self.n_negatives != "auto":
+            warnings.warn(
+                f"The 'n_negatives' parameter of CMC is {wanted}, but there are "
+                f"{fit.n_samples - 1} other samples: all of them are drawn.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return min(wanted, fit.n_samples - 1)
+
+
+def _bad_split(problem, sample_shape):
+    return ValueError(
+        f"The 'split' parameter of CMC: {problem}, got samples of shape {sample_shape}."
+    )
+
+
+def _columns(split, n, sample_shape):
+    """Return the features or channels of the first part, checked."""
+    columns = np.arange(split) if isinstance(split, Integral) else np.asarray(split)
+    if columns.ndim != 1 or columns.dtype.kind not in "iu":
+        raise _bad_split(f"must be an int or a list of ints, got {split!r}", sample_shape)
+    if not len(columns) or columns.min() < 0 or columns.max() >= n:
+        raise _bad_split(
+            f"{split!r} is out of the range of {n} features or channels", sample_shape
+        )
+    if len(set(columns.tolist())) < len(columns) or len(columns) == n:
+        raise _bad_split(f"{split!r} must leave some of {n} and name none twice", sample_shape)
+    return torch.as_tensor(columns, dtype=torch.int64)
+
+
+class _CMCSession(Session):
+    """The memory bank of both parts."""
+
+    def __init__(self, framework, fit):
+        super().__init__(fit)
+        self.n_negatives = framework._n_drawn(fit)
+        width = fit.width // 2
+        check_memory(2 * fit.n_samples * width, fit.device, "The memory bank of CMC")
+        self.bank = Bank(fit.n_samples, width, framework.momentum)
+
+    def contrast(self, views, similarity, batch):
+        """Contrast each part with the bank of the other."""
+        z = self.fit.network(torch.cat(views)).float().unflatten(0, (len(views), -1))
+        parts = torch.stack(z.chunk(2, dim=-1))  # (2, n_views, n, width)
+        self.new = parts.detach(), batch.rows, batch.labels
+        embedded, (candidates, own, labels) = similarity.embed(parts), self._drawn(batch, parts)
+        candidates = similarity.embed(candidates)
+        weights = [batch.anchor_weights(part) for part in parts]
+        n_views = len(views)
+        return [
+            Contrast(
+                embedded[a].flatten(0, 1),
+                candidates[1 - a],
+                torch.cat([_scores(u, embedded[1 - a], similarity) for u in embedded[a]]),
+                own.repeat(n_views, 1),
+                None if weights[a] is None else weights[a].flatten(),
+                None if batch.labels is None else batch.labels.repeat(n_views),
+                None if batch.labels is None else labels,
+            )
+            for a in (0, 1)
+        ]
+
+    def _drawn(self, batch, parts):
+        """Return candidates (2, m, width), which of them to exclude (n, 1), and labels (m,)."""
+        if self.bank.n_visited > 1:
+            return self.bank.draw(self.n_negatives + 1, batch.rows, self.fit.generator)
+        own = torch.arange(len(batch.rows), device=batch.rows.device)[:, None]
+        return F.normalize(parts[:, 0].detach(), dim=-1), own, batch.labels
+
+    def update(self):
+        """Move the bank's vectors of the batch."""
+        self.bank.update(*self.new)
+
+
+def _scores(u, others, similarity):
+    """Return the scores of the anchors (n, k) of one view with others (n_views, n, k)."""
+    return torch.stack([similarity.pairs(u, other) for other in others], 1)
