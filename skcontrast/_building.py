@@ -27,19 +27,11 @@ def build_network(some, estimator, split):
     """
     shape = tuple(some.shape[1:])
     shapes = [shape] if split is None else split.shapes
-    built = [
-        build_encoder(estimator.encoder, part, n_components)
-        for part, n_components in zip(
-            shapes, _shares(estimator.n_components, len(shapes)), strict=True
-        )
-    ]
+    built = [build_encoder(estimator.encoder, part, estimator.n_components) for part in shapes]
     encoders, widths = zip(*built, strict=True)
-    # All of them: what one needs contiguous is made so for all.
-    channels_last = all(
-        [to_channels_last(*pair) for pair in zip(encoders, shapes, strict=True)]  # noqa: C419
-    )
+    formats = [to_channels_last(*pair) for pair in zip(encoders, shapes, strict=True)]
     convert = None if split is None else split.convert
-    standardize = Standardize(*_statistics(some, shape, estimator, convert), channels_last)
+    standardize = Standardize(*_statistics(some, shape, estimator, convert), all(formats))
     heads = [projection_head(width, estimator.projection_dim) for width in widths]
     projection_widths = [estimator.projection_dim or width for width in widths]
     if split is None:
@@ -59,18 +51,6 @@ def _statistics(some, shape, estimator, convert):
     else:
         mean, std = estimator._scaler.mean_, estimator._scaler.std_
     return [torch.as_tensor(value, dtype=torch.float32) for value in (mean, std)]
-
-
-def _shares(n_components, n_parts):
-    """Return the width that each encoder is asked for."""
-    if n_components is None:
-        return [None] * n_parts
-    if n_components % n_parts:
-        raise ValueError(
-            f"n_components={n_components}, but CMC has two encoders of n_components / 2 each: "
-            "pass an even number."
-        )
-    return [n_components // n_parts] * n_parts
 
 
 def _check_widths(widths):

@@ -14,6 +14,7 @@ from ._auto import AutoParameters, auto_parameters
 from ._building import build_network
 from ._distributed import check_same, current_world, fingerprint, same_everywhere
 from ._inputs import (
+    check_border,
     check_descriptions,
     classes_or_none,
     join_pair,
@@ -48,7 +49,9 @@ class NetworkTraining:
                 setattr(self, f"{role}_", assembly.resolve_component(self, role))
             X, chain = assembly.unwrap(X, self.augmentation)
             X, border = join_pair(X, self.framework_)
-            if not go_on:
+            if go_on:
+                check_border(border, self._border)
+            else:
                 self._border = border
             X = validate_inputs(self, X, reset=not go_on, min_samples=2)
             known = self._annotations(y, metadata, len(X))

@@ -91,9 +91,8 @@ def join_pair(X, framework):
         return X, None
     if len(X) != 2:
         raise ValueError(f"X must be an array or a pair of arrays, got a tuple of {len(X)}.")
-    first, second = (np.asarray(part) for part in X)
-    if first.ndim == second.ndim == 3:
-        first, second = first[:, None], second[:, None]
+    arrays = (np.asarray(part) for part in X)
+    first, second = (part[:, None] if part.ndim == 3 else part for part in arrays)
     if len(first) != len(second):
         raise ValueError(
             "The two arrays of the pair X must hold the same samples: the first has "
@@ -105,6 +104,15 @@ def join_pair(X, framework):
             f"both, got shapes {first.shape} and {second.shape}."
         )
     return np.concatenate([first, second], axis=1), first.shape[1]
+
+
+def check_border(border, fitted):
+    """Raise ValueError if a pair of arrays is divided elsewhere than the one in fit was."""
+    if border is not None and fitted is not None and border != fitted:
+        raise ValueError(
+            f"The first array of the pair X has {border} features or channels, in fit it had "
+            f"{fitted}."
+        )
 
 
 def _as_array_like(X):

@@ -12,7 +12,7 @@ from torch import nn
 
 from . import _assembly as assembly
 from ._fitting import NetworkTraining
-from ._inputs import join_pair, validate_inputs
+from ._inputs import check_border, join_pair, validate_inputs
 from ._network import Network, encode, on_cpu, on_device, rows_per_call
 from ._sklearn_compat import Interval, StrOptions, validate_parameters
 from ._training import OPTIMIZERS
@@ -69,10 +69,11 @@ class ContrastiveEmbedder(
         embedder), ``RandomAffine()`` for grey images and ``SimCLRAugmentation()`` for colour
         images.
     n_components : int, default=None
-        Width of the representation; None leaves it to the encoder.
+        Width of the representation, of each encoder's where the framework has two; None leaves it
+        to the encoder.
     projection_dim : int, default=64
         Width of the projection head's output, which the loss sees; 0 trains the representation
-        itself.
+        itself. Each of two encoders has a head of this width.
     output : {"representation", "projection"}, default="representation"
         What `transform` returns: the encoder's output, or the projection head's.
     n_views : int, default=2
@@ -296,8 +297,9 @@ class ContrastiveEmbedder(
         X : array-like or Views
             Vectors of shape (n_samples, n_features); grey images (n_samples, height, width);
             images (n_samples, channels, height, width), uint8 or float; torch tensors; memory
-            maps; a torch Dataset whose items are samples or tuples that start with one; or what
-            an augmentation step of a Pipeline hands on. At least 2 samples.
+            maps; a torch Dataset whose items are samples or tuples that start with one; with
+            ``framework=CMC()`` a tuple of two arrays of the same samples; or what an augmentation
+            step of a Pipeline hands on. At least 2 samples.
         y : array-like of shape (n_samples,), default=None
             Classes, −1 where unknown. Read by ``Supervised`` and ``SupCon``, and where a
             hyperparameter of the loss is ``"auto"``; ignored by all other losses.
@@ -415,7 +417,9 @@ class ContrastiveEmbedder(
         return total / len(X)
 
     def _plain(self, X):
-        return join_pair(X.base if isinstance(X, Views) else X, self.framework_)[0]
+        X, border = join_pair(X.base if isinstance(X, Views) else X, self.framework_)
+        check_border(border, self._border)
+        return X
 
     @property
     def _n_features_out(self):

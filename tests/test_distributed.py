@@ -32,7 +32,7 @@ from skcontrast._distributed import World, current_world, gather, pool, sum_grad
 from skcontrast._shared_network import SharedNetwork
 from skcontrast.augmentation import RandomAffine, Unflatten
 from skcontrast.encoders import MLP, ConvNet
-from skcontrast.frameworks import MoCo
+from skcontrast.frameworks import CMC, MoCo
 from skcontrast.losses import BCL, HCL, SupCon
 from skcontrast.objective import in_batch, objective_value
 from skcontrast.schedules import Auto, Linear
@@ -252,6 +252,7 @@ MORE = {
         "loss": SupCon(),
         "y": Y,
     },
+    "two encoders and a bank": {"framework": CMC(n_negatives=30), "n_components": 4},
     "auto from ranks": {"loss": BCL(alpha=Auto(every=2)), "max_epochs": 4, "batch_size": 40},
 }
 

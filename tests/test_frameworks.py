@@ -8,6 +8,7 @@ from collections import deque
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -21,6 +22,7 @@ from skcontrast import contrastive_loss
 from skcontrast._samples import Samples
 from skcontrast.encoders import ConvNet
 from skcontrast.frameworks import (
+    CMC,
     FitContext,
     Framework,
     KeyQueue,
@@ -30,6 +32,8 @@ from skcontrast.frameworks import (
     SimCLR,
     _memory,
 )
+from skcontrast.frameworks._memory import Bank
+from skcontrast.frameworks._split import rgb_to_lab
 from skcontrast.losses import BCL, DCL, HCL, PUCL, InfoNCE, Ring, SupCon, Supervised
 from skcontrast.objective import objective_value
 from skcontrast.schedules import Auto
@@ -44,6 +48,7 @@ MOCOS = [
     MoCo(symmetric=True),
     MoCo(queue_size=64, in_batch=True),
 ]
+ALL = [*MOCOS, CMC(), CMC(split=10, n_negatives=20, momentum=0.0)]
 
 
 def random(*shape, seed=0):
@@ -363,7 +368,7 @@ def raises_interrupt(*args, **kwargs):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("framework", MOCOS, ids=repr)
+@pytest.mark.parametrize("framework", ALL, ids=repr)
 def test_partial_fit_in_pieces_is_one_fit(framework):
     whole = small(framework=framework, max_epochs=3, lr_schedule="constant", batch_size=32).fit(X)
     pieces = small(framework=framework, max_epochs=3, lr_schedule="constant", batch_size=32)
@@ -465,7 +470,7 @@ def test_auto_reads_ranks_and_classes_of_the_queue():
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-@pytest.mark.parametrize("framework", MOCOS, ids=repr)
+@pytest.mark.parametrize("framework", ALL, ids=repr)
 def test_every_loss_with_every_framework(loss, framework):
     embedder = small(loss=loss, framework=framework, batch_size=30)
     h = embedder.fit(X, Y).transform(X)
@@ -485,13 +490,219 @@ def test_small_sets_and_batches():
             assert np.isfinite(h).all()
 
 
+# The bank and the parts of CMC
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.5, 1.0])
+def test_bank_update_rule(momentum):
+    bank = Bank(6, 3, momentum)
+    first, second = random(2, 1, 2, 3), random(2, 3, 2, 3, seed=1)
+    rows = torch.tensor([4, 1])
+    bank.update(first, rows, torch.tensor([7, -1]))
+    unit = torch.nn.functional.normalize
+    torch.testing.assert_close(bank.vectors[:, rows], unit(first[:, 0], dim=-1))
+    assert bank.labels.tolist() == [-1, -1, -1, -1, 7, -1]
+    bank.update(second, rows.flip(0))
+    new = unit(unit(second, dim=-1).mean(1), dim=-1).flip(1)
+    expected = unit(momentum * unit(first[:, 0], dim=-1) + (1 - momentum) * new, dim=-1)
+    torch.testing.assert_close(bank.vectors[:, rows], expected)
+    assert bank.n_visited == 2 and bank.visited.tolist() == [4, 1, -1, -1, -1, -1]
+    assert (bank.vectors[:, [0, 2, 3, 5]] == 0).all()
+
+
+@pytest.mark.parametrize("n", [2, 5, 12, 13, 30])
+def test_drawn_vectors_are_all_different_and_the_own_one_is_named(n):
+    bank, generator, own_is_drawn = Bank(20, 1, 0.5), torch.Generator().manual_seed(0), 0
+    rows = torch.randperm(20, generator=generator)[:13]
+    for part in rows.split(5):
+        bank.update(part.view(1, 1, -1, 1).expand(2, 1, -1, 1) + 1.0, part, part)
+    for _ in range(20):
+        vectors, own, labels = bank.draw(n, torch.arange(20), generator)
+        assert vectors.shape == (2, min(n, 13), 1) and labels.unique().numel() == min(n, 13)
+        assert set(labels.tolist()) <= set(rows.tolist())
+        for row, (column,) in enumerate(own.tolist()):
+            assert labels[column] == row if row in labels else column == len(labels) - 1
+            own_is_drawn += row in labels
+    assert own_is_drawn == 20 * min(n, 13)
+
+
+def started_cmc(n_negatives=8, **kwargs):
+    module = nn.Linear(6, 8)
+    return CMC(n_negatives=n_negatives).start(make_fit(module, width=8, **kwargs))
+
+
+def test_each_part_is_contrasted_with_the_bank_of_the_other():
+    session = started_cmc(n_negatives=29)
+    session.bank.update(random(2, 2, 30, 4), torch.arange(30))
+    views, rows = [random(3, 6, seed=v) for v in range(2)], torch.tensor([4, 0, 29])
+    contrasts = session.contrast(views, Cosine(0.3), Samples(views[0], rows=rows))
+    z = torch.stack([session.fit.module(view) for view in views])
+    for part, contrast in enumerate(contrasts):
+        anchors, keys = z[..., 4 * part :][..., :4], z[..., 4 * (1 - part) :][..., :4]
+        others = [
+            contrastive_loss(
+                anchors[v, [i]], *keys[:, [i]], queue=bank[torch.arange(30) != row],
+                similarity=Cosine(0.3),
+            )
+            for bank in [session.bank.vectors[1 - part]]
+            for v in range(2)
+            for i, row in enumerate(rows)
+        ]  # fmt: skip
+        value = objective_value(contrast, InfoNCE(), Cosine(0.3))
+        torch.testing.assert_close(value, torch.stack(others).mean())
+
+
+def test_the_first_negatives_of_a_bank_are_those_of_the_batch():
+    session = started_cmc()
+    views, rows = [random(3, 6, seed=v) for v in range(2)], torch.tensor([4, 0, 29])
+    batch = Samples(views[0], rows=rows)
+    first, second = session.contrast(views, Cosine(0.3), batch)
+    z = session.fit.module(views[0]).detach()
+    torch.testing.assert_close(first.candidates, Cosine(0.3).embed(z[:, 4:]))
+    torch.testing.assert_close(second.candidates, Cosine(0.3).embed(z[:, :4]))
+    session.update()
+    first, _ = session.contrast(views, Cosine(0.3), batch)
+    assert first.candidates.shape == (3, 4) and not first.candidates.requires_grad
+    assert first.excluded[:, 0].unique().numel() == 3
+
+
+@pytest.mark.parametrize(
+    "rgb, lab",
+    [
+        ((0, 0, 0), (0, 0, 0)),
+        ((255, 255, 255), (100, 0, 0)),
+        ((255, 0, 0), (53.24, 80.09, 67.20)),
+        ((0, 255, 0), (87.73, -86.18, 83.18)),
+        ((0, 0, 255), (32.30, 79.19, -107.86)),
+        ((119, 119, 119), (50.03, 0, 0)),
+        ((1, 1, 1), (0.27, 0, 0)),
+    ],
+)
+def test_rgb_to_lab(rgb, lab):
+    image = torch.tensor(rgb, dtype=torch.uint8).view(1, 3, 1, 1).expand(2, 3, 4, 5)
+    expected = torch.tensor(lab, dtype=torch.float32).view(1, 3, 1, 1).expand(2, 3, 4, 5)
+    torch.testing.assert_close(rgb_to_lab(image), expected, rtol=0, atol=0.02)
+    as_float = (image / 255).requires_grad_()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        converted = rgb_to_lab(as_float)
+    torch.testing.assert_close(converted, rgb_to_lab(image))
+    converted.sum().backward()
+    assert as_float.grad.isfinite().all()
+
+
+def halves(embedder, X):
+    """Return the representation, encoder by encoder."""
+    return np.split(embedder.transform(X), 2, axis=1)
+
+
+def test_transform_is_both_encoders_side_by_side():
+    rng = np.random.default_rng(0)
+    changed = X.copy()
+    changed[:, 10:] = rng.permuted(X[:, 10:], axis=0)
+    embedder = small(framework=CMC(split=10)).fit(X)
+    (first, second), (same, other) = halves(embedder, X), halves(embedder, changed)
+    np.testing.assert_array_equal(first, same)
+    assert not np.allclose(second, other)
+    assert embedder.get_feature_names_out().shape == (first.shape[1] * 2,)
+    projected = embedder.set_params(output="projection").transform(X)
+    assert projected.shape == (101, 2 * 64) and np.isfinite(embedder.score(X))
+
+
+def test_lab_contrasts_lightness_with_colour():
+    images = np.random.default_rng(0).integers(0, 256, size=(20, 3, 6, 6), dtype=np.uint8)
+    grey = images[:, :1].repeat(3, 1)
+    embedder = small(encoder=ConvNet(widths=(4,)), framework=CMC()).fit(images)
+    light, colour = halves(embedder, grey)
+    np.testing.assert_allclose(colour, colour[:1].repeat(20, 0), atol=1e-3)
+    assert light.std(axis=0).max() > 1e-3
+    first, second = (net(torch.zeros(2, c, 6, 6)) for net, c in zip(
+        embedder.encoder_[-1].networks, (1, 2), strict=True
+    ))  # fmt: skip
+    assert first.shape == second.shape
+    for precision in ("float32", "bf16"):
+        fitted = clone(embedder).set_params(precision=precision).fit(images / 255)
+        assert np.isfinite(fitted.transform(images / 255)).all()
+
+
+@pytest.mark.parametrize("split", [1, 63, [0], [5, 3, 60], np.array([1, 2]), "random", "auto"])
+def test_splits_cut_all_features_in_two(split):
+    one = small(framework=CMC(split=split)).fit(X)
+    first, second = one.encoder_[-1].split.first, one.encoder_[-1].split.second
+    assert sorted([*first.tolist(), *second.tolist()]) == list(range(64))
+    if isinstance(split, int):
+        assert first.tolist() == list(range(split))
+    elif isinstance(split, str):
+        again = small(framework=CMC(split=split)).fit(X).encoder_[-1].split.first
+        other = small(framework=CMC(split=split), random_state=1).fit(X).encoder_[-1].split.first
+        assert len(first) == 32 and torch.equal(first, again) and not torch.equal(first, other)
+    else:
+        assert first.tolist() == list(split)
+
+
+def test_a_pair_of_arrays_is_their_concatenation_and_a_split():
+    pair = X[:, :20], X[:, 20:].astype(np.float32)
+    whole = small(framework=CMC(split=20)).fit(X)
+    embedder = small(framework=CMC()).fit(pair)
+    np.testing.assert_array_equal(embedder.transform(pair), whole.transform(X))
+    np.testing.assert_array_equal(embedder.transform(X), whole.transform(X))
+    assert embedder.score(pair) == whole.score(X)
+    grey, colour = IMAGES[:, 0], np.concatenate([IMAGES, IMAGES], 1)
+    images = small(encoder=ConvNet(widths=(4,)), framework=CMC()).fit((grey, colour))
+    assert images.transform((grey, colour)).shape[0] == 101
+    assert [part.shape for part in images.encoder_[-1].split.buffers()] == [(1,), (2,)]
+
+
+def test_warm_start_goes_on_with_the_same_bank_if_the_samples_are_the_same():
+    embedder = small(framework=CMC(), warm_start=True).fit(X)
+    states = []
+    watch = Watches(lambda session: states.append(copy.deepcopy(session.bank.state_dict())))
+    embedder.set_params(callbacks=[watch], batch_size=20)
+    last = embedder._framework_state["state"]["bank.vectors"].clone()
+    embedder.fit(X)
+    unmoved = (states[0]["vectors"] == last).all(-1).all(0)
+    assert unmoved.sum() == 101 - 17 and states[0]["_extra_state"] == 101
+    states.clear()
+    embedder.fit(X[::-1])
+    assert states[0]["_extra_state"] == 17 and embedder.n_epochs_ == 6
+
+
+def test_an_interrupted_first_epoch_leaves_a_bank_that_goes_on():
+    embedder = small(framework=CMC(), warm_start=True, batch_size=16)
+    embedder.set_params(callbacks=[StopsAfter(3)])
+    with pytest.raises(KeyboardInterrupt):
+        embedder.fit(X)
+    embedder.set_params(callbacks=None).fit(X)
+    state = embedder._framework_state["state"]
+    assert sorted(state["bank.visited"].tolist()) == list(range(101))
+
+
+def test_descriptions_are_as_wide_as_one_head():
+    embedder = small(framework=CMC(), projection_dim=5)
+    descriptions = np.random.default_rng(0).normal(size=(101, 5))
+    assert np.isfinite(embedder.fit(X, descriptions=descriptions).transform(X)).all()
+    with pytest.raises(ValueError, match=r"descriptions must have shape \(n_samples, 5\)"):
+        embedder.fit(X, descriptions=np.ones((101, 10)))
+
+
+def test_a_draw_larger_than_the_bank_is_reduced_with_a_warning_if_it_was_asked_for():
+    with pytest.warns(UserWarning, match="'n_negatives' parameter of CMC is 101.* 100 other"):
+        small(framework=CMC(n_negatives=101)).fit(X)
+
+
+def test_grid_search_over_splits():
+    grid = {"framework__split": [10, 30], "framework__momentum": [0.5]}
+    search = GridSearchCV(small(framework=CMC()), grid, cv=2, error_score="raise").fit(X)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
 # Contract checks: some of the product by default, all of it among the slow tests
 
 SOME = [
     small(framework=MoCo(), loss=PUCL()),
+    small(framework=CMC(), loss=HCL()),
     small(framework=MoCo(queue_size=8, symmetric=True, in_batch=True), loss=SupCon()),
 ]
-PRODUCT = [small(framework=f, loss=loss) for f in [MoCo()] for loss in LOSSES]
+PRODUCT = [small(framework=f, loss=loss) for f in [MoCo(), CMC()] for loss in LOSSES]
 
 
 @pytest.mark.filterwarnings("ignore:The 'queue_size' parameter of MoCo is 8")
@@ -558,6 +769,18 @@ def test_parameters_of_a_session_are_trained_and_go_on():
         (MoCo(queue_size=1), "'queue_size' parameter of MoCo must be at least 2"),
         (MoCo(queue_size=3, symmetric=True), "must be at least 4, the keys of two samples, got 3"),
         (MoCo(symmetric="yes"), "'symmetric' parameter of MoCo"),
+        (CMC(momentum=1.01), "'momentum' parameter of CMC"),
+        (CMC(n_negatives=0), "'n_negatives' parameter of CMC"),
+        (CMC(split=0), "'split' parameter of CMC"),
+        (CMC(split=64), "'split' parameter of CMC: 64 must leave some of 64"),
+        (CMC(split=65), "'split' parameter of CMC: 65 is out of the range of 64 features"),
+        (CMC(split=[1, 64]), r"'split' parameter of CMC: \[1, 64\] is out of the range of 64"),
+        (CMC(split=[-1]), r"\[-1\] is out of the range of 64"),
+        (CMC(split=[1, 1]), "name none twice"),
+        (CMC(split=[]), "'split' parameter of CMC: must be an int or a list of ints"),
+        (CMC(split=[0.5]), "must be an int or a list of ints"),
+        (CMC(split="lab"), "'split' parameter of CMC: 'lab' needs images of three channels"),
+        (CMC(split="rgb"), "'split' parameter of CMC"),
     ],
     ids=repr,
 )
@@ -579,6 +802,45 @@ def test_a_queue_larger_than_the_memory_is_refused(monkeypatch):
     monkeypatch.setattr(_memory, "_memory_of", lambda device: 1000)
     with pytest.raises(ValueError, match=r"'queue_size' parameter of MoCo needs .* GB on cpu"):
         small(framework=MoCo()).fit(X)
+
+
+def test_a_bank_larger_than_the_memory_is_refused(monkeypatch):
+    monkeypatch.setattr(_memory, "_memory_of", lambda device: 1000)
+    with pytest.raises(ValueError, match=r"The memory bank of CMC needs .* GB on cpu"):
+        small(framework=CMC()).fit(X)
+
+
+@pytest.mark.parametrize(
+    "pair, message",
+    [
+        ((X, X[:50]), "same samples: the first has 101, the second 50"),
+        ((X, IMAGES), "vectors both, or images of one height and width both"),
+        ((IMAGES, IMAGES[..., 1:]), "images of one height and width both"),
+        ((X, X, X), "a pair of arrays, got a tuple of 3"),
+        ((X[:, :3], X[:, 3:]), "in fit it had 20|first array of the pair X has 3"),
+        ((X[:, :20], np.full_like(X[:, 20:], np.nan)), "NaN"),
+    ],
+)
+def test_bad_pairs_are_refused(pair, message):
+    embedder = small(framework=CMC(), warm_start=True).fit((X[:, :20], X[:, 20:]))
+    with pytest.raises(ValueError, match=message):
+        embedder.fit(pair)
+    with pytest.raises(ValueError, match=message):
+        embedder.transform(pair)
+
+
+def test_what_does_not_go_with_two_encoders_is_refused():
+    with pytest.raises(ValueError, match=r"X is a pair of arrays.*pass split='auto'"):
+        small(framework=CMC(split=3)).fit((X, X))
+    with pytest.raises(ValueError, match="'auto' needs vectors or images of three channels"):
+        small(framework=CMC(), encoder=None).fit(IMAGES)
+    with pytest.raises(ValueError, match="failed on samples of shape"):
+        small(framework=CMC(), encoder=nn.Linear(64, 5)).fit(X)
+    with pytest.raises(ValueError, match="return 10 and 54 components"):
+        small(framework=CMC(split=10), encoder=lambda s: nn.Identity(), projection_dim=0).fit(X)
+    embedder = small(warm_start=True).fit(X)
+    with pytest.raises(ValueError, match="'framework' parameter of ContrastiveEmbedder has chang"):
+        embedder.set_params(framework=CMC()).fit(X)
 
 
 def test_a_framework_class_is_refused():

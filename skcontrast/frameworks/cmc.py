@@ -107,12 +107,12 @@ class CMC(Framework):
             If `split` does not suit the samples.
         """
         split, n = self._resolved(sample_shape, border), sample_shape[0]
-        if split == "lab":
+        if isinstance(split, str) and split == "lab":
             if len(sample_shape) != 3 or n != 3:
                 raise _bad_split("'lab' needs images of three channels", sample_shape)
             return Split(torch.tensor([0]), torch.tensor([1, 2]), sample_shape, Lab())
         if n < 2:
-            raise _bad_split("nothing can be split: pass X as a pair of arrays", sample_shape)
+            raise _bad_split("1 feature(s) or channel cannot be split", sample_shape)
         if isinstance(split, str):
             first = torch.randperm(n)[: n // 2].sort().values
         else:
