@@ -6,8 +6,8 @@
 All rows share the views, the number of epochs, the temperature and the width of the encoder;
 accuracies are of a linear probe and of 20 nearest neighbours on the test images, mean and standard
 deviation over the seeds. CMC contrasts lightness with colour, or, where there is none, the upper
-with the lower half of the image; each of its two encoders returns half of the representation, and
-it takes the same number of views.
+with the lower half of the image, in views of unchanged brightness; each of its two encoders
+returns half of the representation.
 
 The file holds ``X_train``, ``y_train``, ``X_test``, ``y_test``: images uint8, 28×28 or 3×32×32.
 """
@@ -39,12 +39,13 @@ LOSSES = {
 }
 
 
-def frameworks(args):
+def frameworks(args, n_samples):
     """Return the frameworks by name."""
+    n_negatives = min(args.n_negatives, n_samples - 1)
     return {
         "SimCLR": SimCLR(),
-        "MoCo": MoCo(queue_size=args.n_negatives, momentum=args.momentum),
-        "CMC": CMC(n_negatives=args.n_negatives),
+        "MoCo": MoCo(queue_size=n_negatives, momentum=args.momentum),
+        "CMC": CMC(n_negatives=n_negatives),
     }
 
 
@@ -56,18 +57,20 @@ def halves(X):
 
 def make_embedder(loss, framework, args, seed, is_colour):
     """Return the embedder of this comparison."""
+    augmentation = [
+        RandomResizedCrop(scale=(0.4, 1.0)),
+        RandomAffine(rotation=10, translate=0.05),
+        RandomFlip(),
+    ]
     if isinstance(framework, CMC) and not is_colour:
-        framework = CMC(n_negatives=args.n_negatives, split=1)
+        framework = CMC(n_negatives=framework.n_negatives, split=1)
+    else:
+        augmentation.append(ColorJitter(brightness=0.4, contrast=0.4))
     return ContrastiveEmbedder(
         encoder=ConvNet(widths=tuple(args.widths)),
         n_components=args.n_components // (2 if isinstance(framework, CMC) else 1),
         framework=framework,
-        augmentation=[
-            RandomResizedCrop(scale=(0.4, 1.0)),
-            RandomAffine(rotation=10, translate=0.05),
-            RandomFlip(),
-            ColorJitter(brightness=0.4, contrast=0.4),
-        ],
+        augmentation=augmentation,
         loss=loss,
         similarity=Cosine(args.temperature),
         max_epochs=args.epochs,
@@ -112,7 +115,7 @@ def main():
     print("| framework | loss | linear | 20-NN | training |")
     print("|---|---|---|---|---|")
     for name in args.frameworks:
-        framework = frameworks(args)[name]
+        framework = frameworks(args, len(X_train))[name]
         cut = halves if name == "CMC" and not is_colour else np.asarray
         data = cut(X_train), y_train, cut(X_test), y_test
         for loss in args.losses:
