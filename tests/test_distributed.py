@@ -252,7 +252,7 @@ MORE = {
         "loss": SupCon(),
         "y": Y,
     },
-    "two encoders and a bank": {"framework": CMC(n_negatives=30), "n_components": 4},
+    "two encoders and a bank": {"framework": CMC(n_negatives=30), "n_components": 16},
     "auto from ranks": {"loss": BCL(alpha=Auto(every=2)), "max_epochs": 4, "batch_size": 40},
 }
 
