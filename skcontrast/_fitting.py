@@ -98,9 +98,8 @@ class NetworkTraining:
         check_descriptions(known.get("descriptions"), self._projection_width // self._n_parts)
         samples = TrainingSet(source, **known)
         plan = self._plan(samples, seed, go_on, one_epoch, world)
-        # Other threads wait only where the network itself draws random numbers.
-        alone = assembly.seeded_rng(seed, device) if plan.seeds_layers else nullcontext()
-        with alone:
+        # What a framework adds to the network starts from other numbers than the network.
+        with assembly.seeded_rng(seed + 1, device):
             net = make_net(
                 network,
                 plan,
@@ -113,6 +112,8 @@ class NetworkTraining:
                 verbose=self.verbose if world is None or world.rank == 0 else 0,
                 past=self._past(X, known) if go_on else None,
             )
+        # Other threads wait only where the network itself draws random numbers.
+        with assembly.seeded_rng(seed, device) if plan.seeds_layers else nullcontext():
             interrupted = train(net, samples)
         self._keep(net, one_epoch)
         if self._framework_state is not None:
@@ -198,7 +199,8 @@ class NetworkTraining:
             world=world,
             epochs_before=epochs_before,
             first_epoch=epochs_before if one_epoch else 0,
-            seeds_layers=assembly.draws_random_numbers(self.encoder),
+            seeds_layers=assembly.draws_random_numbers(self.encoder)
+            or self.framework_.draws_random_numbers,
         )
 
     def _drawing(self, device):

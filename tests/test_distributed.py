@@ -24,6 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from skorch.callbacks import Callback, EarlyStopping
+from test_frameworks import Trains
 from test_sklearn_contract import small
 from torch import nn
 from torch.utils.data import TensorDataset
@@ -253,6 +254,7 @@ MORE = {
         "y": Y,
     },
     "two encoders and a bank": {"framework": CMC(n_negatives=30), "n_components": 16},
+    "a framework of one's own": {"framework": Trains()},
     "auto from ranks": {"loss": BCL(alpha=Auto(every=2)), "max_epochs": 4, "batch_size": 40},
 }
 

@@ -756,6 +756,14 @@ def test_parameters_of_a_session_are_trained_and_go_on():
     )  # the optimizer has other parameters now
 
 
+def test_a_session_starts_from_the_random_state_and_leaves_the_global_one():
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    first, second = (small(framework=Trains()).fit(X).transform(X) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 # Refusals
 
 

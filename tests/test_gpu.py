@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
 from skcontrast.augmentation import MarginalCorruption, SimCLRAugmentation
+from skcontrast.frameworks import CMC, MoCo
 from skcontrast.losses import HCL
 
 pytestmark = [
@@ -41,6 +42,18 @@ def test_trained_on_the_gpu_used_on_the_cpu():
     np.testing.assert_allclose(
         loaded.set_params(device="cpu").transform(X), fitted.transform(X), atol=1e-4
     )
+
+
+@pytest.mark.parametrize("framework", [MoCo(symmetric=True), CMC()], ids=repr)
+def test_what_a_framework_remembers_goes_from_the_gpu_to_the_cpu_and_back(framework):
+    fitted = embedder("cuda", framework=framework, warm_start=True).fit(X)
+    held = {k: v for k, v in fitted._framework_state["state"].items() if hasattr(v, "device")}
+    assert all(tensor.is_cuda for tensor in held.values())
+    loaded = pickle.loads(pickle.dumps(fitted))
+    for name, tensor in held.items():
+        torch.testing.assert_close(loaded._framework_state["state"][name], tensor.cpu())
+    for device in ("cpu", "cuda"):
+        assert np.isfinite(loaded.set_params(device=device).fit(X).transform(X)).all()
 
 
 def test_global_generators_are_untouched():

@@ -53,7 +53,15 @@ class Framework(ParameterObject):
     A framework that needs no memory from step to step implements `contrast`. One that does, a
     queue of keys or a second network, implements `start`, which returns the `Session` that keeps
     it while the fit lasts.
+
+    Attributes
+    ----------
+    draws_random_numbers : bool
+        Whether it may draw from torch's global generators while it trains, as dropout does. If it
+        never does, fits in several threads need not wait for each other.
     """
+
+    draws_random_numbers = True
 
     @property
     def structure(self):

@@ -88,6 +88,8 @@ class CMC(Framework):
         "momentum": [Interval(Real, 0, 1, closed="both")],
     }
 
+    draws_random_numbers = False
+
     def __init__(self, split="auto", n_negatives="auto", momentum=0.5):
         self.split = split
         self.n_negatives = n_negatives

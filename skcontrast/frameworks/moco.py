@@ -86,6 +86,8 @@ class MoCo(Framework):
         "in_batch": ["boolean"],
     }
 
+    draws_random_numbers = False
+
     def __init__(self, queue_size="auto", momentum=0.999, symmetric=False, in_batch=False):
         self.queue_size = queue_size
         self.momentum = momentum

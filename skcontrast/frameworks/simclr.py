@@ -29,6 +29,8 @@ class SimCLR(Framework):
     ContrastiveEmbedder(framework=SimCLR())
     """
 
+    draws_random_numbers = False
+
     def contrast(self, network, views, similarity, batch):
         """Encode all views in one call and contrast them within the batch."""
         z = network(torch.cat(views)).float().unflatten(0, (len(views), -1))
