@@ -5,7 +5,7 @@
 
 Beside the losses stand raw pixels and the encoder before training. All share the encoder, the
 views, the number of epochs and the temperature; accuracies are on the 10,000 test images, mean and
-standard deviation over the seeds. Rows with y use labels while training.
+standard deviation over the seeds (n in the denominator). Rows with y use labels while training.
 
 The file holds ``X_train``, ``y_train``, ``X_test``, ``y_test`` (images uint8, 28×28).
 """
@@ -67,8 +67,12 @@ def load(path):
     return X[:60000], y[:60000], X[60000:], y[60000:]
 
 
-def make_embedder(loss, args, seed, max_epochs=None):
-    """Return the embedder of this comparison."""
+def make_embedder(loss, args, seed, *, trains=True):
+    """Return the embedder of this comparison.
+
+    One that does not train sees one epoch at a learning rate of nothing: batch normalisation gets
+    its statistics, weights stay.
+    """
     return ContrastiveEmbedder(
         encoder=ConvNet(widths=tuple(args.widths)),
         augmentation=[
@@ -78,8 +82,8 @@ def make_embedder(loss, args, seed, max_epochs=None):
             ColorJitter(brightness=0.4, contrast=0.4),
         ],
         loss=loss,
-        max_epochs=args.epochs if max_epochs is None else max_epochs,
-        lr=args.lr if max_epochs is None else 1e-12,
+        max_epochs=args.epochs if trains else 1,
+        lr=args.lr if trains else 1e-12,
         device=args.device,
         random_state=seed,
     )
@@ -95,7 +99,8 @@ def accuracies(train, y_train, test, y_test):
 def report(name, scores, seconds=0.0):
     """Print mean and standard deviation over the seeds."""
     mean, std = np.mean(scores, axis=0), np.std(scores, axis=0)
-    cells = " | ".join(f"{m:.3f} ± {s:.3f}" for m, s in zip(mean, std, strict=True))
+    spread = [f" ± {s:.3f}" if len(scores) > 1 else "" for s in std]
+    cells = " | ".join(f"{m:.3f}{s}" for m, s in zip(mean, spread, strict=True))
     print(f"| {name:20s} | {cells} | {seconds:.0f} s |", flush=True)
 
 
@@ -128,8 +133,7 @@ def main():
     print("|---|---|---|---|---|")
     pixels = [X.reshape(len(X), -1) / 255.0 for X in (X_train, X_test)]
     report("raw pixels", [accuracies(pixels[0], y_train, pixels[1], y_test)])
-    # One epoch at a learning rate of nothing: batch norm gets its statistics, weights stay.
-    untrained = [make_embedder(InfoNCE(), args, seed, 1) for seed in range(args.seeds)]
+    untrained = [make_embedder(InfoNCE(), args, seed, trains=False) for seed in range(args.seeds)]
     report("untrained", [embedded(embedder, data, None)[0] for embedder in untrained])
     for name in args.rows:
         loss, has_y = ROWS[name]

@@ -65,3 +65,14 @@ for k, n in enumerate(panels["n_candidates"]):
         f"N = {n:5d}   {printed[0]:+.4f} ± {printed[1]:.4f}   "
         f"{inverted[0]:+.4f} ± {inverted[1]:.4f}"
     )
+
+# %%
+# The paper's own scale
+# ---------------------
+# The paper draws scores from the range of a cosine divided by t² and divides them by t once more
+# before the exponential. The picture is the same.
+
+printed = partial(estimator_curve, ScoreModel(form="printed"), n_anchors=1000, random_state=0)
+figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained")
+for axis, parameter in zip(axes, ["alpha", "n_candidates"], strict=True):
+    EstimatorCurveDisplay(printed(parameter, panels[parameter])).plot(axis, names=names)

@@ -195,6 +195,11 @@ def tiles(contrast, similarity, wants):
         yield tile, _PairwiseScores(anchors[tile], candidates, similarity, wants, out)
 
 
+def _are_one(anchors, candidates):
+    """Return whether two tensors hold the same vectors, in one place in memory."""
+    return anchors.data_ptr() == candidates.data_ptr() and anchors.shape == candidates.shape
+
+
 def same_class(contrast, tile):
     """Return where anchor and candidate are known to share a class, dtype bool."""
     labels = contrast.anchor_labels[tile]
@@ -226,6 +231,11 @@ class _PairwiseScores:
             d_anchors += pulled[0]
             if d_candidates is not None:
                 d_candidates += pulled[1]
+            return
+        if d_candidates is not None and _are_one(self.anchors, self.candidates):
+            # One tile of all vectors with themselves: one product gives both gradients.
+            matrix.mul_(scale)
+            d_anchors.addmm_(matrix + matrix.T, self.candidates)
             return
         # The rows are scaled on the thin side of the products, not over the whole tile.
         d_anchors.addcmul_(scale, matrix @ self.candidates)

@@ -132,11 +132,11 @@ def contrastive_loss(
     views, queue = _in_one_dtype(views, queue)
     if sample_weight is not None:
         sample_weight = sample_weight.to(views[0].dtype)
-    embedded = [similarity.embed(z) for z in views]
+    embedded = similarity.embed(torch.stack(views))
     if queue is None:
         if sample_weight is not None:
             sample_weight = sample_weight.expand(len(views), -1)
-        contrast = in_batch(torch.stack(embedded), similarity, y, sample_weight)
+        contrast = in_batch(embedded, similarity, y, sample_weight)
     else:
         positives = torch.stack([similarity.pairs(embedded[0], key) for key in embedded[1:]], 1)
         none = torch.empty(len(positives), 0, dtype=torch.int64, device=positives.device)

@@ -244,7 +244,7 @@ class EstimatorCurveDisplay:
             As in :func:`skcontrast.simulation.estimator_curve`.
         metric : {"mse", "bias", "mean"}, default="mse"
             What is drawn.
-        names : sequence of str, default=None
+        names : str or sequence of str, default=None
             Which estimators are drawn, as in `plot`.
         ax : Axes, default=None
             Where to draw; None makes a figure.
@@ -272,7 +272,7 @@ class EstimatorCurveDisplay:
             Where to draw; None makes a figure.
         metric : {"mse", "bias", "mean"}, default="mse"
             Mean squared error (on a logarithmic axis), bias, or mean of the estimates.
-        names : sequence of str, default=None
+        names : str or sequence of str, default=None
             Which estimators; None is all, but the oracle only where `metric` is "mean".
         **kwargs : dict
             Passed to ``Axes.plot``.
@@ -288,6 +288,7 @@ class EstimatorCurveDisplay:
             If `metric` is none of these, or a name is no estimator of the curve.
         """
         summary = self.curve.summary(metric)
+        names = [names] if isinstance(names, str) else names
         self._check_names(names, summary)
         if names is None:
             names = [name for name in summary if name != "oracle" or metric == "mean"]

@@ -235,3 +235,18 @@ def test_training_step_of_a_loop_of_ones_own():
 def test_bad_views_are_refused_by_name(views, queue, error, message):
     with pytest.raises(error, match=message):
         contrastive_loss(*views, queue=queue)
+
+
+def test_candidates_without_gradient_may_share_their_memory_with_the_anchors():
+    views = torch.stack(random_views(6, 4)).requires_grad_()
+    contrast = in_batch(Cosine().embed(views), Cosine())
+    alias = contrast.candidates.detach()
+    gradients = [
+        torch.autograd.grad(
+            objective_value(contrast._replace(candidates=candidates), InfoNCE(), Cosine()),
+            views,
+            retain_graph=True,
+        )
+        for candidates in (alias, alias.clone())
+    ]
+    torch.testing.assert_close(*gradients)

@@ -500,3 +500,12 @@ def test_a_class_in_the_place_of_a_model_is_refused(function):
 def test_an_unknown_metric_is_refused(comparison):
     with pytest.raises(ValueError, match="metric must be 'mse', 'bias' or 'mean', got 'rmse'"):
         comparison.summary("rmse")
+
+
+def test_values_of_a_curve_may_be_floats_a_scalar_or_wrong():
+    model = ScoreModel()
+    curve = estimator_curve(model, "n_candidates", np.array([16.0, 32.0]), n_anchors=5)
+    assert curve.values == (16, 32)
+    assert len(estimator_curve(model, "alpha", 0.7, n_anchors=5).comparisons) == 1
+    with pytest.raises(ValueError, match="n_candidates is what varies"):
+        estimator_curve(model, "n_candidates", [16], n_candidates=8)

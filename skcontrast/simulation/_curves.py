@@ -89,9 +89,14 @@ def estimator_curve(model, parameter, values, estimators=None, *, random_state=N
     admissible = ("alpha", "tau_plus", "temperature", "gamma", "n_candidates")
     if parameter not in admissible:
         raise ValueError(f"parameter must be one of {admissible}, got {parameter!r}.")
-    values = tuple(values)
-    if not values:
-        raise ValueError("values must hold at least one value.")
+    if parameter == "n_candidates" and parameter in settings:
+        raise ValueError("n_candidates is what varies: pass it as values only.")
+    values = np.atleast_1d(values)
+    if not len(values) or values.ndim > 1:
+        raise ValueError("values must hold at least one value, in one dimension.")
+    if parameter == "n_candidates" and np.array_equal(values, np.rint(values)):
+        values = values.astype(int)
+    values = tuple(values.tolist())
     rng = np.random.default_rng(random_state)
     comparisons = []
     for value in values:
