@@ -80,7 +80,8 @@ def objective_value(contrast, loss, similarity, objective="contrastive"):
         raise ValueError(f"{type(loss).__name__} needs labels: pass y.")
     # Under autocast the products would be taken in half precision, which 1/temperature magnifies.
     with torch.autocast(contrast.anchors.device.type, enabled=False):
-        return _TiledObjective.apply(*contrast, loss, similarity, OBJECTIVES[objective])
+        is_one = contrast.anchors is contrast.candidates
+        return _TiledObjective.apply(*contrast, loss, similarity, OBJECTIVES[objective], is_one)
 
 
 def log_expectation(scores, positives, loss, bounds, same_class=None):
@@ -114,7 +115,7 @@ class _TiledObjective(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, *args):
-        contrast, (loss, similarity, objective) = Contrast(*args[:7]), args[7:]
+        contrast, (loss, similarity, objective, is_one) = Contrast(*args[:7]), args[7:]
         wants = any(ctx.needs_input_grad[:3])
         pulls_candidates = ctx.needs_input_grad[1]  # a queue does not: saves a matrix product
         anchors, positives = contrast.anchors, contrast.positives
@@ -135,7 +136,7 @@ class _TiledObjective(torch.autograd.Function):
             total += value
             if wants:
                 grads[2][tile] = d_positives
-                pairwise.add_gradients(gradient, grads[0][tile], grads[1])
+                pairwise.add_gradients(gradient, grads[0][tile], grads[1], is_one)
         if wants:
             ctx.grads = [g if g is None else g.div_(len(anchors)) for g in grads]
         return total / len(anchors)
@@ -147,7 +148,7 @@ class _TiledObjective(torch.autograd.Function):
                 "contrastive_loss computes its gradient along with its value and can be "
                 "differentiated once: create_graph=True is not supported."
             )
-        return (*(g if g is None else g * grad for g in ctx.grads), *[None] * 7)
+        return (*(g if g is None else g * grad for g in ctx.grads), *[None] * 8)
 
 
 class _Tile(NamedTuple):
@@ -195,11 +196,6 @@ def tiles(contrast, similarity, wants):
         yield tile, _PairwiseScores(anchors[tile], candidates, similarity, wants, out)
 
 
-def _are_one(anchors, candidates):
-    """Return whether two tensors hold the same vectors, in one place in memory."""
-    return anchors.data_ptr() == candidates.data_ptr() and anchors.shape == candidates.shape
-
-
 def same_class(contrast, tile):
     """Return where anchor and candidate are known to share a class, dtype bool."""
     labels = contrast.anchor_labels[tile]
@@ -220,10 +216,11 @@ class _PairwiseScores:
             self.scores = similarity.scores(*self.leaves)
         self.values = out.copy_(self.scores.detach())
 
-    def add_gradients(self, gradient, d_anchors, d_candidates):
+    def add_gradients(self, gradient, d_anchors, d_candidates, is_one):
         """Add the pull-back of `gradient`, given as (row scale, matrix), to the gradients.
 
-        That of the candidates is None where nobody asks for it.
+        That of the candidates is None where nobody asks for it; where anchors and candidates are
+        one tensor, it may be added to that of the anchors.
         """
         scale, matrix = gradient
         if hasattr(self, "leaves"):
@@ -232,7 +229,7 @@ class _PairwiseScores:
             if d_candidates is not None:
                 d_candidates += pulled[1]
             return
-        if d_candidates is not None and _are_one(self.anchors, self.candidates):
+        if is_one and len(self.anchors) == len(self.candidates):
             # One tile of all vectors with themselves: one product gives both gradients.
             matrix.mul_(scale)
             d_anchors.addmm_(matrix + matrix.T, self.candidates)

@@ -250,3 +250,17 @@ def test_candidates_without_gradient_may_share_their_memory_with_the_anchors():
         for candidates in (alias, alias.clone())
     ]
     torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize("which", ["anchors", "candidates"])
+def test_one_of_two_tensors_in_one_place_may_be_without_gradient(which):
+    views = torch.stack(random_views(6, 4)).flatten(0, 1)
+    gradients = []
+    for copied in (False, True):
+        leaf = views.clone().requires_grad_()
+        other = leaf.detach().clone() if copied else leaf.detach()
+        pair = (leaf, other) if which == "anchors" else (other, leaf)
+        excluded = torch.arange(12)[:, None]
+        contrast = Contrast(*pair, torch.zeros(12, 1, dtype=torch.float64), excluded)
+        gradients += torch.autograd.grad(objective_value(contrast, DCL(), Cosine()), leaf)
+    torch.testing.assert_close(*gradients)

@@ -39,3 +39,11 @@ def test_a_zero_vector_scores_zero_with_finite_gradient():
 def test_bad_temperature_is_refused(temperature):
     with pytest.raises(ValueError, match=r"'temperature' parameter of Cosine must be"):
         contrastive_loss(*random_views(4, 3), similarity=Cosine(temperature))
+
+
+def test_a_vector_without_direction_scores_zero_and_gets_no_gradient():
+    z = torch.tensor([[0.0, 0.0], [1e-12, 0.0], [1.0, 2.0]], requires_grad=True)
+    scores = Cosine(0.5)(z, torch.eye(2))
+    scores.sum().backward()
+    assert (scores[:2] == 0).all()
+    assert (z.grad[:2] == 0).all() and (z.grad[2] != 0).any()

@@ -11,7 +11,7 @@ from ._base import Similarity
 
 __all__ = ["Cosine"]
 
-# Below this length the direction of a vector is rounding noise; such vectors shrink to zero.
+# Below this length the direction of a vector is rounding noise; such vectors count as zero.
 _SHORTEST = 1e-8
 
 
@@ -47,8 +47,11 @@ class Cosine(Similarity):
 
     def embed(self, z):
         """Return `z` scaled to length 1/√t, so that scores are plain dot products."""
-        length = torch.linalg.vector_norm(z, dim=-1, keepdim=True).clamp_min(_SHORTEST)
-        return z / (length * math.sqrt(self.temperature))
+        length = torch.linalg.vector_norm(z, dim=-1, keepdim=True)
+        has_direction = length > _SHORTEST
+        # What has none scores 0 and gets no gradient: it would be without bounds.
+        length = torch.where(has_direction, length, 1.0)
+        return z * has_direction / (length * math.sqrt(self.temperature))
 
     def scores(self, u, v):
         """Return the dot products of all pairs."""
