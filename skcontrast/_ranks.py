@@ -17,6 +17,8 @@ _COUNTED_FROM = 1500
 _BINS = 512
 # A bin that holds a larger share of the candidates says too little about their ranks.
 _CROWDED = 0.1
+# Scores that differ by less, relative to their size, are sorted.
+_NARROW = 1e-4
 # float64 has 29 bits more than float32 has; columns must fit into 20 of them.
 _COLUMN_BITS = 20
 
@@ -42,7 +44,7 @@ def weights_by_rank(scores, excluded, loss):
     if n_bins is not None:
         by_half_rank = _table(loss, 0.5, n_candidates, scores)
         weights, fullest = _by_bin(scores, excluded, by_half_rank, n_bins)
-        if loss.cdf_bins != "auto" or fullest <= _CROWDED * n_candidates:
+        if weights is not None and (loss.cdf_bins != "auto" or fullest <= _CROWDED * n_candidates):
             return weights
     by_rank = _table(loss, 1.0, n_candidates, scores)
     if _packs(scores):
@@ -134,14 +136,17 @@ def _window(kept, by_rank, n_excluded):
 def _by_bin(scores, excluded, by_half_rank, n_bins):
     """Give each candidate the weight at the mean rank of its bin; return the fullest bin too.
 
+    The weights are None where scores are too close to each other to be told apart by bins.
+
     The cdf is off by at most the share of the candidates in one bin.
     """
     low = float(scores.scatter_(1, excluded, torch.inf).amin())
     high = float(scores.scatter_(1, excluded, low).amax())
-    scale = (n_bins - 1) / (high - low) if high > low else 0.0
-    first = torch.arange(len(scores), dtype=scores.dtype, device=scores.device).mul_(n_bins)
-    bins = torch.add(first.add_(0.5 - low * scale)[:, None], scores, alpha=scale)
-    bins = bins.int().view(-1)
+    if not high - low > _NARROW * max(abs(low), abs(high)):
+        return None, scores.shape[1]  # bins as narrow as rounding, or NaN
+    bins = torch.sub(scores, low).mul_((n_bins - 1) / (high - low)).add_(0.5).int()
+    bins += torch.arange(len(scores), dtype=torch.int32, device=scores.device)[:, None] * n_bins
+    bins = bins.view(-1)
     counts = torch.bincount(bins, minlength=len(scores) * n_bins).view(len(scores), n_bins)
     counts[:, 0] -= excluded.shape[1]
     # The members of a bin have ranks from the count below it, plus one, to the count with it.

@@ -72,9 +72,9 @@ class TrainingSet:
     def __len__(self):
         return len(self.source)
 
-    def batches(self, parts):
+    def batches(self, parts, seed):
         """Yield the `Samples` of each part, a tensor of rows."""
-        for rows, x in zip(parts, self.source.batches(parts), strict=True):
+        for rows, x in zip(parts, self.source.batches(parts, seed), strict=True):
             rows = rows.to(self.device)
             known = {name: tensor[rows] for name, tensor in self.known.items()}
             yield Samples(x, rows=rows, **known)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import torch
 from sklearn.utils import assert_all_finite
@@ -74,8 +72,8 @@ class InMemory:
     def __len__(self):
         return len(self.x)
 
-    def batches(self, parts):
-        """Yield the samples of each part, a tensor of rows."""
+    def batches(self, parts, seed):
+        """Yield the samples of each part, a tensor of rows; the seed is not needed."""
         for rows in parts:
             yield self.x[rows.to(self.device)]
 
@@ -106,8 +104,8 @@ class Streamed(Dataset):
     def __getitem__(self, rows):
         return self.to_tensor(self.X[rows.numpy()], torch.device("cpu"))
 
-    def batches(self, parts):
-        """Yield the samples of each part, a tensor of rows."""
+    def batches(self, parts, seed):
+        """Yield the samples of each part, a tensor of rows; the seed is that of the workers."""
         on_gpu = self.device.type == "cuda"
         loader = DataLoader(
             self,
@@ -115,7 +113,8 @@ class Streamed(Dataset):
             batch_size=None,
             num_workers=self.n_workers,
             pin_memory=on_gpu,
-            generator=torch.Generator(),  # or it would draw from the global one
+            # Workers draw by it, and without it the loader would draw from the global one.
+            generator=torch.Generator().manual_seed(seed),
         )
         for x in loader:
             yield x.to(self.device, non_blocking=on_gpu)
@@ -149,8 +148,10 @@ def _free_bytes(device):
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not on every system
+        with open("/proc/meminfo") as file:
+            fields = dict(line.split(":") for line in file)
+        return int(fields["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):  # not on every system
         return np.inf
 
 

@@ -6,6 +6,7 @@ import copy
 import inspect
 import warnings
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import skorch
@@ -45,7 +46,8 @@ class BatchSampler:
 
     def __iter__(self):
         order = torch.randperm(self.n_samples, generator=self.generator).to(self.data.device)
-        yield from self.data.batches(order.tensor_split(self.n_batches))
+        seed = self.generator.initial_seed()
+        yield from self.data.batches(order.tensor_split(self.n_batches), seed)
 
 
 class Compiled:
@@ -54,12 +56,15 @@ class Compiled:
     def __init__(self, module):
         self.module = module
         self.call = torch.compile(module)
+        self.works = False
 
     def __call__(self, x):
         try:
-            return self.call(x)
+            output = self.call(x)
+            self.works = True
+            return output
         except Exception as error:
-            if self.call is self.module:
+            if self.call is self.module or self.works or isinstance(error, torch.OutOfMemoryError):
                 raise
             self.call = self.module
             # What is wrong with the module itself is raised here, as without compiling.
@@ -120,6 +125,7 @@ class ContrastiveNet(skorch.NeuralNet):
     def _prepared(self, module):
         """Return a module as it is run: compiled, shared among the ranks."""
         network = Compiled(module) if self.plan.compile else module
+        network = partial(_in_bf16, network) if self.plan.bf16 else network
         return network if self.plan.world is None else SharedNetwork(network, self.plan.world)
 
     def get_all_learnable_params(self):
@@ -242,8 +248,7 @@ class ContrastiveNet(skorch.NeuralNet):
         plan = self.plan
         self._set_lr()
         views = [plan.draw(batch.x, self.view_generator_) for _ in range(plan.n_views)]
-        with torch.autocast(batch.x.device.type, torch.bfloat16, enabled=plan.bf16):
-            contrasts = self.criterion_.contrast(views, self.similarity_, batch)
+        contrasts = self.criterion_.contrast(views, self.similarity_, batch)
         contrasts = [contrasts] if isinstance(contrasts, Contrast) else contrasts
         if plan.world is None:
             loss = self._backward(contrasts, sum(len(c.anchors) for c in contrasts))
@@ -284,6 +289,12 @@ class ContrastiveNet(skorch.NeuralNet):
         factor = self.plan.lr_schedule((self.epoch_ * len(self.sampler_) + self.step_) / total)
         for group, lr in zip(self.optimizer_.param_groups, self.base_lr_, strict=True):
             group["lr"] = lr * factor
+
+
+def _in_bf16(network, x):
+    """Return the output of a network that computes in bfloat16 where that is safe, in float32."""
+    with torch.autocast(x.device.type, torch.bfloat16):
+        return network(x).float()
 
 
 def make_net(network, plan, *, lr, weight_decay, callbacks, verbose, optimizer, past, **kwargs):

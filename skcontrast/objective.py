@@ -132,6 +132,11 @@ def contrastive_loss(
     views, queue = _in_one_dtype(views, queue)
     if sample_weight is not None:
         sample_weight = sample_weight.to(views[0].dtype)
+    with torch.autocast(views[0].device.type, enabled=False):
+        return _value(views, loss, similarity, queue, y, queue_y, sample_weight)
+
+
+def _value(views, loss, similarity, queue, y, queue_y, sample_weight):
     embedded = similarity.embed(torch.stack(views))
     if queue is None:
         if sample_weight is not None:
@@ -200,5 +205,7 @@ def _check_weights(weights, n):
     if not isinstance(weights, Tensor) or weights.shape != (n,):
         got = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights).__name__
         raise ValueError(f"sample_weight must be a tensor of shape ({n},), got {got}.")
-    if not (weights >= 0).all():
-        raise ValueError("sample_weight must hold no negative numbers and no NaN.")
+    if weights.requires_grad:
+        raise ValueError("sample_weight must not require a gradient: pass sample_weight.detach().")
+    if not ((weights >= 0) & weights.isfinite()).all():
+        raise ValueError("sample_weight must hold no negative numbers, no infinity and no NaN.")

@@ -13,7 +13,7 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset
 from skcontrast import _source
 from skcontrast._source import InMemory, Streamed, make_source
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine
-from skcontrast.encoders import ConvNet
+from skcontrast.encoders import MLP, ConvNet
 from skcontrast.losses import SupCon
 
 CPU = torch.device("cpu")
@@ -168,3 +168,39 @@ def test_a_dataset_of_another_shape_is_refused_in_transform():
 def test_bad_parameters_are_refused_by_name(name, value):
     with pytest.raises(ValueError, match=f"'{name}' parameter of ContrastiveEmbedder"):
         embedder(X, **{name: value}).fit(X)
+
+
+class Random(Samples):
+    """A Dataset that draws at random what it returns."""
+
+    def __getitem__(self, row):
+        return torch.rand(4), row
+
+
+class Records(MLP):
+    """An encoder that remembers sums of its batches while it trains."""
+
+    seen: list = []
+
+    def build(self, sample_shape, n_components=None):
+        module = super().build(sample_shape, n_components)
+        module.register_forward_hook(lambda m, args, out: self.seen.append(float(args[0].sum())))
+        return module
+
+
+def test_workers_draw_anew_in_every_epoch_and_by_the_random_state():
+    def sums(random_state):
+        Records.seen.clear()
+        small(
+            encoder=Records(hidden=(4,)),
+            augmentation=[],
+            standardize=False,
+            n_workers=1,
+            max_epochs=2,
+            random_state=random_state,
+        ).fit(Random(np.zeros((8, 4))))
+        return [s for s in Records.seen if s]
+
+    first = sums(0)
+    assert len(set(first)) > 1
+    assert sums(0) == first != sums(1)

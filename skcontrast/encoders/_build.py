@@ -85,13 +85,15 @@ def to_channels_last(module, sample_shape):
     """
     if len(sample_shape) != 3:
         return False
-    module.to(memory_format=torch.channels_last)
     zeros = torch.zeros(2, *sample_shape).to(memory_format=torch.channels_last)
     try:
-        _dry_run(module, zeros)
+        trial = copy.deepcopy(module).to(memory_format=torch.channels_last).train()
+        with torch.random.fork_rng(devices=[]):
+            trial(zeros).sum().backward()
+        _dry_run(trial, zeros)
     except Exception:
-        module.to(memory_format=torch.contiguous_format)
         return False
+    module.to(memory_format=torch.channels_last)
     return True
 
 
