@@ -9,18 +9,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from ._ranks import weights_by_rank
+from ._objectives import OBJECTIVES, Tile
 
 # Scores held at a time: large enough to keep the matrix products efficient, small enough to stay
 # in cache.
 _TILE_ELEMENTS = 2**20
 _TILE_ROWS = 128
-# e^{score} stays a normal float32 up to here, also summed over all candidates; beyond, the maximum
-# of each row is taken out first.
-_LARGEST_EXPONENT = 60.0
 
 
 class Contrast(NamedTuple):
@@ -105,8 +101,8 @@ def log_expectation(scores, positives, loss, bounds, same_class=None):
     log_expectation : Tensor of shape (n_anchors,)
     """
     none = torch.empty(len(scores), 0, dtype=torch.int64, device=scores.device)
-    tile = _Tile(scores.clone(), none, positives, None, same_class, bounds)
-    log_mean, _ = _Contrastive.expectation(tile, loss)
+    tile = Tile(scores.clone(), none, positives, None, same_class, bounds)
+    log_mean, _ = OBJECTIVES["contrastive"].expectation(tile, loss)
     return loss.log_expectation(log_mean, positives, bounds[0])
 
 
@@ -124,7 +120,7 @@ class _TiledObjective(torch.autograd.Function):
             grads[1] = None
         total = anchors.new_zeros(())
         for tile, pairwise in tiles(contrast, similarity, wants):
-            row = _Tile(
+            row = Tile(
                 scores=pairwise.values,
                 excluded=contrast.excluded[tile],
                 positives=positives[tile],
@@ -151,37 +147,6 @@ class _TiledObjective(torch.autograd.Function):
         return (*(g if g is None else g * grad for g in ctx.grads), *[None] * 8)
 
 
-class _Tile(NamedTuple):
-    """Some anchors with the scores of all candidates; those of excluded ones mean nothing.
-
-    What evaluates a tile may overwrite its scores.
-    """
-
-    scores: Tensor
-    excluded: Tensor
-    positives: Tensor
-    weights: Tensor | None
-    same_class: Tensor | None
-    bounds: tuple
-
-    @property
-    def n_negatives(self):
-        """Return N."""
-        return self.scores.shape[1] - self.excluded.shape[1]
-
-    def total(self, losses):
-        """Return the weighted sum of the losses of the anchors."""
-        return losses.sum() if self.weights is None else losses @ self.weights
-
-    def prior(self, loss):
-        """Return the weights that a loss gives by rank or by label, or None where all are 1."""
-        if loss.requires_y and (by_class := loss.class_weights(self.same_class)) is not None:
-            return by_class.to(self.scores.dtype)
-        if loss.weighs_ranks:
-            return weights_by_rank(self.scores, self.excluded, loss)
-        return None
-
-
 def tiles(contrast, similarity, wants):
     """Yield slices of the anchors and their scores with all candidates.
 
@@ -199,7 +164,7 @@ def tiles(contrast, similarity, wants):
 def same_class(contrast, tile):
     """Return where anchor and candidate are known to share a class, dtype bool."""
     labels = contrast.anchor_labels[tile]
-    same = (_column(labels) == contrast.candidate_labels) & _column(labels >= 0)
+    same = (labels[:, None] == contrast.candidate_labels) & (labels >= 0)[:, None]
     return same.scatter_(1, contrast.excluded[tile], False)
 
 
@@ -238,178 +203,3 @@ class _PairwiseScores:
         d_anchors.addcmul_(scale, matrix @ self.candidates)
         if d_candidates is not None:
             d_candidates.addmm_(matrix.T, scale * self.anchors)
-
-
-class _Objective:
-    """From a tile to its loss, and the gradients with respect to scores and positives."""
-
-    @staticmethod
-    def check(loss):
-        """Raise ValueError if the objective has no such loss."""
-
-    @classmethod
-    def evaluate(cls, tile, loss, wants):
-        """Return the sum of the losses, (row scale, matrix) of d/d scores, and d/d positives."""
-        if loss.needs_whole_rows:
-            return cls._by_autograd(tile, loss, wants)
-        estimators = loss.estimators()
-        parts = [
-            # The last one may overwrite the scores.
-            cls.expectation(tile._replace(scores=tile.scores.clone()) if k else tile, estimator)
-            for k, estimator in reversed(list(enumerate(estimators)))
-        ][::-1]
-        with torch.set_grad_enabled(wants):
-            leaves = [t.detach().requires_grad_(wants) for t, _ in parts]
-            leaves.append(tile.positives.detach().requires_grad_(wants))
-            value = tile.total(cls.anchor_loss(leaves[:-1], leaves[-1], tile, loss))
-        if not wants:
-            return value, None, None
-        *d_means, d_positives = torch.autograd.grad(value, leaves)
-        pulled = [pull(d_mean) for (_, pull), d_mean in zip(parts, d_means, strict=True)]
-        return value.detach(), _sum(pulled), d_positives
-
-    @classmethod
-    def _by_autograd(cls, tile, loss, wants):
-        scores = tile.scores.scatter_(1, tile.excluded, -torch.inf)
-        with torch.set_grad_enabled(wants):
-            leaves = [t.detach().requires_grad_(wants) for t in (scores, tile.positives)]
-            value = tile.total(loss.row_loss(*leaves, tile.same_class))
-        if not wants:
-            return value, None, None
-        d_scores, d_positives = torch.autograd.grad(value, leaves)
-        return value.detach(), (torch.ones_like(d_scores[:, :1]), d_scores), d_positives
-
-
-class _Contrastive(_Objective):
-    """φ = exp, −log(P / (P + N·E)). The mean over negatives is held as its logarithm."""
-
-    @staticmethod
-    def expectation(tile, loss):
-        """Return log mean_j w_j e^{s_j}, and a function that pulls a gradient back to s.
-
-        With W_j ∝ c_j e^{β s_j} and V_j ∝ c_j e^{(1 + β) s_j}, both of sum 1 over j, the
-        derivative is (1 + β) V_j − β W_j, and V_j where the weights are detached.
-        """
-        beta, prior = loss.hardness(), tile.prior(loss)
-        if (1 + beta) * max(-tile.bounds[0], tile.bounds[1]) > _LARGEST_EXPONENT:
-            parts = _shifted(tile, prior, beta)
-        else:
-            parts = _unshifted(tile, prior, beta)
-        top_v, mass_v, v, top_w, mass_w, w = parts
-        if not loss.normalize_weights:
-            top_w, mass_w = 0.0, torch.full_like(mass_v, tile.n_negatives)
-        # An anchor without any negative has an estimate at the floor, and no gradient from it.
-        empty = (mass_w == 0) | (mass_v == 0)
-        mass_v, mass_w = (mass.masked_fill(empty, 1.0) for mass in (mass_v, mass_w))
-        mean = top_v - top_w + (mass_v / mass_w).log_()
-        mean = mean.masked_fill_(empty, tile.bounds[0])
-        if beta == 0 or loss.detach_weights:
-            return mean, lambda g: (_column(g / mass_v), v)
-        return mean, lambda g: (
-            _column(g / mass_v * (1 + beta)),
-            v.addcmul_(w, _column(-beta / (1 + beta) * mass_v / mass_w)),
-        )
-
-    @staticmethod
-    def anchor_loss(log_means, positives, tile, loss):
-        """Return the loss of each anchor, shape (n,), from log means and positive scores."""
-        return loss.anchor_loss(log_means, positives, tile.n_negatives, tile.bounds)
-
-
-class _JensenShannon(_Objective):
-    """φ = softplus, L = softplus(−s⁺) + E."""
-
-    @staticmethod
-    def check(loss):
-        """Refuse what is more than an estimate of an expectation over true negatives."""
-        if loss.needs_whole_rows or loss.corrects_positives:
-            raise ValueError(f"{type(loss).__name__} has no Jensen–Shannon form.")
-
-    @staticmethod
-    def expectation(tile, loss):
-        """Return mean_j w_j softplus(s_j), and a function that pulls a gradient back to s."""
-        scores, beta = tile.scores, loss.hardness()
-        logits = _tilted(tile, tile.prior(loss), beta)
-        if loss.normalize_weights:
-            _, mass, weights = _softmax_parts(logits)
-            weights /= _column(mass.masked_fill(mass == 0, 1.0))
-        else:
-            weights = logits.exp_().div_(tile.n_negatives)
-        phi = F.softplus(scores)
-        mean = (weights * phi).sum(1)
-
-        def pull(g):
-            slope = torch.sigmoid(scores)
-            if beta and not loss.detach_weights:
-                slope += beta * (phi - _column(mean))
-            return _column(g), weights * slope
-
-        return mean, pull
-
-    @staticmethod
-    def anchor_loss(means, positives, tile, loss):
-        """Return the loss of each anchor, shape (n,)."""
-        a, b = loss.coefficients()
-        negative = (a * means[0] - b * F.softplus(positives).mean(1)).clamp_min(0)
-        return F.softplus(-positives).mean(1) + negative
-
-
-OBJECTIVES = {"contrastive": _Contrastive, "jensen-shannon": _JensenShannon}
-
-
-def _unshifted(tile, prior, beta):
-    """Return, for the weighted e^s and for the weights: 0, their sums over a row, themselves.
-
-    The weights themselves are only returned where they depend on the scores.
-    """
-    if beta:
-        w = tile.scores if beta == 1 else tile.scores * beta
-        w = w.exp_()
-        e = w if beta == 1 else tile.scores.exp_()
-        w = (w if prior is None else w * prior).scatter_(1, tile.excluded, 0.0)
-        v = w * e
-        return 0.0, v.sum(1), v, 0.0, w.sum(1), w
-    v = tile.scores.exp_()
-    if prior is None:
-        v.scatter_(1, tile.excluded, 0.0)
-        return 0.0, v.sum(1), v, 0.0, v.new_full((len(v),), tile.n_negatives), None
-    prior = prior.scatter_(1, tile.excluded, 0.0)
-    v.mul_(prior)
-    return 0.0, v.sum(1), v, 0.0, prior.sum(1), None
-
-
-def _shifted(tile, prior, beta):
-    """Return the same with the row maxima of the logarithms taken out."""
-    logits = _tilted(tile, prior, beta)
-    parts_v = _softmax_parts(tile.scores.add_(logits))
-    return *parts_v, *_softmax_parts(logits)
-
-
-def _tilted(tile, prior, beta):
-    """Return log c + β s; −inf where excluded."""
-    logits = tile.scores * beta if beta else torch.zeros_like(tile.scores)
-    if prior is not None:
-        logits += prior.log()
-    return logits.scatter_(1, tile.excluded, -torch.inf)
-
-
-def _softmax_parts(logits):
-    """Return row maximum, row sum and e^{logits − maximum} (in place); −inf gives exactly 0."""
-    top = logits.amax(1).clamp_min(torch.finfo(logits.dtype).min / 4)
-    e = logits.sub_(_column(top)).exp_()
-    return top, e.sum(1), e
-
-
-def _sum(gradients):
-    """Return the sum of gradients, each given as (row scale, matrix), in that form."""
-    (scale, matrix), *others = gradients
-    if not others:
-        return scale, matrix
-    total = matrix.mul_(scale)
-    for scale, matrix in others:
-        total.addcmul_(scale, matrix)
-    return torch.ones_like(scale), total
-
-
-def _column(row_values):
-    return row_values[:, None]

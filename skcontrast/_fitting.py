@@ -81,37 +81,15 @@ class NetworkTraining:
         if not go_on:
             assembly.warn_channels_last(X)
             self._scaler = InputScaler(self.standardize).fit(array)
-        source = make_source(
-            X,
-            self._scaler.to_tensor,
-            device,
-            budget=self.memory_budget,
-            n_workers=self.n_workers,
-            n_sharing=1 if world is None or device.type != "cpu" else world.size,
-        )
         self._fit_augmentation(array, chain, go_on)
-        if go_on:
-            network = copy.deepcopy(Network(self.encoder_, self.projector_))
-        else:
-            with assembly.seeded_rng(seed, device):
-                network = self._build(array)
+        network = self._network(array, seed, device, go_on)
         check_descriptions(known.get("descriptions"), self._projection_width // self._n_parts)
-        samples = TrainingSet(source, **known)
+        samples = TrainingSet(self._source(X, device, world), **known)
         plan = self._plan(samples, seed, go_on, one_epoch, world)
+        past = self._past(X, known) if go_on else None
         # What a framework adds to the network starts from other numbers than the network.
         with assembly.seeded_rng(seed + 1, device):
-            net = make_net(
-                network,
-                plan,
-                optimizer=assembly.resolve_optimizer(self.optimizer),
-                lr=self.lr,
-                weight_decay=self.weight_decay,
-                max_epochs=1 if one_epoch else self.max_epochs,
-                device=device,
-                callbacks=self.callbacks,
-                verbose=self.verbose if world is None or world.rank == 0 else 0,
-                past=self._past(X, known) if go_on else None,
-            )
+            net = self._net(network, plan, device, past, 1 if one_epoch else self.max_epochs)
         # Other threads wait only where the network itself draws random numbers.
         with assembly.seeded_rng(seed, device) if plan.seeds_layers else nullcontext():
             interrupted = train(net, samples)
@@ -119,6 +97,37 @@ class NetworkTraining:
         if self._framework_state is not None:
             self._framework_state["samples"] = _fingerprint(X, known)
         return interrupted
+
+    def _source(self, X, device, world):
+        return make_source(
+            X,
+            self._scaler.to_tensor,
+            device,
+            budget=self.memory_budget,
+            n_workers=self.n_workers,
+            n_sharing=1 if world is None or device.type != "cpu" else world.size,
+        )
+
+    def _network(self, array, seed, device, go_on):
+        if go_on:
+            return copy.deepcopy(Network(self.encoder_, self.projector_))
+        with assembly.seeded_rng(seed, device):
+            return self._build(array)
+
+    def _net(self, network, plan, device, past, max_epochs):
+        is_first = plan.world is None or plan.world.rank == 0
+        return make_net(
+            network,
+            plan,
+            optimizer=assembly.resolve_optimizer(self.optimizer),
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            max_epochs=max_epochs,
+            device=device,
+            callbacks=self.callbacks,
+            verbose=self.verbose if is_first else 0,
+            past=past,
+        )
 
     def _past(self, X, known):
         """Return what a fit goes on from beside the network."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["Samples", "TrainingSet"]
+__all__ = ["BatchSampler", "Samples", "TrainingSet"]
 
 
 class Samples(NamedTuple):
@@ -78,3 +79,25 @@ class TrainingSet:
             rows = rows.to(self.device)
             known = {name: tensor[rows] for name, tensor in self.known.items()}
             yield Samples(x, rows=rows, **known)
+
+
+class BatchSampler:
+    """All rows in random batches of sizes that differ by at most one; a new order at each pass.
+
+    No batch holds a single sample, which has no negatives: with an odd number of rows and
+    `batch_size` 2, some batch holds 3.
+    """
+
+    def __init__(self, data, batch_size):
+        self.data = data
+        self.n_samples = len(data)
+        self.n_batches = min(-(-self.n_samples // batch_size), self.n_samples // 2)
+        self.generator = torch.Generator()
+
+    def __len__(self):
+        return self.n_batches
+
+    def __iter__(self):
+        order = torch.randperm(self.n_samples, generator=self.generator).to(self.data.device)
+        seed = self.generator.initial_seed()
+        yield from self.data.batches(order.tensor_split(self.n_batches), seed)

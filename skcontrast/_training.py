@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import warnings
 from contextlib import nullcontext
 from functools import partial
 
@@ -15,6 +14,8 @@ from skorch.callbacks import Callback, EpochTimer, PassthroughScoring
 from tqdm.auto import tqdm
 
 from ._distributed import HeldInterrupt, any_rank, broadcast_weights, sum_gradients
+from ._running import Compiled, in_bf16
+from ._samples import BatchSampler
 from ._shared_network import SharedNetwork
 from .frameworks import FitContext, Session
 from .objective import Contrast, objective_value
@@ -26,56 +27,6 @@ OPTIMIZERS = {
 }
 # Steps on a GPU after which distributed training looks whether the user has interrupted.
 _STEPS_UNSEEN = 16
-
-
-class BatchSampler:
-    """All rows in random batches of sizes that differ by at most one; a new order at each pass.
-
-    No batch holds a single sample, which has no negatives: with an odd number of rows and
-    `batch_size` 2, some batch holds 3.
-    """
-
-    def __init__(self, data, batch_size):
-        self.data = data
-        self.n_samples = len(data)
-        self.n_batches = min(-(-self.n_samples // batch_size), self.n_samples // 2)
-        self.generator = torch.Generator()
-
-    def __len__(self):
-        return self.n_batches
-
-    def __iter__(self):
-        order = torch.randperm(self.n_samples, generator=self.generator).to(self.data.device)
-        seed = self.generator.initial_seed()
-        yield from self.data.batches(order.tensor_split(self.n_batches), seed)
-
-
-class Compiled:
-    """A module as ``torch.compile`` makes it, or as it is where that fails."""
-
-    def __init__(self, module):
-        self.module = module
-        self.call = torch.compile(module)
-        self.works = False
-
-    def __call__(self, x):
-        try:
-            output = self.call(x)
-            self.works = True
-            return output
-        except Exception as error:
-            if self.call is self.module or self.works or isinstance(error, torch.OutOfMemoryError):
-                raise
-            self.call = self.module
-            # What is wrong with the module itself is raised here, as without compiling.
-            output = self.module(x)
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
-            warnings.warn(
-                f"compile=True: the encoder could not be compiled ({reason}); it runs as it is.",
-                UserWarning,
-                stacklevel=2,
-            )
-            return output
 
 
 class ProgressBar(Callback):
@@ -125,7 +76,7 @@ class ContrastiveNet(skorch.NeuralNet):
     def _prepared(self, module):
         """Return a module as it is run: compiled, shared among the ranks."""
         network = Compiled(module) if self.plan.compile else module
-        network = partial(_in_bf16, network) if self.plan.bf16 else network
+        network = partial(in_bf16, network) if self.plan.bf16 else network
         return network if self.plan.world is None else SharedNetwork(network, self.plan.world)
 
     def get_all_learnable_params(self):
@@ -289,12 +240,6 @@ class ContrastiveNet(skorch.NeuralNet):
         factor = self.plan.lr_schedule((self.epoch_ * len(self.sampler_) + self.step_) / total)
         for group, lr in zip(self.optimizer_.param_groups, self.base_lr_, strict=True):
             group["lr"] = lr * factor
-
-
-def _in_bf16(network, x):
-    """Return the output of a network that computes in bfloat16 where that is safe, in float32."""
-    with torch.autocast(x.device.type, torch.bfloat16):
-        return network(x).float()
 
 
 def make_net(network, plan, *, lr, weight_decay, callbacks, verbose, optimizer, past, **kwargs):

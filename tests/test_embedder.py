@@ -20,9 +20,8 @@ from test_sklearn_contract import small
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._samples import TrainingSet
+from skcontrast._samples import BatchSampler, TrainingSet
 from skcontrast._source import InMemory
-from skcontrast._training import BatchSampler
 from skcontrast.augmentation import (
     GaussianNoise,
     MarginalCorruption,
