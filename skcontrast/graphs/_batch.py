@@ -1,0 +1,121 @@
+"""A batch of graphs as encoders and augmentations get it."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ._topology import Topology
+
+__all__ = ["GraphBatch"]
+
+
+@dataclass(frozen=True)
+class GraphBatch:
+    """Graphs on the device of the training, behind one another in a few tensors.
+
+    ``len(graphs)`` is their number, ``graphs[rows]`` gathers some of them, and ``torch.cat`` puts
+    batches together.
+
+    Attributes
+    ----------
+    topology : Topology
+        Nodes and edges.
+    dense : Tensor of shape (n_nodes, n_dense)
+        Numerical features of the nodes.
+    codes : Tensor of shape (n_nodes,), dtype int64, or None
+        One category of each node, −1 where it is unknown or masked.
+    n_codes : int
+        How many categories there are.
+    """
+
+    topology: Topology
+    dense: Tensor
+    codes: Tensor | None = None
+    n_codes: int = 0
+
+    @property
+    def x(self):
+        """Node features, shape (n_nodes, n_dense + n_codes): numbers, then a one-hot code."""
+        if self.codes is None:
+            return self.dense
+        n_dense = self.dense.shape[1]
+        x = self.dense.new_zeros(len(self.dense), n_dense + self.n_codes)
+        x[:, :n_dense] = self.dense
+        known = (self.codes >= 0).to(x.dtype)[:, None]
+        return x.scatter_(1, self.codes.clamp_min(0)[:, None] + n_dense, known)
+
+    @property
+    def edge_index(self):
+        """Sources and targets of the edges, shape (2, n_edges), dtype int64."""
+        return self.topology.edge_index
+
+    @property
+    def batch(self):
+        """The graph of each node, shape (n_nodes,), dtype int64, in ascending order."""
+        return self.topology.graph_of_node
+
+    @property
+    def n_nodes(self):
+        """How many nodes all graphs have together."""
+        return self.topology.n_nodes
+
+    @property
+    def shape(self):
+        """``(n_graphs, None, n_features)``: graphs have any number of nodes."""
+        return len(self), None, self.dense.shape[1] + self.n_codes
+
+    @property
+    def device(self):
+        """Where the tensors lie."""
+        return self.dense.device
+
+    def __len__(self):
+        return self.topology.n_graphs
+
+    def __getitem__(self, rows):
+        if isinstance(rows, slice):
+            rows = torch.arange(len(self), device=self.device)[rows]
+        topology, nodes = self.topology.take(rows)
+        codes = None if self.codes is None else self.codes[nodes]
+        return GraphBatch(topology, self.dense[nodes], codes, self.n_codes)
+
+    def with_topology(self, topology):
+        """Return the same nodes with other edges."""
+        return dataclasses.replace(self, topology=topology)
+
+    def keep(self, nodes):
+        """Return the graphs with some of their nodes, a mask of shape (n_nodes,)."""
+        codes = None if self.codes is None else self.codes[nodes]
+        return GraphBatch(self.topology.keep(nodes), self.dense[nodes], codes, self.n_codes)
+
+    def mask(self, nodes):
+        """Return the graphs without the features of some nodes, a mask of shape (n_nodes,).
+
+        Numbers become zero, their mean where they are standardised; the category unknown.
+        """
+        codes = None if self.codes is None else self.codes.masked_fill(nodes, -1)
+        dense = self.dense.masked_fill(nodes[:, None], 0.0)
+        return GraphBatch(self.topology, dense, codes, self.n_codes)
+
+    @classmethod
+    def cat(cls, batches):
+        """Return the graphs of several batches as one."""
+        first = batches[0]
+        codes = None if first.codes is None else torch.cat([batch.codes for batch in batches])
+        return cls(
+            Topology.cat([batch.topology for batch in batches]),
+            torch.cat([batch.dense for batch in batches]),
+            codes,
+            first.n_codes,
+        )
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        """Let frameworks put views together by ``torch.cat``, of whatever kind they are."""
+        if function is torch.cat and not kwargs and len(args) == 1:
+            return cls.cat(list(args[0]))
+        return NotImplemented

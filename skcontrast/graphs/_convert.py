@@ -1,0 +1,168 @@
+"""From lists of graph objects to packed arrays."""
+
+from __future__ import annotations
+
+import sys
+from itertools import chain
+
+import numpy as np
+import torch
+
+from ._packed import PackedGraphs, check_finite, check_sizes
+from ._topology import Topology, offsets
+
+__all__ = ["is_graph", "is_graphs", "pack_graphs"]
+
+
+def pack_graphs(graphs):
+    """Pack a list of graphs into a few arrays.
+
+    Of a networkx graph, directed or not, nodes may have an attribute ``x``, a number or a vector,
+    and an attribute ``label``, any hashable category; either all nodes of all graphs have it or
+    none. Of PyTorch Geometric's ``Data``, ``x`` and ``edge_index`` are taken. Names of nodes,
+    weights of edges and all other attributes are not.
+
+    Parameters
+    ----------
+    graphs : sequence of networkx.Graph or of torch_geometric.data.Data
+        At least one; none without nodes.
+
+    Returns
+    -------
+    graphs : PackedGraphs
+
+    Raises
+    ------
+    ValueError
+        If a graph has no nodes, an attribute is missing, not finite or of another width than in
+        the graphs before; the message gives the index of the graph.
+    TypeError
+        If `graphs` is a single graph or holds something else than graphs.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from skcontrast.graphs import pack_graphs
+    >>> pack_graphs([nx.path_graph(3), nx.complete_graph(4)])
+    PackedGraphs(2 graphs, 7 nodes, 16 edges)
+    """
+    if isinstance(graphs, PackedGraphs):
+        return graphs
+    if is_graph(graphs):
+        raise TypeError("X must be a list of graphs, got a single graph: pass [graph].")
+    read = [_read(graph, index) for index, graph in enumerate(graphs)]
+    if not read:
+        raise ValueError("Found a list of 0 graphs in X: at least 1 is required.")
+    sizes, edges, attributes, labels, directed = zip(*read, strict=True)
+    node_ptr = offsets(torch.tensor(sizes))
+    check_sizes(node_ptr)
+    numbered = [part + start for part, start in zip(edges, node_ptr.tolist(), strict=False)]
+    edge_index = torch.from_numpy(np.concatenate(numbered, axis=1))
+    topology = Topology.from_edges(edge_index, node_ptr, not any(directed))
+    attributes = _joined_attributes(attributes, node_ptr)
+    return PackedGraphs(topology, attributes, *_joined_labels(labels))
+
+
+def is_graphs(X):
+    """Return whether X is packed graphs, a graph, or a sequence that holds one."""
+    if isinstance(X, PackedGraphs) or is_graph(X):
+        return True
+    is_sequence = isinstance(X, (list, tuple)) or (
+        isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1
+    )
+    return is_sequence and bool(_graph_classes()) and any(is_graph(item) for item in X)
+
+
+def is_graph(item):
+    """Return whether this is a graph of networkx or PyTorch Geometric."""
+    return isinstance(item, _graph_classes())
+
+
+def _graph_classes():
+    """Return the classes of graphs of what has been imported: no graph is of another."""
+    classes = [(sys.modules.get("networkx"), "Graph"), (_pyg(), "Data")]
+    return tuple(getattr(module, name) for module, name in classes if hasattr(module, name))
+
+
+def _pyg():
+    return sys.modules.get("torch_geometric.data")
+
+
+def _read(graph, index):
+    """Return size, edges (2, n_edges), attributes, labels and whether edges have a direction."""
+    if not is_graph(graph):
+        raise TypeError(
+            f"X must hold graphs only, of networkx or PyTorch Geometric: item {index} is a "
+            f"{type(graph).__name__}."
+        )
+    try:
+        if _pyg() is not None and isinstance(graph, _pyg().Data):
+            return _read_pyg(graph)
+        return _read_networkx(graph)
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"Graph {index} in X: {error}") from error
+
+
+def _read_networkx(graph):
+    number = {node: k for k, node in enumerate(graph)}
+    flat = chain.from_iterable((number[u], number[v]) for u, v in graph.edges())
+    edges = np.fromiter(flat, np.int64).reshape(-1, 2).T
+    if not graph.is_directed():
+        edges = np.concatenate([edges, edges[::-1, edges[0] != edges[1]]], axis=1)
+    attributes = _of_all_nodes(graph, "x")
+    if attributes is not None:
+        attributes = np.array(attributes, dtype=np.float32).reshape(len(number), -1)
+    return len(number), edges, attributes, _of_all_nodes(graph, "label"), graph.is_directed()
+
+
+def _of_all_nodes(graph, name):
+    """Return the attribute of all nodes as a list, None if none has it."""
+    values = [value for _, value in graph.nodes(data=name)]
+    missing = [node for node, value in zip(graph, values, strict=True) if value is None]
+    if len(missing) == len(values):
+        return None
+    if missing:
+        raise ValueError(f"node {missing[0]!r} has no attribute {name!r}, others have.")
+    return values
+
+
+def _read_pyg(data):
+    n_nodes = 0 if data.num_nodes is None else data.num_nodes
+    if data.edge_index is None:
+        edges = np.empty((2, 0), np.int64)
+    else:
+        edges = data.edge_index.detach().cpu().numpy().astype(np.int64)
+    if edges.size and (edges.min() < 0 or edges.max() >= n_nodes):
+        raise ValueError(f"'edge_index' must hold numbers of nodes, 0 to {n_nodes - 1}.")
+    x = None
+    if data.x is not None:
+        x = data.x.detach().cpu().float().numpy().reshape(n_nodes, -1)
+    return n_nodes, edges, x, None, not data.is_undirected()
+
+
+def _joined_attributes(attributes, node_ptr):
+    """Return the attributes of all nodes, shape (n_nodes, d), or None."""
+    widths = [0 if a is None else a.shape[1] for a in attributes]
+    others = [k for k, width in enumerate(widths) if width != widths[0]]
+    if others:
+        raise ValueError(
+            f"Graph {others[0]} in X has {widths[others[0]]} node attributes ('x'), graph 0 has "
+            f"{widths[0]}."
+        )
+    if not widths[0]:
+        return None
+    joined = torch.from_numpy(np.concatenate(attributes))
+    check_finite(joined, node_ptr)
+    return joined
+
+
+def _joined_labels(labels):
+    """Return categories as codes, shape (n_nodes,), or None, and what they are."""
+    without = [k for k, some in enumerate(labels) if some is None]
+    if len(without) == len(labels):
+        return None, ()
+    if without:
+        raise ValueError(f"Graph {without[0]} in X has no node labels ('label'), others have.")
+    code = {}
+    codes = [code.setdefault(label, len(code)) for some in labels for label in some]
+    return torch.tensor(codes), tuple(code)

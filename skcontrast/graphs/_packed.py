@@ -1,0 +1,183 @@
+"""A collection of graphs as a few arrays: what a list of graph objects becomes."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from ._topology import Topology
+
+__all__ = ["PackedGraphs"]
+
+
+class PackedGraphs:
+    """Graphs packed into a few arrays, as an embedder takes them.
+
+    It has a length, and indexing by rows, a slice or a mask gives the graphs of these rows, so
+    that scikit-learn can split it. An embedder that is given a list of graphs packs it each time;
+    packed before, as by :func:`pack_graphs`, it is done once.
+
+    Parameters
+    ----------
+    topology : Topology
+        Nodes and edges.
+    attributes : Tensor of shape (n_nodes, n_attributes), dtype float32, default=None
+        Numbers that describe the nodes.
+    labels : Tensor of shape (n_nodes,), dtype int64, default=None
+        Categories of the nodes: indices into `categories`.
+    categories : tuple, default=()
+        The categories, hashable, all different.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast.graphs import PackedGraphs
+    >>> edges = np.array([[0, 1, 3, 4], [1, 2, 4, 3]])  # a path of three nodes, and a pair
+    >>> graphs = PackedGraphs.from_arrays(edges, node_ptr=[0, 3, 5])
+    >>> graphs
+    PackedGraphs(2 graphs, 5 nodes, 4 edges)
+    >>> graphs[[1]]
+    PackedGraphs(1 graphs, 2 nodes, 2 edges)
+    """
+
+    def __init__(self, topology, attributes=None, labels=None, categories=()):
+        self.topology = topology
+        self.attributes = attributes
+        self.labels = labels
+        self.categories = tuple(categories)
+
+    @classmethod
+    def from_arrays(cls, edge_index, node_ptr, attributes=None, labels=None):
+        """Pack graphs that are arrays already, such as those of TUDataset.
+
+        Parameters
+        ----------
+        edge_index : array-like of shape (2, n_edges), int
+            Sources and targets, nodes numbered through over all graphs. An undirected edge stands
+            in it in both directions.
+        node_ptr : array-like of shape (n_graphs + 1,), int
+            Graph g has the nodes ``node_ptr[g]`` to ``node_ptr[g + 1] - 1``.
+        attributes : array-like of shape (n_nodes, n_attributes), default=None
+            Numbers that describe the nodes.
+        labels : array-like of shape (n_nodes,), default=None
+            Categories of the nodes.
+
+        Returns
+        -------
+        graphs : PackedGraphs
+
+        Raises
+        ------
+        ValueError
+            If shapes disagree, an edge leaves its graph, a graph has no nodes, or attributes are
+            not finite; the message names the graph.
+        """
+        edges = torch.from_numpy(np.array(edge_index, dtype=np.int64))
+        ptr = torch.from_numpy(np.array(node_ptr, dtype=np.int64))
+        _check_structure(edges, ptr)
+        topology = Topology.from_edges(edges, ptr, _is_symmetric(edges, int(ptr[-1])))
+        categories = ()
+        if attributes is not None:
+            attributes = _checked_attributes(attributes, ptr)
+        if labels is not None:
+            categories, labels = np.unique(np.asarray(labels), return_inverse=True)
+            if len(labels) != ptr[-1]:
+                raise ValueError(f"labels must hold {int(ptr[-1])} entries, got {len(labels)}.")
+            labels = torch.from_numpy(labels.astype(np.int64))
+            categories = tuple(categories.tolist())
+        return cls(topology, attributes, labels, categories)
+
+    @property
+    def shape(self):
+        """``(n_graphs, None, n_attributes)``: graphs have any number of nodes."""
+        return len(self), None, 0 if self.attributes is None else self.attributes.shape[1]
+
+    @property
+    def ndim(self):
+        """Number of entries of `shape`."""
+        return 3
+
+    @property
+    def dtype(self):
+        """Of the attributes."""
+        return np.dtype(np.float32)
+
+    @property
+    def sizes(self):
+        """How many nodes each graph has, ndarray of shape (n_graphs,)."""
+        return self.topology.sizes.numpy()
+
+    def __len__(self):
+        return self.topology.n_graphs
+
+    def __getitem__(self, rows):
+        if isinstance(rows, tuple):
+            raise IndexError("PackedGraphs are indexed by graphs only: graphs[rows].")
+        rows = np.atleast_1d(np.arange(len(self))[rows])
+        topology, nodes = self.topology.take(torch.from_numpy(rows))
+        return PackedGraphs(
+            topology,
+            None if self.attributes is None else self.attributes[nodes],
+            None if self.labels is None else self.labels[nodes],
+            self.categories,
+        )
+
+    def arrays(self):
+        """Return the arrays that tell these graphs from others."""
+        tensors = [*self.topology[:3], self.attributes, self.labels]
+        return [tensor.numpy() for tensor in tensors if tensor is not None]
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("Graphs cannot be turned into an array: embed them first.")
+
+    def __repr__(self):
+        n_nodes, n_edges = self.topology.n_nodes, len(self.topology.sources)
+        return f"PackedGraphs({len(self)} graphs, {n_nodes} nodes, {n_edges} edges)"
+
+
+def check_finite(attributes, node_ptr):
+    """Raise ValueError, naming the graph, if attributes (n_nodes, d) hold NaN or infinity."""
+    bad = torch.nonzero(~attributes.isfinite().all(1))
+    if len(bad):
+        graph = int(torch.searchsorted(node_ptr, bad[0, 0], right=True)) - 1
+        raise ValueError(f"Graph {graph} in X has node attributes that are NaN or infinite.")
+
+
+def check_sizes(node_ptr):
+    """Raise ValueError, naming the graph, if one has no nodes."""
+    empty = torch.nonzero(node_ptr.diff() < 1)
+    if len(empty):
+        raise ValueError(f"Graph {int(empty[0])} in X has no nodes: remove it from X.")
+
+
+def _check_structure(edges, node_ptr):
+    if edges.ndim != 2 or len(edges) != 2:
+        raise ValueError(f"edge_index must have shape (2, n_edges), got {tuple(edges.shape)}.")
+    if node_ptr.ndim != 1 or len(node_ptr) < 2 or node_ptr[0] != 0:
+        raise ValueError(
+            "node_ptr must be a sequence of at least two numbers, the first of them 0."
+        )
+    check_sizes(node_ptr)
+    if edges.numel() and (edges.min() < 0 or edges.max() >= node_ptr[-1]):
+        raise ValueError(f"edge_index must hold numbers of nodes, 0 to {int(node_ptr[-1]) - 1}.")
+    owner = torch.searchsorted(node_ptr, edges, right=True) - 1
+    crossing = torch.nonzero(owner[0] != owner[1])
+    if len(crossing):
+        raise ValueError(f"An edge leaves graph {int(owner[0, crossing[0, 0]])} for another one.")
+
+
+def _checked_attributes(attributes, node_ptr):
+    attributes = torch.from_numpy(np.array(attributes, dtype=np.float32))
+    if attributes.ndim != 2 or len(attributes) != node_ptr[-1]:
+        raise ValueError(
+            f"attributes must have shape ({int(node_ptr[-1])}, n_attributes), got "
+            f"{tuple(attributes.shape)}."
+        )
+    check_finite(attributes, node_ptr)
+    return attributes
+
+
+def _is_symmetric(edges, n_nodes):
+    """Return whether every edge occurs as often as its reverse."""
+    forth, back = (u * n_nodes + v for u, v in (edges, edges.flip(0)))
+    return bool(torch.equal(forth.sort().values, back.sort().values))
