@@ -15,18 +15,27 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from skorch.callbacks import Callback, LRScheduler
 
-from ._inputs import VECTORS, kind_of
+from ._inputs import GRAPHS, VECTORS, kind_of
 from ._plan import epoch_progress
+from ._scaling import InputScaler
 from ._sklearn_compat import check_component, validate_parameters
 from ._training import OPTIMIZERS
-from .augmentation import Augmentation, MarginalCorruption, RandomAffine, SimCLRAugmentation, Views
+from .augmentation import (
+    Augmentation,
+    MarginalCorruption,
+    NodeDrop,
+    RandomAffine,
+    SimCLRAugmentation,
+    Views,
+)
 from .encoders import Encoder
 from .frameworks import Framework, SimCLR
+from .graphs import NodeFeatures, PackedGraphs
 from .losses import InfoNCE, Loss
 from .schedules import CosineDecay, Schedule, at_progress
 from .similarity import Cosine, Similarity
 
-# role: (base class, default)
+# role: (base class, default); the framework comes before the similarity, whose default it sets
 COMPONENTS = {
     "loss": (Loss, InfoNCE),
     "framework": (Framework, SimCLR),
@@ -42,6 +51,8 @@ def resolve_component(estimator, role):
     Schedules are evaluated at every epoch, so that a value out of range is found before training.
     """
     base, default = COMPONENTS[role]
+    if role == "similarity":
+        default = estimator.framework_.default_similarity
     value = getattr(estimator, role)
     value = clone(check_component(value, base, owner=_OWNER, parameter=role, default=default))
     validate_parameters(value)
@@ -212,8 +223,24 @@ def _names(chain):
     return ", ".join(type(step).__name__ for step in chain)
 
 
-def default_chain(sample_shape):
+def make_scaler(estimator, X):
+    """Return what maps X to the tensors, or graphs, of the training, unfitted."""
+    if isinstance(X, PackedGraphs):
+        return NodeFeatures(estimator.node_features, estimator.standardize)
+    return InputScaler(estimator.standardize)
+
+
+def check_no_graphs(X):
+    """Raise ValueError for graphs, which several processes cannot share out yet."""
+    if isinstance(X, PackedGraphs):
+        raise ValueError("Graphs are trained in one process: start fit without torchrun.")
+
+
+def default_chain(sample_shape, framework):
     """Return the augmentations that suit the kind of X."""
+    if kind_of(sample_shape) == GRAPHS:
+        # A framework that looks at one view needs none that is different.
+        return [] if framework.n_views == 1 else [NodeDrop()]
     if kind_of(sample_shape) == VECTORS:
         return [MarginalCorruption()]
     is_colour = len(sample_shape) == 3 and sample_shape[0] == 3

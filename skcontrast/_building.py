@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from ._inputs import IMAGES, kind_of
+from ._inputs import GRAPHS, IMAGES, kind_of
 from ._network import Network, Standardize, channel_statistics
 from .encoders import build_encoder, projection_head, to_channels_last
 from .frameworks._split import Halves, Parts
@@ -18,7 +18,7 @@ def build_network(some, estimator, split):
 
     Parameters
     ----------
-    some : Tensor of shape (n, ...)
+    some : Tensor of shape (n, ...) or GraphBatch
         Samples, as the encoder will get them.
     estimator : ContrastiveEmbedder
         With a fitted input scaler.
@@ -31,9 +31,11 @@ def build_network(some, estimator, split):
     encoders, widths = zip(*built, strict=True)
     formats = [to_channels_last(*pair) for pair in zip(encoders, shapes, strict=True)]
     convert = None if split is None else split.convert
-    standardize = Standardize(*_statistics(some, shape, estimator, convert), all(formats))
     heads = [projection_head(width, estimator.projection_dim) for width in widths]
     projection_widths = [estimator.projection_dim or width for width in widths]
+    if kind_of(shape) == GRAPHS:  # whose features come standardised
+        return Network(encoders[0], heads[0]).float(), widths[0], projection_widths[0]
+    standardize = Standardize(*_statistics(some, shape, estimator, convert), all(formats))
     if split is None:
         network = Network(nn.Sequential(standardize, encoders[0]), heads[0])
     else:

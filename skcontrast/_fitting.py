@@ -25,11 +25,12 @@ from ._inputs import (
 from ._network import Network
 from ._plan import Plan
 from ._samples import TrainingSet
-from ._scaling import InputScaler, as_tensor
+from ._scaling import as_tensor
 from ._sklearn_compat import validate_parameters
 from ._source import make_source, read, subset
 from ._training import framework_state, make_net, optimizer_state, train
 from .augmentation import compose
+from .graphs import PackedGraphs
 
 # Parameters that may be others on each rank of a distributed fit.
 _RANKS_OWN = {"callbacks", "device", "random_state", "verbose"}
@@ -76,11 +77,12 @@ class NetworkTraining:
         device = assembly.resolve_device(self.device)
         seed = assembly.resolve_seed(self.random_state)
         if world is not None:
+            assembly.check_no_graphs(X)
             seed = self._agree(X, known, seed, go_on, world, device)
         array = read(X)
         if not go_on:
             assembly.warn_channels_last(X)
-            self._scaler = InputScaler(self.standardize).fit(array)
+            self._scaler = assembly.make_scaler(self, array).fit(array)
         self._fit_augmentation(array, chain, go_on)
         network = self._network(array, seed, device, go_on)
         check_descriptions(known.get("descriptions"), self._projection_width // self._n_parts)
@@ -141,8 +143,8 @@ class NetworkTraining:
         if go_on and chain is None:
             return
         if chain is None:
-            chain = assembly.default_chain(self._sample_shape)
-        fitted = [hasattr(step, "n_features_in_") for step in chain]
+            chain = assembly.default_chain(self._sample_shape, self.framework_)
+        fitted = [step.__sklearn_is_fitted__() for step in chain]
         self.augmentation_ = [
             step if is_fitted and self.augmentation is None else clone(step).fit(X)
             for step, is_fitted in zip(chain, fitted, strict=True)
@@ -196,7 +198,7 @@ class NetworkTraining:
             similarity=self.similarity_,
             draw=self._drawing(samples.device),
             n_samples=len(samples),
-            n_views=self.n_views,
+            n_views=self.framework_.n_views or self.n_views,
             batch_size=self.batch_size,
             width=self._projection_width,
             lr_schedule=lr_schedule,
@@ -235,4 +237,5 @@ class NetworkTraining:
 def _fingerprint(X, known):
     """Return a number that tells samples and their labels from others."""
     labels = known.get("labels")
-    return fingerprint([X] if labels is None else [X, labels.numpy()])
+    arrays = X.arrays() if isinstance(X, PackedGraphs) else [X]
+    return fingerprint(arrays if labels is None else [*arrays, labels.numpy()])

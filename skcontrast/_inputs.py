@@ -11,9 +11,11 @@ from sklearn.utils.validation import check_array, validate_data
 from torch.utils.data import Dataset
 
 from ._source import LazySamples
+from .graphs import PackedGraphs, is_graphs, pack_graphs
 
 VECTORS = "vectors"
 IMAGES = "images"
+GRAPHS = "graphs"
 
 
 def kind_of(shape):
@@ -22,9 +24,11 @@ def kind_of(shape):
     Parameters
     ----------
     shape : tuple of int
-        Shape of one sample: ``(n_features,)``, ``(height, width)`` or
-        ``(channels, height, width)``.
+        Shape of one sample: ``(n_features,)``, ``(height, width)``,
+        ``(channels, height, width)``, or ``(None, n_node_features)`` for ``"graphs"``.
     """
+    if shape[0] is None:
+        return GRAPHS
     return VECTORS if len(shape) == 1 else IMAGES
 
 
@@ -32,8 +36,8 @@ def validate_inputs(estimator, X, *, reset, min_samples=1, check_finite=True):
     """Check X and return it as an array of shape (n_samples, ...).
 
     Accepts anything that scikit-learn accepts as a 2-D array, images as arrays of shape
-    (n_samples, height, width) or (n_samples, channels, height, width), torch tensors and memory
-    maps. Nothing is copied that already is a numeric array.
+    (n_samples, height, width) or (n_samples, channels, height, width), torch tensors, memory
+    maps and lists of graphs. Nothing is copied that already is a numeric array.
 
     Parameters
     ----------
@@ -51,7 +55,7 @@ def validate_inputs(estimator, X, *, reset, min_samples=1, check_finite=True):
 
     Returns
     -------
-    X : ndarray or LazySamples of shape (n_samples, ...)
+    X : ndarray, LazySamples or PackedGraphs of shape (n_samples, ...)
         uint8 (images only), float32 or float64; lazy for a torch Dataset.
 
     Raises
@@ -61,6 +65,9 @@ def validate_inputs(estimator, X, *, reset, min_samples=1, check_finite=True):
         dimensions, or differs in width or shape from what was fitted.
     """
     X = _as_array_like(X)
+    if isinstance(X, PackedGraphs):
+        _validate_graphs(estimator, X, reset, min_samples)
+        return X
     if isinstance(X, LazySamples):
         _validate_lazy(estimator, X, reset, min_samples)
         return X
@@ -119,6 +126,8 @@ def _as_array_like(X):
     """Turn what scikit-learn does not know into arrays: tensors, lists of images."""
     if X is None:
         raise ValueError("X must be an array of samples, got None.")
+    if is_graphs(X):
+        return pack_graphs(X)
     if isinstance(X, Dataset) or _is_cut_from_dataset(X):
         return LazySamples(X)
     if isinstance(X, (list, tuple)) and len(X) and getattr(X[0], "ndim", 0) > 1:
@@ -183,7 +192,30 @@ def _validate_lazy(estimator, X, reset, min_samples):
     _validate_shape(estimator, X.shape[1:], reset)
 
 
+def _validate_graphs(estimator, X, reset, min_samples):
+    if len(X) < min_samples:
+        raise ValueError(
+            f"Found {len(X)} graph(s) in X while a minimum of {min_samples} is required."
+        )
+    fitted = None if reset else estimator._sample_shape
+    if fitted is not None and fitted[0] is not None:
+        raise ValueError(
+            f"X holds graphs, but {type(estimator).__name__} was fitted on an array of shape "
+            f"(n_samples, {', '.join(map(str, fitted))})."
+        )
+    if fitted is not None and X.shape[2] != fitted[1]:
+        raise ValueError(
+            f"The graphs in X have {X.shape[2]} node attributes, but {type(estimator).__name__} "
+            f"was fitted on graphs with {fitted[1]}."
+        )
+    if reset:
+        estimator._sample_shape = X.shape[1:]
+        for name in ("n_features_in_", "feature_names_in_"):
+            estimator.__dict__.pop(name, None)
+
+
 def _validate_shape(estimator, shape, reset):
+    _check_no_graphs(estimator, reset)
     if not reset and shape != estimator._sample_shape:
         raise ValueError(
             f"X has samples of shape {shape}, but {type(estimator).__name__} was fitted on "
@@ -199,7 +231,17 @@ def _validate_shape(estimator, shape, reset):
         estimator.__dict__.pop("feature_names_in_", None)
 
 
+def _check_no_graphs(estimator, reset):
+    """Raise ValueError for an array where there were graphs in fit."""
+    if not reset and kind_of(estimator._sample_shape) == GRAPHS:
+        raise ValueError(
+            f"X must be a list of graphs, as in fit: {type(estimator).__name__} was fitted on "
+            "graphs."
+        )
+
+
 def _check_sample_ndim(estimator, ndim, *, reset):
+    _check_no_graphs(estimator, reset)
     fitted = None if reset else getattr(estimator, "_sample_shape", None)
     if fitted is not None and len(fitted) != ndim:
         raise ValueError(

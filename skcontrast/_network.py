@@ -10,8 +10,10 @@ import torch
 from torch import nn
 
 from ._scaling import FARTHEST
+from .graphs import PackedGraphs
 
 _NUMBERS_PER_CALL = 2**20
+_NODES_PER_CALL = 2**15
 
 
 class Network(nn.Module):
@@ -90,12 +92,14 @@ def on_cpu(state):
     return state.cpu() if isinstance(state, torch.Tensor) else state
 
 
-def rows_per_call(sample_shape):
-    """Return how many samples go through the encoder at a time in inference.
+def rows_per_call(X):
+    """Return how many samples of X go through the encoder at a time in inference.
 
     Many where samples are small, for whom the call itself costs; few where activations are large.
     """
-    return min(max(_NUMBERS_PER_CALL // math.prod(sample_shape), 32), 2**14)
+    if isinstance(X, PackedGraphs):
+        return max(1, int(_NODES_PER_CALL / X.sizes.mean()))
+    return min(max(_NUMBERS_PER_CALL // math.prod(X.shape[1:]), 32), 2**14)
 
 
 @torch.inference_mode()
@@ -106,7 +110,7 @@ def encode(module, data, batch_size, *, to_tensor=None):
     ----------
     module : nn.Module
         Maps (n, ...) to (n, d).
-    data : array or Tensor of shape (n, ...)
+    data : array, Tensor or PackedGraphs of shape (n, ...)
         The samples.
     batch_size : int
         Samples per call.

@@ -7,6 +7,8 @@ import torch
 from sklearn.utils import assert_all_finite
 from torch.utils.data import DataLoader, Dataset
 
+from .graphs import PackedGraphs
+
 __all__ = ["InMemory", "LazySamples", "Streamed", "make_source", "read", "subset"]
 
 # Share of the free memory that training samples may take where no budget is given.
@@ -63,7 +65,7 @@ class LazySamples:
 
 
 class InMemory:
-    """Samples in one tensor on the device of the training."""
+    """Samples in one tensor, or graphs in one GraphBatch, on the device of the training."""
 
     def __init__(self, x):
         self.x = x
@@ -121,11 +123,11 @@ class Streamed(Dataset):
 
 
 def make_source(X, to_tensor, device, *, budget, n_workers, n_sharing=1):
-    """Return the samples in memory if they fit, else streamed.
+    """Return the samples in memory if they fit, or are graphs, else streamed.
 
     Parameters
     ----------
-    X : ndarray or LazySamples of shape (n_samples, ...)
+    X : ndarray, LazySamples or PackedGraphs of shape (n_samples, ...)
         Validated.
     to_tensor, device : callable, torch.device
         As in `Streamed`.
@@ -136,6 +138,8 @@ def make_source(X, to_tensor, device, *, budget, n_workers, n_sharing=1):
     n_sharing : int, default=1
         Processes that take the same X from the same free memory.
     """
+    if isinstance(X, PackedGraphs):
+        return InMemory(to_tensor(X, device))
     itemsize = 1 if X.dtype == np.uint8 else 4
     needed = itemsize * np.prod(X.shape, dtype=np.float64)
     allowed = _SHARE * _free_bytes(device) / n_sharing if budget is None else budget * 1e9

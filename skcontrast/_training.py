@@ -213,7 +213,9 @@ class ContrastiveNet(skorch.NeuralNet):
         parts = []
         for contrast in contrasts:
             self.plan.auto.observe(contrast, self.similarity_)
-            value = objective_value(contrast, self.loss_, self.similarity_)
+            value = objective_value(
+                contrast, self.loss_, self.similarity_, self.criterion_.objective
+            )
             part = len(contrast.anchors) / n_anchors
             parts.append(value if part == 1 else value * part)
         loss = parts[0] if len(parts) == 1 else sum(parts)

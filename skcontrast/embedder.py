@@ -96,6 +96,11 @@ class ContrastiveEmbedder(
         Scale the input inside: vectors to zero mean and unit variance per feature, images to
         intensities in [0, 1] and then per channel. If False, vectors are taken as they are and
         float images must have intensities in [0, 1].
+    node_features : {"auto", "attributes", "degree", "constant"}, default="auto"
+        What the nodes of graphs are described by: their attributes ``x``, standardised but for
+        columns of 0 and 1, and a one-hot code of ``label``, in which categories that were not
+        seen in fit are zeros; a one-hot code of the in-degree, 64 and more in one; or a single 1.
+        "auto" takes the attributes where there are any, else the degree.
     device : str or torch.device, default="auto"
         "cpu", "cuda", "cuda:1", "mps"; "auto" is the first of CUDA, MPS and CPU that there is.
         Under ``torchrun``, "auto" and "cuda" are the GPU of this process.
@@ -184,6 +189,7 @@ class ContrastiveEmbedder(
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "lr_schedule": [StrOptions({"cosine", "constant"}), Schedule],
         "standardize": ["boolean"],
+        "node_features": [StrOptions({"auto", "attributes", "degree", "constant"})],
         "device": [str, torch.device],
         "precision": [StrOptions({"auto", "float32", "bf16"})],
         "compile": ["boolean"],
@@ -213,6 +219,7 @@ class ContrastiveEmbedder(
         weight_decay=1e-6,
         lr_schedule="cosine",
         standardize=True,
+        node_features="auto",
         device="auto",
         precision="auto",
         compile=False,
@@ -239,6 +246,7 @@ class ContrastiveEmbedder(
         self.weight_decay = weight_decay
         self.lr_schedule = lr_schedule
         self.standardize = standardize
+        self.node_features = node_features
         self.device = device
         self.precision = precision
         self.compile = compile
@@ -378,7 +386,7 @@ class ContrastiveEmbedder(
         return encode(
             on_device(module, device),
             X,
-            rows_per_call(self._sample_shape),
+            rows_per_call(X),
             to_tensor=lambda rows: self._scaler.to_tensor(rows, device),
         )
 

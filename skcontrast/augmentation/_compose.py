@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .._inputs import IMAGES, kind_of
+from .._inputs import GRAPHS, IMAGES, kind_of
 
 __all__ = ["Composition", "Stage", "as_float", "compose", "generator_for"]
 
@@ -40,6 +40,19 @@ class Composition:
         return views.reshape(batch.shape)
 
 
+class GraphComposition:
+    """A chain of augmentations of graphs: ``composition(batch, generator)`` draws a view each."""
+
+    def __init__(self, augmentations):
+        self.augmentations = augmentations
+
+    def __call__(self, batch, generator=None):
+        generator = generator_for(batch, generator)
+        for augmentation in self.augmentations:
+            batch = augmentation.augment(batch, generator)
+        return batch
+
+
 def compose(augmentations, sample_shape):
     """Return a callable that applies a chain of fitted augmentations to a batch of tensors.
 
@@ -56,7 +69,7 @@ def compose(augmentations, sample_shape):
         Fitted augmentations, in the order in which they are applied.
     sample_shape : tuple of int
         Shape of one sample: ``(n_features,)``, ``(height, width)`` or
-        ``(channels, height, width)``.
+        ``(channels, height, width)``; ``(None, n_node_features)`` for graphs.
 
     Returns
     -------
@@ -81,6 +94,8 @@ def compose(augmentations, sample_shape):
     sample_shape = tuple(sample_shape)
     for augmentation in augmentations:
         augmentation.check_kind(sample_shape)
+    if kind_of(sample_shape) == GRAPHS:
+        return GraphComposition(augmentations)
     stages = []
     for augmentation in augmentations:
         for part in augmentation.parts(sample_shape):

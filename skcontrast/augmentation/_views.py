@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._inputs import IMAGES, kind_of, validate_inputs
+from .._inputs import GRAPHS, IMAGES, kind_of, validate_inputs
 from .._sklearn_compat import validate_parameters
 from .._source import read
 from ._compose import Stage
@@ -131,7 +131,7 @@ class Augmentation(
     _parameter_constraints: dict = {}
 
     kind: str | None = None
-    """``"vectors"``, ``"images"`` or None for both."""
+    """``"vectors"``, ``"images"``, ``"graphs"``, or None for vectors and images."""
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)
@@ -238,8 +238,19 @@ class Augmentation(
         sample_shape : tuple of int
             ``(n_features,)``, ``(height, width)`` or ``(channels, height, width)``.
         """
-        if self.kind in (None, kind_of(sample_shape)):
+        kind = kind_of(sample_shape)
+        if self.kind == kind or (self.kind is None and kind != GRAPHS):
             return
+        name = type(self).__name__
+        if kind == GRAPHS:
+            raise ValueError(
+                f"{name} does not augment graphs; choose an augmentation such as NodeDrop."
+            )
+        if self.kind == GRAPHS:
+            raise ValueError(
+                f"{name} expects graphs, X as a list of networkx graphs, got arrays of shape "
+                f"{('n', *sample_shape)}."
+            )
         shape = f"(n, {', '.join(map(str, sample_shape))})"
         if self.kind == IMAGES:
             raise ValueError(
@@ -272,6 +283,9 @@ class Augmentation(
 
     def _learn(self, X):
         """Set the fitted attributes from the validated training array."""
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "_sample_shape")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -5,11 +5,14 @@ from __future__ import annotations
 from ._base import Encoder
 from ._build import build_encoder, to_channels_last
 from .convnet import ConvNet
+from .graph import GCN, GIN
 from .mlp import MLP
 from .projection import projection_head
 from .resnet import ResNet
 
 __all__ = [
+    "GCN",
+    "GIN",
     "MLP",
     "ConvNet",
     "Encoder",

@@ -9,9 +9,14 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
+from .._inputs import GRAPHS, kind_of
 from .._sklearn_compat import check_component
+from ..graphs import GraphBatch
+from ..graphs._topology import Topology
 from ._base import Encoder
+from ._message_passing import ForeignNetwork, GraphNetwork
 from .convnet import ConvNet
+from .graph import GIN
 from .mlp import MLP
 from .resnet import ResNet
 
@@ -27,7 +32,8 @@ def build_encoder(encoder, sample_shape, n_components=None):
         None: chosen by the shape of the samples. An encoder object is built; a module is copied,
         and so is what a callable returns for `sample_shape`.
     sample_shape : tuple of int
-        Shape of one sample: ``(n_features,)`` or ``(channels, height, width)``.
+        Shape of one sample: ``(n_features,)``, ``(channels, height, width)``, or, for graphs,
+        ``(None, n_node_features)``.
     n_components : int or None, default=None
         Width of the representation that is asked for.
 
@@ -53,9 +59,11 @@ def build_encoder(encoder, sample_shape, n_components=None):
     >>> width
     128
     """
-    sample_shape = tuple(int(size) for size in sample_shape)
+    sample_shape = tuple(size if size is None else int(size) for size in sample_shape)
     name, module = _resolve(encoder, sample_shape, n_components)
     module = module.to("cpu")
+    if kind_of(sample_shape) == GRAPHS and not isinstance(module, GraphNetwork):
+        module = ForeignNetwork(module)
     width = _width_of(module, sample_shape, name)
     if n_components is not None and width != n_components:
         raise ValueError(
@@ -120,6 +128,8 @@ def _resolve(encoder, sample_shape, n_components):
 
 
 def _default_encoder(sample_shape):
+    if kind_of(sample_shape) == GRAPHS:
+        return GIN()
     if len(sample_shape) == 1:
         return MLP()
     side = max(sample_shape[-2:])
@@ -139,12 +149,14 @@ def _checked_module(module, source):
 
 def _width_of(module, sample_shape, name):
     """Return the width of the module's output, learnt from a batch of two zero samples."""
+    is_graph = kind_of(sample_shape) == GRAPHS
     try:
-        output = _dry_run(module, torch.zeros(2, *sample_shape))
+        output = _dry_run(module, _zeros(sample_shape))
     except Exception as error:
-        raise ValueError(
-            f"The encoder {name} failed on samples of shape {sample_shape}: {error}"
-        ) from error
+        samples = f"samples of shape {sample_shape}"
+        if is_graph:
+            samples = f"graphs with {sample_shape[1]} node features"
+        raise ValueError(f"The encoder {name} failed on {samples}: {error}") from error
     if not isinstance(output, torch.Tensor):
         found = f"a {type(output).__name__}"
     elif output.ndim != 2 or len(output) != 2 or output.shape[1] == 0:
@@ -153,10 +165,20 @@ def _width_of(module, sample_shape, name):
         found = f"a tensor of dtype {output.dtype}"
     else:
         return output.shape[1]
+    batch = "of two graphs" if is_graph else f"of shape {(2, *sample_shape)}"
     raise ValueError(
-        f"The encoder {name} must map a batch of shape {(2, *sample_shape)} to a floating tensor "
-        f"of shape (2, width), got {found}."
+        f"The encoder {name} must map a batch {batch} to a floating tensor of shape (2, width), "
+        f"got {found}."
     )
+
+
+def _zeros(sample_shape):
+    """Return a batch of two samples of zeros; as graphs, paths of three and of two nodes."""
+    if kind_of(sample_shape) != GRAPHS:
+        return torch.zeros(2, *sample_shape)
+    edges = torch.tensor([[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]])
+    topology = Topology.from_edges(edges, torch.tensor([0, 3, 5]), True)
+    return GraphBatch(topology, torch.zeros(5, sample_shape[1]))
 
 
 def _dry_run(module, batch):

@@ -5,6 +5,7 @@ from ._base import FitContext, Framework, Session
 from ._memory import KeyQueue
 from ._momentum import MomentumNetwork
 from .cmc import CMC
+from .infograph import InfoGraph
 from .moco import MoCo
 from .simclr import SimCLR
 
@@ -13,6 +14,7 @@ __all__ = [
     "Contrast",
     "FitContext",
     "Framework",
+    "InfoGraph",
     "KeyQueue",
     "MoCo",
     "MomentumNetwork",

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from .._sklearn_compat import ParameterObject
+from ..similarity import Cosine
 
 __all__ = ["FitContext", "Framework", "Session"]
 
@@ -59,9 +60,15 @@ class Framework(ParameterObject):
     draws_random_numbers : bool
         Whether it may draw from torch's global generators while it trains, as dropout does. If it
         never does, fits in several threads need not wait for each other.
+    n_views : int or None
+        Views per sample where it needs another number than the user's.
+    default_similarity : type
+        The similarity where the user names none.
     """
 
     draws_random_numbers = True
+    n_views: int | None = None
+    default_similarity: type = Cosine
 
     @property
     def structure(self):
@@ -130,7 +137,14 @@ class Session(nn.Module):
     ----------
     fit : FitContext
         The fit that begins.
+
+    Attributes
+    ----------
+    objective : {"contrastive", "jensen-shannon"}
+        What is made of the scores.
     """
+
+    objective = "contrastive"
 
     def __init__(self, fit):
         super().__init__()

@@ -83,6 +83,11 @@ class GraphBatch:
         codes = None if self.codes is None else self.codes[nodes]
         return GraphBatch(topology, self.dense[nodes], codes, self.n_codes)
 
+    def to(self, device):
+        """Return the same on a device."""
+        codes = None if self.codes is None else self.codes.to(device)
+        return GraphBatch(self.topology.to(device), self.dense.to(device), codes, self.n_codes)
+
     def with_topology(self, topology):
         """Return the same nodes with other edges."""
         return dataclasses.replace(self, topology=topology)

@@ -2,5 +2,6 @@
 
 from ._base import Similarity
 from .cosine import Cosine
+from .dot_product import DotProduct
 
-__all__ = ["Cosine", "Similarity"]
+__all__ = ["Cosine", "DotProduct", "Similarity"]

@@ -1,0 +1,94 @@
+"""What stands for a node: numbers from its attributes, its label or its degree."""
+
+from __future__ import annotations
+
+import torch
+
+from ._batch import GraphBatch
+
+__all__ = ["NodeFeatures"]
+
+# Degrees from here on share a code.
+_LARGEST_DEGREE = 64
+
+
+class NodeFeatures:
+    """The map from packed graphs to the node features that encoders and augmentations see.
+
+    Attributes are standardised over all nodes of the training set, but for columns that only hold
+    0 and 1. Labels become one-hot codes of the categories that occur in the training set; a
+    category that does not is all zeros. Graphs with neither get the in-degree as a one-hot code,
+    where 64 and more are one category.
+
+    Parameters
+    ----------
+    kind : {"auto", "attributes", "degree", "constant"}
+        "attributes" are attributes and labels; "degree" and "constant", a single 1, stand in
+        their place; "auto" is attributes where graphs have them, else degree.
+    standardize : bool
+        Whether attributes are standardised.
+    """
+
+    def __init__(self, kind, standardize):
+        self.kind = kind
+        self.standardize = standardize
+
+    only_casts_ = False
+
+    def fit(self, graphs):
+        """Learn the map from the training graphs."""
+        has_any = graphs.attributes is not None or graphs.labels is not None
+        if self.kind == "attributes" and not has_any:
+            raise ValueError(
+                "node_features='attributes', but the nodes of X have neither an attribute 'x' "
+                "nor 'label': pass node_features='degree' or 'constant'."
+            )
+        self.kind_ = self.kind
+        if self.kind == "auto":
+            self.kind_ = "attributes" if has_any else "degree"
+        self.codes_ = None
+        if self.kind_ == "degree":
+            largest = int(graphs.topology.in_degrees.max())
+            self.n_codes_ = min(largest, _LARGEST_DEGREE) + 1
+        elif self.kind_ == "attributes" and graphs.labels is not None:
+            present = graphs.labels.unique().tolist()
+            self.codes_ = {graphs.categories[k]: code for code, k in enumerate(present)}
+            self.n_codes_ = len(present)
+        self.mean_, self.std_ = self._statistics(graphs.attributes)
+        return self
+
+    def to_tensor(self, graphs, device):
+        """Return packed graphs as a GraphBatch on a device."""
+        n_nodes = graphs.topology.n_nodes
+        dense, codes, n_codes = torch.empty(n_nodes, 0), None, 0
+        if self.kind_ == "constant":
+            dense = torch.ones(n_nodes, 1)
+        elif self.kind_ == "degree":
+            n_codes = self.n_codes_
+            codes = graphs.topology.in_degrees.clamp_max(n_codes - 1)
+        else:
+            if self.mean_ is not None:
+                dense = (graphs.attributes - self.mean_) / self.std_
+            if (self.codes_ is not None) != (graphs.labels is not None):
+                had = "had" if self.codes_ is not None else "had no"
+                raise ValueError(f"The graphs in fit {had} node labels ('label'), X is different.")
+            if self.codes_ is not None:
+                n_codes, codes = self.n_codes_, self._coded(graphs)
+        return GraphBatch(graphs.topology, dense, codes, n_codes).to(device)
+
+    def _coded(self, graphs):
+        if not graphs.categories:
+            return graphs.labels
+        table = [self.codes_.get(category, -1) for category in graphs.categories]
+        return torch.tensor(table)[graphs.labels]
+
+    def _statistics(self, attributes):
+        """Return mean and standard deviation of each attribute, None where there is none."""
+        if attributes is None or self.kind_ != "attributes":
+            return None, None
+        std, mean = torch.std_mean(attributes.double(), 0, correction=0)
+        is_binary = ((attributes == 0) | (attributes == 1)).all(0)
+        std = torch.where(std > 1e-6 * mean.abs(), std, 1.0)
+        if not self.standardize:
+            is_binary = torch.ones_like(is_binary)
+        return mean.masked_fill(is_binary, 0.0).float(), std.masked_fill(is_binary, 1.0).float()
