@@ -2,6 +2,7 @@
 
 from ._compose import compose
 from ._views import Augmentation, AugmentationDropped, Views
+from .graphs import AttributeMask, EdgePerturb, NodeDrop, RandomWalkSubgraph
 from .images import (
     ColorJitter,
     GaussianBlur,
@@ -16,17 +17,21 @@ from .unflatten import Unflatten
 from .vectors import FeatureDropout, MarginalCorruption
 
 __all__ = [
+    "AttributeMask",
     "Augmentation",
     "AugmentationDropped",
     "ColorJitter",
+    "EdgePerturb",
     "FeatureDropout",
     "GaussianBlur",
     "GaussianNoise",
     "MarginalCorruption",
+    "NodeDrop",
     "RandomAffine",
     "RandomFlip",
     "RandomGrayscale",
     "RandomResizedCrop",
+    "RandomWalkSubgraph",
     "SimCLRAugmentation",
     "Unflatten",
     "Views",

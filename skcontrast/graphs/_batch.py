@@ -17,8 +17,8 @@ __all__ = ["GraphBatch"]
 class GraphBatch:
     """Graphs on the device of the training, behind one another in a few tensors.
 
-    ``len(graphs)`` is their number, ``graphs[rows]`` gathers some of them, and ``torch.cat`` puts
-    batches together.
+    ``len(graphs)`` is their number, ``graphs[rows]`` gathers some of them, by indices, a slice or
+    a mask, and ``torch.cat`` puts batches together.
 
     Attributes
     ----------
@@ -77,8 +77,7 @@ class GraphBatch:
         return self.topology.n_graphs
 
     def __getitem__(self, rows):
-        if isinstance(rows, slice):
-            rows = torch.arange(len(self), device=self.device)[rows]
+        rows = torch.arange(len(self), device=self.device)[rows].reshape(-1)
         topology, nodes = self.topology.take(rows)
         codes = None if self.codes is None else self.codes[nodes]
         return GraphBatch(topology, self.dense[nodes], codes, self.n_codes)

@@ -72,7 +72,7 @@ class PackedGraphs:
             If shapes disagree, an edge leaves its graph, a graph has no nodes, or attributes are
             not finite; the message names the graph.
         """
-        edges = torch.from_numpy(np.array(edge_index, dtype=np.int64))
+        edges = torch.from_numpy(np.array(edge_index, dtype=np.int64, order="C"))
         ptr = torch.from_numpy(np.array(node_ptr, dtype=np.int64))
         _check_structure(edges, ptr)
         topology = Topology.from_edges(edges, ptr, _is_symmetric(edges, int(ptr[-1])))

@@ -1,0 +1,110 @@
+"""Random choices within each graph of a batch, drawn for all graphs at once."""
+
+from __future__ import annotations
+
+import torch
+
+from ..graphs._topology import offsets, ranges
+
+__all__ = [
+    "NEVER",
+    "TIME_BITS",
+    "arrival_times",
+    "edges_once",
+    "first_of_each",
+    "random_below",
+    "random_nodes",
+    "random_pairs",
+    "random_subset",
+    "rounded",
+]
+
+# Random keys and times are integers, of so many bits: sums and comparisons are exact.
+_RANDOM_BITS = 31
+_UNIT_OF_TIME = 2**20
+TIME_BITS = 40
+NEVER = 2**TIME_BITS - 1
+
+
+def rounded(rate, sizes):
+    """Return ``round(rate * size)`` for each of the integers."""
+    return (sizes.float() * rate).round().long()
+
+
+def random_nodes(batch, rate, generator, spared=0):
+    """Return a mask of round(rate · n) nodes of each graph, leaving out at least `spared`."""
+    sizes = batch.topology.sizes
+    counts = torch.minimum(rounded(rate, sizes), sizes - spared)
+    return random_subset(batch.batch, batch.topology.node_ptr, counts, generator)
+
+
+def random_subset(owners, ptr, counts, generator):
+    """Return a mask (n,) that holds for `counts` items of each group, chosen uniformly."""
+    keys = (owners << _RANDOM_BITS) | _random_bits(owners, generator)
+    return first_of_each(keys, owners, ptr, counts)
+
+
+def first_of_each(keys, owners, ptr, counts):
+    """Return a mask (n,) that holds for the items with the `counts` least keys of each group.
+
+    Groups follow one another, in `owners` (n,) and `ptr` (n_groups + 1,), and so do their keys.
+    """
+    order = keys.argsort()
+    ranks = torch.arange(len(keys), device=keys.device)
+    return torch.empty_like(ranks, dtype=torch.bool).index_put_(
+        (order,), ranks < (ptr[:-1] + counts)[owners]
+    )
+
+
+def _random_bits(like, generator):
+    return torch.randint(2**_RANDOM_BITS, like.shape, generator=generator, device=like.device)
+
+
+def random_below(limits, generator):
+    """Return a random integer from 0 to limit − 1 for each of the limits, shape (n,)."""
+    return (_random_bits(limits, generator) * limits) >> _RANDOM_BITS
+
+
+def edges_once(topology):
+    """Return edges (2, m), undirected ones in one direction, and where those of each graph start.
+
+    They are in the order of the graphs: graph g has ``ptr[g]`` to ``ptr[g + 1] - 1``.
+    """
+    edges, ptr = topology.edge_index, topology.edge_ptr[topology.node_ptr]
+    if not topology.symmetric:
+        return edges, ptr
+    once = edges[0] <= edges[1]
+    return edges[:, once], offsets(once)[ptr]
+
+
+def random_pairs(node_ptr, counts, generator):
+    """Return pairs (2, m) of different nodes, `counts` in each graph of at least two nodes."""
+    counts = counts * (node_ptr.diff() > 1)
+    starts = node_ptr[:-1].repeat_interleave(counts)
+    sizes = node_ptr.diff().repeat_interleave(counts)
+    first = random_below(sizes, generator)
+    further = random_below(sizes - 1, generator) + 1
+    return starts + torch.stack([first, (first + further) % sizes])
+
+
+def arrival_times(topology, starts, generator):
+    """Return when each node (n,) is reached from the start in its graph, NEVER if it is not.
+
+    Entering a node takes an exponential time, an integer of at least 1 and of mean _UNIT_OF_TIME.
+    """
+    _, first_edges, neighbours, _ = topology.reversed()
+    degrees = first_edges.diff()
+    times = torch.full_like(topology.edge_ptr[1:], NEVER)
+    delays = torch.empty(times.shape, dtype=torch.float32, device=times.device)
+    delays.exponential_(generator=generator).mul_(_UNIT_OF_TIME)
+    delays = delays.long().add_(1)
+    times[starts] = 0
+    nodes = starts
+    while len(nodes):
+        n_edges = degrees[nodes]
+        ends = neighbours[ranges(first_edges[nodes], n_edges, offsets(n_edges))]
+        arrivals = times[nodes].repeat_interleave(n_edges) + delays[ends]
+        before = times
+        times = before.scatter_reduce(0, ends, arrivals, "amin")
+        nodes = (times < before).nonzero()[:, 0]
+    return times
