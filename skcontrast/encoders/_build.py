@@ -91,7 +91,7 @@ def to_channels_last(module, sample_shape):
     works : bool
         Whether the module is in that format now and its input should be.
     """
-    if len(sample_shape) != 3:
+    if len(sample_shape) != 3 or any(map(_corrupts_memory, module.modules())):
         return False
     zeros = torch.zeros(2, *sample_shape).to(memory_format=torch.channels_last)
     try:
@@ -103,6 +103,20 @@ def to_channels_last(module, sample_shape):
         return False
     module.to(memory_format=torch.channels_last)
     return True
+
+
+def _corrupts_memory(layer):
+    """Return whether a layer must not run in channels-last format.
+
+    On processors without AVX-512, PyTorch 2.13 writes beyond its memory in the backward pass of a
+    convolution of single pixels with a stride that has two to seven input channels.
+    """
+    return (
+        isinstance(layer, nn.Conv2d)
+        and set(layer.kernel_size) == {1}
+        and max(layer.stride) > 1
+        and layer.in_channels < 8
+    )
 
 
 def _resolve(encoder, sample_shape, n_components):
