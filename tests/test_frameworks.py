@@ -191,6 +191,17 @@ def test_momentum_update(momentum):
     assert all(parameter.requires_grad for parameter in module.parameters())
 
 
+def test_weights_that_two_layers_share_move_once():
+    module = nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 6))
+    module[2].weight = module[0].weight
+    network = MomentumNetwork(make_fit(module), 0.9)
+    before = module[0].weight.detach().clone()
+    with torch.no_grad():
+        module[0].weight.add_(1.0)
+    network.follow()
+    torch.testing.assert_close(network.network[2].weight, before + 0.1)
+
+
 def test_keys_do_not_depend_on_the_batch_and_have_no_gradient():
     module = nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5), nn.Dropout(), nn.Linear(5, 4))
     network = MomentumNetwork(make_fit(module.train()), 0.9).train()
