@@ -767,6 +767,34 @@ def test_parameters_of_a_session_are_trained_and_go_on():
     )  # the optimizer has other parameters now
 
 
+class Remembers(Framework):
+    """Has a trained parameter and a queue, and resumes as a session does by default."""
+
+    def __init__(self, queue_size=20):
+        self.queue_size = queue_size
+
+    def start(self, fit):
+        session = TrainsSession(fit)
+        session.queue = KeyQueue(self.queue_size, 1, fit.width, fit.n_samples)
+        return session
+
+
+def test_a_session_resumes_what_still_has_its_shape_and_meaning():
+    old = Remembers().start(make_fit())
+    old.queue.push(random(6, 1, 4), torch.arange(6))
+    state = old.state_dict()
+    for new, same_samples, is_whole in [
+        (Remembers().start(make_fit()), True, True),
+        (Remembers().start(make_fit()), False, False),
+        (Remembers(10).start(make_fit()), True, False),
+    ]:
+        new.resume(state, same_samples)
+        assert torch.equal(new.predictor.weight, old.predictor.weight)
+        assert new.queue.n_seen == 6 * is_whole
+    embedder = small(framework=Remembers(20), warm_start=True).fit(X)
+    embedder.set_params(framework__queue_size=10).fit(X)
+
+
 def test_a_session_starts_from_the_random_state_and_leaves_the_global_one():
     torch.manual_seed(3)
     before = torch.get_rng_state()
