@@ -212,11 +212,11 @@ def _names(chain):
     return ", ".join(type(step).__name__ for step in chain)
 
 
-def default_chain(sample_shape):
-    """Return the augmentations that suit the kind of X."""
+def default_chain(sample_shape, contrasts_channels=False):
+    """Return the augmentations that suit the kind of X, and mix no channels to be contrasted."""
     if kind_of(sample_shape) == VECTORS:
         return [MarginalCorruption()]
-    is_colour = len(sample_shape) == 3 and sample_shape[0] == 3
+    is_colour = len(sample_shape) == 3 and sample_shape[0] == 3 and not contrasts_channels
     return [SimCLRAugmentation() if is_colour else RandomAffine()]
 
 

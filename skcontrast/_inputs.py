@@ -85,13 +85,18 @@ def join_pair(X, framework):
     Raises
     ------
     ValueError
-        If the two have different numbers of samples, or different kinds or sizes of them.
+        If the two are no arrays, or have different numbers of samples, or different kinds or sizes
+        of them.
     """
     if framework.structure is None or not isinstance(X, tuple):
         return X, None
     if len(X) != 2:
         raise ValueError(f"X must be an array or a pair of arrays, got a tuple of {len(X)}.")
-    arrays = (np.asarray(part) for part in X)
+    parts = [_as_array_like(part) for part in X]
+    arrays = [np.asarray(None if isinstance(part, LazySamples) else part) for part in parts]
+    if not all(part.ndim for part in arrays):
+        kinds = " and ".join(type(part).__name__ for part in X)
+        raise ValueError(f"The pair X must hold two arrays of samples, got {kinds}.")
     first, second = (part[:, None] if part.ndim == 3 else part for part in arrays)
     if len(first) != len(second):
         raise ValueError(
@@ -107,12 +112,17 @@ def join_pair(X, framework):
 
 
 def check_border(border, fitted):
-    """Raise ValueError if a pair of arrays is divided elsewhere than the one in fit was."""
-    if border is not None and fitted is not None and border != fitted:
+    """Raise ValueError if a pair of arrays is divided elsewhere than X was in fit."""
+    if border is None or border == fitted:
+        return
+    if fitted is None:
         raise ValueError(
-            f"The first array of the pair X has {border} features or channels, in fit it had "
-            f"{fitted}."
+            "X is a pair of arrays, but in fit it was one, and not cut into its first and its "
+            "other features or channels: pass X as in fit."
         )
+    raise ValueError(
+        f"The first array of the pair X has {border} features or channels, in fit it had {fitted}."
+    )
 
 
 def _as_array_like(X):

@@ -8,6 +8,7 @@ from collections import deque
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV
@@ -20,6 +21,7 @@ from torch.utils.data import TensorDataset
 
 from skcontrast import contrastive_loss
 from skcontrast._samples import Samples
+from skcontrast.augmentation import SimCLRAugmentation
 from skcontrast.encoders import ConvNet
 from skcontrast.frameworks import (
     CMC,
@@ -663,6 +665,36 @@ def test_a_pair_of_arrays_is_their_concatenation_and_a_split():
     assert [part.shape for part in images.encoder_[-1].split.buffers()] == [(1,), (2,)]
 
 
+@pytest.mark.parametrize(
+    "framework, as_pair, is_mixed",
+    [(CMC(), False, True), (CMC(), True, False), (CMC(split=1), False, False)],
+)
+def test_default_views_mix_no_channels_that_are_contrasted(framework, as_pair, is_mixed):
+    images = np.random.default_rng(0).random((20, 3, 6, 6))
+    data = (images[:, 0], images[:, 1:]) if as_pair else images
+    embedder = small(encoder=ConvNet(widths=(4,)), framework=framework).fit(data)
+    assert isinstance(embedder.augmentation_[0], SimCLRAugmentation) == is_mixed
+
+
+def test_a_pair_must_be_cut_as_in_fit():
+    pair, other = ((X[:, :k], X[:, k:]) for k in (20, 30))
+    embedder = small(framework=CMC(split=20)).fit(X)
+    np.testing.assert_array_equal(embedder.transform(pair), embedder.transform(X))
+    with pytest.raises(ValueError, match=r"pair X has 30 .*, in fit it had 20"):
+        embedder.transform(other)
+    for split in ("random", [5, 3]):
+        embedder = small(framework=CMC(split=split)).fit(X)
+        with pytest.raises(ValueError, match="X is a pair of arrays, but in fit it was one"):
+            embedder.transform(pair)
+
+
+def test_going_on_with_the_same_split_written_otherwise():
+    embedder = small(framework=CMC(split=[0, 1]), warm_start=True).fit(X)
+    embedder.set_params(framework__split=np.array([0, 1])).fit(X)
+    with pytest.raises(ValueError, match=r"from CMC\(split=\[0, 1\]\) to CMC\(split=2\)"):
+        embedder.set_params(framework__split=np.int64(2)).fit(X)
+
+
 def test_warm_start_goes_on_with_the_same_bank_if_the_samples_are_the_same():
     embedder = small(framework=CMC(), warm_start=True).fit(X)
     states = []
@@ -864,6 +896,9 @@ def test_a_bank_larger_than_the_memory_is_refused(monkeypatch):
         ((X, IMAGES), "vectors both, or images of one height and width both"),
         ((IMAGES, IMAGES[..., 1:]), "images of one height and width both"),
         ((X, X, X), "a pair of arrays, got a tuple of 3"),
+        ((None, X), "X must be an array of samples, got None"),
+        ((csr_matrix(X), X), "must hold two arrays of samples, got csr_matrix and ndarray"),
+        ((TensorDataset(torch.tensor(X)), X), "two arrays of samples, got TensorDataset and"),
         ((X[:, :3], X[:, 3:]), "in fit it had 20|first array of the pair X has 3"),
         ((X[:, :20], np.full_like(X[:, 20:], np.nan)), "NaN"),
     ],
