@@ -356,7 +356,7 @@ def test_no_fit_has_false_positives_of_the_own_sample(framework, monkeypatch):
     embedder = small(framework=framework, batch_size=16, max_epochs=3, warm_start=True)
     embedder.fit(X)
     stops = StopsAfter(4)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="keeps what it learned in 4 epochs"):
         embedder.set_params(callbacks=[stops]).fit(X)
     embedder.set_params(callbacks=None).fit(X)
     assert sum(seen) > 0
@@ -371,14 +371,37 @@ class StopsAfter(Callback):
     def on_train_begin(self, net, **kwargs):
         self.left = len(net.get_iterator(kwargs["X"])) + self.n_steps
 
-    def on_grad_computed(self, net, **kwargs):
+    def on_batch_end(self, net, **kwargs):
         self.left -= 1
         if not self.left:
-            net.notify = raises_interrupt
+            self.state = copy.deepcopy(net.criterion_.state_dict())
+            net.train_step_single = raises_interrupt  # not notify, which ends the fit in order
+
+
+class Begins(Callback):
+    """Keeps what the session is when training begins."""
+
+    def on_train_begin(self, net, **kwargs):
+        self.state = copy.deepcopy(net.criterion_.state_dict())
 
 
 def raises_interrupt(*args, **kwargs):
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("framework", [MoCo(queue_size=40), CMC()], ids=repr)
+def test_an_interrupted_fit_goes_on_with_the_same_memory(framework):
+    stops, begins = StopsAfter(3), Begins()
+    embedder = small(framework=framework, warm_start=True, batch_size=16, callbacks=[stops])
+    with pytest.raises(KeyboardInterrupt, match="keeps what it learned in 1 epochs"):
+        embedder.fit(X)
+    embedder.set_params(callbacks=[begins]).fit(X)
+    assert embedder.n_epochs_ == 3 and begins.state.keys() == stops.state.keys()
+    for name, value in stops.state.items():
+        if isinstance(value, torch.Tensor):
+            assert torch.equal(begins.state[name], value), name
+        else:
+            assert begins.state[name] == value
 
 
 @pytest.mark.parametrize("framework", ALL, ids=repr)
@@ -707,16 +730,6 @@ def test_warm_start_goes_on_with_the_same_bank_if_the_samples_are_the_same():
     states.clear()
     embedder.fit(X[::-1])
     assert states[0]["_extra_state"] == 17 and embedder.n_epochs_ == 6
-
-
-def test_an_interrupted_first_epoch_leaves_a_bank_that_goes_on():
-    embedder = small(framework=CMC(), warm_start=True, batch_size=16)
-    embedder.set_params(callbacks=[StopsAfter(3)])
-    with pytest.raises(KeyboardInterrupt):
-        embedder.fit(X)
-    embedder.set_params(callbacks=None).fit(X)
-    state = embedder._framework_state["state"]
-    assert sorted(state["bank.visited"].tolist()) == list(range(101))
 
 
 def test_descriptions_are_as_wide_as_one_head():
