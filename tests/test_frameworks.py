@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from skorch.callbacks import Callback, Checkpoint
+from skorch.callbacks import Callback, Checkpoint, LoadInitState
 from test_losses import LOSSES
 from test_sklearn_contract import small
 from torch import nn
@@ -468,6 +468,21 @@ def test_checkpoints_hold_the_queue(tmp_path):
     small(framework=MoCo(), callbacks=[checkpoint]).fit(X)
     state = torch.load(tmp_path / "criterion.pt")
     assert state["queue.keys"].shape == (101, 1, 64) and state["queue._extra_state"] == 202
+
+
+@pytest.mark.parametrize("framework", [MoCo(queue_size=40), CMC()], ids=repr)
+def test_a_fit_goes_on_from_a_checkpoint(framework, tmp_path):
+    checkpoint, ends = Checkpoint(monitor=None, dirname=tmp_path), []
+    watch = Watches(lambda session: ends.append(copy.deepcopy(session.state_dict())))
+    params = {"framework": framework, "max_epochs": 3, "batch_size": 60}
+    small(callbacks=[checkpoint, watch], **params).fit(X)
+    begins = Begins()
+    embedder = small(callbacks=[LoadInitState(checkpoint), begins], **params).fit(X)
+    name = "queue.keys" if isinstance(framework, MoCo) else "bank.vectors"
+    assert torch.equal(begins.state[name], ends[-1][name])
+    rates = embedder.history_[:, "lr"]
+    assert embedder.n_epochs_ == 6 and rates[3:] == rates[:3]
+    assert embedder.history_[3, "train_loss"] != embedder.history_[0, "train_loss"]
 
 
 def test_a_fit_of_many_steps_holds_no_more_than_one_of_few():
