@@ -134,8 +134,10 @@ def _as_array_like(X):
     if isinstance(X, (list, tuple)) and len(X) and getattr(X[0], "ndim", 0) > 1:
         shapes = {tuple(image.shape) for image in X}
         if len(shapes) > 1:
+            hint = " A pair of arrays must be a tuple, and needs framework=CMC()."
             raise ValueError(
                 f"The images in X must have one shape, got {len(shapes)}: {sorted(shapes)[:3]}."
+                f"{hint if len(X) == 2 else ''}"
             )
         X = torch.stack(list(X)) if isinstance(X[0], torch.Tensor) else np.stack(X)
     if isinstance(X, torch.Tensor):

@@ -355,7 +355,7 @@ class ContrastiveEmbedder(
 
         Parameters
         ----------
-        X : array-like or Dataset
+        X : array-like, Dataset or tuple of two arrays
             Samples of the shape seen in `fit`.
 
         Returns

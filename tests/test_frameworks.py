@@ -939,6 +939,16 @@ def test_bad_pairs_are_refused(pair, message):
         embedder.transform(pair)
 
 
+@pytest.mark.parametrize("framework", [None, MoCo(), CMC()], ids=repr)
+def test_what_might_be_a_pair_is_refused_with_a_hint(framework):
+    pair = [X[:, :20], X[:, 20:]]
+    pair = pair if isinstance(framework, CMC) else tuple(pair)
+    with pytest.raises(
+        ValueError, match=r"A pair of arrays must be a tuple, .* framework=CMC\(\)"
+    ):
+        small(framework=framework).fit(pair)
+
+
 def test_what_does_not_go_with_two_encoders_is_refused():
     with pytest.raises(ValueError, match=r"X is a pair of arrays.*pass split='auto'"):
         small(framework=CMC(split=3)).fit((X, X))
