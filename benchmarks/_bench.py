@@ -67,6 +67,11 @@ def peak_memory(function):
     return (_status("VmHWM") - before) / 1024
 
 
+def resident_memory():
+    """Return the MiB of resident memory; Linux only."""
+    return _status("VmRSS") / 1024
+
+
 def _status(field):
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field))

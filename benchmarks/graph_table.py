@@ -4,10 +4,10 @@
     python benchmarks/graph_table.py --data-home DIR --sets DD --seeds 3
 
 Protocol of InfoGraph: an encoder (GIN, 3 layers of width 32, sum pooling, batches of 128) is
-trained on all graphs without labels, a standardised SVM with an RBF kernel on its representation is
-scored by 10-fold cross-validation, with C chosen by 5 inner folds. A row is the mean and standard
-deviation over the seeds, which change folds, weights and batches. The number of epochs is the same
-for all rows of a set and chosen without labels.
+trained on all graphs without labels, and a standardised SVM with an RBF kernel on its
+representation is scored by 10-fold cross-validation, with C chosen by 5 inner folds. A row is the
+mean and standard deviation over the seeds, which change folds, weights and batches. The number of
+epochs is the same for all rows.
 
 Beside the losses stand what needs no training: the encoder with its first weights, and a bag of
 the labels, or where there are none the degrees, of the nodes.

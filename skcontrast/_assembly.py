@@ -236,14 +236,14 @@ def check_no_graphs(X):
         raise ValueError("Graphs are trained in one process: start fit without torchrun.")
 
 
-def default_chain(sample_shape, framework):
-    """Return the augmentations that suit the kind of X."""
+def default_chain(sample_shape, framework, contrasts_channels=False):
+    """Return the augmentations that suit the kind of X, and mix no channels to be contrasted."""
     if kind_of(sample_shape) == GRAPHS:
         # A framework that looks at one view needs none that is different.
         return [] if framework.n_views == 1 else [NodeDrop()]
     if kind_of(sample_shape) == VECTORS:
         return [MarginalCorruption()]
-    is_colour = len(sample_shape) == 3 and sample_shape[0] == 3
+    is_colour = len(sample_shape) == 3 and sample_shape[0] == 3 and not contrasts_channels
     return [SimCLRAugmentation() if is_colour else RandomAffine()]
 
 

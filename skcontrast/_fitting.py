@@ -83,8 +83,8 @@ class NetworkTraining:
         if not go_on:
             assembly.warn_channels_last(X)
             self._scaler = assembly.make_scaler(self, array).fit(array)
-        self._fit_augmentation(array, chain, go_on)
         network = self._network(array, seed, device, go_on)
+        self._fit_augmentation(array, chain, go_on)
         check_descriptions(known.get("descriptions"), self._projection_width // self._n_parts)
         samples = TrainingSet(self._source(X, device, world), **known)
         plan = self._plan(samples, seed, go_on, one_epoch, world)
@@ -143,7 +143,9 @@ class NetworkTraining:
         if go_on and chain is None:
             return
         if chain is None:
-            chain = assembly.default_chain(self._sample_shape, self.framework_)
+            chain = assembly.default_chain(
+                self._sample_shape, self.framework_, self._contrasts_channels
+            )
         fitted = [step.__sklearn_is_fitted__() for step in chain]
         self.augmentation_ = [
             step if is_fitted and self.augmentation is None else clone(step).fit(X)
@@ -155,6 +157,8 @@ class NetworkTraining:
         split = self.framework_.split_samples(tuple(some.shape[1:]), self._border)
         network, self._width, self._projection_width = build_network(some, self, split)
         self._n_parts = 1 if split is None else len(split.shapes)
+        self._border = None if split is None else split.border
+        self._contrasts_channels = split is not None and split.is_of_channels
         if not any(parameter.requires_grad for parameter in network.parameters()):
             raise ValueError(
                 "There is nothing to train: 'encoder' has no trainable parameters and "

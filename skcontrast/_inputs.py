@@ -92,13 +92,18 @@ def join_pair(X, framework):
     Raises
     ------
     ValueError
-        If the two have different numbers of samples, or different kinds or sizes of them.
+        If the two are no arrays, or have different numbers of samples, or different kinds or sizes
+        of them.
     """
     if framework.structure is None or not isinstance(X, tuple):
         return X, None
     if len(X) != 2:
         raise ValueError(f"X must be an array or a pair of arrays, got a tuple of {len(X)}.")
-    arrays = (np.asarray(part) for part in X)
+    parts = [_as_array_like(part) for part in X]
+    arrays = [np.asarray(None if isinstance(part, LazySamples) else part) for part in parts]
+    if not all(part.ndim for part in arrays):
+        kinds = " and ".join(type(part).__name__ for part in X)
+        raise ValueError(f"The pair X must hold two arrays of samples, got {kinds}.")
     first, second = (part[:, None] if part.ndim == 3 else part for part in arrays)
     if len(first) != len(second):
         raise ValueError(
@@ -114,12 +119,17 @@ def join_pair(X, framework):
 
 
 def check_border(border, fitted):
-    """Raise ValueError if a pair of arrays is divided elsewhere than the one in fit was."""
-    if border is not None and fitted is not None and border != fitted:
+    """Raise ValueError if a pair of arrays is divided elsewhere than X was in fit."""
+    if border is None or border == fitted:
+        return
+    if fitted is None:
         raise ValueError(
-            f"The first array of the pair X has {border} features or channels, in fit it had "
-            f"{fitted}."
+            "X is a pair of arrays, but in fit it was one, and not cut into its first and its "
+            "other features or channels: pass X as in fit."
         )
+    raise ValueError(
+        f"The first array of the pair X has {border} features or channels, in fit it had {fitted}."
+    )
 
 
 def _as_array_like(X):
@@ -133,8 +143,10 @@ def _as_array_like(X):
     if isinstance(X, (list, tuple)) and len(X) and getattr(X[0], "ndim", 0) > 1:
         shapes = {tuple(image.shape) for image in X}
         if len(shapes) > 1:
+            hint = " A pair of arrays must be a tuple, and needs framework=CMC()."
             raise ValueError(
                 f"The images in X must have one shape, got {len(shapes)}: {sorted(shapes)[:3]}."
+                f"{hint if len(X) == 2 else ''}"
             )
         X = torch.stack(list(X)) if isinstance(X[0], torch.Tensor) else np.stack(X)
     if isinstance(X, torch.Tensor):

@@ -136,8 +136,12 @@ class _JensenShannon(_Objective):
     @staticmethod
     def expectation(tile, loss):
         """Return mean_j w_j softplus(s_j), and a function that pulls a gradient back to s."""
-        scores, beta = tile.scores, loss.hardness()
-        logits = _tilted(tile, tile.prior(loss), beta)
+        scores, beta, prior = tile.scores, loss.hardness(), tile.prior(loss)
+        if prior is None and beta == 0:
+            phi = F.softplus(scores).scatter_(1, tile.excluded, 0.0)
+            slope = scores.sigmoid_().scatter_(1, tile.excluded, 0.0)
+            return phi.sum(1) / tile.n_negatives, lambda g: (_column(g / tile.n_negatives), slope)
+        logits = _tilted(tile, prior, beta)
         if loss.normalize_weights:
             _, mass, weights = _softmax_parts(logits)
             weights /= _column(mass.masked_fill(mass == 0, 1.0))

@@ -99,9 +99,8 @@ class ContrastiveNet(skorch.NeuralNet):
         return self.sampler_
 
     def on_train_begin(self, net, X=None, y=None, **kwargs):
-        """Count this fit's epochs from here."""
+        """Note the learning rates; let all ranks begin from the same weights."""
         super().on_train_begin(net, X=X, y=y, **kwargs)
-        self.first_epoch_ = len(self.history)
         self.base_lr_ = [group["lr"] for group in self.optimizer_.param_groups]
         if self.plan.world is not None:
             broadcast_weights(self.module_)
@@ -132,13 +131,15 @@ class ContrastiveNet(skorch.NeuralNet):
         super().on_epoch_end(net, **kwargs)
 
     def notify(self, method_name, **kwargs):
-        """Let callbacks stop the training; remember that it was not the user's interrupt."""
+        """Let callbacks load a checkpoint, or stop the training, which is no user's interrupt."""
         try:
             super().notify(method_name, **kwargs)
         except KeyboardInterrupt:
             self.stopped_by_callback_ = True
             if self.plan.world is None or method_name != "on_epoch_end":
                 raise
+        if method_name == "on_train_begin":
+            self.first_epoch_ = self.plan.epochs_before = len(self.history)
         if self.plan.world is not None and method_name == "on_epoch_end":
             self._stop_together()
 

@@ -67,7 +67,7 @@ class ContrastiveEmbedder(
         What draws a view. None takes the augmentation steps before the embedder in a Pipeline;
         without any, ``MarginalCorruption()`` for vectors (which keeps some rows of X in the fitted
         embedder), ``RandomAffine()`` for grey images and ``SimCLRAugmentation()`` for colour
-        images.
+        images, unless the framework contrasts their channels as they are.
     n_components : int, default=None
         Width of the representation, of each encoder's where the framework has two; None leaves it
         to the encoder.
@@ -363,7 +363,7 @@ class ContrastiveEmbedder(
 
         Parameters
         ----------
-        X : array-like or Dataset
+        X : array-like, Dataset or tuple of two arrays
             Samples of the shape seen in `fit`.
 
         Returns

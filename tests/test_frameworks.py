@@ -8,11 +8,12 @@ from collections import deque
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from skorch.callbacks import Callback, Checkpoint
+from skorch.callbacks import Callback, Checkpoint, LoadInitState
 from test_losses import LOSSES
 from test_sklearn_contract import small
 from torch import nn
@@ -20,6 +21,7 @@ from torch.utils.data import TensorDataset
 
 from skcontrast import contrastive_loss
 from skcontrast._samples import Samples
+from skcontrast.augmentation import SimCLRAugmentation
 from skcontrast.encoders import ConvNet
 from skcontrast.frameworks import (
     CMC,
@@ -191,6 +193,17 @@ def test_momentum_update(momentum):
     assert all(parameter.requires_grad for parameter in module.parameters())
 
 
+def test_weights_that_two_layers_share_move_once():
+    module = nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 6))
+    module[2].weight = module[0].weight
+    network = MomentumNetwork(make_fit(module), 0.9)
+    before = module[0].weight.detach().clone()
+    with torch.no_grad():
+        module[0].weight.add_(1.0)
+    network.follow()
+    torch.testing.assert_close(network.network[2].weight, before + 0.1)
+
+
 def test_keys_do_not_depend_on_the_batch_and_have_no_gradient():
     module = nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5), nn.Dropout(), nn.Linear(5, 4))
     network = MomentumNetwork(make_fit(module.train()), 0.9).train()
@@ -343,7 +356,7 @@ def test_no_fit_has_false_positives_of_the_own_sample(framework, monkeypatch):
     embedder = small(framework=framework, batch_size=16, max_epochs=3, warm_start=True)
     embedder.fit(X)
     stops = StopsAfter(4)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="keeps what it learned in 4 epochs"):
         embedder.set_params(callbacks=[stops]).fit(X)
     embedder.set_params(callbacks=None).fit(X)
     assert sum(seen) > 0
@@ -358,14 +371,37 @@ class StopsAfter(Callback):
     def on_train_begin(self, net, **kwargs):
         self.left = len(net.get_iterator(kwargs["X"])) + self.n_steps
 
-    def on_grad_computed(self, net, **kwargs):
+    def on_batch_end(self, net, **kwargs):
         self.left -= 1
         if not self.left:
-            net.notify = raises_interrupt
+            self.state = copy.deepcopy(net.criterion_.state_dict())
+            net.train_step_single = raises_interrupt  # not notify, which ends the fit in order
+
+
+class Begins(Callback):
+    """Keeps what the session is when training begins."""
+
+    def on_train_begin(self, net, **kwargs):
+        self.state = copy.deepcopy(net.criterion_.state_dict())
 
 
 def raises_interrupt(*args, **kwargs):
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("framework", [MoCo(queue_size=40), CMC()], ids=repr)
+def test_an_interrupted_fit_goes_on_with_the_same_memory(framework):
+    stops, begins = StopsAfter(3), Begins()
+    embedder = small(framework=framework, warm_start=True, batch_size=16, callbacks=[stops])
+    with pytest.raises(KeyboardInterrupt, match="keeps what it learned in 1 epochs"):
+        embedder.fit(X)
+    embedder.set_params(callbacks=[begins]).fit(X)
+    assert embedder.n_epochs_ == 3 and begins.state.keys() == stops.state.keys()
+    for name, value in stops.state.items():
+        if isinstance(value, torch.Tensor):
+            assert torch.equal(begins.state[name], value), name
+        else:
+            assert begins.state[name] == value
 
 
 @pytest.mark.parametrize("framework", ALL, ids=repr)
@@ -432,6 +468,21 @@ def test_checkpoints_hold_the_queue(tmp_path):
     small(framework=MoCo(), callbacks=[checkpoint]).fit(X)
     state = torch.load(tmp_path / "criterion.pt")
     assert state["queue.keys"].shape == (101, 1, 64) and state["queue._extra_state"] == 202
+
+
+@pytest.mark.parametrize("framework", [MoCo(queue_size=40), CMC()], ids=repr)
+def test_a_fit_goes_on_from_a_checkpoint(framework, tmp_path):
+    checkpoint, ends = Checkpoint(monitor=None, dirname=tmp_path), []
+    watch = Watches(lambda session: ends.append(copy.deepcopy(session.state_dict())))
+    params = {"framework": framework, "max_epochs": 3, "batch_size": 60}
+    small(callbacks=[checkpoint, watch], **params).fit(X)
+    begins = Begins()
+    embedder = small(callbacks=[LoadInitState(checkpoint), begins], **params).fit(X)
+    name = "queue.keys" if isinstance(framework, MoCo) else "bank.vectors"
+    assert torch.equal(begins.state[name], ends[-1][name])
+    rates = embedder.history_[:, "lr"]
+    assert embedder.n_epochs_ == 6 and rates[3:] == rates[:3]
+    assert embedder.history_[3, "train_loss"] != embedder.history_[0, "train_loss"]
 
 
 def test_a_fit_of_many_steps_holds_no_more_than_one_of_few():
@@ -652,6 +703,36 @@ def test_a_pair_of_arrays_is_their_concatenation_and_a_split():
     assert [part.shape for part in images.encoder_[-1].split.buffers()] == [(1,), (2,)]
 
 
+@pytest.mark.parametrize(
+    "framework, as_pair, is_mixed",
+    [(CMC(), False, True), (CMC(), True, False), (CMC(split=1), False, False)],
+)
+def test_default_views_mix_no_channels_that_are_contrasted(framework, as_pair, is_mixed):
+    images = np.random.default_rng(0).random((20, 3, 6, 6))
+    data = (images[:, 0], images[:, 1:]) if as_pair else images
+    embedder = small(encoder=ConvNet(widths=(4,)), framework=framework).fit(data)
+    assert isinstance(embedder.augmentation_[0], SimCLRAugmentation) == is_mixed
+
+
+def test_a_pair_must_be_cut_as_in_fit():
+    pair, other = ((X[:, :k], X[:, k:]) for k in (20, 30))
+    embedder = small(framework=CMC(split=20)).fit(X)
+    np.testing.assert_array_equal(embedder.transform(pair), embedder.transform(X))
+    with pytest.raises(ValueError, match=r"pair X has 30 .*, in fit it had 20"):
+        embedder.transform(other)
+    for split in ("random", [5, 3]):
+        embedder = small(framework=CMC(split=split)).fit(X)
+        with pytest.raises(ValueError, match="X is a pair of arrays, but in fit it was one"):
+            embedder.transform(pair)
+
+
+def test_going_on_with_the_same_split_written_otherwise():
+    embedder = small(framework=CMC(split=[0, 1]), warm_start=True).fit(X)
+    embedder.set_params(framework__split=np.array([0, 1])).fit(X)
+    with pytest.raises(ValueError, match=r"from CMC\(split=\[0, 1\]\) to CMC\(split=2\)"):
+        embedder.set_params(framework__split=np.int64(2)).fit(X)
+
+
 def test_warm_start_goes_on_with_the_same_bank_if_the_samples_are_the_same():
     embedder = small(framework=CMC(), warm_start=True).fit(X)
     states = []
@@ -664,16 +745,6 @@ def test_warm_start_goes_on_with_the_same_bank_if_the_samples_are_the_same():
     states.clear()
     embedder.fit(X[::-1])
     assert states[0]["_extra_state"] == 17 and embedder.n_epochs_ == 6
-
-
-def test_an_interrupted_first_epoch_leaves_a_bank_that_goes_on():
-    embedder = small(framework=CMC(), warm_start=True, batch_size=16)
-    embedder.set_params(callbacks=[StopsAfter(3)])
-    with pytest.raises(KeyboardInterrupt):
-        embedder.fit(X)
-    embedder.set_params(callbacks=None).fit(X)
-    state = embedder._framework_state["state"]
-    assert sorted(state["bank.visited"].tolist()) == list(range(101))
 
 
 def test_descriptions_are_as_wide_as_one_head():
@@ -756,6 +827,34 @@ def test_parameters_of_a_session_are_trained_and_go_on():
     )  # the optimizer has other parameters now
 
 
+class Remembers(Framework):
+    """Has a trained parameter and a queue, and resumes as a session does by default."""
+
+    def __init__(self, queue_size=20):
+        self.queue_size = queue_size
+
+    def start(self, fit):
+        session = TrainsSession(fit)
+        session.queue = KeyQueue(self.queue_size, 1, fit.width, fit.n_samples)
+        return session
+
+
+def test_a_session_resumes_what_still_has_its_shape_and_meaning():
+    old = Remembers().start(make_fit())
+    old.queue.push(random(6, 1, 4), torch.arange(6))
+    state = old.state_dict()
+    for new, same_samples, is_whole in [
+        (Remembers().start(make_fit()), True, True),
+        (Remembers().start(make_fit()), False, False),
+        (Remembers(10).start(make_fit()), True, False),
+    ]:
+        new.resume(state, same_samples)
+        assert torch.equal(new.predictor.weight, old.predictor.weight)
+        assert new.queue.n_seen == 6 * is_whole
+    embedder = small(framework=Remembers(20), warm_start=True).fit(X)
+    embedder.set_params(framework__queue_size=10).fit(X)
+
+
 def test_a_session_starts_from_the_random_state_and_leaves_the_global_one():
     torch.manual_seed(3)
     before = torch.get_rng_state()
@@ -825,6 +924,9 @@ def test_a_bank_larger_than_the_memory_is_refused(monkeypatch):
         ((X, IMAGES), "vectors both, or images of one height and width both"),
         ((IMAGES, IMAGES[..., 1:]), "images of one height and width both"),
         ((X, X, X), "a pair of arrays, got a tuple of 3"),
+        ((None, X), "X must be an array of samples, got None"),
+        ((csr_matrix(X), X), "must hold two arrays of samples, got csr_matrix and ndarray"),
+        ((TensorDataset(torch.tensor(X)), X), "two arrays of samples, got TensorDataset and"),
         ((X[:, :3], X[:, 3:]), "in fit it had 20|first array of the pair X has 3"),
         ((X[:, :20], np.full_like(X[:, 20:], np.nan)), "NaN"),
     ],
@@ -835,6 +937,16 @@ def test_bad_pairs_are_refused(pair, message):
         embedder.fit(pair)
     with pytest.raises(ValueError, match=message):
         embedder.transform(pair)
+
+
+@pytest.mark.parametrize("framework", [None, MoCo(), CMC()], ids=repr)
+def test_what_might_be_a_pair_is_refused_with_a_hint(framework):
+    pair = [X[:, :20], X[:, 20:]]
+    pair = pair if isinstance(framework, CMC) else tuple(pair)
+    with pytest.raises(
+        ValueError, match=r"A pair of arrays must be a tuple, .* framework=CMC\(\)"
+    ):
+        small(framework=framework).fit(pair)
 
 
 def test_what_does_not_go_with_two_encoders_is_refused():

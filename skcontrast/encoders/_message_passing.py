@@ -157,7 +157,7 @@ def graph_sum(x, topology):
 
 
 class _NeighbourSum(torch.autograd.Function):
-    """Sum over runs of rows, without the array of a row per edge; backward, along reversed edges."""
+    """Sum over runs of rows, without an array of a row per edge; backward along reversed edges."""
 
     @staticmethod
     def forward(ctx, x, topology):

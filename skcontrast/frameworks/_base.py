@@ -175,6 +175,9 @@ class Session(nn.Module):
     def resume(self, state, same_samples):
         """Go on from where the session of an earlier fit was.
 
+        By default all of it is taken over if the samples and all shapes are the same, else the
+        parameters whose shapes are.
+
         Parameters
         ----------
         state : dict
@@ -183,8 +186,15 @@ class Session(nn.Module):
             Whether this fit has the same samples and labels in the same order. If not, what is
             remembered about single samples means nothing any more.
         """
-        if same_samples:
-            self.load_state_dict(state)
+        mine = self.state_dict()
+        fits = {k for k, v in state.items() if k in mine and _shape(v) == _shape(mine[k])}
+        if not (same_samples and fits == mine.keys()):
+            state = {k: state[k] for k, _ in self.named_parameters() if k in fits}
+        self.load_state_dict(state, strict=False)
+
+
+def _shape(value):
+    return getattr(value, "shape", None)
 
 
 class _WithoutMemory(Session):

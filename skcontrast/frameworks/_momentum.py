@@ -56,11 +56,12 @@ class MomentumNetwork(nn.Module):
     def follow(self):
         """Move towards the network."""
         (followed,) = self.followed
-        mine, theirs = self.network.state_dict(), followed.state_dict()
-        tensors = [(mine[k], theirs[k]) for k in mine if isinstance(mine[k], torch.Tensor)]
-        averaged = [pair for pair in tensors if pair[0].is_floating_point()]
+        mine, theirs = (net.state_dict(keep_vars=True) for net in (self.network, followed))
+        # By identity: what two layers share has two names and is to move once.
+        pairs = {id(t): (t, theirs[k]) for k, t in mine.items() if isinstance(t, torch.Tensor)}
+        averaged = [pair for pair in pairs.values() if pair[0].is_floating_point()]
         self.average(*map(list, zip(*averaged, strict=True)), None)
-        for counted, count in tensors:
+        for counted, count in pairs.values():
             if not counted.is_floating_point():
                 counted.copy_(count)
 

@@ -81,6 +81,17 @@ class Split(nn.Module):
         self.convert = nn.Identity() if convert is None else convert
         self.shapes = [(len(part), *sample_shape[1:]) for part in (first, second)]
 
+    @property
+    def is_of_channels(self):
+        """Whether the parts are features or channels of the samples as they are."""
+        return isinstance(self.convert, nn.Identity)
+
+    @property
+    def border(self):
+        """Where the second part begins, None if the first are not the first features."""
+        n = len(self.first)
+        return n if self.is_of_channels and self.first.tolist() == list(range(n)) else None
+
     def forward(self, x):
         """Return the parts of x, shape (n, ...)."""
         return x.index_select(1, self.first), x.index_select(1, self.second)

@@ -98,7 +98,8 @@ class CMC(Framework):
     @property
     def structure(self):
         """The split, which encoders are built for."""
-        return f"CMC(split={self.split!r})"
+        split = self.split if isinstance(self.split, str) else np.asarray(self.split).tolist()
+        return f"CMC(split={split!r})"
 
     def split_samples(self, sample_shape, border=None):
         """Return the parts of samples of a shape.
