@@ -158,7 +158,7 @@ def _check_structure(edges, node_ptr):
     check_sizes(node_ptr)
     if edges.numel() and (edges.min() < 0 or edges.max() >= node_ptr[-1]):
         raise ValueError(f"edge_index must hold numbers of nodes, 0 to {int(node_ptr[-1]) - 1}.")
-    owner = torch.searchsorted(node_ptr, edges.contiguous(), right=True) - 1
+    owner = torch.searchsorted(node_ptr, edges, right=True) - 1
     crossing = torch.nonzero(owner[0] != owner[1])
     if len(crossing):
         raise ValueError(f"An edge leaves graph {int(owner[0, crossing[0, 0]])} for another one.")
