@@ -9,8 +9,17 @@ import pytest
 import torch
 from scipy.stats import chisquare
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
-from skcontrast.augmentation import AttributeMask, EdgePerturb, NodeDrop, RandomWalkSubgraph
+from skcontrast import ContrastiveEmbedder
+from skcontrast.augmentation import (
+    AttributeMask,
+    EdgePerturb,
+    NodeDrop,
+    RandomWalkSubgraph,
+    Views,
+    compose,
+)
 from skcontrast.graphs import GraphBatch, pack_graphs
 
 AUGMENTATIONS = [NodeDrop(), EdgePerturb(), AttributeMask(), RandomWalkSubgraph()]
@@ -203,6 +212,24 @@ def test_a_graph_is_augmented_the_same_way_wherever_it_stands(augmentation):
     views = augmentation.augment(alone, seeded(0)), augmentation.augment(among_others, seeded(1))
     (a, sa), (b, sb) = map(mean_and_error, (views[0], views[1][::4]))
     assert sa > 0 and abs(a - b) < 4 * (sa**2 + sb**2) ** 0.5
+
+
+@by_name
+def test_a_step_of_a_pipeline_shows_its_views_to_the_embedder(augmentation, graphs):
+    views = clone(augmentation).fit_transform(graphs)
+    assert isinstance(views, Views) and len(views) == len(views[:]) == len(graphs)
+    embed = ContrastiveEmbedder(max_epochs=1, random_state=0)
+    first, second = (make_pipeline(augmentation, embed).fit_transform(graphs) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert len(first) == len(graphs) and np.isfinite(first).all()
+
+
+def test_a_chain_is_its_augmentations_one_after_the_other(graphs):
+    batch, generator = as_batch(graphs), seeded()
+    expected = batch
+    for augmentation in AUGMENTATIONS:
+        expected = augmentation.augment(expected, generator)
+    assert_equal(compose(AUGMENTATIONS, batch.shape[1:])(batch, seeded()), expected)
 
 
 def mean_and_error(view):

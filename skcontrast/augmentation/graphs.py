@@ -6,6 +6,7 @@ from numbers import Real
 
 import torch
 
+from .._inputs import GRAPHS
 from .._sklearn_compat import Interval
 from ..graphs import GraphBatch
 from ..graphs._topology import Topology
@@ -32,7 +33,7 @@ _FRACTION = [Interval(Real, 0, 1, closed="both")]
 class _GraphAugmentation(Augmentation):
     """Base of the augmentations of graphs: subclasses implement ``_draw``."""
 
-    kind = "graphs"
+    kind = GRAPHS
 
     def augment(self, batch, generator=None):
         """Draw one fresh view of each graph.

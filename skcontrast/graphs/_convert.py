@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 import torch
 
-from ._packed import PackedGraphs, check_finite, check_sizes
+from ._packed import PackedGraphs, check_finite, check_sizes, is_symmetric
 from ._topology import Topology, offsets
 
 __all__ = ["is_graph", "is_graphs", "pack_graphs"]
@@ -49,7 +49,10 @@ def pack_graphs(graphs):
     if isinstance(graphs, PackedGraphs):
         return graphs
     if is_graph(graphs):
-        raise TypeError("X must be a list of graphs, got a single graph: pass [graph].")
+        advice = "batch.to_data_list()" if hasattr(graphs, "to_data_list") else "[graph]"
+        raise TypeError(f"X must be a list of graphs, got a single graph: pass {advice}.")
+    if not hasattr(graphs, "__iter__"):
+        raise TypeError(f"X must be a list of graphs, got a {type(graphs).__name__}.")
     read = [_read(graph, index) for index, graph in enumerate(graphs)]
     if not read:
         raise ValueError("Found a list of 0 graphs in X: at least 1 is required.")
@@ -109,10 +112,29 @@ def _read_networkx(graph):
     edges = np.fromiter(flat, np.int64).reshape(-1, 2).T
     if not graph.is_directed():
         edges = np.concatenate([edges, edges[::-1, edges[0] != edges[1]]], axis=1)
-    attributes = _of_all_nodes(graph, "x")
-    if attributes is not None:
-        attributes = np.array(attributes, dtype=np.float32).reshape(len(number), -1)
-    return len(number), edges, attributes, _of_all_nodes(graph, "label"), graph.is_directed()
+    attributes = _as_vectors(_of_all_nodes(graph, "x"))
+    return len(number), edges, attributes, _labels(graph), graph.is_directed()
+
+
+def _as_vectors(values):
+    """Return numbers, or vectors of one length, as an array (n_nodes, d)."""
+    if values is None:
+        return None
+    try:
+        with np.errstate(over="ignore"):
+            return np.array(values, dtype=np.float32).reshape(len(values), -1)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            "the node attribute 'x' must be a number, or a vector of numbers of the same length "
+            f"for all nodes: {error}"
+        ) from error
+
+
+def _labels(graph):
+    labels = _of_all_nodes(graph, "label")
+    if labels is not None and any(label != label for label in set(labels)):
+        raise ValueError("the node attribute 'label' must be a category, got NaN.")
+    return labels
 
 
 def _of_all_nodes(graph, name):
@@ -127,17 +149,18 @@ def _of_all_nodes(graph, name):
 
 
 def _read_pyg(data):
-    n_nodes = 0 if data.num_nodes is None else data.num_nodes
-    if data.edge_index is None:
-        edges = np.empty((2, 0), np.int64)
-    else:
-        edges = data.edge_index.detach().cpu().numpy().astype(np.int64)
-    if edges.size and (edges.min() < 0 or edges.max() >= n_nodes):
+    x, edges = getattr(data, "x", None), getattr(data, "edge_index", None)
+    n_nodes = data.num_nodes or 0
+    edges = (torch.empty(2, 0) if edges is None else edges.detach().cpu()).to(torch.int64)
+    if edges.ndim != 2 or len(edges) != 2:
+        raise ValueError(f"'edge_index' must have shape (2, n_edges), got {tuple(edges.shape)}.")
+    if edges.numel() and (edges.min() < 0 or edges.max() >= n_nodes):
         raise ValueError(f"'edge_index' must hold numbers of nodes, 0 to {n_nodes - 1}.")
-    x = None
-    if data.x is not None:
-        x = data.x.detach().cpu().float().numpy().reshape(n_nodes, -1)
-    return n_nodes, edges, x, None, not data.is_undirected()
+    if x is not None and len(x) != n_nodes:
+        raise ValueError(f"'x' must have {n_nodes} rows, one for each node, got {len(x)}.")
+    if x is not None and n_nodes:
+        x = x.detach().cpu().float().reshape(n_nodes, -1).numpy()
+    return n_nodes, edges.numpy(), x, None, not is_symmetric(edges, n_nodes)
 
 
 def _joined_attributes(attributes, node_ptr):

@@ -7,7 +7,7 @@ import torch
 
 from ._topology import Topology
 
-__all__ = ["PackedGraphs"]
+__all__ = ["PackedGraphs", "check_finite", "check_sizes", "is_symmetric"]
 
 
 class PackedGraphs:
@@ -72,19 +72,15 @@ class PackedGraphs:
             If shapes disagree, an edge leaves its graph, a graph has no nodes, or attributes are
             not finite; the message names the graph.
         """
-        edges = torch.from_numpy(np.array(edge_index, dtype=np.int64, order="C"))
-        ptr = torch.from_numpy(np.array(node_ptr, dtype=np.int64))
+        edges = _as_integers(edge_index, "edge_index")
+        ptr = _as_integers(node_ptr, "node_ptr")
         _check_structure(edges, ptr)
-        topology = Topology.from_edges(edges, ptr, _is_symmetric(edges, int(ptr[-1])))
+        topology = Topology.from_edges(edges, ptr, is_symmetric(edges, int(ptr[-1])))
         categories = ()
         if attributes is not None:
             attributes = _checked_attributes(attributes, ptr)
         if labels is not None:
-            categories, labels = np.unique(np.asarray(labels), return_inverse=True)
-            if len(labels) != ptr[-1]:
-                raise ValueError(f"labels must hold {int(ptr[-1])} entries, got {len(labels)}.")
-            labels = torch.from_numpy(labels.astype(np.int64))
-            categories = tuple(categories.tolist())
+            labels, categories = _checked_labels(labels, int(ptr[-1]))
         return cls(topology, attributes, labels, categories)
 
     @property
@@ -113,9 +109,9 @@ class PackedGraphs:
     def __getitem__(self, rows):
         if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
             rows = rows[0]  # as scikit-learn cuts what has more than one dimension
-        if isinstance(rows, tuple):
+        if rows is None or isinstance(rows, tuple):
             raise IndexError("PackedGraphs are indexed by graphs only: graphs[rows].")
-        rows = np.atleast_1d(np.arange(len(self))[rows])
+        rows = np.array(np.arange(len(self))[rows], ndmin=1)
         topology, nodes = self.topology.take(torch.from_numpy(rows))
         return PackedGraphs(
             topology,
@@ -162,14 +158,33 @@ def _check_structure(edges, node_ptr):
     check_sizes(node_ptr)
     if edges.numel() and (edges.min() < 0 or edges.max() >= node_ptr[-1]):
         raise ValueError(f"edge_index must hold numbers of nodes, 0 to {int(node_ptr[-1]) - 1}.")
-    owner = torch.searchsorted(node_ptr, edges.contiguous(), right=True) - 1
+    owner = torch.searchsorted(node_ptr, edges, right=True) - 1
     crossing = torch.nonzero(owner[0] != owner[1])
     if len(crossing):
         raise ValueError(f"An edge leaves graph {int(owner[0, crossing[0, 0]])} for another one.")
 
 
+def _as_integers(values, name):
+    values = np.asarray(values)
+    if values.size and values.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold integers, got an array of dtype {values.dtype}.")
+    return torch.from_numpy(np.array(values, dtype=np.int64, order="C"))
+
+
+def _checked_labels(labels, n_nodes):
+    """Return labels as codes, shape (n_nodes,), and the categories that they stand for."""
+    labels = np.asarray(labels)
+    if labels.shape != (n_nodes,):
+        raise ValueError(f"labels must have shape ({n_nodes},), got {labels.shape}.")
+    categories, codes = np.unique(labels, return_inverse=True)
+    if any(category != category for category in categories.tolist()):
+        raise ValueError("labels must hold categories of nodes, got NaN.")
+    return torch.from_numpy(codes.astype(np.int64)), tuple(categories.tolist())
+
+
 def _checked_attributes(attributes, node_ptr):
-    attributes = torch.from_numpy(np.array(attributes, dtype=np.float32))
+    with np.errstate(over="ignore"):
+        attributes = torch.from_numpy(np.array(attributes, dtype=np.float32, order="C"))
     if attributes.ndim != 2 or len(attributes) != node_ptr[-1]:
         raise ValueError(
             f"attributes must have shape ({int(node_ptr[-1])}, n_attributes), got "
@@ -179,7 +194,7 @@ def _checked_attributes(attributes, node_ptr):
     return attributes
 
 
-def _is_symmetric(edges, n_nodes):
+def is_symmetric(edges, n_nodes):
     """Return whether every edge occurs as often as its reverse."""
     forth, back = (u * n_nodes + v for u, v in (edges, edges.flip(0)))
     return bool(torch.equal(forth.sort().values, back.sort().values))

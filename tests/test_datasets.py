@@ -1,0 +1,435 @@
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import sys
+import zipfile
+from urllib.error import HTTPError, URLError
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from skcontrast import _downloads, datasets
+from skcontrast.datasets import fetch_tudataset
+from skcontrast.graphs import PackedGraphs, pack_graphs
+
+# A triangle and a path of four nodes, the classes 3 and −1, and a node by itself, of class 3 too.
+TEXTS = {
+    "SET_A.txt": "1, 2\n2, 1\n2, 3\n3, 2\n3, 1\n1, 3\n4, 5\n5, 4\n5, 6\n6, 5\n6, 7\n7, 6\n",
+    "SET_graph_indicator.txt": "1\n1\n1\n2\n2\n2\n2\n3\n",
+    "SET_graph_labels.txt": "3\n-1\n3\n",
+}
+LABELS = {"SET_node_labels.txt": "5\n5\n9\n5\n9\n9\n9\n0\n"}
+ATTRIBUTES = {"SET_node_attributes.txt": "".join(f"{k}.5, -{k}\n" for k in range(8))}
+README = {"README.txt": "What the set is."}
+ALL = TEXTS | LABELS | ATTRIBUTES | README
+ARRAYS = {
+    "edge_index": np.array(
+        [[0, 1, 1, 2, 2, 0, 3, 4, 4, 5, 5, 6], [1, 0, 2, 1, 0, 2, 4, 3, 5, 4, 6, 5]]
+    ),
+    "node_ptr": np.array([0, 3, 7, 8], dtype=np.int32),
+    "y": np.array([1, 0, 1], dtype=np.int32),
+    "y_original": np.array([-1, 3], dtype=np.int32),
+    "node_labels": np.array([5, 5, 9, 5, 9, 9, 9, 0], dtype=np.int32),
+    "node_attributes": np.array([[k + 0.5, -k] for k in range(8)]),
+}
+
+
+def zipped(texts, folder="SET/"):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file, text in texts.items():
+            archive.writestr(folder + file, text)
+    return content.getvalue()
+
+
+def write_zip(home, texts):
+    (home / "SET.zip").write_bytes(zipped(texts))
+
+
+def write_flat_zip(home, texts):
+    (home / "SET.zip").write_bytes(zipped(texts, folder=""))
+
+
+def write_folder(home, texts):
+    (home / "SET").mkdir()
+    for file, text in texts.items():
+        (home / "SET" / file).write_text(text)
+
+
+def write_npz(home, texts, file="SET.npz"):
+    without = {"node_labels", "node_attributes"} - {f[4:-4] for f in texts}
+    np.savez_compressed(home / file, **{k: v for k, v in ARRAYS.items() if k not in without})
+
+
+def write_prefixed_npz(home, texts):
+    write_npz(home, texts, "tu_SET.npz")
+
+
+FORMS = [write_zip, write_flat_zip, write_folder, write_npz, write_prefixed_npz]
+
+
+def fetch(home, **kwargs):
+    return fetch_tudataset("SET", data_home=home, download_if_missing=False, **kwargs)
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """A folder that serves as the site."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.setattr(datasets, "_SITE", folder.as_uri())
+    (folder / "SET.zip").write_bytes(zipped(ALL))
+    return folder
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home"
+
+
+# What is read
+
+
+@pytest.mark.parametrize("write", FORMS)
+def test_all_forms_are_read_alike(tmp_path, write):
+    write(tmp_path, ALL)
+    data = fetch(tmp_path)
+    triangle, path, lonely = data.data
+    assert nx.utils.graphs_equal(nx.Graph(triangle.edges), nx.cycle_graph(3))
+    assert nx.utils.graphs_equal(nx.Graph(path.edges), nx.path_graph(4))
+    assert list(lonely) == [0] and not lonely.edges
+    assert type(path) is nx.Graph and list(path) == [0, 1, 2, 3]
+    assert [label for g in data.data for _, label in g.nodes(data="label")] == [
+        5,
+        5,
+        9,
+        5,
+        9,
+        9,
+        9,
+        0,
+    ]
+    x = np.array([x for g in data.data for _, x in g.nodes(data="x")])
+    assert x.dtype == np.float32
+    np.testing.assert_array_equal(x, ARRAYS["node_attributes"])
+    assert data.target.tolist() == [1, 0, 1] and data.target.dtype == np.int64
+    assert data.target_names.tolist() == [-1, 3]
+    assert data.DESCR.startswith("SET: 3 graphs in 2 classes, with 8 nodes")
+    assert data.DESCR.endswith("What the set is.") == ("npz" not in write.__name__)
+
+
+@pytest.mark.parametrize("write", FORMS)
+@pytest.mark.parametrize("optional", [{}, LABELS, ATTRIBUTES])
+def test_packed_graphs_are_those_of_networkx(tmp_path, write, optional):
+    write(tmp_path, TEXTS | optional)
+    graphs, y = fetch(tmp_path, return_X_y=True)
+    packed, y_packed = fetch(tmp_path, return_X_y=True, as_packed=True)
+    again = pack_graphs(graphs)
+    assert isinstance(packed, PackedGraphs) and y.tolist() == y_packed.tolist() == [1, 0, 1]
+    for one, other in zip(packed.topology[:3], again.topology[:3], strict=True):
+        assert one.equal(other)
+    assert packed.topology.symmetric
+    assert (packed.attributes is None) == (optional is not ATTRIBUTES)
+    assert (packed.labels is None) == (optional is not LABELS)
+    if packed.attributes is not None:
+        assert packed.attributes.equal(again.attributes)
+    if packed.labels is not None:
+        named = [[p.categories[code] for code in p.labels] for p in (packed, again)]
+        assert named[0] == named[1] == [5, 5, 9, 5, 9, 9, 9, 0]
+
+
+def test_edges_that_stand_twice_count_once_and_loops_stay(tmp_path):
+    write_zip(tmp_path, TEXTS | {"SET_A.txt": TEXTS["SET_A.txt"] * 2 + "8, 8\n"})
+    graphs = fetch(tmp_path, as_packed=True).data
+    assert len(graphs.topology.sources) == 13
+    assert list(fetch(tmp_path).data[2].edges) == [(0, 0)]
+
+
+def test_edges_without_their_reverse_make_directed_graphs(tmp_path):
+    write_zip(tmp_path, TEXTS | {"SET_A.txt": "1, 2\n4,5\n"})
+    graphs = fetch(tmp_path).data
+    assert type(graphs[0]) is nx.DiGraph and list(graphs[0].edges) == [(0, 1)]
+
+
+def test_there_may_be_no_edges(tmp_path):
+    write_zip(tmp_path, TEXTS | {"SET_A.txt": "\n"})
+    assert [graph.number_of_edges() for graph in fetch(tmp_path).data] == [0, 0, 0]
+
+
+def test_node_labels_may_have_several_columns(tmp_path):
+    pairs = [(1, 2), (0, 2), (1, 2), (1, 0), (0, 0), (1, 2), (0, 2), (1, 0)]
+    write_zip(tmp_path, TEXTS | {"SET_node_labels.txt": "".join(f"{a}, {b}\n" for a, b in pairs)})
+    graphs = fetch(tmp_path).data
+    assert [label for g in graphs for _, label in g.nodes(data="label")] == pairs
+    packed = fetch(tmp_path, as_packed=True).data
+    assert [packed.categories[code] for code in packed.labels] == pairs
+
+
+def test_the_folder_is_that_of_scikit_learn(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
+    (tmp_path / "tudataset").mkdir()
+    write_zip(tmp_path / "tudataset", TEXTS)
+    assert len(fetch(None).data) == 3
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert len(fetch("~/tudataset").data) == 3
+    assert len(fetch(str(tmp_path / "tudataset")).data) == 3
+
+
+def test_without_networkx_there_are_packed_graphs(tmp_path, monkeypatch):
+    write_zip(tmp_path, TEXTS)
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    assert len(fetch(tmp_path, as_packed=True).data) == 3
+    with pytest.raises(ImportError, match="as_packed=True"):
+        fetch(tmp_path)
+
+
+# What is downloaded
+
+
+def test_a_set_is_downloaded_once(site, home):
+    first = fetch_tudataset("SET", data_home=home)
+    files = {"SET.zip", "SET.zip.sha256"}
+    assert {file.name for file in home.iterdir()} == files
+    assert (home / "SET.zip").read_bytes() == (site / "SET.zip").read_bytes()
+    digest = hashlib.sha256((site / "SET.zip").read_bytes()).hexdigest()
+    assert (home / "SET.zip.sha256").read_text() == f"{digest}  SET.zip\n"
+    (site / "SET.zip").unlink()
+    second = fetch_tudataset("SET", data_home=home)
+    assert second.DESCR == first.DESCR and len(second.data) == 3
+    assert fetch_tudataset("SET", data_home=home, sha256=digest.upper()).DESCR == first.DESCR
+
+
+def test_the_official_site_is_asked(home, monkeypatch):
+    asked = []
+
+    def urlopen(url, timeout):
+        asked.append(url)
+        return io.BytesIO(zipped(TEXTS))
+
+    monkeypatch.setattr(_downloads, "urlopen", urlopen)
+    assert len(fetch_tudataset("SET", data_home=home).data) == 3
+    assert asked == ["https://www.chrsmrrs.com/graphkerneldatasets/SET.zip"]
+
+
+def test_a_changed_archive_is_refused(site, home):
+    fetch_tudataset("SET", data_home=home)
+    other = zipped(TEXTS | {"SET_graph_labels.txt": "3\n3\n-1\n"})
+    (home / "SET.zip").write_bytes(other)
+    with pytest.raises(OSError, match=r"SET.zip has the SHA-256 .* SET.zip.sha256.* Remove it"):
+        fetch_tudataset("SET", data_home=home)
+    digest = hashlib.sha256(other).hexdigest()
+    assert fetch_tudataset("SET", data_home=home, sha256=digest).target.tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("write", [write_zip, write_npz])
+def test_files_are_compared_with_the_checksum_that_is_given(tmp_path, write):
+    write(tmp_path, ALL)
+    (file,) = tmp_path.iterdir()
+    assert len(fetch(tmp_path, sha256=hashlib.sha256(file.read_bytes()).hexdigest()).data) == 3
+    with pytest.raises(OSError, match=f"{file.name} has the SHA-256 .* the 'sha256' parameter"):
+        fetch(tmp_path, sha256="0" * 64)
+
+
+def test_a_folder_has_no_checksum(tmp_path):
+    write_folder(tmp_path, TEXTS)
+    with pytest.raises(ValueError, match="'sha256' parameter"):
+        fetch(tmp_path, sha256="0" * 64)
+
+
+def test_a_download_with_another_checksum_is_not_kept(site, home):
+    with pytest.raises(OSError, match="the 'sha256' parameter says 0000"):
+        fetch_tudataset("SET", data_home=home, sha256="0" * 64)
+    assert not list(home.iterdir())
+
+
+def test_what_is_no_archive_is_not_kept(site, home):
+    (site / "SET.zip").write_text("<html>We are moving.</html>")
+    with pytest.raises(OSError, match=r"SET.zip is not a zip archive"):
+        fetch_tudataset("SET", data_home=home)
+    assert not list(home.iterdir())
+
+
+def test_an_interrupted_download_leaves_nothing(home, monkeypatch):
+    class Interrupted(io.BytesIO):
+        def read(self, *args):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(_downloads, "urlopen", lambda url, timeout: Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        fetch_tudataset("SET", data_home=home)
+    assert not list(home.iterdir())
+
+
+def test_a_failed_connection_is_tried_again(site, home, monkeypatch):
+    failures, urlopen = [URLError("down"), TimeoutError("slow")], _downloads.urlopen
+
+    def unreliable(url, timeout):
+        if failures:
+            raise failures.pop()
+        return urlopen(url, timeout=timeout)
+
+    monkeypatch.setattr(_downloads, "urlopen", unreliable)
+    with pytest.warns(UserWarning, match="Retry downloading"):
+        assert len(fetch_tudataset("SET", data_home=home, delay=0.0).data) == 3
+    assert not failures
+
+
+def test_a_download_that_fails_says_what_to_do(site, home, monkeypatch):
+    (site / "SET.zip").unlink()
+    with pytest.raises(OSError, match=r"cannot be downloaded: .* put it here as .*home/SET\.zip"):
+        fetch_tudataset("SET", data_home=home, n_retries=0)
+    calls = []
+
+    def missing(url, timeout):
+        calls.append(url)
+        raise HTTPError(url, 404, "Not Found", None, None)
+
+    monkeypatch.setattr(_downloads, "urlopen", missing)
+    with pytest.raises(OSError, match="404"):
+        fetch_tudataset("SET", data_home=home)
+    assert len(calls) == 1 and not list(home.iterdir())
+
+
+def test_nothing_is_downloaded_unasked(site, home):
+    with pytest.raises(OSError, match=r"SET.zip not found and download_if_missing is False"):
+        fetch(home)
+    assert not home.exists()
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    "name", ["", "../SET", "a/b", "a\\b", ".hidden", "a b", "ä", 3, None, "SET\n"]
+)
+def test_names_are_names(name, home):
+    with pytest.raises(ValueError, match="The 'name' parameter of fetch_tudataset"):
+        fetch_tudataset(name, data_home=home)
+
+
+@pytest.mark.parametrize(("parameter", "value"), [("n_retries", -1), ("delay", -0.5)])
+def test_numbers_are_checked(parameter, value, home):
+    with pytest.raises(ValueError, match=parameter):
+        fetch_tudataset("SET", data_home=home, **{parameter: value})
+
+
+@pytest.mark.parametrize("file", sorted(TEXTS))
+@pytest.mark.parametrize("write", [write_zip, write_folder])
+def test_missing_files_are_named(tmp_path, file, write):
+    write(tmp_path, {name: text for name, text in TEXTS.items() if name != file})
+    with pytest.raises(ValueError, match=f"SET.* cannot be read .* {file} is missing"):
+        fetch(tmp_path)
+
+
+@pytest.mark.parametrize("array", ["edge_index", "node_ptr", "y"])
+def test_missing_arrays_are_named(tmp_path, array):
+    np.savez(tmp_path / "SET.npz", **{k: v for k, v in ARRAYS.items() if k != array})
+    with pytest.raises(
+        ValueError, match=f"SET.npz cannot be read .* the array '{array}' is missing"
+    ):
+        fetch(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("SET_A.txt", "1, 2\n2\n", "SET_A.txt must hold integers"),
+        ("SET_A.txt", "1, 2, 3\n", r"SET_A.txt must have 2 column\(s\), got 3"),
+        ("SET_A.txt", "1, x\n", "SET_A.txt must hold integers"),
+        ("SET_A.txt", "0, 1\n", "numbers of nodes"),
+        ("SET_A.txt", "1, 9\n", "numbers of nodes"),
+        ("SET_A.txt", "1, 4\n", "An edge leaves graph 0"),
+        ("SET_graph_indicator.txt", "1\n1\n1\n3\n3\n2\n2\n3\n", "must ascend from 1 to 3"),
+        ("SET_graph_indicator.txt", "1\n1\n1\n1\n1\n2\n2\n2\n", "must ascend from 1 to 3"),
+        ("SET_graph_indicator.txt", "1\n1\n1\n1\n1\n3\n3\n3\n", "Graph 1 in X has no nodes"),
+        ("SET_graph_indicator.txt", "", "must ascend from 1 to 3"),
+        ("SET_graph_labels.txt", "1\n2\n", "must ascend from 1 to 2"),
+        ("SET_graph_labels.txt", "1, 2\n1, 2\n1, 2\n", r"must have 1 column\(s\), got 2"),
+        ("SET_graph_labels.txt", "0.5\n1\n1\n", "SET_graph_labels.txt must hold integers"),
+        ("SET_node_labels.txt", "1\n2\n", r"labels must have shape \(8,\), got \(2,\)"),
+        ("SET_node_attributes.txt", "1\n2\n", r"attributes must have shape \(8, n_attributes\)"),
+        ("SET_node_attributes.txt", "1\n" * 7 + "nan\n", "Graph 2 .* NaN"),
+        (
+            "SET_node_attributes.txt",
+            "1\n" * 7 + "red\n",
+            "SET_node_attributes.txt must hold numbers",
+        ),
+    ],
+)
+def test_bad_contents_are_named(tmp_path, file, text, message):
+    write_zip(tmp_path, TEXTS | {file: text})
+    for as_packed in (False, True):
+        with pytest.raises(ValueError, match=f"SET.zip cannot be read .*{message}"):
+            fetch(tmp_path, as_packed=as_packed)
+
+
+@pytest.mark.parametrize(
+    ("array", "value", "message"),
+    [
+        ("edge_index", np.zeros(4, dtype=int), r"edge_index must have shape \(2, n_edges\)"),
+        ("edge_index", np.array([[0.5], [1.0]]), "edge_index must hold integers"),
+        ("edge_index", np.array([[-1], [0]]), "numbers of nodes"),
+        ("node_ptr", np.array([0, 3, 8]), "there are 2 graphs, but 3 classes"),
+        ("y", np.array([0, 1]), "there are 3 graphs, but 2 classes"),
+        ("y_original", np.array([1]), "'y_original' must name the 2 classes"),
+        ("y", np.array([{}, {}, {}]), "allow_pickle"),
+    ],
+)
+def test_bad_arrays_are_named(tmp_path, array, value, message):
+    np.savez(tmp_path / "SET.npz", **(ARRAYS | {array: value}))
+    with pytest.raises(ValueError, match=f"SET.npz cannot be read .*{message}"):
+        fetch(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "member", ["../outside.txt", "/etc/outside", "SET/../../x", "C:\\x", "..\\x"]
+)
+def test_archives_that_reach_out_of_their_folder_are_refused(tmp_path, member):
+    with zipfile.ZipFile(tmp_path / "SET.zip", "w") as archive:
+        for file, text in (TEXTS | {member: ""}).items():
+            archive.writestr(file, text)
+    with pytest.raises(ValueError, match="outside of its folder"):
+        fetch(tmp_path)
+
+
+@pytest.mark.parametrize("write", [write_zip, write_npz])
+@pytest.mark.parametrize("damage", ["cut", "flipped", "text"])
+def test_damaged_files_are_refused(tmp_path, write, damage):
+    write(tmp_path, ALL)
+    (file,) = tmp_path.iterdir()
+    content = bytearray(file.read_bytes())
+    if damage == "cut":
+        del content[len(content) // 2 :]
+    elif damage == "flipped":
+        content[80:110] = bytes(255 - byte for byte in content[80:110])
+    else:
+        content = b"no archive"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=f"{file.name} cannot be read as a data set"):
+        fetch(tmp_path)
+
+
+# The sets themselves, where somebody has them
+
+
+@pytest.mark.parametrize(
+    ("name", "n_graphs", "n_nodes", "n_edges", "n_classes"),
+    [
+        ("PTC_MR", 344, 14.29, 14.69, 2),
+        ("ENZYMES", 600, 32.63, 62.14, 6),
+        ("DD", 1178, 284.32, 715.66, 2),
+        ("REDDIT-BINARY", 2000, 429.63, 497.75, 2),
+    ],
+)
+def test_real_sets_have_their_published_statistics(name, n_graphs, n_nodes, n_edges, n_classes):
+    home = os.environ.get("SKCONTRAST_DATA")
+    if not home:
+        pytest.skip("SKCONTRAST_DATA names no folder with the sets of TUDataset")
+    data = fetch_tudataset(name, data_home=home, as_packed=True, download_if_missing=False)
+    assert len(data.data) == len(data.target) == n_graphs
+    assert len(data.target_names) == n_classes and set(data.target) == set(range(n_classes))
+    assert data.data.topology.n_nodes / n_graphs == pytest.approx(n_nodes, abs=0.005)
+    assert len(data.data.topology.sources) / n_graphs / 2 == pytest.approx(n_edges, abs=0.005)
