@@ -106,7 +106,9 @@ def main():
     args = parser.parse_args()
     print_versions("torch_geometric", "networkx")
     torch.manual_seed(0)
-    graphs, _ = fetch_tudataset(args.set, data_home=args.data_home, return_X_y=True, packed=True)
+    graphs, _ = fetch_tudataset(
+        args.set, data_home=args.data_home, return_X_y=True, as_packed=True
+    )
     embedder = ContrastiveEmbedder(
         encoder=GIN(N_LAYERS, WIDTH),
         framework=InfoGraph(),

@@ -103,7 +103,9 @@ def main():
     parser.add_argument("--attributes", action="store_true", help="use numeric attributes too")
     args = parser.parse_args()
     for name in args.sets:
-        graphs, y = fetch_tudataset(name, data_home=args.data_home, return_X_y=True, packed=True)
+        graphs, y = fetch_tudataset(
+            name, data_home=args.data_home, return_X_y=True, as_packed=True
+        )
         if not args.attributes:
             graphs.attributes = None
         print(f"\n| {name}, {len(graphs)} graphs | accuracy | training |\n|---|---|---|")
