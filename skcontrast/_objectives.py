@@ -15,6 +15,8 @@ __all__ = ["OBJECTIVES", "Tile"]
 # e^{score} stays a normal float32 up to here, also summed over all candidates; beyond, the maximum
 # of each row is taken out first.
 _LARGEST_EXPONENT = 60.0
+# So many numbers from 1 to 2 may be multiplied in float32.
+_FACTORS = 64
 
 
 class Tile(NamedTuple):
@@ -138,9 +140,10 @@ class _JensenShannon(_Objective):
         """Return mean_j w_j softplus(s_j), and a function that pulls a gradient back to s."""
         scores, beta, prior = tile.scores, loss.hardness(), tile.prior(loss)
         if prior is None and beta == 0:
-            phi = F.softplus(scores).scatter_(1, tile.excluded, 0.0)
+            total = _softplus_sum(scores, tile.excluded)
             slope = scores.sigmoid_().scatter_(1, tile.excluded, 0.0)
-            return phi.sum(1) / tile.n_negatives, lambda g: (_column(g / tile.n_negatives), slope)
+            n = tile.n_negatives
+            return total / n, lambda g: (_column(g / n), slope)
         logits = _tilted(tile, prior, beta)
         if loss.normalize_weights:
             _, mass, weights = _softmax_parts(logits)
@@ -210,6 +213,18 @@ def _softmax_parts(logits):
     top = logits.amax(1).clamp_min(torch.finfo(logits.dtype).min / 4)
     e = logits.sub_(_column(top)).exp_()
     return top, e.sum(1), e
+
+
+def _softplus_sum(scores, excluded):
+    """Return the sum of softplus(s) over each row without its excluded columns, shape (n,).
+
+    softplus(s) = max(s, 0) + log(1 + e^{−|s|}), and the logarithms of several columns are that of
+    their product, which lies in [1, 2^k].
+    """
+    positive = scores.clamp_min(0).scatter_(1, excluded, 0.0)
+    factors = scores.abs().neg_().exp_().scatter_(1, excluded, 0.0).add_(1)
+    products = [part.prod(1) for part in factors.split(_FACTORS, dim=1)]
+    return positive.sum(1).add_(torch.stack(products, 1).log_().sum(1))
 
 
 def _sum(gradients):

@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from ..graphs import GraphBatch
+
 __all__ = ["ForeignNetwork", "GCNLayer", "GINLayer", "GraphNetwork", "MessagePassing"]
 
 
@@ -19,10 +21,10 @@ class GINLayer(nn.Module):
         self.second = nn.Linear(width, width)
 
     def forward(self, x, topology):
-        """Map node features (n_nodes, in_features) to (n_nodes, width)."""
-        h = self.linear(x)
-        h = h + neighbour_sum(h, topology) + self.bias
-        return self.second(h.relu()).relu()
+        """Map node features (n_nodes, in_features), or a GraphBatch, to (n_nodes, width)."""
+        h = _linear(self.linear, x)
+        h = neighbour_sum(h, topology).add_(h).add_(self.bias)
+        return self.second(h.relu_()).relu_()
 
 
 class GCNLayer(nn.Module):
@@ -34,9 +36,10 @@ class GCNLayer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(width))
 
     def forward(self, x, topology):
-        """Map node features (n_nodes, in_features) to (n_nodes, width)."""
-        scale = (topology.in_degrees + 1).to(x.dtype).rsqrt()[:, None]
-        h = self.linear(x) * scale
+        """Map node features (n_nodes, in_features), or a GraphBatch, to (n_nodes, width)."""
+        h = _linear(self.linear, x)
+        scale = (topology.in_degrees + 1).to(h.dtype).rsqrt()[:, None]
+        h = h * scale
         return ((h + neighbour_sum(h, topology)) * scale + self.bias).relu()
 
 
@@ -74,7 +77,7 @@ class MessagePassing(nn.Module):
 
     def forward(self, graphs):
         """Return the representations of the nodes of a GraphBatch, shape (n_nodes, width)."""
-        h, states = graphs.x, []
+        h, states = graphs, []
         for layer, norm in zip(self.layers, self.norms, strict=True):
             h = norm(layer(h, graphs.topology))
             states.append(h)
@@ -144,6 +147,11 @@ class ForeignNetwork(GraphNetwork):
     def forward(self, graphs):
         output = self._output(graphs)
         return output if len(output) == len(graphs) else self.pool(output, graphs)
+
+
+def _linear(linear, x):
+    """Return the linear map of node features, shape (n_nodes, d), or of a GraphBatch's."""
+    return x.project(linear.weight) if isinstance(x, GraphBatch) else linear(x)
 
 
 def neighbour_sum(x, topology):

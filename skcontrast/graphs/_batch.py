@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ._topology import Topology
@@ -47,6 +48,21 @@ class GraphBatch:
         x[:, :n_dense] = self.dense
         known = (self.codes >= 0).to(x.dtype)[:, None]
         return x.scatter_(1, self.codes.clamp_min(0)[:, None] + n_dense, known)
+
+    def project(self, weight):
+        """Return ``x @ weight.T``, shape (n_nodes, n_out), without writing the one-hot code out.
+
+        Parameters
+        ----------
+        weight : Tensor of shape (n_out, n_dense + n_codes)
+        """
+        n_dense = self.dense.shape[1]
+        if self.codes is None:
+            return self.dense @ weight.T
+        # The last row stands for an unknown category.
+        table = F.pad(weight[:, n_dense:].T, (0, 0, 0, 1))
+        projected = F.embedding(self.codes % (self.n_codes + 1), table)
+        return torch.addmm(projected, self.dense, weight[:, :n_dense].T) if n_dense else projected
 
     @property
     def edge_index(self):
