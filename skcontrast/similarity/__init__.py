@@ -2,5 +2,6 @@
 
 from ._base import Similarity
 from .cosine import Cosine
+from .von_mises_fisher import VonMisesFisher
 
-__all__ = ["Cosine", "Similarity"]
+__all__ = ["Cosine", "Similarity", "VonMisesFisher"]
