@@ -32,7 +32,8 @@ def build_network(some, estimator, split):
     formats = [to_channels_last(*pair) for pair in zip(encoders, shapes, strict=True)]
     convert = None if split is None else split.convert
     standardize = Standardize(*_statistics(some, shape, estimator, convert), all(formats))
-    heads = [projection_head(width, estimator.projection_dim) for width in widths]
+    n_extra = estimator.similarity_.n_extra
+    heads = [projection_head(width, estimator.projection_dim, n_extra) for width in widths]
     projection_widths = [estimator.projection_dim or width for width in widths]
     if split is None:
         network = Network(nn.Sequential(standardize, encoders[0]), heads[0])

@@ -36,6 +36,11 @@ class Similarity(ParameterObject):
     n_extra = 0
     bounds = (float("-inf"), float("inf"))
 
+    @property
+    def structure(self):
+        """What of this similarity the network is built for, None if it is any: a str."""
+        return type(self).__name__ if self.n_extra else None
+
     def __call__(self, z1, z2):
         """Return the scores, shape (n, m), of embeddings of shapes (n, d) and (m, d)."""
         return self.scores(self.embed(z1), self.embed(z2))

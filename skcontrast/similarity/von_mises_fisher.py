@@ -115,9 +115,19 @@ class VonMisesFisher(Similarity):
         else:
             direction, x = z[..., :-1], z[..., -1]
             kappa = self.kappa_max * torch.sigmoid(x + self._start(direction.shape[-1]))
-        length = torch.linalg.vector_norm(direction, dim=-1, keepdim=True)
-        has_direction = length > _SHORTEST
-        return direction * has_direction / torch.where(has_direction, length, 1.0), kappa
+        return _unit_and_length(direction)[0], kappa
+
+    def split_product(self, mu, kappa):
+        """Return mean directions and concentrations of products of distributions.
+
+        Parameters
+        ----------
+        mu : Tensor of shape (n, n_parts, d)
+            Mean directions of the factors.
+        kappa : Tensor of shape (n, n_parts)
+            Their concentrations.
+        """
+        return _unit_and_length((mu * kappa[..., None]).sum(1))
 
     def _start(self, d):
         """Return x₀, so that x = 0 means a concentration of d, or half of κ_max."""
@@ -168,6 +178,13 @@ class VonMisesFisher(Similarity):
     def directions(self, z):
         """Return the mean directions, (..., d)."""
         return self.split(z)[0]
+
+
+def _unit_and_length(vectors):
+    """Return vectors at length 1, or 0 where they have no direction, and their lengths."""
+    length = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
+    has_direction = length > _SHORTEST
+    return vectors * has_direction / torch.where(has_direction, length, 1.0), length[..., 0]
 
 
 @functools.lru_cache(maxsize=256)
