@@ -129,6 +129,21 @@ class VonMisesFisher(Similarity):
         """
         return _unit_and_length((mu * kappa[..., None]).sum(1))
 
+    def check_concentrations(self, kappa, name):
+        """Raise ValueError unless all concentrations lie in [0, κ_max].
+
+        Parameters
+        ----------
+        kappa : Tensor of shape (n,)
+        name : str
+            Whose they are, for the message.
+        """
+        if not ((kappa >= 0) & (kappa <= self.kappa_max)).all():
+            raise ValueError(
+                f"The concentrations of {name} must lie in [0, kappa_max={self.kappa_max:g}], got "
+                f"some in [{kappa.min():.4g}, {kappa.max():.4g}]."
+            )
+
     def _start(self, d):
         """Return x₀, so that x = 0 means a concentration of d, or half of κ_max."""
         share = min(0.5, d / self.kappa_max)
