@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
+import numpy as np
 import torch
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ._assembly import resolve_seed
 from ._network import Network
 from ._sampling import draw_von_mises_fisher
 from .similarity import Cosine
@@ -75,15 +78,20 @@ class Densities:
         n : int, default=1
             Draws of each sample, at least 1.
         random_state : int, RandomState instance or None, default=None
-            Seeds the draws; None gives other ones at each call.
+            Seeds the draws; None gives other ones at each call. The global generators are left
+            untouched.
 
         Returns
         -------
         z : ndarray of shape (n_samples, n, d), dtype float32
             Points of length 1, where d is the width of the projection.
         """
+        if not isinstance(n, Integral) or n < 1:
+            raise ValueError(
+                f"The 'n' parameter of sample must be an int of at least 1, got {n!r}."
+            )
         mu, kappa = self._distributions(X)
-        rng = check_random_state(random_state)
+        rng = np.random.RandomState(resolve_seed(random_state))
         return draw_von_mises_fisher(mu.numpy(), kappa.numpy(), n, rng).astype("float32")
 
     @available_if(_has_concentrations)
@@ -108,6 +116,7 @@ class Densities:
         -------
         scores : ndarray of shape (n, m), dtype float64
         """
+        check_is_fitted(self)
         similarity = clone(self.similarity_).set_params(temperature=1.0)
         first = similarity.embed(self._distributions(X1))
         second = first if X2 is None else similarity.embed(self._distributions(X2))

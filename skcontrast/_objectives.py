@@ -38,7 +38,7 @@ class Tile(NamedTuple):
 
     def total(self, losses):
         """Return the weighted sum of the losses of the anchors."""
-        return losses.sum() if self.weights is None else losses @ self.weights
+        return losses.sum() if self.weights is None else losses @ self.weights.to(losses.dtype)
 
     def prior(self, loss):
         """Return the weights that a loss gives by rank or by label, or None where all are 1."""

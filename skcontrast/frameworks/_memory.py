@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 __all__ = ["KeyQueue", "check_memory"]
@@ -207,7 +209,7 @@ class Bank(nn.Module):
         return self.vectors[:, drawn], place[rows][:, None], self.labels[drawn]
 
     @torch.no_grad()
-    def update(self, z, rows, labels=None, remembered=nn.functional.normalize):
+    def update(self, z, rows, labels=None, remembered=None):
         """Move the vectors of some samples towards their projections.
 
         Parameters
@@ -218,9 +220,11 @@ class Bank(nn.Module):
             Places of the samples in X, all different.
         labels : Tensor of shape (n,), dtype int64, default=None
             Their classes.
-        remembered : callable, default=normalize
-            ``Similarity.remembered``: scales projections, and their averages.
+        remembered : callable, default=None
+            ``Similarity.remembered``: scales projections, and their averages. None scales them to
+            length 1.
         """
+        remembered = partial(F.normalize, dim=-1) if remembered is None else remembered
         new, old = remembered(remembered(z).mean(1)), self.vectors[:, rows]
         # A sample that is new here has zeros, and takes its projection as it is.
         is_new = (old == 0).all(-1, keepdim=True)
