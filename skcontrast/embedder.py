@@ -369,7 +369,9 @@ class ContrastiveEmbedder(
         check_is_fitted(self)
         if self.output not in _OUTPUTS:
             validate_parameters(self)
-        return self._encode(X, self._projecting() if self.output == "projection" else self.encoder_)
+        return self._encode(
+            X, self._projecting() if self.output == "projection" else self.encoder_
+        )
 
     def _encode(self, X, module):
         # Where the scaler only casts, it looks for NaN and infinity in the same pass.

@@ -86,9 +86,9 @@ def contrastive_loss(
     similarity : Similarity, default=None
         The score of two embeddings; None is ``Cosine()``.
     queue : Tensor of shape (m, d), default=None
-        Embeddings, of the form of the views, that serve as the negatives, as in MoCo. Then the first view gives the anchors
-        and the others their positives. Without a queue, every view is an anchor and its negatives
-        are the views of the other samples.
+        Embeddings, of the form of the views, that serve as the negatives, as in MoCo. Then the
+        first view gives the anchors and the others their positives. Without a queue, every view
+        is an anchor and its negatives are the views of the other samples.
     y : Tensor of shape (n,), dtype int, default=None
         Classes of the samples, −1 where unknown, for losses that read labels.
     queue_y : Tensor of shape (m,), dtype int, default=None

@@ -47,8 +47,10 @@ def test_agrees_with_the_reference_table():
         assert mean_resultant(kappa, row["d"]).item() == pytest.approx(row["A_ratio"], rel=1e-9)
         # log I_v from h
         v = row["d"] / 2 - 1
-        log_i = log_partition(kappa, row["d"]) + v * (kappa / 2).log() - torch.lgamma(
-            torch.tensor(v + 1, dtype=torch.float64)
+        log_i = (
+            log_partition(kappa, row["d"])
+            + v * (kappa / 2).log()
+            - torch.lgamma(torch.tensor(v + 1, dtype=torch.float64))
         )
         assert log_i.item() == pytest.approx(row["log_I"], rel=1e-9, abs=1e-9)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from ._base import init_kaiming
@@ -22,7 +23,7 @@ def projection_head(in_features, projection_dim, n_extra=0):
     projection_dim : int
         Width of the projection z; 0 for no head, z = h.
     n_extra : int, default=0
-        Numbers that stand behind the projection, of linear maps that are 0 at first.
+        Numbers that stand behind the projection and say how sure it is; see `WithExtra`.
 
     Returns
     -------
@@ -53,7 +54,16 @@ def projection_head(in_features, projection_dim, n_extra=0):
 
 
 class WithExtra(nn.Module):
-    """A layer, and behind its output a few numbers of a linear map, which is 0 at first.
+    r"""A layer, and behind its output a few numbers that say how sure it is.
+
+    Of the standardised input :math:`g = \mathrm{BN}(h)`, each number is
+
+    .. math:: x = w \cdot \tanh(g) + 10\,b - \log\frac{1 + \overline{g^2}}{2}
+
+    with w and b 0 at first. Standardising leaves the general level to b, which is scaled so that
+    it moves as fast as the many weights w; without it these would learn the level too, from the
+    size of h, and x would grow with it. tanh and the last term are for what was never seen in
+    training: far from it, nothing learned there is extrapolated, and the less sure it is.
 
     Parameters
     ----------
@@ -65,9 +75,14 @@ class WithExtra(nn.Module):
 
     def __init__(self, layer, in_features, n_extra):
         super().__init__()
-        self.layer, self.extra = layer, nn.Linear(in_features, n_extra)
+        self.layer = layer
+        self.standardize = nn.BatchNorm1d(in_features, affine=False)
+        self.extra = nn.Linear(in_features, n_extra)
         nn.init.zeros_(self.extra.weight), nn.init.zeros_(self.extra.bias)
 
     def forward(self, h):
         """Return (n, d + n_extra)."""
-        return torch.cat([self.layer(h), self.extra(h)], 1)
+        g = self.standardize(h)
+        level = F.linear(torch.tanh(g), self.extra.weight, 10 * self.extra.bias)
+        distance = ((1 + g.square().mean(1, keepdim=True)) / 2).log()
+        return torch.cat([self.layer(h), level - distance], 1)
