@@ -75,7 +75,7 @@ def test_log_score_is_the_score_of_the_training_without_its_temperature():
     mu = clone(embedder).fit(X).set_params(output="projection").transform(X)
     kappa = embedder.concentration(X)
     view = torch.from_numpy(mu).double(), torch.from_numpy(kappa).double()
-    expected = VonMisesFisher()(view, view).numpy()
+    expected = VonMisesFisher(1.0)(view, view).numpy()
     scores = embedder.log_score(X)
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(scores, scores.T, rtol=1e-9)

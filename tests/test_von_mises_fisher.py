@@ -52,7 +52,7 @@ def test_agrees_with_the_reference_table():
         nu[0, 0], nu[0, 1] = cos, math.sqrt(1 - cos**2)
         kappas = [torch.tensor([row[k]], dtype=torch.float64) for k in ("kappa_i", "kappa_j")]
         kappas = [kappa.requires_grad_() for kappa in kappas]
-        score = VonMisesFisher(kappa_max=1e6)((mu, kappas[0]), (nu, kappas[1]))
+        score = VonMisesFisher(1.0, kappa_max=1e6)((mu, kappas[0]), (nu, kappas[1]))
         # The paper's constants: minus the area of the sphere, minus d log r.
         area = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
         constant = -area - d * math.log(row["r"])
@@ -65,7 +65,7 @@ def test_agrees_with_the_reference_table():
 @pytest.mark.parametrize("d", DIMENSIONS)
 def test_small_concentrations_are_a_cosine_with_a_temperature_for_each_pair(d):
     (mu, kappa), (nu, rho) = some(5, d, 1e-2), some(4, d, 1e-2, seed=1)
-    scores = VonMisesFisher()((mu, kappa), (nu, rho))
+    scores = VonMisesFisher(1.0)((mu, kappa), (nu, rho))
     expected = kappa[:, None] * rho * (mu @ nu.T) / d
     torch.testing.assert_close(scores, expected, rtol=1e-3, atol=2e-9)
 
@@ -76,7 +76,7 @@ def test_large_concentrations(d):
     mu, nu = some(2, d, 1.0)[0]
     half = ((1 + mu @ nu) / 2).sqrt()
     kappas = torch.tensor([1e5, 4e5], dtype=torch.float64)
-    similarity = VonMisesFisher(kappa_max=1e6)
+    similarity = VonMisesFisher(1.0, kappa_max=1e6)
     scores = similarity((mu.expand(2, d), kappas), (nu.expand(2, d), kappas)).diagonal()
     expected = 2 * 3e5 * (half - 1) + (d - 1) / 2 * math.log(4)
     assert (scores[1] - scores[0]).item() == pytest.approx(expected.item(), rel=1e-7)
@@ -84,7 +84,7 @@ def test_large_concentrations(d):
 
 @pytest.mark.parametrize("d, cos", [(64, 0.9), (8, 0.95)])
 def test_the_score_rises_up_to_the_concentration_that_the_angle_warrants(d, cos):
-    similarity = VonMisesFisher(kappa_max=1e6)
+    similarity = VonMisesFisher(1.0, kappa_max=1e6)
     kappa = torch.linspace(1, 3000, 3000, dtype=torch.float64)
     first = torch.zeros(3000, d, dtype=torch.float64)
     first[:, 0] = 1
@@ -97,7 +97,7 @@ def test_the_score_rises_up_to_the_concentration_that_the_angle_warrants(d, cos)
 
 def test_an_embedding_that_knows_nothing_scores_zero_with_everything():
     mu, kappa = some(5, 16, 100.0)
-    similarity = VonMisesFisher()
+    similarity = VonMisesFisher(1.0)
     scores = similarity((mu, torch.zeros_like(kappa)), (mu, kappa))
     torch.testing.assert_close(scores, torch.zeros_like(scores), atol=1e-12, rtol=0)
 
@@ -107,7 +107,7 @@ def test_the_mean_over_uniform_directions_is_one():
     mu, kappa = some(1, 3, 8.0)
     nu = F.normalize(some(200_000, 3, 1.0, seed=2)[0], dim=1)
     rho = torch.full((len(nu),), 5.0, dtype=torch.float64)
-    scores = VonMisesFisher()((mu, kappa), (nu, rho))
+    scores = VonMisesFisher(1.0)((mu, kappa), (nu, rho))
     assert scores.exp().mean().item() == pytest.approx(1, abs=0.02)
 
 
@@ -130,7 +130,7 @@ def test_scores_lie_between_the_limits_and_these_between_the_bounds(d, kappa_max
 
 def linked(first, second, d, dtype, kappa_max=1000.0):
     """Return the scores and slopes as the engine computes them, float64."""
-    similarity = VonMisesFisher(kappa_max=kappa_max)
+    similarity = VonMisesFisher(1.0, kappa_max=kappa_max)
     u, v = (similarity.embed(tuple(t.to(dtype) for t in view)) for view in (first, second))
     scores = u[:, :d] @ v[:, :d].T
     slopes = torch.empty_like(scores)
@@ -174,7 +174,7 @@ def test_opposite_directions_of_high_concentration_are_harmless(dtype):
     mu = F.normalize(torch.randn(4, 3, generator=torch.Generator().manual_seed(0)), dim=1)
     mu = mu.to(dtype).requires_grad_()
     kappa = torch.full((4,), 1e5, dtype=dtype, requires_grad=True)
-    similarity = VonMisesFisher(kappa_max=1e6)
+    similarity = VonMisesFisher(1.0, kappa_max=1e6)
     scores = similarity((mu, kappa), (-mu, kappa))
     scores.sum().backward()
     assert scores.isfinite().all() and mu.grad.isfinite().all() and kappa.grad.isfinite().all()
@@ -186,7 +186,7 @@ def test_opposite_directions_of_high_concentration_are_harmless(dtype):
 def test_no_concentration_and_no_direction_have_finite_gradients():
     mu = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.6, 0.8]], requires_grad=True)
     kappa = torch.tensor([5.0, 0.0, 3.0], requires_grad=True)
-    value = contrastive_loss((mu, kappa), (mu, kappa), similarity=VonMisesFisher())
+    value = contrastive_loss((mu, kappa), (mu, kappa), similarity=VonMisesFisher(1.0))
     value.backward()
     assert value.isfinite() and mu.grad.isfinite().all() and kappa.grad.isfinite().all()
 
@@ -212,7 +212,7 @@ def test_agrees_with_the_golden_values(case, dtype):
     kappa_a, kappa_b = mean_a + sway_a * (1.3 * i).sin(), mean_b + sway_b * (0.7 * i).cos()
     mu_a, mu_b = (golden_input(v, case["B"], case["d"]) for v in "AB")
     leaves = [t.to(dtype).requires_grad_() for t in (mu_a, kappa_a, mu_b, kappa_b)]
-    similarity, first, second = VonMisesFisher(kappa_max=301.0), leaves[:2], leaves[2:]
+    similarity, first, second = VonMisesFisher(1.0, kappa_max=301.0), leaves[:2], leaves[2:]
     if case["settings"]["mode"] == "simclr":
         value = contrastive_loss(tuple(first), tuple(second), similarity=similarity)
     else:  # the anchors are the second view, their candidates the first
@@ -251,7 +251,7 @@ def test_gradcheck_of_directions_concentrations_and_queue():
     leaves = [t.requires_grad_() for t in (mu, kappa, nu, rho, *queue)]
 
     def value(mu, kappa, nu, rho, *queue):
-        similarity = VonMisesFisher()
+        similarity = VonMisesFisher(1.0)
         return contrastive_loss((mu, kappa), (nu, rho), similarity=similarity, queue=queue)
 
     assert torch.autograd.gradcheck(value, leaves)
@@ -303,7 +303,7 @@ def test_memory_grows_with_the_batch_and_not_with_its_square():
     def peak(n):
         z = torch.randn(2, n, 17, generator=torch.Generator().manual_seed(0)).requires_grad_()
         with torch.profiler.profile(profile_memory=True) as profile:
-            contrastive_loss(*z, similarity=VonMisesFisher()).backward()
+            contrastive_loss(*z, similarity=VonMisesFisher(1.0)).backward()
         held = highest = 0
         for event in profile.profiler.kineto_results.events():
             if event.name() == "[memory]":
@@ -315,7 +315,7 @@ def test_memory_grows_with_the_batch_and_not_with_its_square():
 
 
 def test_networks_output_is_a_direction_and_a_number_of_the_concentration():
-    similarity = VonMisesFisher(kappa_max=100.0)
+    similarity = VonMisesFisher(1.0, kappa_max=100.0)
     x = torch.tensor([-200.0, -3.0, 0.0, 3.0, 200.0])
     mu, kappa = similarity.split(torch.cat([torch.full((5, 4), 3.0), x[:, None]], 1))
     torch.testing.assert_close(mu.norm(dim=1), torch.ones(5))
@@ -328,12 +328,12 @@ def test_networks_output_is_a_direction_and_a_number_of_the_concentration():
 
 def test_a_bank_remembers_directions_of_length_one_and_the_number_as_it_is():
     z = torch.tensor([[3.0, 4.0, -7.0]])
-    torch.testing.assert_close(VonMisesFisher().remembered(z), torch.tensor([[0.6, 0.8, -7.0]]))
+    torch.testing.assert_close(VonMisesFisher(1.0).remembered(z), torch.tensor([[0.6, 0.8, -7.0]]))
     torch.testing.assert_close(Cosine().remembered(z[:, :2]), torch.tensor([[0.6, 0.8]]))
 
 
 MU, KAPPA = torch.eye(3), torch.ones(3)
-VMF = VonMisesFisher(kappa_max=10.0)
+VMF = VonMisesFisher(1.0, kappa_max=10.0)
 
 
 @pytest.mark.parametrize(

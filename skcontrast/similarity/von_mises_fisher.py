@@ -49,8 +49,10 @@ class VonMisesFisher(Similarity):
 
     Parameters
     ----------
-    temperature : float or Schedule, default=1.0
-        The temperature t > 0 that scores are divided by.
+    temperature : float or Schedule, default=8.0
+        The temperature t > 0 that scores are divided by. 1 is the likelihood itself, whose scores
+        range over tens and make the loss look at the closest negatives only. Concentrations grow
+        with t, and so does how much they differ.
     kappa_max : float, default=1000.0
         The bound of the concentrations, > 0.
 
@@ -71,9 +73,9 @@ class VonMisesFisher(Similarity):
     >>> import torch
     >>> from skcontrast.similarity import VonMisesFisher
     >>> mu, kappa = torch.eye(3)[:2], torch.tensor([2.0, 20.0])
-    >>> VonMisesFisher()((mu, kappa), (mu, kappa))
-    tensor([[ 0.7126, -0.7279],
-            [-0.7279,  3.3173]])
+    >>> VonMisesFisher(temperature=1.0)((mu, kappa), (mu, kappa))
+    tensor([[ 0.7298, -0.5004],
+            [-0.5004,  2.9957]])
     """
 
     _parameter_constraints: dict = {
@@ -83,7 +85,7 @@ class VonMisesFisher(Similarity):
     n_terms = 2
     n_extra = 1
 
-    def __init__(self, temperature=1.0, kappa_max=1000.0):
+    def __init__(self, temperature=8.0, kappa_max=1000.0):
         self.temperature = temperature
         self.kappa_max = kappa_max
 
