@@ -2,12 +2,14 @@ r"""
 What a mutual likelihood score rewards
 ======================================
 
-With :class:`~skcontrast.similarity.VonMisesFisher` every embedding has a mean direction and a concentration κ, and the score of two of them
-is the logarithm of the probability density that both are the same point, relative to chance.
+With :class:`~skcontrast.similarity.VonMisesFisher` every embedding has a mean direction and a
+concentration κ, and the score of two of them is the logarithm of the probability density that both
+are the same point, relative to chance.
 
-This redraws Figure 2 of Li, Xu and Hooi, "Probabilistic Contrastive Loss for Self-Supervised Learning" (2021): the score over both
-concentrations, for several angles θ between the mean directions. Being sure pays where the directions agree, and costs where they do not. Its
-caption says that for a large cos θ, larger concentrations give a higher score. That holds up to
+This redraws Figure 2 of Li, Xu and Hooi, "Probabilistic Contrastive Loss for Self-Supervised
+Learning" (2021): the score over both concentrations, for several angles θ between the mean
+directions. Being sure pays where the directions agree, and costs where they do not. Its caption
+says that for a large cos θ, larger concentrations give a higher score. That holds up to
 
 .. math:: \kappa^* \approx \frac{d - 1}{4 (1 - \cos(\theta/2))},
 
@@ -63,7 +65,8 @@ plt.show()
 # Along the diagonal
 # ------------------
 #
-# Both equally sure: the score of directions at a right angle only falls; at a small angle it rises up to κ*, the dot.
+# Both equally sure: the score of directions at a right angle only falls; at a small angle it rises
+# up to κ*, the dot.
 
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 for cos in cosines:
