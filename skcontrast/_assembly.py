@@ -279,6 +279,7 @@ def network_parameters(estimator):
         "n_components": estimator.n_components,
         "projection_dim": estimator.projection_dim,
         "framework": estimator.framework_.structure,
+        "similarity": estimator.similarity_.structure,
     }
 
 

@@ -31,7 +31,8 @@ def build_network(some, estimator, split):
     encoders, widths = zip(*built, strict=True)
     formats = [to_channels_last(*pair) for pair in zip(encoders, shapes, strict=True)]
     convert = None if split is None else split.convert
-    heads = [projection_head(width, estimator.projection_dim) for width in widths]
+    n_extra = estimator.similarity_.n_extra
+    heads = [projection_head(width, estimator.projection_dim, n_extra) for width in widths]
     projection_widths = [estimator.projection_dim or width for width in widths]
     if kind_of(shape) == GRAPHS:  # whose features come standardised
         return Network(encoders[0], heads[0]).float(), widths[0], projection_widths[0]

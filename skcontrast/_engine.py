@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ._objectives import OBJECTIVES, Tile
+from ._pairwise import pairwise_scores
 
 # Scores held at a time: large enough to keep the matrix products efficient, small enough to stay
 # in cache.
@@ -77,7 +78,10 @@ def objective_value(contrast, loss, similarity, objective="contrastive"):
     # Under autocast the products would be taken in half precision, which 1/temperature magnifies.
     with torch.autocast(contrast.anchors.device.type, enabled=False):
         is_one = contrast.anchors is contrast.candidates
-        return _TiledObjective.apply(*contrast, loss, similarity, OBJECTIVES[objective], is_one)
+        highest = similarity.highest(contrast.anchors) if loss.corrects_positives else None
+        return _TiledObjective.apply(
+            *contrast, highest, loss, similarity, OBJECTIVES[objective], is_one
+        )
 
 
 def log_expectation(scores, positives, loss, bounds, same_class=None):
@@ -111,11 +115,13 @@ class _TiledObjective(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, *args):
-        contrast, (loss, similarity, objective, is_one) = Contrast(*args[:7]), args[7:]
+        contrast, (highest, loss, similarity, objective, is_one) = Contrast(*args[:7]), args[7:]
         wants = any(ctx.needs_input_grad[:3])
+        is_each = isinstance(highest, Tensor)
         pulls_candidates = ctx.needs_input_grad[1]  # a queue does not: saves a matrix product
         anchors, positives = contrast.anchors, contrast.positives
         grads = [torch.zeros_like(t) for t in contrast[:3]] if wants else None
+        d_highest = torch.zeros_like(highest) if is_each else None
         if wants and not pulls_candidates:
             grads[1] = None
         total = anchors.new_zeros(())
@@ -126,14 +132,18 @@ class _TiledObjective(torch.autograd.Function):
                 positives=positives[tile],
                 weights=None if contrast.weights is None else contrast.weights[tile],
                 same_class=same_class(contrast, tile) if loss.requires_y else None,
-                bounds=similarity.bounds,
+                bounds=similarity.limits(anchors),
+                highest=highest[tile] if is_each else highest,
             )
-            value, gradient, d_positives = objective.evaluate(row, loss, wants)
+            value, gradient, others = objective.evaluate(row, loss, wants)
             total += value
             if wants:
-                grads[2][tile] = d_positives
+                grads[2][tile] = others[0]
+                if is_each and others[1] is not None:
+                    d_highest[tile] = others[1]
                 pairwise.add_gradients(gradient, grads[0][tile], grads[1], is_one)
         if wants:
+            grads += [*[None] * 4, d_highest]
             ctx.grads = [g if g is None else g.div_(len(anchors)) for g in grads]
         return total / len(anchors)
 
@@ -144,7 +154,7 @@ class _TiledObjective(torch.autograd.Function):
                 "contrastive_loss computes its gradient along with its value and can be "
                 "differentiated once: create_graph=True is not supported."
             )
-        return (*(g if g is None else g * grad for g in ctx.grads), *[None] * 8)
+        return (*(g if g is None else g * grad for g in ctx.grads), *[None] * 4)
 
 
 def tiles(contrast, similarity, wants):
@@ -158,7 +168,7 @@ def tiles(contrast, similarity, wants):
     for start in range(0, len(anchors), rows):
         tile = slice(start, min(start + rows, len(anchors)))
         out = buffer[: tile.stop - start]
-        yield tile, _PairwiseScores(anchors[tile], candidates, similarity, wants, out)
+        yield tile, pairwise_scores(anchors[tile], candidates, similarity, wants, out)
 
 
 def same_class(contrast, tile):
@@ -166,40 +176,3 @@ def same_class(contrast, tile):
     labels = contrast.anchor_labels[tile]
     same = (labels[:, None] == contrast.candidate_labels) & (labels >= 0)[:, None]
     return same.scatter_(1, contrast.excluded[tile], False)
-
-
-class _PairwiseScores:
-    """The scores of one tile, and their gradient with respect to anchors and candidates."""
-
-    def __init__(self, anchors, candidates, similarity, wants, out):
-        self.anchors, self.candidates = anchors, candidates
-        if similarity.bilinear:
-            self.values = torch.mm(anchors, candidates.T, out=out)
-            return
-        with torch.set_grad_enabled(wants):
-            self.leaves = [t.detach().requires_grad_(wants) for t in (anchors, candidates)]
-            self.scores = similarity.scores(*self.leaves)
-        self.values = out.copy_(self.scores.detach())
-
-    def add_gradients(self, gradient, d_anchors, d_candidates, is_one):
-        """Add the pull-back of `gradient`, given as (row scale, matrix), to the gradients.
-
-        That of the candidates is None where nobody asks for it; where anchors and candidates are
-        one tensor, it may be added to that of the anchors.
-        """
-        scale, matrix = gradient
-        if hasattr(self, "leaves"):
-            pulled = torch.autograd.grad(self.scores, self.leaves, scale * matrix)
-            d_anchors += pulled[0]
-            if d_candidates is not None:
-                d_candidates += pulled[1]
-            return
-        if is_one and len(self.anchors) == len(self.candidates):
-            # One tile of all vectors with themselves: one product gives both gradients.
-            matrix.mul_(scale)
-            d_anchors.addmm_(matrix + matrix.T, self.candidates)
-            return
-        # The rows are scaled on the thin side of the products, not over the whole tile.
-        d_anchors.addcmul_(scale, matrix @ self.candidates)
-        if d_candidates is not None:
-            d_candidates.addmm_(matrix.T, scale * self.anchors)

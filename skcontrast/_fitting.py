@@ -204,7 +204,7 @@ class NetworkTraining:
             n_samples=len(samples),
             n_views=self.framework_.n_views or self.n_views,
             batch_size=self.batch_size,
-            width=self._projection_width,
+            width=self._projection_width + self._n_parts * self.similarity_.n_extra,
             lr_schedule=lr_schedule,
             seed=seed,
             n_epochs=self.max_epochs,

@@ -28,6 +28,26 @@ class Network(nn.Module):
         return self.projector(self.encoder(x))
 
 
+class Directions(nn.Module):
+    """What ``transform`` hands out of projections: for most similarities, the projections.
+
+    Parameters
+    ----------
+    similarity : Similarity
+        Its ``directions`` is applied to each part.
+    n_parts : int
+        How many projections stand side by side.
+    """
+
+    def __init__(self, similarity, n_parts):
+        super().__init__()
+        self.similarity, self.n_parts = similarity, n_parts
+
+    def forward(self, z):
+        """Map (..., n_parts · (d + n_extra)) to (..., n_parts · d)."""
+        return self.similarity.directions(z.unflatten(-1, (self.n_parts, -1))).flatten(-2)
+
+
 class Standardize(nn.Module):
     """Bring each feature or channel to zero mean and unit variance; the encoder's first step.
 

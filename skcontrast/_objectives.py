@@ -31,6 +31,7 @@ class Tile(NamedTuple):
     weights: Tensor | None
     same_class: Tensor | None
     bounds: tuple
+    highest: Tensor | float | None = None
 
     @property
     def n_negatives(self):
@@ -39,7 +40,7 @@ class Tile(NamedTuple):
 
     def total(self, losses):
         """Return the weighted sum of the losses of the anchors."""
-        return losses.sum() if self.weights is None else losses @ self.weights
+        return losses.sum() if self.weights is None else losses @ self.weights.to(losses.dtype)
 
     def prior(self, loss):
         """Return the weights that a loss gives by rank or by label, or None where all are 1."""
@@ -59,7 +60,10 @@ class _Objective:
 
     @classmethod
     def evaluate(cls, tile, loss, wants):
-        """Return the sum of the losses, (row scale, matrix) of d/d scores, and d/d positives."""
+        """Return the sum of the losses, (row scale, matrix) of d/d scores, and other gradients.
+
+        These are those with respect to the positives and, where it is a tensor, `highest`.
+        """
         if loss.needs_whole_rows:
             return cls._by_autograd(tile, loss, wants)
         estimators = loss.estimators()
@@ -71,12 +75,17 @@ class _Objective:
         with torch.set_grad_enabled(wants):
             leaves = [t.detach().requires_grad_(wants) for t, _ in parts]
             leaves.append(tile.positives.detach().requires_grad_(wants))
-            value = tile.total(cls.anchor_loss(leaves[:-1], leaves[-1], tile, loss))
+            if isinstance(tile.highest, Tensor):
+                tile = tile._replace(highest=tile.highest.detach().requires_grad_(wants))
+            n = len(parts)
+            value = tile.total(cls.anchor_loss(leaves[:n], leaves[n], tile, loss))
         if not wants:
-            return value, None, None
-        *d_means, d_positives = torch.autograd.grad(value, leaves)
-        pulled = [pull(d_mean) for (_, pull), d_mean in zip(parts, d_means, strict=True)]
-        return value.detach(), _sum(pulled), d_positives
+            return value, None, [None, None]
+        if isinstance(tile.highest, Tensor):
+            leaves.append(tile.highest)
+        grads = torch.autograd.grad(value, leaves, allow_unused=True)
+        pulled = [pull(d_mean) for (_, pull), d_mean in zip(parts, grads, strict=False)]
+        return value.detach(), _sum(pulled), grads[n:]
 
     @classmethod
     def _by_autograd(cls, tile, loss, wants):
@@ -85,9 +94,9 @@ class _Objective:
             leaves = [t.detach().requires_grad_(wants) for t in (scores, tile.positives)]
             value = tile.total(loss.row_loss(*leaves, tile.same_class))
         if not wants:
-            return value, None, None
+            return value, None, [None]
         d_scores, d_positives = torch.autograd.grad(value, leaves)
-        return value.detach(), (torch.ones_like(d_scores[:, :1]), d_scores), d_positives
+        return value.detach(), (torch.ones_like(d_scores[:, :1]), d_scores), [d_positives]
 
 
 class _Contrastive(_Objective):
@@ -123,7 +132,8 @@ class _Contrastive(_Objective):
     @staticmethod
     def anchor_loss(log_means, positives, tile, loss):
         """Return the loss of each anchor, shape (n,), from log means and positive scores."""
-        return loss.anchor_loss(log_means, positives, tile.n_negatives, tile.bounds)
+        bounds = tile.bounds if tile.highest is None else (tile.bounds[0], tile.highest)
+        return loss.anchor_loss(log_means, positives, tile.n_negatives, bounds)
 
 
 class _JensenShannon(_Objective):

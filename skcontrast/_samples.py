@@ -43,7 +43,7 @@ class Samples(NamedTuple):
         Parameters
         ----------
         z : Tensor of shape (n_views, n, d)
-            Projections of the views of the samples.
+            Projections of the views of the samples; numbers behind them are left out.
 
         Returns
         -------
@@ -51,7 +51,8 @@ class Samples(NamedTuple):
         """
         if self.descriptions is None:
             return None if self.weights is None else self.weights.expand(z.shape[:2])
-        agreement = F.cosine_similarity(z.detach(), self.descriptions, dim=-1).clamp_min(0)
+        z = z.detach()[..., : self.descriptions.shape[1]]
+        agreement = F.cosine_similarity(z, self.descriptions, dim=-1).clamp_min(0)
         return agreement if self.weights is None else agreement * self.weights
 
 

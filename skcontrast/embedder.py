@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from . import _assembly as assembly
+from ._densities import Densities
 from ._fitting import NetworkTraining
 from ._inputs import check_border, join_pair, validate_inputs
-from ._network import Network, encode, on_cpu, on_device, rows_per_call
+from ._network import Directions, encode, on_cpu, on_device, rows_per_call
 from ._sklearn_compat import Interval, StrOptions, validate_parameters
 from ._training import OPTIMIZERS
 from .augmentation import Views
@@ -30,7 +31,7 @@ _SCORE_BATCH = 256
 
 
 class ContrastiveEmbedder(
-    NetworkTraining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    NetworkTraining, Densities, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     r"""Learn a representation from unlabeled samples by contrasting their augmented views.
 
@@ -369,26 +370,35 @@ class ContrastiveEmbedder(
         Returns
         -------
         h : ndarray of shape (n_samples, n_components), dtype float32
-            Representations, or projections where ``output="projection"``. A sample's row does not
-            depend on the samples beside it.
+            Representations, or projections where ``output="projection"``; these are mean
+            directions, of length 1, where the similarity has concentrations. A sample's row does
+            not depend on the samples beside it.
         """
         check_is_fitted(self)
         if self.output not in _OUTPUTS:
             validate_parameters(self)
+        return self._encode(
+            X, self._projecting() if self.output == "projection" else self.encoder_
+        )
+
+    def _encode(self, X, module):
         # Where the scaler only casts, it looks for NaN and infinity in the same pass.
         X = validate_inputs(
             self, self._plain(X), reset=False, check_finite=not self._scaler.only_casts_
         )
         device = assembly.resolve_device(self.device)
-        module = self.encoder_
-        if self.output == "projection":
-            module = nn.Sequential(self.encoder_, self.projector_)
+        module = on_device(module, device)
         return encode(
-            on_device(module, device),
+            module,
             X,
             rows_per_call(X),
             to_tensor=lambda rows: self._scaler.to_tensor(rows, device),
         )
+
+    def _projecting(self):
+        """Return the network up to what is handed out of projections."""
+        directions = Directions(self.similarity_, self._n_parts)
+        return nn.Sequential(self.encoder_, self.projector_, directions)
 
     def score(self, X, y=None):
         r"""Return how well two views of held-out samples find each other; higher is better.
@@ -412,7 +422,7 @@ class ContrastiveEmbedder(
         check_is_fitted(self)
         X = validate_inputs(self, self._plain(X), reset=False, min_samples=2)
         device, similarity = assembly.resolve_device(self.device), Cosine(_SCORE_TEMPERATURE)
-        network = Network(self.encoder_, self.projector_).to(device).eval()
+        network = self._projecting().to(device).eval()
         draw = self._drawing(device)
         generator = torch.Generator(device=device).manual_seed(0)
         total = 0.0

@@ -14,6 +14,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ._check_views import check_views, in_one_dtype
 from ._engine import Contrast, objective_value
 from ._sklearn_compat import check_component
 from .losses import InfoNCE, Loss
@@ -76,15 +77,18 @@ def contrastive_loss(
     ----------
     *views : Tensor of shape (n, d)
         Embeddings of the same n samples, at least two tensors, floating. They need not be
-        normalised: the similarity does that. Computed in float32, or float64 if they are.
+        normalised: the similarity does that. Computed in float32, or float64 if they are. For
+        ``VonMisesFisher`` each is a tuple of mean directions (n, d), of any length, and
+        concentrations κ (n,) in [0, κ_max]; or a tensor (n, d + 1) as the network of an embedder
+        returns it.
     loss : Loss, default=None
         How the expectation over true negatives is estimated; None is :class:`InfoNCE`.
     similarity : Similarity, default=None
         The score of two embeddings; None is ``Cosine()``.
     queue : Tensor of shape (m, d), default=None
-        Embeddings that serve as the negatives, as in MoCo. Then the first view gives the anchors
-        and the others their positives. Without a queue, every view is an anchor and its negatives
-        are the views of the other samples.
+        Embeddings, of the form of the views, that serve as the negatives, as in MoCo. Then the
+        first view gives the anchors and the others their positives. Without a queue, every view
+        is an anchor and its negatives are the views of the other samples.
     y : Tensor of shape (n,), dtype int, default=None
         Classes of the samples, −1 where unknown, for losses that read labels.
     queue_y : Tensor of shape (m,), dtype int, default=None
@@ -125,19 +129,26 @@ def contrastive_loss(
     )
     for component in (loss, similarity):
         check_numbers(component)
-    _check_views(views, queue)
-    n_queue = None if queue is None else len(queue)
-    y, queue_y = _check_labels(loss, len(views[0]), n_queue, y, queue_y)
-    _check_weights(sample_weight, len(views[0]))
-    views, queue = _in_one_dtype(views, queue)
+    check_views(views, queue, similarity)
+    n = len(_first(views[0]))
+    y, queue_y = _check_labels(loss, n, None if queue is None else len(_first(queue)), y, queue_y)
+    _check_weights(sample_weight, n)
+    views, queue = in_one_dtype(views, queue)
     if sample_weight is not None:
-        sample_weight = sample_weight.to(views[0].dtype)
-    with torch.autocast(views[0].device.type, enabled=False):
+        sample_weight = sample_weight.to(_first(views[0]).dtype)
+    with torch.autocast(_first(views[0]).device.type, enabled=False):
         return _value(views, loss, similarity, queue, y, queue_y, sample_weight)
 
 
+def _first(view):
+    return view[0] if isinstance(view, tuple) else view
+
+
 def _value(views, loss, similarity, queue, y, queue_y, sample_weight):
-    embedded = similarity.embed(torch.stack(views))
+    if isinstance(views[0], tuple):
+        embedded = torch.stack([similarity.embed(view) for view in views])
+    else:
+        embedded = similarity.embed(torch.stack(views))
     if queue is None:
         if sample_weight is not None:
             sample_weight = sample_weight.expand(len(views), -1)
@@ -148,41 +159,6 @@ def _value(views, loss, similarity, queue, y, queue_y, sample_weight):
         keys = similarity.embed(queue)
         contrast = Contrast(embedded[0], keys, positives, none, sample_weight, y, queue_y)
     return objective_value(contrast, loss, similarity)
-
-
-def _in_one_dtype(views, queue):
-    """Return the tensors in float64 if one of them is, else in float32."""
-    everything = [*views, *([] if queue is None else [queue])]
-    is_double = any(z.dtype == torch.float64 for z in everything)
-    everything = [z.to(torch.float64 if is_double else torch.float32) for z in everything]
-    return everything[: len(views)], None if queue is None else everything[-1]
-
-
-def _check_views(views, queue):
-    if len(views) < 2:
-        raise ValueError(f"contrastive_loss needs at least two views, got {len(views)}.")
-    names = [f"view {k + 1}" for k in range(len(views))]
-    tensors = list(views)
-    if queue is not None:
-        names.append("queue")
-        tensors.append(queue)
-    for name, tensor in zip(names, tensors, strict=True):
-        if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
-            got = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
-            raise TypeError(f"{name} must be a floating tensor of shape (n, d), got {got}.")
-        if tensor.ndim != 2 or tensor.shape[1] != tensors[0].shape[-1]:
-            raise ValueError(
-                f"{name} must have shape (n, {tensors[0].shape[-1]}), got {tuple(tensor.shape)}."
-            )
-        if name != "queue" and len(tensor) != len(tensors[0]):
-            raise ValueError(
-                f"All views must hold the same samples: {name} has {len(tensor)} rows, "
-                f"view 1 has {len(tensors[0])}."
-            )
-    if queue is None and len(views[0]) < 2:
-        raise ValueError("Without a queue, at least 2 samples are needed: one has no negatives.")
-    if min(len(t) for t in tensors) == 0:
-        raise ValueError("views and queue must hold at least one row.")
 
 
 def _check_labels(loss, n, n_queue, y, queue_y):

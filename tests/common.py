@@ -16,6 +16,13 @@ def golden_cases():
     return json.loads(path.read_text())["cases"]
 
 
+@cache
+def golden_vmf():
+    """Return the table of the von Mises–Fisher distribution."""
+    path = Path(__file__).parent / "golden" / "losses.json"
+    return json.loads(path.read_text())["vmf"]
+
+
 def golden_input(name, n, d):
     """Return the rows of the golden file's `inputs_formula`, float64, of unit length."""
     i = torch.arange(n, dtype=torch.float64)[:, None]

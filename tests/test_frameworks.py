@@ -39,7 +39,7 @@ from skcontrast.frameworks._split import rgb_to_lab
 from skcontrast.losses import BCL, DCL, HCL, PUCL, InfoNCE, Ring, SupCon, Supervised
 from skcontrast.objective import objective_value
 from skcontrast.schedules import Auto
-from skcontrast.similarity import Cosine
+from skcontrast.similarity import Cosine, VonMisesFisher
 
 X, Y = (array[:101] for array in load_digits(return_X_y=True))
 IMAGES = X.reshape(-1, 1, 8, 8)
@@ -769,6 +769,7 @@ def test_grid_search_over_splits():
 # Contract checks: some of the product by default, all of it among the slow tests
 
 SOME = [
+    *[small(framework=f, similarity=VonMisesFisher()) for f in [MoCo(), CMC()]],
     small(framework=MoCo(), loss=PUCL()),
     small(framework=CMC(), loss=HCL()),
     small(framework=MoCo(queue_size=8, symmetric=True, in_batch=True), loss=SupCon()),

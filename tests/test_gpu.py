@@ -9,8 +9,9 @@ from sklearn.datasets import load_digits
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
 from skcontrast.augmentation import MarginalCorruption, SimCLRAugmentation
-from skcontrast.frameworks import CMC, MoCo
+from skcontrast.frameworks import CMC, MoCo, SimCLR
 from skcontrast.losses import HCL
+from skcontrast.similarity import VonMisesFisher
 
 pytestmark = [
     pytest.mark.gpu,
@@ -54,6 +55,25 @@ def test_what_a_framework_remembers_goes_from_the_gpu_to_the_cpu_and_back(framew
         torch.testing.assert_close(loaded._framework_state["state"][name], tensor.cpu())
     for device in ("cpu", "cuda"):
         assert np.isfinite(loaded.set_params(device=device).fit(X).transform(X)).all()
+
+
+@pytest.mark.parametrize("framework", [SimCLR(), MoCo(), CMC()], ids=repr)
+def test_concentrations(framework):
+    fitted = embedder("cuda", framework=framework, similarity=VonMisesFisher()).fit(X)
+    kappa = fitted.concentration(X)
+    assert (kappa > 0).all() and np.isfinite(fitted.log_score(X[:9])).all()
+    on_cpu = pickle.loads(pickle.dumps(fitted)).set_params(device="cpu")
+    np.testing.assert_allclose(on_cpu.concentration(X), kappa, rtol=1e-3)
+
+
+def test_mutual_likelihood_scores_are_those_of_the_cpu():
+    z = torch.randn(2, 300, 33, generator=torch.Generator().manual_seed(0))
+    results = []
+    for device in ("cpu", "cuda"):
+        leaf = z.to(device).requires_grad_()
+        value = contrastive_loss(*leaf, similarity=VonMisesFisher())
+        results.append((value.cpu(), torch.autograd.grad(value, leaf)[0].cpu()))
+    torch.testing.assert_close(*results, rtol=1e-3, atol=1e-5)
 
 
 def test_global_generators_are_untouched():

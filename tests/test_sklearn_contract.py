@@ -27,7 +27,7 @@ from skcontrast.augmentation import (
 )
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.losses import DCL, HCL, InfoNCE
-from skcontrast.similarity import Cosine
+from skcontrast.similarity import Cosine, VonMisesFisher
 
 
 def small(**kwargs):
@@ -47,6 +47,8 @@ VARIANTS = [
     small(augmentation=GaussianNoise()),
     small(output="projection", projection_dim=8),
     small(projection_dim=0, n_components=5, n_views=3),
+    small(similarity=VonMisesFisher()),
+    small(similarity=VonMisesFisher(), output="projection", projection_dim=8),
     small(standardize=False, optimizer="sgd", lr_schedule="constant"),
 ]
 

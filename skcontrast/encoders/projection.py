@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import torch
+import torch.nn.functional as F
 from torch import nn
 
 from ._base import init_kaiming
 
 
-def projection_head(in_features, projection_dim):
+def projection_head(in_features, projection_dim, n_extra=0):
     """Return the two-layer head of SimCLR, which training uses and ``transform`` leaves out.
 
     .. math:: z = W_2\\, \\mathrm{ReLU}(\\mathrm{BN}(W_1 h)) + b_2
@@ -20,11 +22,13 @@ def projection_head(in_features, projection_dim):
         Width of the representation h.
     projection_dim : int
         Width of the projection z; 0 for no head, z = h.
+    n_extra : int, default=0
+        Numbers that stand behind the projection and say how sure it is; see `WithExtra`.
 
     Returns
     -------
     head : torch.nn.Module
-        Maps (n, in_features) to (n, projection_dim).
+        Maps (n, in_features) to (n, projection_dim + n_extra).
 
     References
     ----------
@@ -39,10 +43,46 @@ def projection_head(in_features, projection_dim):
     torch.Size([2, 16])
     """
     if projection_dim == 0:
-        return nn.Identity()
+        return WithExtra(nn.Identity(), in_features, n_extra) if n_extra else nn.Identity()
+    last = init_kaiming(nn.Linear(in_features, projection_dim), "linear")
     return nn.Sequential(
         init_kaiming(nn.Linear(in_features, in_features, bias=False)),
         nn.BatchNorm1d(in_features),
         nn.ReLU(),
-        init_kaiming(nn.Linear(in_features, projection_dim), "linear"),
+        WithExtra(last, in_features, n_extra) if n_extra else last,
     )
+
+
+class WithExtra(nn.Module):
+    r"""A layer, and behind its output a few numbers that say how sure it is.
+
+    Of the standardised input :math:`g = \mathrm{BN}(h)`, each number is
+
+    .. math:: x = w \cdot \tanh(g) + 10\,b - \log\frac{1 + \overline{g^2}}{2}
+
+    with w and b 0 at first. Standardising leaves the general level to b, which is scaled so that
+    it moves as fast as the many weights w; without it these would learn the level too, from the
+    size of h, and x would grow with it. tanh and the last term are for what was never seen in
+    training: far from it, nothing learned there is extrapolated, and the less sure it is.
+
+    Parameters
+    ----------
+    layer : torch.nn.Module
+        Maps (n, in_features) to (n, d).
+    in_features, n_extra : int
+        Widths of the input and of what is added.
+    """
+
+    def __init__(self, layer, in_features, n_extra):
+        super().__init__()
+        self.layer = layer
+        self.standardize = nn.BatchNorm1d(in_features, affine=False)
+        self.extra = nn.Linear(in_features, n_extra)
+        nn.init.zeros_(self.extra.weight), nn.init.zeros_(self.extra.bias)
+
+    def forward(self, h):
+        """Return (n, d + n_extra)."""
+        g = self.standardize(h)
+        level = F.linear(torch.tanh(g), self.extra.weight, 10 * self.extra.bias)
+        distance = ((1 + g.square().mean(1, keepdim=True)) / 2).log()
+        return torch.cat([self.layer(h), level - distance], 1)

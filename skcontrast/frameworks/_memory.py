@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 __all__ = ["KeyQueue", "check_memory"]
@@ -149,7 +151,7 @@ def _newest(rows):
 
 
 class Bank(nn.Module):
-    """A vector of each part of each sample, a moving average of unit length.
+    """A vector of each part of each sample, a moving average.
 
     Parameters
     ----------
@@ -207,7 +209,7 @@ class Bank(nn.Module):
         return self.vectors[:, drawn], place[rows][:, None], self.labels[drawn]
 
     @torch.no_grad()
-    def update(self, z, rows, labels=None):
+    def update(self, z, rows, labels=None, remembered=None):
         """Move the vectors of some samples towards their projections.
 
         Parameters
@@ -218,12 +220,16 @@ class Bank(nn.Module):
             Places of the samples in X, all different.
         labels : Tensor of shape (n,), dtype int64, default=None
             Their classes.
+        remembered : callable, default=None
+            ``Similarity.remembered``: scales projections, and their averages. None scales them to
+            length 1.
         """
-        new, old = _unit(_unit(z).mean(1)), self.vectors[:, rows]
+        remembered = partial(F.normalize, dim=-1) if remembered is None else remembered
+        new, old = remembered(remembered(z).mean(1)), self.vectors[:, rows]
         # A sample that is new here has zeros, and takes its projection as it is.
         is_new = (old == 0).all(-1, keepdim=True)
         moved = torch.where(is_new, new, self.momentum * old + (1 - self.momentum) * new)
-        self.vectors[:, rows] = _unit(moved)
+        self.vectors[:, rows] = remembered(moved)
         if labels is not None:
             self.labels[rows] = labels
         if self.n_visited < len(self.labels):
@@ -239,10 +245,6 @@ class Bank(nn.Module):
     def set_extra_state(self, n_visited):
         """Take what is no tensor."""
         self.n_visited = n_visited
-
-
-def _unit(vectors):
-    return nn.functional.normalize(vectors, dim=-1)
 
 
 def check_memory(n_numbers, device, parameter):

@@ -7,7 +7,6 @@ from numbers import Integral, Real
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
 from .._sklearn_compat import Interval, StrOptions
 from ..objective import Contrast
@@ -192,8 +191,9 @@ class _CMCSession(Session):
         """Contrast each part with the bank of the other."""
         z = self.fit.network(torch.cat(views)).float().unflatten(0, (len(views), -1))
         parts = torch.stack(z.chunk(2, dim=-1))  # (2, n_views, n, width)
-        self.new = parts.detach(), batch.rows, batch.labels
-        embedded, (candidates, own, labels) = similarity.embed(parts), self._drawn(batch, parts)
+        self.new = parts.detach(), batch.rows, batch.labels, similarity.remembered
+        candidates, own, labels = self._drawn(batch, parts, similarity)
+        embedded = similarity.embed(parts)
         candidates = similarity.embed(candidates)
         weights = [batch.anchor_weights(part) for part in parts]
         n_views = len(views)
@@ -210,12 +210,12 @@ class _CMCSession(Session):
             for a in (0, 1)
         ]
 
-    def _drawn(self, batch, parts):
+    def _drawn(self, batch, parts, similarity):
         """Return candidates (2, m, width), which of them to exclude (n, 1), and labels (m,)."""
         if self.bank.n_visited > 1:
             return self.bank.draw(self.n_negatives + 1, batch.rows, self.fit.generator)
         own = torch.arange(len(batch.rows), device=batch.rows.device)[:, None]
-        return F.normalize(parts[:, 0].detach(), dim=-1), own, batch.labels
+        return similarity.remembered(parts[:, 0].detach()), own, batch.labels
 
     def update(self):
         """Move the bank's vectors of the batch."""

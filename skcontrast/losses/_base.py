@@ -107,8 +107,9 @@ class Loss(ParameterObject):
             Scores of the positives.
         n_candidates : int
             N.
-        bounds : tuple of float
-            The lowest and the highest score there is.
+        bounds : tuple
+            The lowest score there is, a float, and the highest; where `corrects_positives`, that
+            of each anchor with itself: a Tensor of shape (n_anchors,) or a float.
 
         Returns
         -------

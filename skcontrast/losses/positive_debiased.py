@@ -102,7 +102,7 @@ class PositiveDebiased(Loss):
 
     def anchor_loss(self, log_means, positives, n_candidates, bounds):
         """Return the loss of each anchor, shape (n_anchors,)."""
-        if not all(map(math.isfinite, bounds)):
+        if not all(isinstance(b, torch.Tensor) or math.isfinite(b) for b in bounds):
             raise ValueError(
                 "PositiveDebiased needs the lowest and the highest score there is: 'similarity' "
                 f"has bounds {bounds}."

@@ -3,5 +3,6 @@
 from ._base import Similarity
 from .cosine import Cosine
 from .dot_product import DotProduct
+from .von_mises_fisher import VonMisesFisher
 
-__all__ = ["Cosine", "DotProduct", "Similarity"]
+__all__ = ["Cosine", "DotProduct", "Similarity", "VonMisesFisher"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from torch.nn import functional as F
+
 from .._sklearn_compat import ParameterObject
 
 __all__ = ["Similarity"]
@@ -18,12 +20,26 @@ class Similarity(ParameterObject):
     ----------
     bilinear : bool
         Whether ``scores(u, v)`` is ``u @ v.T``; its gradient is then two matrix products.
+    n_terms : int
+        Where positive, ``scores(u, v)`` is a function of the products of all but the last
+        `n_terms` components, and of these; ``link`` and ``pull_terms`` then give value and
+        gradient, which costs two matrix products too. Any other similarity is differentiated by
+        autograd.
+    n_extra : int
+        Numbers that the network returns for each sample beside a direction.
     bounds : tuple of float
         The lowest and the highest score there is (or numbers below and above all that occur).
     """
 
     bilinear = False
+    n_terms = 0
+    n_extra = 0
     bounds = (float("-inf"), float("inf"))
+
+    @property
+    def structure(self):
+        """What of this similarity the network is built for, None if it is any: a str."""
+        return type(self).__name__ if self.n_extra else None
 
     def __call__(self, z1, z2):
         """Return the scores, shape (n, m), of embeddings of shapes (n, d) and (m, d)."""
@@ -40,3 +56,53 @@ class Similarity(ParameterObject):
     def pairs(self, u, v):
         """Return the scores of matching rows, shape (n,), of vectors of shape (n, k)."""
         raise NotImplementedError
+
+    def limits(self, u):
+        """Return the lowest and the highest score of vectors of shape (n, k), floats."""
+        return self.bounds
+
+    def highest(self, u):
+        """Return the score of each vector with itself, shape (n,), or one float for all."""
+        return self.bounds[1]
+
+    def link(self, products, u_terms, v_terms, slopes=None, *, d):
+        """Turn the products of vectors into scores, in place; where `n_terms` is positive.
+
+        Parameters
+        ----------
+        products : Tensor of shape (n, m)
+            Of all but the last `n_terms` components; overwritten by the scores.
+        u_terms : Tensor of shape (n, n_terms)
+            The last components of the first vectors.
+        v_terms : Tensor of shape (m, n_terms)
+            Of the second.
+        slopes : Tensor of shape (n, m), default=None
+            Overwritten by the derivatives of the scores with respect to the products.
+        d : int
+            Components that the products are taken over.
+        """
+        raise NotImplementedError
+
+    def pull_terms(self, terms, d_scores, d_products, *, d):
+        """Return the gradient with respect to the terms of some vectors, shape (n, n_terms).
+
+        Parameters
+        ----------
+        terms : Tensor of shape (n, n_terms)
+            As in `link`.
+        d_scores : Tensor of shape (n,)
+            Of each vector, the sum of the gradient with respect to its scores.
+        d_products : Tensor of shape (n,)
+            The same for its products.
+        d : int
+            As in `link`.
+        """
+        raise NotImplementedError
+
+    def remembered(self, z):
+        """Return what a memory bank averages, and makes of an average, shape (..., d) as z."""
+        return F.normalize(z, dim=-1)
+
+    def directions(self, z):
+        """Return what ``transform`` hands out of the projections z, shape (..., d)."""
+        return z

@@ -1,0 +1,81 @@
+r"""
+What a mutual likelihood score rewards
+======================================
+
+With :class:`~skcontrast.similarity.VonMisesFisher` every embedding has a mean direction and a
+concentration κ, and the score of two of them is the logarithm of the probability density that both
+are the same point, relative to chance.
+
+This redraws Figure 2 of Li, Xu and Hooi, "Probabilistic Contrastive Loss for Self-Supervised
+Learning" (2021): the score over both concentrations, for several angles θ between the mean
+directions. Being sure pays where the directions agree, and costs where they do not. Its caption
+says that for a large cos θ, larger concentrations give a higher score. That holds up to
+
+.. math:: \kappa^* \approx \frac{d - 1}{4 (1 - \cos(\theta/2))},
+
+the star: two embeddings that differ by an angle θ cannot both be surer than that.
+"""
+
+# %%
+# The scores, from one call
+# -------------------------
+
+import math
+
+import matplotlib.pyplot as plt
+import torch
+
+from skcontrast.similarity import VonMisesFisher
+
+d = 64
+similarity = VonMisesFisher(temperature=1.0, kappa_max=1000.0)
+kappa = torch.linspace(1, 400, 200, dtype=torch.float64)
+
+
+def surface(cos):
+    """Return the scores over κ_i and κ_j of directions at an angle, shape (200, 200)."""
+    first = torch.zeros(len(kappa), d, dtype=torch.float64)
+    first[:, 0] = 1
+    second = torch.zeros_like(first)
+    second[:, 0], second[:, 1] = cos, math.sqrt(1 - cos**2)
+    return similarity((first, kappa), (second, kappa)).numpy()
+
+
+# %%
+# Surer is better, up to what the angle warrants
+# ----------------------------------------------
+
+cosines = [0.0, 0.5, 0.8, 0.95]
+fig, axes = plt.subplots(1, 4, figsize=(12, 3.4), sharey=True, layout="constrained")
+for ax, cos in zip(axes, cosines, strict=True):
+    scores = surface(cos)
+    size = abs(scores).max()
+    image = ax.pcolormesh(kappa, kappa, scores, cmap="RdBu_r", vmin=-size, vmax=size)
+    ax.contour(kappa, kappa, scores, levels=8, colors="k", linewidths=0.4)
+    best = (d - 1) / (4 * (1 - math.cos(math.acos(cos) / 2)))
+    if d < best < kappa[-1]:  # the approximation is for κ above d
+        ax.plot(best, best, "*", color="w", markeredgecolor="k", markersize=14)
+    ax.set(title=f"cos θ = {cos}", xlabel="κ of one", aspect="equal", xlim=(1, 400), ylim=(1, 400))
+    fig.colorbar(image, ax=ax, shrink=0.75)
+axes[0].set_ylabel("κ of the other")
+fig.suptitle(f"Mutual likelihood score in {d} dimensions; star: κ*")
+plt.show()
+
+# %%
+# Along the diagonal
+# ------------------
+#
+# Both equally sure: the score of directions at a right angle only falls; at a small angle it rises
+# up to κ*, the dot.
+
+fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+for cos in cosines:
+    scores = surface(cos).diagonal()
+    (line,) = ax.plot(kappa, scores, label=f"cos θ = {cos}")
+    top = scores.argmax()
+    if 0 < top < len(kappa) - 1:
+        ax.plot(kappa[top], scores[top], "o", color=line.get_color())
+ax.axhline(0, color="0.7", linewidth=1, zorder=0)
+ax.set(xlabel="κ of both", ylabel="score", ylim=(-60, 40))
+ax.legend(frameon=False)
+plt.show()

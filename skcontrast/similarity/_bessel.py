@@ -1,0 +1,153 @@
+r"""The normaliser of the von Mises–Fisher distribution and its derivatives, in any dimension.
+
+With :math:`v = d/2 - 1` and the modified Bessel function :math:`I_v`,
+
+.. math:: h(\kappa) = \log I_v(\kappa) - v \log\kappa + v \log 2 + \log\Gamma(v + 1)
+    = \log \mathrm{E}\, e^{\kappa \cos\theta},
+    \qquad h'(\kappa) = A(\kappa) = \frac{I_{v+1}(\kappa)}{I_v(\kappa)},
+
+the mean over uniform directions. Both are functions of :math:`y = \kappa^2` without a
+singularity, and that is how they are computed: Debye's uniform expansion at an order of at least
+16, where six terms are exact to 1e-10, and from there down to v by recurrences of positive terms
+only. So nothing underflows, nothing cancels and nothing branches.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from fractions import Fraction
+
+import torch
+
+__all__ = ["log_partition", "log_partition_of_square", "mean_resultant", "ratio_of_square"]
+
+_LEAST_ORDER = 16
+_N_TERMS = 6
+
+
+def log_partition(kappa, d):
+    """Return h(κ), the logarithm of the normaliser of a von Mises–Fisher distribution.
+
+    Parameters
+    ----------
+    kappa : Tensor, float32 or float64
+        Concentrations κ ≥ 0, at most 1e6.
+    d : int
+        Dimension of the space, at least 2.
+
+    Returns
+    -------
+    h : Tensor of the same shape
+        0 for κ = 0, κ²/(2d) for small κ, κ − (d − 1)/2 · log κ + const for large ones.
+        Differentiable any number of times.
+    """
+    return log_partition_of_square(kappa.square(), d)
+
+
+def mean_resultant(kappa, d):
+    """Return A(κ) = h′(κ), the mean cosine between a draw and the mean direction, in [0, 1)."""
+    return kappa * ratio_of_square(kappa.square(), d)
+
+
+def log_partition_of_square(y, d):
+    """Return h(√y), which is as smooth at y = 0 as anywhere."""
+    return _LogPartition.apply(y, d / 2 - 1)
+
+
+def ratio_of_square(y, d):
+    """Return A(√y)/√y, twice the derivative of h(√y); 1/d for y = 0."""
+    return _Ratio.apply(y, d / 2 - 1)
+
+
+class _LogPartition(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, y, v):
+        ctx.save_for_backward(y)
+        ctx.v = v
+        return _evaluate(y, v)[0]
+
+    @staticmethod
+    def backward(ctx, grad):
+        (y,) = ctx.saved_tensors
+        return grad * _Ratio.apply(y, ctx.v) / 2, None
+
+
+class _Ratio(torch.autograd.Function):
+    """r_v(y) = I_{v+1}(√y) / (√y I_v(√y)); its derivative is r_v (r_{v+1} − r_v) / 2."""
+
+    @staticmethod
+    def forward(ctx, y, v):
+        ctx.save_for_backward(y)
+        ctx.v = v
+        return _evaluate(y, v)[1]
+
+    @staticmethod
+    def backward(ctx, grad):
+        (y,) = ctx.saved_tensors
+        r, above = _Ratio.apply(y, ctx.v), _Ratio.apply(y, ctx.v + 1)
+        return grad * r * (above - r) / 2, None
+
+
+def _evaluate(y, v):
+    """Return h(√y) and r_v(y)."""
+    n_steps = max(0, math.ceil(_LEAST_ORDER - v))
+    h, r = _debye(y, v + n_steps)
+    for u in (v + j for j in reversed(range(n_steps))):
+        # h_u − h_{u+1} = log(1 + y r_{u+1} / (2(u + 1))),  1/r_u = 2(u + 1) + y r_{u+1}
+        above = y * r / (2 * (u + 1))
+        h = h + above.log1p()
+        r = 1 / (2 * (u + 1) * (1 + above))
+    return h, r
+
+
+def _debye(y, u):
+    """Return h and r of a large order u by Debye's expansion, with p = u/t and t = √(u² + y).
+
+    The sum S(p) = Σ U_k(p)/u^k is divided by S(1), which makes h(0) = 0.
+    """
+    t = (u * u + y).sqrt()
+    p, beyond = u / t, y / (t + u)  # t − u
+    sum_1 = sum(_debye_coefficients(u))
+    total, slope = _horner(_debye_coefficients(u), p)
+    h = (
+        beyond
+        - u * (beyond / (2 * u)).log1p()
+        - 0.5 * (beyond / u).log1p()
+        + (total / sum_1).log()
+    )
+    return h, 1 / (u + t) - 0.5 / t**2 - u / t**3 * slope / total
+
+
+def _horner(coefficients, x):
+    """Return a polynomial, lowest coefficient first, and its derivative."""
+    value = torch.full_like(x, coefficients[-1])
+    slope = torch.zeros_like(x)
+    for c in coefficients[-2::-1]:
+        slope = slope * x + value
+        value = value * x + c
+    return value, slope
+
+
+@functools.lru_cache(maxsize=256)
+def _debye_coefficients(u):
+    """Return the coefficients of Σ_k U_k(p)/u^k, lowest first."""
+    terms = _debye_polynomials()
+    degree = max(map(len, terms))
+    return tuple(
+        math.fsum(float(term[j]) / u**k for k, term in enumerate(terms) if j < len(term))
+        for j in range(degree)
+    )
+
+
+@functools.cache
+def _debye_polynomials():
+    """Return U_0 … U_K, exactly, from U_{k+1} = p²(1 − p²)/2 U_k′ + ⅛ ∫(1 − 5s²) U_k ds."""
+    terms = [[Fraction(1)]]
+    for _ in range(_N_TERMS):
+        new = [Fraction(0)] * (len(terms[-1]) + 3)
+        for j, c in enumerate(terms[-1]):
+            new[j + 1] += c * j / 2 + c / (8 * (j + 1))
+            new[j + 3] -= c * j / 2 + 5 * c / (8 * (j + 3))
+        terms.append(new)
+    return terms

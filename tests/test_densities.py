@@ -1,0 +1,178 @@
+"""Embeddings that know how sure they are: concentrations, draws, scores of a fitted embedder."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from test_losses import LOSSES
+from test_sklearn_contract import small
+
+from skcontrast.encoders import MLP
+from skcontrast.frameworks import CMC, MoCo, SimCLR
+from skcontrast.schedules import Linear
+from skcontrast.similarity import Cosine, VonMisesFisher
+
+X, Y = (array[:120] for array in load_digits(return_X_y=True))
+FRAMEWORKS = [SimCLR(), MoCo(momentum=0.9), MoCo(symmetric=True), CMC()]
+
+
+def fitted(**kwargs):
+    return small(**{"similarity": VonMisesFisher(), "projection_dim": 6, **kwargs}).fit(X)
+
+
+@pytest.fixture(scope="module")
+def embedder():
+    return fitted()
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
+@pytest.mark.parametrize("projection_dim", [0, 6])
+def test_concentrations_directions_draws_and_scores(framework, projection_dim):
+    embedder = fitted(framework=framework, projection_dim=projection_dim, n_components=5)
+    n_parts, d = (2 if framework.structure else 1), projection_dim or 5
+    kappa = embedder.concentration(X)
+    assert kappa.shape == (120,) and kappa.dtype == np.float32 and (kappa > 0).all()
+    assert embedder.transform(X).shape == (120, 5 * n_parts)
+    embedder.set_params(output="projection")
+    mu = embedder.transform(X)
+    assert mu.shape == (120, d * n_parts) == (120, len(embedder.get_feature_names_out()))
+    lengths = np.linalg.norm(mu.reshape(120, n_parts, d), axis=2)
+    np.testing.assert_allclose(lengths, 1, rtol=1e-5)
+    draws = embedder.sample(X[:7], 3, random_state=0)
+    assert draws.shape == (7, 3, d) and draws.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(draws, axis=2), 1, rtol=1e-5)
+    assert embedder.log_score(X[:7], X[:4]).shape == (7, 4)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_every_loss_with_every_framework(loss, framework):
+    embedder = small(similarity=VonMisesFisher(), framework=framework, loss=loss, max_epochs=1)
+    assert np.isfinite(embedder.fit(X, Y).concentration(X)).all()
+
+
+def test_the_concentration_of_a_sample_does_not_depend_on_the_others(embedder):
+    one_by_one = np.concatenate([embedder.concentration(X[[i]]) for i in range(20)])
+    np.testing.assert_allclose(one_by_one, embedder.concentration(X)[:20], rtol=1e-5)
+
+
+@pytest.mark.parametrize("projection_dim, d", [(6, 6), (64, 64), (0, 5)])
+def test_concentrations_start_from_about_the_dimension(projection_dim, d):
+    embedder = fitted(lr=1e-12, max_epochs=1, projection_dim=projection_dim, n_components=5)
+    assert d / 2 < np.median(embedder.concentration(X)) < 2 * d
+
+
+def test_far_from_all_that_was_seen_an_embedding_is_less_sure(embedder):
+    kappa = [np.median(embedder.concentration(scale * X)) for scale in (1, 10, 100)]
+    assert kappa == sorted(kappa, reverse=True)
+
+
+def test_log_score_is_the_score_of_the_training_without_its_temperature():
+    embedder = fitted(similarity=VonMisesFisher(temperature=Linear(4.0, 3.0)))
+    mu = clone(embedder).fit(X).set_params(output="projection").transform(X)
+    kappa = embedder.concentration(X)
+    view = torch.from_numpy(mu).double(), torch.from_numpy(kappa).double()
+    expected = VonMisesFisher(1.0)(view, view).numpy()
+    scores = embedder.log_score(X)
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(scores, scores.T, rtol=1e-9)
+    np.testing.assert_allclose(embedder.log_score(X[:5], X[:9]), scores[:5, :9], rtol=1e-4)
+
+
+def test_with_two_encoders_the_concentration_is_that_of_the_product():
+    embedder = fitted(framework=CMC())
+    z = embedder.projector_(embedder.encoder_(torch.from_numpy(X).float())).detach()
+    mu, kappa = embedder.similarity_.split(z.unflatten(1, (2, 7)))
+    expected = (mu * kappa[..., None]).sum(1).norm(dim=1)
+    np.testing.assert_allclose(embedder.concentration(X), expected, rtol=1e-4)
+
+
+def test_draws_come_from_the_random_state_and_leave_the_global_one(embedder):
+    before = pickle.dumps(np.random.mtrand._rand)
+    first, again = (embedder.sample(X[:3], 2, random_state=0) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert (embedder.sample(X[:3], 2) != first).any()
+    assert pickle.dumps(np.random.mtrand._rand) == before
+
+
+def test_draws_lie_around_the_mean_direction_as_the_concentration_says(embedder):
+    draws = embedder.sample(X[:4], 20_000, random_state=0).astype(float)
+    mean = draws.mean(1)
+    mu = clone(embedder).fit(X).set_params(output="projection").transform(X[:4])
+    from skcontrast.similarity._bessel import mean_resultant
+
+    a = mean_resultant(torch.from_numpy(embedder.concentration(X[:4])).double(), 6).numpy()
+    np.testing.assert_allclose(mean, a[:, None] * mu, atol=0.02)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, "2"])
+def test_a_bad_number_of_draws_is_refused(embedder, n):
+    with pytest.raises(ValueError, match="'n' parameter of sample must be an int of at least 1"):
+        embedder.sample(X[:2], n)
+
+
+@pytest.mark.parametrize("similarity", [None, Cosine()])
+@pytest.mark.parametrize("name", ["concentration", "sample", "log_score"])
+def test_only_where_the_similarity_has_concentrations(similarity, name):
+    embedder = small(similarity=similarity)
+    assert not hasattr(embedder, name)
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as error:
+        getattr(embedder, name)
+    assert "similarity=VonMisesFisher()" in str(error.value.__cause__)
+
+
+def test_what_was_fitted_decides(embedder):
+    other = clone(embedder).fit(X).set_params(similarity=Cosine())
+    assert np.isfinite(other.concentration(X)).all()
+
+
+@pytest.mark.parametrize("name", ["concentration", "sample", "log_score"])
+def test_unfitted_is_refused(name):
+    with pytest.raises(Exception, match="not fitted"):
+        getattr(small(similarity=VonMisesFisher()), name)(X)
+
+
+def test_pickled_and_gone_on_with(embedder):
+    loaded = pickle.loads(pickle.dumps(embedder))
+    np.testing.assert_array_equal(loaded.concentration(X), embedder.concentration(X))
+    warm = small(similarity=VonMisesFisher(), warm_start=True).fit(X)
+    assert np.isfinite(warm.fit(X).concentration(X)).all()
+    with pytest.raises(ValueError, match=r"'similarity' parameter .* has changed from VonMises"):
+        warm.set_params(similarity=Cosine()).fit(X)
+
+
+def test_descriptions_are_compared_with_directions():
+    descriptions = np.random.default_rng(0).normal(size=(len(X), 6))
+    embedder = small(similarity=VonMisesFisher(), projection_dim=6)
+    weighted = embedder.fit(X, descriptions=descriptions).transform(X)
+    assert not np.allclose(weighted, fitted().transform(X))
+    with pytest.raises(ValueError, match="descriptions"):
+        embedder.fit(X, descriptions=descriptions[:, :5])
+
+
+def test_score_compares_directions(embedder):
+    score = embedder.score(X)
+    assert score < 0 and score == embedder.score(X)
+    # Without any effect of the concentrations.
+    changed = clone(embedder).fit(X)
+    with torch.no_grad():
+        changed.projector_[-1].extra.bias += 3
+    assert changed.score(X) == score
+    assert (changed.concentration(X) > embedder.concentration(X)).all()
+
+
+def test_one_dimension_is_refused():
+    with pytest.raises(ValueError, match="at least 2 dimensions, got 1"):
+        fitted(projection_dim=1)
+
+
+@pytest.mark.slow
+def test_long_training_stays_finite_and_below_the_cap():
+    X = load_digits().data
+    embedder = small(encoder=MLP(), similarity=VonMisesFisher(), max_epochs=500).fit(X)
+    kappa = embedder.concentration(X)
+    assert np.isfinite(embedder.history_[:, "train_loss"]).all() and np.isfinite(kappa).all()
+    assert (kappa > 0.99 * embedder.similarity_.kappa_max).mean() < 0.05
