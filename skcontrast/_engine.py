@@ -30,7 +30,8 @@ class Contrast(NamedTuple):
     candidates : Tensor of shape (n_candidates, k)
         The same for the candidate negatives.
     positives : Tensor of shape (n_anchors, n_positives)
-        Scores of each anchor's positives.
+        Scores of each anchor's positives; or, as int64, which of the candidates they are, all of
+        them excluded.
     excluded : Tensor of shape (n_anchors, n_excluded), dtype int64
         For each anchor, the candidates that are no negatives of it: itself, its own views.
     weights : Tensor of shape (n_anchors,) or None
@@ -120,16 +121,22 @@ class _TiledObjective(torch.autograd.Function):
         is_each = isinstance(highest, Tensor)
         pulls_candidates = ctx.needs_input_grad[1]  # a queue does not: saves a matrix product
         anchors, positives = contrast.anchors, contrast.positives
+        among_candidates = not positives.is_floating_point()
         grads = [torch.zeros_like(t) for t in contrast[:3]] if wants else None
         d_highest = torch.zeros_like(highest) if is_each else None
         if wants and not pulls_candidates:
             grads[1] = None
+        if wants and among_candidates:
+            grads[2] = None
         total = anchors.new_zeros(())
         for tile, pairwise in tiles(contrast, similarity, wants):
+            columns = positives[tile] if among_candidates else None
             row = Tile(
                 scores=pairwise.values,
                 excluded=contrast.excluded[tile],
-                positives=positives[tile],
+                positives=pairwise.values.gather(1, columns)
+                if among_candidates
+                else positives[tile],
                 weights=None if contrast.weights is None else contrast.weights[tile],
                 same_class=same_class(contrast, tile) if loss.requires_y else None,
                 bounds=similarity.limits(anchors),
@@ -138,13 +145,18 @@ class _TiledObjective(torch.autograd.Function):
             value, gradient, others = objective.evaluate(row, loss, wants)
             total += value
             if wants:
-                grads[2][tile] = others[0]
+                scale, matrix = gradient[0] / len(anchors), gradient[1]
+                d_positives = others[0] / len(anchors)
+                if among_candidates:
+                    matrix = matrix.mul_(scale).scatter_(1, columns, d_positives)
+                    scale = torch.ones_like(scale)
+                else:
+                    grads[2][tile] = d_positives
                 if is_each and others[1] is not None:
-                    d_highest[tile] = others[1]
-                pairwise.add_gradients(gradient, grads[0][tile], grads[1], is_one)
+                    d_highest[tile] = others[1] / len(anchors)
+                pairwise.add_gradients((scale, matrix), grads[0][tile], grads[1], is_one)
         if wants:
-            grads += [*[None] * 4, d_highest]
-            ctx.grads = [g if g is None else g.div_(len(anchors)) for g in grads]
+            ctx.grads = [*grads, *[None] * 4, d_highest]
         return total / len(anchors)
 
     @staticmethod
@@ -154,7 +166,12 @@ class _TiledObjective(torch.autograd.Function):
                 "contrastive_loss computes its gradient along with its value and can be "
                 "differentiated once: create_graph=True is not supported."
             )
-        return (*(g if g is None else g * grad for g in ctx.grads), *[None] * 4)
+        grads = ctx.grads
+        if (
+            grad.device.type != "cpu" or grad != 1
+        ):  # saves a pass; elsewhere, looking means waiting
+            grads = [g if g is None else g * grad for g in grads]
+        return (*grads, *[None] * 4)
 
 
 def tiles(contrast, similarity, wants):

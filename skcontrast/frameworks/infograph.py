@@ -95,7 +95,8 @@ class _InfoGraphSession(Session):
         self.objective = framework.objective
         self.head = copy.deepcopy(fit.module.projector)
         for part in self.head.modules():
-            if isinstance(part, (nn.Linear, nn.BatchNorm1d)):
+            # What starts from zero does so here too.
+            if isinstance(part, nn.Linear) and part.weight.any():
                 part.reset_parameters()
         self.head.to(fit.device)
         self.network = fit.prepare(self._nodes_and_graphs)
@@ -117,7 +118,7 @@ class _InfoGraphSession(Session):
         return Contrast(
             anchors,
             candidates,
-            similarity.pairs(anchors, candidates[owner])[:, None],
+            owner[:, None],
             owner[:, None],
             None if weights is None else weights[0, owner],
             None if batch.labels is None else batch.labels[owner],
