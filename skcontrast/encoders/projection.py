@@ -44,13 +44,11 @@ def projection_head(in_features, projection_dim, n_extra=0):
     """
     if projection_dim == 0:
         return WithExtra(nn.Identity(), in_features, n_extra) if n_extra else nn.Identity()
+    first = init_kaiming(nn.Linear(in_features, in_features, bias=False))
     last = init_kaiming(nn.Linear(in_features, projection_dim), "linear")
-    return nn.Sequential(
-        init_kaiming(nn.Linear(in_features, in_features, bias=False)),
-        nn.BatchNorm1d(in_features),
-        nn.ReLU(),
-        WithExtra(last, in_features, n_extra) if n_extra else last,
-    )
+    if n_extra:
+        last = WithExtra(last, in_features, n_extra)
+    return nn.Sequential(first, nn.BatchNorm1d(in_features), nn.ReLU(), last)
 
 
 class WithExtra(nn.Module):
