@@ -100,9 +100,10 @@ def main():
     parser.add_argument("--n-test", type=int, default=2000)
     parser.add_argument("--epochs", type=int, default=60)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0)
     args = parser.parse_args()
     train, test, y_train, y_test = load(args.data, args.n_train, args.n_test)
-    for seed in range(args.seeds):
+    for seed in range(args.first_seed, args.first_seed + args.seeds):
         for similarity in (Cosine(), VonMisesFisher()):
             embedder = ContrastiveEmbedder(
                 similarity=similarity,
@@ -114,7 +115,8 @@ def main():
             full = linear_probe(h, y_train, h_test, y_test)
             few = few_label_probe(h, y_train, h_test, y_test, 5).mean()
             print(
-                f"seed {seed} {type(similarity).__name__:15} probe {full:.3f}, 5 labels {few:.3f}"
+                f"seed {seed} {type(similarity).__name__:15} probe {full:.3f}, 5 labels {few:.3f}",
+                flush=True,
             )
         report(embedder, h, y_train, test, y_test, np.random.default_rng(seed))
 
