@@ -10,18 +10,16 @@ import torch
 from sklearn.base import clone
 
 from . import _assembly as assembly
-from ._auto import AutoParameters, auto_parameters
-from ._building import build_network
-from ._distributed import check_same, current_world, fingerprint, same_everywhere
-from ._inputs import (
-    check_border,
+from ._annotations import (
     check_descriptions,
     classes_or_none,
-    join_pair,
-    validate_inputs,
     validate_labels,
     validate_metadata,
 )
+from ._auto import AutoParameters, auto_parameters
+from ._building import build_network
+from ._distributed import check_same, current_world, fingerprint, same_everywhere
+from ._inputs import check_border, join_pair, validate_inputs
 from ._network import Network
 from ._plan import Plan
 from ._samples import TrainingSet

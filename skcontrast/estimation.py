@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from sklearn.utils import check_array
 
-from ._inputs import validate_labels
+from ._annotations import validate_labels
 from ._likelihood import Likelihood, minimise, standard_errors
 from ._rank_statistics import class_aucs, count_outscored
 from ._sklearn_compat import check_component
