@@ -368,7 +368,7 @@ def test_losses_without_a_jensen_shannon_form_name_the_way_out(loss):
 
 @pytest.mark.parametrize("X", [np.eye(12), np.zeros((12, 8, 8))], ids=["vectors", "images"])
 def test_what_has_no_nodes_is_refused(X):
-    with pytest.raises(ValueError, match="InfoGraph .* needs X to be a list of graphs"):
+    with pytest.raises(ValueError, match=r"InfoGraph .* needs X to be a list of graphs"):
         small(encoder=None).fit(X)
 
 
