@@ -143,7 +143,10 @@ class _JensenShannon(_Objective):
     def check(loss):
         """Refuse what is more than an estimate of an expectation over true negatives."""
         if loss.needs_whole_rows or loss.corrects_positives:
-            raise ValueError(f"{type(loss).__name__} has no Jensen–Shannon form.")
+            raise ValueError(
+                f"{type(loss).__name__} is more than an estimate over negatives and has no "
+                "Jensen–Shannon form: pass framework=InfoGraph(objective='contrastive')."
+            )
 
     @staticmethod
     def expectation(tile, loss):

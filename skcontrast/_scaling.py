@@ -40,7 +40,7 @@ class InputScaler:
         self.mean_, self.std_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
         self.only_casts_ = not (self.standardize or self.keeps_uint8_)
         if self.standardize and X.ndim == 2:
-            mean, std = _mean_and_std(X)
+            mean, std = mean_and_std(X)
             self.only_casts_ = self._fits_float32(mean, std)
             if self.only_casts_:
                 self.mean_, self.std_ = mean, std
@@ -139,7 +139,8 @@ def moments(X):
     return centre + half * mean, half * np.sqrt(variance)
 
 
-def _mean_and_std(X):
+def mean_and_std(X):
+    """Return what to subtract from each column of X, and what to divide it by; float64."""
     mean, std = moments(X)
     # As in StandardScaler: what varies less than the rounding of its mean is constant.
     std[std <= 10 * np.finfo(X.dtype).eps * np.abs(mean)] = 1.0

@@ -53,22 +53,26 @@ class ContrastiveEmbedder(
     ----------
     encoder : Encoder, torch.nn.Module or callable, default=None
         The network from sample to representation. None chooses by the kind of X: ``MLP()`` for
-        vectors, ``ConvNet()`` for images up to 32 pixels, ``ResNet(18)`` beyond. An object of
-        :mod:`skcontrast.encoders` is built once the shape of X is known; a module is copied, never
-        trained in place; a callable gets the shape of one sample and returns a module.
+        vectors, ``ConvNet()`` for images up to 32 pixels, ``ResNet(18)`` beyond, ``GIN()`` for
+        graphs. An object of :mod:`skcontrast.encoders` is built once the shape of X is known; a
+        module is copied, never trained in place; a callable gets the shape of one sample and
+        returns a module. Modules for graphs are called as those of PyTorch Geometric,
+        ``module(x, edge_index, batch=batch)``, and return a row per graph, or a row per node,
+        which are summed.
     loss : Loss, default=None
         An object of :mod:`skcontrast.losses`; None is ``InfoNCE()``. Its hyperparameters may be
         schedules.
     framework : Framework, default=None
         An object of :mod:`skcontrast.frameworks`; None is ``SimCLR()``.
     similarity : Similarity, default=None
-        An object of :mod:`skcontrast.similarity`; None is ``Cosine()``. Its hyperparameters may be
-        schedules.
+        An object of :mod:`skcontrast.similarity`; None is ``Cosine()``, or what the framework
+        takes instead. Its hyperparameters may be schedules.
     augmentation : augmentation, list or Pipeline of augmentations, default=None
         What draws a view. None takes the augmentation steps before the embedder in a Pipeline;
         without any, ``MarginalCorruption()`` for vectors (which keeps some rows of X in the fitted
         embedder), ``RandomAffine()`` for grey images and ``SimCLRAugmentation()`` for colour
-        images, unless the framework contrasts their channels as they are.
+        images, unless the framework contrasts their channels as they are; ``NodeDrop()`` for
+        graphs, none for them with ``framework=InfoGraph()``.
     n_components : int, default=None
         Width of the representation, of each encoder's where the framework has two; None leaves it
         to the encoder.
@@ -78,7 +82,7 @@ class ContrastiveEmbedder(
     output : {"representation", "projection"}, default="representation"
         What `transform` returns: the encoder's output, or the projection head's.
     n_views : int, default=2
-        Views drawn of each sample and step, at least 2.
+        Views drawn of each sample and step, at least 2; ``InfoGraph`` always draws one.
     batch_size : int, default=256
         The most samples in a step. An epoch is cut into random batches whose sizes differ by at
         most one, so that none is left with a single sample.
@@ -136,7 +140,8 @@ class ContrastiveEmbedder(
     ----------
     encoder_ : torch.nn.Module
         The trained encoder, in inference mode. Its first step standardises: it takes vectors as
-        float32, and images as uint8 or as floats in [0, 1].
+        float32, and images as uint8 or as floats in [0, 1]. One for graphs takes a
+        :class:`~skcontrast.graphs.GraphBatch`, whose features are standardised already.
     projector_ : torch.nn.Module
         The trained projection head.
     loss_, framework_, similarity_ : objects
@@ -151,7 +156,7 @@ class ContrastiveEmbedder(
     n_epochs_ : int
         Epochs trained in all.
     n_features_in_ : int
-        Numbers per sample: features, or channels × height × width.
+        Numbers per sample: features, or channels × height × width. Graphs have none.
     feature_names_in_ : ndarray of str
         Names of the features, where X has names that are all strings.
 
@@ -307,8 +312,9 @@ class ContrastiveEmbedder(
             Vectors of shape (n_samples, n_features); grey images (n_samples, height, width);
             images (n_samples, channels, height, width), uint8 or float; torch tensors; memory
             maps; a torch Dataset whose items are samples or tuples that start with one; with
-            ``framework=CMC()`` a tuple of two arrays of the same samples; or what an augmentation
-            step of a Pipeline hands on. At least 2 samples.
+            ``framework=CMC()`` a tuple of two arrays of the same samples; a list of graphs, of
+            networkx or PyTorch Geometric, or :class:`~skcontrast.graphs.PackedGraphs`; or what an
+            augmentation step of a Pipeline hands on. At least 2 samples.
         y : array-like of shape (n_samples,), default=None
             Classes, −1 where unknown. Read by ``Supervised`` and ``SupCon``, and where a
             hyperparameter of the loss is ``"auto"``; ignored by all other losses.
@@ -364,8 +370,8 @@ class ContrastiveEmbedder(
 
         Parameters
         ----------
-        X : array-like, Dataset or tuple of two arrays
-            Samples of the shape seen in `fit`.
+        X : array-like, Dataset, list of graphs or tuple of two arrays
+            Samples of the shape seen in `fit`; graphs with the attributes seen there.
 
         Returns
         -------
@@ -405,7 +411,9 @@ class ContrastiveEmbedder(
 
         Minus the InfoNCE loss of fresh views at temperature 0.5 and among at most 256 samples at a
         time, whatever loss, temperature and batch size the embedder was trained with, so that a
-        search over these compares like with like. Needs no labels.
+        search over these compares like with like. Needs no labels. Where nothing is augmented, as
+        in ``InfoGraph`` by default, both views are the sample itself, and only how far samples
+        are apart counts.
 
         Parameters
         ----------

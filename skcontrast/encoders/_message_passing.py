@@ -127,7 +127,12 @@ class ForeignNetwork(GraphNetwork):
     def _output(self, graphs):
         output = self.message_passing(graphs.x, graphs.edge_index, batch=graphs.batch)
         if not isinstance(output, torch.Tensor) or output.ndim != 2:
-            raise ValueError("the module must return a tensor of two dimensions.")
+            found = "a " + type(output).__name__
+            if isinstance(output, torch.Tensor):
+                found = f"one of shape {tuple(output.shape)}"
+            raise ValueError(f"the module must return a tensor of two dimensions, got {found}.")
+        if not output.is_floating_point():
+            raise ValueError(f"the module must return a floating tensor, got {output.dtype}.")
         if len(output) not in (len(graphs), graphs.n_nodes):
             raise ValueError(
                 f"the module must return a row per graph or per node, {len(graphs)} or "

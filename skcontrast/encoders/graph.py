@@ -15,6 +15,11 @@ class _GraphEncoder(Encoder):
     """What GIN and GCN share."""
 
     _layer: type
+    n_layers: int
+    width: int
+    pooling: str
+    batch_norm: bool
+    jumping_knowledge: bool
 
     _parameter_constraints: dict = {
         "n_layers": [Interval(Integral, 1, None, closed="left")],
@@ -23,15 +28,6 @@ class _GraphEncoder(Encoder):
         "batch_norm": ["boolean"],
         "jumping_knowledge": ["boolean"],
     }
-
-    def __init__(
-        self, n_layers=3, width=32, pooling="sum", batch_norm=True, jumping_knowledge=True
-    ):
-        self.n_layers = n_layers
-        self.width = width
-        self.pooling = pooling
-        self.batch_norm = batch_norm
-        self.jumping_knowledge = jumping_knowledge
 
     def build(self, sample_shape, n_components=None):
         """Return a new network for graphs.
@@ -118,6 +114,15 @@ class GIN(_GraphEncoder):
 
     _layer = GINLayer
 
+    def __init__(
+        self, n_layers=3, width=32, pooling="sum", batch_norm=True, jumping_knowledge=True
+    ):
+        self.n_layers = n_layers
+        self.width = width
+        self.pooling = pooling
+        self.batch_norm = batch_norm
+        self.jumping_knowledge = jumping_knowledge
+
 
 class GCN(_GraphEncoder):
     r"""Graph convolutional network.
@@ -127,8 +132,8 @@ class GCN(_GraphEncoder):
     .. math:: h_v^{(k)} = \mathrm{BN}\Bigl(\mathrm{ReLU}\Bigl(b + W^{(k)}
         \textstyle\sum_{u \to v \text{ or } u = v} \frac{h_u^{(k-1)}}{\sqrt{d_u d_v}}\Bigr)\Bigr)
 
-    where :math:`d_v` is one more than the number of edges that end at v [1]_. Pooling and the
-    parameters are those of :class:`GIN`.
+    where :math:`d_v` is one more than the number of edges that end at v [1]_; a loop that a node
+    has counts beside the one that is added. Pooling and the parameters are those of :class:`GIN`.
 
     Parameters
     ----------
@@ -160,3 +165,12 @@ class GCN(_GraphEncoder):
     """
 
     _layer = GCNLayer
+
+    def __init__(
+        self, n_layers=3, width=32, pooling="sum", batch_norm=True, jumping_knowledge=True
+    ):
+        self.n_layers = n_layers
+        self.width = width
+        self.pooling = pooling
+        self.batch_norm = batch_norm
+        self.jumping_knowledge = jumping_knowledge

@@ -76,9 +76,11 @@ class MLP(Encoder):
         Raises
         ------
         ValueError
-            If a hyperparameter lies outside its range.
+            If a hyperparameter lies outside its range, or samples are graphs.
         """
         validate_parameters(self)
+        if sample_shape[0] is None:
+            raise ValueError("MLP expects vectors or images, got graphs: pass GIN() or GCN().")
         hidden = (self.hidden,) if isinstance(self.hidden, Integral) else tuple(self.hidden)
         layers, width = [nn.Flatten()], math.prod(sample_shape)
         for next_width in hidden:

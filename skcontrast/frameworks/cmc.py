@@ -108,6 +108,11 @@ class CMC(Framework):
         ValueError
             If `split` does not suit the samples.
         """
+        if sample_shape[0] is None:
+            raise ValueError(
+                "CMC contrasts two parts of vectors or images, but X holds graphs: pass another "
+                "framework, such as InfoGraph()."
+            )
         split, n = self._resolved(sample_shape, border), sample_shape[0]
         if isinstance(split, str) and split == "lab":
             if len(sample_shape) != 3 or n != 3:

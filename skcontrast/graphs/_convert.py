@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sized
 from itertools import chain
 
 import numpy as np
 import torch
+from torch.utils.data import Dataset
 
 from ._packed import PackedGraphs, check_finite, check_sizes, is_symmetric
 from ._topology import Topology, offsets
@@ -25,7 +27,8 @@ def pack_graphs(graphs):
     Parameters
     ----------
     graphs : sequence of networkx.Graph or of torch_geometric.data.Data
-        At least one; none without nodes.
+        At least one; none without nodes. A list, an array of objects, a Series of pandas or a
+        dataset of PyTorch Geometric.
 
     Returns
     -------
@@ -51,6 +54,8 @@ def pack_graphs(graphs):
     if is_graph(graphs):
         advice = "batch.to_data_list()" if hasattr(graphs, "to_data_list") else "[graph]"
         raise TypeError(f"X must be a list of graphs, got a single graph: pass {advice}.")
+    if isinstance(graphs, Dataset):
+        graphs = [graphs[row] for row in range(len(graphs))]
     if not hasattr(graphs, "__iter__"):
         raise TypeError(f"X must be a list of graphs, got a {type(graphs).__name__}.")
     read = [_read(graph, index) for index, graph in enumerate(graphs)]
@@ -70,10 +75,13 @@ def is_graphs(X):
     """Return whether X is packed graphs, a graph, or a sequence that holds one."""
     if isinstance(X, PackedGraphs) or is_graph(X):
         return True
-    is_sequence = isinstance(X, (list, tuple)) or (
-        isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1
-    )
-    return is_sequence and bool(_graph_classes()) and any(is_graph(item) for item in X)
+    if not _graph_classes():
+        return False
+    if isinstance(X, Dataset):
+        return isinstance(X, Sized) and len(X) > 0 and is_graph(X[0])
+    # Of numpy or pandas.
+    is_column = getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", "") == np.dtype(object)
+    return (isinstance(X, (list, tuple)) or is_column) and any(is_graph(item) for item in X)
 
 
 def is_graph(item):
@@ -83,7 +91,7 @@ def is_graph(item):
 
 def _graph_classes():
     """Return the classes of graphs of what has been imported: no graph is of another."""
-    classes = [(sys.modules.get("networkx"), "Graph"), (_pyg(), "Data")]
+    classes = [(sys.modules.get("networkx"), "Graph"), (_pyg(), "Data"), (_pyg(), "HeteroData")]
     return tuple(getattr(module, name) for module, name in classes if hasattr(module, name))
 
 
@@ -99,9 +107,9 @@ def _read(graph, index):
             f"{type(graph).__name__}."
         )
     try:
-        if _pyg() is not None and isinstance(graph, _pyg().Data):
-            return _read_pyg(graph)
-        return _read_networkx(graph)
+        if isinstance(graph, getattr(sys.modules.get("networkx"), "Graph", ())):
+            return _read_networkx(graph)
+        return _read_pyg(graph)
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"Graph {index} in X: {error}") from error
 
@@ -149,6 +157,8 @@ def _of_all_nodes(graph, name):
 
 
 def _read_pyg(data):
+    if not isinstance(data, _pyg().Data):
+        raise TypeError("a HeteroData has nodes of several kinds: pass data.to_homogeneous().")
     x, edges = getattr(data, "x", None), getattr(data, "edge_index", None)
     n_nodes = data.num_nodes or 0
     edges = (torch.empty(2, 0) if edges is None else edges.detach().cpu()).to(torch.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from .._scaling import FARTHEST, mean_and_std
 from ._batch import GraphBatch
 
 __all__ = ["NodeFeatures"]
@@ -16,9 +17,10 @@ class NodeFeatures:
     """The map from packed graphs to the node features that encoders and augmentations see.
 
     Attributes are standardised over all nodes of the training set, but for columns that only hold
-    0 and 1. Labels become one-hot codes of the categories that occur in the training set; a
-    category that does not is all zeros. Graphs with neither get the in-degree as a one-hot code,
-    where 64 and more are one category.
+    0 and 1, and clipped at a million standard deviations. Labels become one-hot codes of the
+    categories that occur in the training set; a category that does not is all zeros. Graphs with
+    neither get the in-degree as a one-hot code, where the largest of the training set and all
+    beyond it, or 64 and more, are one category.
 
     Parameters
     ----------
@@ -68,7 +70,8 @@ class NodeFeatures:
             codes = graphs.topology.in_degrees.clamp_max(n_codes - 1)
         else:
             if self.mean_ is not None:
-                dense = (graphs.attributes - self.mean_) / self.std_
+                dense = (graphs.attributes.double() - self.mean_) / self.std_
+                dense = dense.clamp_(-FARTHEST, FARTHEST).float()
             if (self.codes_ is not None) != (graphs.labels is not None):
                 had = "had" if self.codes_ is not None else "had no"
                 raise ValueError(f"The graphs in fit {had} node labels ('label'), X is different.")
@@ -77,8 +80,6 @@ class NodeFeatures:
         return GraphBatch(graphs.topology, dense, codes, n_codes).to(device)
 
     def _coded(self, graphs):
-        if not graphs.categories:
-            return graphs.labels
         table = [self.codes_.get(category, -1) for category in graphs.categories]
         return torch.tensor(table)[graphs.labels]
 
@@ -86,9 +87,8 @@ class NodeFeatures:
         """Return mean and standard deviation of each attribute, None where there is none."""
         if attributes is None or self.kind_ != "attributes":
             return None, None
-        std, mean = torch.std_mean(attributes.double(), 0, correction=0)
-        is_binary = ((attributes == 0) | (attributes == 1)).all(0)
-        std = torch.where(std > 1e-6 * mean.abs(), std, 1.0)
+        mean, std = map(torch.from_numpy, mean_and_std(attributes.numpy()))
+        is_kept = ((attributes == 0) | (attributes == 1)).all(0)
         if not self.standardize:
-            is_binary = torch.ones_like(is_binary)
-        return mean.masked_fill(is_binary, 0.0).float(), std.masked_fill(is_binary, 1.0).float()
+            is_kept = torch.ones_like(is_kept)
+        return mean.masked_fill(is_kept, 0.0), std.masked_fill(is_kept, 1.0)
