@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import sys
+from itertools import product
 
 import networkx as nx
 import numpy as np
@@ -35,7 +36,7 @@ from skcontrast.frameworks import CMC, InfoGraph, MoCo, SimCLR
 from skcontrast.graphs import PackedGraphs, pack_graphs
 from skcontrast.graphs._features import NodeFeatures
 from skcontrast.losses import BCL, DCL, HCL, PUCL, InfoNCE, PositiveDebiased, SupCon
-from skcontrast.similarity import DotProduct
+from skcontrast.similarity import DotProduct, VonMisesFisher
 
 FRAMEWORKS = [SimCLR(), MoCo(), InfoGraph(), InfoGraph("contrastive")]
 N = 24
@@ -774,19 +775,32 @@ def test_every_loss_with_every_framework(loss, framework):
     assert np.isfinite(h).all() and np.isfinite(embedder.history_[:, "train_loss"]).all()
 
 
+def longer_cases():
+    """Return losses, frameworks and similarities that go together."""
+    for loss, framework, similarity in product(
+        LOSSES, FRAMEWORKS, [None, DotProduct(), VonMisesFisher()]
+    ):
+        has_no_bounds = isinstance(similarity, DotProduct) and isinstance(loss, PositiveDebiased)
+        if not (is_refused(loss, framework) or has_no_bounds):
+            yield loss, framework, similarity
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("similarity", [None, DotProduct()], ids=repr)
 @pytest.mark.parametrize("encoder", [GIN(2, 8), GCN(2, 8, batch_norm=False)], ids=repr)
-@pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_a_longer_fit_of_every_loss(loss, framework, encoder, similarity):
-    if is_refused(loss, framework) or (similarity and isinstance(loss, PositiveDebiased)):
-        pytest.skip("is refused")
+@pytest.mark.parametrize("loss, framework, similarity", list(longer_cases()), ids=repr)
+def test_a_longer_fit_of_every_loss(loss, framework, similarity, encoder):
     embedder = small(
         loss=loss, framework=framework, encoder=encoder, similarity=similarity, max_epochs=20
     )
     h = embedder.fit(GRAPHS, Y).transform(GRAPHS)
     assert np.isfinite(h).all() and np.isfinite(embedder.history_[:, "train_loss"]).all()
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
+def test_graphs_have_concentrations(framework):
+    embedder = small(framework=framework, similarity=VonMisesFisher()).fit(GRAPHS)
+    assert embedder.concentration(GRAPHS).shape == (N,)
+    assert (embedder.concentration(GRAPHS) > 0).all()
 
 
 def test_embeddings_of_graphs_serve_a_classifier():

@@ -129,6 +129,22 @@ def test_half_precision_is_summed_in_float32(total):
 # Layers
 
 
+@pytest.mark.parametrize("n_dense", [0, 2])
+@pytest.mark.parametrize("n_codes", [0, 1, 4])
+def test_features_are_projected_without_being_written_out(n_dense, n_codes):
+    topology = pack_graphs(graphs_of("undirected")).topology
+    generator = torch.Generator().manual_seed(0)
+    dense = torch.randn(topology.n_nodes, n_dense, generator=generator, dtype=torch.float64)
+    codes = torch.randint(-1, n_codes, (topology.n_nodes,), generator=generator)
+    batch = GraphBatch(topology, dense, codes if n_codes else None, n_codes)
+    weight = torch.randn(5, n_dense + n_codes, generator=generator, dtype=torch.float64)
+    weight.requires_grad_()
+    results = []
+    for projected in (batch.project(weight), batch.x @ weight.T):
+        results.append((projected, *torch.autograd.grad(projected.sin().sum(), weight)))
+    torch.testing.assert_close(*results)
+
+
 def test_gin_layer_is_ginconv(batch, geometric):
     own = seeded(lambda: GINLayer(WIDTH, 5))
     first = nn.Linear(WIDTH, 5).double()

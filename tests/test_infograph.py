@@ -15,7 +15,7 @@ from sklearn.model_selection import cross_val_score
 from test_losses import LOSSES
 from torch import nn
 
-from skcontrast import ContrastiveEmbedder
+from skcontrast import ContrastiveEmbedder, _engine
 from skcontrast.augmentation import NodeDrop
 from skcontrast.encoders import GIN
 from skcontrast.frameworks import InfoGraph
@@ -32,7 +32,7 @@ from skcontrast.losses import (
     Supervised,
 )
 from skcontrast.objective import Contrast, objective_value
-from skcontrast.similarity import Cosine, DotProduct
+from skcontrast.similarity import Cosine, DotProduct, VonMisesFisher
 
 # N for 7 graphs: each node has as many negatives.
 N_GRAPHS, WIDTH = 7, 4
@@ -213,6 +213,27 @@ def test_only_the_positive_term_sees_the_own_graph(loss, objective):
     assert values == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("rows", [1, 4, 128])
+@pytest.mark.parametrize(
+    "loss, objective",
+    [*product(HAVE_BOTH, ["jensen-shannon", "contrastive"]), (SupCon(), "contrastive")],
+    ids=repr,
+)
+def test_positives_may_be_named_as_candidates(loss, objective, rows, monkeypatch):
+    monkeypatch.setattr(_engine, "_TILE_ELEMENTS", 1)
+    monkeypatch.setattr(_engine, "_TILE_ROWS", rows)
+    results = []
+    for named in (False, True):
+        nodes, graphs = vectors()
+        weights = torch.linspace(0, 2, len(OWNER), dtype=torch.float64)
+        contrast = contrast_of(nodes, graphs, DotProduct(), weights)
+        if named:
+            contrast = contrast._replace(positives=OWNER[:, None])
+        value = objective_value(contrast, loss, DotProduct(), objective)
+        results.append((value.detach(), *torch.autograd.grad(value, (nodes, graphs))))
+    torch.testing.assert_close(*results, rtol=1e-10, atol=1e-12)
+
+
 @pytest.mark.parametrize("scale", [0.0, 1e-3, 10.0, 1e3, 1e6])
 @pytest.mark.parametrize(
     "loss, objective",
@@ -304,8 +325,7 @@ def test_nodes_are_anchors_and_graphs_of_the_batch_are_candidates():
         assert contrast.anchors.shape == (graphs.n_nodes, 6)
         assert contrast.candidates.shape == (8, 6)
         assert contrast.excluded.equal(graphs.batch[:, None])
-        own = (contrast.anchors * contrast.candidates[graphs.batch]).sum(1, keepdim=True)
-        torch.testing.assert_close(contrast.positives, own)
+        assert contrast.positives.equal(graphs.batch[:, None])
         assert contrast.weights is None and contrast.candidate_labels is None
 
 
@@ -370,6 +390,13 @@ def test_losses_without_a_jensen_shannon_form_name_the_way_out(loss):
 def test_what_has_no_nodes_is_refused(X):
     with pytest.raises(ValueError, match=r"InfoGraph .* needs X to be a list of graphs"):
         small(encoder=None).fit(X)
+
+
+@pytest.mark.parametrize("objective", ["jensen-shannon", "contrastive"])
+def test_nodes_and_graphs_may_have_concentrations(objective):
+    embedder = small(framework=InfoGraph(objective), similarity=VonMisesFisher()).fit(GRAPHS)
+    assert np.isfinite(embedder.history_[:, "train_loss"]).all()
+    assert (embedder.concentration(GRAPHS) > 0).all()
 
 
 def test_an_unknown_objective_is_refused():
