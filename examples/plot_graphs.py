@@ -3,9 +3,10 @@ Isomers: graphs that counting cannot tell apart
 ===============================================
 
 Molecules with the same atoms and the same numbers of bonds may still be built differently:
-isomers. Here four kinds of graphs have the same numbers of nodes and edges and the same degrees;
-only the way in which the parts are put together differs. An embedder sees 800 such graphs
-without any labels, and learns to recognise a graph of which some nodes are missing.
+isomers. Here four kinds of graphs are made of the same parts: the numbers of nodes and edges and the
+degrees vary from graph to graph, but not with the kind, and only the way in which the parts are
+put together differs. An embedder sees 800 such graphs without any labels, and learns to recognise
+a graph of which some nodes are missing.
 
 The claim of this example: where labels are few, a graph neural network trained without labels
 beats the same network untrained, and counting degrees is as good as guessing. With many labels,
@@ -144,9 +145,10 @@ for name, accuracies in results.items():
 # %%
 # Graphs, map and accuracy
 # ------------------------
-# On the left a tree of each kind, and below it the same tree after two swaps of edges, which is what
-# the data look like. In the middle the two principal components of the held-out graphs' embedding,
-# on the right what it is worth in labels.
+# On the left a tree of each kind, and below it the same tree after two swaps of edges, which is
+# what the data look like. In the middle the two principal components of the held-out graphs' embedding,
+# in which combs and stems, alike around most of their nodes, still lie on each other; on the right
+# what the embedding is worth in labels.
 
 figure = plt.figure(figsize=(13, 4.6), layout="constrained")
 left, right = figure.subfigures(1, 2, width_ratios=(1.25, 2))
@@ -163,12 +165,12 @@ for k, (above, below) in enumerate(left.subplots(2, 4).T):
     above.set_title(KINDS[k], color=colors[k])
 
 plane, curves = right.subplots(1, 2)
-components = PCA(2).fit(StandardScaler().fit_transform(H_train))
-scaled = StandardScaler().fit(H_train).transform(H_test)
+project = make_pipeline(StandardScaler(), PCA(2)).fit(H_train)
 for k, kind in enumerate(KINDS):
-    plane.scatter(*components.transform(scaled[y_test == k]).T, s=10, c=colors[k], label=kind)
+    points = project.transform(H_test[y_test == k])
+    plane.scatter(*points.T, s=10, color=colors[k], label=kind)
 plane.set(title="held-out graphs, embedding", xticks=[], yticks=[])
-plane.legend()
+plane.legend(loc="upper left")
 for (name, accuracies), color in zip(results.items(), ("k", "0.5", "0.75"), strict=True):
     means, stds = np.mean(accuracies, 1), np.std(accuracies, 1)
     curves.errorbar(label_counts, means, stds, marker="o", capsize=3, color=color, label=name)
