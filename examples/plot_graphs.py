@@ -3,10 +3,10 @@ Isomers: graphs that counting cannot tell apart
 ===============================================
 
 Molecules with the same atoms and the same numbers of bonds may still be built differently:
-isomers. Here four kinds of graphs are made of the same parts: the numbers of nodes and edges and the
-degrees vary from graph to graph, but not with the kind, and only the way in which the parts are
-put together differs. An embedder sees 800 such graphs without any labels, and learns to recognise
-a graph of which some nodes are missing.
+isomers. Here four kinds of graphs are made of the same parts: the numbers of nodes and edges and
+the degrees vary from graph to graph, but not with the kind, and only the way in which the parts
+are put together differs. An embedder sees 800 such graphs without any labels, and learns to
+recognise a graph of which some nodes are missing.
 
 The claim of this example: where labels are few, a graph neural network trained without labels
 beats the same network untrained, and counting degrees is as good as guessing. With many labels,
@@ -146,9 +146,9 @@ for name, accuracies in results.items():
 # Graphs, map and accuracy
 # ------------------------
 # On the left a tree of each kind, and below it the same tree after two swaps of edges, which is
-# what the data look like. In the middle the two principal components of the held-out graphs' embedding,
-# in which combs and stems, alike around most of their nodes, still lie on each other; on the right
-# what the embedding is worth in labels.
+# what the data look like. In the middle the two principal components of the held-out graphs'
+# embedding, in which combs and stems, alike around most of their nodes, still lie on each other;
+# on the right what the embedding is worth in labels.
 
 figure = plt.figure(figsize=(13, 4.6), layout="constrained")
 left, right = figure.subfigures(1, 2, width_ratios=(1.25, 2))
