@@ -223,6 +223,13 @@ def _names(chain):
     return ", ".join(type(step).__name__ for step in chain)
 
 
+def scored_chain(estimator):
+    """Return the chain that draws the views of ``score``: of graphs never an empty one."""
+    if kind_of(estimator._sample_shape) == GRAPHS:
+        return estimator.augmentation_ or [NodeDrop()]
+    return estimator.augmentation_
+
+
 def make_scaler(estimator, X):
     """Return what maps X to the tensors, or graphs, of the training, unfitted."""
     if isinstance(X, PackedGraphs):

@@ -198,7 +198,7 @@ class NetworkTraining:
             framework=self.framework_,
             loss=self.loss_,
             similarity=self.similarity_,
-            draw=self._drawing(samples.device),
+            draw=self._drawing(samples.device, self.augmentation_),
             n_samples=len(samples),
             n_views=self.framework_.n_views or self.n_views,
             batch_size=self.batch_size,
@@ -216,11 +216,11 @@ class NetworkTraining:
             or self.framework_.draws_random_numbers,
         )
 
-    def _drawing(self, device):
-        """Return the fitted chain as a callable on batches on `device`."""
+    def _drawing(self, device, chain):
+        """Return a fitted chain as a callable on batches on `device`."""
         prepared = [
             step.prepared(lambda samples: self._scaler.to_tensor(samples, device))
-            for step in self.augmentation_
+            for step in chain
         ]
         return compose(prepared, self._sample_shape)
 

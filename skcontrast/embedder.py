@@ -55,24 +55,23 @@ class ContrastiveEmbedder(
         The network from sample to representation. None chooses by the kind of X: ``MLP()`` for
         vectors, ``ConvNet()`` for images up to 32 pixels, ``ResNet(18)`` beyond, ``GIN()`` for
         graphs. An object of :mod:`skcontrast.encoders` is built once the shape of X is known; a
-        module is copied, never trained in place; a callable gets the shape of one sample and
-        returns a module. Modules for graphs are called as those of PyTorch Geometric,
-        ``module(x, edge_index, batch=batch)``, and return a row per graph, or a row per node,
-        which are summed.
+        module is copied, never trained in place; a callable gets the shape of one sample, of
+        graphs ``(None, n_node_features)``, and returns a module. Modules of graphs are called as
+        those of PyTorch Geometric, ``module(x, edge_index, batch=batch)``.
     loss : Loss, default=None
         An object of :mod:`skcontrast.losses`; None is ``InfoNCE()``. Its hyperparameters may be
         schedules.
     framework : Framework, default=None
         An object of :mod:`skcontrast.frameworks`; None is ``SimCLR()``.
     similarity : Similarity, default=None
-        An object of :mod:`skcontrast.similarity`; None is ``Cosine()``, or what the framework
-        takes instead. Its hyperparameters may be schedules.
+        An object of :mod:`skcontrast.similarity`; None is ``Cosine()``, but ``DotProduct()`` for
+        ``InfoGraph()``. Its hyperparameters may be schedules.
     augmentation : augmentation, list or Pipeline of augmentations, default=None
         What draws a view. None takes the augmentation steps before the embedder in a Pipeline;
         without any, ``MarginalCorruption()`` for vectors (which keeps some rows of X in the fitted
-        embedder), ``RandomAffine()`` for grey images and ``SimCLRAugmentation()`` for colour
-        images, unless the framework contrasts their channels as they are; ``NodeDrop()`` for
-        graphs, none for them with ``framework=InfoGraph()``.
+        embedder), ``RandomAffine()`` for grey images, ``SimCLRAugmentation()`` for colour images,
+        unless the framework contrasts their channels as they are, and ``NodeDrop()`` for graphs,
+        but nothing with ``InfoGraph()``.
     n_components : int, default=None
         Width of the representation, of each encoder's where the framework has two; None leaves it
         to the encoder.
@@ -156,7 +155,7 @@ class ContrastiveEmbedder(
     n_epochs_ : int
         Epochs trained in all.
     n_features_in_ : int
-        Numbers per sample: features, or channels × height × width. Graphs have none.
+        Numbers per sample: features, or channels × height × width. Absent for graphs.
     feature_names_in_ : ndarray of str
         Names of the features, where X has names that are all strings.
 
@@ -312,9 +311,10 @@ class ContrastiveEmbedder(
             Vectors of shape (n_samples, n_features); grey images (n_samples, height, width);
             images (n_samples, channels, height, width), uint8 or float; torch tensors; memory
             maps; a torch Dataset whose items are samples or tuples that start with one; with
-            ``framework=CMC()`` a tuple of two arrays of the same samples; a list of graphs, of
-            networkx or PyTorch Geometric, or :class:`~skcontrast.graphs.PackedGraphs`; or what an
-            augmentation step of a Pipeline hands on. At least 2 samples.
+            ``framework=CMC()`` a tuple of two arrays of the same samples; a list of graphs of
+            networkx or of PyTorch Geometric's ``Data``, or
+            :class:`~skcontrast.graphs.PackedGraphs`; or what an augmentation step of a Pipeline
+            hands on. At least 2 samples.
         y : array-like of shape (n_samples,), default=None
             Classes, −1 where unknown. Read by ``Supervised`` and ``SupCon``, and where a
             hyperparameter of the loss is ``"auto"``; ignored by all other losses.
@@ -332,9 +332,9 @@ class ContrastiveEmbedder(
         Raises
         ------
         ValueError
-            If X holds NaN or infinity or has a wrong shape, or a parameter, at any depth, lies
-            outside its range, or training diverges, or processes that train together were given
-            different data. A fitted embedder stays as it was.
+            If X holds NaN or infinity or has a wrong shape, or a graph without nodes, or a
+            parameter, at any depth, lies outside its range, or training diverges, or processes
+            that train together were given different data. A fitted embedder stays as it was.
         TypeError
             If a class is passed where an instance is due, or an unknown keyword.
         KeyboardInterrupt
@@ -370,8 +370,8 @@ class ContrastiveEmbedder(
 
         Parameters
         ----------
-        X : array-like, Dataset, list of graphs or tuple of two arrays
-            Samples of the shape seen in `fit`; graphs with the attributes seen there.
+        X : array-like, Dataset, tuple of two arrays or list of graphs
+            Samples of the shape seen in `fit`.
 
         Returns
         -------
@@ -411,13 +411,12 @@ class ContrastiveEmbedder(
 
         Minus the InfoNCE loss of fresh views at temperature 0.5 and among at most 256 samples at a
         time, whatever loss, temperature and batch size the embedder was trained with, so that a
-        search over these compares like with like. Needs no labels. Where nothing is augmented, as
-        in ``InfoGraph`` by default, both views are the sample itself, and only how far samples
-        are apart counts.
+        search over these compares like with like. Needs no labels. Graphs that are not augmented,
+        as with ``InfoGraph`` by default, are scored by views of ``NodeDrop()``.
 
         Parameters
         ----------
-        X : array-like
+        X : array-like or list of graphs
             At least 2 samples of the shape seen in `fit`.
         y : ignored
             Present for API consistency.
@@ -431,7 +430,7 @@ class ContrastiveEmbedder(
         X = validate_inputs(self, self._plain(X), reset=False, min_samples=2)
         device, similarity = assembly.resolve_device(self.device), Cosine(_SCORE_TEMPERATURE)
         network = self._projecting().to(device).eval()
-        draw = self._drawing(device)
+        draw = self._drawing(device, assembly.scored_chain(self))
         generator = torch.Generator(device=device).manual_seed(0)
         total = 0.0
         for rows in np.array_split(np.arange(len(X)), -(-len(X) // _SCORE_BATCH)):

@@ -823,3 +823,13 @@ def test_packed_graphs_are_what_a_fit_holds():
         isinstance(value, (list, PackedGraphs)) and len(value) == N
         for value in vars(embedder).values()
     )
+
+
+def test_score_of_graphs_that_are_not_augmented_draws_views():
+    graphs = [nx.gnp_random_graph(10, 0.1 * (1 + k % 4), seed=k) for k in range(20)]
+    params = {"framework": InfoGraph(), "max_epochs": 1, "random_state": 0}
+    plain = ContrastiveEmbedder(**params).fit(graphs)
+    assert plain.augmentation_ == []
+    explicit = ContrastiveEmbedder(**params).fit(graphs)
+    explicit.augmentation_ = [NodeDrop()]
+    assert plain.score(graphs) == explicit.score(graphs)

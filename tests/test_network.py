@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from skcontrast._network import Standardize, channel_statistics, encode, on_cpu, rows_per_call
+from skcontrast.graphs import PackedGraphs
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
@@ -41,9 +42,14 @@ def test_portions_do_not_change_the_result(batch_size):
 
 
 def test_many_small_samples_and_few_large_ones_per_call():
-    assert rows_per_call((2,)) == 2**14
-    assert rows_per_call((3, 32, 32)) == 341
-    assert rows_per_call((3, 1000, 1000)) == 32
+    def of_shape(*shape):
+        return rows_per_call(np.broadcast_to(np.float32(0), (9, *shape)))
+
+    assert of_shape(2) == 2**14
+    assert of_shape(3, 32, 32) == 341
+    assert of_shape(3, 1000, 1000) == 32
+    edges = np.empty((2, 0))
+    assert rows_per_call(PackedGraphs.from_arrays(edges.astype(int), [0, 2**14, 2**15])) == 2
 
 
 def test_on_cpu_returns_what_lies_there_itself():

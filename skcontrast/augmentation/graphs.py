@@ -9,7 +9,6 @@ import torch
 from .._inputs import GRAPHS
 from .._sklearn_compat import Interval
 from ..graphs import GraphBatch
-from ..graphs._topology import Topology
 from ._compose import generator_for
 from ._graph_draws import (
     NEVER,
@@ -197,9 +196,7 @@ class EdgePerturb(_GraphAugmentation):
             edges = torch.cat([edges, added], dim=1)
         if topology.symmetric:
             edges = torch.cat([edges, edges.flip(0)[:, edges[0] != edges[1]]], dim=1)
-        return batch.with_topology(
-            Topology.from_edges(edges, topology.node_ptr, topology.symmetric)
-        )
+        return batch.with_edges(edges)
 
 
 class RandomWalkSubgraph(_GraphAugmentation):

@@ -169,7 +169,7 @@ def _width_of(module, sample_shape, name):
     except Exception as error:
         samples = f"samples of shape {sample_shape}"
         if is_graph:
-            samples = f"graphs with {sample_shape[1]} node features"
+            samples = f"graphs with {sample_shape[1]} node features, as (x, edge_index, batch)"
         raise ValueError(f"The encoder {name} failed on {samples}: {error}") from error
     if not isinstance(output, torch.Tensor):
         found = f"a {type(output).__name__}"

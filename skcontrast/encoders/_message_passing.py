@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -118,14 +120,21 @@ class GraphNetwork(nn.Module):
 class ForeignNetwork(GraphNetwork):
     """A module with the interface of PyTorch Geometric, ``module(x, edge_index, batch=batch)``.
 
-    It may return a row per graph, or a row per node; these are then summed.
+    Where no argument has that name, the third one is taken for it. The module may return a row
+    per graph, or a row per node; these are then summed.
     """
 
     def __init__(self, module):
         super().__init__(module, "sum")
+        arguments = inspect.signature(module.forward).parameters.values()
+        self.names_batch = any(a.name == "batch" or a.kind == a.VAR_KEYWORD for a in arguments)
 
     def _output(self, graphs):
-        output = self.message_passing(graphs.x, graphs.edge_index, batch=graphs.batch)
+        args, batch = (graphs.x, graphs.edge_index), graphs.batch
+        if self.names_batch:
+            output = self.message_passing(*args, batch=batch)
+        else:
+            output = self.message_passing(*args, batch)
         if not isinstance(output, torch.Tensor) or output.ndim != 2:
             found = "a " + type(output).__name__
             if isinstance(output, torch.Tensor):

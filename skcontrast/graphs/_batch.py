@@ -75,6 +75,11 @@ class GraphBatch:
         return self.topology.graph_of_node
 
     @property
+    def node_ptr(self):
+        """Where the nodes of each graph begin, and the number of all, shape (n_graphs + 1,)."""
+        return self.topology.node_ptr
+
+    @property
     def n_nodes(self):
         """How many nodes all graphs have together."""
         return self.topology.n_nodes
@@ -103,8 +108,17 @@ class GraphBatch:
         codes = None if self.codes is None else self.codes.to(device)
         return GraphBatch(self.topology.to(device), self.dense.to(device), codes, self.n_codes)
 
-    def with_topology(self, topology):
-        """Return the same nodes with other edges."""
+    def with_edges(self, edge_index):
+        """Return the same nodes with other edges.
+
+        Parameters
+        ----------
+        edge_index : Tensor of shape (2, n_edges), dtype int64
+            Sources and targets, in any order, each within one graph. Where the graphs are
+            undirected, an edge stands in it in both directions.
+        """
+        node_ptr, symmetric = self.topology.node_ptr, self.topology.symmetric
+        topology = Topology.from_edges(edge_index, node_ptr, symmetric)
         return dataclasses.replace(self, topology=topology)
 
     def keep(self, nodes):

@@ -24,14 +24,26 @@ class NodeFeatures:
 
     Parameters
     ----------
-    kind : {"auto", "attributes", "degree", "constant"}
+    kind : {"auto", "attributes", "degree", "constant"}, default="auto"
         "attributes" are attributes and labels; "degree" and "constant", a single 1, stand in
         their place; "auto" is attributes where graphs have them, else degree.
-    standardize : bool
+    standardize : bool, default=True
         Whether attributes are standardised.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from skcontrast.graphs import NodeFeatures, pack_graphs
+    >>> graphs = pack_graphs([nx.star_graph(2), nx.path_graph(2)])
+    >>> NodeFeatures().fit(graphs).to_tensor(graphs, "cpu").x  # degrees 0, 1 and 2
+    tensor([[0., 0., 1.],
+            [0., 1., 0.],
+            [0., 1., 0.],
+            [0., 1., 0.],
+            [0., 1., 0.]])
     """
 
-    def __init__(self, kind, standardize):
+    def __init__(self, kind="auto", standardize=True):
         self.kind = kind
         self.standardize = standardize
 
