@@ -10,7 +10,9 @@ mean and standard deviation over the seeds, which change folds, weights and batc
 epochs is the same for all rows.
 
 Beside the losses stand what needs no training: the encoder with its first weights, and a bag of
-the labels, or where there are none the degrees, of the nodes.
+the labels, or where there are none the degrees, of the nodes. The row "best of" chooses one of
+several wider embedders together with C, by the inner folds, so that no test label is looked at;
+"best of untrained" does the same with encoders as wide and as deep that are not trained.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import argparse
 from time import perf_counter
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -41,10 +44,14 @@ INFOGRAPH = {
     "+BCL": BCL(alpha=0.7, tau_plus=0.1),
 }
 VIEWS = [NodeDrop(0.1), EdgePerturb(0.1), AttributeMask(0.1)]
+UNTRAINED = {"lr": 1e-12, "max_epochs": 1}
+CONTRASTIVE = {"framework": InfoGraph("contrastive"), "loss": PUCL(tau_plus=0.1, c=0.1)}
+WIDE, DEEP = {"encoder": GIN(width=128)}, {"encoder": GIN(n_layers=5, width=64)}
+DROPPED = {"framework": SimCLR(), "augmentation": NodeDrop(0.1)}
 # row: parameters of the embedder beside those that all share
 ROWS = {
     "bag": None,
-    "untrained GIN": {"lr": 1e-12, "max_epochs": 1},
+    "untrained GIN": UNTRAINED,
     **{name: {"framework": InfoGraph(), "loss": loss} for name, loss in INFOGRAPH.items()},
     **{
         f"{name}, contrastive": {"framework": InfoGraph("contrastive"), "loss": loss}
@@ -52,7 +59,27 @@ ROWS = {
     },
     "SimCLR, NodeDrop": {"framework": SimCLR(), "augmentation": NodeDrop(0.2)},
     "SimCLR, three augmentations": {"framework": SimCLR(), "augmentation": VIEWS},
+    "best of untrained": [{**UNTRAINED, **WIDE}, {**UNTRAINED, **DEEP}],
+    "best of": [
+        {**some, **encoder} for some in (CONTRASTIVE, DROPPED) for encoder in (WIDE, DEEP)
+    ],
 }
+
+
+class Choice(TransformerMixin, BaseEstimator):
+    """Take some of the columns: those of one representation."""
+
+    def __init__(self, ends, which=0):
+        self.ends = ends
+        self.which = which
+
+    def fit(self, X, y=None):
+        """Do nothing."""
+        return self
+
+    def transform(self, X):
+        """Return the columns."""
+        return np.split(X, self.ends[:-1], axis=1)[self.which]
 
 
 def bag(graphs):
@@ -63,31 +90,37 @@ def bag(graphs):
     return counts
 
 
-def accuracy(H, y, seed):
-    """Return the accuracy of an SVM, its C chosen inside, over ten folds."""
+def accuracy(representations, y, seed):
+    """Return the accuracy of an SVM, its C and its representation chosen inside, on ten folds."""
+    ends = tuple(np.cumsum([H.shape[1] for H in representations]))
     svm = GridSearchCV(
-        make_pipeline(StandardScaler(), SVC()), {"svc__C": [0.1, 1, 10, 100, 1000]}, cv=5
+        make_pipeline(Choice(ends), StandardScaler(), SVC()),
+        {"choice__which": range(len(ends)), "svc__C": [0.1, 1, 10, 100, 1000]},
+        cv=5,
     )
     folds = StratifiedKFold(10, shuffle=True, random_state=seed)
-    return cross_val_score(svm, H, y, cv=folds).mean()
+    return cross_val_score(svm, np.hstack(representations), y, cv=folds).mean()
 
 
-def representation(row, graphs, args, seed):
-    """Return the representation of a row, and the seconds that it took."""
+def representations(row, graphs, args, seed):
+    """Return the representations of a row, one or several, and the seconds that they took."""
     start = perf_counter()
-    if ROWS[row] is None:
-        return bag(graphs), 0.0
-    params = {
-        "encoder": GIN(width=args.width),
-        "framework": InfoGraph(),
-        "batch_size": 128,
-        "max_epochs": args.epochs,
-        "lr": args.lr,
-        "random_state": seed,
-        **ROWS[row],
-    }
-    H = ContrastiveEmbedder(**params).fit_transform(graphs)
-    return H, perf_counter() - start
+    several = ROWS[row]
+    if several is None:
+        return [bag(graphs)], 0.0
+    found = []
+    for own in several if isinstance(several, list) else [several]:
+        params = {
+            "encoder": GIN(width=args.width),
+            "framework": InfoGraph(),
+            "batch_size": 128,
+            "max_epochs": args.epochs,
+            "lr": args.lr,
+            "random_state": seed,
+            **own,
+        }
+        found.append(ContrastiveEmbedder(**params).fit_transform(graphs))
+    return found, perf_counter() - start
 
 
 def main():
@@ -112,8 +145,8 @@ def main():
         for row in args.rows:
             scores, seconds = [], []
             for seed in range(args.seeds):
-                H, took = representation(row, graphs, args, seed)
-                scores.append(100 * accuracy(H, y, seed))
+                found, took = representations(row, graphs, args, seed)
+                scores.append(100 * accuracy(found, y, seed))
                 seconds.append(took)
             print(
                 f"| {row} | {np.mean(scores):.2f} ± {np.std(scores):.2f} | "
