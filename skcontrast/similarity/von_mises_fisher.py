@@ -171,7 +171,11 @@ class VonMisesFisher(Similarity):
     def scores(self, u, v):
         """Return the mutual likelihood scores of all pairs."""
         d = u.shape[-1] - self.n_terms
-        return self._scores(u[:, :d] @ v[:, :d].T, u[:, None, d:], v[:, d:], d)
+        products = u[:, :d] @ v[:, :d].T
+        if products.requires_grad:
+            return self._scores(products, u[:, None, d:], v[:, d:], d)
+        self.link(products, u[:, d:], v[:, d:], d=d)  # in much less memory and time
+        return products
 
     def pairs(self, u, v):
         """Return the mutual likelihood scores of matching rows."""
