@@ -362,6 +362,7 @@ VMF = VonMisesFisher(1.0, kappa_max=10.0)
         ([(MU, KAPPA)] * 2, {"queue": (MU, -KAPPA)}, ValueError, "concentrations of queue"),
         ([(MU, KAPPA)] * 2, {"similarity": Cosine()}, TypeError, "need similarity=VonMisesFisher"),
         ([(MU[:, :1], KAPPA)] * 2, {}, ValueError, "at least 2 dimensions, got 1"),
+        ([MU[:, :1], MU[:, :1]], {}, ValueError, "at least 2 dimensions, got 0"),
         ([MU, MU], {"similarity": VonMisesFisher(0)}, ValueError, "'temperature' parameter"),
         ([MU, MU], {"similarity": VonMisesFisher(1, -3.0)}, ValueError, "'kappa_max' parameter"),
         ([MU, MU], {"similarity": VonMisesFisher(Linear(1, 2))}, ValueError, "is a schedule"),
@@ -370,6 +371,35 @@ VMF = VonMisesFisher(1.0, kappa_max=10.0)
 def test_bad_input_is_refused_by_name(views, kwargs, error, message):
     with pytest.raises(error, match=message):
         contrastive_loss(*views, **{"similarity": VMF, **kwargs})
+
+
+@pytest.mark.parametrize(
+    "first, second, error, message",
+    [
+        ((MU, -KAPPA), (MU, KAPPA), ValueError, r"concentrations of z1 .* \[0, kappa_max=10\]"),
+        ((MU, KAPPA), (MU, 11 * KAPPA), ValueError, "concentrations of z2"),
+        ((MU, KAPPA), (MU, KAPPA * math.nan), ValueError, "concentrations of z2"),
+        ((MU, KAPPA), (MU, KAPPA[:2]), ValueError, r"must have shape \(3,\), got \(2,\)"),
+        ((MU, KAPPA), (MU[:, :2], KAPPA), ValueError, r"z2 must have shape \(n, 3\)"),
+        ((MU, KAPPA), (MU.numpy(), KAPPA), TypeError, "directions of z2 must be .* got ndarray"),
+        ((MU, KAPPA), [MU, KAPPA], TypeError, "z1, z2 must all be tuples .* z2 is list"),
+        (MU[0], MU, ValueError, "z1 must have shape"),
+    ],
+)
+def test_a_call_refuses_bad_input_by_name(first, second, error, message):
+    with pytest.raises(error, match=message):
+        VMF(first, second)
+
+
+@pytest.mark.parametrize("temperature", [0, Linear(1, 2)])
+def test_a_call_refuses_what_is_no_temperature(temperature):
+    with pytest.raises(ValueError, match="'temperature' parameter of VonMisesFisher"):
+        VonMisesFisher(temperature)((MU, KAPPA), (MU, KAPPA))
+
+
+def test_a_call_with_two_dtypes_is_computed_in_the_finer():
+    exact = VMF((MU.double(), KAPPA.double()), (MU.double(), KAPPA.double()))
+    torch.testing.assert_close(VMF((MU.double(), KAPPA), (MU, KAPPA)), exact)
 
 
 def test_scores_without_a_gradient_take_little_memory():
