@@ -56,7 +56,8 @@ def _away_from_the_mean(kappa, d, rng):
         log_ratio = kappa[pending] * (lp - new) + (d - 1) * np.log(
             (lp + xp * new) / (lp * (1 + xp))
         )
-        accepted = log_ratio >= np.log1p(-rng.random_sample(len(pending)))
+        # NaN is handed on, and not drawn again for ever.
+        accepted = ~(log_ratio < np.log1p(-rng.random_sample(len(pending))))
         away[pending[accepted]] = new[accepted]
         pending = pending[~accepted]
     return away
