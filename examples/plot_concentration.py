@@ -7,14 +7,14 @@ it is of it: a concentration κ, learned without labels and without ever being t
 is. This trains one on the digits with crops as views, and then shows it what it has never seen:
 blurred, occluded, rotated, pale and noisy images.
 
-The claim: κ falls as the image gets worse, whatever makes it worse, and a classifier that abstains
-where κ is low makes fewer errors.
+The claim: κ falls where the image gets much worse, whatever makes it worse, and a classifier that
+abstains where κ is low makes fewer errors.
 """
 
 # %%
 # The embedder
 # ------------
-# The crops matter: a small crop of a digit could be of several digits, and that is from where the
+# The crops matter: a small crop of a digit could be of several digits, and that is where the
 # embedder learns what it is to be unsure.
 
 import matplotlib.pyplot as plt
@@ -42,6 +42,8 @@ embedder = ContrastiveEmbedder(
 # %%
 # What makes an image worse
 # -------------------------
+# The weakest blur, rotation, fading and noise do no harm, and κ does not fall with them: it may
+# even rise.
 
 rng = np.random.default_rng(0)
 levels = np.arange(6)
@@ -82,7 +84,9 @@ kappa = {
     for name, corrupt in corruptions.items()
 }
 
-fig, axes = plt.subplots(2, 5, figsize=(11, 4.6), layout="constrained", height_ratios=[1, 2.4])
+fig, axes = plt.subplots(
+    2, 5, figsize=(11, 4.6), layout="constrained", height_ratios=[1, 2.4], sharey="row"
+)
 for (name, values), top, ax in zip(kappa.items(), *axes, strict=True):
     strip = [corruptions[name](X_test[:1], k)[0, 0] for k in levels]
     top.imshow(np.hstack(strip), cmap="gray", vmin=0, vmax=1)
@@ -92,8 +96,8 @@ for (name, values), top, ax in zip(kappa.items(), *axes, strict=True):
     ax.fill_between(levels, low, high, alpha=0.3)
     rho = spearmanr(np.repeat(levels, len(X_test)), values.ravel())[0]
     top.set_title(name)
-    ax.set(xlabel="strength", ylim=(0, None), title=f"rank correlation {rho:.2f}")
-axes[1, 0].set_ylabel("κ, median and quartiles")
+    ax.set(xlabel="strength", title=f"rank correlation {rho:.2f}")
+axes[1, 0].set(ylabel="κ, median and quartiles", ylim=(0, None))
 plt.show()
 
 # %%
@@ -116,7 +120,8 @@ plt.show()
 # -------------------------
 # A linear classifier with 10 labels for each digit, on held-out images of which all are corrupted
 # in one way or another. It answers only where it is surest: by κ, which knows nothing of the
-# classes, or by its own margin, the difference between its two highest probabilities.
+# classes, or by its own margin, the difference between its two highest probabilities. The margin
+# is the better guide, but there is none without a classifier.
 
 few = np.concatenate([np.flatnonzero(y_train == digit)[:10] for digit in range(10)])
 classifier = LogisticRegression(max_iter=3000)

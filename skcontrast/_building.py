@@ -32,8 +32,9 @@ def build_network(some, estimator, split):
     formats = [to_channels_last(*pair) for pair in zip(encoders, shapes, strict=True)]
     convert = None if split is None else split.convert
     n_extra = estimator.similarity_.n_extra
-    heads = [projection_head(width, estimator.projection_dim, n_extra) for width in widths]
     projection_widths = [estimator.projection_dim or width for width in widths]
+    _check_dimension(min(projection_widths), estimator)
+    heads = [projection_head(width, estimator.projection_dim, n_extra) for width in widths]
     if kind_of(shape) == GRAPHS:  # whose features come standardised
         return Network(encoders[0], heads[0]).float(), widths[0], projection_widths[0]
     standardize = Standardize(*_statistics(some, shape, estimator, convert), all(formats))
@@ -54,6 +55,16 @@ def _statistics(some, shape, estimator, convert):
     else:
         mean, std = estimator._scaler.mean_, estimator._scaler.std_
     return [torch.as_tensor(value, dtype=torch.float32) for value in (mean, std)]
+
+
+def _check_dimension(d, estimator):
+    similarity = estimator.similarity_
+    if d < similarity.least_dimension:
+        name = "projection_dim" if estimator.projection_dim else "n_components"
+        raise ValueError(
+            f"The {name!r} parameter of ContrastiveEmbedder must be at least "
+            f"{similarity.least_dimension} with {similarity!r}, got {d}."
+        )
 
 
 def _check_widths(widths):

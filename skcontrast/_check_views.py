@@ -1,11 +1,11 @@
-"""What `contrastive_loss` is given: views of one kind, shape and dtype."""
+"""What `contrastive_loss` and similarities are given: embeddings of one kind and width."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-__all__ = ["check_views", "in_one_dtype"]
+__all__ = ["check_pair", "check_views", "in_one_dtype"]
 
 
 def check_views(views, queue, similarity):
@@ -23,14 +23,8 @@ def check_views(views, queue, similarity):
     named = {f"view {k + 1}": view for k, view in enumerate(views)}
     if queue is not None:
         named["queue"] = queue
-    if any(isinstance(view, tuple) for view in named.values()):
-        named = _directions(named, similarity)
-    width = None
+    named = _checked(named, similarity)
     for name, view in named.items():
-        _check_tensor(name, view)
-        width = view.shape[-1] if width is None else width
-        if view.ndim != 2 or view.shape[1] != width:
-            raise ValueError(f"{name} must have shape (n, {width}), got {tuple(view.shape)}.")
         if name != "queue" and len(view) != len(named["view 1"]):
             raise ValueError(
                 f"All views must hold the same samples: {name} has {len(view)} rows, "
@@ -40,6 +34,33 @@ def check_views(views, queue, similarity):
         raise ValueError("Without a queue, at least 2 samples are needed: one has no negatives.")
     if min(len(view) for view in named.values()) == 0:
         raise ValueError("views and queue must hold at least one row.")
+
+
+def check_pair(z1, z2, similarity):
+    """Return two sets of embeddings in one dtype, or raise TypeError or ValueError.
+
+    Parameters
+    ----------
+    z1, z2 : Tensor or tuple of Tensor
+        What a similarity is called with.
+    similarity : Similarity
+        Says whether tuples are admissible.
+    """
+    _checked({"z1": z1, "z2": z2}, similarity)
+    return in_one_dtype([z1, z2], None)[0]
+
+
+def _checked(named, similarity):
+    """Return the tensors, of tuples the directions, after a check of kinds and widths."""
+    if any(isinstance(z, tuple) for z in named.values()):
+        named = _directions(named, similarity)
+    width = "d"
+    for name, z in named.items():
+        _check_tensor(name, z)
+        if z.ndim != 2 or width not in ("d", z.shape[1]):
+            raise ValueError(f"{name} must have shape (n, {width}), got {tuple(z.shape)}.")
+        width = z.shape[1]
+    return named
 
 
 def _check_tensor(name, tensor, shape="(n, d)"):
@@ -58,7 +79,7 @@ def _directions(named, similarity):
     for name, view in named.items():
         if not isinstance(view, tuple) or len(view) != 2:
             raise TypeError(
-                f"views and queue must all be tuples (mu, kappa), or all be tensors: {name} is "
+                f"{', '.join(named)} must all be tuples (mu, kappa), or all be tensors: {name} is "
                 f"{f'a tuple of {len(view)}' if isinstance(view, tuple) else type(view).__name__}."
             )
         mu, kappa = view

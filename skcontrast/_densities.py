@@ -86,7 +86,7 @@ class Densities:
         z : ndarray of shape (n_samples, n, d), dtype float32
             Points of length 1, where d is the width of the projection.
         """
-        if not isinstance(n, Integral) or n < 1:
+        if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
             raise ValueError(
                 f"The 'n' parameter of sample must be an int of at least 1, got {n!r}."
             )

@@ -208,9 +208,16 @@ def _unshifted(tile, prior, beta):
 
 def _shifted(tile, prior, beta):
     """Return the same with the row maxima of the logarithms taken out."""
-    logits = _tilted(tile, prior, beta)
-    parts_v = _softmax_parts(tile.scores.add_(logits))
-    return *parts_v, *_softmax_parts(logits)
+    if beta:
+        logits = _tilted(tile, prior, beta)
+        parts_v = _softmax_parts(tile.scores.add_(logits))
+        return *parts_v, *_softmax_parts(logits)
+    if prior is None:
+        parts_v = _softmax_parts(tile.scores.scatter_(1, tile.excluded, -torch.inf))
+        return *parts_v, 0.0, torch.full_like(parts_v[1], tile.n_negatives), None
+    prior = prior.scatter_(1, tile.excluded, 0.0)
+    mass_w = prior.sum(1)
+    return *_softmax_parts(tile.scores.add_(prior.log_())), 0.0, mass_w, None
 
 
 def _tilted(tile, prior, beta):

@@ -13,7 +13,7 @@ def draw_von_mises_fisher(mu, kappa, n, rng):
     Parameters
     ----------
     mu : ndarray of shape (n_distributions, d)
-        Mean directions, of length 1.
+        Mean directions, of length 1; where one is 0, draws are uniform.
     kappa : ndarray of shape (n_distributions,)
         Concentrations κ ≥ 0.
     n : int
@@ -32,6 +32,9 @@ def draw_von_mises_fisher(mu, kappa, n, rng):
        (1984).
     """
     d = mu.shape[1]
+    has_direction = mu.any(1)
+    mu = np.where(has_direction[:, None], mu, np.eye(1, d))
+    kappa = np.where(has_direction, kappa, 0.0)
     away = _away_from_the_mean(np.repeat(kappa, n), d, rng).reshape(len(mu), n, 1)
     across = rng.normal(size=(len(mu), n, d))
     across -= (across * mu[:, None]).sum(-1, keepdims=True) * mu[:, None]
@@ -53,7 +56,8 @@ def _away_from_the_mean(kappa, d, rng):
         log_ratio = kappa[pending] * (lp - new) + (d - 1) * np.log(
             (lp + xp * new) / (lp * (1 + xp))
         )
-        accepted = log_ratio >= np.log1p(-rng.random_sample(len(pending)))
+        # NaN is handed on, and not drawn again for ever.
+        accepted = ~(log_ratio < np.log1p(-rng.random_sample(len(pending))))
         away[pending[accepted]] = new[accepted]
         pending = pending[~accepted]
     return away

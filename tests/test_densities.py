@@ -108,7 +108,7 @@ def test_draws_lie_around_the_mean_direction_as_the_concentration_says(embedder)
     np.testing.assert_allclose(mean, a[:, None] * mu, atol=0.02)
 
 
-@pytest.mark.parametrize("n", [0, -1, 1.5, "2"])
+@pytest.mark.parametrize("n", [0, -1, 1.5, "2", True])
 def test_a_bad_number_of_draws_is_refused(embedder, n):
     with pytest.raises(ValueError, match="'n' parameter of sample must be an int of at least 1"):
         embedder.sample(X[:2], n)
@@ -164,9 +164,10 @@ def test_score_compares_directions(embedder):
     assert (changed.concentration(X) > embedder.concentration(X)).all()
 
 
-def test_one_dimension_is_refused():
-    with pytest.raises(ValueError, match="at least 2 dimensions, got 1"):
-        fitted(projection_dim=1)
+@pytest.mark.parametrize("parameter", ["projection_dim", "n_components"])
+def test_one_dimension_is_refused(parameter):
+    with pytest.raises(ValueError, match=f"'{parameter}' parameter .* at least 2 with .*, got 1"):
+        fitted(**{"projection_dim": 0, parameter: 1})
 
 
 @pytest.mark.slow

@@ -48,6 +48,18 @@ def test_directions_around_the_mean_are_uniform():
     np.testing.assert_allclose(around.T @ around / N, np.eye(3) / 3, atol=0.02)
 
 
+def test_without_a_direction_draws_are_uniform():
+    points = draw_von_mises_fisher(np.zeros((1, 3)), np.array([50.0]), N, np.random.RandomState(4))
+    np.testing.assert_allclose(np.linalg.norm(points, axis=2), 1, rtol=1e-9)
+    np.testing.assert_allclose(points[0].T @ points[0] / N, np.eye(3) / 3, atol=0.02)
+
+
+def test_what_is_not_a_number_is_handed_on():
+    kappa = np.array([3.0, np.nan])
+    points = draw_von_mises_fisher(np.eye(3)[:2], kappa, 2, np.random.RandomState(5))
+    assert np.isfinite(points[0]).all() and np.isnan(points[1]).all()
+
+
 def test_each_distribution_has_its_own_concentration():
     mu, kappa = some_directions(3, 5), np.array([0.1, 10.0, 1000.0])
     points = draw_von_mises_fisher(mu, kappa, N, np.random.RandomState(3))

@@ -135,7 +135,8 @@ def linked(first, second, d, dtype, kappa_max=1000.0):
     scores = u[:, :d] @ v[:, :d].T
     slopes = torch.empty_like(scores)
     similarity.link(scores, u[:, d:], v[:, d:], slopes, d=d)
-    return scores.double(), slopes.double(), similarity.scores(u, v).double()
+    plain = similarity.scores(u.requires_grad_(), v).detach()
+    return scores.double(), slopes.double(), plain.double()
 
 
 @pytest.mark.parametrize("d", [*DIMENSIONS, 2048])
@@ -299,17 +300,23 @@ def test_tiled_equals_autograd_on_all_scores(monkeypatch, objective, n_views, ro
     torch.testing.assert_close(*results, rtol=1e-9, atol=1e-12)
 
 
+def peak_memory(function):
+    """Return the most bytes that a call holds at a time."""
+    with torch.profiler.profile(profile_memory=True) as profile:
+        function()
+    held = highest = 0
+    for event in profile.profiler.kineto_results.events():
+        if event.name() == "[memory]":
+            held += event.nbytes()
+            highest = max(highest, held)
+    return highest
+
+
 def test_memory_grows_with_the_batch_and_not_with_its_square():
     def peak(n):
         z = torch.randn(2, n, 17, generator=torch.Generator().manual_seed(0)).requires_grad_()
-        with torch.profiler.profile(profile_memory=True) as profile:
-            contrastive_loss(*z, similarity=VonMisesFisher(1.0)).backward()
-        held = highest = 0
-        for event in profile.profiler.kineto_results.events():
-            if event.name() == "[memory]":
-                held += event.nbytes()
-                highest = max(highest, held)
-        return highest
+        similarity = VonMisesFisher(1.0)
+        return peak_memory(lambda: contrastive_loss(*z, similarity=similarity).backward())
 
     assert peak(8192) < 3 * peak(2048)
 
@@ -355,6 +362,7 @@ VMF = VonMisesFisher(1.0, kappa_max=10.0)
         ([(MU, KAPPA)] * 2, {"queue": (MU, -KAPPA)}, ValueError, "concentrations of queue"),
         ([(MU, KAPPA)] * 2, {"similarity": Cosine()}, TypeError, "need similarity=VonMisesFisher"),
         ([(MU[:, :1], KAPPA)] * 2, {}, ValueError, "at least 2 dimensions, got 1"),
+        ([MU[:, :1], MU[:, :1]], {}, ValueError, "at least 2 dimensions, got 0"),
         ([MU, MU], {"similarity": VonMisesFisher(0)}, ValueError, "'temperature' parameter"),
         ([MU, MU], {"similarity": VonMisesFisher(1, -3.0)}, ValueError, "'kappa_max' parameter"),
         ([MU, MU], {"similarity": VonMisesFisher(Linear(1, 2))}, ValueError, "is a schedule"),
@@ -363,3 +371,39 @@ VMF = VonMisesFisher(1.0, kappa_max=10.0)
 def test_bad_input_is_refused_by_name(views, kwargs, error, message):
     with pytest.raises(error, match=message):
         contrastive_loss(*views, **{"similarity": VMF, **kwargs})
+
+
+@pytest.mark.parametrize(
+    "first, second, error, message",
+    [
+        ((MU, -KAPPA), (MU, KAPPA), ValueError, r"concentrations of z1 .* \[0, kappa_max=10\]"),
+        ((MU, KAPPA), (MU, 11 * KAPPA), ValueError, "concentrations of z2"),
+        ((MU, KAPPA), (MU, KAPPA * math.nan), ValueError, "concentrations of z2"),
+        ((MU, KAPPA), (MU, KAPPA[:2]), ValueError, r"must have shape \(3,\), got \(2,\)"),
+        ((MU, KAPPA), (MU[:, :2], KAPPA), ValueError, r"z2 must have shape \(n, 3\)"),
+        ((MU, KAPPA), (MU.numpy(), KAPPA), TypeError, "directions of z2 must be .* got ndarray"),
+        ((MU, KAPPA), [MU, KAPPA], TypeError, "z1, z2 must all be tuples .* z2 is list"),
+        (MU[0], MU, ValueError, "z1 must have shape"),
+    ],
+)
+def test_a_call_refuses_bad_input_by_name(first, second, error, message):
+    with pytest.raises(error, match=message):
+        VMF(first, second)
+
+
+@pytest.mark.parametrize("temperature", [0, Linear(1, 2)])
+def test_a_call_refuses_what_is_no_temperature(temperature):
+    with pytest.raises(ValueError, match="'temperature' parameter of VonMisesFisher"):
+        VonMisesFisher(temperature)((MU, KAPPA), (MU, KAPPA))
+
+
+def test_a_call_with_two_dtypes_is_computed_in_the_finer():
+    exact = VMF((MU.double(), KAPPA.double()), (MU.double(), KAPPA.double()))
+    torch.testing.assert_close(VMF((MU.double(), KAPPA), (MU, KAPPA)), exact)
+
+
+def test_scores_without_a_gradient_take_little_memory():
+    u = VMF.embed(some(1000, 5, 10.0))
+    assert peak_memory(lambda: VMF.scores(u, u)) < 2 * 8 * 1000**2
+    scores = VMF.scores(u, u)
+    torch.testing.assert_close(scores, VMF.scores(u.clone().requires_grad_(), u).detach())

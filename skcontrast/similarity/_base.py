@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from torch.nn import functional as F
 
+from .._check_views import check_pair
 from .._sklearn_compat import ParameterObject
+from ..schedules import check_numbers
 
 __all__ = ["Similarity"]
 
@@ -27,6 +29,8 @@ class Similarity(ParameterObject):
         autograd.
     n_extra : int
         Numbers that the network returns for each sample beside a direction.
+    least_dimension : int
+        The fewest components that a direction may have.
     bounds : tuple of float
         The lowest and the highest score there is (or numbers below and above all that occur).
     """
@@ -34,6 +38,7 @@ class Similarity(ParameterObject):
     bilinear = False
     n_terms = 0
     n_extra = 0
+    least_dimension = 1
     bounds = (float("-inf"), float("inf"))
 
     @property
@@ -42,7 +47,13 @@ class Similarity(ParameterObject):
         return type(self).__name__ if self.n_extra else None
 
     def __call__(self, z1, z2):
-        """Return the scores, shape (n, m), of embeddings of shapes (n, d) and (m, d)."""
+        """Return the scores, shape (n, m), of embeddings of shapes (n, d) and (m, d).
+
+        They are checked as those of `contrastive_loss` are, which also says in which dtype they
+        are compared.
+        """
+        check_numbers(self)
+        z1, z2 = check_pair(z1, z2, self)
         return self.scores(self.embed(z1), self.embed(z2))
 
     def embed(self, z):

@@ -17,7 +17,9 @@ A sample is held as :math:`(\kappa\mu, m, -g(\kappa))`. In float64, g is exact. 
 
 with a polynomial P that is fitted once for each d. The first term has the right slope at 0 and
 the right growth at infinity; what P has to add is less than .24 and smooth in b/t. P is
-within 3e-7 and is of degree 8 for d ≥ 8, up to 16 for d = 2.
+within 3e-7 and is of degree 8 for d ≥ 8, up to 15 for d = 2. The slope of a score with respect to
+:math:`\kappa_i \kappa_j \cos\theta` is :math:`A(\tilde\kappa)/\tilde\kappa`; times t it is a
+polynomial of the same kind, within 1e-6.
 """
 
 from __future__ import annotations
@@ -26,13 +28,14 @@ import functools
 
 import numpy as np
 import torch
-from numpy.polynomial import chebyshev, polynomial
+from numpy.polynomial import chebyshev
 
 from ._bessel import log_partition_of_square, ratio_of_square
 
 __all__ = ["link_in_place", "mutual_score", "parts_of"]
 
 _TOLERANCE = 3e-7
+_SLOPE_TOLERANCE = 1e-6
 _LARGEST_DEGREE = 20
 # Pairs that are worked on at a time, so that they stay in cache.
 _CHUNK = 2**16
@@ -112,56 +115,60 @@ def link_in_place(products, m_i, minus_g_i, m_j, minus_g_j, d, temperature, slop
     if products.device.type != "cpu":
         n_rows = n
     if products.dtype == torch.float64:
-        link = _ExactLink(d)
+        link = _ExactLink(d, temperature)
     else:
-        link = _FastLink(d, products.new_empty(4, n_rows, n_columns))
+        link = _FastLink(d, temperature, products.new_empty(4, n_rows, n_columns))
     for start in range(0, n, max(1, n_rows)):
         rows = slice(start, start + n_rows)
         out = None if slopes is None else slopes[rows]
         link(products[rows], m_i[rows, None], minus_g_i[rows, None], m_j, minus_g_j, out)
-    if temperature != 1:
-        products.div_(temperature)
-        if slopes is not None:
-            slopes.div_(temperature)
 
 
 class _ExactLink:
     """The link in float64."""
 
-    def __init__(self, d):
-        self.d, self.b = d, (d + 1) / 2
+    def __init__(self, d, temperature):
+        self.d, self.b, self.temperature = d, (d + 1) / 2, temperature
 
     def __call__(self, x, m_i, minus_g_i, m_j, minus_g_j, slopes):
         if slopes is not None:
             y = m_i * (m_i + 2 * self.b) + m_j * (m_j + 2 * self.b) + 2 * x
-            slopes.copy_(ratio_of_square(y.clamp_min_(0), self.d))
-        x.copy_(mutual_score(x, m_i, minus_g_i, m_j, minus_g_j, self.d))
+            torch.div(ratio_of_square(y.clamp_min_(0), self.d), self.temperature, out=slopes)
+        scores = mutual_score(x, m_i, minus_g_i, m_j, minus_g_j, self.d)
+        torch.div(scores, self.temperature, out=x)
 
 
 class _FastLink:
     """The same in as few passes over the pairs as possible, in buffers that stay in cache."""
 
-    def __init__(self, d, buffers):
-        self.a, self.b, self.buffers = (d - 1) / 2, (d + 1) / 2, buffers
-        self.values, self.derivatives = (
-            torch.tensor(c, dtype=buffers.dtype).to(buffers.device).unbind() for c in _fitted(d)
+    def __init__(self, d, temperature, buffers):
+        self.a, self.b, self.scale, self.buffers = (
+            (d - 1) / 2,
+            (d + 1) / 2,
+            1 / temperature,
+            buffers,
+        )
+        # Where the temperature is in the coefficients, it costs nothing.
+        self.values, self.slopes = (
+            torch.tensor(c, dtype=buffers.dtype).to(buffers.device).mul(self.scale).unbind()
+            for c in _fitted(d)
         )
 
     def __call__(self, x, m_i, minus_g_i, m_j, minus_g_j, slopes):
-        a, b = self.a, self.b
+        a, b, scale = self.a, self.b, self.scale
         y, t, ratio, p = self.buffers[:, : len(x)]
         torch.add(m_i * (m_i + 2 * b), x, alpha=2, out=y)
         y.add_(m_j * (m_j + 2 * b)).clamp_min_(0)
         torch.add(y, b * b, out=t).sqrt_()
-        x.addcmul_(m_i, m_j, value=-1).mul_(2)
+        x.addcmul_(m_i, m_j, value=-1)
         x.div_(torch.add(t, m_i + b, out=ratio).add_(m_j))
         torch.div(t.new_tensor(2 * b), t, out=ratio).sub_(1)
-        x.add_(_polynomial(ratio, self.values, p)).add_(minus_g_i).add_(minus_g_j)
         if slopes is not None:
-            torch.add(t, a, out=slopes).reciprocal_()
-            slope = _polynomial(ratio, self.derivatives, p)  # by 2b/t
-            slopes.sub_(slope.div_(t).div_(t).div_(t), alpha=2 * b)
-        x.sub_(y.div_(t.add_(b)).div_(a + b).log1p_(), alpha=a)
+            torch.div(_polynomial(ratio, self.slopes, p), t, out=slopes)
+        torch.add(_polynomial(ratio, self.values, p), x, alpha=2 * scale, out=x)
+        x.add_(scale * minus_g_i).add_(scale * minus_g_j)
+        torch.add(t.new_tensor(b * (a + b)), t, alpha=a + b, out=t)
+        x.sub_(y.div_(t).log1p_(), alpha=a * scale)
 
 
 def _polynomial(x, coefficients, out):
@@ -174,16 +181,20 @@ def _polynomial(x, coefficients, out):
 
 @functools.lru_cache(maxsize=256)
 def _fitted(d):
-    """Return the coefficients of P and of its derivative, lowest first."""
+    """Return the coefficients of P and of t times the slope, lowest first."""
+    return _fit(_wanted, d, _TOLERANCE), _fit(_wanted_slope, d, _SLOPE_TOLERANCE)
+
+
+def _fit(function, d, tolerance):
+    """Return the coefficients of a polynomial that is within a tolerance of a function."""
     check = np.linspace(-0.999, 1, 2001)
-    exact = _wanted(check, d)
-    for degree in range(6, _LARGEST_DEGREE + 1, 2):
+    exact = function(check, d)
+    for degree in range(6, _LARGEST_DEGREE + 1):
         nodes = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
-        series = chebyshev.chebfit(nodes, _wanted(nodes, d), degree)
-        if np.abs(chebyshev.chebval(check, series) - exact).max() < _TOLERANCE:
+        series = chebyshev.chebfit(nodes, function(nodes, d), degree)
+        if np.abs(chebyshev.chebval(check, series) - exact).max() < tolerance:
             break
-    p = chebyshev.cheb2poly(series)
-    return tuple(p.tolist()), tuple(polynomial.polyder(p).tolist())
+    return tuple(chebyshev.cheb2poly(series).tolist())
 
 
 def _wanted(x, d):
@@ -193,3 +204,10 @@ def _wanted(x, d):
     y = t * t - b * b
     m = y / (t + b)
     return (log_partition_of_square(y, d) - m + a * (m / (a + b)).log1p()).numpy()
+
+
+def _wanted_slope(x, d):
+    """Return t times the slope at 2b/t − 1 = x; from b/d to 1."""
+    b = (d + 1) / 2
+    t = 2 * b / (torch.from_numpy(x) + 1)
+    return (t * ratio_of_square(t * t - b * b, d)).numpy()

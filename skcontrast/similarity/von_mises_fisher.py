@@ -19,8 +19,6 @@ __all__ = ["VonMisesFisher"]
 
 # Below this length the direction of a vector is rounding noise; such vectors have none.
 _SHORTEST = 1e-8
-
-
 # Beyond, differences of scores need more digits than float32 has.
 _LARGEST_IN_FLOAT32 = 2000
 
@@ -84,6 +82,7 @@ class VonMisesFisher(Similarity):
     }
     n_terms = 2
     n_extra = 1
+    least_dimension = 2
 
     def __init__(self, temperature=8.0, kappa_max=1000.0):
         self.temperature = temperature
@@ -159,19 +158,23 @@ class VonMisesFisher(Similarity):
 
     def embed(self, z):
         """Return κμ, m and −g(κ), shape (..., d + 2), of what `split` takes."""
+        d = z[0].shape[-1] if isinstance(z, tuple) else z.shape[-1] - self.n_extra
+        if d < self.least_dimension:
+            raise ValueError(f"VonMisesFisher needs directions in at least 2 dimensions, got {d}.")
         if self.kappa_max > _LARGEST_IN_FLOAT32:
             z = _in_float64(z)
         mu, kappa = self.split(z)
-        d = mu.shape[-1]
-        if d < 2:
-            raise ValueError(f"VonMisesFisher needs directions in at least 2 dimensions, got {d}.")
         terms = torch.stack(parts_of(kappa, d), -1)
         return torch.cat([mu * kappa[..., None], terms], -1)
 
     def scores(self, u, v):
         """Return the mutual likelihood scores of all pairs."""
         d = u.shape[-1] - self.n_terms
-        return self._scores(u[:, :d] @ v[:, :d].T, u[:, None, d:], v[:, d:], d)
+        products = u[:, :d] @ v[:, :d].T
+        if products.requires_grad:
+            return self._scores(products, u[:, None, d:], v[:, d:], d)
+        self.link(products, u[:, d:], v[:, d:], d=d)  # in much less memory and time
+        return products
 
     def pairs(self, u, v):
         """Return the mutual likelihood scores of matching rows."""
