@@ -57,7 +57,7 @@ class VonMisesFisher(Similarity):
     Notes
     -----
     Differences of scores are right to .001 in float32, except for nearly opposite directions,
-    whose scores are so low that nobody sees them. That needs more digits than float32 has where
+    whose scores are the lowest. That needs more digits than float32 has where
     `kappa_max` exceeds 2,000: scores are then computed in float64 (but on MPS, which has none),
     which takes several times as long. Float64 is right to about 1e-10.
 
