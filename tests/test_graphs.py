@@ -553,3 +553,13 @@ def test_graphs_are_no_array(packed):
         repr(packed[[0, 4]])
         == f"PackedGraphs(2 graphs, 5 nodes, {packed[0].arrays()[2].size} edges)"
     )
+
+
+def test_labels_that_are_tensors_are_categories_by_their_values():
+    graphs = [nx.path_graph(3), nx.path_graph(2)]
+    for graph in graphs:
+        for node in graph:
+            graph.nodes[node]["label"] = torch.tensor(node % 2)
+    packed = pack_graphs(graphs)
+    assert packed.categories == (0, 1)
+    assert packed.labels.tolist() == [0, 1, 0, 0, 1]

@@ -140,6 +140,8 @@ def _as_vectors(values):
 
 def _labels(graph):
     labels = _of_all_nodes(graph, "label")
+    if labels is not None:  # tensors would be told apart by what they are, not by what they hold
+        labels = [label.item() if isinstance(label, torch.Tensor) else label for label in labels]
     if labels is not None and any(label != label for label in set(labels)):
         raise ValueError("the node attribute 'label' must be a category, got NaN.")
     return labels
