@@ -122,12 +122,12 @@ class _TiledObjective(torch.autograd.Function):
         pulls_candidates = ctx.needs_input_grad[1]  # a queue does not: saves a matrix product
         anchors, positives = contrast.anchors, contrast.positives
         among_candidates = not positives.is_floating_point()
-        grads = [torch.zeros_like(t) for t in contrast[:3]] if wants else None
+        # Anchors and positives are written tile by tile, candidates added to.
+        grads = [torch.empty_like(t) for t in contrast[:3]] if wants else None
         d_highest = torch.zeros_like(highest) if is_each else None
-        if wants and not pulls_candidates:
-            grads[1] = None
-        if wants and among_candidates:
-            grads[2] = None
+        if wants:
+            grads[1] = grads[1].zero_() if pulls_candidates else None
+            grads[2] = None if among_candidates else grads[2]
         total = anchors.new_zeros(())
         for tile, pairwise in tiles(contrast, similarity, wants):
             columns = positives[tile] if among_candidates else None

@@ -38,19 +38,20 @@ class _Bilinear:
         self.values = torch.mm(anchors, candidates.T, out=out)
 
     def add_gradients(self, gradient, d_anchors, d_candidates, is_one):
-        """Add the pull-back of `gradient`, given as (row scale, matrix), to the gradients.
+        """Pull back `gradient`, given as (row scale, matrix), to anchors and candidates.
 
-        That of the candidates is None where nobody asks for it; where anchors and candidates are
-        one tensor, it may be added to that of the anchors.
+        The gradient of these anchors is written, that of the candidates is added to; it is None
+        where nobody asks for it. Where anchors and candidates are one tensor, it may be added to
+        that of the anchors.
         """
         scale, matrix = gradient
         if is_one and len(self.anchors) == len(self.candidates):
             # One tile of all vectors with themselves: one product gives both gradients.
             matrix.mul_(scale)
-            d_anchors.addmm_(matrix + matrix.T, self.candidates)
+            torch.mm(matrix + matrix.T, self.candidates, out=d_anchors)
             return
         # The rows are scaled on the thin side of the products, not over the whole tile.
-        d_anchors.addcmul_(scale, matrix @ self.candidates)
+        torch.mm(matrix, self.candidates, out=d_anchors).mul_(scale)
         if d_candidates is not None:
             d_candidates.addmm_(matrix.T, scale * self.anchors)
 
@@ -74,11 +75,11 @@ class _Linked:
         pull = partial(self.similarity.pull_terms, d=d)
         if is_one and len(self.anchors) == len(self.candidates):
             both, matrix = inner.mul_(scale) + inner.T, matrix.mul_(scale)
-            d_anchors[:, :d].addmm_(both, self.candidates)
-            d_anchors[:, d:] += pull(self.terms, matrix.sum(1) + matrix.sum(0), both.sum(1))
+            d_anchors[:, :d] = both @ self.candidates
+            d_anchors[:, d:] = pull(self.terms, matrix.sum(1) + matrix.sum(0), both.sum(1))
             return
-        d_anchors[:, :d].addcmul_(scale, inner @ self.candidates)
-        d_anchors[:, d:] += pull(self.terms, weights * matrix.sum(1), weights * inner.sum(1))
+        d_anchors[:, :d] = (inner @ self.candidates).mul_(scale)
+        d_anchors[:, d:] = pull(self.terms, weights * matrix.sum(1), weights * inner.sum(1))
         if d_candidates is not None:
             d_candidates[:, :d].addmm_(inner.T, scale * self.anchors)
             d_candidates[:, d:] += pull(
@@ -99,6 +100,6 @@ class _ByAutograd:
         """Do the same by autograd."""
         scale, matrix = gradient
         pulled = torch.autograd.grad(self.scores, self.leaves, scale * matrix)
-        d_anchors += pulled[0]
+        d_anchors.copy_(pulled[0])
         if d_candidates is not None:
             d_candidates += pulled[1]

@@ -38,6 +38,10 @@ class Compiled:
 
 
 def in_bf16(network, x):
-    """Return the output of a network that computes in bfloat16 where that is safe, in float32."""
+    """Return the output of a network that computes in bfloat16 where that is safe, in float32.
+
+    It is a tensor, or a tuple of them.
+    """
     with torch.autocast(x.device.type, torch.bfloat16):
-        return network(x).float()
+        output = network(x)
+    return tuple(z.float() for z in output) if isinstance(output, tuple) else output.float()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 
-import torch
 from torch import nn
 
 from .._sklearn_compat import StrOptions
@@ -102,16 +101,15 @@ class _InfoGraphSession(Session):
         self.network = fit.prepare(self._nodes_and_graphs)
 
     def _nodes_and_graphs(self, graphs):
-        """Return the projections of the nodes, then of the graphs, as rows of one tensor."""
+        """Return the projections of the nodes and of the graphs."""
         encoder, projector = self.fit.module.encoder, self.fit.module.projector
         nodes = encoder.nodes(graphs)
-        return torch.cat([self.head(nodes), projector(encoder.pool(nodes, graphs))])
+        return self.head(nodes), projector(encoder.pool(nodes, graphs))
 
     def contrast(self, views, similarity, batch):
         """Contrast the nodes with the graphs."""
         (graphs,) = views
-        z = self.network(graphs).float()
-        nodes, wholes = z[: graphs.n_nodes], z[graphs.n_nodes :]
+        nodes, wholes = (z.float() for z in self.network(graphs))
         anchors, candidates = similarity.embed(nodes), similarity.embed(wholes)
         owner = graphs.batch
         weights = batch.anchor_weights(wholes[None])
