@@ -205,7 +205,7 @@ class _GraphSum(torch.autograd.Function):
 
 def _bags(x, rows, ptr):
     """Return the sums of ``x[rows]`` over the runs that start at ``ptr``."""
-    if not len(rows):
+    if not len(rows) or not x.shape[1]:
         return x.new_zeros(len(ptr) - 1, x.shape[1])
     return F.embedding_bag(rows, x.contiguous(), ptr[:-1], mode="sum")
 
