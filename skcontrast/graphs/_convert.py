@@ -72,16 +72,21 @@ def pack_graphs(graphs):
 
 
 def is_graphs(X):
-    """Return whether X is packed graphs, a graph, or a sequence that holds one."""
+    """Return whether X is packed graphs, a graph, or a sequence that holds one, or rows of one."""
     if isinstance(X, PackedGraphs) or is_graph(X):
         return True
-    if not _graph_classes():
+    classes = _graph_classes()
+    if not classes:
         return False
     if isinstance(X, Dataset):
         return isinstance(X, Sized) and len(X) > 0 and is_graph(X[0])
     # Of numpy or pandas.
     is_column = getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", "") == np.dtype(object)
-    return (isinstance(X, (list, tuple)) or is_column) and any(is_graph(item) for item in X)
+    if not (isinstance(X, (list, tuple)) or is_column):
+        return False
+    # Rows of graphs are a mistake, to be refused as such.
+    items = (item[0] if isinstance(item, (list, tuple)) and item else item for item in X)
+    return any(isinstance(item, classes) for item in items)
 
 
 def is_graph(item):
