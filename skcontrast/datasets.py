@@ -126,7 +126,10 @@ def fetch_tudataset(
     if path is None:
         path = folder / f"{name}.zip"
         if not download_if_missing:
-            raise OSError(f"{path} not found and download_if_missing is False.")
+            raise OSError(
+                f"{path} not found, nor the folder {name} or {name}.npz beside it, and "
+                "download_if_missing is False."
+            )
         url = f"{_SITE}/{name}.zip"
         download_zip(url, path, sha256=sha256, n_retries=n_retries, delay=delay)
     try:

@@ -294,7 +294,7 @@ def test_a_download_that_fails_says_what_to_do(site, home, monkeypatch):
 
 
 def test_nothing_is_downloaded_unasked(site, home):
-    with pytest.raises(OSError, match=r"SET.zip not found and download_if_missing is False"):
+    with pytest.raises(OSError, match=r"SET.zip not found, nor the folder SET or SET.npz"):
         fetch(home)
     assert not home.exists()
 

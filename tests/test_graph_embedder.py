@@ -161,6 +161,7 @@ def test_two_graphs_are_enough_and_one_is_not():
         ([*GRAPHS, np.eye(2)], TypeError, f"item {N} is a ndarray"),
         ([*GRAPHS, None], TypeError, f"item {N} is a NoneType"),
         (GRAPHS[0], TypeError, r"got a single graph: pass \[graph\]"),
+        ([[GRAPHS[0]], [GRAPHS[1]]], TypeError, "X must hold graphs only.*item 0 is a list"),
         (
             [*GRAPHS[:3], attributed(GRAPHS[3], lambda k: 1.0)],
             ValueError,
@@ -168,7 +169,7 @@ def test_two_graphs_are_enough_and_one_is_not():
         ),
         ([attributed(g, lambda k: np.nan) for g in GRAPHS], ValueError, "Graph 0 .* NaN"),
     ],
-    ids=["empty", "array", "None", "single", "widths", "NaN"],
+    ids=["empty", "array", "None", "single", "rows", "widths", "NaN"],
 )
 def test_bad_graphs_are_refused_in_fit_and_transform(X, error, message):
     with pytest.raises(error, match=message):

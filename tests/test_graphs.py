@@ -6,6 +6,7 @@ from collections import Counter
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
@@ -313,6 +314,36 @@ def test_data_may_lack_edges_and_attributes(Data):
     assert bare.shape == (1, None, 0) and bare.sizes.tolist() == [4]
 
 
+# Of a tensor of this layout, PyTorch warns that it is new.
+@pytest.mark.filterwarnings("ignore:.*[Ss]parse:UserWarning")
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_edges_of_data_may_be_a_transposed_adjacency_matrix(Data, layout):
+    edges = torch.tensor([[0, 1, 1], [1, 2, 0]])
+    adjacency = torch.zeros(3, 3).index_put(tuple(edges), torch.tensor(1.0))
+    data = Data(x=torch.eye(3), adj_t=adjacency.T.to_sparse(layout=layout))
+    expected = pack_graphs([Data(x=torch.eye(3), edge_index=edges)])
+    for array, other in zip(pack_graphs([data]).arrays(), expected.arrays(), strict=True):
+        np.testing.assert_array_equal(array, other)
+
+
+@pytest.mark.parametrize("as_", [torch.Tensor.numpy, torch.Tensor.tolist, torch.Tensor.to_sparse])
+def test_attributes_of_data_may_be_what_a_tensor_is_made_of(Data, as_):
+    x = torch.eye(3)
+    packed = pack_graphs([Data(x=as_(x), edge_index=torch.tensor([[0], [1]]), num_nodes=3)])
+    np.testing.assert_array_equal(packed.attributes, x)
+
+
+def test_edges_of_data_may_be_an_array(Data):
+    packed = pack_graphs([Data(edge_index=np.array([[0, 1], [1, 2]]), num_nodes=3)])
+    assert packed.topology.edge_index.tolist() == [[0, 1], [1, 2]]
+
+
+def test_attributes_of_data_that_are_no_numbers_are_named(Data):
+    good = Data(x=torch.ones(2, 1))
+    with pytest.raises(ValueError, match="Graph 1 in X"):
+        pack_graphs([good, Data(x=["a", "b"], num_nodes=2)])
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -364,8 +395,11 @@ def path(x=None, label=None):
         ([path(x="red")], "Graph 0 in X: the node attribute 'x' must be .* numbers"),
         ([path(label="a"), path()], "Graph 1 in X has no node labels"),
         ([path(label="a"), path(label={0: "a"})], "Graph 1 .* node 1 has no attribute 'label'"),
-        ([path(label="a"), path(label=["a"])], "Graph 1 in X: unhashable"),
+        ([path(label="a"), path(label=["a"])], "Graph 1 in X: .*'label' must be hashable"),
         ([path(label="a"), path(label=float("nan"))], "Graph 1 in X: .*'label'.* NaN"),
+        ([path(label="a"), path(label=pd.NA)], "Graph 1 in X: .*'label'.* NaN"),
+        ([path(label="a"), path(label=torch.ones(2))], "Graph 1 in X: a Tensor with 2"),
+        ([path(x=1), path(x=10**400)], "Graph 1 in X: .*too large"),
     ],
 )
 def test_bad_graphs_are_named(graphs, message):

@@ -21,8 +21,8 @@ def pack_graphs(graphs):
 
     Of a networkx graph, directed or not, nodes may have an attribute ``x``, a number or a vector,
     and an attribute ``label``, any hashable category; either all nodes of all graphs have it or
-    none. Of PyTorch Geometric's ``Data``, ``x`` and ``edge_index`` are taken. Names of nodes,
-    weights of edges and all other attributes are not.
+    none. Of PyTorch Geometric's ``Data``, ``x`` and ``edge_index``, or else ``adj_t``, are taken.
+    Names of nodes, weights of edges and all other attributes are not.
 
     Parameters
     ----------
@@ -72,16 +72,21 @@ def pack_graphs(graphs):
 
 
 def is_graphs(X):
-    """Return whether X is packed graphs, a graph, or a sequence that holds one."""
+    """Return whether X is packed graphs, a graph, or a sequence that holds one, or rows of one."""
     if isinstance(X, PackedGraphs) or is_graph(X):
         return True
-    if not _graph_classes():
+    classes = _graph_classes()
+    if not classes:
         return False
     if isinstance(X, Dataset):
         return isinstance(X, Sized) and len(X) > 0 and is_graph(X[0])
     # Of numpy or pandas.
     is_column = getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", "") == np.dtype(object)
-    return (isinstance(X, (list, tuple)) or is_column) and any(is_graph(item) for item in X)
+    if not (isinstance(X, (list, tuple)) or is_column):
+        return False
+    # Rows of graphs are a mistake, to be refused as such.
+    items = (item[0] if isinstance(item, (list, tuple)) and item else item for item in X)
+    return any(isinstance(item, classes) for item in items)
 
 
 def is_graph(item):
@@ -110,7 +115,7 @@ def _read(graph, index):
         if isinstance(graph, getattr(sys.modules.get("networkx"), "Graph", ())):
             return _read_networkx(graph)
         return _read_pyg(graph)
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RuntimeError) as error:
         raise ValueError(f"Graph {index} in X: {error}") from error
 
 
@@ -140,11 +145,25 @@ def _as_vectors(values):
 
 def _labels(graph):
     labels = _of_all_nodes(graph, "label")
-    if labels is not None:  # tensors would be told apart by what they are, not by what they hold
-        labels = [label.item() if isinstance(label, torch.Tensor) else label for label in labels]
-    if labels is not None and any(label != label for label in set(labels)):
+    if labels is None:
+        return None
+    # Tensors would be told apart by what they are, not by what they hold.
+    labels = [label.item() if isinstance(label, torch.Tensor) else label for label in labels]
+    try:
+        categories = set(labels)
+    except TypeError as error:
+        raise ValueError(f"the node attribute 'label' must be hashable: {error}") from error
+    if any(_is_missing(label) for label in categories):
         raise ValueError("the node attribute 'label' must be a category, got NaN.")
     return labels
+
+
+def _is_missing(label):
+    """Return whether a label is no category: it does not equal itself, as NaN and pandas' NA."""
+    try:
+        return bool(label != label)
+    except TypeError:
+        return True
 
 
 def _of_all_nodes(graph, name):
@@ -162,8 +181,11 @@ def _read_pyg(data):
     if not isinstance(data, _pyg().Data):
         raise TypeError("a HeteroData has nodes of several kinds: pass data.to_homogeneous().")
     x, edges = getattr(data, "x", None), getattr(data, "edge_index", None)
+    if edges is None and getattr(data, "adj_t", None) is not None:  # as ToSparseTensor leaves it
+        targets_and_sources, _ = sys.modules["torch_geometric.utils"].to_edge_index(data.adj_t)
+        edges = targets_and_sources.flip(0)
     n_nodes = data.num_nodes or 0
-    edges = (torch.empty(2, 0) if edges is None else edges.detach().cpu()).to(torch.int64)
+    edges = (torch.empty(2, 0) if edges is None else _plain(edges)).to(torch.int64)
     if edges.ndim != 2 or len(edges) != 2:
         raise ValueError(f"'edge_index' must have shape (2, n_edges), got {tuple(edges.shape)}.")
     if edges.numel() and (edges.min() < 0 or edges.max() >= n_nodes):
@@ -171,8 +193,13 @@ def _read_pyg(data):
     if x is not None and len(x) != n_nodes:
         raise ValueError(f"'x' must have {n_nodes} rows, one for each node, got {len(x)}.")
     if x is not None and n_nodes:
-        x = x.detach().cpu().float().reshape(n_nodes, -1).numpy()
+        x = _plain(x).float().reshape(n_nodes, -1).numpy()
     return n_nodes, edges.numpy(), x, None, not is_symmetric(edges, n_nodes)
+
+
+def _plain(values):
+    """Return an array or a tensor, sparse or not and wherever it lies, as a tensor for numpy."""
+    return torch.as_tensor(values).detach().cpu().to_dense()
 
 
 def _joined_attributes(attributes, node_ptr):
