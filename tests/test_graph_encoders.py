@@ -486,3 +486,12 @@ def test_a_module_without_an_argument_named_batch_gets_it_as_the_third():
     assert width == 3
     batch = as_batch(graphs_of("loops"), dtype=torch.float32)
     assert module(batch).shape == (len(batch), 3)
+
+
+def test_a_module_without_a_place_for_the_batch_is_called_without(geometric):
+    layer = geometric.GCNConv(WIDTH, 6)
+    module, width = build_encoder(layer, (None, WIDTH))
+    assert width == 6
+    batch = as_batch(graphs_of("loops"), dtype=torch.float32)
+    expected = geometric.global_add_pool(layer(batch.x, batch.edge_index), batch.batch)
+    torch.testing.assert_close(module(batch), expected)

@@ -120,21 +120,22 @@ class GraphNetwork(nn.Module):
 class ForeignNetwork(GraphNetwork):
     """A module with the interface of PyTorch Geometric, ``module(x, edge_index, batch=batch)``.
 
-    Where no argument has that name, the third one is taken for it. The module may return a row
-    per graph, or a row per node; these are then summed.
+    Where no argument has that name, a third one without a default is taken for it; a module that
+    has none is called without. It may return a row per graph, or a row per node; these are then
+    summed.
     """
 
     def __init__(self, module):
         super().__init__(module, "sum")
-        arguments = inspect.signature(module.forward).parameters.values()
+        arguments = list(inspect.signature(module.forward).parameters.values())
         self.names_batch = any(a.name == "batch" or a.kind == a.VAR_KEYWORD for a in arguments)
+        self.third_is_batch = len(arguments) > 2 and arguments[2].default is arguments[2].empty
 
     def _output(self, graphs):
-        args, batch = (graphs.x, graphs.edge_index), graphs.batch
-        if self.names_batch:
-            output = self.message_passing(*args, batch=batch)
-        else:
-            output = self.message_passing(*args, batch)
+        args, batch = [graphs.x, graphs.edge_index], graphs.batch
+        if self.third_is_batch and not self.names_batch:
+            args.append(batch)
+        output = self.message_passing(*args, **({"batch": batch} if self.names_batch else {}))
         if not isinstance(output, torch.Tensor) or output.ndim != 2:
             found = "a " + type(output).__name__
             if isinstance(output, torch.Tensor):
