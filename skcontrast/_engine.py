@@ -118,46 +118,17 @@ class _TiledObjective(torch.autograd.Function):
     def forward(ctx, *args):
         contrast, (highest, loss, similarity, objective, is_one) = Contrast(*args[:7]), args[7:]
         wants = any(ctx.needs_input_grad[:3])
-        is_each = isinstance(highest, Tensor)
-        pulls_candidates = ctx.needs_input_grad[1]  # a queue does not: saves a matrix product
-        anchors, positives = contrast.anchors, contrast.positives
-        among_candidates = not positives.is_floating_point()
-        # Anchors and positives are written tile by tile, candidates added to.
-        grads = [torch.empty_like(t) for t in contrast[:3]] if wants else None
-        d_highest = torch.zeros_like(highest) if is_each else None
-        if wants:
-            grads[1] = grads[1].zero_() if pulls_candidates else None
-            grads[2] = None if among_candidates else grads[2]
-        total = anchors.new_zeros(())
+        grads = _room_for_gradients(contrast, highest, ctx.needs_input_grad) if wants else None
+        total = contrast.anchors.new_zeros(())
         for tile, pairwise in tiles(contrast, similarity, wants):
-            columns = positives[tile] if among_candidates else None
-            row = Tile(
-                scores=pairwise.values,
-                excluded=contrast.excluded[tile],
-                positives=pairwise.values.gather(1, columns)
-                if among_candidates
-                else positives[tile],
-                weights=None if contrast.weights is None else contrast.weights[tile],
-                same_class=same_class(contrast, tile) if loss.requires_y else None,
-                bounds=similarity.limits(anchors),
-                highest=highest[tile] if is_each else highest,
-            )
+            row = _row(contrast, tile, pairwise.values, loss, similarity, highest)
             value, gradient, others = objective.evaluate(row, loss, wants)
             total += value
             if wants:
-                scale, matrix = gradient[0] / len(anchors), gradient[1]
-                d_positives = others[0] / len(anchors)
-                if among_candidates:
-                    matrix = matrix.mul_(scale).scatter_(1, columns, d_positives)
-                    scale = torch.ones_like(scale)
-                else:
-                    grads[2][tile] = d_positives
-                if is_each and others[1] is not None:
-                    d_highest[tile] = others[1] / len(anchors)
-                pairwise.add_gradients((scale, matrix), grads[0][tile], grads[1], is_one)
-        if wants:
-            ctx.grads = [*grads, *[None] * 4, d_highest]
-        return total / len(anchors)
+                gradient = _write(grads, contrast, tile, gradient, others)
+                pairwise.add_gradients(gradient, grads[0][tile], grads[1], is_one)
+        ctx.grads = grads
+        return total / len(contrast.anchors)
 
     @staticmethod
     def backward(ctx, grad):
@@ -172,6 +143,52 @@ class _TiledObjective(torch.autograd.Function):
         ):  # saves a pass; elsewhere, looking means waiting
             grads = [g if g is None else g * grad for g in grads]
         return (*grads, *[None] * 4)
+
+
+def _room_for_gradients(contrast, highest, needs_grad):
+    """Return tensors for the gradients of the fields of a contrast and of `highest`, or None.
+
+    Those of anchors and positives are written tile by tile, that of candidates is added to.
+    """
+    anchors, candidates, positives = contrast[:3]
+    return [
+        torch.empty_like(anchors),
+        # A queue needs none, which saves a matrix product.
+        torch.zeros_like(candidates) if needs_grad[1] else None,
+        torch.empty_like(positives) if positives.is_floating_point() else None,
+        *[None] * 4,
+        torch.zeros_like(highest) if isinstance(highest, Tensor) else None,
+    ]
+
+
+def _row(contrast, tile, scores, loss, similarity, highest):
+    """Return what an objective is told about the anchors of a tile."""
+    positives = contrast.positives[tile]
+    if not positives.is_floating_point():
+        positives = scores.gather(1, positives)
+    return Tile(
+        scores=scores,
+        excluded=contrast.excluded[tile],
+        positives=positives,
+        weights=None if contrast.weights is None else contrast.weights[tile],
+        same_class=same_class(contrast, tile) if loss.requires_y else None,
+        bounds=similarity.limits(contrast.anchors),
+        highest=highest[tile] if isinstance(highest, Tensor) else highest,
+    )
+
+
+def _write(grads, contrast, tile, gradient, others):
+    """Write what is no gradient of scores; return that, (row scale, matrix), of the mean loss."""
+    n = len(contrast.anchors)
+    scale, matrix = gradient[0] / n, gradient[1]
+    if grads[2] is None:  # positives are among the candidates
+        matrix = matrix.mul_(scale).scatter_(1, contrast.positives[tile], others[0] / n)
+        scale = torch.ones_like(scale)
+    else:
+        grads[2][tile] = others[0] / n
+    if grads[7] is not None and others[1] is not None:
+        grads[7][tile] = others[1] / n
+    return scale, matrix
 
 
 def tiles(contrast, similarity, wants):
