@@ -126,7 +126,7 @@ class Densities:
         """Return mean directions (n, d) and concentrations (n,), float64."""
         check_is_fitted(self)
         z = torch.from_numpy(self._encode(X, Network(self.encoder_, self.projector_))).double()
-        mu, kappa = self.similarity_.split(z.unflatten(1, (self._n_parts, -1)))
+        mu, kappa = self.similarity_.distribution(z.unflatten(1, (self._n_parts, -1)))
         if self._n_parts == 1:
             return mu[:, 0], kappa[:, 0]
-        return self.similarity_.split_product(mu, kappa)
+        return self.similarity_.product(mu, kappa)

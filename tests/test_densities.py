@@ -85,7 +85,7 @@ def test_log_score_is_the_score_of_the_training_without_its_temperature():
 def test_with_two_encoders_the_concentration_is_that_of_the_product():
     embedder = fitted(framework=CMC())
     z = embedder.projector_(embedder.encoder_(torch.from_numpy(X).float())).detach()
-    mu, kappa = embedder.similarity_.split(z.unflatten(1, (2, 7)))
+    mu, kappa = embedder.similarity_.distribution(z.unflatten(1, (2, 7)))
     expected = (mu * kappa[..., None]).sum(1).norm(dim=1)
     np.testing.assert_allclose(embedder.concentration(X), expected, rtol=1e-4)
 

@@ -324,7 +324,7 @@ def test_memory_grows_with_the_batch_and_not_with_its_square():
 def test_networks_output_is_a_direction_and_a_number_of_the_concentration():
     similarity = VonMisesFisher(1.0, kappa_max=100.0)
     x = torch.tensor([-200.0, -3.0, 0.0, 3.0, 200.0])
-    mu, kappa = similarity.split(torch.cat([torch.full((5, 4), 3.0), x[:, None]], 1))
+    mu, kappa = similarity.distribution(torch.cat([torch.full((5, 4), 3.0), x[:, None]], 1))
     torch.testing.assert_close(mu.norm(dim=1), torch.ones(5))
     assert (kappa.diff() > 0).all() and kappa[0] >= 0 and kappa[-1] <= 100
     torch.testing.assert_close(
@@ -407,3 +407,9 @@ def test_scores_without_a_gradient_take_little_memory():
     assert peak_memory(lambda: VMF.scores(u, u)) < 2 * 8 * 1000**2
     scores = VMF.scores(u, u)
     torch.testing.assert_close(scores, VMF.scores(u.clone().requires_grad_(), u).detach())
+
+
+def test_parameter_objects_have_no_methods_of_metadata_requests():
+    """scikit-learn adds them where a method is called like one of its own, such as split."""
+    names = dir(VonMisesFisher)
+    assert not [name for name in names if name.startswith("set_") and name != "set_params"]

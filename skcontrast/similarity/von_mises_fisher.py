@@ -102,7 +102,7 @@ class VonMisesFisher(Similarity):
         """Return the score of each vector with itself, shape (n,)."""
         return self.pairs(u, u)
 
-    def split(self, z):
+    def distribution(self, z):
         """Return mean directions and concentrations of what the network returns.
 
         Parameters
@@ -124,7 +124,7 @@ class VonMisesFisher(Similarity):
             kappa = self.kappa_max * torch.sigmoid(x + self._start(direction.shape[-1]))
         return _unit_and_length(direction)[0], kappa
 
-    def split_product(self, mu, kappa):
+    def product(self, mu, kappa):
         """Return mean directions and concentrations of products of distributions.
 
         Parameters
@@ -157,13 +157,13 @@ class VonMisesFisher(Similarity):
         return math.log(share / (1 - share))
 
     def embed(self, z):
-        """Return κμ, m and −g(κ), shape (..., d + 2), of what `split` takes."""
+        """Return κμ, m and −g(κ), shape (..., d + 2), of what `distribution` takes."""
         d = z[0].shape[-1] if isinstance(z, tuple) else z.shape[-1] - self.n_extra
         if d < self.least_dimension:
             raise ValueError(f"VonMisesFisher needs directions in at least 2 dimensions, got {d}.")
         if self.kappa_max > _LARGEST_IN_FLOAT32:
             z = _in_float64(z)
-        mu, kappa = self.split(z)
+        mu, kappa = self.distribution(z)
         terms = torch.stack(parts_of(kappa, d), -1)
         return torch.cat([mu * kappa[..., None], terms], -1)
 
@@ -205,7 +205,7 @@ class VonMisesFisher(Similarity):
 
     def directions(self, z):
         """Return the mean directions, (..., d)."""
-        return self.split(z)[0]
+        return self.distribution(z)[0]
 
 
 def _in_float64(z):
