@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import math
 import secrets
 import threading
 import warnings
@@ -16,10 +15,10 @@ from sklearn.utils import check_random_state
 from skorch.callbacks import Callback, LRScheduler
 
 from ._inputs import GRAPHS, VECTORS, kind_of
+from ._optimization import check_lr_schedule, resolve_optimizer
 from ._plan import epoch_progress
 from ._scaling import InputScaler
 from ._sklearn_compat import check_component, validate_parameters
-from ._training import OPTIMIZERS
 from .augmentation import (
     Augmentation,
     MarginalCorruption,
@@ -32,7 +31,7 @@ from .encoders import Encoder
 from .frameworks import Framework, SimCLR
 from .graphs import NodeFeatures, PackedGraphs
 from .losses import InfoNCE, Loss
-from .schedules import CosineDecay, Schedule, at_progress
+from .schedules import Schedule, at_progress
 from .similarity import Cosine, Similarity
 
 # role: (base class, default); the framework comes before the similarity, whose default it sets
@@ -66,23 +65,10 @@ def check_choices(estimator):
     """Check what the estimator's own constraints cannot say."""
     if isinstance(estimator.encoder, Encoder):
         validate_parameters(estimator.encoder)
-    _check_lr_schedule(estimator.lr_schedule, estimator.max_epochs)
+    check_lr_schedule(estimator.lr_schedule, estimator.max_epochs)
     for callback in estimator.callbacks or ():
         _check_callback(callback, estimator.lr_schedule)
     resolve_optimizer(estimator.optimizer)
-
-
-def _check_lr_schedule(schedule, n_epochs):
-    if not isinstance(schedule, Schedule):
-        return
-    validate_parameters(schedule)
-    for epoch in range(n_epochs + 1):
-        factor = schedule(epoch / n_epochs)
-        if not (math.isfinite(factor) and factor >= 0):
-            raise ValueError(
-                f"The 'lr_schedule' parameter of {_OWNER} must give finite factors of at least "
-                f"0, got {factor} in epoch {epoch}."
-            )
 
 
 def _check_callback(callback, lr_schedule):
@@ -109,25 +95,6 @@ def _check_callback(callback, lr_schedule):
             f"The callback {name} and the 'lr_schedule' parameter of {_OWNER} both set the "
             "learning rate: pass lr_schedule='constant' with it."
         )
-
-
-def resolve_optimizer(optimizer):
-    """Return the optimizer class."""
-    if isinstance(optimizer, str):
-        return OPTIMIZERS[optimizer]
-    if not issubclass(optimizer, torch.optim.Optimizer):
-        raise TypeError(
-            f"The 'optimizer' parameter of {_OWNER} must be one of {sorted(OPTIMIZERS)} or a "
-            f"subclass of torch.optim.Optimizer, got {optimizer!r}."
-        )
-    return optimizer
-
-
-def resolve_lr_schedule(lr_schedule):
-    """Return a schedule of factors on the learning rate, or None for a constant one."""
-    if lr_schedule == "cosine":
-        return CosineDecay()
-    return None if lr_schedule == "constant" else lr_schedule
 
 
 def resolve_device(device):

@@ -21,12 +21,13 @@ from ._building import build_network
 from ._distributed import check_same, current_world, fingerprint, same_everywhere
 from ._inputs import check_border, join_pair, validate_inputs
 from ._network import Network
+from ._optimization import optimizer_state, resolve_lr_schedule, resolve_optimizer
 from ._plan import Plan
 from ._samples import TrainingSet
 from ._scaling import as_tensor
 from ._sklearn_compat import validate_parameters
 from ._source import make_source, read, subset
-from ._training import framework_state, make_net, optimizer_state, train
+from ._training import framework_state, make_net, train
 from .augmentation import compose
 from .graphs import PackedGraphs
 
@@ -119,7 +120,7 @@ class NetworkTraining:
         return make_net(
             network,
             plan,
-            optimizer=assembly.resolve_optimizer(self.optimizer),
+            optimizer=resolve_optimizer(self.optimizer),
             lr=self.lr,
             weight_decay=self.weight_decay,
             max_epochs=max_epochs,
@@ -188,7 +189,7 @@ class NetworkTraining:
         return same_everywhere(seed, device)
 
     def _plan(self, samples, seed, go_on, one_epoch, world):
-        lr_schedule = None if one_epoch else assembly.resolve_lr_schedule(self.lr_schedule)
+        lr_schedule = None if one_epoch else resolve_lr_schedule(self.lr_schedule)
         epochs_before = self.n_epochs_ if go_on else 0
         past = self.estimates_ if go_on else None
         auto = AutoParameters(self.loss_, samples.known.get("labels"), past)

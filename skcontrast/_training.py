@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 from contextlib import nullcontext
 from functools import partial
 
@@ -14,17 +13,13 @@ from skorch.callbacks import Callback, EpochTimer, PassthroughScoring
 from tqdm.auto import tqdm
 
 from ._distributed import HeldInterrupt, any_rank, broadcast_weights, sum_gradients
+from ._optimization import load_optimizer, optimizer_options
 from ._running import Compiled, in_bf16
 from ._samples import BatchSampler
 from ._shared_network import SharedNetwork
 from .frameworks import FitContext, Session
 from .objective import Contrast, objective_value
 
-OPTIMIZERS = {
-    "adam": torch.optim.Adam,
-    "adamw": torch.optim.AdamW,
-    "sgd": torch.optim.SGD,
-}
 # Steps on a GPU after which distributed training looks whether the user has interrupted.
 _STEPS_UNSEEN = 16
 
@@ -274,14 +269,17 @@ def make_net(network, plan, *, lr, weight_decay, callbacks, verbose, optimizer, 
         lr=lr,
         callbacks=[*(callbacks or ()), *([ProgressBar()] if verbose else [])],
         verbose=0,
-        **_optimizer_options(optimizer, weight_decay),
+        **optimizer_options(optimizer, weight_decay),
         **kwargs,
     ).initialize()
     if past is not None:
         history, optimizer_state, framework_state = past
         net.history_ = copy.deepcopy(history)
-        _load_optimizer(net.optimizer_, optimizer_state)
-        if framework_state is not None and framework_state["kind"] == _kind(plan.framework):
+        load_optimizer(net.optimizer_, optimizer_state)
+        if (
+            framework_state is not None
+            and framework_state["kind"] == type(plan.framework).__name__
+        ):
             net.criterion_.resume(framework_state["state"], framework_state["same_samples"])
     return net
 
@@ -296,42 +294,8 @@ def train(net, samples):
     return net.interrupted_
 
 
-def _load_optimizer(optimizer, state):
-    """Go on from a state if it is of the same kind of optimizer; keep today's lr and so on."""
-    if state is None or state["kind"] != _kind(optimizer):
-        return
-    n_before = sum(len(group["params"]) for group in state["state"]["param_groups"])
-    if n_before != sum(len(group["params"]) for group in optimizer.param_groups):
-        return  # another framework, with parameters of its own
-    options = [
-        {name: value for name, value in group.items() if name != "params"}
-        for group in optimizer.param_groups
-    ]
-    optimizer.load_state_dict(state["state"])
-    for group, today in zip(optimizer.param_groups, options, strict=True):
-        group.update(today)
-
-
-def optimizer_state(optimizer):
-    """Return what `make_net` needs to go on."""
-    return {"kind": _kind(optimizer), "state": optimizer.state_dict()}
-
-
 def framework_state(net):
     """Return what the framework's session needs to go on, None if it needs nothing."""
     state = net.criterion_.state_dict()
-    return {"kind": _kind(net.plan.framework), "state": dict(state)} if state else None
-
-
-def _kind(obj):
-    return type(obj).__name__
-
-
-def _optimizer_options(optimizer, weight_decay):
-    accepted = inspect.signature(optimizer).parameters
-    options = {"weight_decay": weight_decay}
-    if optimizer is torch.optim.SGD:
-        options["momentum"] = 0.9
-    if "fused" in accepted:
-        options["fused"] = True
-    return {f"optimizer__{name}": value for name, value in options.items() if name in accepted}
+    kind = type(net.plan.framework).__name__
+    return {"kind": kind, "state": dict(state)} if state else None

@@ -15,8 +15,8 @@ from ._densities import Densities
 from ._fitting import NetworkTraining
 from ._inputs import check_border, join_pair, validate_inputs
 from ._network import Directions, encode, on_cpu, on_device, rows_per_call
+from ._optimization import OPTIMIZERS
 from ._sklearn_compat import Interval, StrOptions, validate_parameters
-from ._training import OPTIMIZERS
 from .augmentation import Views
 from .losses import InfoNCE
 from .objective import in_batch, objective_value
