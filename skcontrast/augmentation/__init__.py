@@ -1,7 +1,8 @@
 """Augmentations: transformers that tell the embedder how to draw views of a sample."""
 
+from ._base import Augmentation
 from ._compose import compose
-from ._views import Augmentation, AugmentationDropped, Views
+from ._views import AugmentationDropped, Views
 from .graphs import AttributeMask, EdgePerturb, NodeDrop, RandomWalkSubgraph
 from .images import (
     ColorJitter,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .._inputs import IMAGES
+from ._base import Augmentation
 from ._compose import Stage, compose
 from ._matrices import after, apply, recolor, warp
-from ._views import Augmentation
 
 __all__ = ["ColorAugmentation", "GeometricAugmentation", "check_pair"]
 

@@ -9,6 +9,7 @@ import torch
 from .._inputs import GRAPHS
 from .._sklearn_compat import Interval
 from ..graphs import GraphBatch
+from ._base import Augmentation
 from ._compose import generator_for
 from ._graph_draws import (
     NEVER,
@@ -22,7 +23,6 @@ from ._graph_draws import (
     random_subset,
     rounded,
 )
-from ._views import Augmentation
 
 __all__ = ["AttributeMask", "EdgePerturb", "NodeDrop", "RandomWalkSubgraph"]
 

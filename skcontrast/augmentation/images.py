@@ -8,12 +8,12 @@ import torch
 
 from .._inputs import IMAGES
 from .._sklearn_compat import Interval, StrOptions
+from ._base import Augmentation
 from ._color import ColorJitter, RandomGrayscale
 from ._compose import as_float, compose, generator_for
 from ._fusion import check_pair
 from ._geometric import RandomAffine, RandomFlip, RandomResizedCrop
 from ._matrices import between, gaussians, uniform
-from ._views import Augmentation
 from .vectors import GaussianNoise
 
 __all__ = [

@@ -13,8 +13,8 @@ from .._inputs import VECTORS
 from .._scaling import moments
 from .._sklearn_compat import Interval
 from .._source import subset
+from ._base import Augmentation
 from ._compose import as_float, generator_for
-from ._views import Augmentation
 
 __all__ = ["FeatureDropout", "GaussianNoise", "MarginalCorruption"]
 
