@@ -1,0 +1,175 @@
+"""Estimators along one parameter."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._sklearn_compat import check_component
+from ..simulation import EstimatorCurve, estimator_curve
+from ._axes import STYLES, axes
+
+__all__ = ["EstimatorCurveDisplay"]
+
+_PARAMETERS = {
+    "alpha": "location parameter α",
+    "tau_plus": "class prior τ⁺",
+    "temperature": "temperature t",
+    "gamma": "variation of the proposal γ",
+    "n_candidates": "number of candidates N",
+}
+_METRICS = {
+    "mse": "mean squared error of the mean of $e^s$",
+    "bias": "bias of the mean of $e^s$",
+    "mean": "estimated mean of $e^s$",
+}
+_LOGARITHMIC = ("n_candidates", "temperature")
+
+
+class EstimatorCurveDisplay:
+    """Error, bias or mean of estimators along one parameter.
+
+    Parameters
+    ----------
+    curve : EstimatorCurve
+        As :func:`skcontrast.simulation.estimator_curve` returns it.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        Where it was drawn.
+    figure_ : Figure
+        The figure of `ax_`.
+    lines_ : dict of str to Line2D
+        The curves.
+    bands_ : dict of str to PolyCollection
+        Two Monte-Carlo standard errors on either side of them.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from skcontrast.plotting import EstimatorCurveDisplay
+    >>> from skcontrast.simulation import ScoreModel
+    >>> display = EstimatorCurveDisplay.from_model(
+    ...     ScoreModel(), "alpha", [0.6, 0.9], names=["DCL", "BCL (inverted)"], random_state=0
+    ... )
+    >>> list(display.lines_)
+    ['DCL', 'BCL (inverted)']
+    """
+
+    def __init__(self, curve):
+        owner = type(self).__name__
+        self.curve = check_component(curve, EstimatorCurve, owner=owner, parameter="curve")
+
+    @classmethod
+    def from_model(
+        cls,
+        model,
+        parameter,
+        values,
+        estimators=None,
+        *,
+        metric="mse",
+        names=None,
+        ax=None,
+        random_state=None,
+        **settings,
+    ):
+        """Simulate and draw.
+
+        Parameters
+        ----------
+        model : ScoreModel
+            The model; its other parameters are kept.
+        parameter : {"alpha", "tau_plus", "temperature", "gamma", "n_candidates"}
+            What varies.
+        values : array-like of shape (n_values,)
+            Its values.
+        estimators : dict of str to Loss, callable or None, default=None
+            As in :func:`skcontrast.simulation.estimator_curve`.
+        metric : {"mse", "bias", "mean"}, default="mse"
+            What is drawn.
+        names : str or sequence of str, default=None
+            Which estimators are drawn, as in `plot`.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        random_state : int, Generator or None, default=None
+            As in :meth:`ScoreModel.sample <skcontrast.simulation.ScoreModel.sample>`.
+        **settings : dict
+            Further arguments of :func:`skcontrast.simulation.compare_estimators`.
+
+        Returns
+        -------
+        display : EstimatorCurveDisplay
+            After `plot`.
+        """
+        curve = estimator_curve(
+            model, parameter, values, estimators, random_state=random_state, **settings
+        )
+        return cls(curve).plot(ax, metric=metric, names=names)
+
+    def plot(self, ax=None, *, metric="mse", names=None, **kwargs):
+        """Draw one metric.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        metric : {"mse", "bias", "mean"}, default="mse"
+            Mean squared error (on a logarithmic axis), bias, or mean of the estimates.
+        names : str or sequence of str, default=None
+            Which estimators; None is all, but the oracle only where `metric` is "mean".
+        **kwargs : dict
+            Passed to ``Axes.plot``.
+
+        Returns
+        -------
+        display : EstimatorCurveDisplay
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If `metric` is none of these, or a name is no estimator of the curve.
+        """
+        summary = self.curve.summary(metric)
+        names = [names] if isinstance(names, str) else names
+        self._check_names(names, summary)
+        if names is None:
+            names = [name for name in summary if name != "oracle" or metric == "mean"]
+        self.ax_ = axes(ax)
+        self.figure_ = self.ax_.figure
+        self.lines_, self.bands_ = {}, {}
+        for name in names:
+            self._draw(name, *summary[name], kwargs)
+        self._label(metric)
+        return self
+
+    @staticmethod
+    def _check_names(names, summary):
+        unknown = [name for name in names or () if name not in summary]
+        if unknown:
+            raise ValueError(
+                f"names must be among the estimators {list(summary)}, got {unknown[0]!r}."
+            )
+
+    def _draw(self, name, means, errors, kwargs):
+        style = {"label": name, "markersize": 4, **STYLES.get(name, {"marker": "o"}), **kwargs}
+        x = np.asarray(self.curve.values, dtype=float)
+        (line,) = self.ax_.plot(x, means, **style)
+        self.lines_[name] = line
+        self.bands_[name] = self.ax_.fill_between(
+            x, means - 2 * errors, means + 2 * errors, color=line.get_color(), alpha=0.15, lw=0
+        )
+
+    def _label(self, metric):
+        parameter = self.curve.parameter
+        self.ax_.set(xlabel=_PARAMETERS[parameter], ylabel=_METRICS[metric])
+        if parameter in _LOGARITHMIC:
+            self.ax_.set_xscale("log", base=2)
+            self.ax_.set_xticks(self.curve.values, [f"{v:g}" for v in self.curve.values])
+        if metric == "mse":
+            self.ax_.set_yscale("log")
+        if metric == "bias":
+            self.ax_.axhline(0, color="black", linewidth=0.8, zorder=0)
+        self.ax_.legend()

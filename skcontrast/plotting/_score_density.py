@@ -1,0 +1,162 @@
+"""Densities of scores."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import gaussian_kde
+
+from .._sklearn_compat import check_component
+from ..simulation import ScoreModel, ScoreSample
+from ._axes import STYLES, axes
+
+__all__ = ["ScoreDensityDisplay"]
+
+_COMPONENTS = {"TN": "true negatives", "FN": "false negatives", "UN": "unlabeled candidates"}
+_PARAMETERS = {
+    "alpha": "location parameter α",
+    "tau_plus": "class prior τ⁺",
+    "temperature": "temperature t",
+    "gamma": "variation of the proposal γ",
+    "n_candidates": "number of candidates N",
+}
+
+
+class ScoreDensityDisplay:
+    """Densities of the scores of true and false negatives.
+
+    Parameters
+    ----------
+    densities : dict of str to (ndarray, ndarray)
+        Points and density of "TN", "FN", "UN", or some of them.
+    xlabel : str
+        What the points are.
+    samples : dict of str to ndarray, default=None
+        Values whose histograms are drawn behind the curves.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        Where it was drawn.
+    figure_ : Figure
+        The figure of `ax_`.
+    lines_ : dict of str to Line2D
+        The curves.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from skcontrast.plotting import ScoreDensityDisplay
+    >>> from skcontrast.simulation import ScoreModel
+    >>> display = ScoreDensityDisplay.from_model(ScoreModel(alpha=0.9, proposal="normal"))
+    >>> list(display.lines_)
+    ['TN', 'FN', 'UN']
+    """
+
+    def __init__(self, densities, *, xlabel, samples=None):
+        self.densities = densities
+        self.xlabel = xlabel
+        self.samples = samples
+
+    @classmethod
+    def from_model(cls, model, *, components=("TN", "FN", "UN"), ax=None, **kwargs):
+        """Draw the densities of x = s · t of an anchor without shift, from their formula.
+
+        Parameters
+        ----------
+        model : ScoreModel
+            The model.
+        components : sequence of {"TN", "FN", "UN"}, default=("TN", "FN", "UN")
+            Which densities.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            Passed to ``Axes.plot``.
+
+        Returns
+        -------
+        display : ScoreDensityDisplay
+            After `plot`.
+        """
+        check_component(model, ScoreModel, owner=f"{cls.__name__}.from_model", parameter="model")
+        reach = 0.5 if model.proposal == "uniform" else 4.0
+        x = np.linspace(-reach, reach, 401)
+        densities = {name: (x, model.density(x, name)) for name in components}
+        return cls(densities, xlabel="score times temperature, x").plot(ax, **kwargs)
+
+    @classmethod
+    def from_sample(cls, sample, *, bins=60, ax=None, **kwargs):
+        """Draw histograms and kernel densities of e^s of true and of false negatives.
+
+        Parameters
+        ----------
+        sample : ScoreSample
+            As :meth:`ScoreModel.sample <skcontrast.simulation.ScoreModel.sample>` draws it, with
+            two or more true and false negatives.
+        bins : int, default=60
+            Number of bins of the histograms.
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            Passed to ``Axes.plot``.
+
+        Returns
+        -------
+        display : ScoreDensityDisplay
+            After `plot`.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than two true or false negatives.
+        """
+        check_component(
+            sample, ScoreSample, owner=f"{cls.__name__}.from_sample", parameter="sample"
+        )
+        values = np.exp(sample.scores)
+        samples = {"TN": values[sample.is_negative], "FN": values[~sample.is_negative]}
+        smallest = min(map(len, samples.values()))
+        if smallest < 2:
+            raise ValueError(
+                "sample must hold at least two true and two false negatives, got "
+                f"{len(samples['TN'])} and {len(samples['FN'])}."
+            )
+        densities = {}
+        for name, some in samples.items():
+            kernel = gaussian_kde(some)
+            tail = 3 * kernel.factor * some.std()
+            x = np.linspace(some.min() - tail, some.max() + tail, 301)
+            densities[name] = x, kernel(x)
+        display = cls(densities, xlabel="$e^s$", samples=samples)
+        return display.plot(ax, bins=bins, **kwargs)
+
+    def plot(self, ax=None, *, bins=60, **kwargs):
+        """Draw the densities.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; None makes a figure.
+        bins : int, default=60
+            Number of bins of the histograms, if there are samples.
+        **kwargs : dict
+            Passed to ``Axes.plot``.
+
+        Returns
+        -------
+        display : ScoreDensityDisplay
+            Itself.
+        """
+        self.ax_ = axes(ax)
+        self.figure_ = self.ax_.figure
+        self.lines_ = {}
+        for name, some in (self.samples or {}).items():
+            color = STYLES[name]["color"]
+            self.ax_.hist(some, bins=bins, density=True, color=color, alpha=0.25)
+        for name, (x, density) in self.densities.items():
+            style = {"label": _COMPONENTS[name], **STYLES[name], **kwargs}
+            (self.lines_[name],) = self.ax_.plot(x, density, **style)
+            self.lines_[name].sticky_edges.y.append(0)  # no margin below 0
+        self.ax_.set(xlabel=self.xlabel, ylabel="density")
+        self.ax_.legend()
+        return self
