@@ -6,9 +6,10 @@ import torch
 from sklearn.base import clone
 
 from ._distributed import pool
-from ._rank_statistics import class_aucs, count_outscored
 from ._sklearn_compat import validate_parameters
-from .estimation import alpha_from_auc, estimate_alpha_and_tau_plus, mean_auc, tau_plus_from_labels
+from .estimation import alpha_from_auc, estimate_alpha_and_tau_plus, tau_plus_from_labels
+from .estimation._from_labels import mean_auc
+from .estimation._rank_statistics import class_aucs, count_outscored
 from .schedules import Auto, is_auto
 
 __all__ = ["AutoParameters", "auto_parameters"]

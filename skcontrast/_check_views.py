@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["check_pair", "check_views", "in_one_dtype"]
+__all__ = ["check_kinds", "check_pair", "check_views", "in_one_dtype"]
 
 
 def check_views(views, queue, similarity):
@@ -23,7 +23,7 @@ def check_views(views, queue, similarity):
     named = {f"view {k + 1}": view for k, view in enumerate(views)}
     if queue is not None:
         named["queue"] = queue
-    named = _checked(named, similarity)
+    named = check_kinds(named, similarity)
     for name, view in named.items():
         if name != "queue" and len(view) != len(named["view 1"]):
             raise ValueError(
@@ -46,12 +46,20 @@ def check_pair(z1, z2, similarity):
     similarity : Similarity
         Says whether tuples are admissible.
     """
-    _checked({"z1": z1, "z2": z2}, similarity)
+    check_kinds({"z1": z1, "z2": z2}, similarity)
     return in_one_dtype([z1, z2], None)[0]
 
 
-def _checked(named, similarity):
-    """Return the tensors, of tuples the directions, after a check of kinds and widths."""
+def check_kinds(named, similarity):
+    """Return the tensors, of tuples the directions, after a check of kinds and widths.
+
+    Parameters
+    ----------
+    named : dict of str to Tensor or tuple of Tensor
+        By the names to be used in messages.
+    similarity : Similarity
+        Says whether tuples are admissible.
+    """
     if any(isinstance(z, tuple) for z in named.values()):
         named = _directions(named, similarity)
     width = "d"

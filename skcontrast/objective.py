@@ -21,7 +21,7 @@ from .losses import InfoNCE, Loss
 from .schedules import check_numbers
 from .similarity import Cosine, Similarity
 
-__all__ = ["Contrast", "contrastive_loss", "in_batch", "objective_value"]
+__all__ = ["Contrast", "contrastive_loss", "embed_views", "in_batch", "objective_value"]
 
 
 def in_batch(views, similarity, labels=None, weights=None):
@@ -144,11 +144,15 @@ def _first(view):
     return view[0] if isinstance(view, tuple) else view
 
 
-def _value(views, loss, similarity, queue, y, queue_y, sample_weight):
+def embed_views(views, similarity):
+    """Return views, tensors or tuples of them, as a similarity embeds them, (n_views, n, k)."""
     if isinstance(views[0], tuple):
-        embedded = torch.stack([similarity.embed(view) for view in views])
-    else:
-        embedded = similarity.embed(torch.stack(views))
+        return torch.stack([similarity.embed(view) for view in views])
+    return similarity.embed(torch.stack(views))
+
+
+def _value(views, loss, similarity, queue, y, queue_y, sample_weight):
+    embedded = embed_views(views, similarity)
     if queue is None:
         if sample_weight is not None:
             sample_weight = sample_weight.expand(len(views), -1)

@@ -17,7 +17,7 @@ from skcontrast.estimation import (
     positive_ranks,
     tau_plus_from_labels,
 )
-from skcontrast.similarity import Cosine
+from skcontrast.similarity import Cosine, VonMisesFisher
 
 
 def inverse_cdf(p, alpha):
@@ -91,6 +91,25 @@ def test_positive_ranks_count_the_candidates_below(n_views, monkeypatch):
                     expected.append((scores <= u[w, i] @ u[v, i]).double().mean().item())
     np.testing.assert_allclose(positive_ranks(*views), expected)
     np.testing.assert_allclose(positive_ranks(*views, similarity=Cosine(0.1)), expected)
+
+
+def test_distributions_are_ranked_by_their_mutual_likelihood():
+    rng = np.random.default_rng(0)
+    views = [(rng.normal(size=(6, 4)), rng.uniform(1, 50, size=6)) for _ in range(2)]
+    similarity, y = VonMisesFisher(), [0, 0, 0, 1, 1, 1]
+    both = [np.concatenate(parts) for parts in zip(*views, strict=True)]
+    scores = similarity(*[tuple(map(torch.from_numpy, both))] * 2).numpy()
+    others = [[j for j in range(12) if j % 6 != i % 6] for i in range(12)]
+    expected = [(scores[i, others[i]] <= scores[i, (i + 6) % 12]).mean() for i in range(12)]
+    np.testing.assert_allclose(positive_ranks(*views, similarity=similarity), expected)
+    expected = [
+        roc_auc_score(np.equal.outer(y * 2, y * 2)[i, others[i]], scores[i, others[i]])
+        for i in range(12)
+    ]
+    auc = macro_auc(*views, y=y, similarity=similarity)
+    assert auc.value == pytest.approx(np.mean(expected))
+    with pytest.raises(TypeError, match="need similarity=VonMisesFisher"):
+        positive_ranks(*views)
 
 
 @pytest.mark.parametrize("n_views", [1, 2])
@@ -181,7 +200,8 @@ def test_tau_plus_is_the_probability_that_two_samples_share_a_class():
         (lambda: tau_plus_from_labels([-1, -1]), "at least one known class"),
         (lambda: macro_auc(np.eye(3), y=[0, 1, 2]), "two samples of one class and one of another"),
         (lambda: macro_auc(np.eye(3), y=[0, 1]), "y must have one entry per sample, 3, got 2"),
-        (lambda: positive_ranks(np.eye(3), np.eye(2)), "views must be arrays of one shape"),
+        (lambda: positive_ranks(np.eye(3), np.eye(2)), r"view 2 must have shape \(n, 3\)"),
+        (lambda: positive_ranks(np.eye(3), np.ones((2, 3))), "views must be arrays of one shape"),
         (lambda: positive_ranks(np.eye(3)), "at least two views"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ._engine import same_class, tiles
+from .._engine import same_class, tiles
 
 __all__ = ["class_aucs", "count_outscored"]
 

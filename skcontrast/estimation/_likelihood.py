@@ -9,7 +9,7 @@ import torch
 from scipy.optimize import minimize
 from scipy.stats import binom
 
-from .losses._ranks import invert_unlabeled_cdf
+from ..losses._ranks import invert_unlabeled_cdf
 
 __all__ = ["Likelihood", "minimise", "standard_errors"]
 

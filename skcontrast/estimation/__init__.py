@@ -1,0 +1,33 @@
+r"""α and τ⁺ read off the data instead of being searched for.
+
+Under the model of BCL, the rank v of an anchor's positive among the candidate negatives (the
+share of candidates that score at most as high) has the density
+
+.. math:: f(v; \alpha, \tau^+) = \frac{2(1 - \alpha) + 2(2\alpha - 1)\,u}{b + 2a\,u}, \qquad
+    v = b\,u + a\,u^2,\quad a = (1 - 2\alpha)(1 - 2\tau^+),\; b = 1 - a,
+
+so that both parameters can be estimated by maximum likelihood from unlabeled data. Where labels
+are known, τ⁺ is the probability that two samples share a class, and α follows from the macro-AUC.
+Augmented views are closer than samples of one class: on real data the estimate from ranks is that
+of the model, to be compared with the one from labels where there are some.
+"""
+
+from ._base import Estimate
+from ._from_labels import alpha_from_auc, macro_auc, tau_plus_from_labels
+from ._from_ranks import (
+    estimate_alpha,
+    estimate_alpha_and_tau_plus,
+    estimate_tau_plus,
+    positive_ranks,
+)
+
+__all__ = [
+    "Estimate",
+    "alpha_from_auc",
+    "estimate_alpha",
+    "estimate_alpha_and_tau_plus",
+    "estimate_tau_plus",
+    "macro_auc",
+    "positive_ranks",
+    "tau_plus_from_labels",
+]

@@ -1,0 +1,70 @@
+"""What is estimated, and the scores that it is estimated from."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from sklearn.utils import check_array
+
+from .._check_views import check_kinds
+from .._sklearn_compat import check_component
+from ..objective import embed_views, in_batch
+from ..schedules import check_numbers
+from ..similarity import Cosine, Similarity
+
+__all__ = ["Estimate", "contrast_of"]
+
+
+class Estimate(NamedTuple):
+    """A number read off the data.
+
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    standard_error : float
+        Its standard error as if the observations were independent; infinite where the data say
+        nothing about it.
+    """
+
+    value: float
+    standard_error: float
+
+
+def contrast_of(views, similarity, labels=None):
+    """Return the contrast of views within their batch, and the similarity.
+
+    Parameters
+    ----------
+    views : tuple
+        Arrays or tensors (n, d), or tuples of mean directions and concentrations.
+    similarity : Similarity or None
+        None is ``Cosine()``.
+    labels : Tensor of shape (n,), dtype int64, default=None
+        Classes of the samples.
+    """
+    similarity = check_component(
+        similarity, Similarity, owner="estimation", parameter="similarity", default=Cosine
+    )
+    check_numbers(similarity)
+    if not views:
+        raise ValueError("views must be arrays of one shape (n, d), got none.")
+    views = [_in_double(view) for view in views]
+    directions = check_kinds({f"view {k + 1}": v for k, v in enumerate(views)}, similarity)
+    shapes = {tuple(direction.shape) for direction in directions.values()}
+    if len(shapes) != 1 or min(shapes)[0] < 2:
+        raise ValueError(
+            f"views must be arrays of one shape (n, d) with n ≥ 2, got {sorted(shapes)}."
+        )
+    return in_batch(embed_views(views, similarity), similarity, labels), similarity
+
+
+def _in_double(view):
+    if isinstance(view, tuple):
+        return tuple(map(_in_double, view))
+    if isinstance(view, torch.Tensor):
+        view = view.detach().cpu().numpy()
+    array = check_array(view, dtype=np.float64, input_name="views", ensure_2d=False)
+    return torch.as_tensor(array)

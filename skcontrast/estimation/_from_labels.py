@@ -1,0 +1,138 @@
+"""α and τ⁺ from classes that are known."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+
+import numpy as np
+import torch
+
+from .._annotations import validate_labels
+from ._base import Estimate, contrast_of
+from ._rank_statistics import class_aucs
+
+__all__ = ["alpha_from_auc", "macro_auc", "mean_auc", "tau_plus_from_labels"]
+
+
+def alpha_from_auc(auc, standard_error=math.nan):
+    r"""Return BCL's α from a macro-AUC.
+
+    .. math:: \alpha = (6A - 1)/4, \qquad \mathrm{clipped\ to}\ [1/2, 1]
+
+    since the model has :math:`A = P(s_{\mathrm{FN}} > s_{\mathrm{TN}}) = (1 + 4\alpha)/6`. The
+    paper takes A itself for α [1]_.
+
+    Parameters
+    ----------
+    auc : float or Estimate
+        Probability, in [0, 1], that a sample of the anchor's class scores above one of another;
+        what :func:`macro_auc` returns.
+    standard_error : float, default=nan
+        That of `auc`, where it is a float.
+
+    Returns
+    -------
+    alpha : Estimate
+
+    References
+    ----------
+    .. [1] B. Liu, B. Wang, "Bayesian Self-Supervised Contrastive Learning", 2023.
+
+    Examples
+    --------
+    >>> from skcontrast.estimation import alpha_from_auc
+    >>> alpha_from_auc(0.75, standard_error=0.01)
+    Estimate(value=0.875, standard_error=0.015)
+    """
+    if isinstance(auc, Estimate):
+        auc, standard_error = auc
+    if not (isinstance(auc, Real) and 0 <= auc <= 1):
+        raise ValueError(f"auc must be a number in [0, 1], got {auc!r}.")
+    alpha = min(max((6 * auc - 1) / 4, 0.5), 1.0)
+    return Estimate(alpha, 1.5 * standard_error)
+
+
+def tau_plus_from_labels(y):
+    r"""Return the class prior: the probability that two random samples share a class.
+
+    .. math:: \tau^+ = \sum_k p_k^2
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Classes; −1 where unknown, which are left out.
+
+    Returns
+    -------
+    tau_plus : Estimate
+        With the standard error of the delta method,
+        :math:`2 \sqrt{(\sum_k p_k^3 - (\sum_k p_k^2)^2)/n}`.
+
+    Examples
+    --------
+    >>> from skcontrast.estimation import tau_plus_from_labels
+    >>> tau_plus_from_labels([0, 0, 1, 1, -1]).value
+    0.5
+    """
+    n_samples = 0 if y is None else len(y)
+    labels = validate_labels(y, n_samples, needed_by="tau_plus_from_labels")
+    _, counts = np.unique(labels[labels >= 0], return_counts=True)
+    if not len(counts):
+        raise ValueError("y must hold at least one known class; all entries are -1.")
+    p = counts / counts.sum()
+    tau_plus = float((p**2).sum())
+    variance = max(0.0, 4 * ((p**3).sum() - tau_plus**2) / counts.sum())
+    return Estimate(tau_plus, math.sqrt(variance))
+
+
+def macro_auc(*views, y, similarity=None):
+    """Return how often a sample of the anchor's class scores above one of another class.
+
+    Parameters
+    ----------
+    *views : Tensor or array-like of shape (n, d), or tuple of two
+        Embeddings of one or more views of the same n samples. For ``VonMisesFisher`` tuples of
+        mean directions (n, d) and concentrations (n,).
+    y : array-like of shape (n,)
+        Classes; −1 where unknown: such samples take no part.
+    similarity : Similarity, default=None
+        The score; None is ``Cosine()``.
+
+    Returns
+    -------
+    auc : Estimate
+        Mean over the anchors of the area under the ROC curve, in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If no anchor has both a sample of its own class and one of another.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast.estimation import macro_auc
+    >>> macro_auc(np.array([[1, 0], [1, 0.1], [0, 1], [0.1, 1]]), y=[0, 0, 1, 1]).value
+    1.0
+    """
+    first = views[0] if views else []
+    n_samples = len(first[0] if isinstance(first, tuple) else first)
+    labels = torch.from_numpy(validate_labels(y, n_samples, needed_by="macro_auc"))
+    contrast, similarity = contrast_of(views, similarity, labels)
+    return mean_auc(class_aucs(contrast, similarity))
+
+
+def mean_auc(aucs):
+    """Return the mean of the anchors' AUCs with its standard error; NaN where there is none.
+
+    Parameters
+    ----------
+    aucs : Tensor of shape (n_anchors,)
+        NaN for anchors without samples of their own or of another class.
+    """
+    aucs = aucs[~aucs.isnan()].double()
+    if not len(aucs):
+        raise ValueError("y must hold two samples of one class and one of another.")
+    spread = float(aucs.std(correction=0)) / math.sqrt(len(aucs))
+    return Estimate(float(aucs.mean()), spread)

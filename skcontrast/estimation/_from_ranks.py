@@ -1,0 +1,168 @@
+"""α and τ⁺ from the ranks of the positives, without labels."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils import check_array
+
+from ._base import Estimate, contrast_of
+from ._likelihood import Likelihood, minimise, standard_errors
+from ._rank_statistics import count_outscored
+
+__all__ = ["estimate_alpha", "estimate_alpha_and_tau_plus", "estimate_tau_plus", "positive_ranks"]
+
+_ALPHA_RANGE = (0.5, 1.0)
+_TAU_RANGE = (0.001, 0.9)
+
+
+def positive_ranks(*views, similarity=None):
+    """Return the rank of each anchor's positives among its candidate negatives.
+
+    Parameters
+    ----------
+    *views : Tensor or array-like of shape (n, d), or tuple of two
+        Embeddings of two or more views of the same n samples. Every view is an anchor, the other
+        samples' views are the n_views · (n − 1) candidates. For ``VonMisesFisher`` tuples of mean
+        directions (n, d) and concentrations (n,).
+    similarity : Similarity, default=None
+        The score; None is ``Cosine()``. Ranks do not depend on a temperature.
+
+    Returns
+    -------
+    ranks : ndarray of shape (n_views * n * (n_views - 1),), dtype float64
+        Shares of candidates that score at most as high as the positive, in [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast.estimation import positive_ranks
+    >>> positive_ranks(np.eye(3), np.eye(3))
+    array([1., 1., 1., 1., 1., 1.])
+    """
+    if len(views) < 2:
+        raise ValueError(f"positive_ranks needs at least two views, got {len(views)}.")
+    contrast, similarity = contrast_of(views, similarity)
+    n_candidates = len(contrast.candidates) - contrast.excluded.shape[1]
+    ranks = count_outscored(contrast, similarity).flatten().double() / n_candidates
+    return ranks.cpu().numpy()
+
+
+def estimate_alpha(ranks, *, tau_plus=None, n_candidates=None):
+    r"""Estimate BCL's location parameter α from the ranks of the positives.
+
+    Maximises the likelihood of :math:`f(v; \alpha, \tau^+)` (see the top of this page), over both
+    parameters unless `tau_plus` is given. About 50,000 ranks bring α to ±.01; 2,000 are too few.
+
+    Parameters
+    ----------
+    ranks : array-like of shape (n_positives,)
+        Shares of the candidates, in [0, 1], that score at most as high as the positive.
+    tau_plus : float, default=None
+        Class prior τ⁺ in [0, 1), if it is known.
+    n_candidates : int, default=None
+        N, among how many candidates ranks were taken. If given, the likelihood is that of a rank
+        among N, :math:`\int \mathrm{Binom}(Nv; N, v') f(v')\, dv'`; else ranks are taken for
+        exact, which biases the estimate where N is small.
+
+    Returns
+    -------
+    alpha : Estimate
+        In [.5, 1], with the standard error from the observed information. At a bound, such as
+        α = 1, that error is one of the unbounded problem and too large.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast.estimation import estimate_alpha
+    >>> rng = np.random.default_rng(0)
+    >>> u = np.sqrt(rng.random(50_000))  # α = 1: the larger of two
+    >>> tau_plus = 0.1
+    >>> ranks = (2 - 2 * tau_plus) * u - (1 - 2 * tau_plus) * u**2
+    >>> bool(abs(estimate_alpha(ranks).value - 1) < 0.02)
+    True
+    """
+    return estimate_alpha_and_tau_plus(ranks, tau_plus=tau_plus, n_candidates=n_candidates)[
+        "alpha"
+    ]
+
+
+def estimate_tau_plus(ranks, *, alpha=None, n_candidates=None):
+    r"""Estimate the class prior τ⁺ from the ranks of the positives.
+
+    As :func:`estimate_alpha`; the likelihood is maximised over both parameters unless `alpha` is
+    given. Where α is near .5, ranks say nothing about τ⁺ and the standard error is large. Where
+    classes are known, use :func:`tau_plus_from_labels`.
+
+    Parameters
+    ----------
+    ranks : array-like of shape (n_positives,)
+        As in :func:`estimate_alpha`.
+    alpha : float, default=None
+        BCL's α in [.5, 1], if it is known.
+    n_candidates : int, default=None
+        As in :func:`estimate_alpha`.
+
+    Returns
+    -------
+    tau_plus : Estimate
+        In [.001, .9].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast.estimation import estimate_tau_plus
+    >>> rng = np.random.default_rng(0)
+    >>> u = np.sqrt(rng.random(50_000))
+    >>> ranks = 1.8 * u - 0.8 * u**2  # α = 1, τ⁺ = .1
+    >>> bool(abs(estimate_tau_plus(ranks).value - 0.1) < 0.02)
+    True
+    """
+    both = estimate_alpha_and_tau_plus(ranks, alpha=alpha, n_candidates=n_candidates)
+    return both["tau_plus"]
+
+
+def estimate_alpha_and_tau_plus(ranks, *, alpha=None, tau_plus=None, n_candidates=None):
+    """Estimate what is not given of α and τ⁺ at once.
+
+    Parameters
+    ----------
+    ranks : array-like of shape (n_positives,)
+        As in :func:`estimate_alpha`.
+    alpha, tau_plus : float, default=None
+        What is known.
+    n_candidates : int, default=None
+        As in :func:`estimate_alpha`.
+
+    Returns
+    -------
+    estimates : dict of str to Estimate
+        "alpha" and "tau_plus"; what was given has a standard error of 0.
+    """
+    ranks = check_array(ranks, ensure_2d=False, dtype=np.float64, input_name="ranks")
+    if ranks.ndim != 1 or ranks.min() < 0 or ranks.max() > 1:
+        raise ValueError("ranks must be an array of shape (n_positives,) of shares in [0, 1].")
+    bounds = {"alpha": _ALPHA_RANGE, "tau_plus": _TAU_RANGE}
+    given = {"alpha": alpha, "tau_plus": tau_plus}
+    for name, low in (("alpha", 0.5), ("tau_plus", 0)):
+        value = given[name]
+        if value is not None and not (isinstance(value, Real) and low <= value <= 1):
+            raise ValueError(f"{name} must be a number in [{low}, 1], got {value!r}.")
+    if not (n_candidates is None or (isinstance(n_candidates, Integral) and n_candidates > 0)):
+        raise ValueError(f"n_candidates must be a positive int or None, got {n_candidates!r}.")
+    free = [name for name, value in given.items() if value is None]
+    likelihood = Likelihood(ranks, n_candidates)
+
+    def negative_log_likelihood(point):
+        values = {**given, **dict(zip(free, point, strict=True))}
+        return -likelihood(values["alpha"], values["tau_plus"])
+
+    point = minimise(negative_log_likelihood, [bounds[name] for name in free])
+    errors = standard_errors(negative_log_likelihood, point, len(ranks))
+    found = {
+        name: Estimate(float(value), float(error))
+        for name, value, error in zip(free, point, errors, strict=True)
+    }
+    known = {name: Estimate(value, 0.0) for name, value in given.items() if name not in free}
+    return {**known, **found}
