@@ -248,13 +248,16 @@ def network_parameters(estimator):
         encoder = repr(encoder)
     elif encoder is not None:
         encoder = type(encoder).__name__
-    return {
+    parameters = {
         "encoder": encoder,
         "n_components": estimator.n_components,
         "projection_dim": estimator.projection_dim,
         "framework": estimator.framework_.structure,
         "similarity": estimator.similarity_.structure,
     }
+    if kind_of(estimator._sample_shape) == GRAPHS:
+        parameters["node_features"] = estimator.node_features
+    return parameters
 
 
 def check_same_network(estimator, built_from):

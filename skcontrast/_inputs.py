@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Set
 
 import numpy as np
 import torch
@@ -135,6 +136,11 @@ def _as_array_like(X):
     """Turn what scikit-learn does not know into arrays: tensors, lists of images."""
     if X is None:
         raise ValueError("X must be an array of samples, got None.")
+    if isinstance(X, (Iterator, Mapping, Set)):
+        advice = ": pass list(X)" if isinstance(X, Iterator) else ""
+        raise TypeError(
+            f"X must be an array or a sequence of samples, got a {type(X).__name__}{advice}."
+        )
     if is_graphs(X):
         return pack_graphs(X)
     if isinstance(X, Dataset) or _is_cut_from_dataset(X):

@@ -161,6 +161,8 @@ def test_two_graphs_are_enough_and_one_is_not():
         ([*GRAPHS, np.eye(2)], TypeError, f"item {N} is a ndarray"),
         ([*GRAPHS, None], TypeError, f"item {N} is a NoneType"),
         (GRAPHS[0], TypeError, r"got a single graph: pass \[graph\]"),
+        (iter(GRAPHS), TypeError, r"got a list_iterator: pass list\(X\)"),
+        (dict(enumerate(GRAPHS)), TypeError, "a sequence of samples, got a dict"),
         ([[GRAPHS[0]], [GRAPHS[1]]], TypeError, "X must hold graphs only.*item 0 is a list"),
         (
             [*GRAPHS[:3], attributed(GRAPHS[3], lambda k: 1.0)],
@@ -169,7 +171,7 @@ def test_two_graphs_are_enough_and_one_is_not():
         ),
         ([attributed(g, lambda k: np.nan) for g in GRAPHS], ValueError, "Graph 0 .* NaN"),
     ],
-    ids=["empty", "array", "None", "single", "rows", "widths", "NaN"],
+    ids=["empty", "array", "None", "single", "iterator", "dict", "rows", "widths", "NaN"],
 )
 def test_bad_graphs_are_refused_in_fit_and_transform(X, error, message):
     with pytest.raises(error, match=message):
@@ -474,6 +476,12 @@ def test_warm_start_goes_on(framework):
     assert np.isfinite(embedder.transform(others)).all()
     with pytest.raises(ValueError, match=r"'encoder' parameter .* has changed"):
         embedder.set_params(encoder=GCN()).fit(GRAPHS)
+
+
+def test_going_on_with_other_node_features_is_refused():
+    embedder = small(warm_start=True, max_epochs=1).fit(GRAPHS)
+    with pytest.raises(ValueError, match=r"'node_features' parameter .* has changed from auto to"):
+        embedder.set_params(node_features="constant").fit(GRAPHS)
 
 
 def test_going_on_keeps_the_codes_of_the_first_fit():

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast._inputs import kind_of
+from skcontrast import ContrastiveEmbedder
+from skcontrast._inputs import kind_of, validate_inputs
 from skcontrast._network import Standardize
 from skcontrast._scaling import InputScaler, moments
 
@@ -74,6 +75,14 @@ def test_casting_finds_what_is_not_finite(value):
     X[3, 1] = value
     with pytest.raises(ValueError, match="Input X contains"):
         scaler.to_tensor(X, CPU)
+
+
+@pytest.mark.parametrize(
+    "X", [iter([[1.0, 2.0]]), {"a": [1.0, 2.0]}, {1.0, 2.0}], ids=["iterator", "dict", "set"]
+)
+def test_what_has_no_order_or_no_length_is_refused(X):
+    with pytest.raises(TypeError, match=f"a sequence of samples, got a {type(X).__name__}"):
+        validate_inputs(ContrastiveEmbedder(), X, reset=True)
 
 
 def test_uint8_images_stay_uint8_without_a_copy():
