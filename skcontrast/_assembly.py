@@ -41,6 +41,8 @@ COMPONENTS = {
     "similarity": (Similarity, Cosine),
 }
 _OWNER = "ContrastiveEmbedder"
+# What the network is not built for, in messages.
+_STRUCTURELESS = {"framework": "one with one encoder", "similarity": "one without concentrations"}
 _GLOBAL_GENERATORS = threading.RLock()
 
 
@@ -145,11 +147,17 @@ def trains_in_bf16(estimator, source):
     return source.device.type == "cpu" and bool(computes_bf16())
 
 
-def resolve_seed(random_state):
+def resolve_seed(random_state, owner=_OWNER):
     """Return an int; None draws it without touching a global generator."""
     if random_state is None:
         return secrets.randbits(31)
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError as error:
+        raise ValueError(
+            f"The 'random_state' parameter of {owner} must be an int in [0, 2**32 - 1], a "
+            f"RandomState or None, got {random_state!r}."
+        ) from error
 
 
 def unwrap(X, augmentation):
@@ -263,11 +271,13 @@ def network_parameters(estimator):
 def check_same_network(estimator, built_from):
     """Raise ValueError if the parameters name another network than the fitted one."""
     for name, value in network_parameters(estimator).items():
-        if value != built_from[name]:
+        before = built_from[name]
+        if value != before:
+            before, value = (_STRUCTURELESS.get(name) if v is None else v for v in (before, value))
             raise ValueError(
-                f"The {name!r} parameter of {_OWNER} has changed from {built_from[name]} to "
-                f"{value} since the network was built; warm_start and partial_fit go on with the "
-                "same network. Call fit with warm_start=False."
+                f"The {name!r} parameter of {_OWNER} has changed from {before} to {value} since "
+                "the network was built; warm_start and partial_fit go on with the same network. "
+                "Call fit with warm_start=False."
             )
 
 

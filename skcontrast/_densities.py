@@ -49,7 +49,7 @@ class Densities:
             Concentrations κ > 0; high where the sample's views lie close together and away from
             others. A sample's κ does not depend on the samples beside it. Where the framework
             has an encoder for each of two parts, that of the product of both distributions,
-            :math:`|\\kappa_1 \\mu_1 + \\kappa_2 \\mu_2|`.
+            :math:`|\\kappa_1 \\mu_1 + \\kappa_2 \\mu_2|`, at most 2κ_max.
 
         Examples
         --------
@@ -85,13 +85,25 @@ class Densities:
         -------
         z : ndarray of shape (n_samples, n, d), dtype float32
             Points of length 1, where d is the width of the projection.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skcontrast import ContrastiveEmbedder
+        >>> from skcontrast.similarity import VonMisesFisher
+        >>> X = np.random.default_rng(0).normal(size=(100, 5))
+        >>> embedder = ContrastiveEmbedder(
+        ...     similarity=VonMisesFisher(), max_epochs=2, random_state=0
+        ... )
+        >>> embedder.fit(X).sample(X[:3], 10, random_state=0).shape
+        (3, 10, 64)
         """
         if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
             raise ValueError(
                 f"The 'n' parameter of sample must be an int of at least 1, got {n!r}."
             )
+        rng = np.random.RandomState(resolve_seed(random_state, "sample"))
         mu, kappa = self._distributions(X)
-        rng = np.random.RandomState(resolve_seed(random_state))
         return draw_von_mises_fisher(mu.numpy(), kappa.numpy(), n, rng).astype("float32")
 
     @available_if(_has_concentrations)
@@ -100,8 +112,9 @@ class Densities:
 
         The logarithm of the probability density that both embeddings are the same point, relative
         to chance, :math:`h(\tilde\kappa) - h(\kappa_i) - h(\kappa_j)`: above 0 where the two
-        rather agree. It is what training maximises for views of one sample, without the
-        temperature.
+        rather agree. With one encoder it is what training maximises for views of one sample,
+        without the temperature; with one for each of two parts it compares the products of their
+        distributions, see `concentration`.
 
         Only where the similarity has concentrations: ``similarity=VonMisesFisher()``.
 
@@ -115,12 +128,31 @@ class Densities:
         Returns
         -------
         scores : ndarray of shape (n, m), dtype float64
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skcontrast import ContrastiveEmbedder
+        >>> from skcontrast.similarity import VonMisesFisher
+        >>> X = np.random.default_rng(0).normal(size=(100, 5))
+        >>> embedder = ContrastiveEmbedder(
+        ...     similarity=VonMisesFisher(), max_epochs=2, random_state=0
+        ... )
+        >>> embedder.fit(X).log_score(X[:3], X).shape
+        (3, 100)
         """
         check_is_fitted(self)
         similarity = clone(self.similarity_).set_params(temperature=1.0)
-        first = similarity.embed(self._distributions(X1))
-        second = first if X2 is None else similarity.embed(self._distributions(X2))
+        first = second = similarity.embed(self._named_distributions("X1", X1))
+        if X2 is not None:
+            second = similarity.embed(self._named_distributions("X2", X2))
         return similarity.scores(first, second).numpy()
+
+    def _named_distributions(self, name, X):
+        try:
+            return self._distributions(X)
+        except ValueError as error:
+            raise ValueError(f"{name} of log_score: {error}") from error
 
     def _distributions(self, X):
         """Return mean directions (n, d) and concentrations (n,), float64."""

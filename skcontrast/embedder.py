@@ -377,8 +377,8 @@ class ContrastiveEmbedder(
         -------
         h : ndarray of shape (n_samples, n_components), dtype float32
             Representations, or projections where ``output="projection"``; these are mean
-            directions, of length 1, where the similarity has concentrations. A sample's row does
-            not depend on the samples beside it.
+            directions, of length 1 for each encoder, where the similarity has concentrations. A
+            sample's row does not depend on the samples beside it.
         """
         check_is_fitted(self)
         if self.output not in _OUTPUTS:

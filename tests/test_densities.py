@@ -114,6 +114,20 @@ def test_a_bad_number_of_draws_is_refused(embedder, n):
         embedder.sample(X[:2], n)
 
 
+@pytest.mark.parametrize("seed", [-1, 2**32, "a", np.random.default_rng(0)])
+def test_a_bad_random_state_is_refused(embedder, seed):
+    with pytest.raises(ValueError, match="'random_state' parameter of sample must be an int in"):
+        embedder.sample(X[:2], random_state=seed)
+
+
+@pytest.mark.parametrize("bad", [X[:, :-1], X * np.nan], ids=["width", "NaN"])
+def test_log_score_names_the_array_that_is_wrong(embedder, bad):
+    with pytest.raises(ValueError, match="X1 of log_score: "):
+        embedder.log_score(bad, X)
+    with pytest.raises(ValueError, match="X2 of log_score: "):
+        embedder.log_score(X, bad)
+
+
 @pytest.mark.parametrize("similarity", [None, Cosine()])
 @pytest.mark.parametrize("name", ["concentration", "sample", "log_score"])
 def test_only_where_the_similarity_has_concentrations(similarity, name):
@@ -142,6 +156,9 @@ def test_pickled_and_gone_on_with(embedder):
     assert np.isfinite(warm.fit(X).concentration(X)).all()
     with pytest.raises(ValueError, match=r"'similarity' parameter .* has changed from VonMises"):
         warm.set_params(similarity=Cosine()).fit(X)
+    plain = small(similarity=Cosine(), warm_start=True).fit(X)
+    with pytest.raises(ValueError, match="from one without concentrations to VonMisesFisher"):
+        plain.set_params(similarity=VonMisesFisher()).fit(X)
 
 
 def test_descriptions_are_compared_with_directions():

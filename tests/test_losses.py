@@ -607,7 +607,7 @@ def test_positive_debiased_needs_bounded_scores():
     class Unbounded(Cosine):
         bounds = (-float("inf"), float("inf"))
 
-    with pytest.raises(ValueError, match="'similarity' has bounds"):
+    with pytest.raises(ValueError, match="'similarity' has no finite ones"):
         contrastive_loss(*random_views(4, 3), loss=PositiveDebiased(), similarity=Unbounded())
 
 

@@ -70,6 +70,26 @@ def test_small_concentrations_are_a_cosine_with_a_temperature_for_each_pair(d):
     torch.testing.assert_close(scores, expected, rtol=1e-3, atol=2e-9)
 
 
+@pytest.mark.parametrize("kappa_max", [1e-3, 0.05, 0.5])
+def test_small_concentrations_are_a_cosine_in_float32_too(kappa_max):
+    mu, nu = (some(30, 64, 1.0, seed=seed, dtype=torch.float32)[0] for seed in (0, 1))
+    kappa = torch.full((30,), kappa_max)
+    temperature = kappa_max**2 / 64
+    scores = VonMisesFisher(temperature, kappa_max)((mu, kappa), (nu, kappa))
+    tolerance = 2e-3 if kappa_max < 0.1 else 0.02
+    torch.testing.assert_close(scores.float(), mu @ nu.T, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_autocast_does_not_reach_the_scores(requires_grad):
+    mu, kappa = some(50, 16, 900.0, dtype=torch.float32)
+    view = mu.requires_grad_(requires_grad), kappa
+    with torch.autocast("cpu", torch.bfloat16):
+        scores, cosines = VonMisesFisher(1.0)(view, view), Cosine()(mu, mu)
+    torch.testing.assert_close(scores, VonMisesFisher(1.0)(view, view))
+    torch.testing.assert_close(cosines, Cosine()(mu, mu))
+
+
 @pytest.mark.parametrize("d", [2, 3, 64])
 def test_large_concentrations(d):
     # s → 2κ (cos(θ/2) − 1) + (d − 1)/2 · log(κ / cos(θ/2)) + const
@@ -365,6 +385,7 @@ VMF = VonMisesFisher(1.0, kappa_max=10.0)
         ([MU[:, :1], MU[:, :1]], {}, ValueError, "at least 2 dimensions, got 0"),
         ([MU, MU], {"similarity": VonMisesFisher(0)}, ValueError, "'temperature' parameter"),
         ([MU, MU], {"similarity": VonMisesFisher(1, -3.0)}, ValueError, "'kappa_max' parameter"),
+        ([MU, MU], {"similarity": VonMisesFisher(1, 2e6)}, ValueError, r"\(0.0, 1000000.0\]"),
         ([MU, MU], {"similarity": VonMisesFisher(Linear(1, 2))}, ValueError, "is a schedule"),
     ],
 )  # fmt: skip
@@ -378,7 +399,7 @@ def test_bad_input_is_refused_by_name(views, kwargs, error, message):
     [
         ((MU, -KAPPA), (MU, KAPPA), ValueError, r"concentrations of z1 .* \[0, kappa_max=10\]"),
         ((MU, KAPPA), (MU, 11 * KAPPA), ValueError, "concentrations of z2"),
-        ((MU, KAPPA), (MU, KAPPA * math.nan), ValueError, "concentrations of z2"),
+        ((MU, KAPPA), (MU, KAPPA * math.nan), ValueError, "concentrations of z2 .* got NaN"),
         ((MU, KAPPA), (MU, KAPPA[:2]), ValueError, r"must have shape \(3,\), got \(2,\)"),
         ((MU, KAPPA), (MU[:, :2], KAPPA), ValueError, r"z2 must have shape \(n, 3\)"),
         ((MU, KAPPA), (MU.numpy(), KAPPA), TypeError, "directions of z2 must be .* got ndarray"),

@@ -105,7 +105,7 @@ class PositiveDebiased(Loss):
         if not all(isinstance(b, torch.Tensor) or math.isfinite(b) for b in bounds):
             raise ValueError(
                 "PositiveDebiased needs the lowest and the highest score there is: 'similarity' "
-                f"has bounds {bounds}."
+                "has no finite ones."
             )
         positives, log_mean, log_negative = self._aggregated(positives), log_means[0], log_means[0]
         if self.negatives is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch.nn import functional as F
 
 from .._check_views import check_pair
@@ -47,14 +48,30 @@ class Similarity(ParameterObject):
         return type(self).__name__ if self.n_extra else None
 
     def __call__(self, z1, z2):
-        """Return the scores, shape (n, m), of embeddings of shapes (n, d) and (m, d).
+        """Return the scores of all pairs of two sets of embeddings.
 
-        They are checked as those of `contrastive_loss` are, which also says in which dtype they
-        are compared.
+        Parameters
+        ----------
+        z1, z2 : Tensor of shapes (n, d) and (m, d), floating, or tuples of two
+            Embeddings of any length. For ``VonMisesFisher`` tuples of mean directions, (n, d), and
+            concentrations, (n,); or tensors (n, d + 1), as the network of an embedder returns
+            them.
+
+        Returns
+        -------
+        scores : Tensor of shape (n, m)
+            Computed in float32, or float64 if an embedding is, under autocast too.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If kinds or widths differ, or a concentration lies outside [0, κ_max].
         """
         check_numbers(self)
         z1, z2 = check_pair(z1, z2, self)
-        return self.scores(self.embed(z1), self.embed(z2))
+        device = (z1[0] if isinstance(z1, tuple) else z1).device
+        with torch.autocast(device.type, enabled=False):
+            return self.scores(self.embed(z1), self.embed(z2))
 
     def embed(self, z):
         """Map the encoder's output, shape (n, d), to the vectors that are compared, (n, k)."""

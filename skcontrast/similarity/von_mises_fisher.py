@@ -19,8 +19,9 @@ __all__ = ["VonMisesFisher"]
 
 # Below this length the direction of a vector is rounding noise; such vectors have none.
 _SHORTEST = 1e-8
-# Beyond, differences of scores need more digits than float32 has.
-_LARGEST_IN_FLOAT32 = 2000
+# Outside, differences of scores, or tiny scores themselves, need more digits than float32 has.
+_IN_FLOAT32 = (0.1, 2000.0)
+_LARGEST = 1e6
 
 
 class VonMisesFisher(Similarity):
@@ -37,13 +38,17 @@ class VonMisesFisher(Similarity):
     where :math:`h(\kappa) = \log \mathrm{E}\,e^{\kappa \cos\theta}` over uniform directions, so
     that :math:`h' = I_{d/2} / I_{d/2 - 1}`. For small concentrations it is
     :math:`\kappa_i \kappa_j \cos\theta / (d\,t)`: the cosine with a temperature for each pair. It
-    is 0 where one of the two knows nothing. A higher concentration raises the score of two like
-    directions, up to about :math:`\kappa^* = (d - 1) / (4 (1 - \cos(\theta/2)))`, beyond which
-    the two disagree.
+    is 0 where one of the two knows nothing. Of two equal concentrations that are well above d, the
+    best for an angle θ is about :math:`\kappa^* = (d - 1) / (4 (1 - \cos(\theta/2)))`; beyond it
+    the score falls again.
 
     The network returns d + 1 numbers: a direction, of any length, and x, from which
     :math:`\kappa = \kappa_{\max}\,\sigma(x + x_0)`. The radius r of the paper's sphere cancels
     from the loss and is left out.
+
+    It is called as ``similarity((mu1, kappa1), (mu2, kappa2))`` with mean directions of shape
+    (n, d), of any length, and concentrations of shape (n,); a single tensor has d + 1 columns, the
+    last of which is x.
 
     Parameters
     ----------
@@ -52,14 +57,15 @@ class VonMisesFisher(Similarity):
         range over tens and make the loss look at the closest negatives only. Concentrations grow
         with t, and so does how much they differ.
     kappa_max : float, default=1000.0
-        The bound of the concentrations, > 0.
+        The bound of the concentrations of each encoder, in (0, 1e6].
 
     Notes
     -----
-    Differences of scores are right to .001 in float32, except for nearly opposite directions,
-    whose scores are the lowest. That needs more digits than float32 has where
-    `kappa_max` exceeds 2,000: scores are then computed in float64 (but on MPS, which has none),
-    which takes several times as long. Float64 is right to about 1e-10.
+    Differences of scores are right to .001/t in float32, except for nearly opposite directions,
+    whose scores are the lowest. That needs more digits than float32 has where `kappa_max` exceeds
+    2,000, and so do the tiny scores where it is below .1: they are then computed in float64 (but
+    on MPS, which has none), at six times the cost. Float64 is right to 1e-10 up to κ = 1e4, and to
+    a few 1e-9 up to 1e6.
 
     References
     ----------
@@ -78,7 +84,7 @@ class VonMisesFisher(Similarity):
 
     _parameter_constraints: dict = {
         "temperature": interval(0, None, "neither"),
-        "kappa_max": [Interval(Real, 0, None, closed="neither")],
+        "kappa_max": [Interval(Real, 0, _LARGEST, closed="right")],
     }
     n_terms = 2
     n_extra = 1
@@ -113,7 +119,7 @@ class VonMisesFisher(Similarity):
         Returns
         -------
         mu : Tensor of shape (..., d)
-            Of length 1; 0 where there is no direction.
+            Of length 1; 0 where there is no direction, at a right angle to all.
         kappa : Tensor of shape (...)
             In (0, κ_max).
         """
@@ -145,11 +151,13 @@ class VonMisesFisher(Similarity):
         name : str
             Whose they are, for the message.
         """
-        if not ((kappa >= 0) & (kappa <= self.kappa_max)).all():
-            raise ValueError(
-                f"The concentrations of {name} must lie in [0, kappa_max={self.kappa_max:g}], got "
-                f"some in [{kappa.min():.4g}, {kappa.max():.4g}]."
-            )
+        if ((kappa >= 0) & (kappa <= self.kappa_max)).all():
+            return
+        got = f"some in [{kappa.min():.4g}, {kappa.max():.4g}]: raise kappa_max"
+        raise ValueError(
+            f"The concentrations of {name} must lie in [0, kappa_max={self.kappa_max:g}], got "
+            f"{'NaN' if kappa.isnan().any() else got if kappa.min() >= 0 else 'negative ones'}."
+        )
 
     def _start(self, d):
         """Return x₀, so that x = 0 means a concentration of d, or half of κ_max."""
@@ -161,7 +169,7 @@ class VonMisesFisher(Similarity):
         d = z[0].shape[-1] if isinstance(z, tuple) else z.shape[-1] - self.n_extra
         if d < self.least_dimension:
             raise ValueError(f"VonMisesFisher needs directions in at least 2 dimensions, got {d}.")
-        if self.kappa_max > _LARGEST_IN_FLOAT32:
+        if not _IN_FLOAT32[0] <= self.kappa_max <= _IN_FLOAT32[1]:
             z = _in_float64(z)
         mu, kappa = self.distribution(z)
         terms = torch.stack(parts_of(kappa, d), -1)
