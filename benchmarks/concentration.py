@@ -30,6 +30,11 @@ LEVELS = np.arange(6)
 
 
 def blur(images, level, rng):
+    """Smooth by a Gaussian of up to 1.75 pixels."""
+    return gaussian_filter(images, (0, 0, 0.35 * level, 0.35 * level))
+
+
+def smear(images, level, rng):
     """Smooth by a Gaussian of up to .22 of the side."""
     sigma = 0.044 * level * images.shape[-1]
     return gaussian_filter(images, (0, 0, sigma, sigma))
@@ -60,7 +65,7 @@ def noise(images, level, rng):
     return (images + 0.12 * level * rng.normal(size=images.shape)).clip(0, 1)
 
 
-CORRUPTIONS = {f.__name__: f for f in (blur, occlude, turn, fade, noise)}
+CORRUPTIONS = {f.__name__: f for f in (blur, smear, occlude, turn, fade, noise)}
 
 
 def load(path, n_train, n_test):
@@ -107,7 +112,7 @@ def main():
         for similarity in (Cosine(), VonMisesFisher()):
             embedder = ContrastiveEmbedder(
                 similarity=similarity,
-                augmentation=[RandomResizedCrop(), RandomAffine()],
+                augmentation=[RandomResizedCrop(), RandomAffine(p=0.75)],
                 max_epochs=args.epochs,
                 random_state=seed,
             ).fit(train)

@@ -13,7 +13,8 @@ says that for a large cos θ, larger concentrations give a higher score. That ho
 
 .. math:: \kappa^* \approx \frac{d - 1}{4 (1 - \cos(\theta/2))},
 
-the star: two embeddings that differ by an angle θ cannot both be surer than that.
+the star, if that is well above d: where two embeddings differ by an angle θ, to be surer than that
+lowers their score.
 """
 
 # %%
@@ -66,7 +67,7 @@ plt.show()
 # ------------------
 #
 # Both equally sure: the score of directions at a right angle only falls; at a small angle it rises
-# up to κ*, the dot.
+# up to the dot, which κ* is close to where it is much larger than d.
 
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 for cos in cosines:

@@ -56,7 +56,7 @@ class WithExtra(nn.Module):
 
     Of the standardised input :math:`g = \mathrm{BN}(h)`, each number is
 
-    .. math:: x = w \cdot \tanh(g) + 10\,b - \log\frac{1 + \overline{g^2}}{2}
+    .. math:: x = w \cdot \tanh(g) + 10\,b - 2 \log\frac{1 + \overline{g^2}}{2}
 
     with w and b 0 at first. Standardising leaves the general level to b, which is scaled so that
     it moves as fast as the many weights w; without it these would learn the level too, from the
@@ -83,4 +83,4 @@ class WithExtra(nn.Module):
         g = self.standardize(h)
         level = F.linear(torch.tanh(g), self.extra.weight, 10 * self.extra.bias)
         distance = ((1 + g.square().mean(1, keepdim=True)) / 2).log()
-        return torch.cat([self.layer(h), level - distance], 1)
+        return torch.cat([self.layer(h), level - 2 * distance], 1)
