@@ -136,7 +136,8 @@ def _as_array_like(X):
     """Turn what scikit-learn does not know into arrays: tensors, lists of images."""
     if X is None:
         raise ValueError("X must be an array of samples, got None.")
-    if isinstance(X, (Iterator, Mapping, Set)):
+    # A sparse matrix of keys is a mapping too, which scikit-learn refuses as sparse.
+    if isinstance(X, (Iterator, Mapping, Set)) and not hasattr(X, "shape"):
         advice = ": pass list(X)" if isinstance(X, Iterator) else ""
         raise TypeError(
             f"X must be an array or a sequence of samples, got a {type(X).__name__}{advice}."

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast._inputs import kind_of, validate_inputs
@@ -83,6 +84,11 @@ def test_casting_finds_what_is_not_finite(value):
 def test_what_has_no_order_or_no_length_is_refused(X):
     with pytest.raises(TypeError, match=f"a sequence of samples, got a {type(X).__name__}"):
         validate_inputs(ContrastiveEmbedder(), X, reset=True)
+
+
+def test_a_sparse_matrix_of_keys_is_refused_as_sparse():
+    with pytest.raises(TypeError, match="Sparse data was passed"):
+        validate_inputs(ContrastiveEmbedder(), sparse.dok_array((3, 2)), reset=True)
 
 
 def test_uint8_images_stay_uint8_without_a_copy():
