@@ -1,10 +1,9 @@
-"""The estimator: validate, assemble, fit, transform; nothing numerical."""
+"""The estimator: validate, assemble, fit, transform, score; nothing numerical."""
 
 from __future__ import annotations
 
 from numbers import Integral, Real
 
-import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -16,18 +15,14 @@ from ._fitting import NetworkTraining
 from ._inputs import check_border, join_pair, validate_inputs
 from ._network import Directions, encode, on_cpu, on_device, rows_per_call
 from ._optimization import OPTIMIZERS
+from ._scoring import score_views
 from ._sklearn_compat import Interval, StrOptions, validate_parameters
 from .augmentation import Views
-from .losses import InfoNCE
-from .objective import in_batch, objective_value
 from .schedules import Schedule
-from .similarity import Cosine
 
 __all__ = ["ContrastiveEmbedder"]
 
 _OUTPUTS = {"representation", "projection"}
-_SCORE_TEMPERATURE = 0.5
-_SCORE_BATCH = 256
 
 
 class ContrastiveEmbedder(
@@ -428,18 +423,12 @@ class ContrastiveEmbedder(
         """
         check_is_fitted(self)
         X = validate_inputs(self, self._plain(X), reset=False, min_samples=2)
-        device, similarity = assembly.resolve_device(self.device), Cosine(_SCORE_TEMPERATURE)
+        device = assembly.resolve_device(self.device)
         network = self._projecting().to(device).eval()
         draw = self._drawing(device, assembly.scored_chain(self))
-        generator = torch.Generator(device=device).manual_seed(0)
-        total = 0.0
-        for rows in np.array_split(np.arange(len(X)), -(-len(X) // _SCORE_BATCH)):
-            batch = self._scaler.to_tensor(X[rows], device)
-            with torch.inference_mode():
-                z = torch.stack([network(draw(batch, generator)) for _ in range(2)])
-                contrast = in_batch(similarity.embed(z), similarity)
-                total -= len(rows) * float(objective_value(contrast, InfoNCE(), similarity))
-        return total / len(X)
+        return score_views(
+            network, draw, len(X), lambda rows: self._scaler.to_tensor(X[rows], device), device
+        )
 
     def _plain(self, X):
         X, border = join_pair(X.base if isinstance(X, Views) else X, self.framework_)
