@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._network import rows_per_call
+from skcontrast._network._inference import rows_per_call
 from skcontrast.augmentation import GaussianNoise, SimCLRAugmentation, compose
 from skcontrast.encoders import MLP, ConvNet, build_encoder, projection_head
 

@@ -1,7 +1,7 @@
 """Contrastive representation learning behind scikit-learn's fit and transform."""
 
+from ._objective._functional import contrastive_loss
 from .embedder import ContrastiveEmbedder
-from .objective import contrastive_loss
 
 __version__ = "0.1.0"
 

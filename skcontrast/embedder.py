@@ -9,16 +9,16 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from . import _assembly as assembly
-from ._densities import Densities
-from ._fitting import NetworkTraining
-from ._inputs import check_border, join_pair, validate_inputs
-from ._network import Directions, encode, on_cpu, on_device, rows_per_call
-from ._optimization import OPTIMIZERS
-from ._scoring import score_views
-from ._sklearn_compat import Interval, StrOptions, validate_parameters
+from ._data._validation import check_border, join_pair, validate_inputs
+from ._fit import _choices as assembly
+from ._fit._densities import Densities
+from ._fit._fit import NetworkTraining
+from ._fit._optimizer import OPTIMIZERS
+from ._network._inference import encode, on_cpu, on_device, rows_per_call
+from ._network._network import Directions
+from ._network._view_score import score_views
+from ._parameters import Interval, Schedule, StrOptions, validate_parameters
 from .augmentation import Views
-from .schedules import Schedule
 
 __all__ = ["ContrastiveEmbedder"]
 

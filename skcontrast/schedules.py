@@ -11,21 +11,12 @@ from __future__ import annotations
 import math
 from numbers import Integral, Real
 
-from sklearn.base import clone
-
-from ._sklearn_compat import Interval, ParameterObject, StrOptions, validate_parameters
+from ._parameters import Auto, Interval, Schedule, at_progress
 
 __all__ = ["Auto", "CosineDecay", "Linear", "Schedule", "Steps", "at_progress"]
 
 _NUMBER = [Interval(Real, None, None, closed="neither")]
 _FRACTION = [Interval(Real, 0, 1, closed="both")]
-
-
-class Schedule(ParameterObject):
-    """Base class of the schedules: a callable on progress in [0, 1] that returns a float."""
-
-    def __call__(self, progress):
-        raise NotImplementedError
 
 
 class Linear(Schedule):
@@ -159,111 +150,3 @@ class Steps(Schedule):
         """Return the value at `progress` in [0, 1]."""
         passed = sum(progress >= milestone for milestone in self.milestones)
         return float(self.values[passed])
-
-
-class Auto(ParameterObject):
-    """A hyperparameter that is read off the data while the embedder trains.
-
-    May stand for ``alpha`` and ``tau_plus`` of a loss; the string ``"auto"`` is short for
-    ``Auto()``. Every few epochs the value is estimated anew from the ranks of the positives,
-    pooled over an epoch, as in :func:`skcontrast.estimation.estimate_alpha`. If `fit` gets classes
-    as y, the estimates are those of :func:`skcontrast.estimation.alpha_from_auc` and
-    :func:`skcontrast.estimation.tau_plus_from_labels` instead, the latter from the first epoch on.
-
-    Parameters
-    ----------
-    every : int, default=5
-        Epochs between two estimates.
-    initial : float, default=None
-        Value until the first estimate; None is .5 for α, which trusts no ranks, and .1 for τ⁺.
-
-    Examples
-    --------
-    >>> from skcontrast import ContrastiveEmbedder
-    >>> from skcontrast.losses import BCL
-    >>> from skcontrast.schedules import Auto
-    >>> ContrastiveEmbedder(loss=BCL(alpha=Auto(every=20), tau_plus="auto"))
-    ContrastiveEmbedder(loss=BCL(alpha=Auto(every=20), tau_plus='auto'))
-    """
-
-    _parameter_constraints: dict = {
-        "every": [Interval(Integral, 1, None, closed="left")],
-        "initial": [Interval(Real, 0, 1, closed="both"), None],
-    }
-
-    def __init__(self, every=5, initial=None):
-        self.every = every
-        self.initial = initial
-
-
-def is_auto(name, value):
-    """Return whether a hyperparameter is to be read off the data."""
-    if isinstance(value, Auto):
-        return True
-    return name.rsplit("__")[-1] in {"alpha", "tau_plus"} and value == "auto"
-
-
-def interval(low, high, closed, auto=False):
-    """Return the constraint of a hyperparameter that is a number in a range or a schedule.
-
-    With `auto` it may also be read off the data.
-    """
-    estimated = [StrOptions({"auto"}), Auto] if auto else []
-    return [Interval(Real, low, high, closed=closed), Schedule, *estimated]
-
-
-def at_progress(obj, progress):
-    """Return a copy of a parameter object in which every schedule is replaced by its value.
-
-    Parameters
-    ----------
-    obj : ParameterObject
-        A loss or a similarity.
-    progress : float
-        Progress of the fit in [0, 1].
-
-    Returns
-    -------
-    obj : ParameterObject
-        A clone without schedules, its values checked against their ranges.
-
-    Examples
-    --------
-    >>> from skcontrast.losses import DCL
-    >>> from skcontrast.schedules import Linear, at_progress
-    >>> at_progress(DCL(tau_plus=Linear(0.0, 0.4)), 0.5)
-    DCL(tau_plus=0.2)
-    """
-    validate_parameters(obj)
-    scheduled = {
-        name: value(progress)
-        for name, value in obj.get_params().items()
-        if isinstance(value, Schedule)
-    }
-    # A schedule's own parameters appear in get_params too; replacing the schedule drops them.
-    resolved = clone(obj).set_params(**scheduled)
-    validate_parameters(resolved)
-    return resolved
-
-
-def check_numbers(component):
-    """Check the hyperparameters of a component that is used outside of `fit`.
-
-    Raises
-    ------
-    ValueError
-        If one is a schedule or "auto", or lies outside its range.
-    """
-    for name, value in component.get_params().items():
-        if is_auto(name, value):
-            raise ValueError(
-                f"The {name!r} parameter of {type(component).__name__} is read off the data in "
-                "fit only; outside of it pass a number, such as "
-                f"skcontrast.estimation.estimate_{name.split('__')[-1]}(ranks).value."
-            )
-        if isinstance(value, Schedule):
-            raise ValueError(
-                f"The {name!r} parameter of {type(component).__name__} is a schedule; outside of "
-                "fit it needs a number: pass skcontrast.schedules.at_progress(obj, progress)."
-            )
-    validate_parameters(component)

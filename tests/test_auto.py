@@ -11,10 +11,10 @@ from sklearn.pipeline import make_pipeline
 from test_estimation import simulated_ranks
 from test_sklearn_contract import small
 
-from skcontrast._auto import AutoParameters
+from skcontrast._fit._estimated_parameters import AutoParameters
+from skcontrast._objective._contrast import in_batch
 from skcontrast.estimation import alpha_from_auc, macro_auc, tau_plus_from_labels
 from skcontrast.losses import BCL, DCL, HCL, PUCL, NonparametricBCL, PositiveDebiased, Supervised
-from skcontrast.objective import in_batch
 from skcontrast.schedules import Auto, Linear
 from skcontrast.similarity import Cosine
 

@@ -11,8 +11,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from skcontrast import _downloads, datasets
-from skcontrast.datasets import fetch_tudataset
+from skcontrast import datasets
+from skcontrast.datasets import _downloads, fetch_tudataset
 from skcontrast.graphs import PackedGraphs, pack_graphs
 
 # A triangle and a path of four nodes, the classes 3 and −1, and a node by itself, of class 3 too.

@@ -29,13 +29,14 @@ from test_sklearn_contract import small
 from torch import nn
 from torch.utils.data import TensorDataset
 
-from skcontrast._distributed import World, current_world, gather, pool, sum_gradients
-from skcontrast._shared_network import SharedNetwork
+from skcontrast._distributed._shared_network import SharedNetwork
+from skcontrast._distributed._world import World, current_world, gather, pool, sum_gradients
+from skcontrast._objective._contrast import in_batch
+from skcontrast._objective._functional import objective_value
 from skcontrast.augmentation import RandomAffine, Unflatten
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.losses import BCL, HCL, SupCon
-from skcontrast.objective import in_batch, objective_value
 from skcontrast.schedules import Auto, Linear
 from skcontrast.similarity import Cosine
 

@@ -20,8 +20,8 @@ from test_sklearn_contract import small
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._samples import BatchSampler, TrainingSet
-from skcontrast._source import InMemory
+from skcontrast._data._batches import BatchSampler, TrainingSet
+from skcontrast._data._sources import InMemory
 from skcontrast.augmentation import (
     GaussianNoise,
     MarginalCorruption,

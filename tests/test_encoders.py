@@ -9,9 +9,9 @@ import torch
 from sklearn.base import clone
 from torch import nn
 
-from skcontrast._sklearn_compat import InvalidParameterError, validate_parameters
+from skcontrast._parameters import InvalidParameterError, validate_parameters
 from skcontrast.encoders import MLP, ConvNet, Encoder, ResNet, build_encoder
-from skcontrast.encoders.projection import projection_head
+from skcontrast.encoders._projection import projection_head
 
 VECTORS = [(1,), (7,), (64,)]
 IMAGES = [(1, 1, 1), (2, 2, 3), (3, 1, 9), (1, 8, 8), (1, 28, 28), (3, 32, 32), (1, 5, 40)]

@@ -8,7 +8,7 @@ import torch
 from common import random_views
 from sklearn.metrics import roc_auc_score
 
-from skcontrast import _engine
+from skcontrast._objective import _tiles
 from skcontrast.estimation import (
     alpha_from_auc,
     estimate_alpha,
@@ -78,8 +78,8 @@ def test_few_candidates_bias_only_who_takes_ranks_for_exact():
 
 @pytest.mark.parametrize("n_views", [2, 3])
 def test_positive_ranks_count_the_candidates_below(n_views, monkeypatch):
-    monkeypatch.setattr(_engine, "_TILE_ROWS", 4)
-    monkeypatch.setattr(_engine, "_TILE_ELEMENTS", 1)
+    monkeypatch.setattr(_tiles, "_TILE_ROWS", 4)
+    monkeypatch.setattr(_tiles, "_TILE_ELEMENTS", 1)
     views = random_views(7, 5, n_views)
     u = torch.nn.functional.normalize(torch.stack(views), dim=-1)
     expected = []
@@ -114,8 +114,8 @@ def test_distributions_are_ranked_by_their_mutual_likelihood():
 
 @pytest.mark.parametrize("n_views", [1, 2])
 def test_macro_auc_is_the_mean_area_under_the_curve_of_the_anchors(n_views, monkeypatch):
-    monkeypatch.setattr(_engine, "_TILE_ROWS", 4)
-    monkeypatch.setattr(_engine, "_TILE_ELEMENTS", 1)
+    monkeypatch.setattr(_tiles, "_TILE_ROWS", 4)
+    monkeypatch.setattr(_tiles, "_TILE_ELEMENTS", 1)
     views = random_views(10, 4, n_views)
     y = np.array([0, 0, 1, 1, 1, 2, 2, -1, -1, 3])
     u = torch.nn.functional.normalize(torch.stack(views), dim=-1)

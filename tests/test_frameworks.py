@@ -20,7 +20,8 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from skcontrast import contrastive_loss
-from skcontrast._samples import Samples
+from skcontrast._data._batches import Samples
+from skcontrast._objective._functional import objective_value
 from skcontrast.augmentation import SimCLRAugmentation
 from skcontrast.encoders import ConvNet
 from skcontrast.frameworks import (
@@ -32,12 +33,11 @@ from skcontrast.frameworks import (
     MomentumNetwork,
     Session,
     SimCLR,
-    _memory,
+    _queue,
 )
-from skcontrast.frameworks._memory import Bank
-from skcontrast.frameworks._split import rgb_to_lab
+from skcontrast.frameworks._bank import Bank
+from skcontrast.frameworks._lab import rgb_to_lab
 from skcontrast.losses import BCL, DCL, HCL, PUCL, InfoNCE, Ring, SupCon, Supervised
-from skcontrast.objective import objective_value
 from skcontrast.schedules import Auto
 from skcontrast.similarity import Cosine, VonMisesFisher
 
@@ -907,13 +907,13 @@ def test_a_queue_larger_than_all_samples_is_reduced_with_a_warning_if_it_was_ask
 
 
 def test_a_queue_larger_than_the_memory_is_refused(monkeypatch):
-    monkeypatch.setattr(_memory, "_memory_of", lambda device: 1000)
+    monkeypatch.setattr(_queue, "_memory_of", lambda device: 1000)
     with pytest.raises(ValueError, match=r"'queue_size' parameter of MoCo needs .* GB on cpu"):
         small(framework=MoCo()).fit(X)
 
 
 def test_a_bank_larger_than_the_memory_is_refused(monkeypatch):
-    monkeypatch.setattr(_memory, "_memory_of", lambda device: 1000)
+    monkeypatch.setattr(_queue, "_memory_of", lambda device: 1000)
     with pytest.raises(ValueError, match=r"The memory bank of CMC needs .* GB on cpu"):
         small(framework=CMC()).fit(X)
 

@@ -11,7 +11,7 @@ import torch
 from sklearn.base import clone
 from torch import nn
 
-from skcontrast._sklearn_compat import InvalidParameterError
+from skcontrast._parameters import InvalidParameterError
 from skcontrast.encoders import GCN, GIN, MLP, ConvNet, build_encoder
 from skcontrast.encoders._message_passing import (
     ForeignNetwork,

@@ -15,7 +15,9 @@ from sklearn.model_selection import cross_val_score
 from test_losses import LOSSES
 from torch import nn
 
-from skcontrast import ContrastiveEmbedder, _engine
+from skcontrast import ContrastiveEmbedder
+from skcontrast._objective import _tiles
+from skcontrast._objective._functional import Contrast, objective_value
 from skcontrast.augmentation import NodeDrop
 from skcontrast.encoders import GIN
 from skcontrast.frameworks import InfoGraph
@@ -31,7 +33,6 @@ from skcontrast.losses import (
     SupCon,
     Supervised,
 )
-from skcontrast.objective import Contrast, objective_value
 from skcontrast.similarity import Cosine, DotProduct, VonMisesFisher
 
 # N for 7 graphs: each node has as many negatives.
@@ -220,8 +221,8 @@ def test_only_the_positive_term_sees_the_own_graph(loss, objective):
     ids=repr,
 )
 def test_positives_may_be_named_as_candidates(loss, objective, rows, monkeypatch):
-    monkeypatch.setattr(_engine, "_TILE_ELEMENTS", 1)
-    monkeypatch.setattr(_engine, "_TILE_ROWS", rows)
+    monkeypatch.setattr(_tiles, "_TILE_ELEMENTS", 1)
+    monkeypatch.setattr(_tiles, "_TILE_ROWS", rows)
     results = []
     for named in (False, True):
         nodes, graphs = vectors()

@@ -6,9 +6,10 @@ import torch
 from scipy import sparse
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._inputs import kind_of, validate_inputs
-from skcontrast._network import Standardize
-from skcontrast._scaling import InputScaler, moments
+from skcontrast._data._scaling import InputScaler
+from skcontrast._data._validation import kind_of, validate_inputs
+from skcontrast._network._network import Standardize
+from skcontrast._statistics import moments
 
 CPU = torch.device("cpu")
 

@@ -8,7 +8,9 @@ from common import golden_cases, golden_input, random_views
 from sklearn.base import clone
 
 from skcontrast import contrastive_loss, losses
-from skcontrast._engine import log_expectation
+from skcontrast._objective._contrast import in_batch
+from skcontrast._objective._functional import objective_value
+from skcontrast._objective._tiles import log_expectation
 from skcontrast.losses import (
     BCL,
     DCL,
@@ -23,7 +25,6 @@ from skcontrast.losses import (
     Supervised,
 )
 from skcontrast.losses import __all__ as exported
-from skcontrast.objective import in_batch, objective_value
 from skcontrast.schedules import Auto, Linear
 from skcontrast.similarity import Cosine
 

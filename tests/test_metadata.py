@@ -13,11 +13,11 @@ from sklearn.pipeline import Pipeline
 from test_sklearn_contract import small
 
 from skcontrast import contrastive_loss
-from skcontrast._samples import Samples
+from skcontrast._data._batches import Samples
+from skcontrast._objective._functional import objective_value
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.frameworks import SimCLR
 from skcontrast.losses import DCL, InfoNCE, SupCon
-from skcontrast.objective import objective_value
 from skcontrast.similarity import Cosine
 
 X, y = load_digits(return_X_y=True)

@@ -5,7 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast._network import Standardize, channel_statistics, encode, on_cpu, rows_per_call
+from skcontrast._network._inference import encode, on_cpu, rows_per_call
+from skcontrast._network._network import Standardize, channel_statistics
 from skcontrast.graphs import PackedGraphs
 
 

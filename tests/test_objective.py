@@ -7,9 +7,11 @@ import torch
 import torch.nn.functional as F
 from common import golden_cases, golden_input, random_views
 
-from skcontrast import _engine, _objectives, contrastive_loss
+from skcontrast import contrastive_loss
+from skcontrast._objective import _objectives, _tiles
+from skcontrast._objective._contrast import in_batch
+from skcontrast._objective._functional import Contrast, objective_value
 from skcontrast.losses import DCL, HCL, InfoNCE, Loss
-from skcontrast.objective import Contrast, in_batch, objective_value
 from skcontrast.similarity import Cosine, Similarity
 
 
@@ -93,8 +95,8 @@ def test_tiled_equals_untiled(monkeypatch, loss, similarity, n, n_views, rows):
     views = [v.requires_grad_() for v in random_views(n, 5, n_views)]
     whole = contrastive_loss(*views, loss=loss, similarity=similarity)
     whole_grads = torch.autograd.grad(whole, views)
-    monkeypatch.setattr(_engine, "_TILE_ELEMENTS", 1)
-    monkeypatch.setattr(_engine, "_TILE_ROWS", rows)
+    monkeypatch.setattr(_tiles, "_TILE_ELEMENTS", 1)
+    monkeypatch.setattr(_tiles, "_TILE_ROWS", rows)
     tiled = contrastive_loss(*views, loss=loss, similarity=similarity)
     tiled_grads = torch.autograd.grad(tiled, views)
     torch.testing.assert_close((tiled, tiled_grads), (whole, whole_grads), rtol=1e-11, atol=1e-13)

@@ -8,8 +8,8 @@ from test_sklearn_contract import small
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._assembly import trains_in_bf16
-from skcontrast._source import InMemory
+from skcontrast._data._sources import InMemory
+from skcontrast._fit._choices import trains_in_bf16
 from skcontrast.augmentation import RandomAffine
 from skcontrast.encoders import MLP, ConvNet, ResNet, to_channels_last
 

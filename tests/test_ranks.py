@@ -4,8 +4,9 @@ import pytest
 import torch
 from common import random_views
 
-from skcontrast import _ranks, contrastive_loss
-from skcontrast._ranks import weights_by_rank
+from skcontrast import contrastive_loss
+from skcontrast._objective import _rank_weights
+from skcontrast._objective._rank_weights import weights_by_rank
 from skcontrast.losses import BCL, Loss, NonparametricBCL, Ring
 from skcontrast.similarity import Cosine
 
@@ -66,7 +67,7 @@ def test_exact_ranks_share_ties(kind, size, dtype):
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("packs", [True, False])
 def test_sorting_packed_keys_is_sorting(monkeypatch, kind, size, packs):
-    monkeypatch.setattr(_ranks, "_packs", lambda scores: packs)
+    monkeypatch.setattr(_rank_weights, "_packs", lambda scores: packs)
     scores, excluded = scores_of(kind, *size[:2]), some_excluded(*size)
     expected, counted = ranks_by_definition(scores, excluded)
     weights = weights_by_rank(scores, excluded, Identity())
@@ -112,7 +113,7 @@ def test_counted_ranks_are_off_by_at_most_the_fullest_bin(kind, n_bins, size):
     expected, counted = ranks_by_definition(scores, excluded)
     n_candidates = size[1] - size[2]
     halves = torch.arange(1, 2 * n_candidates + 1) / 2
-    weights, fullest = _ranks._by_bin(scores.clone(), excluded, halves, n_bins)
+    weights, fullest = _rank_weights._by_bin(scores.clone(), excluded, halves, n_bins)
     if kind in ("constant", "signed zeros"):
         assert weights is None  # nothing to tell apart
     elif weights is not None:

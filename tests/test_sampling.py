@@ -5,8 +5,8 @@ import pytest
 import torch
 from scipy import stats
 
-from skcontrast._sampling import draw_von_mises_fisher
 from skcontrast.similarity._bessel import mean_resultant
+from skcontrast.similarity._von_mises_fisher_draws import draw_von_mises_fisher
 
 N = 40_000
 

@@ -5,8 +5,9 @@ import pickle
 import pytest
 from sklearn.base import clone
 
+from skcontrast._parameters import at_progress
 from skcontrast.losses import DCL, HCL
-from skcontrast.schedules import CosineDecay, Linear, Steps, at_progress
+from skcontrast.schedules import CosineDecay, Linear, Steps
 
 SCHEDULES = [
     Linear(2, 0),

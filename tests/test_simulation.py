@@ -10,7 +10,8 @@ from scipy.stats import kstest
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
-from skcontrast._engine import Contrast, objective_value
+from skcontrast._objective._contrast import Contrast
+from skcontrast._objective._tiles import objective_value
 from skcontrast.losses import (
     BCL,
     DCL,

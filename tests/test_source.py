@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from test_sklearn_contract import small
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
-from skcontrast import _source
-from skcontrast._source import InMemory, Streamed, make_source
+from skcontrast._data import _sources
+from skcontrast._data._sources import InMemory, Streamed, make_source
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.losses import SupCon
@@ -87,7 +87,7 @@ def test_what_fits_is_held_in_memory_and_what_does_not_is_streamed(monkeypatch):
     assert kind(megabyte, 0.001) is InMemory
     assert kind(megabyte, 0.0009) is Streamed
     assert kind(megabyte.astype(np.uint8), 0.0003) is InMemory
-    monkeypatch.setattr(_source, "_free_bytes", lambda device: 1.9e6)
+    monkeypatch.setattr(_sources, "_free_bytes", lambda device: 1.9e6)
     assert kind(megabyte) is Streamed
 
 

@@ -8,9 +8,11 @@ import torch.nn.functional as F
 from common import golden_cases, golden_input, golden_vmf, random_views
 from test_losses import LOSSES, evaluate
 
-from skcontrast import _engine, contrastive_loss
+from skcontrast import contrastive_loss
+from skcontrast._objective import _tiles
+from skcontrast._objective._contrast import in_batch
+from skcontrast._objective._functional import Contrast, objective_value
 from skcontrast.losses import InfoNCE
-from skcontrast.objective import Contrast, in_batch, objective_value
 from skcontrast.schedules import Linear
 from skcontrast.similarity import Cosine, VonMisesFisher
 from skcontrast.similarity import _mutual_likelihood as mutual_likelihood
@@ -298,8 +300,8 @@ def test_tiled_equals_autograd_on_all_scores(monkeypatch, objective, n_views, ro
     views = torch.stack(random_views(9, 6, n_views)).requires_grad_()
     keys = torch.cat(random_views(8, 6, seed=5)).requires_grad_()
     similarity = VonMisesFisher(4.0, 50.0)
-    monkeypatch.setattr(_engine, "_TILE_ELEMENTS", 1)
-    monkeypatch.setattr(_engine, "_TILE_ROWS", rows)
+    monkeypatch.setattr(_tiles, "_TILE_ELEMENTS", 1)
+    monkeypatch.setattr(_tiles, "_TILE_ROWS", rows)
 
     def value(of_engine):
         contrast = in_batch(similarity.embed(views), similarity)

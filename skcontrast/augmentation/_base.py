@@ -6,13 +6,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._inputs import GRAPHS, IMAGES, kind_of, validate_inputs
-from .._sklearn_compat import validate_parameters
-from .._source import read
+from .._data._sources import read
+from .._data._validation import GRAPHS, IMAGES, kind_of, validate_inputs
+from .._parameters import validate_parameters
 from ._compose import Stage
 from ._views import NoOutputContainer, Views, is_dataframe
-
-__all__ = ["Augmentation"]
 
 
 class Augmentation(

@@ -7,11 +7,9 @@ from numbers import Real
 
 import torch
 
-from .._sklearn_compat import Interval
+from .._parameters import Interval
 from ._fusion import ColorAugmentation
 from ._matrices import jitters, uniform
-
-__all__ = ["ColorJitter", "RandomGrayscale"]
 
 _FRACTION = [Interval(Real, 0, 1, closed="both")]
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .._inputs import GRAPHS, IMAGES, kind_of
-
-__all__ = ["Composition", "Stage", "as_float", "compose", "generator_for"]
+from .._data._validation import GRAPHS, IMAGES, kind_of
 
 
 class Stage:

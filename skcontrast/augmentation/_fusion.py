@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from .._inputs import IMAGES
+from .._data._validation import IMAGES
 from ._base import Augmentation
 from ._compose import Stage, compose
 from ._matrices import after, apply, recolor, warp
-
-__all__ = ["ColorAugmentation", "GeometricAugmentation", "check_pair"]
 
 
 class GeometricAugmentation(Augmentation):

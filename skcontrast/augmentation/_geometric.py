@@ -7,11 +7,9 @@ from numbers import Real
 
 import torch
 
-from .._sklearn_compat import Interval, StrOptions
+from .._parameters import Interval, StrOptions
 from ._fusion import GeometricAugmentation, check_pair
 from ._matrices import between, boxes, rotations, uniform
-
-__all__ = ["RandomAffine", "RandomFlip", "RandomResizedCrop"]
 
 _FRACTION = [Interval(Real, 0, 1, closed="both")]
 _PAIR = [tuple, list]

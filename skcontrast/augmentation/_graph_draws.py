@@ -6,19 +6,6 @@ import torch
 
 from ..graphs._topology import offsets, ranges
 
-__all__ = [
-    "NEVER",
-    "TIME_BITS",
-    "arrival_times",
-    "edges_once",
-    "first_of_each",
-    "random_below",
-    "random_nodes",
-    "random_pairs",
-    "random_subset",
-    "rounded",
-]
-
 # Random keys and times are integers, of so many bits: sums and comparisons are exact.
 _RANDOM_BITS = 31
 _UNIT_OF_TIME = 2**20

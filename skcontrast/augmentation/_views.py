@@ -6,8 +6,6 @@ import warnings
 
 import numpy as np
 
-__all__ = ["AugmentationDropped", "Views"]
-
 
 class AugmentationDropped(UserWarning):
     """A step between an augmentation and the embedder turned the views into plain data."""

@@ -6,8 +6,8 @@ from numbers import Real
 
 import torch
 
-from .._inputs import GRAPHS
-from .._sklearn_compat import Interval
+from .._data._validation import GRAPHS
+from .._parameters import Interval
 from ..graphs import GraphBatch
 from ._base import Augmentation
 from ._compose import generator_for

@@ -6,8 +6,8 @@ from numbers import Real
 
 import torch
 
-from .._inputs import IMAGES
-from .._sklearn_compat import Interval, StrOptions
+from .._data._validation import IMAGES
+from .._parameters import Interval, StrOptions
 from ._base import Augmentation
 from ._color import ColorJitter, RandomGrayscale
 from ._compose import as_float, compose, generator_for

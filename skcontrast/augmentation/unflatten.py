@@ -9,7 +9,7 @@ import torch
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._sklearn_compat import validate_parameters
+from .._parameters import validate_parameters
 from ._views import NoOutputContainer, Views
 
 __all__ = ["Unflatten"]

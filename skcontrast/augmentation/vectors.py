@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
 
-from .._inputs import VECTORS
-from .._scaling import moments
-from .._sklearn_compat import Interval
-from .._source import subset
+from .._data._sources import subset
+from .._data._validation import VECTORS
+from .._parameters import Interval
+from .._statistics import moments
 from ._base import Augmentation
 from ._compose import as_float, generator_for
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ._base import Encoder
 from ._build import build_encoder, to_channels_last
+from ._projection import projection_head
 from .convnet import ConvNet
 from .graph import GCN, GIN
 from .mlp import MLP
-from .projection import projection_head
 from .resnet import ResNet
 
 __all__ = [

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from .._sklearn_compat import ParameterObject
-
-__all__ = ["Encoder", "check_images", "init_kaiming"]
+from .._parameters import ParameterObject
 
 
 class Encoder(ParameterObject):

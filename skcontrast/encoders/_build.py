@@ -9,8 +9,8 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from .._inputs import GRAPHS, kind_of
-from .._sklearn_compat import check_component
+from .._data._validation import GRAPHS, kind_of
+from .._parameters import check_component
 from ..graphs import GraphBatch
 from ..graphs._topology import Topology
 from ._base import Encoder
@@ -19,8 +19,6 @@ from .convnet import ConvNet
 from .graph import GIN
 from .mlp import MLP
 from .resnet import ResNet
-
-__all__ = ["build_encoder", "to_channels_last"]
 
 
 def build_encoder(encoder, sample_shape, n_components=None):

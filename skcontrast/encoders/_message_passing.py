@@ -10,8 +10,6 @@ from torch import nn
 
 from ..graphs import GraphBatch
 
-__all__ = ["ForeignNetwork", "GCNLayer", "GINLayer", "GraphNetwork", "MessagePassing"]
-
 
 class GINLayer(nn.Module):
     """One layer of GIN; the first linear map comes before the sum, with which it commutes."""

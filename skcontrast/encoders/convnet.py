@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from .._sklearn_compat import PositiveInts, validate_parameters
+from .._parameters import PositiveInts, validate_parameters
 from ._base import Encoder, check_images, init_kaiming
 
 # A side is halved only while at least this many pixels remain, and averaged to `_GRID` at the end.

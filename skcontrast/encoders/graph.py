@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numbers import Integral
 
-from .._sklearn_compat import Interval, StrOptions, validate_parameters
+from .._parameters import Interval, StrOptions, validate_parameters
 from ._base import Encoder
 from ._message_passing import GCNLayer, GINLayer, GraphNetwork, MessagePassing
 

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 
 from torch import nn
 
-from .._sklearn_compat import Interval, PositiveInts, StrOptions, validate_parameters
+from .._parameters import Interval, PositiveInts, StrOptions, validate_parameters
 from ._base import Encoder, init_kaiming
 
 _ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU, "tanh": nn.Tanh}

@@ -6,7 +6,7 @@ from numbers import Integral
 
 from torch import nn
 
-from .._sklearn_compat import Interval, IntOptions, StrOptions, validate_parameters
+from .._parameters import Interval, IntOptions, StrOptions, validate_parameters
 from ._base import Encoder, check_images, init_kaiming
 
 

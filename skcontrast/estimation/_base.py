@@ -8,13 +8,10 @@ import numpy as np
 import torch
 from sklearn.utils import check_array
 
-from .._check_views import check_kinds
-from .._sklearn_compat import check_component
-from ..objective import embed_views, in_batch
-from ..schedules import check_numbers
+from .._objective._contrast import embed_views, in_batch
+from .._parameters import check_component, check_numbers
 from ..similarity import Cosine, Similarity
-
-__all__ = ["Estimate", "contrast_of"]
+from ..similarity._validation import check_kinds
 
 
 class Estimate(NamedTuple):

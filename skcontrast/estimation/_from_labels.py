@@ -8,11 +8,9 @@ from numbers import Real
 import numpy as np
 import torch
 
-from .._annotations import validate_labels
+from .._data._metadata import validate_labels
 from ._base import Estimate, contrast_of
 from ._rank_statistics import class_aucs
-
-__all__ = ["alpha_from_auc", "macro_auc", "mean_auc", "tau_plus_from_labels"]
 
 
 def alpha_from_auc(auc, standard_error=math.nan):

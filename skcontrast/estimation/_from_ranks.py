@@ -11,8 +11,6 @@ from ._base import Estimate, contrast_of
 from ._likelihood import Likelihood, minimise, standard_errors
 from ._rank_statistics import count_outscored
 
-__all__ = ["estimate_alpha", "estimate_alpha_and_tau_plus", "estimate_tau_plus", "positive_ranks"]
-
 _ALPHA_RANGE = (0.5, 1.0)
 _TAU_RANGE = (0.001, 0.9)
 

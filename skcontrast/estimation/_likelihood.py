@@ -9,9 +9,7 @@ import torch
 from scipy.optimize import minimize
 from scipy.stats import binom
 
-from ..losses._ranks import invert_unlabeled_cdf
-
-__all__ = ["Likelihood", "minimise", "standard_errors"]
+from ..losses._posterior import invert_unlabeled_cdf
 
 # Ranks among more candidates are those among a random subset of this size.
 _MOST_CANDIDATES = 1024

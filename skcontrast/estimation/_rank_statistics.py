@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .._engine import same_class, tiles
-
-__all__ = ["class_aucs", "count_outscored"]
+from .._objective._tiles import same_class, tiles
 
 
 def count_outscored(contrast, similarity):

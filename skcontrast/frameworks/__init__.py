@@ -1,9 +1,9 @@
 """Frameworks: who is contrasted with whom."""
 
-from ..objective import Contrast
+from .._objective._functional import Contrast
 from ._base import FitContext, Framework, Session
-from ._memory import KeyQueue
 from ._momentum import MomentumNetwork
+from ._queue import KeyQueue
 from .cmc import CMC
 from .infograph import InfoGraph
 from .moco import MoCo

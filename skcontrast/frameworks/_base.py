@@ -8,10 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from .._sklearn_compat import ParameterObject
+from .._parameters import ParameterObject
 from ..similarity import Cosine
-
-__all__ = ["FitContext", "Framework", "Session"]
 
 
 class FitContext(NamedTuple):
@@ -120,7 +118,7 @@ class Framework(ParameterObject):
 
         Returns
         -------
-        contrast : skcontrast.objective.Contrast
+        contrast : skcontrast.frameworks.Contrast
         """
         raise NotImplementedError
 
@@ -164,7 +162,7 @@ class Session(nn.Module):
 
         Returns
         -------
-        contrast : skcontrast.objective.Contrast or list of them
+        contrast : skcontrast.frameworks.Contrast or list of them
             The loss is the mean over the anchors of all.
         """
         raise NotImplementedError

@@ -8,11 +8,13 @@ from numbers import Integral, Real
 import numpy as np
 import torch
 
-from .._sklearn_compat import Interval, StrOptions
-from ..objective import Contrast
+from .._objective._functional import Contrast
+from .._parameters import Interval, StrOptions
+from ._bank import Bank
 from ._base import Framework, Session
-from ._memory import Bank, check_memory
-from ._split import Lab, Split
+from ._lab import Lab
+from ._parts import Split
+from ._queue import check_memory
 
 __all__ = ["CMC"]
 

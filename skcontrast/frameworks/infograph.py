@@ -6,8 +6,8 @@ import copy
 
 from torch import nn
 
-from .._sklearn_compat import StrOptions
-from ..objective import Contrast
+from .._objective._functional import Contrast
+from .._parameters import StrOptions
 from ..similarity import Cosine, DotProduct
 from ._base import Framework, Session
 

@@ -7,11 +7,11 @@ from numbers import Integral, Real
 
 import torch
 
-from .._sklearn_compat import Interval, StrOptions
-from ..objective import Contrast
+from .._objective._functional import Contrast
+from .._parameters import Interval, StrOptions
 from ._base import Framework, Session
-from ._memory import KeyQueue, check_memory
 from ._momentum import MomentumNetwork
+from ._queue import KeyQueue, check_memory
 
 __all__ = ["MoCo"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ..objective import in_batch
+from .._objective._contrast import in_batch
 from ._base import Framework
 
 __all__ = ["SimCLR"]

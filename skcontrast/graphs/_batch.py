@@ -11,8 +11,6 @@ from torch import Tensor
 
 from ._topology import Topology
 
-__all__ = ["GraphBatch"]
-
 
 @dataclass(frozen=True)
 class GraphBatch:

@@ -13,8 +13,6 @@ from torch.utils.data import Dataset
 from ._packed import PackedGraphs, check_finite, check_sizes, is_symmetric
 from ._topology import Topology, offsets
 
-__all__ = ["is_graph", "is_graphs", "pack_graphs"]
-
 
 def pack_graphs(graphs):
     """Pack a list of graphs into a few arrays.

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from .._scaling import FARTHEST, mean_and_std
+from .._statistics import FARTHEST, mean_and_std
 from ._batch import GraphBatch
-
-__all__ = ["NodeFeatures"]
 
 # Degrees from here on share a code.
 _LARGEST_DEGREE = 64

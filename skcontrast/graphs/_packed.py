@@ -7,8 +7,6 @@ import torch
 
 from ._topology import Topology
 
-__all__ = ["PackedGraphs", "check_finite", "check_sizes", "is_symmetric"]
-
 
 class PackedGraphs:
     """Graphs packed into a few arrays, as an embedder takes them.

@@ -7,8 +7,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["Topology", "offsets", "ranges"]
-
 
 class Topology(NamedTuple):
     """Nodes and edges of graphs that are numbered through, edges in order of their targets.

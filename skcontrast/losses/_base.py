@@ -6,9 +6,7 @@ import math
 
 import torch
 
-from .._sklearn_compat import ParameterObject
-
-__all__ = ["Loss"]
+from .._parameters import ParameterObject
 
 
 class Loss(ParameterObject):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from .._sklearn_compat import StrOptions
-from ..schedules import interval
+from .._parameters import StrOptions, interval
 from ._base import Loss
-from ._ranks import CDF_BINS, invert_unlabeled_cdf, true_negative_probability
+from ._posterior import CDF_BINS, invert_unlabeled_cdf, true_negative_probability
 
 __all__ = ["BCL"]
 

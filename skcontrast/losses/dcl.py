@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..schedules import interval
+from .._parameters import interval
 from ._base import Loss
 
 __all__ = ["DCL"]

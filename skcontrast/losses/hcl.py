@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..schedules import interval
+from .._parameters import interval
 from .dcl import DCL
 
 __all__ = ["HCL"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..schedules import interval
+from .._parameters import interval
 from ._base import Loss
-from ._ranks import CDF_BINS, invert_unlabeled_cdf, ratio
+from ._posterior import CDF_BINS, invert_unlabeled_cdf, ratio
 
 __all__ = ["NonparametricBCL"]
 

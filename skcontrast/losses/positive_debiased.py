@@ -7,8 +7,7 @@ import warnings
 
 import torch
 
-from .._sklearn_compat import StrOptions, check_component
-from ..schedules import interval
+from .._parameters import StrOptions, check_component, interval
 from ._base import Loss
 from .infonce import InfoNCE
 

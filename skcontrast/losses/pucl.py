@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .._sklearn_compat import StrOptions
-from ..schedules import check_numbers, interval
+from .._parameters import StrOptions, check_numbers, interval
 from ._base import Loss
 
 __all__ = ["PUCL"]

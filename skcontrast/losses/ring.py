@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..schedules import interval
+from .._parameters import interval
 from ._base import Loss
 
 __all__ = ["Ring"]

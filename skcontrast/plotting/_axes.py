@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["STYLES", "axes"]
-
 # Okabe and Ito's colours, which colour-blind readers tell apart. A name has one colour everywhere.
 STYLES = {
     "TN": {"color": "#0072B2", "linestyle": "-"},

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._sklearn_compat import check_component
+from .._parameters import check_component
 from ..simulation import EstimatorCurve, estimator_curve
 from ._axes import STYLES, axes
-
-__all__ = ["EstimatorCurveDisplay"]
 
 _PARAMETERS = {
     "alpha": "location parameter α",

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import gaussian_kde
 
-from .._sklearn_compat import check_component
+from .._parameters import check_component
 from ..simulation import ScoreModel, ScoreSample
 from ._axes import STYLES, axes
-
-__all__ = ["ScoreDensityDisplay"]
 
 _COMPONENTS = {"TN": "true negatives", "FN": "false negatives", "UN": "unlabeled candidates"}
 _PARAMETERS = {

@@ -5,11 +5,8 @@ from __future__ import annotations
 import torch
 from torch.nn import functional as F
 
-from .._check_views import check_pair
-from .._sklearn_compat import ParameterObject
-from ..schedules import check_numbers
-
-__all__ = ["Similarity"]
+from .._parameters import ParameterObject, check_numbers
+from ._validation import check_pair
 
 
 class Similarity(ParameterObject):

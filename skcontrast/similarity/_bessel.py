@@ -20,8 +20,6 @@ from fractions import Fraction
 
 import torch
 
-__all__ = ["log_partition", "log_partition_of_square", "mean_resultant", "ratio_of_square"]
-
 _LEAST_ORDER = 16
 _N_TERMS = 6
 

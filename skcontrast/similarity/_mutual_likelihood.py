@@ -32,8 +32,6 @@ from numpy.polynomial import chebyshev
 
 from ._bessel import log_partition_of_square, ratio_of_square
 
-__all__ = ["link_in_place", "mutual_score", "parts_of"]
-
 _TOLERANCE = 3e-7
 _SLOPE_TOLERANCE = 1e-6
 _LARGEST_DEGREE = 20

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from ..schedules import interval
+from .._parameters import interval
 from ._base import Similarity
 
 __all__ = ["Cosine"]

@@ -9,8 +9,7 @@ from numbers import Real
 import torch
 from torch.nn import functional as F
 
-from .._sklearn_compat import Interval
-from ..schedules import interval
+from .._parameters import Interval, interval
 from ._base import Similarity
 from ._bessel import log_partition
 from ._mutual_likelihood import link_in_place, mutual_score, parts_of

@@ -7,11 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from .._sklearn_compat import check_component
+from .._parameters import check_component
 from ._estimators import compare_estimators
 from ._scores import ScoreModel
-
-__all__ = ["EstimatorCurve", "estimator_curve"]
 
 
 class EstimatorCurve(NamedTuple):

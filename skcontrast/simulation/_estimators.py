@@ -7,18 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from .._engine import log_expectation
-from .._sklearn_compat import check_component, validate_parameters
+from .._objective._tiles import log_expectation
+from .._parameters import check_component, check_numbers, validate_parameters
 from ..losses import BCL, DCL, HCL, InfoNCE, Loss, NonparametricBCL, Supervised
-from ..schedules import check_numbers
 from ._scores import ScoreModel, ScoreSample, check_sample_arguments
-
-__all__ = [
-    "EstimatorComparison",
-    "compare_estimators",
-    "estimate",
-    "matched_estimators",
-]
 
 # Scores drawn at a time: enough to keep the arrays efficient, few enough to stay in cache.
 _CHUNK_ELEMENTS = 2**19

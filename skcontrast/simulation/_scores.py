@@ -8,15 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from .._sklearn_compat import (
+from .._parameters import (
     Interval,
     ParameterObject,
     StrOptions,
     validate_parameter_constraints,
     validate_parameters,
 )
-
-__all__ = ["ScoreModel", "ScoreSample", "check_sample_arguments"]
 
 _POSITIVE_INT = [Interval(Integral, 1, None, closed="left")]
 _SAMPLE_CONSTRAINTS = {

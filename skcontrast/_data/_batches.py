@@ -1,0 +1,102 @@
+"""Samples on the device of the training, and what is known about each of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+class Samples(NamedTuple):
+    """A batch of samples and what is known about them.
+
+    Attributes
+    ----------
+    x : Tensor of shape (n, ...)
+        The samples.
+    labels : Tensor of shape (n,), dtype int64, or None
+        Their classes; −1 where unknown.
+    weights : Tensor of shape (n,) or None
+        Factors on their losses.
+    descriptions : Tensor of shape (n, d) or None
+        Vectors that each sample's projection should agree with.
+    rows : Tensor of shape (n,), dtype int64, or None
+        Their places in the training set.
+    """
+
+    x: Tensor
+    labels: Tensor | None = None
+    weights: Tensor | None = None
+    descriptions: Tensor | None = None
+    rows: Tensor | None = None
+
+    def anchor_weights(self, z):
+        """Return the factors on the losses of anchors, or None where all are 1.
+
+        An anchor whose projection z disagrees with the description t of its sample is a wrong
+        one: its loss is multiplied by max(0, cos(z, t)).
+
+        Parameters
+        ----------
+        z : Tensor of shape (n_views, n, d)
+            Projections of the views of the samples; numbers behind them are left out.
+
+        Returns
+        -------
+        weights : Tensor of shape (n_views, n), without gradient, or None
+        """
+        if self.descriptions is None:
+            return None if self.weights is None else self.weights.expand(z.shape[:2])
+        z = z.detach()[..., : self.descriptions.shape[1]]
+        agreement = F.cosine_similarity(z, self.descriptions, dim=-1).clamp_min(0)
+        return agreement if self.weights is None else agreement * self.weights
+
+
+class TrainingSet:
+    """All samples of a fit, by batches.
+
+    Parameters
+    ----------
+    source : InMemory or Streamed
+        The samples.
+    **known : dict of str to Tensor of shape (n_samples, ...)
+        What is known about them: fields of `Samples`.
+    """
+
+    def __init__(self, source, **known):
+        self.source, self.device = source, source.device
+        self.known = {name: tensor.to(source.device) for name, tensor in known.items()}
+
+    def __len__(self):
+        return len(self.source)
+
+    def batches(self, parts, seed):
+        """Yield the `Samples` of each part, a tensor of rows."""
+        for rows, x in zip(parts, self.source.batches(parts, seed), strict=True):
+            rows = rows.to(self.device)
+            known = {name: tensor[rows] for name, tensor in self.known.items()}
+            yield Samples(x, rows=rows, **known)
+
+
+class BatchSampler:
+    """All rows in random batches of sizes that differ by at most one; a new order at each pass.
+
+    No batch holds a single sample, which has no negatives: with an odd number of rows and
+    `batch_size` 2, some batch holds 3.
+    """
+
+    def __init__(self, data, batch_size):
+        self.data = data
+        self.n_samples = len(data)
+        self.n_batches = min(-(-self.n_samples // batch_size), self.n_samples // 2)
+        self.generator = torch.Generator()
+
+    def __len__(self):
+        return self.n_batches
+
+    def __iter__(self):
+        order = torch.randperm(self.n_samples, generator=self.generator).to(self.data.device)
+        seed = self.generator.initial_seed()
+        yield from self.data.batches(order.tensor_split(self.n_batches), seed)

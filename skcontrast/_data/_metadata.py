@@ -1,0 +1,122 @@
+"""What may be passed beside X: classes, weights and descriptions of the samples, checked."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.validation import check_array
+
+
+def validate_labels(y, n_samples, *, needed_by):
+    """Return y as integers, −1 where unlabeled.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,) or None
+        Classes, numbers or strings; −1 marks unlabeled samples, as in scikit-learn.
+    n_samples : int
+        How many there must be.
+    needed_by : str
+        Name of the loss, for the message.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_samples,), dtype int64
+    """
+    if y is None:
+        raise ValueError(
+            f"{needed_by} requires y to be passed, but the target y is None: pass the classes, "
+            "with -1 where they are unknown."
+        )
+    y = column_or_1d(y)
+    if len(y) != n_samples:
+        raise ValueError(f"y must have one entry per sample, {n_samples}, got {len(y)}.")
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+        if not np.array_equal(y, np.rint(y)):
+            raise ValueError(f"{needed_by} needs classes as y, got numbers that are no integers.")
+    if y.dtype.kind in "US" and "-1" in y.astype(str):
+        raise ValueError(
+            "y holds the string '-1': to mark unlabeled samples among string classes by the "
+            "number -1, pass y with dtype=object."
+        )
+    unlabeled = y == -1 if y.dtype.kind in "iufO" else np.zeros(len(y), dtype=bool)
+    labels = np.full(len(y), -1, dtype=np.int64)
+    known = y[~unlabeled]
+    if y.dtype.kind == "O":
+        if any(value is None or value != value for value in known):
+            raise ValueError("y holds None or NaN: mark unlabeled samples by -1.")
+        known = known.astype(str)
+    labels[~unlabeled] = np.unique(known, return_inverse=True)[1]
+    return labels
+
+
+def classes_or_none(y, n_samples):
+    """Return y as integers if it holds classes, −1 where unknown; None if it does not.
+
+    Targets of a regression, and labels of which none occurs twice, are no classes.
+    """
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1 or (y.dtype.kind == "f" and not np.array_equal(y, np.rint(y))):
+        return None
+    labels = validate_labels(y, n_samples, needed_by="'auto'")
+    _, counts = np.unique(labels[labels >= 0], return_counts=True)
+    return labels if len(counts) >= 2 and 2 * len(counts) <= counts.sum() else None
+
+
+def check_descriptions(descriptions, width):
+    """Raise ValueError unless descriptions are as wide as the projection that they are held to."""
+    if descriptions is not None and descriptions.shape[1] != width:
+        raise ValueError(
+            f"descriptions must have shape (n_samples, {width}), as wide as the projection "
+            f"('projection_dim'), got {tuple(descriptions.shape)}."
+        )
+
+
+def validate_metadata(metadata, n_samples):
+    """Return sample weights and descriptions, each None or a float32 array.
+
+    Parameters
+    ----------
+    metadata : dict
+        What was passed to fit beside X and y.
+    n_samples : int
+        How many rows there must be.
+
+    Returns
+    -------
+    sample_weight : ndarray of shape (n_samples,) or None
+    descriptions : ndarray of shape (n_samples, d) or None
+    """
+    unknown = sorted(set(metadata) - {"sample_weight", "descriptions"})
+    if unknown:
+        raise TypeError(
+            f"fit takes X, y, sample_weight and descriptions; got an unexpected {unknown[0]!r}."
+        )
+    checked = [
+        _validate_metadatum(name, metadata.get(name), n_samples, ndim)
+        for name, ndim in (("sample_weight", 1), ("descriptions", 2))
+    ]
+    weight, descriptions = checked
+    if weight is not None and (weight.min() < 0 or weight.max() == 0):
+        raise ValueError("sample_weight must hold no negative numbers and not only zeros.")
+    if descriptions is not None and not descriptions.any():
+        raise ValueError("descriptions must not hold only zeros: no sample would be learned from.")
+    return checked
+
+
+def _validate_metadatum(name, value, n_samples, ndim):
+    if value is None:
+        return None
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu().numpy()
+    value = check_array(
+        value, ensure_2d=False, dtype=np.float32, input_name=name, ensure_min_samples=0
+    )
+    if value.ndim != ndim or len(value) != n_samples:
+        shape = f"({n_samples},)" if ndim == 1 else f"({n_samples}, d)"
+        raise ValueError(f"{name} must have shape {shape}, got {value.shape}.")
+    return value

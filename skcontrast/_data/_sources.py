@@ -1,0 +1,167 @@
+"""Where training samples come from: memory, or a memory map or Dataset read batch by batch."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from sklearn.utils import assert_all_finite
+from torch.utils.data import DataLoader, Dataset
+
+from ..graphs import PackedGraphs
+
+# Share of the free memory that training samples may take where no budget is given.
+_SHARE = 0.5
+_ENOUGH_SAMPLES = 10_000
+
+
+class LazySamples:
+    """A torch Dataset as an array: it has a shape, and indexing by rows gives an ndarray.
+
+    Parameters
+    ----------
+    dataset : torch.utils.data.Dataset
+        Items are samples, or tuples that start with one: arrays or tensors of one shape.
+    """
+
+    def __init__(self, dataset):
+        if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
+            raise TypeError(
+                "X must be a Dataset with __len__ and __getitem__; an iterable one has no order "
+                f"to draw from: got {type(dataset).__name__}."
+            )
+        if not len(dataset):
+            raise ValueError("Found a Dataset with 0 samples in X: at least 1 is required.")
+        self.dataset = dataset
+        first = self._item(0)
+        self.shape, self.dtype = (len(dataset), *first.shape), first.dtype
+        self.ndim = len(self.shape)
+
+    def _item(self, row):
+        item = self.dataset[int(row)]
+        item = item[0] if isinstance(item, (tuple, list)) else item
+        item = np.asarray(item)
+        if item.dtype == np.uint8 and item.ndim > 1:
+            return item
+        return item if item.dtype in (np.float32, np.float64) else item.astype(np.float32)
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __getitem__(self, rows):
+        rows = np.atleast_1d(np.arange(len(self))[rows])
+        items = [self._item(row) for row in rows]
+        for row, item in zip(rows, items, strict=True):
+            if item.shape != self.shape[1:]:
+                raise ValueError(
+                    f"The samples in X must have one shape: sample {row} has {item.shape}, "
+                    f"sample 0 has {self.shape[1:]}."
+                )
+        batch = np.stack(items)
+        if batch.dtype.kind == "f":
+            assert_all_finite(batch, input_name="X")
+        return batch
+
+
+class InMemory:
+    """Samples in one tensor, or graphs in one GraphBatch, on the device of the training."""
+
+    def __init__(self, x):
+        self.x = x
+        self.device, self.sample_shape = x.device, tuple(x.shape[1:])
+
+    def __len__(self):
+        return len(self.x)
+
+    def batches(self, parts, seed):
+        """Yield the samples of each part, a tensor of rows; the seed is not needed."""
+        for rows in parts:
+            yield self.x[rows.to(self.device)]
+
+
+class Streamed(Dataset):
+    """Samples that are read, converted and moved to the device batch by batch.
+
+    Parameters
+    ----------
+    X : ndarray, memmap or LazySamples of shape (n_samples, ...)
+        Where they lie.
+    to_tensor : callable
+        ``to_tensor(array, device)``.
+    device : torch.device
+        Where they are needed.
+    n_workers : int
+        Processes that read ahead; 0 reads in this one.
+    """
+
+    def __init__(self, X, to_tensor, device, n_workers):
+        self.X, self.to_tensor = X, to_tensor
+        self.device, self.n_workers = device, n_workers
+        self.sample_shape = tuple(to_tensor(X[:1], torch.device("cpu")).shape[1:])
+
+    def __len__(self):
+        return len(self.X)
+
+    def __getitem__(self, rows):
+        return self.to_tensor(self.X[rows.numpy()], torch.device("cpu"))
+
+    def batches(self, parts, seed):
+        """Yield the samples of each part, a tensor of rows; the seed is that of the workers."""
+        on_gpu = self.device.type == "cuda"
+        loader = DataLoader(
+            self,
+            sampler=[rows.cpu() for rows in parts],
+            batch_size=None,
+            num_workers=self.n_workers,
+            pin_memory=on_gpu,
+            # Workers draw by it, and without it the loader would draw from the global one.
+            generator=torch.Generator().manual_seed(seed),
+        )
+        for x in loader:
+            yield x.to(self.device, non_blocking=on_gpu)
+
+
+def make_source(X, to_tensor, device, *, budget, n_workers, n_sharing=1):
+    """Return the samples in memory if they fit, or are graphs, else streamed.
+
+    Parameters
+    ----------
+    X : ndarray, LazySamples or PackedGraphs of shape (n_samples, ...)
+        Validated.
+    to_tensor, device : callable, torch.device
+        As in `Streamed`.
+    budget : float or None
+        The most gigabytes that the samples may take as tensors; None is half of what is free.
+    n_workers : int
+        As in `Streamed`.
+    n_sharing : int, default=1
+        Processes that take the same X from the same free memory.
+    """
+    if isinstance(X, PackedGraphs):
+        return InMemory(to_tensor(X, device))
+    itemsize = 1 if X.dtype == np.uint8 else 4
+    needed = itemsize * np.prod(X.shape, dtype=np.float64)
+    allowed = _SHARE * _free_bytes(device) / n_sharing if budget is None else budget * 1e9
+    if isinstance(X, LazySamples) or needed > allowed:
+        return Streamed(X, to_tensor, device, n_workers)
+    return InMemory(to_tensor(X, device))
+
+
+def _free_bytes(device):
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    try:
+        with open("/proc/meminfo") as file:
+            fields = dict(line.split(":") for line in file)
+        return int(fields["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):  # not on every system
+        return np.inf
+
+
+def subset(X):
+    """Return at most 10,000 samples, evenly spread: enough for statistics of the input."""
+    return X[:: -(-len(X) // _ENOUGH_SAMPLES)]
+
+
+def read(X):
+    """Return X as an array; of what is lazy, the subset."""
+    return subset(X) if isinstance(X, LazySamples) else X

@@ -1,0 +1,1 @@
+"""What happens only while an embedder is fitted."""

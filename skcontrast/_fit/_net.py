@@ -1,0 +1,301 @@
+"""The engine: a private skorch net whose training step draws views, encodes, scores, updates."""
+
+from __future__ import annotations
+
+import copy
+from contextlib import nullcontext
+from functools import partial
+
+import numpy as np
+import skorch
+import torch
+from skorch.callbacks import Callback, EpochTimer, PassthroughScoring
+from tqdm.auto import tqdm
+
+from .._data._batches import BatchSampler
+from .._distributed._shared_network import SharedNetwork
+from .._distributed._world import HeldInterrupt, any_rank, broadcast_weights, sum_gradients
+from .._objective._functional import Contrast, objective_value
+from ..frameworks import FitContext, Session
+from ._acceleration import Compiled, in_bf16
+from ._optimizer import load_optimizer, optimizer_options
+
+# Steps on a GPU after which distributed training looks whether the user has interrupted.
+_STEPS_UNSEEN = 16
+
+
+class ProgressBar(Callback):
+    """A bar over epochs that shows the loss."""
+
+    def on_train_begin(self, net, **kwargs):
+        self.bar_ = tqdm(total=net.max_epochs, unit="epoch", desc="ContrastiveEmbedder")
+
+    def on_epoch_end(self, net, **kwargs):
+        self.bar_.set_postfix(loss=f"{net.history[-1, 'train_loss']:.4f}", refresh=False)
+        self.bar_.update()
+
+    def on_train_end(self, net, **kwargs):
+        self.bar_.close()
+
+
+class ContrastiveNet(skorch.NeuralNet):
+    """skorch's loop, history and callbacks around one contrastive training step."""
+
+    def __init__(self, module, *, plan, **kwargs):
+        self.plan = plan
+        super().__init__(module, criterion=Session, train_split=None, **kwargs)
+
+    @property
+    def _default_callbacks(self):
+        loss = PassthroughScoring(name="train_loss", on_train=True)
+        return [("epoch_timer", EpochTimer()), ("train_loss", loss)]
+
+    def initialize_criterion(self):
+        """Let the framework begin: its session takes the criterion's place in skorch's net."""
+        self.view_generator_ = torch.Generator(device=self.device)
+        self.criterion_ = self.plan.framework.start(
+            FitContext(
+                module=self.module_,
+                network=self._prepared(self.module_),
+                prepare=self._prepared,
+                n_samples=self.plan.n_samples,
+                n_views=self.plan.n_views,
+                batch_size=self.plan.batch_size,
+                width=self.plan.width,
+                device=torch.device(self.device),
+                generator=self.view_generator_,
+            )
+        )
+        return self
+
+    def _prepared(self, module):
+        """Return a module as it is run: compiled, shared among the ranks."""
+        network = Compiled(module) if self.plan.compile else module
+        network = partial(in_bf16, network) if self.plan.bf16 else network
+        return network if self.plan.world is None else SharedNetwork(network, self.plan.world)
+
+    def get_all_learnable_params(self):
+        """Yield what the optimizer trains: of the session, what requires a gradient."""
+        yield from self.module_.named_parameters()
+        for name, parameter in self.criterion_.named_parameters():
+            if parameter.requires_grad:
+                yield f"framework.{name}", parameter
+
+    def check_data(self, X, y=None):
+        """X has been validated by the estimator."""
+
+    def get_dataset(self, X, y=None):
+        """Return the training set itself."""
+        return X
+
+    def get_iterator(self, dataset, training=False):
+        """Return the batches and note how many there are."""
+        self.sampler_ = BatchSampler(dataset, self.plan.batch_size)
+        return self.sampler_
+
+    def on_train_begin(self, net, X=None, y=None, **kwargs):
+        """Note the learning rates; let all ranks begin from the same weights."""
+        super().on_train_begin(net, X=X, y=y, **kwargs)
+        self.base_lr_ = [group["lr"] for group in self.optimizer_.param_groups]
+        if self.plan.world is not None:
+            broadcast_weights(self.module_)
+            broadcast_weights(self.criterion_)
+
+    def on_epoch_begin(self, net, dataset_train=None, **kwargs):
+        """Resolve schedules and seed the epoch's generators."""
+        super().on_epoch_begin(net, dataset_train=dataset_train, **kwargs)
+        self.epoch_ = len(self.history) - 1 - self.first_epoch_
+        if self.epoch_:
+            self.history[-2]["batches"].clear()
+        self.loss_, self.similarity_, values = self.plan.at(self.epoch_)
+        for name, value in values.items():
+            self.history.record(name, value)
+        order, views, layers = self.plan.seeds(self.epoch_)
+        self.sampler_.generator.manual_seed(order)
+        self.view_generator_.manual_seed(views)
+        if self.plan.seeds_layers:
+            torch.manual_seed(layers)
+        self.plan.auto.start_epoch(self.plan.epochs_before + self.epoch_)
+        self.step_ = 0
+
+    def on_epoch_end(self, net, **kwargs):
+        """Record the learning rate; read off the data what is due."""
+        self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
+        self._check_finite()
+        self.plan.auto.end_epoch(self.loss_, self.plan.world)
+        super().on_epoch_end(net, **kwargs)
+
+    def notify(self, method_name, **kwargs):
+        """Let callbacks load a checkpoint, or stop the training, which is no user's interrupt."""
+        try:
+            super().notify(method_name, **kwargs)
+        except KeyboardInterrupt:
+            self.stopped_by_callback_ = True
+            if self.plan.world is None or method_name != "on_epoch_end":
+                raise
+        if method_name == "on_train_begin":
+            self.first_epoch_ = self.plan.epochs_before = len(self.history)
+        if self.plan.world is not None and method_name == "on_epoch_end":
+            self._stop_together()
+
+    def _stop_together(self):
+        """Stop the training on all ranks where a callback or the user stops it on any."""
+        flags = [self.stopped_by_callback_, self.held_interrupt_.came]
+        self.stopped_by_callback_, interrupted = any_rank(flags, self.view_generator_.device)
+        if self.stopped_by_callback_ or interrupted:
+            raise KeyboardInterrupt
+
+    def fit_loop(self, X, y=None, epochs=None, **kwargs):
+        """Run the epochs; remember if the user interrupts."""
+        self.interrupted_ = self.stopped_by_callback_ = False
+        self.held_interrupt_ = nullcontext() if self.plan.world is None else HeldInterrupt()
+        try:
+            with self.held_interrupt_:
+                return super().fit_loop(X, y, epochs, **kwargs)
+        except KeyboardInterrupt:
+            self.interrupted_ = not self.stopped_by_callback_
+            raise
+
+    def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
+        """Run the steps without waiting for the device after each of them, as skorch does."""
+        if iterator is None:  # nothing is held back for validation
+            return
+        batches = self.history[-1]["batches"]
+        for batch in iterator:
+            self.notify("on_batch_begin", batch=batch, training=training)
+            step = step_fn(batch, **fit_params)
+            self.history.record_batch(f"{prefix}_loss", step["loss"].detach())
+            self.history.record_batch(f"{prefix}_batch_size", len(batch.x))
+            self.notify("on_batch_end", batch=batch, training=training, **step)
+        losses = torch.stack([row[f"{prefix}_loss"] for row in batches]).tolist()
+        for row, loss in zip(batches, losses, strict=True):
+            row[f"{prefix}_loss"] = loss
+        self.history.record(f"{prefix}_batch_count", len(batches))
+
+    def _check_finite(self):
+        losses = [batch["train_loss"] for batch in self.history[-1]["batches"]]
+        state = [t.sum() for t in self.module_.state_dict().values() if t.is_floating_point()]
+        if np.isfinite(losses).all() and bool(torch.stack(state).isfinite().all()):
+            return
+        raise ValueError(
+            f"Training diverged in epoch {len(self.history)}: loss or weights are not finite. "
+            "Lower 'lr' or 'weight_decay', raise the similarity's 'temperature', or check that "
+            "'encoder' returns finite values."
+        )
+
+    def train_step(self, batch, **fit_params):
+        """Take a step of the optimizer, then do what the framework has to do after it."""
+        step = super().train_step(batch, **fit_params)
+        self.criterion_.update()
+        return step
+
+    def train_step_single(self, batch, **fit_params):
+        """Draw views, encode, contrast; leave the gradient in the parameters."""
+        self._set_training(True)
+        plan = self.plan
+        self._set_lr()
+        views = [plan.draw(batch.x, self.view_generator_) for _ in range(plan.n_views)]
+        contrasts = self.criterion_.contrast(views, self.similarity_, batch)
+        contrasts = [contrasts] if isinstance(contrasts, Contrast) else contrasts
+        if plan.world is None:
+            loss = self._backward(contrasts, sum(len(c.anchors) for c in contrasts))
+        else:
+            loss = self._backward_together(contrasts)
+        self.step_ += 1
+        return {"loss": loss, "y_pred": None}
+
+    def _backward(self, contrasts, n_anchors):
+        """Leave the gradient of these anchors' part of the loss, and return its value."""
+        parts = []
+        for contrast in contrasts:
+            self.plan.auto.observe(contrast, self.similarity_)
+            value = objective_value(
+                contrast, self.loss_, self.similarity_, self.criterion_.objective
+            )
+            part = len(contrast.anchors) / n_anchors
+            parts.append(value if part == 1 else value * part)
+        loss = parts[0] if len(parts) == 1 else sum(parts)
+        loss.backward()
+        return loss
+
+    def _backward_together(self, contrasts):
+        """Do the same for this rank's share of the anchors, and add up over the ranks."""
+        shares = [c.take(self.plan.world.share(len(c.anchors))) for c in contrasts]
+        loss = self._backward(shares, sum(len(c.anchors) for c in contrasts)).detach()
+        parameters = [p for group in self.optimizer_.param_groups for p in group["params"]]
+        came = loss.new_tensor(self.held_interrupt_.came)
+        loss, interrupts = sum_gradients(parameters, loss, came)
+        # Elsewhere than on a CPU, looking means to wait for the device.
+        is_time_to_look = loss.device.type == "cpu" or self.step_ % _STEPS_UNSEEN == 0
+        if is_time_to_look and interrupts:
+            raise KeyboardInterrupt
+        return loss
+
+    def _set_lr(self):
+        if self.plan.lr_schedule is None:
+            return
+        total = self.max_epochs * len(self.sampler_)
+        factor = self.plan.lr_schedule((self.epoch_ * len(self.sampler_) + self.step_) / total)
+        for group, lr in zip(self.optimizer_.param_groups, self.base_lr_, strict=True):
+            group["lr"] = lr * factor
+
+
+def make_net(network, plan, *, lr, weight_decay, callbacks, verbose, optimizer, past, **kwargs):
+    """Return an initialised net that trains `network` in place.
+
+    Parameters
+    ----------
+    network : Network
+        What is trained.
+    plan : Plan
+        What a step needs beside it.
+    lr, weight_decay : float
+        Of the optimizer.
+    callbacks : list or None
+        The user's callbacks.
+    verbose : int
+        Whether to show a progress bar.
+    optimizer : type
+        Optimizer class.
+    past : tuple (History, dict or None, dict or None) or None
+        History, optimizer state and framework state to go on from.
+    **kwargs : dict
+        ``max_epochs`` and ``device``, as in skorch.
+    """
+    net = ContrastiveNet(
+        network,
+        plan=plan,
+        optimizer=optimizer,
+        lr=lr,
+        callbacks=[*(callbacks or ()), *([ProgressBar()] if verbose else [])],
+        verbose=0,
+        **optimizer_options(optimizer, weight_decay),
+        **kwargs,
+    ).initialize()
+    if past is not None:
+        history, optimizer_state, framework_state = past
+        net.history_ = copy.deepcopy(history)
+        load_optimizer(net.optimizer_, optimizer_state)
+        if (
+            framework_state is not None
+            and framework_state["kind"] == type(plan.framework).__name__
+        ):
+            net.criterion_.resume(framework_state["state"], framework_state["same_samples"])
+    return net
+
+
+def train(net, samples):
+    """Train, drop an epoch that was not finished, and return whether the user interrupted."""
+    net.partial_fit(samples)
+    if len(net.history):
+        net.history[-1]["batches"].clear()
+        if "train_loss" not in net.history[-1]:
+            del net.history[-1]
+    return net.interrupted_
+
+
+def framework_state(net):
+    """Return what the framework's session needs to go on, None if it needs nothing."""
+    state = net.criterion_.state_dict()
+    kind = type(net.plan.framework).__name__
+    return {"kind": kind, "state": dict(state)} if state else None

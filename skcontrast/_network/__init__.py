@@ -1,0 +1,1 @@
+"""The trained network: built, and used in inference."""

@@ -1,0 +1,1 @@
+"""The numerical heart: from embeddings to a loss and its gradient."""

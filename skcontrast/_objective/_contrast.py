@@ -1,0 +1,85 @@
+"""Who is contrasted with whom."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Contrast(NamedTuple):
+    """Who is contrasted with whom.
+
+    Attributes
+    ----------
+    anchors : Tensor of shape (n_anchors, k)
+        Vectors as ``similarity.embed`` returns them.
+    candidates : Tensor of shape (n_candidates, k)
+        The same for the candidate negatives.
+    positives : Tensor of shape (n_anchors, n_positives)
+        Scores of each anchor's positives; or, as int64, which of the candidates they are, all of
+        them excluded.
+    excluded : Tensor of shape (n_anchors, n_excluded), dtype int64
+        For each anchor, the candidates that are no negatives of it: itself, its own views.
+    weights : Tensor of shape (n_anchors,) or None
+        Factors on the losses of the anchors.
+    anchor_labels, candidate_labels : Tensor of shape (n_anchors,) and (n_candidates,) or None
+        Classes, integers; negative where unknown.
+    """
+
+    anchors: Tensor
+    candidates: Tensor
+    positives: Tensor
+    excluded: Tensor
+    weights: Tensor | None = None
+    anchor_labels: Tensor | None = None
+    candidate_labels: Tensor | None = None
+
+    def take(self, rows):
+        """Return the contrast of some of the anchors with all candidates."""
+        of_anchors = ("anchors", "positives", "excluded", "weights", "anchor_labels")
+        values = {name: getattr(self, name) for name in of_anchors}
+        return self._replace(**{k: None if v is None else v[rows] for k, v in values.items()})
+
+
+def in_batch(views, similarity, labels=None, weights=None):
+    """Contrast every view of a batch with all views of the other samples.
+
+    Parameters
+    ----------
+    views : Tensor of shape (n_views, n, k)
+        Embedded views; ``views[v, i]`` is view v of sample i.
+    similarity : Similarity
+        Scores the positives.
+    labels : Tensor of shape (n,), dtype int64, default=None
+        Classes of the samples; negative where unknown.
+    weights : Tensor of shape (n_views, n), default=None
+        Factors on the losses of the views as anchors.
+
+    Returns
+    -------
+    contrast : Contrast
+        With n_views · n anchors, n_views − 1 positives each, N = n_views · (n − 1).
+    """
+    n_views, n = views.shape[:2]
+    positives = views.new_empty(n_views, n, n_views - 1)
+    for v in range(n_views):
+        for w in range(v):
+            positives[v, :, w] = positives[w, :, v - 1] = similarity.pairs(views[v], views[w])
+    flat = views.flatten(0, 1)
+    own = torch.arange(n, device=views.device)[:, None] + n * torch.arange(
+        n_views, device=views.device
+    )
+    labels = None if labels is None else labels.repeat(n_views)
+    weights = None if weights is None else weights.flatten()
+    return Contrast(
+        flat, flat, positives.flatten(0, 1), own.repeat(n_views, 1), weights, labels, labels
+    )
+
+
+def embed_views(views, similarity):
+    """Return views, tensors or tuples of them, as a similarity embeds them, (n_views, n, k)."""
+    if isinstance(views[0], tuple):
+        return torch.stack([similarity.embed(view) for view in views])
+    return similarity.embed(torch.stack(views))

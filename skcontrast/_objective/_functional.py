@@ -1,0 +1,147 @@
+r"""From scores to a loss: the estimate of an expectation over true negatives, and its gradient.
+
+Every loss of the package estimates, for a function :math:`\varphi` of the score,
+
+.. math:: \hat E^-[\varphi] = a \cdot \frac1N \sum_j w_j\, \varphi(s_j)
+    - b \cdot \frac1M \sum_m \varphi(s^+_m), \qquad w_j \propto e^{c_j + \beta s_j}
+
+and gives (c, β, a, b). The engine does the rest, once for all of them; this module says who is
+contrasted with whom, and is the door to it for people with their own training loop.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .._parameters import check_component, check_numbers
+from ..losses import InfoNCE, Loss
+from ..similarity import Cosine, Similarity
+from ..similarity._validation import check_views, in_one_dtype
+from ._contrast import Contrast, embed_views, in_batch
+from ._tiles import objective_value
+
+
+def contrastive_loss(
+    *views, loss=None, similarity=None, queue=None, y=None, queue_y=None, sample_weight=None
+):
+    r"""Contrastive loss of two or more views of the same samples, differentiable.
+
+    For people with their own training loop. The loss is the mean over the anchors of
+
+    .. math:: L_i = -\log \frac{e^{s_i^+}}{e^{s_i^+} + N \hat E_i^-}
+
+    where the estimate :math:`\hat E^-_i` of the mean of :math:`e^s` over true negatives is what
+    `loss` stands for. With more than two views, the mean over an anchor's positives stands
+    outside the logarithm. Loss and gradient are computed together, in tiles of anchors: memory
+    grows with n, not with its square.
+
+    Parameters
+    ----------
+    *views : Tensor of shape (n, d)
+        Embeddings of the same n samples, at least two tensors, floating. They need not be
+        normalised: the similarity does that. Computed in float32, or float64 if they are. For
+        ``VonMisesFisher`` each is a tuple of mean directions (n, d), of any length, and
+        concentrations κ (n,) in [0, κ_max]; or a tensor (n, d + 1) as the network of an embedder
+        returns it.
+    loss : Loss, default=None
+        How the expectation over true negatives is estimated; None is :class:`InfoNCE`.
+    similarity : Similarity, default=None
+        The score of two embeddings; None is ``Cosine()``.
+    queue : Tensor of shape (m, d), default=None
+        Embeddings, of the form of the views, that serve as the negatives, as in MoCo. Then the
+        first view gives the anchors and the others their positives. Without a queue, every view
+        is an anchor and its negatives are the views of the other samples.
+    y : Tensor of shape (n,), dtype int, default=None
+        Classes of the samples, −1 where unknown, for losses that read labels.
+    queue_y : Tensor of shape (m,), dtype int, default=None
+        The same for the queue.
+    sample_weight : Tensor of shape (n,), default=None
+        Factors ≥ 0 on the losses of the samples; the sum is divided by n all the same.
+
+    Returns
+    -------
+    value : Tensor of shape ()
+        The mean loss over the anchors.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, there are fewer than 2 samples and no queue, or a hyperparameter lies
+        outside its range or is a schedule.
+    TypeError
+        If views are not floating tensors, or a class is passed where an instance is due.
+    RuntimeError
+        If the gradient is asked for with ``create_graph=True``: it is not itself differentiable.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast import contrastive_loss
+    >>> from skcontrast.losses import HCL
+    >>> from skcontrast.similarity import Cosine
+    >>> z = torch.randn(2, 64, 16, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    >>> value = contrastive_loss(z[0], z[1], loss=HCL(tau_plus=0.1), similarity=Cosine(0.5))
+    >>> value.backward()
+    >>> z.grad.shape
+    torch.Size([2, 64, 16])
+    """
+    loss = check_component(loss, Loss, owner="contrastive_loss", parameter="loss", default=InfoNCE)
+    similarity = check_component(
+        similarity, Similarity, owner="contrastive_loss", parameter="similarity", default=Cosine
+    )
+    for component in (loss, similarity):
+        check_numbers(component)
+    check_views(views, queue, similarity)
+    n = len(_first(views[0]))
+    y, queue_y = _check_labels(loss, n, None if queue is None else len(_first(queue)), y, queue_y)
+    _check_weights(sample_weight, n)
+    views, queue = in_one_dtype(views, queue)
+    if sample_weight is not None:
+        sample_weight = sample_weight.to(_first(views[0]).dtype)
+    with torch.autocast(_first(views[0]).device.type, enabled=False):
+        return _value(views, loss, similarity, queue, y, queue_y, sample_weight)
+
+
+def _first(view):
+    return view[0] if isinstance(view, tuple) else view
+
+
+def _value(views, loss, similarity, queue, y, queue_y, sample_weight):
+    embedded = embed_views(views, similarity)
+    if queue is None:
+        if sample_weight is not None:
+            sample_weight = sample_weight.expand(len(views), -1)
+        contrast = in_batch(embedded, similarity, y, sample_weight)
+    else:
+        positives = torch.stack([similarity.pairs(embedded[0], key) for key in embedded[1:]], 1)
+        none = torch.empty(len(positives), 0, dtype=torch.int64, device=positives.device)
+        keys = similarity.embed(queue)
+        contrast = Contrast(embedded[0], keys, positives, none, sample_weight, y, queue_y)
+    return objective_value(contrast, loss, similarity)
+
+
+def _check_labels(loss, n, n_queue, y, queue_y):
+    if not loss.requires_y:
+        return None, None
+    expected = {"y": (y, n)} if n_queue is None else {"y": (y, n), "queue_y": (queue_y, n_queue)}
+    for name, (labels, length) in expected.items():
+        if labels is None:
+            raise ValueError(f"{type(loss).__name__} needs labels: pass {name}.")
+        if not isinstance(labels, Tensor) or labels.is_floating_point() or labels.ndim != 1:
+            raise TypeError(f"{name} must be a tensor of integers of shape ({length},).")
+        if len(labels) != length:
+            raise ValueError(f"{name} must have {length} entries, got {len(labels)}.")
+    return y, queue_y
+
+
+def _check_weights(weights, n):
+    if weights is None:
+        return
+    if not isinstance(weights, Tensor) or weights.shape != (n,):
+        got = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights).__name__
+        raise ValueError(f"sample_weight must be a tensor of shape ({n},), got {got}.")
+    if weights.requires_grad:
+        raise ValueError("sample_weight must not require a gradient: pass sample_weight.detach().")
+    if not ((weights >= 0) & weights.isfinite()).all():
+        raise ValueError("sample_weight must hold no negative numbers, no infinity and no NaN.")

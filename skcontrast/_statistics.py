@@ -1,0 +1,51 @@
+"""Statistics of columns, and arrays as tensors."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import torch
+from sklearn.utils import gen_batches
+
+# Beyond this many standard deviations a value carries no more information, only overflow.
+FARTHEST = 1e6
+
+
+def as_tensor(X):
+    """Return an array as a tensor, without a copy where its rows lie together."""
+    X = np.ascontiguousarray(X)
+    # torch warns about arrays it must not write to (memory maps, joblib's shared memory), although
+    # nothing here writes.
+    if not X.flags.writeable:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+            return torch.from_numpy(X)
+    return torch.from_numpy(X)
+
+
+def moments(X):
+    """Return mean and standard deviation of each column of X, float64, without overflow.
+
+    Columns are scaled by their range before anything is squared; a constant column has exactly
+    its value as mean and exactly zero standard deviation.
+    """
+    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    centre, half = low / 2 + high / 2, high / 2 - low / 2
+    unit = np.where(half > 0, half, 1.0)
+    total, squares = np.zeros_like(centre), np.zeros_like(centre)
+    for rows in gen_batches(len(X), 4096):
+        deviation = (X[rows] - centre) / unit
+        total += deviation.sum(axis=0)
+        squares += np.square(deviation).sum(axis=0)
+    mean = total / len(X)
+    variance = np.maximum(squares / len(X) - mean**2, 0.0)
+    return centre + half * mean, half * np.sqrt(variance)
+
+
+def mean_and_std(X):
+    """Return what to subtract from each column of X, and what to divide it by; float64."""
+    mean, std = moments(X)
+    # As in StandardScaler: what varies less than the rounding of its mean is constant.
+    std[std <= 10 * np.finfo(X.dtype).eps * np.abs(mean)] = 1.0
+    return mean, np.maximum(std, np.finfo(np.float64).tiny)

@@ -1,0 +1,113 @@
+"""What `contrastive_loss` and similarities are given: embeddings of one kind and width."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def check_views(views, queue, similarity):
+    """Raise TypeError or ValueError unless views and queue are embeddings of the same kind.
+
+    Parameters
+    ----------
+    views : sequence of Tensor or of tuple of Tensor
+    queue : Tensor, tuple of Tensor or None
+    similarity : Similarity
+        Says whether tuples are admissible.
+    """
+    if len(views) < 2:
+        raise ValueError(f"contrastive_loss needs at least two views, got {len(views)}.")
+    named = {f"view {k + 1}": view for k, view in enumerate(views)}
+    if queue is not None:
+        named["queue"] = queue
+    named = check_kinds(named, similarity)
+    for name, view in named.items():
+        if name != "queue" and len(view) != len(named["view 1"]):
+            raise ValueError(
+                f"All views must hold the same samples: {name} has {len(view)} rows, "
+                f"view 1 has {len(named['view 1'])}."
+            )
+    if queue is None and len(named["view 1"]) < 2:
+        raise ValueError("Without a queue, at least 2 samples are needed: one has no negatives.")
+    if min(len(view) for view in named.values()) == 0:
+        raise ValueError("views and queue must hold at least one row.")
+
+
+def check_pair(z1, z2, similarity):
+    """Return two sets of embeddings in one dtype, or raise TypeError or ValueError.
+
+    Parameters
+    ----------
+    z1, z2 : Tensor or tuple of Tensor
+        What a similarity is called with.
+    similarity : Similarity
+        Says whether tuples are admissible.
+    """
+    check_kinds({"z1": z1, "z2": z2}, similarity)
+    return in_one_dtype([z1, z2], None)[0]
+
+
+def check_kinds(named, similarity):
+    """Return the tensors, of tuples the directions, after a check of kinds and widths.
+
+    Parameters
+    ----------
+    named : dict of str to Tensor or tuple of Tensor
+        By the names to be used in messages.
+    similarity : Similarity
+        Says whether tuples are admissible.
+    """
+    if any(isinstance(z, tuple) for z in named.values()):
+        named = _directions(named, similarity)
+    width = "d"
+    for name, z in named.items():
+        _check_tensor(name, z)
+        if z.ndim != 2 or width not in ("d", z.shape[1]):
+            raise ValueError(f"{name} must have shape (n, {width}), got {tuple(z.shape)}.")
+        width = z.shape[1]
+    return named
+
+
+def _check_tensor(name, tensor, shape="(n, d)"):
+    if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
+        got = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
+        raise TypeError(f"{name} must be a floating tensor of shape {shape}, got {got}.")
+
+
+def _directions(named, similarity):
+    """Return the mean directions of tuples, after a check of their concentrations."""
+    if not similarity.n_extra:
+        raise TypeError(
+            f"Tuples of directions and concentrations need similarity=VonMisesFisher(), not "
+            f"{similarity!r}."
+        )
+    for name, view in named.items():
+        if not isinstance(view, tuple) or len(view) != 2:
+            raise TypeError(
+                f"{', '.join(named)} must all be tuples (mu, kappa), or all be tensors: {name} is "
+                f"{f'a tuple of {len(view)}' if isinstance(view, tuple) else type(view).__name__}."
+            )
+        mu, kappa = view
+        _check_tensor(f"The directions of {name}", mu)
+        _check_tensor(f"The concentrations of {name}", kappa, "(n,)")
+        if kappa.shape != mu.shape[:1]:
+            raise ValueError(
+                f"The concentrations of {name} must have shape {tuple(mu.shape[:1])}, got "
+                f"{tuple(kappa.shape)}."
+            )
+        similarity.check_concentrations(kappa, name)
+    return {name: mu for name, (mu, _) in named.items()}
+
+
+def in_one_dtype(views, queue):
+    """Return the tensors in float64 if one of them is, else in float32."""
+    everything = [*views, *([] if queue is None else [queue])]
+    flat = [t for view in everything for t in (view if isinstance(view, tuple) else (view,))]
+    is_double = any(t.dtype == torch.float64 for t in flat)
+    dtype = torch.float64 if is_double else torch.float32
+    everything = [
+        tuple(t.to(dtype) for t in view) if isinstance(view, tuple) else view.to(dtype)
+        for view in everything
+    ]
+    return everything[: len(views)], None if queue is None else everything[-1]
