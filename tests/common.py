@@ -1,4 +1,8 @@
-"""Closed-form inputs and golden values that several test modules share."""
+"""Lists, golden values and helpers that several test modules share.
+
+They stand here and not in conftest.py because tests are parametrised with them, or because
+spawned processes import them: fixtures exist at neither time.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,25 @@ import json
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import torch
+from torch import nn
+
+from skcontrast import ContrastiveEmbedder, contrastive_loss
+from skcontrast.encoders import MLP
+from skcontrast.frameworks import Framework, Session, SimCLR
+from skcontrast.losses import (
+    BCL,
+    DCL,
+    HCL,
+    PUCL,
+    InfoNCE,
+    NonparametricBCL,
+    PositiveDebiased,
+    Ring,
+    SupCon,
+    Supervised,
+)
 
 
 @cache
@@ -43,3 +65,85 @@ def random_views(n, d, n_views=2, *, dtype=torch.float64, seed=0):
     base = torch.randn(n, d, generator=generator, dtype=dtype)
     noise = torch.randn(n_views, n, d, generator=generator, dtype=dtype)
     return list(base + 0.5 * noise)
+
+
+# Every loss once, with hyperparameters that are not its defaults; a new loss adds its line here.
+LOSSES = [
+    InfoNCE(),
+    DCL(tau_plus=0.2),
+    HCL(tau_plus=0.05, beta=0.7),
+    HCL(tau_plus=0.2, beta=2.0, detach_weights=True),
+    PUCL(tau_plus=0.15, c=0.2),
+    PUCL(tau_plus=0.15, c=0.1, floor="printed"),
+    Ring(outer=0.6, inner=0.2),
+    BCL(alpha=0.8, tau_plus=0.2),
+    BCL(alpha=0.9, beta=0.7, cdf="printed", detach_weights=False),
+    NonparametricBCL(alpha=0.8, beta=0.7),
+    NonparametricBCL(alpha=0.6, beta=0.9, tau_plus=0.3, normalize_weights=True),
+    PositiveDebiased(tau_plus=0.15),
+    PositiveDebiased(tau_plus=0.2, positive_mean="printed", aggregate="scores"),
+    PositiveDebiased(tau_plus=0.15, negatives=HCL(tau_plus=0.1, beta=0.7)),
+    PositiveDebiased(tau_plus=0.15, aggregate="scores", negatives=Ring(outer=0.7, inner=0.2)),
+    PositiveDebiased(tau_plus=0.1, negatives=Supervised()),
+    Supervised(),
+    SupCon(),
+]
+
+
+def some_labels(n):
+    """Return three classes and, first, an unlabeled sample."""
+    labels = torch.arange(n) % 3
+    labels[0] = -1
+    return labels
+
+
+def evaluate(*views, loss, **kwargs):
+    """Return the loss, with some labels where it needs them."""
+    if loss.requires_y:
+        kwargs.setdefault("y", some_labels(len(views[0])))
+        if kwargs.get("queue") is not None:
+            kwargs.setdefault("queue_y", some_labels(len(kwargs["queue"])))
+    return contrastive_loss(*views, loss=loss, **kwargs)
+
+
+def small(**kwargs):
+    """Return an embedder that trains in a moment."""
+    defaults = {"encoder": MLP(hidden=(16,)), "max_epochs": 2, "random_state": 0, "device": "cpu"}
+    return ContrastiveEmbedder(**{**defaults, **kwargs})
+
+
+def inverse_cdf(p, alpha):
+    """Return Φ of a draw from αφ(1) + (1−α)φ(2), by the inverse of its cdf 2αu + (1−2α)u²."""
+    return p / (alpha + np.sqrt(alpha**2 + (1 - 2 * alpha) * p))
+
+
+def simulated_ranks(alpha, tau_plus, n_candidates, n_positives=50_000, seed=0):
+    """Return ranks of positives that are drawn as false negatives are."""
+    rng = np.random.default_rng(seed)
+    positives = inverse_cdf(rng.random(n_positives), 1 - alpha)
+    # The number of candidates below is binomial, given the cdf of a random candidate.
+    a = (1 - 2 * alpha) * (1 - 2 * tau_plus)
+    v = (1 - a) * positives + a * positives**2
+    return rng.binomial(n_candidates, v) / n_candidates
+
+
+class Trains(Framework):
+    """Has a parameter that is trained along."""
+
+    def start(self, fit):
+        return TrainsSession(fit)
+
+
+class TrainsSession(Session):
+    def __init__(self, fit):
+        super().__init__(fit)
+        self.predictor = nn.Linear(fit.width, fit.width)
+        self.n_updates = 0
+
+    def contrast(self, views, similarity, batch):
+        return SimCLR().contrast(
+            lambda x: self.predictor(self.fit.network(x)), views, similarity, batch
+        )
+
+    def update(self):
+        self.n_updates += 1

@@ -16,7 +16,6 @@ from skorch.callbacks import (
     LRScheduler,
     TrainEndCheckpoint,
 )
-from test_sklearn_contract import small
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
@@ -34,6 +33,7 @@ from skcontrast.frameworks import SimCLR
 from skcontrast.losses import DCL, HCL, SupCon, Supervised
 from skcontrast.schedules import CosineDecay, Linear, Steps
 from skcontrast.similarity import Cosine
+from tests.common import small
 
 X_DIGITS = load_digits().data[:200]
 IMAGES = X_DIGITS.reshape(-1, 1, 8, 8)

@@ -15,7 +15,6 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_losses import LOSSES
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import (
@@ -28,12 +27,7 @@ from skcontrast.augmentation import (
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.losses import DCL, HCL, InfoNCE
 from skcontrast.similarity import Cosine, VonMisesFisher
-
-
-def small(**kwargs):
-    """Return an embedder that trains in a moment."""
-    defaults = {"encoder": MLP(hidden=(16,)), "max_epochs": 2, "random_state": 0, "device": "cpu"}
-    return ContrastiveEmbedder(**{**defaults, **kwargs})
+from tests.common import LOSSES, small
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
-from test_sklearn_contract import small
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
@@ -12,6 +11,7 @@ from skcontrast._data._sources import InMemory
 from skcontrast._fit._choices import trains_in_bf16
 from skcontrast.augmentation import RandomAffine
 from skcontrast.encoders import MLP, ConvNet, ResNet, to_channels_last
+from tests.common import small
 
 X = load_digits().data[:300].reshape(-1, 1, 8, 8)
 

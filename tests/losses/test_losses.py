@@ -4,7 +4,6 @@ import pickle
 
 import pytest
 import torch
-from common import golden_cases, golden_input, random_views
 from sklearn.base import clone
 
 from skcontrast import contrastive_loss, losses
@@ -27,28 +26,7 @@ from skcontrast.losses import (
 from skcontrast.losses import __all__ as exported
 from skcontrast.schedules import Auto, Linear
 from skcontrast.similarity import Cosine
-
-# Every loss once, with hyperparameters that are not its defaults; a new loss adds its line here.
-LOSSES = [
-    InfoNCE(),
-    DCL(tau_plus=0.2),
-    HCL(tau_plus=0.05, beta=0.7),
-    HCL(tau_plus=0.2, beta=2.0, detach_weights=True),
-    PUCL(tau_plus=0.15, c=0.2),
-    PUCL(tau_plus=0.15, c=0.1, floor="printed"),
-    Ring(outer=0.6, inner=0.2),
-    BCL(alpha=0.8, tau_plus=0.2),
-    BCL(alpha=0.9, beta=0.7, cdf="printed", detach_weights=False),
-    NonparametricBCL(alpha=0.8, beta=0.7),
-    NonparametricBCL(alpha=0.6, beta=0.9, tau_plus=0.3, normalize_weights=True),
-    PositiveDebiased(tau_plus=0.15),
-    PositiveDebiased(tau_plus=0.2, positive_mean="printed", aggregate="scores"),
-    PositiveDebiased(tau_plus=0.15, negatives=HCL(tau_plus=0.1, beta=0.7)),
-    PositiveDebiased(tau_plus=0.15, aggregate="scores", negatives=Ring(outer=0.7, inner=0.2)),
-    PositiveDebiased(tau_plus=0.1, negatives=Supervised()),
-    Supervised(),
-    SupCon(),
-]
+from tests.common import LOSSES, evaluate, golden_cases, golden_input, random_views, some_labels
 
 # Golden case name -> our loss from its settings.
 GOLDEN = {
@@ -110,22 +88,6 @@ def case_id(case):
 @pytest.fixture(params=LOSSES, ids=name)
 def loss(request):
     return clone(request.param)
-
-
-def some_labels(n):
-    """Return three classes and, first, an unlabeled sample."""
-    labels = torch.arange(n) % 3
-    labels[0] = -1
-    return labels
-
-
-def evaluate(*views, loss, **kwargs):
-    """Return the loss, with some labels where it needs them."""
-    if loss.requires_y:
-        kwargs.setdefault("y", some_labels(len(views[0])))
-        if kwargs.get("queue") is not None:
-            kwargs.setdefault("queue_y", some_labels(len(kwargs["queue"])))
-    return contrastive_loss(*views, loss=loss, **kwargs)
 
 
 def value_and_grads(views, dtype=torch.float64, **kwargs):

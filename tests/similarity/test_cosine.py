@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from common import random_views
 
 from skcontrast import contrastive_loss
 from skcontrast.similarity import Cosine
+from tests.common import random_views
 
 
 def test_is_the_cosine_over_the_temperature():

@@ -24,8 +24,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from skorch.callbacks import Callback, EarlyStopping
-from test_frameworks import Trains
-from test_sklearn_contract import small
 from torch import nn
 from torch.utils.data import TensorDataset
 
@@ -39,6 +37,7 @@ from skcontrast.frameworks import CMC, MoCo
 from skcontrast.losses import BCL, HCL, SupCon
 from skcontrast.schedules import Auto, Linear
 from skcontrast.similarity import Cosine
+from tests.common import Trains, small
 
 pytestmark = pytest.mark.skipif(
     not torch.distributed.is_available(), reason="needs torch.distributed"

@@ -7,13 +7,12 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.datasets import load_digits
-from test_losses import LOSSES
-from test_sklearn_contract import small
 
 from skcontrast.encoders import MLP
 from skcontrast.frameworks import CMC, MoCo, SimCLR
 from skcontrast.schedules import Linear
 from skcontrast.similarity import Cosine, VonMisesFisher
+from tests.common import LOSSES, small
 
 X, Y = (array[:120] for array in load_digits(return_X_y=True))
 FRAMEWORKS = [SimCLR(), MoCo(momentum=0.9), MoCo(symmetric=True), CMC()]

@@ -5,7 +5,6 @@ import math
 import mpmath
 import pytest
 import torch
-from common import golden_vmf
 
 from skcontrast.similarity._bessel import (
     log_partition,
@@ -13,6 +12,7 @@ from skcontrast.similarity._bessel import (
     mean_resultant,
     ratio_of_square,
 )
+from tests.common import golden_vmf
 
 DIMENSIONS = [2, 3, 16, 33, 64, 128, 512, 2048]
 KAPPAS = [0.0, 1e-4, 0.03, 1.0, 5.0, 20.0, 110.0, 900.0, 1e4, 1e6]

@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from common import random_views
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from test_estimation import simulated_ranks
-from test_sklearn_contract import small
 
 from skcontrast._fit._estimated_parameters import AutoParameters
 from skcontrast._objective._contrast import in_batch
@@ -17,6 +14,7 @@ from skcontrast.estimation import alpha_from_auc, macro_auc, tau_plus_from_label
 from skcontrast.losses import BCL, DCL, HCL, PUCL, NonparametricBCL, PositiveDebiased, Supervised
 from skcontrast.schedules import Auto, Linear
 from skcontrast.similarity import Cosine
+from tests.common import random_views, simulated_ranks, small
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:300], y[:300]

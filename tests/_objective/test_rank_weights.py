@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from common import random_views
 
 from skcontrast import contrastive_loss
 from skcontrast._objective import _rank_weights
 from skcontrast._objective._rank_weights import weights_by_rank
 from skcontrast.losses import BCL, Loss, NonparametricBCL, Ring
 from skcontrast.similarity import Cosine
+from tests.common import random_views
 
 
 class Identity(Loss):

@@ -12,7 +12,6 @@ import torch
 import torch.nn.functional as F
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
-from test_losses import LOSSES
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
@@ -34,6 +33,7 @@ from skcontrast.losses import (
     Supervised,
 )
 from skcontrast.similarity import Cosine, DotProduct, VonMisesFisher
+from tests.common import LOSSES
 
 # N for 7 graphs: each node has as many negatives.
 N_GRAPHS, WIDTH = 7, 4

@@ -19,7 +19,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_sp
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC
 from sklearn.utils import estimator_checks
-from test_losses import LOSSES
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
@@ -37,6 +36,7 @@ from skcontrast.graphs import PackedGraphs, pack_graphs
 from skcontrast.graphs._features import NodeFeatures
 from skcontrast.losses import BCL, DCL, HCL, PUCL, InfoNCE, PositiveDebiased, SupCon
 from skcontrast.similarity import DotProduct, VonMisesFisher
+from tests.common import LOSSES
 
 FRAMEWORKS = [SimCLR(), MoCo(), InfoGraph(), InfoGraph("contrastive")]
 N = 24

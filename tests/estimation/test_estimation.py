@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from common import random_views
 from sklearn.metrics import roc_auc_score
 
 from skcontrast._objective import _tiles
@@ -18,21 +17,7 @@ from skcontrast.estimation import (
     tau_plus_from_labels,
 )
 from skcontrast.similarity import Cosine, VonMisesFisher
-
-
-def inverse_cdf(p, alpha):
-    """Return Φ of a draw from αφ(1) + (1−α)φ(2), by the inverse of its cdf 2αu + (1−2α)u²."""
-    return p / (alpha + np.sqrt(alpha**2 + (1 - 2 * alpha) * p))
-
-
-def simulated_ranks(alpha, tau_plus, n_candidates, n_positives=50_000, seed=0):
-    """Return ranks of positives that are drawn as false negatives are."""
-    rng = np.random.default_rng(seed)
-    positives = inverse_cdf(rng.random(n_positives), 1 - alpha)
-    # The number of candidates below is binomial, given the cdf of a random candidate.
-    a = (1 - 2 * alpha) * (1 - 2 * tau_plus)
-    v = (1 - a) * positives + a * positives**2
-    return rng.binomial(n_candidates, v) / n_candidates
+from tests.common import inverse_cdf, random_views, simulated_ranks
 
 
 @pytest.mark.parametrize("n_candidates", [62, 254, 1022, 4096])

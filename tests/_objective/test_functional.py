@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from common import golden_cases, golden_input, random_views
 
 from skcontrast import contrastive_loss
 from skcontrast._objective import _objectives, _tiles
@@ -13,6 +12,7 @@ from skcontrast._objective._contrast import in_batch
 from skcontrast._objective._functional import Contrast, objective_value
 from skcontrast.losses import DCL, HCL, InfoNCE, Loss
 from skcontrast.similarity import Cosine, Similarity
+from tests.common import golden_cases, golden_input, random_views
 
 
 class ByRank(Loss):

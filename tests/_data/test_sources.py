@@ -7,7 +7,6 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from test_sklearn_contract import small
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from skcontrast._data import _sources
@@ -15,6 +14,7 @@ from skcontrast._data._sources import InMemory, Streamed, make_source
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.losses import SupCon
+from tests.common import small
 
 CPU = torch.device("cpu")
 X = load_digits().data[:120]

@@ -4,13 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from common import random_views
 from sklearn import config_context
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import Pipeline
-from test_sklearn_contract import small
 
 from skcontrast import contrastive_loss
 from skcontrast._data._batches import Samples
@@ -19,6 +17,7 @@ from skcontrast.augmentation import GaussianNoise
 from skcontrast.frameworks import SimCLR
 from skcontrast.losses import DCL, InfoNCE, SupCon
 from skcontrast.similarity import Cosine
+from tests.common import random_views, small
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:200], y[:200]

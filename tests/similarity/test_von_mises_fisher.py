@@ -5,8 +5,6 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from common import golden_cases, golden_input, golden_vmf, random_views
-from test_losses import LOSSES, evaluate
 
 from skcontrast import contrastive_loss
 from skcontrast._objective import _tiles
@@ -17,6 +15,7 @@ from skcontrast.schedules import Linear
 from skcontrast.similarity import Cosine, VonMisesFisher
 from skcontrast.similarity import _mutual_likelihood as mutual_likelihood
 from skcontrast.similarity._bessel import log_partition
+from tests.common import LOSSES, evaluate, golden_cases, golden_input, golden_vmf, random_views
 
 DIMENSIONS = [2, 3, 5, 8, 64, 128, 512]
 

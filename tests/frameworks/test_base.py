@@ -14,8 +14,6 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from skorch.callbacks import Callback, Checkpoint, LoadInitState
-from test_losses import LOSSES
-from test_sklearn_contract import small
 from torch import nn
 from torch.utils.data import TensorDataset
 
@@ -31,7 +29,6 @@ from skcontrast.frameworks import (
     KeyQueue,
     MoCo,
     MomentumNetwork,
-    Session,
     SimCLR,
     _queue,
 )
@@ -40,6 +37,7 @@ from skcontrast.frameworks._lab import rgb_to_lab
 from skcontrast.losses import BCL, DCL, HCL, PUCL, InfoNCE, Ring, SupCon, Supervised
 from skcontrast.schedules import Auto
 from skcontrast.similarity import Cosine, VonMisesFisher
+from tests.common import LOSSES, Trains, TrainsSession, small
 
 X, Y = (array[:101] for array in load_digits(return_X_y=True))
 IMAGES = X.reshape(-1, 1, 8, 8)
@@ -790,28 +788,6 @@ def test_estimator_checks_of_every_loss(estimator, check):
 
 
 # A framework of one's own
-
-
-class Trains(Framework):
-    """Has a parameter that is trained along."""
-
-    def start(self, fit):
-        return TrainsSession(fit)
-
-
-class TrainsSession(Session):
-    def __init__(self, fit):
-        super().__init__(fit)
-        self.predictor = nn.Linear(fit.width, fit.width)
-        self.n_updates = 0
-
-    def contrast(self, views, similarity, batch):
-        return SimCLR().contrast(
-            lambda x: self.predictor(self.fit.network(x)), views, similarity, batch
-        )
-
-    def update(self):
-        self.n_updates += 1
 
 
 def test_parameters_of_a_session_are_trained_and_go_on():
