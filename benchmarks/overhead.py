@@ -22,9 +22,11 @@ import torch
 import torch.nn.functional as F
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._network._inference import rows_per_call
+from skcontrast._data._vectors import rows_for
 from skcontrast.augmentation import GaussianNoise, SimCLRAugmentation, compose
-from skcontrast.encoders import MLP, ConvNet, build_encoder, projection_head
+from skcontrast.encoders import MLP, ConvNet
+from skcontrast.encoders._build import build_encoder
+from skcontrast.encoders._projection import projection_head
 
 BATCH, EPOCHS = 256, 5
 
@@ -137,8 +139,8 @@ def main():
             repeats,
         )
         module = embedder.fit(X).encoder_
-        prepared = embedder._scaler.to_tensor(X, torch.device("cpu"))
-        batch = rows_per_call(X.shape[1:])
+        prepared = embedder._fitted.scaler.to_tensor(X, torch.device("cpu"))
+        batch = rows_for(X[0].size)
 
         @torch.inference_mode()
         def bare(module=module, prepared=prepared, batch=batch):

@@ -1,33 +1,47 @@
-"""The estimator: validate, assemble, fit, transform, score; nothing numerical."""
+"""The estimator: what a user calls, each method in a few lines."""
 
 from __future__ import annotations
 
 from numbers import Integral, Real
 
+import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from ._data._validation import check_border, join_pair, validate_inputs
-from ._fit import _choices as assembly
-from ._fit._densities import Densities
-from ._fit._fit import NetworkTraining
+from ._data._kinds import Kind
+from ._fit._choices import COMPONENTS, resolve_choices, resolve_device
+from ._fit._defaults import scored_chain
+from ._fit._fit import draw_views, fit_network
 from ._fit._optimizer import OPTIMIZERS
-from ._network._inference import encode, on_cpu, on_device, rows_per_call
+from ._fit._seeding import resolve_seed
+from ._network._inference import encode, on_device
 from ._network._network import Directions
 from ._network._view_score import score_views
 from ._parameters import Interval, Schedule, StrOptions, validate_parameters
 from .augmentation import Views
+from .similarity import Cosine
+from .similarity._von_mises_fisher_draws import draw_von_mises_fisher
 
 __all__ = ["ContrastiveEmbedder"]
 
 _OUTPUTS = {"representation", "projection"}
 
 
-class ContrastiveEmbedder(
-    NetworkTraining, Densities, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+def _has_concentrations(embedder):
+    similarity = getattr(embedder, "similarity_", embedder.similarity)
+    similarity = Cosine() if similarity is None else similarity
+    if not getattr(similarity, "n_extra", 0):
+        raise AttributeError(
+            f"The similarity {similarity!r} has no concentrations: an embedder with "
+            "similarity=VonMisesFisher() learns how sure each embedding is."
+        )
+    return True
+
+
+class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Learn a representation from unlabeled samples by contrasting their augmented views.
 
     An encoder network is trained so that two augmented views of one sample are close and views of
@@ -100,6 +114,9 @@ class ContrastiveEmbedder(
         columns of 0 and 1, and a one-hot code of ``label``, in which categories that were not
         seen in fit are zeros; a one-hot code of the in-degree, 64 and more in one; or a single 1.
         "auto" takes the attributes where there are any, else the degree.
+    kind : {"auto", "vectors", "images", "graphs"} or Kind, default="auto"
+        What X holds. "auto" takes what the augmentations or the encoder are for, or guesses it
+        from X; see :mod:`skcontrast.kinds` for kinds of your own.
     device : str or torch.device, default="auto"
         "cpu", "cuda", "cuda:1", "mps"; "auto" is the first of CUDA, MPS and CPU that there is.
         Under ``torchrun``, "auto" and "cuda" are the GPU of this process.
@@ -190,6 +207,7 @@ class ContrastiveEmbedder(
         "lr_schedule": [StrOptions({"cosine", "constant"}), Schedule],
         "standardize": ["boolean"],
         "node_features": [StrOptions({"auto", "attributes", "degree", "constant"})],
+        "kind": [StrOptions({"auto", "vectors", "images", "graphs"}), Kind],
         "device": [str, torch.device],
         "precision": [StrOptions({"auto", "float32", "bf16"})],
         "compile": ["boolean"],
@@ -220,6 +238,7 @@ class ContrastiveEmbedder(
         lr_schedule="cosine",
         standardize=True,
         node_features="auto",
+        kind="auto",
         device="auto",
         precision="auto",
         compile=False,
@@ -247,6 +266,7 @@ class ContrastiveEmbedder(
         self.lr_schedule = lr_schedule
         self.standardize = standardize
         self.node_features = node_features
+        self.kind = kind
         self.device = device
         self.precision = precision
         self.compile = compile
@@ -274,9 +294,9 @@ class ContrastiveEmbedder(
         """
         for role in {name.split("__")[0] for name in params if "__" in name}:
             value = params.get(role, getattr(self, role, None))
-            if value is None and role in assembly.COMPONENTS:
+            if value is None and role in COMPONENTS:
                 nested = {n: params.pop(n) for n in list(params) if n.startswith(f"{role}__")}
-                default = assembly.COMPONENTS[role][1]()
+                default = COMPONENTS[role][1]()
                 names = {name.partition("__")[2]: given for name, given in nested.items()}
                 params[role] = default.set_params(**names)
             elif hasattr(self, role) and not hasattr(value, "set_params"):
@@ -335,8 +355,9 @@ class ContrastiveEmbedder(
         KeyboardInterrupt
             If the user interrupts; the embedder keeps what it learned in the finished epochs.
         """
-        self._train(X, y, metadata, go_on=self.warm_start and hasattr(self, "encoder_"))
-        return self
+        past = self._fitted if self.warm_start and hasattr(self, "_fitted") else None
+        choices = resolve_choices(self)
+        return self._keep(fit_network(choices, X, y, metadata, owner=self, past=past))
 
     def partial_fit(self, X, y=None, **metadata):
         """Train for one more epoch, on the same or on other data.
@@ -357,7 +378,26 @@ class ContrastiveEmbedder(
         -------
         self : ContrastiveEmbedder
         """
-        self._train(X, y, metadata, go_on=hasattr(self, "encoder_"), one_epoch=True)
+        past = getattr(self, "_fitted", None)
+        choices = resolve_choices(self)
+        return self._keep(
+            fit_network(choices, X, y, metadata, owner=self, past=past, one_epoch=True)
+        )
+
+    def _keep(self, fitted):
+        """Take over what a fit has found out, all at once."""
+        self._fitted = fitted
+        self.loss_, self.framework_ = fitted.loss, fitted.framework
+        self.similarity_, self.augmentation_ = fitted.similarity, fitted.augmentation
+        self.encoder_, self.projector_ = fitted.network.encoder, fitted.network.projector
+        self.history_, self.n_epochs_ = fitted.history, fitted.n_epochs
+        self.estimates_ = fitted.estimates
+        fitted.schema.assign_names(self)
+        if fitted.interrupted:
+            raise KeyboardInterrupt(
+                f"fit was interrupted; the embedder keeps what it learned in {self.n_epochs_} "
+                "epochs"
+            )
         return self
 
     def transform(self, X):
@@ -383,22 +423,21 @@ class ContrastiveEmbedder(
         )
 
     def _encode(self, X, module):
-        # Where the scaler only casts, it looks for NaN and infinity in the same pass.
-        X = validate_inputs(
-            self, self._plain(X), reset=False, check_finite=not self._scaler.only_casts_
-        )
-        device = assembly.resolve_device(self.device)
-        module = on_device(module, device)
+        """Return what a module makes of samples, ndarray of shape (n_samples, width)."""
+        scaler, kind = self._fitted.scaler, self._fitted.schema.kind
+        # A scaler that looks for NaN and infinity by itself does so in the same pass.
+        X = self._fitted.read(_plain(X), self, check_finite=not scaler.finds_nonfinite)
+        device = resolve_device(self.device, type(self).__name__)
         return encode(
-            module,
+            on_device(module, device),
             X,
-            rows_per_call(X),
-            to_tensor=lambda rows: self._scaler.to_tensor(rows, device),
+            kind.rows_per_call(X),
+            to_tensor=lambda rows: scaler.to_tensor(rows, device),
         )
 
     def _projecting(self):
-        """Return the network up to what is handed out of projections."""
-        directions = Directions(self.similarity_, self._n_parts)
+        """Return the network up to the projections that are passed on."""
+        directions = Directions(self.similarity_, self._fitted.widths.n_parts)
         return nn.Sequential(self.encoder_, self.projector_, directions)
 
     def score(self, X, y=None):
@@ -422,25 +461,157 @@ class ContrastiveEmbedder(
             At most 0. The same X gives the same score.
         """
         check_is_fitted(self)
-        X = validate_inputs(self, self._plain(X), reset=False, min_samples=2)
-        device = assembly.resolve_device(self.device)
-        network = self._projecting().to(device).eval()
-        draw = self._drawing(device, assembly.scored_chain(self))
+        fitted = self._fitted
+        X = fitted.read(_plain(X), self, min_samples=2)
+        device = resolve_device(self.device, type(self).__name__)
+        draw = draw_views(fitted, device, scored_chain(fitted.schema.kind, self.augmentation_))
         return score_views(
-            network, draw, len(X), lambda rows: self._scaler.to_tensor(X[rows], device), device
+            self._projecting().to(device).eval(),
+            draw,
+            len(X),
+            lambda rows: fitted.scaler.to_tensor(X[rows], device),
+            device,
         )
 
-    def _plain(self, X):
-        X, border = join_pair(X.base if isinstance(X, Views) else X, self.framework_)
-        check_border(border, self._border)
-        return X
+    @available_if(_has_concentrations)
+    def concentration(self, X):
+        """Return how sure the embedding of each sample is.
+
+        Only where the similarity has concentrations: ``similarity=VonMisesFisher()``.
+
+        Parameters
+        ----------
+        X : array-like or Dataset
+            Samples of the shape seen in `fit`.
+
+        Returns
+        -------
+        kappa : ndarray of shape (n_samples,), dtype float32
+            Concentrations κ > 0; high where the sample's views lie close together and away from
+            others. A sample's κ does not depend on the samples beside it. Where the framework
+            has an encoder for each of two parts, that of the product of both distributions,
+            :math:`|\\kappa_1 \\mu_1 + \\kappa_2 \\mu_2|`, at most 2κ_max.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skcontrast import ContrastiveEmbedder
+        >>> from skcontrast.similarity import VonMisesFisher
+        >>> X = np.random.default_rng(0).normal(size=(100, 5))
+        >>> embedder = ContrastiveEmbedder(
+        ...     similarity=VonMisesFisher(), max_epochs=2, random_state=0
+        ... )
+        >>> embedder.fit(X).concentration(X).shape
+        (100,)
+        """
+        return self._distributions(X)[1].float().numpy()
+
+    @available_if(_has_concentrations)
+    def sample(self, X, n=1, *, random_state=None):
+        """Draw embeddings of each sample from its distribution.
+
+        Only where the similarity has concentrations: ``similarity=VonMisesFisher()``.
+
+        Parameters
+        ----------
+        X : array-like or Dataset
+            Samples of the shape seen in `fit`.
+        n : int, default=1
+            Draws of each sample, at least 1.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws; None gives other ones at each call. The global generators are left
+            untouched.
+
+        Returns
+        -------
+        z : ndarray of shape (n_samples, n, d), dtype float32
+            Points of length 1, where d is the width of the projection.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skcontrast import ContrastiveEmbedder
+        >>> from skcontrast.similarity import VonMisesFisher
+        >>> X = np.random.default_rng(0).normal(size=(100, 5))
+        >>> embedder = ContrastiveEmbedder(
+        ...     similarity=VonMisesFisher(), max_epochs=2, random_state=0
+        ... )
+        >>> embedder.fit(X).sample(X[:3], 10, random_state=0).shape
+        (3, 10, 64)
+        """
+        if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
+            raise ValueError(
+                f"The 'n' parameter of sample must be an int of at least 1, got {n!r}."
+            )
+        rng = np.random.RandomState(resolve_seed(random_state, "sample"))
+        mu, kappa = self._distributions(X)
+        return draw_von_mises_fisher(mu.numpy(), kappa.numpy(), n, rng).astype("float32")
+
+    @available_if(_has_concentrations)
+    def log_score(self, X1, X2=None):
+        r"""Return the mutual likelihood scores of all pairs of samples, for retrieval.
+
+        The logarithm of the probability density that both embeddings are the same point, relative
+        to chance, :math:`h(\tilde\kappa) - h(\kappa_i) - h(\kappa_j)`: above 0 where the two
+        rather agree. With one encoder it is what training maximises for views of one sample,
+        without the temperature; with one for each of two parts it compares the products of their
+        distributions, see `concentration`.
+
+        Only where the similarity has concentrations: ``similarity=VonMisesFisher()``.
+
+        Parameters
+        ----------
+        X1 : array-like or Dataset
+            n samples of the shape seen in `fit`.
+        X2 : array-like or Dataset, default=None
+            m samples; None takes those of X1.
+
+        Returns
+        -------
+        scores : ndarray of shape (n, m), dtype float64
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skcontrast import ContrastiveEmbedder
+        >>> from skcontrast.similarity import VonMisesFisher
+        >>> X = np.random.default_rng(0).normal(size=(100, 5))
+        >>> embedder = ContrastiveEmbedder(
+        ...     similarity=VonMisesFisher(), max_epochs=2, random_state=0
+        ... )
+        >>> embedder.fit(X).log_score(X[:3], X).shape
+        (3, 100)
+        """
+        check_is_fitted(self)
+        similarity = clone(self.similarity_).set_params(temperature=1.0)
+        first = second = similarity.embed(self._named_distributions("X1", X1))
+        if X2 is not None:
+            second = similarity.embed(self._named_distributions("X2", X2))
+        return similarity.scores(first, second).numpy()
+
+    def _named_distributions(self, name, X):
+        try:
+            return self._distributions(X)
+        except ValueError as error:
+            raise ValueError(f"{name} of log_score: {error}") from error
+
+    def _distributions(self, X):
+        """Return mean directions (n, d) and concentrations (n,), float64."""
+        check_is_fitted(self)
+        z = torch.from_numpy(self._encode(X, self._fitted.network)).double()
+        n_parts = self._fitted.widths.n_parts
+        mu, kappa = self.similarity_.distribution(z.unflatten(1, (n_parts, -1)))
+        if n_parts == 1:
+            return mu[:, 0], kappa[:, 0]
+        return self.similarity_.product(mu, kappa)
 
     @property
     def _n_features_out(self):
-        return self._projection_width if self.output == "projection" else self._width
+        widths = self._fitted.widths
+        return widths.projection if self.output == "projection" else widths.representation
 
     def __sklearn_is_fitted__(self):
-        return hasattr(self, "encoder_")
+        return hasattr(self, "_fitted")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -450,9 +621,17 @@ class ContrastiveEmbedder(
         return tags
 
     def __getstate__(self):
-        """Hand out a state whose tensors lie on the CPU: it can be unpickled without a GPU."""
+        """Return a state whose tensors lie on the CPU: it can be unpickled without a GPU."""
         state = super().__getstate__()
-        for name in ("encoder_", "projector_", "_optimizer_state", "_framework_state"):
-            if name in state:
-                state[name] = on_cpu(state[name])
+        if "_fitted" in state:
+            fitted = state["_fitted"] = state["_fitted"].on_cpu()
+            state["encoder_"], state["projector_"] = (
+                fitted.network.encoder,
+                fitted.network.projector,
+            )
         return state
+
+
+def _plain(X):
+    """Return the samples of views."""
+    return X.base if isinstance(X, Views) else X

@@ -431,7 +431,7 @@ def test_warm_start_goes_on_and_cold_start_begins_anew():
 def test_going_on_with_another_optimizer_or_weight_decay():
     embedder = small(warm_start=True, weight_decay=0.5).fit(X_DIGITS)
     embedder.set_params(weight_decay=0.0).fit(X_DIGITS)
-    assert embedder._optimizer_state["state"]["param_groups"][0]["weight_decay"] == 0
+    assert embedder._fitted.optimizer_state["state"]["param_groups"][0]["weight_decay"] == 0
     embedder.set_params(optimizer="sgd").fit(X_DIGITS)
     assert embedder.n_epochs_ == 6
 

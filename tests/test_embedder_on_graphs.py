@@ -489,13 +489,13 @@ def test_going_on_keeps_the_codes_of_the_first_fit():
     second = [attributed(graph, label=lambda k: "NOC"[k % 3]) for graph in GRAPHS]
     embedder = small().partial_fit(first)
     assert embedder.partial_fit(second).transform(second).shape == (N, 16)
-    assert embedder._scaler.codes_ == {"C": 0, "N": 1}
+    assert embedder._fitted.scaler.codes_ == {"C": 0, "N": 1}
 
 
 def test_the_queue_of_moco_holds_the_newest_keys_of_graphs():
     framework = MoCo(queue_size=16, momentum=0.9)
     embedder = small(framework=framework, warm_start=True).fit(GRAPHS)
-    assert embedder._framework_state["state"]["queue.keys"].numel() == 16 * 6
+    assert embedder._fitted.framework_state["state"]["queue.keys"].numel() == 16 * 6
     embedder.set_params(max_epochs=6, lr=0.01).fit(GRAPHS)
     assert np.isfinite(embedder.history_[:, "train_loss"]).all()
 
@@ -540,7 +540,7 @@ def test_a_row_does_not_depend_on_the_others(encoder, monkeypatch):
     rows = [7, 3, 3, 20]
     np.testing.assert_allclose(embedder.transform([GRAPHS[k] for k in rows]), h[rows], atol=1e-5)
     np.testing.assert_allclose(embedder.transform(GRAPHS[5:6]), h[5:6], atol=1e-5)
-    monkeypatch.setattr("skcontrast._network._inference._NODES_PER_CALL", 20)
+    monkeypatch.setattr("skcontrast._data._graphs._NODES_PER_CALL", 20)
     np.testing.assert_allclose(embedder.transform(GRAPHS), h, atol=1e-5)
 
 

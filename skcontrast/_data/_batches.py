@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-class Samples(NamedTuple):
+class Batch(NamedTuple):
     """A batch of samples and what is known about them.
 
     Attributes
@@ -62,7 +62,7 @@ class TrainingSet:
     source : InMemory or Streamed
         The samples.
     **known : dict of str to Tensor of shape (n_samples, ...)
-        What is known about them: fields of `Samples`.
+        What is known about them: fields of `Batch`.
     """
 
     def __init__(self, source, **known):
@@ -73,11 +73,11 @@ class TrainingSet:
         return len(self.source)
 
     def batches(self, parts, seed):
-        """Yield the `Samples` of each part, a tensor of rows."""
+        """Yield the `Batch` of each part, a tensor of rows."""
         for rows, x in zip(parts, self.source.batches(parts, seed), strict=True):
             rows = rows.to(self.device)
             known = {name: tensor[rows] for name, tensor in self.known.items()}
-            yield Samples(x, rows=rows, **known)
+            yield Batch(x, rows=rows, **known)
 
 
 class BatchSampler:

@@ -1,11 +1,16 @@
-"""What may be passed beside X: classes, weights and descriptions of the samples, checked."""
+"""What may be passed alongside X: classes, weights and descriptions of the samples, checked."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import torch
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.validation import check_array
+from torch import Tensor
+
+from .._statistics import as_tensor
 
 
 def validate_labels(y, n_samples, *, needed_by):
@@ -67,7 +72,34 @@ def classes_or_none(y, n_samples):
     return labels if len(counts) >= 2 and 2 * len(counts) <= counts.sum() else None
 
 
-def check_descriptions(descriptions, width):
+def read_annotations(
+    y: Any, metadata: dict[str, Any], n_samples: int, loss: Any, *, uses_classes: bool
+) -> dict[str, Tensor]:
+    """Return what is known about the samples besides X: fields of a `Batch`, by name.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,) or None
+        Classes.
+    metadata : dict
+        What was passed to fit besides X and y.
+    n_samples : int
+        How many there must be.
+    loss : Loss
+        May require y.
+    uses_classes : bool
+        Whether classes are of use where the loss does not require them.
+    """
+    weights, descriptions = validate_metadata(metadata, n_samples)
+    known = {"labels": None, "weights": weights, "descriptions": descriptions}
+    if loss.requires_y:
+        known["labels"] = validate_labels(y, n_samples, needed_by=type(loss).__name__)
+    elif uses_classes and y is not None:
+        known["labels"] = classes_or_none(y, n_samples)
+    return {name: as_tensor(a) for name, a in known.items() if a is not None}
+
+
+def check_descriptions(descriptions: Tensor | None, width: int) -> None:
     """Raise ValueError unless descriptions are as wide as the projection that they are held to."""
     if descriptions is not None and descriptions.shape[1] != width:
         raise ValueError(
@@ -82,7 +114,7 @@ def validate_metadata(metadata, n_samples):
     Parameters
     ----------
     metadata : dict
-        What was passed to fit beside X and y.
+        What was passed to fit besides X and y.
     n_samples : int
         How many rows there must be.
 

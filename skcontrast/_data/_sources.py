@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import torch
 from sklearn.utils import assert_all_finite
 from torch.utils.data import DataLoader, Dataset
 
-from ..graphs import PackedGraphs
+from ._memory import free_bytes
 
 # Share of the free memory that training samples may take where no budget is given.
 _SHARE = 0.5
@@ -120,13 +123,24 @@ class Streamed(Dataset):
             yield x.to(self.device, non_blocking=on_gpu)
 
 
-def make_source(X, to_tensor, device, *, budget, n_workers, n_sharing=1):
-    """Return the samples in memory if they fit, or are graphs, else streamed.
+def make_source(
+    X: Any,
+    kind: Any,
+    to_tensor: Callable,
+    device: torch.device,
+    *,
+    budget: float | None,
+    n_workers: int,
+    n_sharing: int = 1,
+) -> InMemory | Streamed:
+    """Return the samples in memory if they fit, else streamed.
 
     Parameters
     ----------
-    X : ndarray, LazySamples or PackedGraphs of shape (n_samples, ...)
+    X : array-like of length n_samples
         Validated.
+    kind : Kind
+        Its ``nbytes`` says how much memory X takes as tensors.
     to_tensor, device : callable, torch.device
         As in `Streamed`.
     budget : float or None
@@ -136,25 +150,12 @@ def make_source(X, to_tensor, device, *, budget, n_workers, n_sharing=1):
     n_sharing : int, default=1
         Processes that take the same X from the same free memory.
     """
-    if isinstance(X, PackedGraphs):
-        return InMemory(to_tensor(X, device))
-    itemsize = 1 if X.dtype == np.uint8 else 4
-    needed = itemsize * np.prod(X.shape, dtype=np.float64)
-    allowed = _SHARE * _free_bytes(device) / n_sharing if budget is None else budget * 1e9
-    if isinstance(X, LazySamples) or needed > allowed:
-        return Streamed(X, to_tensor, device, n_workers)
+    needed = kind.nbytes(X)
+    if needed:
+        allowed = _SHARE * free_bytes(device) / n_sharing if budget is None else budget * 1e9
+        if isinstance(X, LazySamples) or needed > allowed:
+            return Streamed(X, to_tensor, device, n_workers)
     return InMemory(to_tensor(X, device))
-
-
-def _free_bytes(device):
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0]
-    try:
-        with open("/proc/meminfo") as file:
-            fields = dict(line.split(":") for line in file)
-        return int(fields["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):  # not on every system
-        return np.inf
 
 
 def subset(X):

@@ -1,10 +1,55 @@
-"""How a fit runs its network: compiled, in bfloat16."""
+"""How a fit runs its network: compiled, in bfloat16, shared among processes."""
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import torch
+from torch import nn
+
+from .._data._kinds import Kind
+from .._distributed._shared_network import SharedNetwork
+from .._distributed._world import World
+from .._warnings import warn
+from ..encoders import Encoder
+
+
+def prepared(
+    module: nn.Module | Callable, *, compile: bool, bf16: bool, world: World | None
+) -> Callable:
+    """Return a module as a fit runs it."""
+    network = Compiled(module) if compile else module
+    network = partial(in_bf16, network) if bf16 else network
+    return network if world is None else SharedNetwork(network, world)
+
+
+def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.device) -> bool:
+    """Return whether the network trains in bfloat16.
+
+    "auto" says so for the package's encoders of images, where the processor computes in bfloat16
+    itself; any other module may use what bfloat16 does not have.
+
+    Parameters
+    ----------
+    precision : {"auto", "float32", "bf16"}
+        The parameter of the embedder.
+    kind : Kind
+        What the samples are.
+    encoder : object
+        The parameter of the embedder.
+    device : torch.device
+        Where the network is trained.
+    """
+    is_ours = encoder is None or isinstance(encoder, Encoder)
+    if precision != "auto" or not kind.trains_in_bf16 or not is_ours:
+        return precision == "bf16"
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    # torch has no public name for this yet; without the private one, float32 is always right.
+    computes_bf16 = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+    return device.type == "cpu" and bool(computes_bf16())
 
 
 class Compiled:
@@ -27,11 +72,7 @@ class Compiled:
             # What is wrong with the module itself is raised here, as without compiling.
             output = self.module(x)
             reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
-            warnings.warn(
-                f"compile=True: the encoder could not be compiled ({reason}); it runs as it is.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn(f"compile=True: the encoder could not be compiled ({reason}); it runs as it is.")
             return output
 
 

@@ -1,24 +1,25 @@
-"""The engine: a private skorch net whose training step draws views, encodes, scores, updates."""
+"""The net of skorch: its training step draws views, encodes, contrasts and updates."""
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Sequence
 from contextlib import nullcontext
-from functools import partial
+from typing import Any
 
 import numpy as np
 import skorch
 import torch
 from skorch.callbacks import Callback, EpochTimer, PassthroughScoring
+from torch import nn
 from tqdm.auto import tqdm
 
-from .._data._batches import BatchSampler
-from .._distributed._shared_network import SharedNetwork
+from .._data._batches import BatchSampler, TrainingSet
 from .._distributed._world import HeldInterrupt, any_rank, broadcast_weights, sum_gradients
 from .._objective._functional import Contrast, objective_value
-from ..frameworks import FitContext, Session
-from ._acceleration import Compiled, in_bf16
-from ._optimizer import load_optimizer, optimizer_options
+from ..frameworks import Session
+from ._estimated_parameters import AutoParameters
+from ._optimizer import optimizer_options
+from ._plan import Plan
 
 # Steps on a GPU after which distributed training looks whether the user has interrupted.
 _STEPS_UNSEEN = 16
@@ -41,8 +42,8 @@ class ProgressBar(Callback):
 class ContrastiveNet(skorch.NeuralNet):
     """skorch's loop, history and callbacks around one contrastive training step."""
 
-    def __init__(self, module, *, plan, **kwargs):
-        self.plan = plan
+    def __init__(self, module, *, plan, auto, **kwargs):
+        self.plan, self.auto = plan, auto
         super().__init__(module, criterion=Session, train_split=None, **kwargs)
 
     @property
@@ -52,27 +53,8 @@ class ContrastiveNet(skorch.NeuralNet):
 
     def initialize_criterion(self):
         """Let the framework begin: its session takes the criterion's place in skorch's net."""
-        self.view_generator_ = torch.Generator(device=self.device)
-        self.criterion_ = self.plan.framework.start(
-            FitContext(
-                module=self.module_,
-                network=self._prepared(self.module_),
-                prepare=self._prepared,
-                n_samples=self.plan.n_samples,
-                n_views=self.plan.n_views,
-                batch_size=self.plan.batch_size,
-                width=self.plan.width,
-                device=torch.device(self.device),
-                generator=self.view_generator_,
-            )
-        )
+        self.criterion_ = self.plan.framework.start(self.plan)
         return self
-
-    def _prepared(self, module):
-        """Return a module as it is run: compiled, shared among the ranks."""
-        network = Compiled(module) if self.plan.compile else module
-        network = partial(in_bf16, network) if self.plan.bf16 else network
-        return network if self.plan.world is None else SharedNetwork(network, self.plan.world)
 
     def get_all_learnable_params(self):
         """Yield what the optimizer trains: of the session, what requires a gradient."""
@@ -107,26 +89,26 @@ class ContrastiveNet(skorch.NeuralNet):
         self.epoch_ = len(self.history) - 1 - self.first_epoch_
         if self.epoch_:
             self.history[-2]["batches"].clear()
-        self.loss_, self.similarity_, values = self.plan.at(self.epoch_)
+        self.loss_, self.similarity_, values = self.plan.at(self.epoch_, self.auto)
         for name, value in values.items():
             self.history.record(name, value)
-        order, views, layers = self.plan.seeds(self.epoch_)
+        epoch = self.first_epoch_ + self.epoch_
+        order, views, layers = self.plan.seeds(epoch)
         self.sampler_.generator.manual_seed(order)
-        self.view_generator_.manual_seed(views)
-        if self.plan.seeds_layers:
-            torch.manual_seed(layers)
-        self.plan.auto.start_epoch(self.plan.epochs_before + self.epoch_)
+        self.plan.generator.manual_seed(views)
+        self.plan.seed_layers(layers)
+        self.auto.start_epoch(epoch)
         self.step_ = 0
 
     def on_epoch_end(self, net, **kwargs):
-        """Record the learning rate; read off the data what is due."""
+        """Record the learning rate; estimate from the data what is due."""
         self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
         self._check_finite()
-        self.plan.auto.end_epoch(self.loss_, self.plan.world)
+        self.auto.end_epoch(self.loss_, self.plan.world)
         super().on_epoch_end(net, **kwargs)
 
     def notify(self, method_name, **kwargs):
-        """Let callbacks load a checkpoint, or stop the training, which is no user's interrupt."""
+        """Let callbacks load a checkpoint, or stop the training, not an interrupt."""
         try:
             super().notify(method_name, **kwargs)
         except KeyboardInterrupt:
@@ -134,14 +116,14 @@ class ContrastiveNet(skorch.NeuralNet):
             if self.plan.world is None or method_name != "on_epoch_end":
                 raise
         if method_name == "on_train_begin":
-            self.first_epoch_ = self.plan.epochs_before = len(self.history)
+            self.first_epoch_ = len(self.history)
         if self.plan.world is not None and method_name == "on_epoch_end":
             self._stop_together()
 
     def _stop_together(self):
         """Stop the training on all ranks where a callback or the user stops it on any."""
         flags = [self.stopped_by_callback_, self.held_interrupt_.came]
-        self.stopped_by_callback_, interrupted = any_rank(flags, self.view_generator_.device)
+        self.stopped_by_callback_, interrupted = any_rank(flags, self.plan.device)
         if self.stopped_by_callback_ or interrupted:
             raise KeyboardInterrupt
 
@@ -194,7 +176,7 @@ class ContrastiveNet(skorch.NeuralNet):
         self._set_training(True)
         plan = self.plan
         self._set_lr()
-        views = [plan.draw(batch.x, self.view_generator_) for _ in range(plan.n_views)]
+        views = [plan.draw(batch.x, self.plan.generator) for _ in range(plan.n_views)]
         contrasts = self.criterion_.contrast(views, self.similarity_, batch)
         contrasts = [contrasts] if isinstance(contrasts, Contrast) else contrasts
         if plan.world is None:
@@ -208,7 +190,7 @@ class ContrastiveNet(skorch.NeuralNet):
         """Leave the gradient of these anchors' part of the loss, and return its value."""
         parts = []
         for contrast in contrasts:
-            self.plan.auto.observe(contrast, self.similarity_)
+            self.auto.observe(contrast, self.similarity_)
             value = objective_value(
                 contrast, self.loss_, self.similarity_, self.criterion_.objective
             )
@@ -240,7 +222,18 @@ class ContrastiveNet(skorch.NeuralNet):
             group["lr"] = lr * factor
 
 
-def make_net(network, plan, *, lr, weight_decay, callbacks, verbose, optimizer, past, **kwargs):
+def make_net(
+    network: nn.Module,
+    plan: Plan,
+    auto: AutoParameters,
+    *,
+    optimizer: type[torch.optim.Optimizer],
+    lr: float,
+    weight_decay: float,
+    max_epochs: int,
+    callbacks: Sequence[Any] | None,
+    verbose: int,
+) -> ContrastiveNet:
     """Return an initialised net that trains `network` in place.
 
     Parameters
@@ -248,54 +241,37 @@ def make_net(network, plan, *, lr, weight_decay, callbacks, verbose, optimizer, 
     network : Network
         What is trained.
     plan : Plan
-        What a step needs beside it.
-    lr, weight_decay : float
-        Of the optimizer.
+        What a step needs to know.
+    auto : AutoParameters
+        What is estimated from the data.
+    optimizer, lr, weight_decay : type, float, float
+        Class of the optimizer, and its parameters.
+    max_epochs : int
+        Passes over the data.
     callbacks : list or None
         The user's callbacks.
     verbose : int
         Whether to show a progress bar.
-    optimizer : type
-        Optimizer class.
-    past : tuple (History, dict or None, dict or None) or None
-        History, optimizer state and framework state to go on from.
-    **kwargs : dict
-        ``max_epochs`` and ``device``, as in skorch.
     """
-    net = ContrastiveNet(
+    return ContrastiveNet(
         network,
         plan=plan,
+        auto=auto,
         optimizer=optimizer,
         lr=lr,
+        max_epochs=max_epochs,
+        device=plan.device,
         callbacks=[*(callbacks or ()), *([ProgressBar()] if verbose else [])],
         verbose=0,
         **optimizer_options(optimizer, weight_decay),
-        **kwargs,
     ).initialize()
-    if past is not None:
-        history, optimizer_state, framework_state = past
-        net.history_ = copy.deepcopy(history)
-        load_optimizer(net.optimizer_, optimizer_state)
-        if (
-            framework_state is not None
-            and framework_state["kind"] == type(plan.framework).__name__
-        ):
-            net.criterion_.resume(framework_state["state"], framework_state["same_samples"])
-    return net
 
 
-def train(net, samples):
+def train(net: ContrastiveNet, training_set: TrainingSet) -> bool:
     """Train, drop an epoch that was not finished, and return whether the user interrupted."""
-    net.partial_fit(samples)
+    net.partial_fit(training_set)
     if len(net.history):
         net.history[-1]["batches"].clear()
         if "train_loss" not in net.history[-1]:
             del net.history[-1]
     return net.interrupted_
-
-
-def framework_state(net):
-    """Return what the framework's session needs to go on, None if it needs nothing."""
-    state = net.criterion_.state_dict()
-    kind = type(net.plan.framework).__name__
-    return {"kind": kind, "state": dict(state)} if state else None

@@ -1,9 +1,10 @@
-"""The optimizer and the schedule of its learning rate: chosen, checked, and gone on with."""
+"""The optimizer and the schedule of its learning rate: chosen, checked, resumed."""
 
 from __future__ import annotations
 
 import inspect
 import math
+from typing import Any
 
 import torch
 
@@ -15,29 +16,28 @@ OPTIMIZERS = {
     "adamw": torch.optim.AdamW,
     "sgd": torch.optim.SGD,
 }
-_OWNER = "ContrastiveEmbedder"
 
 
-def resolve_optimizer(optimizer):
+def resolve_optimizer(optimizer: Any, owner: str) -> type[torch.optim.Optimizer]:
     """Return the optimizer class."""
     if isinstance(optimizer, str):
         return OPTIMIZERS[optimizer]
     if not issubclass(optimizer, torch.optim.Optimizer):
         raise TypeError(
-            f"The 'optimizer' parameter of {_OWNER} must be one of {sorted(OPTIMIZERS)} or a "
+            f"The 'optimizer' parameter of {owner} must be one of {sorted(OPTIMIZERS)} or a "
             f"subclass of torch.optim.Optimizer, got {optimizer!r}."
         )
     return optimizer
 
 
-def resolve_lr_schedule(lr_schedule):
+def resolve_lr_schedule(lr_schedule: Any) -> Schedule | None:
     """Return a schedule of factors on the learning rate, or None for a constant one."""
     if lr_schedule == "cosine":
         return CosineDecay()
     return None if lr_schedule == "constant" else lr_schedule
 
 
-def check_lr_schedule(schedule, n_epochs):
+def check_lr_schedule(schedule: Any, n_epochs: int, owner: str) -> None:
     """Raise ValueError for a schedule of ours that leaves its range in any epoch."""
     if not isinstance(schedule, Schedule):
         return
@@ -46,12 +46,14 @@ def check_lr_schedule(schedule, n_epochs):
         factor = schedule(epoch / n_epochs)
         if not (math.isfinite(factor) and factor >= 0):
             raise ValueError(
-                f"The 'lr_schedule' parameter of {_OWNER} must give finite factors of at least "
+                f"The 'lr_schedule' parameter of {owner} must give finite factors of at least "
                 f"0, got {factor} in epoch {epoch}."
             )
 
 
-def optimizer_options(optimizer, weight_decay):
+def optimizer_options(
+    optimizer: type[torch.optim.Optimizer], weight_decay: float
+) -> dict[str, Any]:
     """Return what an optimizer class is built with, by the names of skorch."""
     accepted = inspect.signature(optimizer).parameters
     options = {"weight_decay": weight_decay}
@@ -62,13 +64,13 @@ def optimizer_options(optimizer, weight_decay):
     return {f"optimizer__{name}": value for name, value in options.items() if name in accepted}
 
 
-def load_optimizer(optimizer, state):
-    """Go on from a state if it is of the same kind of optimizer; keep today's lr and so on."""
+def load_optimizer(optimizer: torch.optim.Optimizer, state: dict[str, Any] | None) -> None:
+    """Continue from a state of the same kind of optimizer; keep the present lr and the like."""
     if state is None or state["kind"] != type(optimizer).__name__:
         return
     n_before = sum(len(group["params"]) for group in state["state"]["param_groups"])
     if n_before != sum(len(group["params"]) for group in optimizer.param_groups):
-        return  # another framework, with parameters of its own
+        return  # a different framework, with parameters of its own
     options = [
         {name: value for name, value in group.items() if name != "params"}
         for group in optimizer.param_groups
@@ -78,6 +80,6 @@ def load_optimizer(optimizer, state):
         group.update(today)
 
 
-def optimizer_state(optimizer):
-    """Return what `load_optimizer` needs to go on."""
+def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """Return what `load_optimizer` needs to continue."""
     return {"kind": type(optimizer).__name__, "state": optimizer.state_dict()}

@@ -1,19 +1,25 @@
-"""What a training step needs to know beside the network, epoch by epoch."""
+"""What a training step needs to know, epoch by epoch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import torch
 
 from .._distributed._world import World
 from .._parameters import Schedule, at_progress
+from ..frameworks import FitContext, Framework
+from ..losses import Loss
+from ..similarity import Similarity
 from ._estimated_parameters import AutoParameters
 
 
-@dataclass
-class Plan:
-    """What a training step needs to know beside the network.
+@dataclass(frozen=True, kw_only=True)
+class Plan(FitContext):
+    """What a training step needs to know: what a framework knows of the fit, and the rest.
 
     Attributes
     ----------
@@ -21,77 +27,72 @@ class Plan:
         Validated; may hold schedules.
     draw : callable
         ``draw(batch, generator)`` returns one view of each sample of a batch.
-    n_samples, n_views, batch_size : int
-        Samples of the fit; views per sample; the most samples per step.
-    width : int
-        Of the network's output.
+    max_epochs : int
+        Length of the schedules.
+    first_epoch : int
+        Where in the schedules training starts.
     lr_schedule : Schedule or None
         Factor on the learning rate by progress.
     seed : int
-        Every epoch draws from generators seeded by it and by the epoch's number, so that a fit
-        that goes on later repeats nothing.
-    n_epochs : int
-        Length of the schedules.
-    epochs_before : int
-        How many epochs the network has been trained for before.
-    first_epoch : int
-        Where in the schedules training starts.
+        Every epoch draws from generators seeded by it and by the epoch's number, so that a
+        resumed fit repeats nothing.
     seeds_layers : bool
         Whether the network draws from torch's global generators, as dropout does.
-    auto : AutoParameters
-        Those hyperparameters of the loss that are read off the data.
-    bf16 : bool
-        Whether the network computes in bfloat16 where that is safe; the loss never does.
-    compile : bool
-        Whether the network is compiled.
     world : World or None
-        The processes that share the fit, where they are several.
+        The processes that share the fit, where there are several.
     """
 
-    framework: object
-    loss: object
-    similarity: object
-    draw: object
-    n_samples: int
-    n_views: int
-    batch_size: int
-    width: int
+    framework: Framework
+    loss: Loss
+    similarity: Similarity
+    draw: Callable
+    max_epochs: int
+    first_epoch: int
     lr_schedule: Schedule | None
     seed: int
-    n_epochs: int
-    auto: AutoParameters
-    bf16: bool = False
-    compile: bool = False
-    world: World | None = None
-    epochs_before: int = 0
-    first_epoch: int = 0
-    seeds_layers: bool = True
-    schedules: dict = field(init=False)
+    seeds_layers: bool
+    world: World | None
 
-    def __post_init__(self):
-        self.schedules = {
-            f"{role}__{name}": value
-            for role in ("loss", "similarity")
-            for name, value in getattr(self, role).get_params().items()
+    def at(self, epoch: int, auto: AutoParameters) -> tuple[Loss, Similarity, dict[str, float]]:
+        """Return loss, similarity and what is not constant in them, at an epoch of this fit.
+
+        Parameters
+        ----------
+        epoch : int
+            Counted from the beginning of this fit.
+        auto : AutoParameters
+            The present values of what is estimated from the data.
+        """
+        progress = epoch_progress(self.first_epoch + epoch, self.max_epochs)
+        values = {
+            f"{role}__{name}": value(progress)
+            for role, piece in (("loss", self.loss), ("similarity", self.similarity))
+            for name, value in piece.get_params().items()
             if isinstance(value, Schedule)
         }
-
-    def at(self, epoch):
-        """Return loss, similarity and what is not constant in them, at an epoch of this fit."""
-        progress = epoch_progress(self.first_epoch + epoch, self.n_epochs)
-        values = {name: schedule(progress) for name, schedule in self.schedules.items()}
-        values.update((f"loss__{name}", value) for name, value in self.auto.values.items())
-        loss = at_progress(self.auto.apply_to(self.loss), progress)
+        values.update((f"loss__{name}", value) for name, value in auto.values.items())
+        loss: Any = at_progress(auto.apply_to(self.loss), progress)
         return loss, at_progress(self.similarity, progress), values
 
-    def seeds(self, epoch):
-        """Return seeds for the order of the samples, the views and the layers (dropout)."""
-        sequence = np.random.SeedSequence([self.seed, self.epochs_before + epoch])
+    def seeds(self, epoch: int) -> tuple[int, int, int]:
+        """Return seeds for the order of the samples, the views and the layers (dropout).
+
+        Parameters
+        ----------
+        epoch : int
+            Counted over all fits of the network.
+        """
+        sequence = np.random.SeedSequence([self.seed, epoch])
         order, views, layers = (int(s) for s in sequence.generate_state(3))
-        # The layers of each rank have other rows before them.
+        # The layers of each rank get different rows.
         return order, views, layers + (0 if self.world is None else self.world.rank)
 
+    def seed_layers(self, seed: int) -> None:
+        """Seed torch's global generators, where layers draw from them."""
+        if self.seeds_layers:
+            torch.manual_seed(seed)
 
-def epoch_progress(epoch, n_epochs):
+
+def epoch_progress(epoch: int, n_epochs: int) -> float:
     """Return the progress of an epoch: 0 at the first of several, 1 at the last."""
     return min(epoch / max(1, n_epochs - 1), 1.0)

@@ -1,73 +1,112 @@
-"""From the kind of the samples to a new network: one encoder, or one for each part."""
+"""A new network: one encoder and its projection head, or one of each for each part of a sample."""
 
 from __future__ import annotations
 
-import torch
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 from torch import nn
 
-from .._data._validation import GRAPHS, IMAGES, kind_of
-from ..encoders import build_encoder, projection_head, to_channels_last
-from ..frameworks._parts import Halves, Parts
-from ._network import Network, Standardize, channel_statistics
+from .._data._kinds import Kind
+from ..encoders._build import build_encoder, to_channels_last
+from ..encoders._projection import projection_head
+from ..frameworks._parts import Halves, Parts, Split
+from ..similarity import Similarity
+from ._network import Network
 
 
-def build_network(some, estimator, split):
-    """Return a network with fresh weights, the width of its representation and of its projection.
+@dataclass(frozen=True)
+class Widths:
+    """What a network returns.
+
+    Attributes
+    ----------
+    representation, projection : int
+        Components of the representation and of the projection, of all parts together.
+    n_parts : int
+        How many parts of a sample have an encoder and a head each.
+    """
+
+    representation: int
+    projection: int
+    n_parts: int = 1
+
+
+def build_network(
+    some: Any,
+    kind: Kind,
+    scaler: Any,
+    split: Split | None,
+    *,
+    choose_encoder: Callable[[tuple], Any],
+    n_components: int | None,
+    projection_dim: int,
+    similarity: Similarity,
+    standardize: bool,
+    owner: str,
+) -> tuple[Network, Widths]:
+    """Return a network with fresh weights, drawn from torch's global generator.
 
     Parameters
     ----------
-    some : Tensor of shape (n, ...) or GraphBatch
-        Samples, as the encoder will get them.
-    estimator : ContrastiveEmbedder
-        With a fitted input scaler.
+    some : Tensor of shape (n, ...) or any other batch
+        Samples, as the network will get them.
+    kind : Kind
+        What they are.
+    scaler : object
+        The fitted scaler that they come from.
     split : Split or None
         The parts that have an encoder each.
+    choose_encoder : callable
+        ``choose_encoder(sample_shape)`` returns what is to be built for a part.
+    n_components, projection_dim, standardize : int or None, int, bool
+        Parameters of the embedder.
+    similarity : Similarity
+        Says what the heads have to return.
+    owner : str
+        The name of the estimator's class, for messages.
     """
     shape = tuple(some.shape[1:])
     shapes = [shape] if split is None else split.shapes
-    built = [build_encoder(estimator.encoder, part, estimator.n_components) for part in shapes]
+    built = [build_encoder(choose_encoder(part), part, n_components, kind=kind) for part in shapes]
     encoders, widths = zip(*built, strict=True)
-    formats = [to_channels_last(*pair) for pair in zip(encoders, shapes, strict=True)]
-    convert = None if split is None else split.convert
-    n_extra = estimator.similarity_.n_extra
-    projection_widths = [estimator.projection_dim or width for width in widths]
-    _check_dimension(min(projection_widths), estimator)
-    heads = [projection_head(width, estimator.projection_dim, n_extra) for width in widths]
-    if kind_of(shape) == GRAPHS:  # whose features come standardised
-        return Network(encoders[0], heads[0]).float(), widths[0], projection_widths[0]
-    standardize = Standardize(*_statistics(some, shape, estimator, convert), all(formats))
+    channels_last = [
+        to_channels_last(encoder, kind, part)
+        for encoder, part in zip(encoders, shapes, strict=True)
+    ]
+    projections = [projection_dim or width for width in widths]
+    _check_dimension(min(projections), projection_dim, similarity, owner)
+    heads = [projection_head(width, projection_dim, similarity.n_extra) for width in widths]
+    first = kind.first_layer(
+        some,
+        scaler,
+        standardize=standardize,
+        channels_last=all(channels_last),
+        convert=None if split is None else split.convert,
+    )
     if split is None:
-        network = Network(nn.Sequential(standardize, encoders[0]), heads[0])
+        encoder = encoders[0] if first is None else nn.Sequential(first, encoders[0])
+        network = Network(encoder, heads[0])
     else:
-        _check_widths(projection_widths)
-        encoder = nn.Sequential(convert, standardize, Parts(split, encoders))
+        _check_widths(projections)
+        encoder = nn.Sequential(split.convert, first, Parts(split, encoders))
         network = Network(encoder, Parts(Halves(widths[0]), heads))
-    return network.float(), sum(widths), sum(projection_widths)
+    return network.float(), Widths(sum(widths), sum(projections), len(shapes))
 
 
-def _statistics(some, shape, estimator, convert):
-    """Return mean and standard deviation of features or channels, float32."""
-    if kind_of(shape) == IMAGES:
-        some = some if convert is None else convert(some)
-        mean, std = channel_statistics(some) if estimator.standardize else (0.0, 1.0)
-    else:
-        mean, std = estimator._scaler.mean_, estimator._scaler.std_
-    return [torch.as_tensor(value, dtype=torch.float32) for value in (mean, std)]
-
-
-def _check_dimension(d, estimator):
-    similarity = estimator.similarity_
+def _check_dimension(d, projection_dim, similarity, owner):
     if d < similarity.least_dimension:
-        name = "projection_dim" if estimator.projection_dim else "n_components"
+        name = "projection_dim" if projection_dim else "n_components"
         raise ValueError(
-            f"The {name!r} parameter of ContrastiveEmbedder must be at least "
-            f"{similarity.least_dimension} with {similarity!r}, got {d}."
+            f"The {name!r} parameter of {owner} must be at least {similarity.least_dimension} "
+            f"with {similarity!r}, got {d}."
         )
 
 
 def _check_widths(widths):
     if len(set(widths)) > 1:
         raise ValueError(
-            f"The two encoders of CMC return {' and '.join(map(str, widths))} components, which "
-            "cannot be compared: pass projection_dim > 0 or n_components."
+            f"The two encoders return {' and '.join(map(str, widths))} components, which cannot "
+            "be compared: pass projection_dim > 0 or n_components."
         )

@@ -1,29 +1,26 @@
-"""The trained network in use: batch by batch, on a device, handed out."""
+"""The trained network in use: batch by batch, and moved between devices."""
 
 from __future__ import annotations
 
 import copy
-import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from ..graphs import PackedGraphs
-
-_NUMBERS_PER_CALL = 2**20
-
-
-_NODES_PER_CALL = 2**15
+# From so many rows on, matrix products and convolutions compute each row in the same way.
+_FEWEST_ROWS = 16
 
 
-def on_device(module, device):
+def on_device(module: nn.Module, device: torch.device) -> nn.Module:
     """Return `module` on `device`, moved only if its first parameter lies elsewhere."""
     first = next(module.parameters(), None)
     return module if first is not None and first.device == device else module.to(device)
 
 
-def on_cpu(state):
+def on_cpu(state: Any) -> Any:
     """Return a module, or tensors nested in dictionaries and lists, with all tensors on the CPU.
 
     What lies there already is returned itself.
@@ -40,18 +37,10 @@ def on_cpu(state):
     return state.cpu() if isinstance(state, torch.Tensor) else state
 
 
-def rows_per_call(X):
-    """Return how many samples of X go through the encoder at a time in inference.
-
-    Many where samples are small, for whom the call itself costs; few where activations are large.
-    """
-    if isinstance(X, PackedGraphs):
-        return max(1, int(_NODES_PER_CALL / X.sizes.mean()))
-    return min(max(_NUMBERS_PER_CALL // math.prod(X.shape[1:]), 32), 2**14)
-
-
 @torch.inference_mode()
-def encode(module, data, batch_size, *, to_tensor=None):
+def encode(
+    module: nn.Module, data: Any, batch_size: int, *, to_tensor: Callable | None = None
+) -> np.ndarray:
     """Apply a module in inference mode, batch by batch.
 
     Parameters
@@ -73,6 +62,19 @@ def encode(module, data, batch_size, *, to_tensor=None):
     parts = []
     for start in range(0, len(data), batch_size):
         batch = data[start : start + batch_size]
-        h = module(batch if to_tensor is None else to_tensor(batch))
+        h = _of_any_size(module, batch if to_tensor is None else to_tensor(batch))
         parts.append(h.float().cpu().numpy())
     return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+def _of_any_size(module: Callable, batch: Any) -> Tensor:
+    """Return what a module makes of a batch: the same bits of a row in batches of any size.
+
+    The last bits of a product with few rows are those of a different kernel, so few rows are
+    repeated.
+    """
+    n = len(batch)
+    if n >= _FEWEST_ROWS:
+        return module(batch)
+    rows = torch.arange(_FEWEST_ROWS, device=batch.device) % n
+    return module(batch[rows])[:n]

@@ -6,8 +6,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from .._data._guess import declared_kind, guess_kind, kind_of_shape, named_kinds
+from .._data._kinds import Kind
 from .._data._sources import read
-from .._data._validation import GRAPHS, IMAGES, kind_of, validate_inputs
 from .._parameters import validate_parameters
 from ._compose import Stage
 from ._views import NoOutputContainer, Views, is_dataframe
@@ -30,8 +31,9 @@ class Augmentation(
 
     _parameter_constraints: dict = {}
 
-    kind: str | None = None
-    """``"vectors"``, ``"images"``, ``"graphs"``, or None for vectors and images."""
+    kind: str | Kind | None = None
+    """``"vectors"``, ``"images"``, ``"graphs"`` or an object of :mod:`skcontrast.kinds`; None for
+    vectors and images."""
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)
@@ -56,7 +58,7 @@ class Augmentation(
         ValueError
             If a parameter lies outside its range or X is not finite, numeric and non-empty.
         """
-        self._fit(X.base if isinstance(X, Views) else X)
+        self._fit(X)
         return self
 
     def fit_transform(self, X, y=None):
@@ -74,10 +76,10 @@ class Augmentation(
         views : Views
             The samples, with this augmentation at the end of the chain.
         """
+        inputs = self._fit(X)
         if isinstance(X, Views):
-            self._fit(X.base)
-            return Views(X.base, (*X.chain, self))
-        return Views(_as_given(X, self._fit(X)), (self,))
+            return Views(X.base, (*X.chain, self), inputs)
+        return Views(_as_given(X, inputs[0]), (self,), inputs)
 
     def transform(self, X):
         """Return X as it is.
@@ -94,7 +96,7 @@ class Augmentation(
         """
         check_is_fitted(self)
         base = X.base if isinstance(X, Views) else X
-        return _as_given(base, validate_inputs(self, base, reset=False))
+        return _as_given(base, self._schema.kind.read(base, owner=self, seen=self._schema)[0])
 
     def augment(self, batch, generator=None):
         """Draw one fresh view of each sample.
@@ -130,38 +132,24 @@ class Augmentation(
         """
         return self
 
-    def check_kind(self, sample_shape):
-        """Raise ValueError if samples of this shape cannot be augmented.
+    def check_kind(self, sample_shape, kind=None):
+        """Raise ValueError if samples of this kind cannot be augmented.
 
         Parameters
         ----------
         sample_shape : tuple of int
-            ``(n_features,)``, ``(height, width)`` or ``(channels, height, width)``.
+            Shape of a sample.
+        kind : Kind, default=None
+            What the samples are; None tells it from their shape.
         """
-        kind = kind_of(sample_shape)
-        if self.kind == kind or (self.kind is None and kind != GRAPHS):
-            return
-        name = type(self).__name__
-        if kind == GRAPHS:
+        kind = kind_of_shape(sample_shape) if kind is None else kind
+        own = named_kinds(self.kind or ("vectors", "images"), owner=type(self).__name__)
+        if not any(isinstance(kind, type(one)) for one in own):
+            expected = " or ".join(one.expected or one.name for one in own)
             raise ValueError(
-                f"{name} does not augment graphs; choose an augmentation such as NodeDrop."
+                f"{type(self).__name__} expects {expected}, got {kind.name}, samples of shape "
+                f"{tuple(sample_shape)}{kind.augmentation_advice}."
             )
-        if self.kind == GRAPHS:
-            raise ValueError(
-                f"{name} expects graphs, X as a list of networkx graphs, got arrays of shape "
-                f"{('n', *sample_shape)}."
-            )
-        shape = f"(n, {', '.join(map(str, sample_shape))})"
-        if self.kind == IMAGES:
-            raise ValueError(
-                f"{type(self).__name__} expects images of shape (n_samples, channels, height, "
-                f"width), got X of shape {shape}; put Unflatten((channels, height, width)) "
-                "before it."
-            )
-        raise ValueError(
-            f"{type(self).__name__} expects vectors, X of shape (n_samples, n_features), got "
-            f"images of shape {shape}; choose an augmentation of images such as RandomAffine."
-        )
 
     def parts(self, sample_shape):
         """Return the tuple of augmentations that this one consists of for such samples."""
@@ -171,12 +159,39 @@ class Augmentation(
         """Return a new :class:`Stage` that starts with this augmentation."""
         return Stage(self)
 
-    def _fit(self, X):
+    def fit_checked(self, X, schema):
+        """Fit to samples that have been checked already.
+
+        Parameters
+        ----------
+        X : array-like of length n_samples
+            As the kind of the samples returns it.
+        schema : Schema
+            What they are.
+
+        Returns
+        -------
+        self : Augmentation
+        """
+        if type(self).fit is not Augmentation.fit:
+            return self.fit(X)
         validate_parameters(self)
         self._check_parameters()
-        X = validate_inputs(self, X, reset=True)
         self._learn(read(X))
-        return X
+        schema.assign_names(self)
+        self._schema = schema
+        return self
+
+    def _fit(self, X):
+        """Check X and fit to it; return it as it was checked, and what it is."""
+        validate_parameters(self)
+        inputs = X.inputs if isinstance(X, Views) else None
+        if inputs is None:
+            X = X.base if isinstance(X, Views) else X
+            kind, X = guess_kind(X, declared_kind(self))
+            inputs = kind.read(X, owner=self)
+        Augmentation.fit_checked(self, *inputs)
+        return inputs
 
     def _check_parameters(self):
         """Raise ValueError for what ``_parameter_constraints`` cannot express."""
@@ -185,7 +200,7 @@ class Augmentation(
         """Set the fitted attributes from the validated training array."""
 
     def __sklearn_is_fitted__(self):
-        return hasattr(self, "_sample_shape")
+        return hasattr(self, "_schema")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .._data._validation import GRAPHS, IMAGES, kind_of
+from .._data._guess import kind_of_shape
 
 
 class Stage:
@@ -38,8 +38,8 @@ class Composition:
         return views.reshape(batch.shape)
 
 
-class GraphComposition:
-    """A chain of augmentations of graphs: ``composition(batch, generator)`` draws a view each."""
+class PlainComposition:
+    """A chain of augmentations of batches that are not tensors of floats, one after the other."""
 
     def __init__(self, augmentations):
         self.augmentations = augmentations
@@ -51,7 +51,7 @@ class GraphComposition:
         return batch
 
 
-def compose(augmentations, sample_shape):
+def compose(augmentations, sample_shape, *, kind=None, convert=None):
     """Return a callable that applies a chain of fitted augmentations to a batch of tensors.
 
     Within a run of image augmentations that move pixels (affine maps, crops, flips) or recolour
@@ -68,6 +68,11 @@ def compose(augmentations, sample_shape):
     sample_shape : tuple of int
         Shape of one sample: ``(n_features,)``, ``(height, width)`` or
         ``(channels, height, width)``; ``(None, n_node_features)`` for graphs.
+    kind : Kind, default=None
+        What the samples are; None tells it from their shape.
+    convert : callable, default=None
+        From samples in the units of X to those of a batch, see `Augmentation.prepared`; None where
+        they are the same.
 
     Returns
     -------
@@ -90,17 +95,19 @@ def compose(augmentations, sample_shape):
     torch.float32
     """
     sample_shape = tuple(sample_shape)
+    kind = kind_of_shape(sample_shape) if kind is None else kind
     for augmentation in augmentations:
-        augmentation.check_kind(sample_shape)
-    if kind_of(sample_shape) == GRAPHS:
-        return GraphComposition(augmentations)
+        augmentation.check_kind(sample_shape, kind)
+    if convert is not None:
+        augmentations = [augmentation.prepared(convert) for augmentation in augmentations]
+    if not kind.float_batches:
+        return PlainComposition(augmentations)
     stages = []
     for augmentation in augmentations:
         for part in augmentation.parts(sample_shape):
             if not (stages and stages[-1].absorb(part)):
                 stages.append(part.stage())
-    is_image = kind_of(sample_shape) == IMAGES
-    return Composition(stages, (1, *sample_shape)[-3:] if is_image else None)
+    return Composition(stages, kind.image_shape(sample_shape))
 
 
 def as_float(batch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .._data._validation import IMAGES
 from ._base import Augmentation
 from ._compose import Stage, compose
 from ._matrices import after, apply, recolor, warp
@@ -11,7 +10,7 @@ from ._matrices import after, apply, recolor, warp
 class GeometricAugmentation(Augmentation):
     """Base class of the augmentations that move pixels by one affine map per image."""
 
-    kind = IMAGES
+    kind = "images"
 
     padding: str | None = None
     """What lies outside the image; None for maps that stay inside."""
@@ -48,7 +47,7 @@ class GeometricAugmentation(Augmentation):
 class ColorAugmentation(Augmentation):
     """Base class of the augmentations that map the colours of an image affinely."""
 
-    kind = IMAGES
+    kind = "images"
 
     def color_matrix(self, mean, n, generator):
         """Draw the colour maps.
@@ -72,9 +71,9 @@ class ColorAugmentation(Augmentation):
         """Return `batch` recoloured: a tensor of the same shape, see the base class."""
         return compose((self,), batch.shape[1:])(batch, generator)
 
-    def check_kind(self, sample_shape):
+    def check_kind(self, sample_shape, kind=None):
         """Raise ValueError unless samples are images with one or three channels."""
-        super().check_kind(sample_shape)
+        super().check_kind(sample_shape, kind)
         channels = (1, *sample_shape)[-3]
         if channels not in (1, 3):
             raise ValueError(

@@ -23,6 +23,8 @@ class Views:
         The samples.
     chain : tuple of Augmentation
         Fitted augmentations, in the order in which they are applied.
+    inputs : tuple (array-like, Schema), default=None
+        `base` as it was checked, and what it is, so that nobody checks it again.
 
     Examples
     --------
@@ -35,9 +37,10 @@ class Views:
     (2, 3)
     """
 
-    def __init__(self, base, chain):
+    def __init__(self, base, chain, inputs=None):
         self.base = base
         self.chain = tuple(chain)
+        self.inputs = inputs
 
     @property
     def shape(self):

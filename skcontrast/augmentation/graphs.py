@@ -6,7 +6,6 @@ from numbers import Real
 
 import torch
 
-from .._data._validation import GRAPHS
 from .._parameters import Interval
 from ..graphs import GraphBatch
 from ._base import Augmentation
@@ -32,7 +31,7 @@ _FRACTION = [Interval(Real, 0, 1, closed="both")]
 class _GraphAugmentation(Augmentation):
     """Base of the augmentations of graphs: subclasses implement ``_draw``."""
 
-    kind = GRAPHS
+    kind = "graphs"
 
     def augment(self, batch, generator=None):
         """Draw one fresh view of each graph.

@@ -6,7 +6,6 @@ from numbers import Real
 
 import torch
 
-from .._data._validation import IMAGES
 from .._parameters import Interval, StrOptions
 from ._base import Augmentation
 from ._color import ColorJitter, RandomGrayscale
@@ -56,7 +55,7 @@ class GaussianBlur(Augmentation):
 
     _parameter_constraints: dict = {"sigma": [tuple, list], "p": _FRACTION}
 
-    kind = IMAGES
+    kind = "images"
 
     def __init__(self, sigma=(0.1, 2.0), p=0.5):
         self.sigma = sigma
@@ -125,7 +124,7 @@ class SimCLRAugmentation(Augmentation):
         "blur": [StrOptions({"auto"}), "boolean"],
     }
 
-    kind = IMAGES
+    kind = "images"
 
     def __init__(self, crop_scale=(0.2, 1.0), flip=0.5, strength=0.5, grayscale=0.2, blur="auto"):
         self.crop_scale = crop_scale
@@ -137,11 +136,11 @@ class SimCLRAugmentation(Augmentation):
     def _check_parameters(self):
         check_pair(self, "crop_scale", least=0, most=1)
 
-    def check_kind(self, sample_shape):
+    def check_kind(self, sample_shape, kind=None):
         """Raise ValueError unless samples are images with one or three channels."""
-        super().check_kind(sample_shape)
+        super().check_kind(sample_shape, kind)
         for part in self.parts(sample_shape):
-            part.check_kind(sample_shape)
+            part.check_kind(sample_shape, kind)
 
     def parts(self, sample_shape):
         """Return the tuple of augmentations that the recipe consists of for such images."""

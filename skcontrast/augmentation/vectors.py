@@ -10,7 +10,6 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 
 from .._data._sources import subset
-from .._data._validation import VECTORS
 from .._parameters import Interval
 from .._statistics import moments
 from ._base import Augmentation
@@ -111,7 +110,7 @@ class FeatureDropout(Augmentation):
 
     _parameter_constraints: dict = {"rate": _FRACTION}
 
-    kind = VECTORS
+    kind = "vectors"
 
     def __init__(self, rate=0.2):
         self.rate = rate
@@ -169,7 +168,7 @@ class MarginalCorruption(Augmentation):
 
     _parameter_constraints: dict = {"rate": _FRACTION}
 
-    kind = VECTORS
+    kind = "vectors"
 
     def __init__(self, rate=0.4):
         self.rate = rate

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from ._base import Encoder
-from ._build import build_encoder, to_channels_last
-from ._projection import projection_head
 from .convnet import ConvNet
 from .graph import GCN, GIN
 from .mlp import MLP
@@ -17,7 +15,4 @@ __all__ = [
     "ConvNet",
     "Encoder",
     "ResNet",
-    "build_encoder",
-    "projection_head",
-    "to_channels_last",
 ]

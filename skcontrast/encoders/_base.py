@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from torch import nn
 
+from .._data._guess import named_kinds
+from .._data._kinds import Kind
 from .._parameters import ParameterObject
 
 
@@ -12,7 +14,15 @@ class Encoder(ParameterObject):
 
     A subclass names its hyperparameters in ``__init__``, their ranges in
     ``_parameter_constraints``, and implements :meth:`build`.
+
+    Attributes
+    ----------
+    kind : {"vectors", "images", "graphs"}, Kind or None
+        What it encodes, see :class:`skcontrast.kinds.Kind`; None leaves that to `build`. Where it
+        is a kind of your own, X need not be declared to be of that kind.
     """
+
+    kind: str | Kind | tuple | None = None
 
     def build(self, sample_shape, n_components=None):
         """Return a new module for samples of shape `sample_shape`.
@@ -40,13 +50,17 @@ class Encoder(ParameterObject):
         raise NotImplementedError(f"{type(self).__name__} does not implement build.")
 
 
-def check_images(encoder, sample_shape):
-    """Raise ValueError unless `sample_shape` is ``(channels, height, width)``."""
-    if len(sample_shape) != 3:
-        raise ValueError(
-            f"{type(encoder).__name__} expects images, samples of shape (channels, height, "
-            f"width), got samples of shape {tuple(sample_shape)}."
-        )
+def check_shape(encoder: Encoder, sample_shape: tuple) -> None:
+    """Raise ValueError unless an encoder is for samples of such a shape, as in a batch."""
+    own = named_kinds(encoder.kind, owner=type(encoder).__name__)
+    for kind in own:
+        is_as_in_a_batch = kind.image_shape(sample_shape) in (None, tuple(sample_shape))
+        if kind.describes(sample_shape) and is_as_in_a_batch:
+            return
+    expected = " or ".join(kind.expected for kind in own)
+    raise ValueError(
+        f"{type(encoder).__name__} expects {expected}, got samples of shape {tuple(sample_shape)}."
+    )
 
 
 def init_kaiming(module, nonlinearity="relu"):

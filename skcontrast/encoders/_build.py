@@ -4,36 +4,39 @@ from __future__ import annotations
 
 import copy
 import inspect
+from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from .._data._validation import GRAPHS, kind_of
+from .._data._guess import kind_of_shape
+from .._data._kinds import Kind
 from .._parameters import check_component
-from ..graphs import GraphBatch
-from ..graphs._topology import Topology
 from ._base import Encoder
-from ._message_passing import ForeignNetwork, GraphNetwork
-from .convnet import ConvNet
-from .graph import GIN
-from .mlp import MLP
-from .resnet import ResNet
 
 
-def build_encoder(encoder, sample_shape, n_components=None):
+def build_encoder(
+    encoder: Any,
+    sample_shape: tuple,
+    n_components: int | None = None,
+    *,
+    kind: Kind | None = None,
+) -> tuple[nn.Module, int]:
     """Return the module that `encoder` stands for, tried on a batch of zeros, and its width.
 
     Parameters
     ----------
-    encoder : None, Encoder, torch.nn.Module or callable
-        None: chosen by the shape of the samples. An encoder object is built; a module is copied,
-        and so is what a callable returns for `sample_shape`.
+    encoder : Encoder, torch.nn.Module or callable
+        An encoder object is built; a module is copied, and so is what a callable returns for
+        `sample_shape`.
     sample_shape : tuple of int
         Shape of one sample: ``(n_features,)``, ``(channels, height, width)``, or, for graphs,
         ``(None, n_node_features)``.
     n_components : int or None, default=None
         Width of the representation that is asked for.
+    kind : Kind, default=None
+        What the samples are; None tells it from their shape.
 
     Returns
     -------
@@ -52,17 +55,18 @@ def build_encoder(encoder, sample_shape, n_components=None):
 
     Examples
     --------
-    >>> from skcontrast.encoders import build_encoder
-    >>> module, width = build_encoder(None, (1, 8, 8))
+    >>> from skcontrast.encoders import ConvNet
+    >>> from skcontrast.encoders._build import build_encoder
+    >>> module, width = build_encoder(ConvNet(), (1, 8, 8))
     >>> width
     128
     """
     sample_shape = tuple(size if size is None else int(size) for size in sample_shape)
+    kind = kind_of_shape(sample_shape) if kind is None else kind
     name, module = _resolve(encoder, sample_shape, n_components)
     module = module.to("cpu")
-    if kind_of(sample_shape) == GRAPHS and not isinstance(module, GraphNetwork):
-        module = ForeignNetwork(module)
-    width = _width_of(module, sample_shape, name)
+    module = kind.adapt(module)
+    width = _width_of(module, kind, sample_shape, name)
     if n_components is not None and width != n_components:
         raise ValueError(
             f"n_components={n_components}, but the encoder {name} returns {width} components. "
@@ -71,7 +75,7 @@ def build_encoder(encoder, sample_shape, n_components=None):
     return module, width
 
 
-def to_channels_last(module, sample_shape):
+def to_channels_last(module: nn.Module, kind: Kind, sample_shape: tuple) -> bool:
     """Bring a module of images to channels-last memory format, if it runs in that.
 
     Convolutions are faster so, on CPUs too. A module that asks for contiguous tensors, as
@@ -81,6 +85,8 @@ def to_channels_last(module, sample_shape):
     ----------
     module : torch.nn.Module
         Changed in place.
+    kind : Kind
+        What the samples are.
     sample_shape : tuple of int
         Shape of one sample.
 
@@ -89,7 +95,8 @@ def to_channels_last(module, sample_shape):
     works : bool
         Whether the module is in that format now and its input should be.
     """
-    if len(sample_shape) != 3 or any(map(_corrupts_memory, module.modules())):
+    is_image = kind.image_shape(sample_shape) is not None
+    if not is_image or any(map(_corrupts_memory, module.modules())):
         return False
     zeros = torch.zeros(2, *sample_shape).to(memory_format=torch.channels_last)
     try:
@@ -119,8 +126,6 @@ def _corrupts_memory(layer):
 
 def _resolve(encoder, sample_shape, n_components):
     """Return the name of `encoder`, for messages, and the module that it stands for."""
-    if encoder is None:
-        encoder = _default_encoder(sample_shape)
     for base in (Encoder, nn.Module):
         if inspect.isclass(encoder) and issubclass(encoder, base):
             check_component(encoder, base, owner="ContrastiveEmbedder", parameter="encoder")
@@ -139,17 +144,6 @@ def _resolve(encoder, sample_shape, n_components):
     )
 
 
-def _default_encoder(sample_shape):
-    if kind_of(sample_shape) == GRAPHS:
-        return GIN()
-    if len(sample_shape) == 1:
-        return MLP()
-    side = max(sample_shape[-2:])
-    if side <= 32:
-        return ConvNet()
-    return ResNet(depth=18, stem="imagenet" if side > 64 else "cifar")
-
-
 def _checked_module(module, source):
     if not isinstance(module, nn.Module):
         raise TypeError(
@@ -159,16 +153,15 @@ def _checked_module(module, source):
     return module
 
 
-def _width_of(module, sample_shape, name):
-    """Return the width of the module's output, learnt from a batch of two zero samples."""
-    is_graph = kind_of(sample_shape) == GRAPHS
+def _width_of(module, kind, sample_shape, name):
+    """Return the width of the module's output, learned from a batch of two zero samples."""
+    zeros = kind.zeros(sample_shape)
     try:
-        output = _dry_run(module, _zeros(sample_shape))
+        output = _dry_run(module, zeros)
     except Exception as error:
-        samples = f"samples of shape {sample_shape}"
-        if is_graph:
-            samples = f"graphs with {sample_shape[1]} node features, as (x, edge_index, batch)"
-        raise ValueError(f"The encoder {name} failed on {samples}: {error}") from error
+        raise ValueError(
+            f"The encoder {name} failed on {kind.describe(sample_shape)}: {error}"
+        ) from error
     if not isinstance(output, torch.Tensor):
         found = f"a {type(output).__name__}"
     elif output.ndim != 2 or len(output) != 2 or output.shape[1] == 0:
@@ -177,20 +170,10 @@ def _width_of(module, sample_shape, name):
         found = f"a tensor of dtype {output.dtype}"
     else:
         return output.shape[1]
-    batch = "of two graphs" if is_graph else f"of shape {(2, *sample_shape)}"
     raise ValueError(
-        f"The encoder {name} must map a batch {batch} to a floating tensor of shape (2, width), "
-        f"got {found}."
+        f"The encoder {name} must map a batch of two, {kind.describe(sample_shape)}, to a "
+        f"floating tensor of shape (2, width), got {found}."
     )
-
-
-def _zeros(sample_shape):
-    """Return a batch of two samples of zeros; as graphs, paths of three and of two nodes."""
-    if kind_of(sample_shape) != GRAPHS:
-        return torch.zeros(2, *sample_shape)
-    edges = torch.tensor([[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]])
-    topology = Topology.from_edges(edges, torch.tensor([0, 3, 5]), True)
-    return GraphBatch(topology, torch.zeros(5, sample_shape[1]))
 
 
 def _dry_run(module, batch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import nn
 
 from .._parameters import PositiveInts, validate_parameters
-from ._base import Encoder, check_images, init_kaiming
+from ._base import Encoder, check_shape, init_kaiming
 
 # A side is halved only while at least this many pixels remain, and averaged to `_GRID` at the end.
 _SMALLEST_SIDE = 4
@@ -38,6 +38,7 @@ class ConvNet(Encoder):
     torch.Size([2, 128])
     """
 
+    kind = "images"
     _parameter_constraints: dict = {
         "widths": [PositiveInts(min_length=1), None],
         "batch_norm": ["boolean"],
@@ -70,7 +71,7 @@ class ConvNet(Encoder):
             If a hyperparameter lies outside its range, or the samples are not images.
         """
         validate_parameters(self)
-        check_images(self, sample_shape)
+        check_shape(self, sample_shape)
         layers, (channels, *sides) = [], sample_shape
         widths = self.widths or _WIDTHS[: 2 if min(sides) < _SIDE_FOR_ALL else 3]
         for index, width in enumerate(widths):

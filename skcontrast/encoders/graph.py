@@ -5,8 +5,9 @@ from __future__ import annotations
 from numbers import Integral
 
 from .._parameters import Interval, StrOptions, validate_parameters
-from ._base import Encoder
-from ._message_passing import GCNLayer, GINLayer, GraphNetwork, MessagePassing
+from ..graphs._networks import GraphNetwork
+from ._base import Encoder, check_shape
+from ._message_passing import GCNLayer, GINLayer, MessagePassing
 
 __all__ = ["GCN", "GIN"]
 
@@ -21,6 +22,7 @@ class _GraphEncoder(Encoder):
     batch_norm: bool
     jumping_knowledge: bool
 
+    kind = "graphs"
     _parameter_constraints: dict = {
         "n_layers": [Interval(Integral, 1, None, closed="left")],
         "width": [Interval(Integral, 1, None, closed="left")],
@@ -52,10 +54,7 @@ class _GraphEncoder(Encoder):
             If a hyperparameter lies outside its range, or samples are no graphs.
         """
         validate_parameters(self)
-        if len(sample_shape) != 2 or sample_shape[0] is not None:
-            raise ValueError(
-                f"{type(self).__name__} expects graphs, got samples of shape {sample_shape}."
-            )
+        check_shape(self, sample_shape)
         return GraphNetwork(
             MessagePassing(
                 self._layer,

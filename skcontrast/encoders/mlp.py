@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from torch import nn
 
 from .._parameters import Interval, PositiveInts, StrOptions, validate_parameters
-from ._base import Encoder, init_kaiming
+from ._base import Encoder, check_shape, init_kaiming
 
 _ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU, "tanh": nn.Tanh}
 
@@ -43,6 +43,7 @@ class MLP(Encoder):
     torch.Size([2, 4])
     """
 
+    kind = ("vectors", "images")
     _parameter_constraints: dict = {
         "hidden": [Interval(Integral, 1, None, closed="left"), PositiveInts()],
         "batch_norm": ["boolean"],
@@ -79,8 +80,7 @@ class MLP(Encoder):
             If a hyperparameter lies outside its range, or samples are graphs.
         """
         validate_parameters(self)
-        if sample_shape[0] is None:
-            raise ValueError("MLP expects vectors or images, got graphs: pass GIN() or GCN().")
+        check_shape(self, sample_shape)
         hidden = (self.hidden,) if isinstance(self.hidden, Integral) else tuple(self.hidden)
         layers, width = [nn.Flatten()], math.prod(sample_shape)
         for next_width in hidden:

@@ -7,7 +7,7 @@ from numbers import Integral
 from torch import nn
 
 from .._parameters import Interval, IntOptions, StrOptions, validate_parameters
-from ._base import Encoder, check_images, init_kaiming
+from ._base import Encoder, check_shape, init_kaiming
 
 
 class ResNet(Encoder):
@@ -54,6 +54,7 @@ class ResNet(Encoder):
     torch.Size([2, 64])
     """
 
+    kind = "images"
     _parameter_constraints: dict = {
         "depth": [IntOptions(18, 34, 50)],
         "stem": [StrOptions({"cifar", "imagenet"})],
@@ -91,7 +92,7 @@ class ResNet(Encoder):
             If a hyperparameter lies outside its range, or the samples are not images.
         """
         validate_parameters(self)
-        check_images(self, sample_shape)
+        check_shape(self, sample_shape)
         module = _ResNet(sample_shape[0], self.depth, self.stem, self.width, n_components)
         for layer in module.modules():
             if isinstance(layer, nn.Conv2d):

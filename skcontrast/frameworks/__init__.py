@@ -1,6 +1,6 @@
 """Frameworks: who is contrasted with whom."""
 
-from .._objective._functional import Contrast
+from .._objective._contrast import Contrast, in_batch
 from ._base import FitContext, Framework, Session
 from ._momentum import MomentumNetwork
 from ._queue import KeyQueue
@@ -20,4 +20,5 @@ __all__ = [
     "MomentumNetwork",
     "Session",
     "SimCLR",
+    "in_batch",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from torch import nn
@@ -12,7 +12,8 @@ from .._parameters import ParameterObject
 from ..similarity import Cosine
 
 
-class FitContext(NamedTuple):
+@dataclass(frozen=True)
+class FitContext:
     """What a framework may know of the fit that it takes part in.
 
     Attributes
@@ -32,7 +33,7 @@ class FitContext(NamedTuple):
     device : torch.device
         Of the training.
     generator : torch.Generator
-        For what the framework draws, on the device; seeded anew in every epoch.
+        For what the framework draws, on the device; seeded again in every epoch.
     """
 
     module: nn.Module
@@ -62,24 +63,29 @@ class Framework(ParameterObject):
         Views per sample where it needs another number than the user's.
     default_similarity : type
         The similarity where the user names none.
+    takes_pairs : bool
+        Whether X may be a pair of arrays, and `split_samples` gives two parts.
     """
 
     draws_random_numbers = True
     n_views: int | None = None
     default_similarity: type = Cosine
+    takes_pairs = False
 
     @property
     def structure(self):
         """What of this framework the network is built for, None if it is any: a str."""
         return None
 
-    def split_samples(self, sample_shape, border=None):
+    def split_samples(self, kind, sample_shape, border=None):
         """Return how samples are split into parts with an encoder each, or None for one encoder.
 
         Parameters
         ----------
+        kind : Kind
+            What the samples are.
         sample_shape : tuple of int
-            Shape of one sample.
+            Shape of one sample of a batch.
         border : int, default=None
             Where the second array begins, if X is a pair of arrays.
         """
@@ -111,7 +117,7 @@ class Framework(ParameterObject):
             The views of the same n samples.
         similarity : Similarity
             Its ``embed`` maps the network's output to the vectors that are compared.
-        batch : Samples
+        batch : Batch
             What is known about the n samples: ``rows``, their places in X; ``labels``; and
             ``anchor_weights(z)``, the factors on the losses of the anchors. The last two may be
             None.
@@ -157,7 +163,7 @@ class Session(nn.Module):
             The views of the same n samples.
         similarity : Similarity
             Its ``embed`` maps the network's output to the vectors that are compared.
-        batch : Samples
+        batch : Batch
             As in `Framework.contrast`.
 
         Returns

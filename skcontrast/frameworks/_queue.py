@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import torch
 from torch import nn
 
@@ -144,34 +142,3 @@ def _newest(rows):
     places = torch.arange(len(rows), device=rows.device)
     unique, inverse = torch.where(rows < 0, -1 - places, rows).unique(return_inverse=True)
     return torch.zeros_like(unique).scatter_reduce_(0, inverse, places, "amax").sort().values
-
-
-def check_memory(n_numbers, device, parameter):
-    """Raise ValueError, naming the parameter, if so many floats do not fit into the memory.
-
-    Parameters
-    ----------
-    n_numbers : int
-        Numbers to be held, float32.
-    device : torch.device
-        Where.
-    parameter : str
-        What the user chose, such as "The 'queue_size' parameter of MoCo".
-    """
-    needed, available = 4 * n_numbers, _memory_of(device)
-    if needed > available:
-        raise ValueError(
-            f"{parameter} needs {needed / 1e9:.3g} GB on {device}, which has "
-            f"{available / 1e9:.3g} GB: choose fewer."
-        )
-
-
-def _memory_of(device):
-    """Return the bytes that may be had on a device."""
-    if device.type == "cuda":
-        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return torch.cuda.mem_get_info(device)[0] + cached
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not on every system
-        return float("inf")

@@ -8,13 +8,13 @@ from numbers import Integral, Real
 import numpy as np
 import torch
 
+from .._data._memory import check_memory
 from .._objective._functional import Contrast
 from .._parameters import Interval, StrOptions
 from ._bank import Bank
 from ._base import Framework, Session
 from ._lab import Lab
 from ._parts import Split
-from ._queue import check_memory
 
 __all__ = ["CMC"]
 
@@ -90,6 +90,7 @@ class CMC(Framework):
     }
 
     draws_random_numbers = False
+    takes_pairs = True
 
     def __init__(self, split="auto", n_negatives="auto", momentum=0.5):
         self.split = split
@@ -102,7 +103,7 @@ class CMC(Framework):
         split = self.split if isinstance(self.split, str) else np.asarray(self.split).tolist()
         return f"CMC(split={split!r})"
 
-    def split_samples(self, sample_shape, border=None):
+    def split_samples(self, kind, sample_shape, border=None):
         """Return the parts of samples of a shape.
 
         Raises
@@ -110,10 +111,10 @@ class CMC(Framework):
         ValueError
             If `split` does not suit the samples.
         """
-        if sample_shape[0] is None:
+        if not kind.float_batches:
             raise ValueError(
-                "CMC contrasts two parts of vectors or images, but X holds graphs: pass another "
-                "framework, such as InfoGraph()."
+                f"CMC contrasts two parts of vectors or images, but X holds {kind.name}: pass a "
+                "different framework, such as SimCLR()."
             )
         split, n = self._resolved(sample_shape, border), sample_shape[0]
         if isinstance(split, str) and split == "lab":

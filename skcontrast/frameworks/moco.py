@@ -7,11 +7,12 @@ from numbers import Integral, Real
 
 import torch
 
+from .._data._memory import check_memory
 from .._objective._functional import Contrast
 from .._parameters import Interval, StrOptions
 from ._base import Framework, Session
 from ._momentum import MomentumNetwork
-from ._queue import KeyQueue, check_memory
+from ._queue import KeyQueue
 
 __all__ = ["MoCo"]
 

@@ -45,7 +45,7 @@ class NodeFeatures:
         self.kind = kind
         self.standardize = standardize
 
-    only_casts_ = False
+    finds_nonfinite = False
 
     def fit(self, graphs):
         """Learn the map from the training graphs."""

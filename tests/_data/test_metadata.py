@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import Pipeline
 
 from skcontrast import contrastive_loss
-from skcontrast._data._batches import Samples
+from skcontrast._data._batches import Batch
 from skcontrast._objective._functional import objective_value
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.frameworks import SimCLR
@@ -38,9 +38,7 @@ def random_descriptions(seed=0):
 
 def test_the_loss_of_a_view_is_multiplied_by_its_agreement_with_the_description():
     views, t = random_views(8, WIDTH), random_views(8, WIDTH, seed=5)[0]
-    contrast = SimCLR().contrast(
-        torch.nn.Identity(), views, Cosine(), Samples(None, None, None, t)
-    )
+    contrast = SimCLR().contrast(torch.nn.Identity(), views, Cosine(), Batch(None, None, None, t))
     agreement = [torch.nn.functional.cosine_similarity(v, t).clamp_min(0) for v in views]
     torch.testing.assert_close(contrast.weights, torch.cat(agreement))
     assert not contrast.weights.requires_grad
@@ -50,15 +48,15 @@ def test_the_loss_of_a_view_is_multiplied_by_its_agreement_with_the_description(
 def test_descriptions_and_weights_multiply():
     z, (t, _) = torch.stack(float_views()), float_views(seed=5)
     w = torch.arange(8.0)
-    both = Samples(None, None, w, t).anchor_weights(z)
-    torch.testing.assert_close(both, Samples(None, None, None, t).anchor_weights(z) * w)
-    torch.testing.assert_close(Samples(None, None, w).anchor_weights(z), w.expand(2, 8))
-    assert Samples(None).anchor_weights(z) is None
+    both = Batch(None, None, w, t).anchor_weights(z)
+    torch.testing.assert_close(both, Batch(None, None, None, t).anchor_weights(z) * w)
+    torch.testing.assert_close(Batch(None, None, w).anchor_weights(z), w.expand(2, 8))
+    assert Batch(None).anchor_weights(z) is None
 
 
 def test_descriptions_that_are_the_projections_change_nothing():
     z, _ = float_views()
-    views, batch = [z, 2 * z], Samples(None, descriptions=z)
+    views, batch = [z, 2 * z], Batch(None, descriptions=z)
     described = SimCLR().contrast(torch.nn.Identity(), views, Cosine(), batch)
     plain = contrastive_loss(*views)
     torch.testing.assert_close(objective_value(described, InfoNCE(), Cosine()), plain)

@@ -6,10 +6,12 @@ import torch
 from scipy import sparse
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._data._scaling import InputScaler
-from skcontrast._data._validation import kind_of, validate_inputs
-from skcontrast._network._network import Standardize
+from skcontrast._data._guess import guess_kind, kind_of_shape
+from skcontrast._data._images import ImageScaler
+from skcontrast._data._standardize import Standardize
+from skcontrast._data._vectors import VectorScaler
 from skcontrast._statistics import moments
+from skcontrast.kinds import Graphs, Images, Vectors
 
 CPU = torch.device("cpu")
 
@@ -19,8 +21,10 @@ def rng():
 
 
 def test_kind_follows_from_the_shape_of_a_sample():
-    assert kind_of((5,)) == "vectors"
-    assert kind_of((8, 8)) == kind_of((3, 8, 8)) == "images"
+    assert isinstance(kind_of_shape((5,)), Vectors)
+    assert isinstance(kind_of_shape((8, 8)), Images)
+    assert isinstance(kind_of_shape((3, 8, 8)), Images)
+    assert isinstance(kind_of_shape((None, 5)), Graphs)
 
 
 def test_moments_are_mean_and_standard_deviation():
@@ -38,7 +42,7 @@ def test_moments_scale_with_the_data(scale):
 
 
 def standardised(X, fitted_on):
-    scaler = InputScaler().fit(fitted_on)
+    scaler = VectorScaler().fit(fitted_on)
     statistics = (torch.as_tensor(v, dtype=torch.float32) for v in (scaler.mean_, scaler.std_))
     return Standardize(*statistics)(scaler.to_tensor(X, CPU))
 
@@ -54,7 +58,7 @@ def test_vectors_get_zero_mean_and_unit_variance_here_or_in_the_network(offset):
 
 def test_ordinary_vectors_are_only_cast():
     X = rng().normal(5, 2, size=(50, 3)).astype(np.float32)
-    tensor = InputScaler().fit(X).to_tensor(X, CPU)
+    tensor = VectorScaler().fit(X).to_tensor(X, CPU)
     assert np.shares_memory(tensor.numpy(), X)
 
 
@@ -73,7 +77,7 @@ def test_far_outliers_stay_finite(offset):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_casting_finds_what_is_not_finite(value):
     X = rng().normal(size=(50, 2))
-    scaler = InputScaler().fit(X)
+    scaler = VectorScaler().fit(X)
     X[3, 1] = value
     with pytest.raises(ValueError, match="Input X contains"):
         scaler.to_tensor(X, CPU)
@@ -84,24 +88,24 @@ def test_casting_finds_what_is_not_finite(value):
 )
 def test_what_has_no_order_or_no_length_is_refused(X):
     with pytest.raises(TypeError, match=f"a sequence of samples, got a {type(X).__name__}"):
-        validate_inputs(ContrastiveEmbedder(), X, reset=True)
+        guess_kind(X)
 
 
 def test_a_sparse_matrix_of_keys_is_refused_as_sparse():
     with pytest.raises(TypeError, match="Sparse data was passed"):
-        validate_inputs(ContrastiveEmbedder(), sparse.dok_array((3, 2)), reset=True)
+        ContrastiveEmbedder().fit(sparse.dok_array((3, 2)))
 
 
 def test_uint8_images_stay_uint8_without_a_copy():
     X = rng().integers(0, 256, size=(4, 3, 5, 5), dtype=np.uint8)
-    tensor = InputScaler().fit(X).to_tensor(X, CPU)
+    tensor = ImageScaler().fit(X).to_tensor(X, CPU)
     assert tensor.dtype == torch.uint8
     assert np.shares_memory(tensor.numpy(), X)
 
 
 def test_float_images_are_mapped_to_the_unit_interval():
     X = rng().uniform(-3, 5, size=(4, 3, 5, 5))
-    scaler = InputScaler().fit(X)
+    scaler = ImageScaler().fit(X)
     tensor = scaler.to_tensor(X, CPU)
     assert tensor.min() == 0 and tensor.max() == 1
     beyond = scaler.to_tensor(X * 100, CPU)
@@ -110,18 +114,18 @@ def test_float_images_are_mapped_to_the_unit_interval():
 
 def test_grey_images_get_their_channel():
     X = np.zeros((4, 5, 6))
-    assert InputScaler().fit(X).to_tensor(X, CPU).shape == (4, 1, 5, 6)
+    assert ImageScaler().fit(X).to_tensor(X, CPU).shape == (4, 1, 5, 6)
 
 
 def test_without_standardising_values_are_only_cast():
     X = rng().normal(size=(5, 3))
-    tensor = InputScaler(standardize=False).fit(X).to_tensor(X, CPU)
+    tensor = VectorScaler(standardize=False).fit(X).to_tensor(X, CPU)
     np.testing.assert_array_equal(tensor, X.astype(np.float32))
     with pytest.raises(ValueError, match="too large for float32"):
-        InputScaler(standardize=False).fit(X).to_tensor(X * 1e300, CPU)
+        VectorScaler(standardize=False).fit(X).to_tensor(X * 1e300, CPU)
 
 
 def test_read_only_arrays_are_taken_without_a_warning():
     X = rng().integers(0, 256, size=(4, 1, 5, 5), dtype=np.uint8)
     X.flags.writeable = False
-    assert InputScaler().fit(X).to_tensor(X, CPU).shape == X.shape
+    assert ImageScaler().fit(X).to_tensor(X, CPU).shape == X.shape

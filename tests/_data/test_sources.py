@@ -13,6 +13,7 @@ from skcontrast._data import _sources
 from skcontrast._data._sources import InMemory, Streamed, make_source
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine
 from skcontrast.encoders import MLP, ConvNet
+from skcontrast.kinds import Images
 from skcontrast.losses import SupCon
 from tests.common import small
 
@@ -80,14 +81,14 @@ def test_what_fits_is_held_in_memory_and_what_does_not_is_streamed(monkeypatch):
         return torch.as_tensor(X, dtype=torch.float32)
 
     def kind(X, budget=None):
-        return type(make_source(X, convert, CPU, budget=budget, n_workers=0))
+        return type(make_source(X, Images(), convert, CPU, budget=budget, n_workers=0))
 
     megabyte = np.zeros((1000, 250))  # as float32
     assert kind(megabyte) is InMemory
     assert kind(megabyte, 0.001) is InMemory
     assert kind(megabyte, 0.0009) is Streamed
     assert kind(megabyte.astype(np.uint8), 0.0003) is InMemory
-    monkeypatch.setattr(_sources, "_free_bytes", lambda device: 1.9e6)
+    monkeypatch.setattr(_sources, "free_bytes", lambda device: 1.9e6)
     assert kind(megabyte) is Streamed
 
 

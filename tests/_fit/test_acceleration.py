@@ -7,10 +7,11 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._data._sources import InMemory
-from skcontrast._fit._choices import trains_in_bf16
+from skcontrast._fit._acceleration import trains_in_bf16
 from skcontrast.augmentation import RandomAffine
-from skcontrast.encoders import MLP, ConvNet, ResNet, to_channels_last
+from skcontrast.encoders import MLP, ConvNet, ResNet
+from skcontrast.encoders._build import to_channels_last
+from skcontrast.kinds import Images, Vectors
 from tests.common import small
 
 X = load_digits().data[:300].reshape(-1, 1, 8, 8)
@@ -47,7 +48,7 @@ def test_convolutions_run_channels_last_and_give_the_same():
     module = ResNet(width=8).build((3, 16, 16)).eval()
     x = torch.randn(5, 3, 16, 16, generator=torch.Generator().manual_seed(0))
     expected = module(x)
-    assert to_channels_last(module, (3, 16, 16))
+    assert to_channels_last(module, Images(), (3, 16, 16))
     assert module.conv1.weight.is_contiguous(memory_format=torch.channels_last)
     actual = module(x.contiguous(memory_format=torch.channels_last))
     torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
@@ -56,13 +57,13 @@ def test_convolutions_run_channels_last_and_give_the_same():
 def test_a_strided_convolution_of_few_channels_is_not_tried():
     """Its backward pass in channels-last format ends the process on some processors."""
     module = ResNet(width=4).build((3, 16, 16))
-    assert not to_channels_last(module, (3, 16, 16))
+    assert not to_channels_last(module, Images(), (3, 16, 16))
     assert module.conv1.weight.is_contiguous()
-    assert to_channels_last(ResNet(width=8).build((3, 16, 16)), (3, 16, 16))
+    assert to_channels_last(ResNet(width=8).build((3, 16, 16)), Images(), (3, 16, 16))
 
 
 def test_vectors_have_no_channels():
-    assert not to_channels_last(MLP().build((5,)), (5,))
+    assert not to_channels_last(MLP().build((5,)), Vectors(), (5,))
 
 
 def test_a_module_that_needs_contiguous_tensors_keeps_them():
@@ -107,15 +108,15 @@ def test_bf16_trains_as_well():
 
 
 def test_auto_is_bf16_for_our_image_encoders_where_the_processor_has_it(monkeypatch):
-    images, vectors = InMemory(torch.zeros(2, 1, 4, 4)), InMemory(torch.zeros(2, 4))
+    images, vectors, cpu = Images(), Vectors(), torch.device("cpu")
     for has_it in (True, False):
         monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda has_it=has_it: has_it)
-        assert trains_in_bf16(ContrastiveEmbedder(), images) == has_it
-        assert trains_in_bf16(ContrastiveEmbedder(encoder=ConvNet()), images) == has_it
-        assert not trains_in_bf16(ContrastiveEmbedder(encoder=nn.Flatten()), images)
-        assert not trains_in_bf16(ContrastiveEmbedder(), vectors)
-        assert not trains_in_bf16(ContrastiveEmbedder(precision="float32"), images)
-        assert trains_in_bf16(ContrastiveEmbedder(precision="bf16"), vectors)
+        assert trains_in_bf16("auto", images, None, cpu) == has_it
+        assert trains_in_bf16("auto", images, ConvNet(), cpu) == has_it
+        assert not trains_in_bf16("auto", images, nn.Flatten(), cpu)
+        assert not trains_in_bf16("auto", vectors, None, cpu)
+        assert not trains_in_bf16("float32", images, None, cpu)
+        assert trains_in_bf16("bf16", vectors, None, cpu)
 
 
 def test_unknown_precision_is_refused():

@@ -9,8 +9,11 @@ import torch
 from sklearn.base import clone
 from torch import nn
 
+from skcontrast._data._guess import kind_of_shape
+from skcontrast._fit._defaults import default_encoder
 from skcontrast._parameters import InvalidParameterError, validate_parameters
-from skcontrast.encoders import MLP, ConvNet, Encoder, ResNet, build_encoder
+from skcontrast.encoders import MLP, ConvNet, Encoder, ResNet
+from skcontrast.encoders._build import build_encoder
 from skcontrast.encoders._projection import projection_head
 
 VECTORS = [(1,), (7,), (64,)]
@@ -324,7 +327,9 @@ def test_a_subclass_without_build_says_so():
 def test_default_encoder_follows_the_shape_of_the_samples(shape, expected, n_components):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        module, width = build_encoder(None, shape, n_components)
+        module, width = build_encoder(
+            default_encoder(kind_of_shape(shape), shape), shape, n_components
+        )
     assert same_state(module, seeded(expected, shape, n_components))
     assert width == (n_components or {MLP: 128, ConvNet: 128, ResNet: 512}[type(expected)])
 

@@ -11,17 +11,16 @@ import torch
 from sklearn.base import clone
 from torch import nn
 
+from skcontrast._fit._defaults import default_encoder
 from skcontrast._parameters import InvalidParameterError
-from skcontrast.encoders import GCN, GIN, MLP, ConvNet, build_encoder
-from skcontrast.encoders._message_passing import (
-    ForeignNetwork,
-    GCNLayer,
-    GINLayer,
-    graph_sum,
-    neighbour_sum,
-)
+from skcontrast.encoders import GCN, GIN, MLP, ConvNet
+from skcontrast.encoders._build import build_encoder
+from skcontrast.encoders._message_passing import GCNLayer, GINLayer
 from skcontrast.graphs import GraphBatch, pack_graphs
+from skcontrast.graphs._networks import ForeignNetwork
+from skcontrast.graphs._sums import graph_sum, neighbour_sum
 from skcontrast.graphs._topology import Topology
+from skcontrast.kinds import Graphs
 
 WIDTH = 3
 KINDS = ["undirected", "directed", "edgeless", "loops", "parallel"]
@@ -348,7 +347,7 @@ def test_other_encoders_refuse_graphs(encoder):
 
 
 def test_gin_is_the_default():
-    module, width = build_encoder(None, (None, WIDTH))
+    module, width = build_encoder(default_encoder(Graphs(), (None, WIDTH)), (None, WIDTH))
     assert width == 96 and isinstance(module.message_passing.layers[0], GINLayer)
 
 

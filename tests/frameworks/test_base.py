@@ -18,7 +18,8 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from skcontrast import contrastive_loss
-from skcontrast._data._batches import Samples
+from skcontrast._data import _memory
+from skcontrast._data._batches import Batch
 from skcontrast._objective._functional import objective_value
 from skcontrast.augmentation import SimCLRAugmentation
 from skcontrast.encoders import ConvNet
@@ -30,7 +31,6 @@ from skcontrast.frameworks import (
     MoCo,
     MomentumNetwork,
     SimCLR,
-    _queue,
 )
 from skcontrast.frameworks._bank import Bank
 from skcontrast.frameworks._lab import rgb_to_lab
@@ -230,7 +230,7 @@ def test_batch_statistics_start_from_the_first_batch():
 def step(session, rows, n_views=2, labels=None, similarity=None):
     """Return a contrast of random samples, and queries and keys as they should be."""
     views = [random(len(rows), 6, seed=v + 17) for v in range(n_views)]
-    batch = Samples(views[0], labels=labels, rows=torch.as_tensor(rows))
+    batch = Batch(views[0], labels=labels, rows=torch.as_tensor(rows))
     contrast = session.contrast(views, similarity or Cosine(0.3), batch)
     network, momentum_network = session.fit.module, session.momentum_network.network
     return contrast, [network(v) for v in views], [momentum_network(v) for v in views]
@@ -418,7 +418,7 @@ def test_warm_start_goes_on_with_the_same_queue():
     watch = Watches(lambda session: states.append(copy.deepcopy(session.state_dict())))
     embedder.set_params(callbacks=[watch]).fit(X, None)
     last = states[-1]
-    kept = embedder._framework_state["state"]
+    kept = embedder._fitted.framework_state["state"]
     assert kept.keys() == last.keys()
     n_before = len(states)
     embedder.fit(X)
@@ -432,13 +432,13 @@ def test_warm_start_goes_on_with_the_same_queue():
 
 
 def test_only_what_goes_on_keeps_the_queue():
-    assert small(framework=MoCo()).fit(X)._framework_state is None
-    assert small(warm_start=True).fit(X)._framework_state is None
+    assert small(framework=MoCo()).fit(X)._fitted.framework_state is None
+    assert small(warm_start=True).fit(X)._fitted.framework_state is None
     embedder = small(framework=MoCo(), warm_start=True).fit(X)
-    assert embedder._framework_state is not None
+    assert embedder._fitted.framework_state is not None
     assert vars(embedder.framework_) == MoCo().get_params()
     embedder.set_params(warm_start=False).fit(X)
-    assert embedder._framework_state is None
+    assert embedder._fitted.framework_state is None
 
 
 def test_going_on_with_another_framework_or_other_samples():
@@ -584,7 +584,7 @@ def test_each_part_is_contrasted_with_the_bank_of_the_other():
     session = started_cmc(n_negatives=29)
     session.bank.update(random(2, 2, 30, 4), torch.arange(30))
     views, rows = [random(3, 6, seed=v) for v in range(2)], torch.tensor([4, 0, 29])
-    contrasts = session.contrast(views, Cosine(0.3), Samples(views[0], rows=rows))
+    contrasts = session.contrast(views, Cosine(0.3), Batch(views[0], rows=rows))
     z = torch.stack([session.fit.module(view) for view in views])
     for part, contrast in enumerate(contrasts):
         anchors, keys = z[..., 4 * part :][..., :4], z[..., 4 * (1 - part) :][..., :4]
@@ -604,7 +604,7 @@ def test_each_part_is_contrasted_with_the_bank_of_the_other():
 def test_the_first_negatives_of_a_bank_are_those_of_the_batch():
     session = started_cmc()
     views, rows = [random(3, 6, seed=v) for v in range(2)], torch.tensor([4, 0, 29])
-    batch = Samples(views[0], rows=rows)
+    batch = Batch(views[0], rows=rows)
     first, second = session.contrast(views, Cosine(0.3), batch)
     z = session.fit.module(views[0]).detach()
     torch.testing.assert_close(first.candidates, Cosine(0.3).embed(z[:, 4:]))
@@ -736,7 +736,7 @@ def test_warm_start_goes_on_with_the_same_bank_if_the_samples_are_the_same():
     states = []
     watch = Watches(lambda session: states.append(copy.deepcopy(session.bank.state_dict())))
     embedder.set_params(callbacks=[watch], batch_size=20)
-    last = embedder._framework_state["state"]["bank.vectors"].clone()
+    last = embedder._fitted.framework_state["state"]["bank.vectors"].clone()
     embedder.fit(X)
     unmoved = (states[0]["vectors"] == last).all(-1).all(0)
     assert unmoved.sum() == 101 - 17 and states[0]["_extra_state"] == 101
@@ -883,13 +883,13 @@ def test_a_queue_larger_than_all_samples_is_reduced_with_a_warning_if_it_was_ask
 
 
 def test_a_queue_larger_than_the_memory_is_refused(monkeypatch):
-    monkeypatch.setattr(_queue, "_memory_of", lambda device: 1000)
+    monkeypatch.setattr(_memory, "_bytes_of", lambda device: 1000)
     with pytest.raises(ValueError, match=r"'queue_size' parameter of MoCo needs .* GB on cpu"):
         small(framework=MoCo()).fit(X)
 
 
 def test_a_bank_larger_than_the_memory_is_refused(monkeypatch):
-    monkeypatch.setattr(_queue, "_memory_of", lambda device: 1000)
+    monkeypatch.setattr(_memory, "_bytes_of", lambda device: 1000)
     with pytest.raises(ValueError, match=r"The memory bank of CMC needs .* GB on cpu"):
         small(framework=CMC()).fit(X)
 

@@ -1,0 +1,77 @@
+"""Graphs: of networkx, of PyTorch Geometric, or packed."""
+
+from __future__ import annotations
+
+import torch
+
+from ..graphs import GraphBatch, NodeFeatures, is_graphs, pack_graphs
+from ..graphs._networks import ForeignNetwork, GraphNetwork
+from ..graphs._topology import Topology
+from ._kinds import Kind, Schema
+
+_NODES_PER_CALL = 2**15
+
+
+class Graphs(Kind):
+    """Graphs: a list of networkx graphs or of PyTorch Geometric's ``Data``, or `PackedGraphs`.
+
+    The shape of a sample is ``(None, n_node_attributes)``: graphs have any number of nodes.
+    """
+
+    name = "graphs"
+    expected = "graphs, X as a list of networkx graphs"
+    augmentation_advice = "; choose an augmentation of graphs such as NodeDrop"
+    network_parameters = ("node_features",)
+
+    def accepts(self, X):
+        """Return whether X holds a graph."""
+        return is_graphs(X)
+
+    def describes(self, sample_shape):
+        """Return whether this is ``(None, n_node_features)``."""
+        return len(sample_shape) == 2 and sample_shape[0] is None
+
+    def read(self, X, *, owner, seen=None, min_samples=1, check_finite=True):
+        """Pack the graphs and check them."""
+        name = type(owner).__name__
+        if seen is not None and not is_graphs(X):
+            raise ValueError(
+                f"X must be a list of graphs, as in fit: {name} was fitted on graphs."
+            )
+        X = pack_graphs(X)
+        if len(X) < min_samples:
+            raise ValueError(
+                f"Found {len(X)} graph(s) in X while a minimum of {min_samples} is required."
+            )
+        if seen is not None and X.shape[1:] != seen.sample_shape:
+            raise ValueError(
+                f"The graphs in X have {X.shape[2]} node attributes, but {name} was fitted on "
+                f"graphs with {seen.sample_shape[1]}."
+            )
+        return X, Schema(self, X.shape[1:], self)
+
+    def scaler(self, *, standardize, node_features):
+        """Return `NodeFeatures`: what the nodes are described by."""
+        return NodeFeatures(node_features, standardize)
+
+    def zeros(self, sample_shape):
+        """Return a path of three nodes and one of two."""
+        edges = torch.tensor([[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]])
+        topology = Topology.from_edges(edges, torch.tensor([0, 3, 5]), True)
+        return GraphBatch(topology, torch.zeros(5, sample_shape[1]))
+
+    def adapt(self, module):
+        """Return a module of PyTorch Geometric as one that is called with a GraphBatch."""
+        return module if isinstance(module, GraphNetwork) else ForeignNetwork(module)
+
+    def describe(self, sample_shape):
+        """Return how many features nodes have, and how a module is called."""
+        return f"graphs with {sample_shape[1]} node features, as (x, edge_index, batch)"
+
+    def rows_per_call(self, X):
+        """Return how many graphs have about 32,768 nodes together."""
+        return max(1, int(_NODES_PER_CALL / X.sizes.mean()))
+
+    def arrays(self, X):
+        """Return edges, sizes, attributes and labels."""
+        return X.arrays()

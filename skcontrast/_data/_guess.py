@@ -1,0 +1,93 @@
+"""Which kind X is where nobody says so, and kinds by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._parameters import check_component
+from ._graphs import Graphs
+from ._images import Images
+from ._kinds import Kind
+from ._validation import as_array_like, check_dimensions
+from ._vectors import Vectors
+
+KINDS = {"vectors": Vectors, "images": Images, "graphs": Graphs}
+
+
+def named_kind(kind: str | Kind, *, owner: str) -> Kind:
+    """Return the kind that a name or an object stands for.
+
+    Parameters
+    ----------
+    kind : {"vectors", "images", "graphs"} or Kind
+        What was declared.
+    owner : str
+        Who declared it, for messages.
+    """
+    if isinstance(kind, str) and kind in KINDS:
+        return KINDS[kind]()
+    if isinstance(kind, str):
+        raise ValueError(
+            f"The 'kind' of {owner} must be one of {sorted(KINDS)} or an object of "
+            f"skcontrast.kinds, got {kind!r}."
+        )
+    return check_component(kind, Kind, owner=owner, parameter="kind")
+
+
+def named_kinds(declared: Any, *, owner: str) -> list[Kind]:
+    """Return the kinds that an augmentation or an encoder declares to be for; [] for none."""
+    if declared is None:
+        return []
+    several = declared if isinstance(declared, (tuple, list)) else [declared]
+    return [named_kind(kind, owner=owner) for kind in several]
+
+
+def guess_kind(X: Any, declared: Kind | None = None) -> tuple[Kind, Any]:
+    """Return the kind of X, and X as an array where it is one in another form.
+
+    Parameters
+    ----------
+    X : object
+        What the user passed.
+    declared : Kind, default=None
+        What an augmentation or an encoder is for. A kind of the user's own is taken for granted;
+        one of the package's says what ambiguous shapes mean.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If X is neither an array nor graphs, or may be of several kinds.
+    """
+    if declared is not None and not isinstance(declared, tuple(KINDS.values())):
+        return declared, X
+    if Graphs().accepts(X):
+        return Graphs(), X
+    X = as_array_like(X)
+    check_dimensions(X)
+    if not Images().accepts(X):
+        return Vectors(), X
+    if not isinstance(declared, Images):
+        Images.refuse_ambiguous(X)
+    return Images(), X
+
+
+def declared_kind(*pieces: Any) -> Kind | None:
+    """Return the kind that augmentations or encoders are for, if one names just one.
+
+    Parameters
+    ----------
+    *pieces : Augmentation, Encoder or any other object
+        Those without an attribute `kind` name none. A kind of the user's own goes before those of
+        the package, which can be guessed.
+    """
+    named = [
+        named_kinds(getattr(piece, "kind", None), owner=type(piece).__name__) for piece in pieces
+    ]
+    single = [kinds[0] for kinds in named if len(kinds) == 1]
+    own = [kind for kind in single if not isinstance(kind, tuple(KINDS.values()))]
+    return next(iter(own or single), None)
+
+
+def kind_of_shape(sample_shape: tuple) -> Kind:
+    """Return the kind of the package whose samples have such a shape."""
+    return next(kind() for kind in KINDS.values() if kind().describes(sample_shape))

@@ -1,0 +1,215 @@
+"""Images: grey or with channels, uint8 or float."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_array
+
+from .._statistics import as_tensor
+from .._warnings import warn
+from ._kinds import Kind, Schema
+from ._sources import LazySamples
+from ._standardize import Standardize, channel_statistics
+from ._validation import (
+    as_array_like,
+    check_dimensions,
+    check_lazy,
+    check_same_shape,
+    refuse_graphs,
+)
+from ._vectors import as_float32, cast, rows_for, scaled
+
+# Longer than so many times their height, or higher than so many times their width, arrays of two
+# dimensions per sample are rather series of several channels than images.
+_LONGEST = 4
+
+
+class Images(Kind):
+    """Images, (n_samples, height, width) or (n_samples, channels, height, width).
+
+    Of dtype uint8, 255 is white; floats are mapped to [0, 1] by the range of the training set.
+    """
+
+    name = "images"
+    expected = "images of shape (n_samples, channels, height, width)"
+    augmentation_advice = "; choose an augmentation of images such as RandomAffine"
+    float_batches = True
+    trains_in_bf16 = True
+    shares_batches = True
+
+    def accepts(self, X):
+        """Return whether X has three or four dimensions."""
+        return getattr(X, "ndim", 2) in (3, 4)
+
+    @staticmethod
+    def refuse_ambiguous(X):
+        """Raise ValueError if samples have two dimensions, one much longer, and may be series."""
+        if X.ndim == 3 and max(X.shape[1:]) > _LONGEST * min(X.shape[1:]) > 0:
+            channels, length = sorted(X.shape[1:])
+            raise ValueError(
+                f"X of shape {X.shape} may hold grey images of {X.shape[1]} × {X.shape[2]} pixels "
+                f"or series of {channels} channels and {length} steps. Pass kind='images' or "
+                "X[:, None] if they are images, X.reshape(len(X), -1) to treat them as vectors, "
+                "or a kind of your own, see skcontrast.kinds.Kind."
+            )
+
+    def image_shape(self, sample_shape):
+        """Return ``(channels, height, width)``."""
+        return (1, *sample_shape)[-3:]
+
+    def describes(self, sample_shape):
+        """Return whether this is ``(height, width)`` or ``(channels, height, width)``."""
+        return len(sample_shape) in (2, 3) and None not in sample_shape
+
+    def read(self, X, *, owner, seen=None, min_samples=1, check_finite=True):
+        """Check X: images of one shape, finite numbers."""
+        refuse_graphs(X, self, owner, seen)
+        X = as_array_like(X)
+        check_dimensions(X)
+        if getattr(X, "ndim", 2) < 3:
+            raise ValueError(_no_images(type(owner).__name__, seen))
+        if isinstance(X, LazySamples):
+            check_lazy(X, min_samples)
+        else:
+            # Looking for NaN in the sum of X overflows for finite values near 1e308.
+            with np.errstate(over="ignore", invalid="ignore"):
+                X = check_array(
+                    X,
+                    allow_nd=True,
+                    dtype=[np.float64, np.float32, np.uint8],
+                    ensure_min_samples=min_samples,
+                    estimator=owner,
+                    input_name="X",
+                )
+        shape = X.shape[1:]
+        check_same_shape(shape, owner, seen)
+        if min(shape) == 0:
+            raise ValueError(
+                f"Found images of shape {shape} in X: every dimension must be at least 1."
+            )
+        return X, Schema(self, shape, self, math.prod(shape))
+
+    def warn_unusual(self, X):
+        """Warn if images have their channels where height or width belong."""
+        shape = X.shape[1:]
+        if len(shape) == 3 and shape[0] > 4 and shape[-1] in (1, 3, 4):
+            warn(
+                f"X looks like channels-last images of shape {shape}; skcontrast expects "
+                "(n_samples, channels, height, width): pass X.transpose(0, 3, 1, 2)."
+            )
+
+    def scaler(self, *, standardize, node_features):
+        """Return an `ImageScaler`."""
+        return ImageScaler(standardize)
+
+    def to_tensor(self, X, device):
+        """Return X with a channel axis, unscaled."""
+        return as_tensor(X[:, None] if X.ndim == 3 else X).to(device)
+
+    def first_layer(self, some, scaler, *, standardize, channels_last, convert=None):
+        """Standardise each channel."""
+        mean, std = 0.0, 1.0
+        if standardize:
+            mean, std = channel_statistics(some if convert is None else convert(some))
+        return Standardize(*map(as_float32, (mean, std)), channels_last)
+
+    def rows_per_call(self, X):
+        """Return how many images make about a million numbers."""
+        return rows_for(math.prod(X.shape[1:]))
+
+    def nbytes(self, X):
+        """Return the bytes of X as uint8 or in float32."""
+        itemsize = 1 if X.dtype == np.uint8 else 4
+        return itemsize * float(np.prod(X.shape, dtype=np.float64))
+
+    def arrays(self, X):
+        """Return X itself."""
+        return [X]
+
+
+def _no_images(owner, seen):
+    if seen is None:
+        return (
+            "X must hold images, shape (n_samples, channels, height, width), got an array of two "
+            "dimensions: put Unflatten((channels, height, width)) before it."
+        )
+    shape = ", ".join(map(str, seen.sample_shape))
+    return (
+        f"X must be an array of shape (n_samples, {shape}), as in fit: {owner} was fitted on "
+        "images."
+    )
+
+
+class ImageScaler:
+    """The map from images to the tensors that augmentations work on, intensities in [0, 1].
+
+    uint8 stays uint8, of which 255 is 1; floats are mapped by the range of the training set.
+
+    Parameters
+    ----------
+    standardize : bool, default=True
+        If False, floats are only cast to float32.
+    """
+
+    def __init__(self, standardize: bool = True):
+        self.standardize = standardize
+
+    @property
+    def finds_nonfinite(self) -> bool:
+        """Whether `to_tensor` itself raises ValueError for NaN and infinity in X."""
+        return self.only_casts_
+
+    def fit(self, X: np.ndarray) -> ImageScaler:
+        """Learn the map from X of shape (n_samples, ...)."""
+        self.keeps_uint8_ = X.dtype == np.uint8
+        self.center_, self.scale_ = 0.0, 255.0 if self.keeps_uint8_ else 1.0
+        self.only_casts_ = not (self.standardize or self.keeps_uint8_)
+        if self.standardize and not self.keeps_uint8_:
+            self.center_, self.scale_ = _range(X)
+        return self
+
+    def to_tensor(self, X: np.ndarray, device: torch.device | str) -> torch.Tensor:
+        """Return X as a tensor on a device: uint8 where fitted on it, else float32.
+
+        Grey images of shape (n, height, width) get their channel axis. Nothing is copied that
+        already is as it should be.
+        """
+        X = X[:, None] if X.ndim == 3 else X
+        self._warn_other_unit(X)
+        if self.keeps_uint8_ and X.dtype == np.uint8:
+            return as_tensor(X).to(device)
+        if self.only_casts_:
+            return cast(X, self.standardize).to(device)
+        return scaled(X, self.center_, self.scale_, 0.0, 1.0).to(device)
+
+    def _warn_other_unit(self, X):
+        is_uint8 = X.dtype == np.uint8
+        white = 255.0 if self.keeps_uint8_ else self.center_ + self.scale_
+        if self.keeps_uint8_ and not is_uint8 and 0 < X.max() <= 1:
+            advice = "multiply X by 255"
+        elif is_uint8 and white <= 1 < X.max():
+            advice = "divide X by 255"
+        else:
+            return
+        warn(
+            f"X holds {X.dtype} images with values up to {X.max()}, but white was {white:g} in "
+            f"fit: {advice}."
+        )
+
+
+def _range(X):
+    """Return lowest intensity and range of images; a few far outliers do not count."""
+    largest = np.finfo(np.float64).max / 8
+    low, high = max(float(X.min()), -largest), min(float(X.max()), largest)
+    some = X.reshape(-1)[:: -(-X.size // 1_000_000)]
+    inner = np.quantile(some.astype(np.float64).clip(low, high), [0.001, 0.999])
+    if 0 < inner[1] - inner[0] < (high - low) / 10:
+        warn(
+            f"X holds images with intensities from {low:g} to {high:g}, but all except 0.2 % lie "
+            f"in [{inner[0]:g}, {inner[1]:g}]: the others are clipped."
+        )
+        low, high = inner
+    return low, (high - low) or 1.0

@@ -1,0 +1,196 @@
+"""Vectors: rows of a table."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import validate_data
+
+from .._statistics import FARTHEST, as_tensor, mean_and_std
+from ._kinds import Kind, Schema
+from ._sources import LazySamples
+from ._standardize import Standardize
+from ._validation import (
+    as_array_like,
+    check_dimensions,
+    check_lazy,
+    check_same_shape,
+    refuse_graphs,
+)
+
+_NUMBERS_PER_CALL = 2**20
+
+
+def rows_for(numbers_per_sample: int) -> int:
+    """Return how many samples to encode at a time.
+
+    Many where samples are small, since each call has a cost of its own; few where activations are
+    large.
+    """
+    return min(max(_NUMBERS_PER_CALL // numbers_per_sample, 32), 2**14)
+
+
+class Vectors(Kind):
+    """Vectors of numbers, shape (n_samples, n_features): anything that scikit-learn accepts."""
+
+    name = "vectors"
+    expected = "vectors, X of shape (n_samples, n_features)"
+    augmentation_advice = (
+        "; if they are images, put Unflatten((channels, height, width)) before it"
+    )
+    float_batches = True
+    shares_batches = True
+
+    def accepts(self, X):
+        """Return whether X may be a table: it is checked when it is read."""
+        return getattr(X, "ndim", 2) <= 2
+
+    def describes(self, sample_shape):
+        """Return whether this is ``(n_features,)``."""
+        return len(sample_shape) == 1 and sample_shape[0] is not None
+
+    def read(self, X, *, owner, seen=None, min_samples=1, check_finite=True):
+        """Check X, in scikit-learn's way; its columns are compared by name where they have one."""
+        refuse_graphs(X, self, owner, seen)
+        X = as_array_like(X)
+        check_dimensions(X)
+        if getattr(X, "ndim", 2) > 2:
+            check_same_shape(X.shape[1:], owner, seen)
+            raise ValueError(
+                f"X must hold vectors, shape (n_samples, n_features), got shape {X.shape}: pass "
+                "X.reshape(len(X), -1)."
+            )
+        if isinstance(X, LazySamples):
+            check_lazy(X, min_samples)
+            check_same_shape(X.shape[1:], owner, seen)
+            return X, Schema(self, X.shape[1:], self, math.prod(X.shape[1:]))
+        checked = _stand_in(owner, seen)
+        # scikit-learn looks for NaN in the sum of X, which overflows for finite values near 1e308.
+        with np.errstate(over="ignore", invalid="ignore"):
+            X = validate_data(
+                checked,
+                X,
+                reset=seen is None,
+                dtype=[np.float64, np.float32],
+                ensure_min_samples=min_samples,
+                ensure_all_finite=check_finite,
+            )
+        names = getattr(checked, "feature_names_in_", None)
+        return X, Schema(self, X.shape[1:], self, checked.n_features_in_, names)
+
+    def scaler(self, *, standardize, node_features):
+        """Return a `VectorScaler`."""
+        return VectorScaler(standardize)
+
+    def to_tensor(self, X, device):
+        """Return X as float32, unscaled."""
+        return as_tensor(X).to(device, torch.float32)
+
+    def first_layer(self, some, scaler, *, standardize, channels_last, convert=None):
+        """Standardise by the statistics that the scaler has learned."""
+        return Standardize(*map(as_float32, (scaler.mean_, scaler.std_)))
+
+    def rows_per_call(self, X):
+        """Return how many rows make about a million numbers."""
+        return rows_for(math.prod(X.shape[1:]))
+
+    def nbytes(self, X):
+        """Return the bytes of X in float32."""
+        return 4 * float(np.prod(X.shape, dtype=np.float64))
+
+    def arrays(self, X):
+        """Return X itself."""
+        return [X]
+
+
+class VectorScaler:
+    """The map from vectors to the float32 tensors that augmentations work on.
+
+    Values are cast only, and the network standardises them with ``mean_`` and ``std_``. Where
+    float32 would lose something (offsets far beyond the spread, magnitudes near its limits), they
+    are standardised here, in float64, before they are cast.
+
+    Parameters
+    ----------
+    standardize : bool, default=True
+        If False, values are always cast only.
+    """
+
+    # Offsets of at most so many standard deviations cost less than 1e-5 of them in float32.
+    _NEAR_ZERO = 100.0
+    _WELL_INSIDE_FLOAT32 = (1e-30, 1e30)
+
+    def __init__(self, standardize: bool = True):
+        self.standardize = standardize
+
+    @property
+    def finds_nonfinite(self) -> bool:
+        """Whether `to_tensor` itself raises ValueError for NaN and infinity in X."""
+        return self.only_casts_
+
+    def fit(self, X: np.ndarray) -> VectorScaler:
+        """Learn the map from X of shape (n_samples, n_features)."""
+        self.only_casts_ = True
+        self.mean_, self.std_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        if self.standardize:
+            mean, std = mean_and_std(X)
+            self.only_casts_ = self._fits_float32(mean, std)
+            if self.only_casts_:
+                self.mean_, self.std_ = mean, std
+            else:
+                self.center_, self.scale_ = mean, std
+        return self
+
+    def to_tensor(self, X: np.ndarray, device: torch.device | str) -> torch.Tensor:
+        """Return X as a float32 tensor on a device, without a copy if it is one already."""
+        if self.only_casts_:
+            return cast(X, self.standardize).to(device)
+        return scaled(X, self.center_, self.scale_, -FARTHEST, FARTHEST).to(device)
+
+    def _fits_float32(self, mean, std):
+        low, high = self._WELL_INSIDE_FLOAT32
+        near = np.abs(mean) / self._NEAR_ZERO <= std
+        return bool(near.all() and std.min() > low and std.max() < high)
+
+
+def cast(X: np.ndarray, standardize: bool) -> torch.Tensor:
+    """Return X as float32, or raise ValueError if it holds NaN, infinity or what becomes it."""
+    tensor = as_tensor(X).to(torch.float32)
+    # One sum over what lies in cache tells; only what looks odd is searched.
+    if not tensor.sum().isfinite():
+        with np.errstate(over="ignore", invalid="ignore"):
+            assert_all_finite(X, input_name="X")
+        if not standardize and not tensor.isfinite().all():
+            raise ValueError(
+                "X holds values too large for float32: pass standardize=True or rescale X."
+            )
+    return tensor
+
+
+def scaled(X: np.ndarray, center: Any, scale: Any, lowest: float, highest: float) -> torch.Tensor:
+    """Return (X − center) / scale, computed in float64 and clipped, as float32."""
+    # What overflows lies beyond the bounds and is clipped.
+    with np.errstate(over="ignore"):
+        mapped = np.subtract(X, center, dtype=np.float64)
+        mapped /= scale
+    return torch.from_numpy(mapped.clip(lowest, highest, out=mapped)).to(torch.float32)
+
+
+def as_float32(values: Any) -> torch.Tensor:
+    """Return numbers as a float32 tensor."""
+    return torch.as_tensor(values, dtype=torch.float32)
+
+
+def _stand_in(owner, seen):
+    """Return an object that scikit-learn checks X for, and notes names in, in place of `owner`."""
+    stand_in = object.__new__(type(owner))
+    vars(stand_in).update(vars(owner))
+    for name in ("n_features_in_", "feature_names_in_"):
+        vars(stand_in).pop(name, None)
+    if seen is not None:
+        seen.assign_names(stand_in)
+    return stand_in

@@ -1,0 +1,115 @@
+"""Resuming: what a fit continues from, and what must not have changed in between."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from torch import Tensor, nn
+
+from .._data._kinds import Kind
+from .._distributed._world import fingerprint
+from ..encoders import Encoder
+
+# What the network is not built for, in messages.
+_STRUCTURELESS = {"framework": "one with one encoder", "similarity": "one without concentrations"}
+
+
+def network_parameters(choices: Any, kind: Kind) -> dict[str, Any]:
+    """Return, by name, what the network is built from."""
+    encoder = choices.encoder
+    if isinstance(encoder, Encoder):
+        encoder = repr(encoder)
+    elif encoder is not None:
+        encoder = type(encoder).__name__
+    return {
+        "encoder": encoder,
+        "n_components": choices.n_components,
+        "projection_dim": choices.projection_dim,
+        "framework": choices.framework.structure,
+        "similarity": choices.similarity.structure,
+        **{name: getattr(choices, name) for name in kind.network_parameters},
+    }
+
+
+def check_same_network(choices: Any, kind: Kind, built_from: dict[str, Any]) -> None:
+    """Raise ValueError if the parameters name a different network than the fitted one."""
+    for name, value in network_parameters(choices, kind).items():
+        before = built_from[name]
+        if value != before:
+            before, value = (_STRUCTURELESS.get(name) if v is None else v for v in (before, value))
+            raise ValueError(
+                f"The {name!r} parameter of {choices.owner} has changed from {before} to {value} "
+                "since the network was built; warm_start and partial_fit continue with the same "
+                "network. Call fit with warm_start=False."
+            )
+
+
+def samples_fingerprint(kind: Kind, X: Any, labels: Tensor | None) -> int:
+    """Return a number that tells samples and their labels from different ones."""
+    arrays = list(kind.arrays(X))
+    return fingerprint(arrays if labels is None else [*arrays, labels.numpy()])
+
+
+def framework_state(
+    framework: Any, session: Any, fingerprint: Callable[[], int]
+) -> dict[str, Any] | None:
+    """Return what a session needs to resume, None if it needs nothing.
+
+    Parameters
+    ----------
+    framework : Framework
+        Whose session it is.
+    session : Session
+        At the end of a fit.
+    fingerprint : callable
+        Returns the fingerprint of the samples of the fit.
+    """
+    state = session.state_dict()
+    if not state:
+        return None
+    return {"kind": type(framework).__name__, "state": dict(state), "samples": fingerprint()}
+
+
+def resume_session(
+    framework: Any, session: Any, state: dict[str, Any] | None, fingerprint: Callable[[], int]
+) -> None:
+    """Let a session continue from the state of an earlier one, if its framework is the same."""
+    if state is not None and state["kind"] == type(framework).__name__:
+        session.resume(state["state"], state["samples"] == fingerprint())
+
+
+def describe(value: Any) -> Any:
+    """Return what a parameter is, at any depth, in words that are the same in every process.
+
+    Parameters
+    ----------
+    value : object
+        A number, a string, an object with parameters, a module, a class, a function, an array, or
+        a list, tuple or dictionary of these.
+    """
+    if isinstance(value, BaseEstimator):
+        parameters = value.get_params(deep=False)
+        return _name(type(value)), {name: describe(v) for name, v in sorted(parameters.items())}
+    if isinstance(value, nn.Module):
+        tensors = value.state_dict(keep_vars=True).items()
+        shapes = {name: tuple(getattr(tensor, "shape", ())) for name, tensor in tensors}
+        return _name(type(value)), shapes
+    if inspect.isclass(value) or inspect.isroutine(value):
+        return _name(value)
+    if isinstance(value, (list, tuple)):
+        return [describe(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): describe(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if value is None or isinstance(value, (str, int, float, np.generic)):
+        return repr(value)
+    return _name(type(value))
+
+
+def _name(thing):
+    return f"{thing.__module__}.{thing.__qualname__}"

@@ -1,0 +1,88 @@
+"""Modules that map graphs to representations of their nodes and of the graphs themselves."""
+
+from __future__ import annotations
+
+import inspect
+
+import torch
+from torch import nn
+
+from ._sums import graph_sum
+
+
+class GraphNetwork(nn.Module):
+    """From graphs to representations of their nodes, and to their own, which pools these.
+
+    Parameters
+    ----------
+    message_passing : nn.Module
+        Maps a GraphBatch to (n_nodes, width).
+    pooling : {"sum", "mean"}
+        How the nodes of a graph become one vector.
+    """
+
+    def __init__(self, message_passing, pooling="sum"):
+        super().__init__()
+        self.message_passing, self.pooling = message_passing, pooling
+
+    def nodes(self, graphs):
+        """Return the representations of the nodes, shape (n_nodes, width)."""
+        return self.message_passing(graphs)
+
+    def pool(self, nodes, graphs):
+        """Return the representations of the graphs, shape (n_graphs, width)."""
+        pooled = graph_sum(nodes, graphs.topology)
+        if self.pooling == "mean":
+            pooled = pooled / graphs.topology.sizes.clamp_min(1)[:, None]
+        return pooled
+
+    def forward(self, graphs):
+        """Return the representations of the graphs, shape (n_graphs, width)."""
+        return self.pool(self.nodes(graphs), graphs)
+
+
+class ForeignNetwork(GraphNetwork):
+    """A module with the interface of PyTorch Geometric, ``module(x, edge_index, batch=batch)``.
+
+    Where no argument has that name, a third one without a default is taken for it; a module that
+    has none is called without. It may return a row per graph, or a row per node; these are then
+    summed.
+    """
+
+    def __init__(self, module):
+        super().__init__(module, "sum")
+        arguments = list(inspect.signature(module.forward).parameters.values())
+        self.names_batch = any(a.name == "batch" or a.kind == a.VAR_KEYWORD for a in arguments)
+        self.third_is_batch = len(arguments) > 2 and arguments[2].default is arguments[2].empty
+
+    def _output(self, graphs):
+        args, batch = [graphs.x, graphs.edge_index], graphs.batch
+        if self.third_is_batch and not self.names_batch:
+            args.append(batch)
+        output = self.message_passing(*args, **({"batch": batch} if self.names_batch else {}))
+        if not isinstance(output, torch.Tensor) or output.ndim != 2:
+            found = "a " + type(output).__name__
+            if isinstance(output, torch.Tensor):
+                found = f"one of shape {tuple(output.shape)}"
+            raise ValueError(f"the module must return a tensor of two dimensions, got {found}.")
+        if not output.is_floating_point():
+            raise ValueError(f"the module must return a floating tensor, got {output.dtype}.")
+        if len(output) not in (len(graphs), graphs.n_nodes):
+            raise ValueError(
+                f"the module must return a row per graph or per node, {len(graphs)} or "
+                f"{graphs.n_nodes}, got {len(output)}."
+            )
+        return output
+
+    def nodes(self, graphs):
+        output = self._output(graphs)
+        if len(output) != graphs.n_nodes:
+            raise ValueError(
+                "InfoGraph needs an encoder that returns a row per node; this one returns a row "
+                "per graph."
+            )
+        return output
+
+    def forward(self, graphs):
+        output = self._output(graphs)
+        return output if len(output) == len(graphs) else self.pool(output, graphs)
