@@ -18,9 +18,9 @@ training no longer matters here.
 # --------
 # All graphs start as trees. Their nodes are branches, which have three neighbours, links, which
 # have two, and leaves. How many there are of each is random and does not depend on the kind. In a
-# *comb* the branches stand in a row. In the other kinds they form a random bush, and the links form
-# *legs* at its leaves, *stems* between its branches, or a single *tail*. Then some pairs of edges
-# swap their ends: a–b and c–d become a–d and c–b, which changes no degree. The nodes have no
+# *comb* the branches stand in a row. In the other kinds they form a random bush, and the links
+# form *legs* at its leaves, *stems* between its branches, or a single *tail*. Then some pairs of
+# edges swap their ends: a–b and c–d become a–d and c–b, which changes no degree. The nodes have no
 # attributes.
 
 from time import perf_counter
