@@ -2,14 +2,14 @@
 What α says: the scores of true and of false negatives
 ======================================================
 
-BCL asks how probable it is that a candidate is a true negative, given its score. Its model: true
-negatives are the lower, false negatives the upper of two draws from one density φ, and in a share
-of 1 − α of the cases it is the other way round. These are the densities of Figure 3 of the paper,
-for standard normal φ.
+BCL asks how probable it is that a candidate is a true negative, given its score. In its model,
+two scores are drawn from one density φ. The lower one belongs to a true negative and the upper one
+to a false negative; in a share 1 − α of the cases it is the other way round. The figure shows the
+densities of Figure 3 of the paper, for standard normal φ.
 
-The claim of this example: α moves the two densities apart, but it is not the AUC, as the paper has
-it. Even at α = 1 they overlap, and a false negative outscores a true one with probability
-(1 + 4α)/6, at most 5/6.
+The claim of this example: α moves the two densities apart, but it is not the AUC, although the
+paper says so. Even at α = 1 the densities overlap, and a false negative outscores a true one with
+probability (1 + 4α)/6, which is at most 5/6.
 """
 
 # %%
@@ -36,8 +36,8 @@ figure.savefig("class_densities.png", dpi=120)
 # %%
 # The AUC, by integration
 # -----------------------
-# The probability that a false negative scores above a true one is the integral of its density
-# times the cdf of the other.
+# The probability that a false negative scores above a true one is the integral of the density of
+# false negatives times the cdf of true negatives.
 
 print("   α   (1 + 4α)/6   by integration")
 for alpha in alphas:

@@ -2,22 +2,23 @@
 How sure is each embedding
 ==========================
 
-An embedder with :class:`~skcontrast.similarity.VonMisesFisher` says beside each embedding how sure
-it is of it: a concentration κ, learned without labels and without ever being told what a bad image
-is. This trains one on the digits with crops as views, and then shows it what it has never seen:
-blurred, occluded, rotated, pale and noisy images.
+An embedder with :class:`~skcontrast.similarity.VonMisesFisher` says how sure it is of each
+embedding. This concentration κ is learned without labels, and nothing ever tells the embedder what
+a bad image is. Here, one is trained on the digits with crops as views, and then shown images of a
+sort that it has never seen: blurred, occluded, rotated, pale and noisy ones.
 
-The claim: on digits, κ falls where the image gets much worse, whatever makes it worse, and a
-classifier that abstains where κ is low makes fewer errors. It is not so for every image: a
-sneaker that stands on its heel is as easy to tell from other garments as before, and so is κ.
+The claim of this example: on digits, κ falls when the image gets much worse, whatever makes it
+worse, and a classifier that abstains where κ is low makes fewer errors. This does not hold for
+every kind of image: a sneaker that stands on its heel is as easy to tell from other garments as
+before, and its κ stays the same.
 """
 
 # %%
 # The embedder
 # ------------
-# The crops matter: a small crop of a digit could be of several digits, and that is where the
-# embedder learns what it is to be unsure. A quarter of the views is not sheared or turned, so that
-# an image as it is does not look strange to the embedder.
+# The crops matter: a small crop could come from several digits, and this is where the embedder
+# learns to be unsure. A quarter of the views is neither sheared nor rotated, so that an unchanged
+# image does not look unusual to the embedder.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,8 +45,7 @@ embedder = ContrastiveEmbedder(
 # %%
 # What makes an image worse
 # -------------------------
-# The weakest blur, rotation, fading and noise do no harm, and κ does not fall with them: it may
-# even rise.
+# The weakest blur, rotation, fading and noise do no harm, and κ does not fall: it may even rise.
 
 rng = np.random.default_rng(0)
 levels = np.arange(6)
@@ -118,12 +118,12 @@ for row, (title, some) in zip(
 plt.show()
 
 # %%
-# To abstain where κ is low
-# -------------------------
-# A linear classifier with 10 labels for each digit, on held-out images of which all are corrupted
-# in one way or another. It answers only where it is surest: by κ, which knows nothing of the
-# classes, or by its own margin, the difference between its two highest probabilities. The margin
-# is the better guide, but there is none without a classifier.
+# Abstain where κ is low
+# ----------------------
+# A linear classifier gets 10 labels per digit and classifies held-out images, each corrupted in
+# some way. It answers only the images it is surest of, by one of two measures: κ, which knows
+# nothing about the classes, or the classifier's own margin, the difference between its two highest
+# probabilities. The margin is the better measure, but it requires a classifier.
 
 few = np.concatenate([np.flatnonzero(y_train == digit)[:10] for digit in range(10)])
 classifier = LogisticRegression(max_iter=3000)

@@ -3,20 +3,20 @@ Which loss estimates best what labels would say
 ===============================================
 
 With labels, the mean of :math:`e^s` over an anchor's true negatives is a mean over some of its
-candidates. Without, a loss has to estimate it. Scores are drawn from BCL's own model here, so that
-the truth is known: Figure 5 of the BCL paper, with the losses that this package trains with, set
-to the true α and τ⁺.
+candidates. Without labels, a loss has to estimate it. Here, the scores are drawn from BCL's own
+model, so the true value is known. This is Figure 5 of the BCL paper, made with the losses of this
+package, which are given the true α and τ⁺.
 
-The claim of this example: under its own model BCL has the smallest error, but past α = .8 only if
-the empirical cdf of the candidates is inverted. The paper's printed form, which takes that cdf for
-Φ, keeps a bias however many candidates there are.
+The claim of this example: under its own model BCL has the smallest error, but beyond α = .8 only
+if the empirical cdf of the candidates is inverted. The form printed in the paper, which uses that
+cdf as Φ, keeps a bias no matter how many candidates there are.
 """
 
 # %%
 # The experiment
 # --------------
-# Settings of the paper: α = .9, t = .5, γ = .1, 1,000 anchors with 64 candidates and 10 positives
-# each, and τ⁺ = .1, which it leaves out; one of them varies at a time.
+# The settings are those of the paper: α = .9, t = .5, γ = .1, and 1,000 anchors with 64 candidates
+# and 10 positives each. The paper does not state τ⁺; it is .1 here. One setting varies at a time.
 
 from functools import partial
 
@@ -40,8 +40,9 @@ curves = {parameter: simulate(parameter, values) for parameter, values in panels
 # %%
 # Mean squared errors, and one bias
 # ---------------------------------
-# Bands are two Monte-Carlo standard errors on either side. The last panel is the bias along the
-# number of candidates; that of BIASED, three times as large as the printed form's, is left out.
+# The bands extend two Monte-Carlo standard errors to either side. The last panel shows the bias
+# against the number of candidates. It leaves out BIASED, whose bias is three times as large as
+# that of the printed form.
 
 figure, axes = plt.subplots(2, 3, figsize=(14, 7.6), layout="constrained")
 for axis, curve in zip(axes.flat, curves.values(), strict=False):
@@ -69,8 +70,8 @@ for k, n in enumerate(panels["n_candidates"]):
 # %%
 # The paper's own scale
 # ---------------------
-# The paper draws scores from the range of a cosine divided by t² and divides them by t once more
-# before the exponential. The picture is the same.
+# The paper draws scores from the range of a cosine divided by t², and divides them by t once more
+# before taking the exponential. The picture is the same.
 
 printed = partial(estimator_curve, ScoreModel(form="printed"), n_anchors=1000, random_state=0)
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained")

@@ -2,9 +2,9 @@
 What false negatives add to a contrastive loss
 ==============================================
 
-Averaged over many anchors, random errors cancel and biases remain: Figure 8 of the BCL paper, the
-mean of the estimates of :math:`e^s` over true negatives. The oracle is the mean over the
-candidates that truly are negatives.
+Averaged over many anchors, random errors cancel and biases remain. This is Figure 8 of the BCL
+paper: the mean of the estimates of :math:`e^s` over true negatives. The oracle is the mean over
+the candidates that really are negatives.
 
 The claim of this example: the better the encoder, the higher its false negatives score, and the
 more they add to the estimate of InfoNCE (BIASED). DCL and BCL with the inverted cdf stay within
@@ -14,8 +14,8 @@ about one percent of the oracle, however the anchors' scores are shifted; BCL as
 # %%
 # The experiment
 # --------------
-# γ is how far the scores of anchors are shifted at random, α how well they separate the classes.
-# Scores are drawn anew for every value, 4,000 anchors with 64 candidates each.
+# γ says how far the scores of an anchor are shifted at random, α how well they separate the
+# classes. New scores are drawn for every value: 4,000 anchors with 64 candidates each.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -2,25 +2,25 @@
 Isomers: graphs that counting cannot tell apart
 ===============================================
 
-Molecules with the same atoms and the same numbers of bonds may still be built differently:
-isomers. Here four kinds of graphs are made of the same parts: the numbers of nodes and edges and
-the degrees vary from graph to graph, but not with the kind, and only the way in which the parts
-are put together differs. An embedder sees 800 such graphs without any labels, and learns to
-recognise a graph of which some nodes are missing.
+Isomers are molecules with the same atoms and the same numbers of bonds that are built differently.
+Here, four kinds of graphs are made of the same parts. The numbers of nodes and edges and the
+degrees vary from graph to graph, but do not depend on the kind: only the way in which the parts
+are put together does. An embedder sees 800 such graphs without any labels, and learns to recognise
+a graph that has lost some of its nodes.
 
-The claim of this example: where labels are few, a graph neural network trained without labels
-beats the same network untrained, and counting degrees is as good as guessing. With many labels,
+The claim of this example: with few labels, a graph neural network trained without labels beats the
+same network untrained, and counting degrees is no better than guessing. With many labels, the
 training no longer matters here.
 """
 
 # %%
 # The data
 # --------
-# All graphs start as trees of branches, which have three neighbours, of links, which have two,
-# and of leaves. How many there are of each is random, and does not depend on the kind. In a
-# *comb* the branches stand in a row; in the other kinds they are a random bush, and the links make
-# the *legs* at its leaves, the *stems* between its branches, or all one *tail*. Then some pairs of
-# edges swap their ends, a–b and c–d becoming a–d and c–b, which changes no degree. Nodes have no
+# All graphs start as trees. Their nodes are branches, which have three neighbours, links, which
+# have two, and leaves. How many there are of each is random and does not depend on the kind. In a
+# *comb* the branches stand in a row. In the other kinds they form a random bush, and the links
+# form *legs* at its leaves, *stems* between its branches, or a single *tail*. Then some pairs of
+# edges swap their ends: a–b and c–d become a–d and c–b, which changes no degree. The nodes have no
 # attributes.
 
 from time import perf_counter
@@ -81,9 +81,9 @@ train, test, y_train, y_test = train_test_split(
 # %%
 # The embedding
 # -------------
-# A list of networkx graphs is all that the pipeline needs. Without attributes, a node is described
-# by its degree. Two views of a graph lack different nodes and have different edges moved: these
-# should lie close together, views of different graphs apart.
+# A list of networkx graphs is all that the pipeline needs. A node without attributes is described
+# by its degree. Two views of a graph lack different nodes and have different edges moved. They
+# should lie close together, and views of different graphs apart.
 
 start = perf_counter()
 embed = make_pipeline(
@@ -95,9 +95,9 @@ H_train, H_test = embed.fit_transform(train), embed.transform(test)
 print(f"trained on {len(train)} graphs without labels in {perf_counter() - start:.0f} s")
 
 # %%
-# Two others to compare with: the same network untrained, by a learning rate that moves nothing,
-# and how many nodes there are of each degree. An untrained network of this kind is no straw
-# man: it already tells apart most graphs that are not the same.
+# There are two representations to compare with: the same network untrained (its learning rate is
+# too small to change anything), and the number of nodes of each degree. The untrained network is a
+# serious competitor: it already tells apart most graphs that are not the same.
 
 untrained = ContrastiveEmbedder(GIN(n_layers=5), max_epochs=1, lr=1e-9, random_state=0).fit(train)
 
@@ -116,7 +116,8 @@ representations = {
 # %%
 # Few labels
 # ----------
-# 1 to 50 labels per class, drawn twenty times, and the same linear classifier for all.
+# The same linear classifier is trained on each representation, with 1 to 50 labels per class,
+# drawn twenty times.
 
 
 def accuracy_with_few_labels(H_train, H_test, n_labels, n_draws=20):
@@ -145,10 +146,10 @@ for name, accuracies in results.items():
 # %%
 # Graphs, map and accuracy
 # ------------------------
-# On the left a tree of each kind, and below it the same tree after two swaps of edges, which is
-# what the data look like. In the middle the two principal components of the held-out graphs'
-# embedding, in which combs and stems, alike around most of their nodes, still lie on each other;
-# on the right what the embedding is worth in labels.
+# On the left is a tree of each kind, with the same tree after two swaps of edges below it; this is
+# what the data look like. In the middle are the first two principal components of the embedding of
+# the held-out graphs. Combs and stems, which look alike around most of their nodes, still overlap.
+# On the right is the accuracy for each number of labels.
 
 figure = plt.figure(figsize=(13, 4.6), layout="constrained")
 left, right = figure.subfigures(1, 2, width_ratios=(1.25, 2))

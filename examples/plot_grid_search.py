@@ -3,17 +3,17 @@ Tuning the loss like any other hyperparameter
 =============================================
 
 A pipeline of augmentation, embedder and classifier is one estimator. ``GridSearchCV`` reaches
-everything in it by name: which loss, its class prior :math:`\\tau^+` and hardness
-:math:`\\beta`, the temperature of the similarity, the classifier's own parameters.
+everything in it by name: the loss, its class prior :math:`\\tau^+` and hardness :math:`\\beta`,
+the temperature of the similarity, the parameters of the classifier.
 
-The claim of this example: nothing about this search is special to contrastive learning.
+The claim of this example: nothing about this search is specific to contrastive learning.
 """
 
 # %%
 # One pipeline
 # ------------
-# Unflatten → augmentation → embedder → classifier. The augmentation draws fresh views while the
-# embedder trains, and does nothing at prediction time.
+# The steps are Unflatten, augmentation, embedder and classifier. The augmentation draws new views
+# while the embedder trains, and does nothing at prediction time.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,9 +44,10 @@ pipe = Pipeline(
 # %%
 # One search
 # ----------
-# InfoNCE has no hyperparameters of its own, DCL has the class prior, HCL has prior and hardness:
-# a list of grids says so. ``embed__similarity__temperature`` needs no similarity to be passed
-# first: it sets the temperature of the default one.
+# InfoNCE has no hyperparameters of its own, DCL has the class prior, and HCL has the class prior
+# and the hardness. A list of grids gives each loss its own parameters.
+# ``embed__similarity__temperature`` sets the temperature of the default similarity, so there is no
+# need to pass one first.
 
 temperatures = [0.2, 0.5]
 grid = [

@@ -2,19 +2,20 @@ r"""
 What a mutual likelihood score rewards
 ======================================
 
-With :class:`~skcontrast.similarity.VonMisesFisher` every embedding has a mean direction and a
-concentration κ, and the score of two of them is the logarithm of the probability density that both
+With :class:`~skcontrast.similarity.VonMisesFisher`, every embedding has a mean direction and a
+concentration κ. The score of two embeddings is the logarithm of the probability density that both
 are the same point, relative to chance.
 
-This redraws Figure 2 of Li, Xu and Hooi, "Probabilistic Contrastive Loss for Self-Supervised
-Learning" (2021): the score over both concentrations, for several angles θ between the mean
-directions. Being sure pays where the directions agree, and costs where they do not. Its caption
-says that for a large cos θ, larger concentrations give a higher score. That holds up to
+This example redraws Figure 2 of Li, Xu and Hooi, "Probabilistic Contrastive Loss for
+Self-Supervised Learning" (2021): the score as a function of both concentrations, for several
+angles θ between the mean directions. Being sure raises the score where the directions agree, and
+lowers it where they do not. The caption in the paper says that for a large cos θ, larger
+concentrations give a higher score. That holds up to
 
 .. math:: \kappa^* \approx \frac{d - 1}{4 (1 - \cos(\theta/2))},
 
-the star, if that is well above d: where two embeddings differ by an angle θ, to be surer than that
-lowers their score.
+marked by a star, if that is well above d. For two embeddings that differ by an angle θ, being
+surer than that lowers the score.
 """
 
 # %%
@@ -66,8 +67,8 @@ plt.show()
 # Along the diagonal
 # ------------------
 #
-# Both equally sure: the score of directions at a right angle only falls; at a small angle it rises
-# up to the dot, which κ* is close to where it is much larger than d.
+# Here both embeddings are equally sure. At a right angle, the score only falls as κ grows. At a
+# small angle it rises up to the dot; κ* is close to the dot if it is much larger than d.
 
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 for cos in cosines:

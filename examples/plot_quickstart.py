@@ -2,9 +2,9 @@
 Quickstart: five labels per class are enough
 ============================================
 
-Labels are expensive, images are not. Here 1,347 handwritten digits without labels teach a small
+Labels are expensive, images are not. Here, 1,347 handwritten digits without labels teach a small
 network what an image of a digit is: it learns to recognise that two distorted copies of one image
-belong together. After that a linear classifier needs only a handful of labels.
+belong together. After that, a linear classifier needs only a handful of labels.
 
 The claim of this example: with 5 labels per class, the embedding beats the raw pixels by a wide
 margin on digits that neither the embedder nor the classifier has seen.
@@ -13,8 +13,8 @@ margin on digits that neither the embedder nor the classifier has seen.
 # %%
 # The data
 # --------
-# The digits that ship with scikit-learn: 8×8 pixels, stored as vectors of 64 numbers. A quarter
-# of them is held out. The labels of the training set are hidden from the embedder.
+# The digits that come with scikit-learn have 8×8 pixels and are stored as vectors of 64 numbers. A
+# quarter of them is held out. The embedder does not see the labels of the training set.
 
 from time import perf_counter
 
@@ -38,8 +38,9 @@ X_train, X_test, y_train, y_test = train_test_split(
 # %%
 # The embedding
 # -------------
-# One choice matters: what counts as two views of the same thing. For a digit, a slightly rotated,
-# shifted and sheared copy is still the same digit: that is ``RandomAffine``. All else is default.
+# One choice matters: what counts as two views of the same thing. A slightly rotated, shifted and
+# sheared copy of a digit is still the same digit; ``RandomAffine`` draws such copies. All other
+# parameters have their defaults.
 
 start = perf_counter()
 embed = make_pipeline(
@@ -86,9 +87,9 @@ for n_labels in (1, 5, 20):
 # %%
 # A look at the embedding
 # -----------------------
-# t-SNE draws the held-out digits in the plane, coloured by the labels that the embedder never
-# saw: from raw pixels on the left, from the embedding in the middle. On the right, what this is
-# worth in labels.
+# t-SNE draws the held-out digits in the plane, coloured by the labels that the embedder never saw:
+# from the raw pixels on the left, from the embedding in the middle. On the right is the accuracy
+# for each number of labels.
 
 figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
 for axis, data, title in zip(axes, (X_test, H_test), ("raw pixels", "embedding"), strict=False):

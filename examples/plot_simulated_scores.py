@@ -2,13 +2,13 @@
 Simulated scores: shapes change, ranks do not
 =============================================
 
-What enters a contrastive loss is not the cosine x of an anchor and a candidate but
+A contrastive loss does not use the cosine x of an anchor and a candidate itself, but
 :math:`e^{x / t}`. Figure 4 of the BCL paper shows its distribution for one anchor with 20,000
-candidates, t = 2 and standard normal φ. Half of the candidates are false negatives here, so that
+candidates, t = 2 and standard normal φ. Here, half of the candidates are false negatives, so that
 both histograms are equally smooth.
 
-The claim of this example: the exponential makes both distributions skew, yet leaves all ranks as
-they are, and with them all that BCL uses to tell false negatives from true ones.
+The claim of this example: the exponential makes both distributions skewed but changes no ranks,
+and ranks are all that BCL uses to tell false negatives from true ones.
 """
 
 # %%
@@ -42,7 +42,8 @@ figure.savefig("simulated_scores.png", dpi=120)
 # %%
 # What the exponential changes, and what it does not
 # --------------------------------------------------
-# The skewness of all candidates, and how often a false negative outscores a true one.
+# The table shows the skewness over all candidates, and how often a false negative outscores a true
+# one.
 
 
 def skewness(values):
