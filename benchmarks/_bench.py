@@ -1,10 +1,8 @@
-"""What the speed benchmarks share: timing in turn, versions, losses of other libraries."""
+"""What the speed benchmarks share: timing in turn, losses of other libraries."""
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
-import platform
 import statistics
 import sys
 import types
@@ -75,17 +73,6 @@ def resident_memory():
 def _status(field):
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field))
-
-
-def print_versions(*packages):
-    """Print a line with the versions of Python, torch and other packages, and the threads."""
-    found = [f"Python {platform.python_version()}", f"torch {torch.__version__}"]
-    for package in ("numpy", "scikit-learn", *packages):
-        try:
-            found.append(f"{package} {importlib.metadata.version(package)}")
-        except importlib.metadata.PackageNotFoundError:
-            found.append(f"no {package}")
-    print(f"{', '.join(found)}; {torch.get_num_threads()} threads", flush=True)
 
 
 def nt_xent(z1, z2, temperature=0.5):

@@ -12,13 +12,13 @@ medians over the rounds, and so are the ratios to the first row.
 
 from __future__ import annotations
 
-import argparse
 import functools
 from statistics import median
 
 import numpy as np
 import torch
-from _bench import in_turn, print_versions, ratios
+from _bench import in_turn, ratios
+from _results import Table, make_parser
 from torch import nn
 
 from skcontrast.augmentation import MarginalCorruption, SimCLRAugmentation, compose
@@ -97,27 +97,21 @@ def corruption_numpy(X, samples, rate):
     return corrupted
 
 
-def compare(title, contestants, count, rounds):
-    """Print how many samples per second each contestant makes."""
-    print(f"\n{title:44s}{'per second':>12s}{'relative':>10s}")
+def compare(table, title, contestants, count, rounds):
+    """Add how many samples per second each contestant makes."""
     present = {name: function for name, function in contestants.items() if function is not None}
     seconds = in_turn(present, rounds)
     relative = ratios(seconds, to=next(iter(present)))
     for name in contestants:
-        if name in present:
-            print(f"  {name:42s}{count / median(seconds[name]):12,.0f}{1 / relative[name]:10.3f}")
-        else:
-            print(f"  {name:42s} cannot be imported: skipped")
+        if name not in present:
+            print(f"{name} cannot be imported: skipped")
+            continue
+        rate = round(count / median(seconds[name]))
+        table.add({"data": title, "by": name, "per second": rate, "relative": 1 / relative[name]})
 
 
-def main():
-    """Run the comparisons."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--threads", type=int, default=1)
-    args = parser.parse_args()
-    torch.set_num_threads(args.threads)
-    print_versions("kornia", "torchvision")
+def compare_images(table, rounds):
+    """Add the rates of SimCLR's recipe."""
     generator = torch.Generator().manual_seed(0)
     for n, side in ((256, 32), (64, 96)):
         shape = n, 3, side, side
@@ -132,7 +126,11 @@ def main():
         contestants = {
             name: recipe and functools.partial(recipe, images) for name, recipe in recipes.items()
         }
-        compare(f"{n} images {side}×{side}, uint8", contestants, n, args.rounds)
+        compare(table, f"{n} images {side}×{side}, uint8", contestants, n, rounds)
+
+
+def compare_vectors(table, rounds):
+    """Add the rates of corruption."""
     rng = np.random.default_rng(0)
     for d in (64, 784):
         X = rng.normal(size=(10_000, d)).astype(np.float32)
@@ -140,7 +138,20 @@ def main():
             "skcontrast MarginalCorruption": corruption(X, X[:256], 0.6),
             "numpy": corruption_numpy(X, X[:256], 0.6),
         }
-        compare(f"256 vectors of {d} features", contestants, 256, 10 * args.rounds)
+        compare(table, f"256 vectors of {d} features", contestants, 256, 10 * rounds)
+
+
+def main():
+    """Run the comparisons."""
+    parser = make_parser(__doc__)
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--threads", type=int, default=1)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    packages = ["kornia", "torchvision"]
+    with Table("rate", args, packages=packages, ratios=["relative"], labels=2) as table:
+        compare_images(table, args.rounds)
+        compare_vectors(table, args.rounds)
 
 
 if __name__ == "__main__":

@@ -12,10 +12,9 @@ probe where it abstains by low κ, by its own margin, or at random, on mixed cor
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
 from _probe import few_label_probe, linear_probe
+from _results import Table, make_parser
 from scipy.ndimage import gaussian_filter, rotate
 from scipy.stats import spearmanr
 from sklearn.datasets import load_digits
@@ -97,10 +96,58 @@ def area(wrong, certainty):
     return (wrong[np.argsort(-certainty)].cumsum() / np.arange(1, len(wrong) + 1)).mean()
 
 
+def evaluated(train, test, y_train, y_test, epochs, seed):
+    """Return the figures of both similarities by name; those of κ are VonMisesFisher's."""
+    figures = {}
+    for similarity in (Cosine(), VonMisesFisher()):
+        embedder = ContrastiveEmbedder(
+            similarity=similarity,
+            augmentation=[RandomResizedCrop(), RandomAffine(p=0.75)],
+            max_epochs=epochs,
+            random_state=seed,
+        ).fit(train)
+        h, h_test = embedder.transform(train), embedder.transform(test)
+        name = type(similarity).__name__
+        figures[f"linear probe, {name}"] = linear_probe(h, y_train, h_test, y_test)
+        few = few_label_probe(h, y_train, h_test, y_test, 5)
+        figures[f"5 labels per class, {name}"] = few.mean()
+    rng = np.random.default_rng(seed)
+    return {
+        **figures,
+        **correlations(embedder, test, rng),
+        **risk_areas(embedder, h, y_train, test, y_test, rng),
+    }
+
+
+def correlations(embedder, test, rng):
+    """Return Spearman's correlation of κ and strength by corruption."""
+    found = {}
+    for name, corrupt in CORRUPTIONS.items():
+        kappa = [embedder.concentration(corrupt(test, k, rng).astype(np.float32)) for k in LEVELS]
+        rho = spearmanr(np.repeat(LEVELS, len(test)), np.concatenate(kappa))[0]
+        found[f"correlation with κ, {name}"] = rho
+    return found
+
+
+def risk_areas(embedder, h, y_train, test, y_test, rng):
+    """Return areas under risk-coverage curves by what the probe abstains by."""
+    images = mixed(test, rng)
+    probe = LogisticRegression(max_iter=2000).fit(h, y_train)
+    probability = probe.predict_proba(embedder.transform(images))
+    wrong = probe.classes_[probability.argmax(1)] != y_test
+    two = np.sort(probability, axis=1)[:, -2:]
+    return {
+        "risk-coverage area, by κ": area(wrong, embedder.concentration(images)),
+        "risk-coverage area, by the margin": area(wrong, two[:, 1] - two[:, 0]),
+        "risk-coverage area, at random": wrong.mean(),
+    }
+
+
 def main():
     """Train both, and print what they are worth."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data")
+    parser = make_parser(__doc__)
+    parser.add_argument("--data", help="npz file; digits if absent")
+    parser.add_argument("--data-name", default="Fashion-MNIST", help="of the file, for the table")
     parser.add_argument("--n-train", type=int, default=5000)
     parser.add_argument("--n-test", type=int, default=2000)
     parser.add_argument("--epochs", type=int, default=60)
@@ -108,39 +155,12 @@ def main():
     parser.add_argument("--first-seed", type=int, default=0)
     args = parser.parse_args()
     train, test, y_train, y_test = load(args.data, args.n_train, args.n_test)
-    for seed in range(args.first_seed, args.first_seed + args.seeds):
-        for similarity in (Cosine(), VonMisesFisher()):
-            embedder = ContrastiveEmbedder(
-                similarity=similarity,
-                augmentation=[RandomResizedCrop(), RandomAffine(p=0.75)],
-                max_epochs=args.epochs,
-                random_state=seed,
-            ).fit(train)
-            h, h_test = embedder.transform(train), embedder.transform(test)
-            full = linear_probe(h, y_train, h_test, y_test)
-            few = few_label_probe(h, y_train, h_test, y_test, 5).mean()
-            print(
-                f"seed {seed} {type(similarity).__name__:15} probe {full:.3f}, 5 labels {few:.3f}",
-                flush=True,
-            )
-        report(embedder, h, y_train, test, y_test, np.random.default_rng(seed))
-
-
-def report(embedder, h, y_train, test, y_test, rng):
-    """Print rank correlations and areas under risk-coverage curves."""
-    for name, corrupt in CORRUPTIONS.items():
-        kappa = [embedder.concentration(corrupt(test, k, rng).astype(np.float32)) for k in LEVELS]
-        rho = spearmanr(np.repeat(LEVELS, len(test)), np.concatenate(kappa))[0]
-        print(f"    {name:8} {rho:+.2f}  median κ", *(f"{np.median(k):.0f}" for k in kappa))
-    images = mixed(test, rng)
-    probe = LogisticRegression(max_iter=2000).fit(h, y_train)
-    probability = probe.predict_proba(embedder.transform(images))
-    wrong = probe.classes_[probability.argmax(1)] != y_test
-    two = np.sort(probability, axis=1)[:, -2:]
-    print(
-        f"    risk-coverage area: κ {area(wrong, embedder.concentration(images)):.3f}, margin "
-        f"{area(wrong, two[:, 1] - two[:, 0]):.3f}, random {wrong.mean():.3f}"
-    )
+    name = "digits" if args.data is None else args.data_name
+    seeds = range(args.first_seed, args.first_seed + args.seeds)
+    with Table(name, args, digits=3) as table:
+        by_seed = [evaluated(train, test, y_train, y_test, args.epochs, seed) for seed in seeds]
+        for figure in by_seed[0]:
+            table.add({"figure": figure, "a number per seed": [of[figure] for of in by_seed]})
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ and loss, with the optimizer's step in the network's.
 
 from __future__ import annotations
 
-import argparse
 import collections
 import contextlib
 from statistics import median
@@ -31,7 +30,8 @@ from time import perf_counter
 
 import numpy as np
 import torch
-from _bench import lightly_ntxent, nt_xent, print_versions, ratios
+from _bench import lightly_ntxent, nt_xent, ratios
+from _results import Table, make_parser
 from augmentation import simclr_kornia, simclr_skcontrast
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -139,18 +139,18 @@ def by_fit(X, precision, args):
     return lambda: embedder.partial_fit(X).history_[-1, "dur"]
 
 
-def print_stages(loop, name):
-    """Print the seconds of the stages of an epoch, and their shares."""
+def stages(loop):
+    """Return the seconds of the stages of an epoch by name, and their shares."""
     loop.stages = collections.Counter()
     loop.epoch()
     total = sum(loop.stages.values())
-    cells = (f"{loop.stages[s]:8.3f} ({loop.stages[s] / total:6.2%})" for s in STAGES)
-    print(f"{name:28s}", *(f"{cell:>18s}" for cell in cells), flush=True)
+    shares = {f"{stage}, share": loop.stages[stage] / total for stage in STAGES}
+    return {**{f"{stage}, s": loop.stages[stage] for stage in STAGES}, **shares}
 
 
 def main():
     """Run the comparisons."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--images", type=int, default=2000)
     parser.add_argument("--width", type=int, default=64, help="of the network's first stage")
     parser.add_argument("--rounds", type=int, default=3)
@@ -159,8 +159,6 @@ def main():
     parser.add_argument("--precision", choices=("float32", "bf16"), default="float32")
     parser.add_argument("--channels-last", action="store_true")
     args = parser.parse_args()
-    print_versions("kornia", "lightly")
-    print(", ".join(f"{name}={value}" for name, value in vars(args).items()))
     shape = args.images, 3, 32, 32
     X = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
     loops = {}
@@ -179,15 +177,18 @@ def main():
         for name in sorted(epochs, reverse=k % 2):
             seconds[name].append(epochs[name]())
     relative = ratios(seconds, to="skcontrast")
-    print(f"\n{'an epoch':28s}{'s':>9s}{'ratio':>8s}{'images/s':>11s}")
-    for name in epochs:
-        middle = median(seconds[name])
-        print(f"{name:28s}{middle:9.2f}{relative[name]:8.3f}{args.images / middle:11.0f}")
-    print(f"\n{'stages, s':28s}", *(f"{stage:>18s}" for stage in STAGES))
+    packages = ["kornia", "lightly"]
+    with Table("epoch", args, packages=packages, ratios=["ratio"]) as table:
+        for name in epochs:
+            middle = median(seconds[name])
+            rate = round(args.images / middle)
+            table.add({"": name, "s": middle, "ratio": relative[name], "images/s": rate})
     draw = simclr_skcontrast(32, args.device)
     loops = {"skcontrast": Loop(resident(X, args), draw, contrastive_loss, args), **loops}
-    for name, loop in loops.items():
-        print_stages(loop, name)
+    shares = [f"{stage}, share" for stage in STAGES]
+    with Table("stages", args, packages=packages, ratios=shares) as table:
+        for name, loop in loops.items():
+            table.add({"": name, **stages(loop)})
 
 
 if __name__ == "__main__":

@@ -14,10 +14,9 @@ At several lengths of training with InfoNCE, in batches of 256 (N = 510 candidat
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
 import torch
+from _results import Table, make_parser
 from losses_on_images import load, make_embedder
 from sklearn.datasets import load_digits
 
@@ -68,21 +67,29 @@ def observe(embedder, X, y, n_positives):
 
 
 def row(name, epochs, embedder, X, y, n_positives):
-    """Print one line of the table."""
+    """Return one row of the table; the spread of an estimate is its standard error."""
     views, mates, auc = observe(embedder, X, y, n_positives)
     n = 2 * BATCH - 2
-    cells = [f"{alpha_from_auc(auc).value:.3f}"]
-    for ranks in (mates, views):
-        cells.append("{:.3f} ± {:.3f}".format(*estimate_alpha(ranks, n_candidates=n)))
-    cells.append(f"{tau_plus_from_labels(y).value:.3f}")
-    for ranks in (mates, views):
-        cells.append("{:.3f} ± {:.3f}".format(*estimate_tau_plus(ranks, n_candidates=n)))
-    print(f"| {name} | {epochs} | {' | '.join(cells)} |", flush=True)
+
+    def figure(estimate, ranks):
+        value, error = estimate(ranks, n_candidates=n)
+        return {"mean": value, "std": error}
+
+    return {
+        "data": name,
+        "epochs": epochs,
+        "α labels": alpha_from_auc(auc).value,
+        "α classmates": figure(estimate_alpha, mates),
+        "α views": figure(estimate_alpha, views),
+        "τ⁺ labels": tau_plus_from_labels(y).value,
+        "τ⁺ classmates": figure(estimate_tau_plus, mates),
+        "τ⁺ views": figure(estimate_tau_plus, views),
+    }
 
 
 def main():
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--data", help="npz file of Fashion-MNIST; left out if absent")
     parser.add_argument("--n-positives", type=int, default=50_000)
     parser.add_argument("--device", default="cpu")
@@ -97,15 +104,14 @@ def main():
         X, y = load(args.data)[:2]
         fashion = make_embedder(InfoNCE(), args, seed=0)
         sets.append(("Fashion-MNIST", X[:10000, None], y[:10000], fashion, (1, 4, 8)))
-    print("| | epochs | α labels | α classmates | α views | τ⁺ labels | classmates | views |")
-    print("|---|---|---|---|---|---|---|---|")
-    for name, X, y, embedder, lengths in sets:
-        trained = 0
-        for length in lengths:
-            for _ in range(length - trained):
-                embedder.partial_fit(X)
-            trained = length
-            row(name, length, embedder, X, y, args.n_positives)
+    with Table("estimates", args, labels=2) as table:
+        for name, X, y, embedder, lengths in sets:
+            trained = 0
+            for length in lengths:
+                for _ in range(length - trained):
+                    embedder.partial_fit(X)
+                trained = length
+                table.add(row(name, length, embedder, X, y, args.n_positives))
 
 
 if __name__ == "__main__":

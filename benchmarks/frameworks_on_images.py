@@ -14,11 +14,11 @@ The file holds ``X_train``, ``y_train``, ``X_test``, ``y_test``: images uint8, 2
 
 from __future__ import annotations
 
-import argparse
 from time import perf_counter
 
 import numpy as np
 from _probe import linear_probe
+from _results import Table, make_parser, spread
 from losses_on_images import load
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -81,7 +81,7 @@ def make_embedder(loss, framework, args, seed, is_colour):
 
 
 def evaluated(embedder, data):
-    """Return the accuracies of a new embedding, and the seconds that it took to train."""
+    """Return both accuracies of a new embedding, and the seconds that it took to train."""
     X_train, y_train, X_test, y_test = data
     start = perf_counter()
     embedder.fit(X_train)
@@ -89,12 +89,12 @@ def evaluated(embedder, data):
     H_train, H_test = embedder.transform(X_train), embedder.transform(X_test)
     knn = KNeighborsClassifier(20, metric="cosine").fit(H_train, y_train)
     linear = linear_probe(H_train, y_train, H_test, y_test)
-    return (linear, knn.score(H_test, y_test)), seconds
+    return linear, knn.score(H_test, y_test), seconds
 
 
 def main():
     """Train and print one row per framework and loss."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--data", help="npz file; fetched from OpenML if absent")
     parser.add_argument("--n-train", type=int, default=10000, help="unlabeled images")
     parser.add_argument("--epochs", type=int, default=15)
@@ -112,24 +112,22 @@ def main():
     X_train, y_train, X_test, y_test = load(args.data)
     X_train, y_train = X_train[: args.n_train], y_train[: args.n_train]
     is_colour = X_train.ndim == 4
-    print("| framework | loss | linear | 20-NN | training |")
-    print("|---|---|---|---|---|")
-    for name in args.frameworks:
-        framework = frameworks(args, len(X_train))[name]
-        cut = halves if name == "CMC" and not is_colour else np.asarray
-        data = cut(X_train), y_train, cut(X_test), y_test
-        for loss in args.losses:
-            runs = [
-                evaluated(make_embedder(LOSSES[loss], framework, args, seed, is_colour), data)
-                for seed in range(args.seeds)
-            ]
-            scores = np.array([accuracies for accuracies, _ in runs])
-            cells = " | ".join(
-                f"{mean:.3f} ± {std:.3f}"
-                for mean, std in zip(scores.mean(0), scores.std(0), strict=True)
-            )
-            seconds = np.mean([seconds for _, seconds in runs])
-            print(f"| {name} | {loss} | {cells} | {seconds:.0f} s |", flush=True)
+    with Table("accuracy", args, ratios=["linear", "20-NN"], labels=2) as table:
+        for name in args.frameworks:
+            framework = frameworks(args, len(X_train))[name]
+            cut = halves if name == "CMC" and not is_colour else np.asarray
+            data = cut(X_train), y_train, cut(X_test), y_test
+            for loss in args.losses:
+                linear, knn, seconds = zip(
+                    *(
+                        evaluated(make_embedder(LOSSES[loss], framework, args, k, is_colour), data)
+                        for k in range(args.seeds)
+                    ),
+                    strict=True,
+                )
+                row = {"framework": name, "loss": loss, "linear": spread(linear)}
+                row["20-NN"], row["training, s"] = spread(knn), round(np.mean(seconds))
+                table.add(row)
 
 
 if __name__ == "__main__":

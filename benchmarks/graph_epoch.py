@@ -12,14 +12,14 @@ is the median over rounds. Last, how long 2,000 networkx graphs take to be packe
 
 from __future__ import annotations
 
-import argparse
 from time import perf_counter
 
 import networkx as nx
 import numpy as np
 import torch
 import torch.nn.functional as F
-from _bench import in_turn, print_versions, ratios
+from _bench import in_turn, ratios
+from _results import Table, make_parser
 from torch import nn
 from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
@@ -100,12 +100,11 @@ def packing_seconds(graphs, n_graphs=2000):
 
 def main():
     """Print the ratio of the epochs, and the time of packing."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--data-home", help="directory of the datasets; else they are fetched")
     parser.add_argument("--set", default="REDDIT-BINARY")
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
-    print_versions("torch_geometric", "networkx")
     torch.manual_seed(0)
     graphs, _ = fetch_tudataset(
         args.set, data_home=args.data_home, return_X_y=True, as_packed=True
@@ -122,10 +121,15 @@ def main():
         "skcontrast": lambda: embedder.partial_fit(graphs),
     }
     seconds = in_turn(contestants, args.rounds)
-    for name, ratio in ratios(seconds, "usual loop").items():
-        print(f"{name}: {np.median(seconds[name]):.2f} s an epoch, {ratio:.2f}", flush=True)
+    relative = ratios(seconds, "usual loop")
+    packages = ["torch_geometric", "networkx"]
+    with Table("epoch", args, packages=packages, ratios=["ratio"], labels=2, digits=2) as table:
+        for name, ratio in relative.items():
+            row = {"contestant": name, "threads": torch.get_num_threads()}
+            table.add({**row, "s an epoch": np.median(seconds[name]), "ratio": ratio})
     took, n = packing_seconds(graphs)
-    print(f"packing {n} networkx graphs: {took:.1f} s")
+    with Table("packing", args, packages=packages, ratios=[], digits=1) as table:
+        table.add({"networkx graphs": n, "s": took})
 
 
 if __name__ == "__main__":

@@ -17,10 +17,10 @@ several wider embedders together with C, by the inner folds, so that no test lab
 
 from __future__ import annotations
 
-import argparse
 from time import perf_counter
 
 import numpy as np
+from _results import Table, make_parser, spread
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -123,9 +123,15 @@ def representations(row, graphs, args, seed):
     return found, perf_counter() - start
 
 
+def scored(row, graphs, y, args, seed):
+    """Return the accuracy of a row in percent, and the seconds of training."""
+    found, seconds = representations(row, graphs, args, seed)
+    return 100 * accuracy(found, y, seed), seconds
+
+
 def main():
     """Print a table per dataset."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--data-home", help="directory of the datasets; else they are fetched")
     parser.add_argument("--sets", nargs="+", default=["PTC_MR", "ENZYMES"])
     parser.add_argument("--rows", nargs="+", default=list(ROWS), choices=list(ROWS))
@@ -141,18 +147,16 @@ def main():
         )
         if not args.attributes:
             graphs.attributes = None
-        print(f"\n| {name}, {len(graphs)} graphs | accuracy | training |\n|---|---|---|")
-        for row in args.rows:
-            scores, seconds = [], []
-            for seed in range(args.seeds):
-                found, took = representations(row, graphs, args, seed)
-                scores.append(100 * accuracy(found, y, seed))
-                seconds.append(took)
-            print(
-                f"| {row} | {np.mean(scores):.2f} ± {np.std(scores):.2f} | "
-                f"{np.mean(seconds):.1f} s |",
-                flush=True,
-            )
+        packages = ["torch_geometric"]
+        with Table(name, args, packages=packages, ratios=["accuracy, %"], digits=2) as table:
+            for row in args.rows:
+                scores, seconds = zip(
+                    *(scored(row, graphs, y, args, seed) for seed in range(args.seeds)),
+                    strict=True,
+                )
+                table.add(
+                    {"row": row, "accuracy, %": spread(scores), "training, s": np.mean(seconds)}
+                )
 
 
 if __name__ == "__main__":

@@ -27,11 +27,11 @@ from _bench import (
     metric_learning,
     nt_xent,
     peak_memory,
-    print_versions,
     ratios,
     timed,
 )
 from _naive import naive_loss
+from _results import Table, make_parser
 
 from skcontrast import contrastive_loss, losses
 
@@ -100,49 +100,42 @@ def errors(name, views, y, step):
     return abs(value.item() / exact.item() - 1), worst.item()
 
 
-def print_times(names, batches, dim, rounds):
-    """Print time relative to plain NT-Xent for each loss and batch size, and the errors."""
-    columns, plain = {}, []
-    for batch in batches:
-        problem = make_problem(batch, dim)
-        steps = {name: make_step(name, *problem) for name in [PLAIN, *names]}
+def add_times(table, args):
+    """Add time relative to plain NT-Xent for each loss and batch size, and the errors."""
+    columns, plain = {}, {}
+    for batch in args.batches:
+        problem = make_problem(batch, args.dim)
+        steps = {name: make_step(name, *problem) for name in [PLAIN, *args.losses]}
         steps = {name: step for name, step in steps.items() if step is not None}
-        seconds = in_turn(steps, max(3, rounds * 256 // batch))
+        seconds = in_turn(steps, max(3, args.rounds * 256 // batch))
         columns[batch] = ratios(seconds, to=PLAIN)
-        plain.append(median(seconds[PLAIN]) * 1e3)
-    print(f"\n{'time / plain NT-Xent at B =':28s}", *(f"{b:8d}" for b in batches), end="")
-    print("   error of value, gradient")
-    views, y = make_problem(256, dim)
-    for name in [PLAIN, *names]:
+        plain[f"B = {batch}"] = f"{median(seconds[PLAIN]) * 1e3:.1f} ms"
+    table.add({"loss": f"{PLAIN}, absolute", **plain})
+    views, y = make_problem(256, args.dim)
+    for name in [PLAIN, *args.losses]:
         step = make_step(name, views, y)
         if step is None:
-            print(f"{name:28s} not installed: skipped")
+            print(f"{name} is not installed: skipped")
             continue
-        cells = [columns[b].get(name) for b in batches]
-        print(f"{name:28s}", *(f"{c:8.2f}" if c else " " * 7 + "–" for c in cells), end="")
-        print("   {:.0e}  {:.0e}".format(*errors(name, views, y, step)), flush=True)
-    print(f"{'plain NT-Xent, ms':28s}", *(f"{t:8.1f}" for t in plain))
+        cells = {f"B = {batch}": columns[batch].get(name) for batch in args.batches}
+        wrong = "{:.0e}, {:.0e}".format(*errors(name, views, y, step))
+        table.add({"loss": name, **cells, "error of value, gradient": wrong})
 
 
-def print_memory(names, batches, dim, threads):
-    """Print peak extra memory and time for each loss and batch size, and how they grow with B."""
-    print(f"\n{'memory and time':28s}{'B':>7s}{'MiB':>8s}{'s':>9s}    per B: MiB, per B²: s")
-    for name in names:
-        first = None
-        for batch in batches:
+def add_memory(table, args):
+    """Add peak extra memory and time for each loss and batch size."""
+    for name in [PLAIN, *args.losses]:
+        for batch in args.batches:
             if name not in OURS and batch > 4096:
                 continue
-            options = ["--measure", name, "--batches", str(batch), "--dim", str(dim)]
-            command = [sys.executable, __file__, *options, "--threads", str(threads)]
+            options = ["--measure", name, "--batches", str(batch), "--dim", str(args.dim)]
+            command = [sys.executable, __file__, *options, "--threads", str(args.threads)]
             printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
             if not printed:
-                print(f"{name:28s} not installed: skipped")
+                print(f"{name} is not installed: skipped")
                 break
             mib, seconds = map(float, printed.split())
-            first = first or (batch, mib, seconds)
-            times = batch / first[0]
-            growth = f"×{mib / first[1] / times:.2f}, ×{seconds / first[2] / times**2:.2f}"
-            print(f"{name:28s}{batch:7d}{mib:8.0f}{seconds:9.3f}    {growth}", flush=True)
+            table.add({"loss": name, "B": batch, "MiB": round(mib), "s": seconds})
 
 
 def measure(name, batch, dim):
@@ -159,7 +152,7 @@ def measure(name, batch, dim):
 
 def main():
     """Run the comparisons."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--losses", nargs="+", default=[*OURS, *PEERS])
     parser.add_argument("--batches", nargs="+", type=int, help="default: 256 1024 4096")
     parser.add_argument("--dim", type=int, default=128)
@@ -172,12 +165,16 @@ def main():
     if args.measure:
         measure(args.measure, args.batches[0], args.dim)
         return
-    print_versions("lightly", "pytorch-metric-learning")
+    peers = "lightly", "pytorch-metric-learning"
     if args.memory:
-        names = [PLAIN, *args.losses]
-        print_memory(names, args.batches or [4096, 8192, 32768], args.dim, args.threads)
+        args.batches = args.batches or [4096, 8192, 32768]
+        with Table("memory", args, packages=peers, ratios=["MiB"], labels=2) as table:
+            add_memory(table, args)
     else:
-        print_times(args.losses, args.batches or [256, 1024, 4096], args.dim, args.rounds)
+        args.batches = args.batches or [256, 1024, 4096]
+        columns = [f"B = {batch}" for batch in args.batches]
+        with Table("time", args, packages=peers, ratios=columns, digits=2) as table:
+            add_times(table, args)
 
 
 if __name__ == "__main__":

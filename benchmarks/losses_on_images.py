@@ -12,11 +12,11 @@ The file holds ``X_train``, ``y_train``, ``X_test``, ``y_test`` (images uint8, 2
 
 from __future__ import annotations
 
-import argparse
 from time import perf_counter
 
 import numpy as np
 from _probe import few_label_probe, linear_probe
+from _results import Table, make_parser, spread
 from sklearn.datasets import fetch_openml
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -36,6 +36,7 @@ from skcontrast.losses import (
     Supervised,
 )
 
+PROBES = ("5 labels per class", "linear, all labels", "20-NN")
 AUTO = BCL(alpha="auto", tau_plus="auto")
 # row: (loss, whether fit gets y)
 ROWS = {
@@ -96,12 +97,10 @@ def accuracies(train, y_train, test, y_test):
     return few, linear_probe(train, y_train, test, y_test), knn.score(test, y_test)
 
 
-def report(name, scores, seconds=0.0):
-    """Print mean and standard deviation over the seeds."""
-    mean, std = np.mean(scores, axis=0), np.std(scores, axis=0)
-    spread = [f" ± {s:.3f}" if len(scores) > 1 else "" for s in std]
-    cells = " | ".join(f"{m:.3f}{s}" for m, s in zip(mean, spread, strict=True))
-    print(f"| {name:20s} | {cells} | {seconds:.0f} s |", flush=True)
+def row(name, scores, seconds=None):
+    """Return a row of the table: mean and standard deviation over the seeds."""
+    figures = [spread(of) if len(of) > 1 else of[0] for of in zip(*scores, strict=True)]
+    return {"loss": name, **dict(zip(PROBES, figures, strict=True)), "training, s": seconds}
 
 
 def embedded(embedder, data, y):
@@ -116,7 +115,7 @@ def embedded(embedder, data, y):
 
 def main():
     """Train and print one row per loss."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--data", help="npz file; fetched from OpenML if absent")
     parser.add_argument("--n-train", type=int, default=10000, help="unlabeled images")
     parser.add_argument("--epochs", type=int, default=15)
@@ -129,19 +128,17 @@ def main():
     X_train, y_train, X_test, y_test = load(args.data)
     X_train, y_train = X_train[: args.n_train], y_train[: args.n_train]
     data = X_train, y_train, X_test, y_test
-    print("| loss | 5 labels per class | linear, all labels | 20-NN | training |")
-    print("|---|---|---|---|---|")
-    pixels = [X.reshape(len(X), -1) / 255.0 for X in (X_train, X_test)]
-    report("raw pixels", [accuracies(pixels[0], y_train, pixels[1], y_test)])
-    untrained = [make_embedder(InfoNCE(), args, seed, trains=False) for seed in range(args.seeds)]
-    report("untrained", [embedded(embedder, data, None)[0] for embedder in untrained])
-    for name in args.rows:
-        loss, has_y = ROWS[name]
-        runs = [
-            embedded(make_embedder(loss, args, seed), data, y_train if has_y else None)
-            for seed in range(args.seeds)
-        ]
-        report(name, [scores for scores, _ in runs], np.mean([seconds for _, seconds in runs]))
+    with Table("accuracy", args, ratios=PROBES) as table:
+        pixels = [X.reshape(len(X), -1) / 255.0 for X in (X_train, X_test)]
+        table.add(row("raw pixels", [accuracies(pixels[0], y_train, pixels[1], y_test)]))
+        untrained = [make_embedder(InfoNCE(), args, k, trains=False) for k in range(args.seeds)]
+        table.add(row("untrained", [embedded(embedder, data, None)[0] for embedder in untrained]))
+        for name in args.rows:
+            loss, has_y = ROWS[name]
+            y = y_train if has_y else None
+            runs = [embedded(make_embedder(loss, args, k), data, y) for k in range(args.seeds)]
+            scores, seconds = zip(*runs, strict=True)
+            table.add(row(name, scores, round(np.mean(seconds))))
 
 
 if __name__ == "__main__":

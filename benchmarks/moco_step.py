@@ -16,12 +16,12 @@ aim.
 
 from __future__ import annotations
 
-import argparse
 from statistics import median
 
 import numpy as np
 import torch
-from _bench import in_turn, print_versions, ratios, resident_memory
+from _bench import in_turn, ratios, resident_memory
+from _results import Table, make_parser
 from skorch.callbacks import Callback
 
 from skcontrast import ContrastiveEmbedder
@@ -82,7 +82,7 @@ def two_products(args):
 
 
 def compare_steps(args):
-    """Print the seconds of a step."""
+    """Time the steps."""
     shape = args.queue, 3, 32, 32
     X = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
     frameworks = {
@@ -94,48 +94,48 @@ def compare_steps(args):
     contestants[PRODUCTS] = two_products(args)
     seconds = in_turn(contestants, args.rounds)
     relative = ratios(seconds, to="SimCLR")
-    print(f"\n{'a step':20s}{'ms':>10s}{'ratio':>8s}{'rounds':>8s}")
-    for name, times in seconds.items():
-        print(f"{name:20s}{1e3 * median(times):10.1f}{relative[name]:8.3f}{len(times):8d}")
-    without = [a - b for a, b in zip(seconds["MoCo"], seconds[PRODUCTS], strict=False)]
-    rest = ratios({"MoCo": without, "SimCLR": seconds["SimCLR"]}, to="SimCLR")["MoCo"]
-    print(f"MoCo without {PRODUCTS}: {rest:.3f}")
+    with Table("step", args, ratios=["ratio"]) as table:
+        for name, times in seconds.items():
+            table.add({"a step": name, "ms": 1e3 * median(times), "ratio": relative[name]})
+        without = [a - b for a, b in zip(seconds["MoCo"], seconds[PRODUCTS], strict=False)]
+        rest = ratios({"MoCo": without, "SimCLR": seconds["SimCLR"]}, to="SimCLR")["MoCo"]
+        table.add({"a step": f"MoCo without {PRODUCTS}", "ms": None, "ratio": rest})
 
 
 class ReadsMemory(Callback):
-    """Prints resident memory every so many steps."""
+    """Adds resident memory to a table every so many steps."""
 
-    def __init__(self, every):
-        self.every, self.n_steps = every, 0
+    def __init__(self, table, every):
+        self.table, self.every, self.n_steps = table, every, 0
 
     def on_batch_end(self, net, **kwargs):
         """Count the step."""
         self.n_steps += 1
         if self.n_steps % self.every == 0:
-            print(f"{self.n_steps:8d}{resident_memory():10.1f}", flush=True)
+            self.table.add({"steps": self.n_steps, "MiB": round(resident_memory())})
 
 
 def watch_memory(args):
-    """Print resident memory along a fit."""
+    """Read resident memory along a fit."""
     X = np.random.default_rng(0).normal(size=(args.queue, 16)).astype(np.float32)
     steps_per_epoch = -(-args.queue // args.batch)
-    print(f"\n{'steps':>8s}{'MiB':>10s}")
-    ContrastiveEmbedder(
-        encoder=MLP(hidden=(32,)),
-        framework=MoCo(queue_size=args.queue),
-        augmentation=GaussianNoise(),
-        projection_dim=WIDTH,
-        batch_size=args.batch,
-        max_epochs=-(-args.steps // steps_per_epoch),
-        device=args.device,
-        callbacks=[ReadsMemory(args.steps // 10)],
-        random_state=0,
-    ).fit(X)
+    with Table("memory", args) as table:
+        ContrastiveEmbedder(
+            encoder=MLP(hidden=(32,)),
+            framework=MoCo(queue_size=args.queue),
+            augmentation=GaussianNoise(),
+            projection_dim=WIDTH,
+            batch_size=args.batch,
+            max_epochs=-(-args.steps // steps_per_epoch),
+            device=args.device,
+            callbacks=[ReadsMemory(table, args.steps // 10)],
+            random_state=0,
+        ).fit(X)
 
 
 def main():
     """Run the comparison, or watch the memory."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--queue", type=int, default=65536, help="keys, and samples of X")
     parser.add_argument("--width", type=int, default=64, help="of the network's first stage")
@@ -145,8 +145,6 @@ def main():
     parser.add_argument("--memory", action="store_true", help="watch memory instead")
     parser.add_argument("--steps", type=int, default=10000, help="with --memory")
     args = parser.parse_args()
-    print_versions()
-    print(", ".join(f"{name}={value}" for name, value in vars(args).items()))
     (watch_memory if args.memory else compare_steps)(args)
 
 

@@ -13,13 +13,13 @@ scaled already, in portions as large as `transform` uses; "array to array" start
 
 from __future__ import annotations
 
-import argparse
 import statistics
 from time import perf_counter
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from _results import Table, make_parser
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast._data._vectors import rows_for
@@ -29,6 +29,12 @@ from skcontrast.encoders._build import build_encoder
 from skcontrast.encoders._projection import projection_head
 
 BATCH, EPOCHS = 256, 5
+RATIOS = (
+    "fit / the same by hand",
+    "fit as it is / a usual loop",
+    "transform / on tensors",
+    "transform / array to array",
+)
 
 
 def nt_xent(z1, z2, temperature=0.5):
@@ -82,8 +88,8 @@ def timed(function):
     return perf_counter() - start
 
 
-def compare(name, ours, theirs, repeats):
-    """Print the median ratio of two calls, timed in turn."""
+def compare(ours, theirs, repeats):
+    """Return the median ratio of two calls, timed in turn, and the median seconds of ours."""
     ours(), theirs()
     pairs = []
     for k in range(repeats):
@@ -91,72 +97,75 @@ def compare(name, ours, theirs, repeats):
         a, b = timed(first), timed(second)
         pairs.append((a, b) if k % 2 else (b, a))
     ratio = statistics.median(a / b for a, b in pairs)
-    seconds = statistics.median(a for a, _ in pairs)
-    print(f"{name:34s} ratio {ratio:5.3f}   ({seconds * 1e3:8.1f} ms)", flush=True)
+    return ratio, statistics.median(a for a, _ in pairs)
+
+
+def transforms(embedder, X):
+    """Return `transform`, the encoder call on prepared tensors, and the call from the array."""
+    module = embedder.encoder_
+    prepared = embedder._fitted.scaler.to_tensor(X, torch.device("cpu"))
+    batch = rows_for(X[0].size)
+
+    @torch.inference_mode()
+    def bare():
+        return torch.cat([module(rows) for rows in prepared.split(batch)]).numpy()
+
+    @torch.inference_mode()
+    def from_array():
+        tensor = torch.from_numpy(X)
+        tensor = tensor if X.dtype == np.uint8 else tensor.float()
+        return torch.cat([module(rows) for rows in tensor.split(batch)]).numpy()
+
+    return lambda: embedder.transform(X), bare, from_array
+
+
+def overhead(X, encoder, augmentation, repeats):
+    """Return the ratios of one kind of data by name, and the milliseconds of `fit`."""
+    embedder = ContrastiveEmbedder(
+        encoder=encoder,
+        augmentation=augmentation,
+        max_epochs=EPOCHS,
+        batch_size=BATCH,
+        random_state=0,
+        device="cpu",
+    )
+    same, seconds = compare(
+        lambda: embedder.set_params(precision="float32").fit(X),
+        lambda: hand_written_fit(X, encoder, augmentation, True),
+        repeats,
+    )
+    usual, _ = compare(
+        lambda: embedder.set_params(precision="auto").fit(X),
+        lambda: hand_written_fit(X, encoder, augmentation),
+        repeats,
+    )
+    transform, bare, from_array = transforms(embedder.fit(X), X)
+    return {
+        RATIOS[0]: same,
+        RATIOS[1]: usual,
+        RATIOS[2]: compare(transform, bare, 15 * repeats)[0],
+        RATIOS[3]: compare(transform, from_array, 15 * repeats)[0],
+        "fit in float32, ms": seconds * 1e3,
+    }
 
 
 def main():
     """Run the comparisons."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--repeats", type=int, default=9)
-    repeats = parser.parse_args().repeats
+    args = parser.parse_args()
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(10240, 64))
+    images = rng.integers(0, 256, (1024, 3, 32, 32), dtype=np.uint8)
+    single = vectors.astype(np.float32)
     cases = {
-        "vectors (10240, 64) float64, MLP": (vectors, MLP(), GaussianNoise()),
-        "vectors (10240, 64) float32, MLP": (
-            vectors.astype(np.float32),
-            MLP(),
-            GaussianNoise(),
-        ),
-        "images (1024, 3, 32, 32), ConvNet": (
-            rng.integers(0, 256, (1024, 3, 32, 32), dtype=np.uint8),
-            ConvNet(),
-            SimCLRAugmentation(),
-        ),
+        "vectors 10,240 × 64, float64, MLP": (vectors, MLP(), GaussianNoise()),
+        "vectors 10,240 × 64, float32, MLP": (single, MLP(), GaussianNoise()),
+        "images 1,024 × 3 × 32 × 32, uint8, ConvNet": (images, ConvNet(), SimCLRAugmentation()),
     }
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads")
-    for name, (X, encoder, augmentation) in cases.items():
-        embedder = ContrastiveEmbedder(
-            encoder=encoder,
-            augmentation=augmentation,
-            max_epochs=EPOCHS,
-            batch_size=BATCH,
-            random_state=0,
-            device="cpu",
-        )
-        print(name)
-        compare(
-            "  fit / the same by hand",
-            lambda e=embedder, X=X: e.set_params(precision="float32").fit(X),
-            lambda X=X, e=encoder, a=augmentation: hand_written_fit(X, e, a, True),
-            repeats,
-        )
-        compare(
-            "  fit as it is / a usual loop",
-            lambda e=embedder, X=X: e.set_params(precision="auto").fit(X),
-            lambda X=X, e=encoder, a=augmentation: hand_written_fit(X, e, a),
-            repeats,
-        )
-        module = embedder.fit(X).encoder_
-        prepared = embedder._fitted.scaler.to_tensor(X, torch.device("cpu"))
-        batch = rows_for(X[0].size)
-
-        @torch.inference_mode()
-        def bare(module=module, prepared=prepared, batch=batch):
-            return torch.cat([module(rows) for rows in prepared.split(batch)]).numpy()
-
-        @torch.inference_mode()
-        def from_array(module=module, X=X, batch=batch):
-            tensor = torch.from_numpy(X)
-            tensor = tensor if X.dtype == np.uint8 else tensor.float()
-            return torch.cat([module(rows) for rows in tensor.split(batch)]).numpy()
-
-        def transform(embedder=embedder, X=X):
-            return embedder.transform(X)
-
-        compare("  transform / bare encoder", transform, bare, 15 * repeats)
-        compare("  transform / array to array", transform, from_array, 15 * repeats)
+    with Table("ratios", args, packages=["skorch"], ratios=RATIOS, digits=2) as table:
+        for name, case in cases.items():
+            table.add({"data": name, **overhead(*case, args.repeats)})
 
 
 if __name__ == "__main__":

@@ -10,11 +10,11 @@ where BCL with the inverted cdf is worse than another loss; at the end stands wh
 
 from __future__ import annotations
 
-import argparse
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from _results import Table, make_parser
 
 from skcontrast.simulation import ScoreModel, compare_estimators, matched_estimators
 
@@ -23,7 +23,7 @@ ALPHAS = (0.6, 0.7, 0.8, 0.9, 0.99)
 SIZES = (64, 256, 1024)
 OURS = "BCL (inverted)"
 OTHERS = ("BIASED", "DCL", "HCL", "BCL (printed)", "NonparametricBCL")
-SHORT = {"BIASED": "BIASED", "BCL (printed)": "printed", "NonparametricBCL": "Nonpar."}
+NAMES = ("BIASED", "DCL", "HCL", "BCL (printed)", OURS, "NonparametricBCL")
 BOUND = 3  # Monte-Carlo standard errors
 
 
@@ -70,20 +70,12 @@ def worse_than(cell, other, factor=1.0):
     return difference / error if error else 0.0
 
 
-def print_table(cells):
-    """Print MSE · 1e4 and bias · 1e4 of every loss in every setting."""
-    names = ["BIASED", "DCL", "HCL", "BCL (printed)", OURS, "NonparametricBCL"]
-    short = {**SHORT, OURS: "inverted"}
-    header = " ".join(f"{short.get(name, name):>8s}" for name in names)
-    print(f"{'':18s}{'MSE · 1e4':55s}bias · 1e4")
-    print(f"  τ⁺    α     N  {header}   {header}   ± of inverted; worse than")
+def add_cells(table, cells, quantity):
+    """Add 10⁴ times an error of every loss in every setting."""
     for cell in cells:
-        mse, bias = cell.comparison.summary("mse"), cell.comparison.summary("bias")
-        errors = " ".join(f"{mse[name][0] * 1e4:8.3f}" for name in names)
-        biases = " ".join(f"{bias[name][0] * 1e4:+8.1f}" for name in names)
-        marks = [f"{short.get(o, o)} by {worse_than(cell, o):.1f} SE" for o in worse_in(cell)]
-        setting = f"{cell.tau_plus:4.2f} {cell.alpha:4.2f} {cell.n_candidates:5d}"
-        print(f"{setting}  {errors}   {biases}   {bias[OURS][1] * 1e4:4.1f}  {', '.join(marks)}")
+        setting = {"τ⁺": cell.tau_plus, "α": cell.alpha, "N": cell.n_candidates}
+        found = cell.comparison.summary(quantity)
+        table.add({**setting, **{name: found[name][0] * 1e4 for name in NAMES}})
 
 
 def worse_in(cell):
@@ -140,10 +132,14 @@ def check_bias(cells):
 
 def main():
     """Print the table and the claims."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--n-anchors", type=int, default=4000)
-    cells = simulate(parser.parse_args().n_anchors)
-    print_table(cells)
+    args = parser.parse_args()
+    cells = simulate(args.n_anchors)
+    with Table("mse", args, labels=3, digits=2) as table:
+        add_cells(table, cells, "mse")
+    with Table("bias", args, ratios=[], labels=3, digits=2) as table:
+        add_cells(table, cells, "bias")
     check_smallest(cells)
     check_half(cells)
     check_bias(cells)

@@ -10,12 +10,19 @@ from __future__ import annotations
 
 import numpy as np
 from _probe import few_label_probe, linear_probe
+from _results import Table, make_parser
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.model_selection import train_test_split
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import MarginalCorruption
 
+COLUMNS = (
+    "all labels, raw",
+    "all labels, embedded",
+    "5 per class, raw",
+    "5 per class, embedded",
+)
 SETS = {"breast cancer": load_breast_cancer, "wine": load_wine, "digits": load_digits}
 
 
@@ -35,16 +42,14 @@ def accuracies(X, y, seed, **params):
 
 def main():
     """Print the table."""
-    print("                 all labels            5 labels per class")
-    print("                 raw      embedded     raw      embedded")
-    rows = []
-    for name, load in SETS.items():
-        X, y = load(return_X_y=True)
-        row = np.mean([accuracies(X, y, seed) for seed in range(3)], axis=0)
-        rows.append(row)
-        print(f"{name:15s}  {row[0]:.3f}    {row[1]:.3f}        {row[2]:.3f}    {row[3]:.3f}")
-    mean = np.mean(rows, axis=0)
-    print(f"{'mean':15s}  {mean[0]:.3f}    {mean[1]:.3f}        {mean[2]:.3f}    {mean[3]:.3f}")
+    with Table("accuracy", make_parser(__doc__).parse_args()) as table:
+        rows = []
+        for name, load in SETS.items():
+            X, y = load(return_X_y=True)
+            rows.append(np.mean([accuracies(X, y, seed) for seed in range(3)], axis=0))
+            table.add({"data": name, **dict(zip(COLUMNS, rows[-1], strict=True))})
+        mean = np.mean(rows, axis=0)
+        table.add({"data": "mean", **dict(zip(COLUMNS, mean, strict=True))})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,253 @@
+"""Figures of benchmarks as JSON: printed as they come, saved, and compared with the stored ones.
+
+A file ``results/NAME.json`` holds the tables of ``NAME.py`` by name. A table has the command,
+date, commit, machine and versions that it was made with, and rows: labels first, then figures. A
+figure is a number, a mean with a standard deviation, or a list with one number per run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "results"
+MOVED = 0.1
+OWN_OPTIONS = ("--save", "--compare")
+
+
+def make_parser(doc):
+    """Return a parser for a benchmark, with the options that all benchmarks have."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("--save", action="store_true", help="store the figures as JSON")
+    parser.add_argument(
+        "--compare", action="store_true", help="print what moved by more than 10 %% since then"
+    )
+    return parser
+
+
+def spread(values):
+    """Return mean and standard deviation (n in the denominator) of several runs."""
+    return {"mean": statistics.fmean(values), "std": statistics.pstdev(values)}
+
+
+class Table:
+    """A table of figures: printed while it grows, compared and saved once it is complete.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table in the benchmark's file.
+    args : argparse.Namespace
+        Has `save` and `compare`.
+    packages : sequence of str
+        Packages whose versions matter here, besides torch, numpy and scikit-learn.
+    ratios : sequence of str, default=None
+        Columns that are compared with the stored ones. None compares all figures; seconds,
+        which depend on the machine, should be left out.
+    labels : int, default=1
+        Number of leading columns that say which row it is.
+    digits : int, default=3
+        Decimal places that are kept; numbers from 100 on are kept as integers.
+    """
+
+    def __init__(self, name, args, *, packages=(), ratios=None, labels=1, digits=3):
+        self.name, self.args = name, args
+        self.path = FOLDER / f"{Path(sys.argv[0]).stem}.json"
+        self.content = {
+            "command": command(sys.argv),
+            "date": datetime.date.today().isoformat(),
+            "commit": commit(),
+            "machine": machine(),
+            "versions": versions("torch", "numpy", "scikit-learn", *packages),
+            "labels": labels,
+            "ratios": None if ratios is None else list(ratios),
+            "digits": digits,
+            "rows": [],
+        }
+
+    def __enter__(self):
+        print(f"\n{self.name}: {made_with(self.content)}", flush=True)
+        return self
+
+    def add(self, row):
+        """Add a row, a dict by column, and print it."""
+        digits, rows = self.content["digits"], self.content["rows"]
+        rows.append({name: rounded(value, digits) for name, value in row.items()})
+        lines = table_lines(self.content)
+        print(*(lines if len(rows) == 1 else lines[-1:]), sep="\n", flush=True)
+
+    def __exit__(self, error, *args):
+        if error is not None:
+            return
+        if self.args.compare:
+            report_moves(self.content, load(self.path).get(self.name))
+        if self.args.save:
+            stored = load(self.path)
+            stored[self.name] = self.content
+            self.path.write_text(as_json(stored))
+
+
+def load(path):
+    """Return the tables of a file by name, none if there is no file."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def as_json(tables):
+    """Return the text of a file: a line for each entry of a table and for each row."""
+    parts = []
+    for name, table in tables.items():
+        head = [f"    {_line(k)}: {_line(v)},\n" for k, v in table.items() if k != "rows"]
+        rows = ",\n".join(f"      {_line(row)}" for row in table["rows"])
+        parts.append(f'  {_line(name)}: {{\n{"".join(head)}    "rows": [\n{rows}\n    ]\n  }}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _line(value):
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def moved(new, stored, by=MOVED):
+    """Return the figures that differ by more than a fraction from the stored ones.
+
+    Parameters
+    ----------
+    new, stored : dict
+        Tables. Only rows and columns that both have are compared.
+    by : float, default=0.1
+        Fraction of the stored figure.
+
+    Returns
+    -------
+    moves : list of (str, str, float, float)
+        Row, column, the stored figure and the new one.
+    """
+    before, moves = {_label(row, stored): row for row in stored["rows"]}, []
+    for row in new["rows"]:
+        label = _label(row, new)
+        columns = list(row)[new["labels"] :] if new["ratios"] is None else new["ratios"]
+        for column in columns:
+            a, b = (_middle(r.get(column)) for r in (before.get(label, {}), row))
+            if a is not None and b is not None and abs(b - a) > by * abs(a):
+                moves.append((label, column, a, b))
+    return moves
+
+
+def _label(row, table):
+    return ", ".join(str(value) for value in list(row.values())[: table["labels"]])
+
+
+def _middle(figure):
+    """Return the number that stands for a figure, None for text and for a missing one."""
+    if isinstance(figure, dict):
+        return figure["mean"]
+    if isinstance(figure, list):
+        return statistics.median(figure)
+    return None if isinstance(figure, str) else figure
+
+
+def report_moves(new, stored):
+    """Print which figures moved since a table was stored."""
+    if stored is None:
+        print("nothing is stored to compare with")
+        return
+    moves = moved(new, stored)
+    print(f"moved by more than {MOVED:.0%} since {made_with(stored)}: {len(moves)}")
+    for label, column, before, after in moves:
+        print(f"  {label}, {column}: {before:g} → {after:g}")
+
+
+def rounded(value, digits):
+    """Return a figure with a number of decimal places, or as an integer from 100 on."""
+    if isinstance(value, dict):
+        return {name: rounded(part, digits) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(part, digits) for part in value]
+    if value is None or isinstance(value, int | str):
+        return value
+    return round(float(value), digits) if abs(value) < 100 else round(float(value))
+
+
+def table_lines(table):
+    """Return the lines of a table in Markdown."""
+    columns = list(dict.fromkeys(name for row in table["rows"] for name in row))
+    lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
+    for row in table["rows"]:
+        cells = (cell(row.get(name), table["digits"]) for name in columns)
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def cell(value, digits):
+    """Return a figure as text."""
+    if value is None:
+        return "–"
+    if isinstance(value, dict):
+        return f"{cell(value['mean'], digits)} ± {cell(value['std'], digits)}"
+    if isinstance(value, list):
+        return ", ".join(cell(part, digits) for part in value)
+    if isinstance(value, float):
+        return f"{value:.{digits}f}"
+    return value if isinstance(value, str) else f"{value:,}"
+
+
+def made_with(table):
+    """Return how a table was made, in a line."""
+    its = table["machine"]
+    places = [its["cpu"], f"{its['cores']} cores", f"{its['threads']} threads", its.get("gpu")]
+    packages = ", ".join(f"{name} {version}" for name, version in table["versions"].items())
+    machine = ", ".join(place for place in places if place)
+    return (
+        f"`{table['command']}`, {table['date']}, commit {table['commit']}; {machine}; {packages}"
+    )
+
+
+def command(argv):
+    """Return a command line without the paths in it and without the options of this module."""
+    words = [word for word in argv[1:] if word not in OWN_OPTIONS]
+    words = ["…" if os.sep in word else word for word in words]
+    return " ".join(["python", f"benchmarks/{Path(argv[0]).name}", *words])
+
+
+def commit():
+    """Return the commit that is checked out, with a mark where files differ from it."""
+    git = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    done = subprocess.run(
+        git, cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() or "unknown"
+
+
+def machine():
+    """Return processor, cores and threads, and the GPU if there is one."""
+    import torch
+
+    found = {"cpu": _cpu(), "cores": os.cpu_count(), "threads": torch.get_num_threads()}
+    if torch.cuda.is_available():
+        found["gpu"] = torch.cuda.get_device_name()
+    return found
+
+
+def _cpu():
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def versions(*packages):
+    """Return the version of Python and of those packages that are installed."""
+    found = {"Python": platform.python_version()}
+    for package in packages:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found

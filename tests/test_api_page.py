@@ -1,0 +1,44 @@
+"""The API page of the documentation lists the public names, all of them and no others."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import skcontrast
+
+PAGE = Path(__file__).parents[1] / "docs" / "api.rst"
+
+
+def listed():
+    """Return the names on the page by module."""
+    names, module, in_list = {}, None, False
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        if directive := re.match(r"\.\. (\w+):: ?(\S*)", line):
+            in_list = directive[1] == "autosummary"
+            module = directive[2] if directive[1] == "currentmodule" else module
+        elif line and not line.startswith(" "):
+            in_list = False
+        elif in_list and re.fullmatch(r"   \w+", line):
+            names.setdefault(module, []).append(line.strip())
+    return names
+
+
+def public_modules():
+    """Return the modules that have names to import, without the embedder's own file."""
+    modules = [m.name for m in pkgutil.iter_modules(skcontrast.__path__) if m.name[0] != "_"]
+    return {"skcontrast", *(f"skcontrast.{name}" for name in modules if name != "embedder")}
+
+
+def test_the_page_has_a_section_for_every_public_module():
+    assert set(listed()) == public_modules()
+
+
+@pytest.mark.parametrize("module", sorted(public_modules()))
+def test_the_page_lists_what_a_module_exports(module):
+    exported = set(importlib.import_module(module).__all__) - {"__version__"}
+    assert sorted(listed()[module]) == sorted(exported)

@@ -1,0 +1,67 @@
+"""What stands in several files of the project agrees."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import skcontrast
+
+ROOT = Path(__file__).parents[1]
+EXTRAS_ALIKE = ("graphs", "plot", "docs", "test")
+
+
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def requirements():
+    """Return lower bounds by package, of what skcontrast and its tests need."""
+    extras = project()["optional-dependencies"]
+    lines = [*project()["dependencies"], *extras["graphs"], *extras["plot"], *extras["test"]]
+    pairs = (re.fullmatch(r"([\w-]+)(?:\[\w+\])?>=([\d.]+)", line).groups() for line in lines)
+    return {canonical(name): bound for name, bound in pairs}
+
+
+def canonical(name):
+    return name.lower().replace("_", "-")
+
+
+def pinned(file):
+    """Return the versions in a file of constraints by package."""
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    pins = (line.split("==") for line in lines if "==" in line and not line.startswith("#"))
+    return {canonical(name): version for name, version in pins}
+
+
+def parts(version):
+    """Return a version as a tuple without trailing zeros, so that 2.0 equals 2.0.0."""
+    return tuple(int(part) for part in re.sub(r"(\.0)+$", "", version).split("."))
+
+
+def test_the_version_is_the_same_everywhere():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    cited = re.search(r"^version: (\S+)$", citation, flags=re.MULTILINE)[1]
+    assert project()["version"] == cited == skcontrast.__version__
+
+
+def test_the_oldest_versions_are_the_lower_bounds():
+    oldest = pinned("constraints-oldest.txt")
+    for name, bound in requirements().items():
+        if name != "torch":  # see constraints-oldest.txt
+            assert parts(oldest[name]) == parts(bound), name
+
+
+def test_the_tested_versions_satisfy_the_bounds():
+    tested = pinned("constraints.txt")
+    for name, bound in requirements().items():
+        assert parts(tested[name]) >= parts(bound), name
+
+
+def test_a_package_has_one_lower_bound():
+    bounds = {}
+    for extra in EXTRAS_ALIKE:
+        for line in project()["optional-dependencies"][extra]:
+            name, bound = re.split(r"(?:\[\w+\])?>=", line)
+            assert bounds.setdefault(canonical(name), bound) == bound, name
