@@ -9,8 +9,8 @@ from sklearn.base import clone
 
 from skcontrast import contrastive_loss, losses
 from skcontrast._objective._contrast import in_batch
+from skcontrast._objective._exponential import log_expectation
 from skcontrast._objective._functional import objective_value
-from skcontrast._objective._tiles import log_expectation
 from skcontrast.losses import (
     BCL,
     DCL,

@@ -68,7 +68,6 @@ class BCL(Loss):
         "detach_weights": ["boolean"],
         "cdf_bins": CDF_BINS,
     }
-    weighs_ranks = True
 
     def __init__(
         self,

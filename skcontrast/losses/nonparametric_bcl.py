@@ -60,7 +60,6 @@ class NonparametricBCL(Loss):
         "normalize_weights": ["boolean"],
         "cdf_bins": CDF_BINS,
     }
-    weighs_ranks = True
 
     def __init__(
         self, alpha=0.7, beta=0.5, tau_plus=0.1, normalize_weights=False, cdf_bins="auto"

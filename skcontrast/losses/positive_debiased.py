@@ -73,8 +73,6 @@ class PositiveDebiased(Loss):
         self.aggregate = aggregate
         self.negatives = negatives
 
-    corrects_positives = True
-
     @property
     def requires_y(self):
         """Whether the estimate over true negatives reads labels."""
@@ -89,7 +87,7 @@ class PositiveDebiased(Loss):
             parameter="negatives",
             default=InfoNCE,
         )
-        if negatives.needs_whole_rows or negatives.corrects_positives:
+        if not negatives.is_estimate:
             raise ValueError(
                 "The 'negatives' parameter of PositiveDebiased must be a loss that estimates an "
                 f"expectation over true negatives, got {negatives!r}."

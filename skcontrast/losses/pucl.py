@@ -68,7 +68,6 @@ class PUCL(Loss):
         rest = 1 - self.tau_plus
         return (1 - self.tau_plus * self.c) / rest, self.tau_plus * (1 - self.c) / rest
 
-    def log_expectation(self, log_mean, positives, lower_bound):
-        """Return the logarithm of the estimate, floored, shape (n_anchors,)."""
-        lowest = -1.0 if self.floor == "printed" else lower_bound
-        return super().log_expectation(log_mean, positives, lowest)
+    def lowest_score(self, lower_bound):
+        """Return the score at which the estimate is floored: −1 as printed, or the lowest."""
+        return -1.0 if self.floor == "printed" else lower_bound

@@ -49,7 +49,7 @@ class Ring(Loss):
         "inner": interval(0, 1, "left"),
     }
     normalize_weights = False
-    weighs_ranks = True
+    sum_stands_for_n = True
     shares_ties = False
 
     def __init__(self, outer=0.5, inner=0.1):

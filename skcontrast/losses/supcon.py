@@ -35,7 +35,6 @@ class SupCon(Loss):
     """
 
     requires_y = True
-    needs_whole_rows = True
 
     def row_loss(self, scores, positives, same_class):
         """Return the loss of each anchor, shape (n_anchors,)."""

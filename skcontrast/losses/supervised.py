@@ -35,8 +35,6 @@ class Supervised(Loss):
     True
     """
 
-    requires_y = True
-
     def class_weights(self, same_class):
         """Return 1[y_j ≠ y_i], shape (n_anchors, n)."""
         return ~same_class

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from .._objective._tiles import log_expectation
+from .._objective._exponential import log_expectation
 from .._parameters import check_component, check_numbers, validate_parameters
 from ..losses import BCL, DCL, HCL, InfoNCE, Loss, NonparametricBCL, Supervised
 from ._scores import ScoreModel, ScoreSample, check_sample_arguments
@@ -285,7 +285,7 @@ def _check_estimates(loss):
     """Refuse what is no estimate of an expectation over true negatives."""
     check_component(loss, Loss, owner="estimate", parameter="loss")
     check_numbers(loss)
-    if loss.needs_whole_rows or type(loss).anchor_loss is not Loss.anchor_loss:
+    if not loss.is_estimate:
         raise ValueError(
             f"{type(loss).__name__} does not differ from InfoNCE by an estimate of the mean of "
             "e^s over true negatives alone: there is nothing to compare."
