@@ -83,7 +83,7 @@ class _Problem(NamedTuple):
         positives = contrast.positives[rows]
         if not positives.is_floating_point():
             positives = scores.gather(1, positives)
-        has_self_scores = isinstance(self.self_scores, Tensor)
+        self_scores = self.self_scores
         return Tile(
             scores=scores,
             excluded=contrast.excluded[rows],
@@ -91,7 +91,7 @@ class _Problem(NamedTuple):
             weights=None if contrast.weights is None else contrast.weights[rows],
             same_class=same_class(contrast, rows) if self.loss.requires_y else None,
             bounds=self.similarity.limits(contrast.anchors),
-            self_scores=self.self_scores[rows] if has_self_scores else self.self_scores,
+            self_scores=self_scores[rows] if isinstance(self_scores, Tensor) else self_scores,
         )
 
 
@@ -208,6 +208,8 @@ def tiles(
 
 def same_class(contrast: Contrast, rows: slice) -> Tensor:
     """Return where anchor and candidate are known to share a class, dtype bool."""
+    if contrast.anchor_labels is None:
+        raise ValueError("The contrast has no labels.")
     labels = contrast.anchor_labels[rows]
     same = (labels[:, None] == contrast.candidate_labels) & (labels >= 0)[:, None]
     return same.scatter_(1, contrast.excluded[rows], False)

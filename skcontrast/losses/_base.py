@@ -36,9 +36,9 @@ class Loss(ParameterObject):
     normalize_weights : bool
         Whether the weights are scaled to mean 1.
     sum_stands_for_n : bool
-        Whether weights that are not scaled are meant to be so because their sum takes the place of
-        N, as the size of a ring does. Where N does not occur, under the Jensen–Shannon objective,
-        such weights are scaled to mean 1.
+        Whether weights that are not scaled have a meaning of their own: their sum takes the place
+        of N, as the size of a ring does. Under the Jensen–Shannon objective, in which N does not
+        occur, such weights are scaled to mean 1 all the same.
 
     See Also
     --------
@@ -50,12 +50,11 @@ class Loss(ParameterObject):
     A loss that leaves out the closest candidates, which are the likeliest false negatives:
 
     >>> import torch
-    >>> from numbers import Real
     >>> from skcontrast import contrastive_loss
+    >>> from skcontrast._parameters import interval
     >>> from skcontrast.losses import InfoNCE, Loss
-    >>> from sklearn.utils._param_validation import Interval
     >>> class WithoutClosest(Loss):
-    ...     _parameter_constraints = {"share": [Interval(Real, 0, 1, closed="left")]}
+    ...     _parameter_constraints = {"share": interval(0, 1, "left")}
     ...
     ...     def __init__(self, share=0.1):
     ...         self.share = share

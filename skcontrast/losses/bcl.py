@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from .._parameters import StrOptions, interval
+from typing import Any, Literal
+
+from torch import Tensor
+
+from .._parameters import EstimableNumber, Number, StrOptions, interval
 from ._base import Loss
 from ._posterior import CDF_BINS, invert_unlabeled_cdf, true_negative_probability
 
@@ -61,9 +65,9 @@ class BCL(Loss):
     """
 
     _parameter_constraints: dict = {
-        "alpha": interval(0.5, 1, "both", auto=True),
+        "alpha": interval(0.5, 1, "both", auto="alpha"),
         "beta": interval(0, None, "left"),
-        "tau_plus": interval(0, 1, "left", auto=True),
+        "tau_plus": interval(0, 1, "left", auto="tau_plus"),
         "cdf": [StrOptions({"inverted", "printed"})],
         "detach_weights": ["boolean"],
         "cdf_bins": CDF_BINS,
@@ -71,25 +75,25 @@ class BCL(Loss):
 
     def __init__(
         self,
-        alpha=0.7,
-        beta=0.0,
-        tau_plus=0.1,
-        cdf="inverted",
-        detach_weights=True,
-        cdf_bins="auto",
+        alpha: EstimableNumber = 0.7,
+        beta: Number = 0.0,
+        tau_plus: EstimableNumber = 0.1,
+        cdf: Literal["inverted", "printed"] = "inverted",
+        detach_weights: bool = True,
+        cdf_bins: int | Literal["auto"] | None = "auto",
     ):
-        self.alpha = alpha
-        self.beta = beta
-        self.tau_plus = tau_plus
+        self.alpha: Any = alpha
+        self.beta: Any = beta
+        self.tau_plus: Any = tau_plus
         self.cdf = cdf
         self.detach_weights = detach_weights
         self.cdf_bins = cdf_bins
 
-    def hardness(self):
+    def hardness(self) -> float:
         """Return β."""
         return self.beta
 
-    def rank_weights(self, ranks, n_candidates):
+    def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | s) by rank."""
         phi = ranks / n_candidates
         if self.cdf == "inverted":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .._parameters import interval
+from typing import Any
+
+from .._parameters import EstimableNumber, interval
 from ._base import Loss
 
 __all__ = ["DCL"]
@@ -43,11 +45,11 @@ class DCL(Loss):
     True
     """
 
-    _parameter_constraints: dict = {"tau_plus": interval(0, 1, "left", auto=True)}
+    _parameter_constraints: dict = {"tau_plus": interval(0, 1, "left", auto="tau_plus")}
 
-    def __init__(self, tau_plus=0.1):
-        self.tau_plus = tau_plus
+    def __init__(self, tau_plus: EstimableNumber = 0.1):
+        self.tau_plus: Any = tau_plus
 
-    def coefficients(self):
+    def coefficients(self) -> tuple[float, float]:
         """Return a = 1/τ⁻ and b = τ⁺/τ⁻."""
         return 1 / (1 - self.tau_plus), self.tau_plus / (1 - self.tau_plus)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from .._parameters import interval
+from typing import Any, Literal
+
+from torch import Tensor
+
+from .._parameters import EstimableNumber, Number, interval
 from ._base import Loss
 from ._posterior import CDF_BINS, invert_unlabeled_cdf, ratio
 
@@ -54,23 +58,28 @@ class NonparametricBCL(Loss):
     """
 
     _parameter_constraints: dict = {
-        "alpha": interval(0.5, 1, "both", auto=True),
+        "alpha": interval(0.5, 1, "both", auto="alpha"),
         "beta": interval(0, 1, "both"),
-        "tau_plus": interval(0, 1, "left", auto=True),
+        "tau_plus": interval(0, 1, "left", auto="tau_plus"),
         "normalize_weights": ["boolean"],
         "cdf_bins": CDF_BINS,
     }
 
     def __init__(
-        self, alpha=0.7, beta=0.5, tau_plus=0.1, normalize_weights=False, cdf_bins="auto"
+        self,
+        alpha: EstimableNumber = 0.7,
+        beta: Number = 0.5,
+        tau_plus: EstimableNumber = 0.1,
+        normalize_weights: bool = False,
+        cdf_bins: int | Literal["auto"] | None = "auto",
     ):
-        self.alpha = alpha
-        self.beta = beta
-        self.tau_plus = tau_plus
+        self.alpha: Any = alpha
+        self.beta: Any = beta
+        self.tau_plus: Any = tau_plus
         self.normalize_weights = normalize_weights
         self.cdf_bins = cdf_bins
 
-    def validate(self):
+    def validate(self) -> None:
         """Refuse α = β = 1."""
         if self.alpha == 1 and self.beta == 1:
             raise ValueError(
@@ -78,7 +87,7 @@ class NonparametricBCL(Loss):
                 "density of negatives is left."
             )
 
-    def rank_weights(self, ranks, n_candidates):
+    def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
         """Return ω by rank."""
         alpha, beta, tau_plus = self.alpha, self.beta, self.tau_plus
         phi = invert_unlabeled_cdf(ranks / n_candidates, alpha, tau_plus)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .._parameters import StrOptions, check_numbers, interval
+from typing import Any, Literal
+
+from .._parameters import EstimableNumber, Number, StrOptions, check_numbers, interval
 from ._base import Loss
 
 __all__ = ["PUCL"]
@@ -47,27 +49,32 @@ class PUCL(Loss):
     """
 
     _parameter_constraints: dict = {
-        "tau_plus": interval(0, 1, "left", auto=True),
+        "tau_plus": interval(0, 1, "left", auto="tau_plus"),
         "c": interval(0, 1, "both"),
         "floor": [StrOptions({"lowest", "printed"})],
     }
 
-    def __init__(self, tau_plus=0.1, c=0.1, floor="lowest"):
-        self.tau_plus = tau_plus
-        self.c = c
+    def __init__(
+        self,
+        tau_plus: EstimableNumber = 0.1,
+        c: Number = 0.1,
+        floor: Literal["lowest", "printed"] = "lowest",
+    ):
+        self.tau_plus: Any = tau_plus
+        self.c: Any = c
         self.floor = floor
 
     @property
-    def effective_tau_plus(self):
+    def effective_tau_plus(self) -> float:
         """The `tau_plus` of the :class:`DCL` that this loss equals, τ⁺(1 − c)/(1 − τ⁺c)."""
         check_numbers(self)
         return self.tau_plus * (1 - self.c) / (1 - self.tau_plus * self.c)
 
-    def coefficients(self):
+    def coefficients(self) -> tuple[float, float]:
         """Return a = (1 − τ⁺c)/(1 − τ⁺) and b = τ⁺(1 − c)/(1 − τ⁺)."""
         rest = 1 - self.tau_plus
         return (1 - self.tau_plus * self.c) / rest, self.tau_plus * (1 - self.c) / rest
 
-    def lowest_score(self, lower_bound):
+    def lowest_score(self, lower_bound: float) -> float:
         """Return the score at which the estimate is floored: −1 as printed, or the lowest."""
         return -1.0 if self.floor == "printed" else lower_bound

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from .._parameters import interval
+from torch import Tensor
+
+from .._parameters import Number, interval
 from ._base import Loss
 
 __all__ = ["Ring"]
@@ -52,11 +55,11 @@ class Ring(Loss):
     sum_stands_for_n = True
     shares_ties = False
 
-    def __init__(self, outer=0.5, inner=0.1):
-        self.outer = outer
-        self.inner = inner
+    def __init__(self, outer: Number = 0.5, inner: Number = 0.1):
+        self.outer: Any = outer
+        self.inner: Any = inner
 
-    def rank_weights(self, ranks, n_candidates):
+    def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
         """Return 1[in ring] by rank."""
         within = _floor(self.outer * n_candidates)
         dropped = _floor(self.inner * within)
@@ -69,6 +72,6 @@ class Ring(Loss):
         return inside.to(ranks.dtype)
 
 
-def _floor(share):
-    """Return the integer below; what is an integer but for rounding counts as that."""
+def _floor(share: float) -> int:
+    """Return the integer below; a number that misses an integer by rounding counts as that."""
     return math.floor(share * (1 + 1e-12))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from ._base import Loss
 
@@ -36,7 +37,7 @@ class SupCon(Loss):
 
     requires_y = True
 
-    def row_loss(self, scores, positives, same_class):
+    def row_loss(self, scores: Tensor, positives: Tensor, same_class: Tensor | None) -> Tensor:
         """Return the loss of each anchor, shape (n_anchors,)."""
         log_all = torch.logsumexp(torch.cat([scores, positives], dim=1), dim=1)
         pulled = torch.where(same_class, scores, 0.0).sum(1) + positives.sum(1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from ._base import Loss
 
 __all__ = ["Supervised"]
@@ -35,6 +37,6 @@ class Supervised(Loss):
     True
     """
 
-    def class_weights(self, same_class):
+    def class_weights(self, same_class: Tensor) -> Tensor:
         """Return 1[y_j ≠ y_i], shape (n_anchors, n)."""
         return ~same_class

@@ -10,7 +10,7 @@ import torch
 from .._objective._exponential import log_expectation
 from .._parameters import check_component, check_numbers, validate_parameters
 from ..losses import BCL, DCL, HCL, InfoNCE, Loss, NonparametricBCL, Supervised
-from ._scores import ScoreModel, ScoreSample, check_sample_arguments
+from ._scores import ScoreModel, check_sample_arguments
 
 # Scores drawn at a time: enough to keep the arrays efficient, few enough to stay in cache.
 _CHUNK_ELEMENTS = 2**19
@@ -257,7 +257,11 @@ def compare_estimators(
 def _compare_chunk(sample, losses):
     """Return θ_SUP and the estimates of the anchors that have a true negative."""
     some = sample.is_negative.any(axis=1)
-    sample = ScoreSample(*(values[some] for values in sample[:3]), sample.lower_bound)
+    sample = sample._replace(
+        scores=sample.scores[some],
+        is_negative=sample.is_negative[some],
+        positives=sample.positives[some],
+    )
     exponentials = np.where(sample.is_negative, np.exp(sample.scores), 0.0)
     supervised = exponentials.sum(axis=1) / sample.is_negative.sum(axis=1)
     return supervised, {name: estimate(loss, sample) for name, loss in losses.items()}
