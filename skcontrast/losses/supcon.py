@@ -39,6 +39,8 @@ class SupCon(Loss):
 
     def row_loss(self, scores: Tensor, positives: Tensor, same_class: Tensor | None) -> Tensor:
         """Return the loss of each anchor, shape (n_anchors,)."""
+        if same_class is None:
+            raise ValueError("SupCon needs labels: pass y.")
         log_all = torch.logsumexp(torch.cat([scores, positives], dim=1), dim=1)
         pulled = torch.where(same_class, scores, 0.0).sum(1) + positives.sum(1)
         return log_all - pulled / (same_class.sum(1) + positives.shape[1])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -10,20 +12,23 @@ import torch
 from .._objective._exponential import log_expectation
 from .._parameters import check_component, check_numbers, validate_parameters
 from ..losses import BCL, DCL, HCL, InfoNCE, Loss, NonparametricBCL, Supervised
-from ._scores import ScoreModel, check_sample_arguments
+from ._scores import RandomState, ScoreModel, ScoreSample, check_sample_arguments
+
+Metric: TypeAlias = Literal["mse", "bias", "mean"]
+Losses: TypeAlias = dict[str, Loss]
 
 # Scores drawn at a time: enough to keep the arrays efficient, few enough to stay in cache.
 _CHUNK_ELEMENTS = 2**19
 
 
-def estimate(loss, sample):
-    r"""Return what a loss takes for the mean of :math:`e^s` over an anchor's true negatives.
+def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:
+    r"""Return a loss's estimate of the mean of :math:`e^s` over an anchor's true negatives.
 
     .. math:: \hat E^- = a \cdot \frac1N \sum_j w_j\, e^{s_j}
         - b \cdot \frac1K \sum_k e^{s^+_k}, \qquad w_j \propto e^{c_j + \beta s_j}
 
     floored at the lowest :math:`e^s` there is, computed in float64 by the code that
-    :func:`skcontrast.contrastive_loss` runs. ``Supervised()`` is told the truth: it is the oracle.
+    :func:`skcontrast.contrastive_loss` runs. ``Supervised()`` sees the truth: it is the oracle.
 
     Parameters
     ----------
@@ -43,7 +48,11 @@ def estimate(loss, sample):
         If the loss is not such an estimate (``SupCon``, ``PositiveDebiased``), or a
         hyperparameter lies outside its range or is a schedule.
     TypeError
-        If `loss` is no instance of :class:`skcontrast.losses.Loss`.
+        If `loss` is not an instance of :class:`skcontrast.losses.Loss`.
+
+    See Also
+    --------
+    compare_estimators : The estimates of several losses on the same scores.
 
     Examples
     --------
@@ -65,7 +74,7 @@ def estimate(loss, sample):
     return log_estimates.exp().numpy()
 
 
-def matched_estimators(model):
+def matched_estimators(model: ScoreModel) -> Losses:
     """Return the losses as estimators, their hyperparameters set to the truth of a model.
 
     Parameters
@@ -81,9 +90,9 @@ def matched_estimators(model):
 
     Notes
     -----
-    HCL aims at a mean that is tilted towards hard negatives: not all that it is off here is error.
-    DCL and HCL fare better here than in training: their positives are draws of the density of
-    false negatives, which the views of a sample are not.
+    HCL aims at a mean that is tilted towards hard negatives: not all of its difference from the
+    truth is an error. DCL and HCL do better here than in training: here their positives are drawn
+    from the density of false negatives, which the views of a sample are not.
 
     Examples
     --------
@@ -117,9 +126,9 @@ class EstimatorComparison:
     """
 
     supervised: np.ndarray
-    estimates: dict
+    estimates: dict[str, np.ndarray]
 
-    def summary(self, metric="mse"):
+    def summary(self, metric: Metric = "mse") -> dict[str, tuple[float, float]]:
         r"""Return mean and Monte-Carlo standard error of every estimator.
 
         Parameters
@@ -144,7 +153,7 @@ class EstimatorComparison:
         _check_metric(metric)
         return {name: _mean_and_error(self._values(name, metric)) for name in self.estimates}
 
-    def mse_difference(self, first, second, factor=1.0):
+    def mse_difference(self, first: str, second: str, factor: float = 1.0) -> tuple[float, float]:
         """Return mean and standard error of the paired difference of squared errors.
 
         Parameters
@@ -168,8 +177,7 @@ class EstimatorComparison:
         >>> difference < -3 * error
         True
         """
-        squared = (self._values(name, "mse") for name in (first, second))
-        return _mean_and_error(next(squared) - factor * next(squared))
+        return _mean_and_error(self._values(first, "mse") - factor * self._values(second, "mse"))
 
     def _values(self, name, metric):
         if metric == "mean":
@@ -179,15 +187,15 @@ class EstimatorComparison:
 
 
 def compare_estimators(
-    model,
-    estimators=None,
+    model: ScoreModel,
+    estimators: Losses | Callable[[ScoreModel], Losses] | None = None,
     *,
-    n_anchors=1000,
-    n_candidates=64,
-    n_positives=10,
-    method="inverse",
-    random_state=None,
-):
+    n_anchors: int = 1000,
+    n_candidates: int = 64,
+    n_positives: int = 10,
+    method: Literal["inverse", "reject"] = "inverse",
+    random_state: RandomState = None,
+) -> EstimatorComparison:
     r"""Compare losses as estimators of the mean of :math:`e^s` over true negatives.
 
     Parameters
@@ -217,10 +225,14 @@ def compare_estimators(
     Raises
     ------
     ValueError
-        If an argument or a hyperparameter lies outside its range, a loss is no such estimate, or
-        fewer than two anchors have a true negative.
+        If an argument or a hyperparameter lies outside its range, a loss is not such an estimate,
+        or fewer than two anchors have a true negative.
     TypeError
-        If `model` is no ScoreModel, or an estimator no Loss.
+        If `model` is not a ScoreModel, or an estimator is not a Loss.
+
+    See Also
+    --------
+    estimator_curve : The same along the values of one parameter.
 
     Examples
     --------
@@ -285,8 +297,8 @@ def _check_metric(metric):
         raise ValueError(f"metric must be 'mse', 'bias' or 'mean', got {metric!r}.")
 
 
-def _check_estimates(loss):
-    """Refuse what is no estimate of an expectation over true negatives."""
+def _check_estimates(loss: Loss) -> None:
+    """Refuse a loss that is more than an estimate of an expectation over true negatives."""
     check_component(loss, Loss, owner="estimate", parameter="loss")
     check_numbers(loss)
     if not loss.is_estimate:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from .._parameters import (
@@ -15,6 +16,8 @@ from .._parameters import (
     validate_parameter_constraints,
     validate_parameters,
 )
+
+RandomState: TypeAlias = int | np.random.Generator | None
 
 _POSITIVE_INT = [Interval(Integral, 1, None, closed="left")]
 _SAMPLE_CONSTRAINTS = {
@@ -26,7 +29,7 @@ _SAMPLE_CONSTRAINTS = {
 
 
 class ScoreSample(NamedTuple):
-    """Scores of some anchors, and what is hidden in practice.
+    """Scores of some anchors, and the truth that is hidden in practice.
 
     Attributes
     ----------
@@ -111,12 +114,12 @@ class ScoreModel(ParameterObject):
 
     def __init__(
         self,
-        alpha=0.9,
-        tau_plus=0.1,
-        temperature=0.5,
-        gamma=0.1,
-        form="once",
-        proposal="uniform",
+        alpha: float = 0.9,
+        tau_plus: float = 0.1,
+        temperature: float = 0.5,
+        gamma: float = 0.1,
+        form: Literal["once", "printed"] = "once",
+        proposal: Literal["uniform", "normal"] = "uniform",
     ):
         self.alpha = alpha
         self.tau_plus = tau_plus
@@ -126,12 +129,12 @@ class ScoreModel(ParameterObject):
         self.proposal = proposal
 
     @property
-    def auc(self):
+    def auc(self) -> float:
         """Probability that a false negative scores above a true one, (1 + 4α)/6."""
         return (1 + 4 * self.alpha) / 6
 
     @property
-    def lower_bound(self):
+    def lower_bound(self) -> float:
         """The lowest score there is: −1/t, or −1/t³ as printed; −inf if φ is normal."""
         if self.proposal == "normal":
             return -np.inf
@@ -139,8 +142,13 @@ class ScoreModel(ParameterObject):
         return -max(self._largest(), 0.5) / self.temperature
 
     def sample(
-        self, n_anchors=1000, n_candidates=64, n_positives=10, method="inverse", random_state=None
-    ):
+        self,
+        n_anchors: int = 1000,
+        n_candidates: int = 64,
+        n_positives: int = 10,
+        method: Literal["inverse", "reject"] = "inverse",
+        random_state: RandomState = None,
+    ) -> ScoreSample:
         r"""Draw the scores of some anchors, their candidates and their positives.
 
         Parameters
@@ -190,7 +198,7 @@ class ScoreModel(ParameterObject):
             lower_bound=self.lower_bound,
         )
 
-    def density(self, x, component="UN"):
+    def density(self, x: ArrayLike, component: Literal["TN", "FN", "UN"] = "UN") -> np.ndarray:
         r"""Return the density of x = s · t of an anchor without shift.
 
         Parameters
@@ -218,7 +226,7 @@ class ScoreModel(ParameterObject):
         phi = self._proposal_cdf(x)
         return 2 * (lower * (1 - phi) + (1 - lower) * phi) * self._proposal_density(x)
 
-    def cdf(self, x, component="UN"):
+    def cdf(self, x: ArrayLike, component: Literal["TN", "FN", "UN"] = "UN") -> np.ndarray:
         r"""Return the cdf of x = s · t of an anchor without shift.
 
         .. math:: 2 \lambda \Phi + (1 - 2 \lambda) \Phi^2, \qquad \lambda = \alpha

@@ -1,4 +1,4 @@
-"""Losses of one's own in the engine: what they override is found out, and its gradient is right."""
+"""Losses of one's own: what they override is found out, and the gradient is right."""
 
 from typing import NamedTuple
 
