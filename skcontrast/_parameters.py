@@ -229,7 +229,7 @@ class Estimated(StrOptions):
     Parameters
     ----------
     quantity : {"alpha", "tau_plus"}
-        What the hyperparameter is, whatever its own name.
+        The quantity that the hyperparameter stands for, whatever its own name.
     """
 
     def __init__(self, quantity: Literal["alpha", "tau_plus"]):
@@ -251,7 +251,7 @@ class Estimable(NamedTuple):
     Attributes
     ----------
     quantity : {"alpha", "tau_plus"}
-        What it is.
+        The quantity that it stands for.
     owner : str
         Where it stands: the part of its name before its own, such as ``"negatives__"``.
     value : object
@@ -269,7 +269,7 @@ def estimable_parameters(obj: ParameterObject, owner: str = "") -> dict[str, Est
     Raises
     ------
     InvalidParameterError
-        If a hyperparameter without any constraint is to be estimated: nobody said as what.
+        If a hyperparameter without any constraint is to be estimated: it does not say as what.
     """
     found = {}
     for name, value in obj.get_params(deep=False).items():
@@ -280,8 +280,9 @@ def estimable_parameters(obj: ParameterObject, owner: str = "") -> dict[str, Est
         elif constraints is None and is_auto(value):
             raise InvalidParameterError(
                 f"The {name!r} parameter of {type(obj).__name__} cannot be estimated, got "
-                f"{value!r}: its class does not say in _parameter_constraints what it is. Add "
-                f"{name!r}: interval(0, 1, 'left', auto='tau_plus'), or auto='alpha'."
+                f"{value!r}: its class does not declare in _parameter_constraints which quantity "
+                f"it stands for. Add {name!r}: interval(0, 1, 'left', auto='tau_plus'), or "
+                "auto='alpha'."
             )
         elif isinstance(value, ParameterObject):
             found.update(estimable_parameters(value, f"{owner}{name}__"))
@@ -308,7 +309,8 @@ def interval(
     closed : {"left", "right", "both", "neither"}
         Which ends belong to it.
     auto : {"alpha", "tau_plus"}, default=None
-        As an estimate of what the hyperparameter may be "auto"; None if it may not.
+        The quantity whose estimate the hyperparameter becomes if it is "auto"; None if it may not
+        be "auto".
 
     See Also
     --------

@@ -608,7 +608,7 @@ def test_positive_debiased_needs_bounded_scores():
     class Unbounded(Cosine):
         bounds = (-float("inf"), float("inf"))
 
-    with pytest.raises(ValueError, match="'similarity' has no finite ones"):
+    with pytest.raises(ValueError, match="needs finite bounds"):
         contrastive_loss(*random_views(4, 3), loss=PositiveDebiased(), similarity=Unbounded())
 
 

@@ -15,7 +15,7 @@ from ..estimation._rank_statistics import class_aucs, count_outscored
 from ..losses import Loss
 from ..similarity import Similarity
 
-# α = .5 trusts no ranks; τ⁺ is what it is by default in the losses.
+# α = .5 trusts no ranks; τ⁺ = .1 is the default of the losses.
 _INITIAL = {"alpha": 0.5, "tau_plus": 0.1}
 # At the ends of its range a loss may be left without any negative or without any positive term.
 _INSIDE = {"alpha": (0.5, 1 - 1e-6), "tau_plus": (0.001, 0.99)}
@@ -102,7 +102,7 @@ class AutoParameters:
         self.n_candidates = n_candidates
 
     def end_epoch(self, loss: Loss, world=None) -> None:
-        """Estimate what is due, from what all processes of a distributed fit have observed."""
+        """Make the estimates that are due, from the observations of all processes of the fit."""
         if not (self.due and self.observed):
             return
         observed = torch.cat(self.observed)
@@ -114,7 +114,7 @@ class AutoParameters:
             self._set(self.due, "alpha", alpha_from_auc(mean_auc(observed)).value)
 
     def _estimate_from_ranks(self, ranks, loss):
-        """Estimate what is due, for each object inside the loss that owns some of it."""
+        """Make the estimates that are due, once for each object inside the loss that has any."""
         present = estimable_parameters(loss)
         for owner in {self.declared[name].owner for name in self.due}:
             names = {name for name, found in self.declared.items() if found.owner == owner}

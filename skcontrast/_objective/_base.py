@@ -1,4 +1,4 @@
-"""What an objective does: it turns the scores of some anchors into their loss and its gradient.
+"""Objectives: from the scores of some anchors to their loss and its gradient.
 
 An objective first takes a weighted mean of φ(s) over the candidates of each anchor, once for each
 estimator of the loss (`Objective.expectation`, with a gradient written by hand), and then computes
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Tile(NamedTuple):
-    """Some anchors with the scores of all candidates, all that an objective needs to know of them.
+    """Some anchors with the scores of all candidates: everything that an objective reads.
 
     Attributes
     ----------
@@ -85,10 +85,10 @@ class Expectation(NamedTuple):
     Attributes
     ----------
     value : Tensor of shape (n_anchors,)
-        The mean, or its logarithm: what the objective's `anchor_loss` expects.
+        The mean, or its logarithm, as the objective's `anchor_loss` expects it.
     pull : callable
         Takes the gradient with respect to `value`, shape (n_anchors,), and returns the gradient
-        with respect to the scores. May be called once: it overwrites what it was made from.
+        with respect to the scores. May be called only once, as it overwrites its own data.
     """
 
     value: Tensor
@@ -212,7 +212,7 @@ def _sum(gradients):
 class Exponentials(NamedTuple):
     """Rows of numbers e^top · terms; `total` is the sum of the terms of each row.
 
-    `terms` is None where nobody needs them.
+    `terms` is None where only the total is needed.
     """
 
     top: Tensor | float

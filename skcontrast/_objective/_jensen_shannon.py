@@ -22,7 +22,7 @@ from ._base import (
 if TYPE_CHECKING:
     from ..losses import Loss
 
-# So many numbers from 1 to 2 may be multiplied in float32.
+# Number of factors between 1 and 2 whose product does not overflow in float32.
 _FACTORS = 64
 
 
@@ -43,8 +43,10 @@ class JensenShannon(Objective):
         """Return mean_j w_j softplus(s_j).
 
         With W_j = w_j / N and E the weighted mean, the derivative with respect to s_j is
-        W_j φ′(s_j), and to it comes, where the weights are differentiated, β W_j (φ(s_j) − E) if
-        they are scaled to mean 1 and β W_j φ(s_j) if they are not.
+
+        - W_j φ′(s_j) where the weights are detached,
+        - W_j (φ′(s_j) + β (φ(s_j) − E)) where they are differentiated and scaled to mean 1,
+        - W_j (φ′(s_j) + β φ(s_j)) where they are differentiated and not scaled.
         """
         scores, beta, prior = tile.scores, loss.hardness(), tile.prior(loss)
         if prior is None and beta == 0:

@@ -2,7 +2,7 @@
 
 The rank of a candidate is the number of candidates that score at most as high as it does. The
 function of the rank is evaluated once for each of the N ranks, and each candidate looks its weight
-up in that table. What takes time is to find the ranks, and there are four ways:
+up in that table. Finding the ranks takes most of the time. There are four ways:
 
 - counting scores in bins (`_by_bin`), for many candidates on a CPU: fastest, not exact;
 - one sort of keys that hold score and column (`_by_packed_sort`), for float32 on a CPU;

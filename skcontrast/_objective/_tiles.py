@@ -65,9 +65,9 @@ def objective_value(
 
 
 class _Problem(NamedTuple):
-    """What is to be evaluated: a contrast, the choices made for it, and the anchors' self-scores.
+    """A contrast and the choices that determine its loss.
 
-    `self_scores` are those of the anchors with themselves: a tensor, one float for all, or None
+    `self_scores` holds the score of each anchor with itself: a tensor, one float for all, or None
     where the loss does not need them.
     """
 
@@ -195,7 +195,7 @@ def tiles(
 ) -> Iterator[tuple[slice, PairwiseScores]]:
     """Yield slices of the anchors and their scores with all candidates.
 
-    The scores of one tile are overwritten by those of the next.
+    The scores of one tile are overwritten by the scores of the next.
     """
     anchors, candidates = contrast.anchors, contrast.candidates
     rows = max(_TILE_ROWS, _TILE_ELEMENTS // max(1, len(candidates)))

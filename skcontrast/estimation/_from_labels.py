@@ -132,7 +132,7 @@ def macro_auc(
 
 
 def mean_auc(aucs: Tensor) -> Estimate:
-    """Return the mean of the anchors' AUCs with its standard error; NaN where there is none.
+    """Return the mean of the anchors' AUCs with its standard error.
 
     Parameters
     ----------
@@ -141,6 +141,6 @@ def mean_auc(aucs: Tensor) -> Estimate:
     """
     aucs = aucs[~aucs.isnan()].double()
     if not len(aucs):
-        raise ValueError("y must hold two samples of one class and one of another.")
+        raise ValueError("y must hold two samples of one class and one of a different class.")
     spread = float(aucs.std(correction=0)) / math.sqrt(len(aucs))
     return Estimate(float(aucs.mean()), spread)

@@ -1,4 +1,4 @@
-"""What a loss is: a row of weights and two coefficients."""
+"""The base class of the losses: a row of weights and two coefficients."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Loss(ParameterObject):
     floored at the lowest value that :math:`\varphi` can take. So a loss is (c, β, a, b). A new
     loss takes its hyperparameters in ``__init__``, says in ``_parameter_constraints`` which values
     they may have, and overrides the methods below in which it differs from :class:`InfoNCE`.
-    Nothing has to be declared besides: which methods are overridden is found out.
+    Which methods are overridden is found out; it need not be declared.
 
     Attributes
     ----------
@@ -36,14 +36,14 @@ class Loss(ParameterObject):
     normalize_weights : bool
         Whether the weights are scaled to mean 1.
     sum_stands_for_n : bool
-        Whether weights that are not scaled have a meaning of their own: their sum takes the place
-        of N, as the size of a ring does. Under the Jensen–Shannon objective, in which N does not
-        occur, such weights are scaled to mean 1 all the same.
+        Whether weights are left unscaled because their sum takes the place of N, as the size of a
+        ring does. Under the Jensen–Shannon objective, in which N does not occur, such weights are
+        scaled to mean 1.
 
     See Also
     --------
     skcontrast.contrastive_loss : Computes a loss of given embeddings.
-    skcontrast.schedules.Schedule : What may stand for a number among the hyperparameters.
+    skcontrast.schedules.Schedule : May stand for a number among the hyperparameters.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class Loss(ParameterObject):
         Parameters
         ----------
         lower_bound : float
-            The lowest score there is; −∞ under the Jensen–Shannon objective.
+            The lowest possible score; −∞ under the Jensen–Shannon objective.
         """
         return lower_bound
 
@@ -187,9 +187,9 @@ class Loss(ParameterObject):
         n_candidates : int
             N.
         bounds : tuple
-            The lowest score there is, a float, and the highest; for a loss that overrides this
-            method the highest is that of each anchor with itself: a Tensor of shape (n_anchors,)
-            or a float.
+            The lowest possible score, a float, and the highest. A loss that overrides this method
+            gets as the highest the score of each anchor with itself: a Tensor of shape
+            (n_anchors,) or a float.
 
         Returns
         -------
@@ -202,7 +202,7 @@ class Loss(ParameterObject):
     def row_loss(self, scores: Tensor, positives: Tensor, same_class: Tensor | None) -> Tensor:
         """Return the loss of each anchor from all its scores, differentiable by autograd.
 
-        A loss that overrides this is nothing but that: no other method is used.
+        If this is overridden, no other method of the loss is used.
 
         Parameters
         ----------

@@ -16,7 +16,7 @@ __all__ = ["BCL"]
 class BCL(Loss):
     r"""Bayesian contrastive loss: candidates weighted by their probability to be true negatives.
 
-    The rank of a candidate among all tells how likely it shares the anchor's class: false
+    The rank of a candidate among all says how likely it is to share the anchor's class: false
     negatives score high. With Φ the cdf of the score density from which true and false negatives
     are drawn as the lower and the upper of two, mixed by α [1]_,
 
@@ -26,8 +26,8 @@ class BCL(Loss):
     with :math:`p(\mathrm{TN} \mid s) \propto \tau^- (\alpha + (1 - 2\alpha)\Phi)` and
     :math:`p(\mathrm{FN} \mid s) \propto \tau^+ (1 - \alpha + (2\alpha - 1)\Phi)`.
     The empirical cdf of the candidates estimates the cdf of *unlabeled* scores, Φ_UN, from which
-    Φ follows by solving a quadratic equation. The paper puts Φ_UN in the place of Φ; its estimate
-    then stays biased however many candidates there are.
+    Φ follows by solving a quadratic equation. The paper uses Φ_UN instead of Φ; its estimate
+    then stays biased, however many candidates there are.
 
     Parameters
     ----------
@@ -39,15 +39,21 @@ class BCL(Loss):
     tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1).
     cdf : {"inverted", "printed"}, default="inverted"
-        Whether Φ is obtained from the empirical cdf by inversion, or taken for it as in the paper.
+        Whether Φ is obtained from the empirical cdf by inversion, or is the empirical cdf itself
+        as in the paper.
     detach_weights : bool, default=True
         Whether the factor :math:`e^{\beta s}` of the weights carries no gradient. The posterior
         never does.
     cdf_bins : int, None or "auto", default="auto"
-        Ranks are exact if None, by one sort; else scores are counted in so many bins, which is
-        faster for many candidates. Φ_UN is then off by at most the share of the candidates in
+        Ranks are exact if None, by one sort; otherwise scores are counted in this many bins, which
+        is faster for many candidates. Φ_UN is then off by at most the share of the candidates in
         one bin; "auto" takes 512 bins from 1,500 candidates on where that moves the loss by less
         than 1e-5 and its gradient by less than 1e-4.
+
+    See Also
+    --------
+    NonparametricBCL : Weights from ranks alone, as in the authors' rebuttal.
+    skcontrast.estimation.estimate_alpha : α and τ⁺ from the ranks of positives.
 
     References
     ----------

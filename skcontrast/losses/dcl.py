@@ -20,7 +20,7 @@ class DCL(Loss):
         - \tau^+ \frac1M \sum_m e^{s^+_m} \Big),\; e^{s_{\min}} \Big), \qquad
         L = -\log \frac{e^{s^+}}{e^{s^+} + N \hat E^-}
 
-    where :math:`s_{\min}` is the lowest score there is (−1/temperature for cosine). An anchor
+    where :math:`s_{\min}` is the lowest possible score (−1/temperature for cosine). An anchor
     whose estimate is floored there passes no gradient through it.
 
     Parameters
@@ -28,6 +28,12 @@ class DCL(Loss):
     tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1): the probability that a random sample has the anchor's class,
         about one over the number of classes. At 0 the loss is :class:`InfoNCE`.
+
+    See Also
+    --------
+    HCL : The same with candidates weighted by their hardness.
+    PUCL : The same where some of a class serve as positives.
+    Supervised : The mean over true negatives that this estimates, from labels.
 
     References
     ----------

@@ -29,6 +29,11 @@ class HCL(DCL):
     detach_weights : bool, default=False
         Whether the weights carry no gradient. The authors' code differentiates them.
 
+    See Also
+    --------
+    DCL : The same without weights.
+    BCL : Weights by hardness and by the probability to be a true negative.
+
     References
     ----------
     .. [1] J. Robinson, C.-Y. Chuang, S. Sra, S. Jegelka, "Contrastive Learning with Hard Negative

@@ -25,8 +25,8 @@ class NonparametricBCL(Loss):
 
     The weight grows with similarity, and the loss mines hard negatives, where
     :math:`\beta / (1 - \beta) > \alpha (1 + a) / ((1 - \alpha)(1 - a))` with
-    :math:`a = (1 - 2\alpha)(1 - 2\tau^+)`; below that it debiases. At β = .5 the estimate is that
-    of :class:`BCL` at its β = 0.
+    :math:`a = (1 - 2\alpha)(1 - 2\tau^+)`; below that it debiases. At β = .5 the estimate equals
+    the one of :class:`BCL` at its β = 0.
 
     Parameters
     ----------
@@ -38,9 +38,15 @@ class NonparametricBCL(Loss):
     tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1).
     normalize_weights : bool, default=False
-        Whether the weights are scaled to mean 1. The authors' code does not.
+        Whether the weights are scaled to mean 1. The authors' code does not. They are a ratio of
+        densities and have mean 1 in expectation, so that the estimate is one of an expectation
+        either way, under the Jensen–Shannon objective too.
     cdf_bins : int, None or "auto", default="auto"
         As in :class:`BCL`.
+
+    See Also
+    --------
+    BCL : Weights by the posterior probability to be a true negative.
 
     References
     ----------

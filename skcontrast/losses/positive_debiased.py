@@ -28,7 +28,7 @@ class PositiveDebiased(Loss):
         L = -\log \frac{P - \tau^- g}{P + (N \tau^+ - \tau^-)\, g}
 
     where :math:`s_{\max}` is the score of an anchor with itself (1/temperature for cosine). The
-    preprint writes :math:`e^{s^+} + g` for P, which is no mean. With the consistent
+    preprint writes :math:`e^{s^+} + g` for P, which is not a mean. With the consistent
     :math:`P = \tau^+ e^{s^+} + \tau^- g` the loss would be exactly InfoNCE; the authors' P pulls
     positives with a weight of about 1/(N + 2). The numerator can only be negative where
     N + 2 < 2/τ⁺; it is floored at :math:`\tau^+ e^{s_{\min}}`, with a warning.
@@ -44,7 +44,7 @@ class PositiveDebiased(Loss):
         :math:`e^{s^+}`.
     negatives : Loss, default=None
         How the expectation over true negatives is estimated: an object such as ``DCL()`` or
-        ``BCL()``, whose :math:`\hat E^-` stands for the factor g of N in the denominator. None is
+        ``BCL()``, whose :math:`\hat E^-` replaces the factor g of N in the denominator. None is
         ``InfoNCE()``, the loss above.
 
     References
@@ -115,8 +115,8 @@ class PositiveDebiased(Loss):
         """Return the loss of each anchor, shape (n_anchors,)."""
         if not all(isinstance(b, Tensor) or math.isfinite(b) for b in bounds):
             raise ValueError(
-                "PositiveDebiased needs the lowest and the highest score there is: 'similarity' "
-                "has no finite ones."
+                "PositiveDebiased needs finite bounds of the scores, which this 'similarity' "
+                "does not have."
             )
         positives, log_mean, log_negative = self._aggregated(positives), log_means[0], log_means[0]
         if self.negatives is not None:

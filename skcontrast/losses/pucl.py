@@ -11,7 +11,7 @@ __all__ = ["PUCL"]
 
 
 class PUCL(Loss):
-    r"""Positive-unlabeled contrastive loss: candidates are what remains after positives are taken.
+    r"""Positive-unlabeled contrastive loss: candidates are the rest after positives are taken.
 
     Where a fraction c of the samples of the anchor's class serves as positives, the candidates are
     not a sample of all data but of the unlabeled rest, with fewer false negatives. Correcting for
@@ -21,9 +21,9 @@ class PUCL(Loss):
         - \frac{\tau^+ (1 - c)}{1 - \tau^+} \cdot \frac1M \sum_m e^{s^+_m},\; e^{s_{\min}} \Big)
 
     The two parameters have one effective degree of freedom: the loss is :class:`DCL` with the
-    prior among the unlabeled, see `effective_tau_plus`. Searching both is searching one twice. The
-    paper writes :math:`\alpha` for :math:`\tau^+`, and its floor :math:`e^{-1}` forgets the
-    temperature.
+    prior among the unlabeled, see `effective_tau_plus`, so there is no point in searching over
+    both. The paper writes :math:`\alpha` for :math:`\tau^+`, and its floor :math:`e^{-1}` forgets
+    the temperature.
 
     Parameters
     ----------
@@ -33,8 +33,14 @@ class PUCL(Loss):
         Label frequency in [0, 1]: the fraction of a class that serves as positives. At 0 the loss
         is :class:`DCL`, at 1 :class:`InfoNCE`.
     floor : {"lowest", "printed"}, default="lowest"
-        The least value of the estimate: the lowest :math:`e^s` there is, or :math:`e^{-1}` as in
-        the paper.
+        The least value of the estimate: :math:`e^s` at the lowest possible score, or
+        :math:`e^{-1}` as in the paper. The latter takes −1 for the lowest score; under the
+        Jensen–Shannon objective, where φ is softplus and not exp, it is therefore
+        softplus(−1) ≈ .313 instead of 0.
+
+    See Also
+    --------
+    DCL : The same loss with one parameter.
 
     References
     ----------

@@ -21,15 +21,20 @@ class Ring(Loss):
 
     .. math:: L = -\log \frac{e^{s^+}}{e^{s^+} + \sum_{j \in \mathrm{ring}} e^{s_j}}
 
-    The sum is not rescaled: the ring's own size stands for N.
+    The sum is not rescaled: the size of the ring takes the place of N. Under the Jensen–Shannon
+    objective, in which N does not occur, the estimate is the mean over the ring.
 
     Parameters
     ----------
     outer : float or Schedule, default=0.5
         Share of the candidates within the outer radius, in (0, 1].
     inner : float or Schedule, default=0.1
-        Share of those that is within the inner radius, in [0, 1). With ``outer=1, inner=0`` the
-        loss is :class:`InfoNCE`.
+        Share of these candidates that lies within the inner radius, in [0, 1). With
+        ``outer=1, inner=0`` the loss is :class:`InfoNCE`.
+
+    See Also
+    --------
+    BCL : Lowers the weights of the closest candidates instead of dropping them.
 
     References
     ----------

@@ -16,10 +16,14 @@ class SupCon(Loss):
     .. math:: L_i = \frac{-1}{|P(i)|} \sum_{p \in P(i)} \log
         \frac{e^{s_{ip}}}{\sum_{a \in A(i)} e^{s_{ia}}}
 
-    with A(i) all views but the anchor, and P(i) those of its class, its own other views
-    included [1]_. The mean over positives stands outside the logarithm. Samples without a label
-    (y = −1) have only their own views as positives; without labels at all the loss is
-    :class:`InfoNCE`.
+    with A(i) all views except the anchor, and P(i) the views among them of its class, its own
+    other views included [1]_. The mean over positives stands outside the logarithm. Samples
+    without a label (y = −1) have only their own views as positives; without labels at all the
+    loss is :class:`InfoNCE`.
+
+    See Also
+    --------
+    Supervised : Labels choose the negatives only.
 
     References
     ----------

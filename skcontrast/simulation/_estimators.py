@@ -27,7 +27,7 @@ def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:
     .. math:: \hat E^- = a \cdot \frac1N \sum_j w_j\, e^{s_j}
         - b \cdot \frac1K \sum_k e^{s^+_k}, \qquad w_j \propto e^{c_j + \beta s_j}
 
-    floored at the lowest :math:`e^s` there is, computed in float64 by the code that
+    floored at the lowest possible :math:`e^s`, computed in float64 by the code that
     :func:`skcontrast.contrastive_loss` runs. ``Supervised()`` sees the truth: it is the oracle.
 
     Parameters
@@ -114,7 +114,7 @@ def matched_estimators(model: ScoreModel) -> Losses:
 
 @dataclass(frozen=True)
 class EstimatorComparison:
-    r"""Estimates of several losses on the same anchors, and what they should have been.
+    r"""Estimates of several losses on the same anchors, and the values that they estimate.
 
     Attributes
     ----------

@@ -75,7 +75,7 @@ class ScoreModel(ParameterObject):
         The temperature t > 0.
     gamma : float, default=0.1
         How much φ differs between anchors, in [0, 1]. φ is moved by a uniform random shift of at
-        most γ times the shift that takes the interval [−.5, .5] to the end of the range of x.
+        most γ times the shift that moves the interval [−.5, .5] to the end of the range of x.
     form : {"once", "printed"}, default="once"
         The range of x: [−1, 1], that of a cosine, so that the temperature is applied once; or
         [−1/t², 1/t²] as the paper prints it, which applies the temperature to x already.
@@ -86,7 +86,7 @@ class ScoreModel(ParameterObject):
     Notes
     -----
     The losses use :math:`e^{\cos / t}`; the paper's experiment uses :math:`e^{x / t}` with x in
-    [−1/t², 1/t²]. Its text does not say which τ⁺ it uses; .1 is taken here. Its published code
+    [−1/t², 1/t²]. Its text does not say which τ⁺ it uses; here it is .1. Its published code
     draws the two ends of the interval independently, within γ/t² of ±1/t². Its accept–reject
     sampling needs the maximum where it writes "c = min[…]"; the value 2α that it uses is right.
 
@@ -135,7 +135,7 @@ class ScoreModel(ParameterObject):
 
     @property
     def lower_bound(self) -> float:
-        """The lowest score there is: −1/t, or −1/t³ as printed; −inf if φ is normal."""
+        """The lowest possible score: −1/t, or −1/t³ as printed; −inf if φ is normal."""
         if self.proposal == "normal":
             return -np.inf
         # Past t = √2 the printed range is narrower than the interval [−.5, .5] itself.
@@ -163,7 +163,7 @@ class ScoreModel(ParameterObject):
             Solve :math:`2\alpha u + (1 - 2\alpha) u^2 = p` for u = Φ(x) and a uniform p, or accept
             and reject uniform u as the paper does. The distribution is the same.
         random_state : int, Generator or None, default=None
-            What ``numpy.random.default_rng`` takes. Global generators are left alone.
+            Anything that ``numpy.random.default_rng`` takes. Global generators are not used.
 
         Returns
         -------
