@@ -1,10 +1,11 @@
-"""What a parameter object is, and all that a new one needs: ranges, schedules, checks."""
+"""Parameter objects, and all that a new one needs: ranges, schedules, estimates, checks."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from numbers import Integral, Real
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from sklearn.base import BaseEstimator, clone
 
@@ -17,9 +18,13 @@ from ._sklearn_compat import (
 
 __all__ = [
     "Auto",
+    "Estimable",
+    "EstimableNumber",
+    "Estimated",
     "IntOptions",
     "Interval",
     "InvalidParameterError",
+    "Number",
     "ParameterObject",
     "PositiveInts",
     "Schedule",
@@ -27,10 +32,14 @@ __all__ = [
     "at_progress",
     "check_component",
     "check_numbers",
+    "estimable_parameters",
     "interval",
     "is_auto",
     "validate_parameters",
 ]
+
+
+_P = TypeVar("_P", bound="ParameterObject")
 
 
 class ParameterObject(BaseEstimator):
@@ -50,11 +59,11 @@ class ParameterObject(BaseEstimator):
         # scikit-learn reads the signature at each call, which shows in a loss of small batches.
         return super()._get_param_names()
 
-    def validate(self):
+    def validate(self) -> None:
         """Raise ValueError for combinations of values that the constraints cannot exclude."""
 
 
-def validate_parameters(obj):
+def validate_parameters(obj: Any) -> None:
     """Raise ``InvalidParameterError`` if a parameter of `obj` lies outside its range.
 
     Parameter objects inside `obj` are checked too, at any depth.
@@ -71,13 +80,15 @@ def validate_parameters(obj):
         obj.validate()
 
 
-def check_component(value, base, *, owner, parameter, default=None):
+def check_component(
+    value: Any, base: type, *, owner: str, parameter: str, default: type | None = None
+) -> Any:
     """Return `value`, or ``default()`` for None, after checking that it is an instance of `base`.
 
     Parameters
     ----------
     value : object
-        What the user passed.
+        The value that the user passed.
     base : type
         The class that an admissible value derives from.
     owner, parameter : str
@@ -88,7 +99,7 @@ def check_component(value, base, *, owner, parameter, default=None):
     Raises
     ------
     TypeError
-        If `value` is a class where an instance is due, or an instance of something else.
+        If `value` is a class instead of an instance, or an instance of something else.
     """
     if value is None and default is not None:
         return default()
@@ -108,18 +119,18 @@ def check_component(value, base, *, owner, parameter, default=None):
 class PositiveInts(Interval):
     """Constraint on a hyperparameter: a tuple of positive ints, of at least `min_length`."""
 
-    def __init__(self, min_length=0):
+    def __init__(self, min_length: int = 0):
         super().__init__(Integral, 1, None, closed="left")
         self.min_length = min_length
 
-    def is_satisfied_by(self, val):
+    def is_satisfied_by(self, val: Any) -> bool:
         return (
             isinstance(val, (tuple, list))
             and len(val) >= self.min_length
             and all(map(super().is_satisfied_by, val))
         )
 
-    def __str__(self):
+    def __str__(self) -> str:
         length = f" of length {self.min_length} or more" if self.min_length else ""
         return f"a tuple{length} of ints in the range [1, inf)"
 
@@ -127,24 +138,52 @@ class PositiveInts(Interval):
 class IntOptions(StrOptions):
     """Constraint on a hyperparameter: one of a few ints."""
 
-    def __init__(self, *options):
+    def __init__(self, *options: int):
         super().__init__(set())
         self.type = Integral
         self.options = options
 
 
 class Schedule(ParameterObject):
-    """Base class of the schedules: a callable on progress in [0, 1] that returns a float."""
+    """Base class of the schedules: a callable on progress in [0, 1] that returns a float.
 
-    def __call__(self, progress):
+    A schedule of one's own implements ``__call__`` and takes its settings in ``__init__``.
+
+    See Also
+    --------
+    skcontrast.schedules.Linear : A straight line, or a staircase along it.
+    skcontrast.schedules.CosineDecay : Half a cosine wave, after an optional warm-up.
+    skcontrast.schedules.Steps : A staircase with steps of any height and length.
+    skcontrast.schedules.at_progress : Replaces the schedules of a loss by their values.
+
+    Examples
+    --------
+    A value that halves at equal intervals:
+
+    >>> from skcontrast.losses import HCL
+    >>> from skcontrast.schedules import Schedule, at_progress
+    >>> class Halving(Schedule):
+    ...     def __init__(self, start, times=1):
+    ...         self.start = start
+    ...         self.times = times
+    ...
+    ...     def __call__(self, progress):
+    ...         return self.start * 0.5 ** (self.times * progress)
+    >>> at_progress(HCL(beta=Halving(2.0, times=3)), 1.0)
+    HCL(beta=0.25)
+    """
+
+    def __call__(self, progress: float) -> float:
+        """Return the value at `progress` in [0, 1]."""
         raise NotImplementedError
 
 
 class Auto(ParameterObject):
-    """A hyperparameter that is read off the data while the embedder trains.
+    """A hyperparameter that is estimated from the data while the embedder trains.
 
-    May stand for ``alpha`` and ``tau_plus`` of a loss; the string ``"auto"`` is short for
-    ``Auto()``. Every few epochs the value is estimated anew from the ranks of the positives,
+    May stand for ``alpha`` and ``tau_plus`` of the losses, and for every hyperparameter of a loss
+    of one's own whose constraint says which of the two it is; the string ``"auto"`` is short for
+    ``Auto()``. Every few epochs the value is estimated again from the ranks of the positives,
     pooled over an epoch, as in :func:`skcontrast.estimation.estimate_alpha`. If `fit` gets classes
     as y, the estimates are those of :func:`skcontrast.estimation.alpha_from_auc` and
     :func:`skcontrast.estimation.tau_plus_from_labels` instead, the latter from the first epoch on.
@@ -155,6 +194,10 @@ class Auto(ParameterObject):
         Epochs between two estimates.
     initial : float, default=None
         Value until the first estimate; None is .5 for α, which trusts no ranks, and .1 for τ⁺.
+
+    See Also
+    --------
+    skcontrast.estimation : The same estimates, outside of a fit.
 
     Examples
     --------
@@ -170,28 +213,132 @@ class Auto(ParameterObject):
         "initial": [Interval(Real, 0, 1, closed="both"), None],
     }
 
-    def __init__(self, every=5, initial=None):
+    def __init__(self, every: int = 5, initial: float | None = None):
         self.every = every
         self.initial = initial
 
 
-def is_auto(name, value):
-    """Return whether a hyperparameter is to be read off the data."""
-    if isinstance(value, Auto):
-        return True
-    return name.rsplit("__")[-1] in {"alpha", "tau_plus"} and value == "auto"
+# A hyperparameter that may be scheduled, and one that may be estimated as well.
+Number: TypeAlias = float | Schedule
+EstimableNumber: TypeAlias = float | Schedule | Auto | Literal["auto"]
 
 
-def interval(low, high, closed, auto=False):
+class Estimated(StrOptions):
+    """Constraint on a hyperparameter: "auto" or an ``Auto``, as an estimate of `quantity`.
+
+    Parameters
+    ----------
+    quantity : {"alpha", "tau_plus"}
+        The quantity that the hyperparameter stands for, whatever its own name.
+    """
+
+    def __init__(self, quantity: Literal["alpha", "tau_plus"]):
+        if quantity not in ("alpha", "tau_plus"):
+            raise ValueError(f"Only 'alpha' and 'tau_plus' can be estimated, not {quantity!r}.")
+        super().__init__({"auto"})
+        self.quantity = quantity
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return is_auto(val)
+
+    def __str__(self) -> str:
+        return "the str 'auto' or an instance of 'skcontrast.schedules.Auto'"
+
+
+class Estimable(NamedTuple):
+    """A hyperparameter, of an object or of one inside it, that may be estimated from the data.
+
+    Attributes
+    ----------
+    quantity : {"alpha", "tau_plus"}
+        The quantity that it stands for.
+    owner : str
+        Where it stands: the part of its name before its own, such as ``"negatives__"``.
+    value : object
+        Its value at present.
+    """
+
+    quantity: str
+    owner: str
+    value: Any
+
+
+def estimable_parameters(obj: ParameterObject, owner: str = "") -> dict[str, Estimable]:
+    """Return by name the hyperparameters of an object that its constraints call estimable.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a hyperparameter without any constraint is to be estimated: it does not say as what.
+    """
+    found = {}
+    for name, value in obj.get_params(deep=False).items():
+        constraints = obj._parameter_constraints.get(name)
+        declared = [c for c in constraints or () if isinstance(c, Estimated)]
+        if declared:
+            found[owner + name] = Estimable(declared[0].quantity, owner, value)
+        elif constraints is None and is_auto(value):
+            raise InvalidParameterError(
+                f"The {name!r} parameter of {type(obj).__name__} cannot be estimated, got "
+                f"{value!r}: its class does not declare in _parameter_constraints which quantity "
+                f"it stands for. Add {name!r}: interval(0, 1, 'left', auto='tau_plus'), or "
+                "auto='alpha'."
+            )
+        elif isinstance(value, ParameterObject):
+            found.update(estimable_parameters(value, f"{owner}{name}__"))
+    return found
+
+
+def is_auto(value: Any) -> bool:
+    """Return whether a value stands for an estimate from the data."""
+    return isinstance(value, Auto) or (isinstance(value, str) and value == "auto")
+
+
+def interval(
+    low: float | None,
+    high: float | None,
+    closed: Literal["left", "right", "both", "neither"],
+    auto: Literal["alpha", "tau_plus"] | None = None,
+) -> list:
     """Return the constraint of a hyperparameter that is a number in a range or a schedule.
 
-    With `auto` it may also be read off the data.
+    Parameters
+    ----------
+    low, high : float or None
+        The ends of the range; None is infinite.
+    closed : {"left", "right", "both", "neither"}
+        Which ends belong to it.
+    auto : {"alpha", "tau_plus"}, default=None
+        The quantity whose estimate the hyperparameter becomes if it is "auto"; None if it may not
+        be "auto".
+
+    See Also
+    --------
+    Auto : How and when the estimates are made.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast._parameters import interval
+    >>> from skcontrast.losses import Loss
+    >>> class Shrunk(Loss):
+    ...     _parameter_constraints = {"prior": interval(0, 1, "left", auto="tau_plus")}
+    ...
+    ...     def __init__(self, prior=0.1):
+    ...         self.prior = prior
+    ...
+    ...     def coefficients(self):
+    ...         return 1 - self.prior, 0.0
+    >>> embedder = ContrastiveEmbedder(loss=Shrunk(prior="auto"), max_epochs=6, random_state=0)
+    >>> sorted(embedder.fit(torch.eye(16).numpy()).estimates_)
+    ['prior']
     """
-    estimated = [StrOptions({"auto"}), Auto] if auto else []
+    estimated = [] if auto is None else [Estimated(auto)]
     return [Interval(Real, low, high, closed=closed), Schedule, *estimated]
 
 
-def at_progress(obj, progress):
+def at_progress(obj: _P, progress: float) -> _P:
     """Return a copy of a parameter object in which every schedule is replaced by its value.
 
     Parameters
@@ -225,7 +372,7 @@ def at_progress(obj, progress):
     return resolved
 
 
-def check_numbers(component):
+def check_numbers(component: ParameterObject) -> None:
     """Check the hyperparameters of a component that is used outside of `fit`.
 
     Raises
@@ -233,16 +380,18 @@ def check_numbers(component):
     ValueError
         If one is a schedule or "auto", or lies outside its range.
     """
-    for name, value in component.get_params().items():
-        if is_auto(name, value):
+    owner = type(component).__name__
+    for name, found in estimable_parameters(component).items():
+        if is_auto(found.value):
             raise ValueError(
-                f"The {name!r} parameter of {type(component).__name__} is read off the data in "
-                "fit only; outside of it pass a number, such as "
-                f"skcontrast.estimation.estimate_{name.split('__')[-1]}(ranks).value."
+                f"The {name!r} parameter of {owner} is estimated from the data in fit only; "
+                "outside of it pass a number, such as "
+                f"skcontrast.estimation.estimate_{found.quantity}(ranks).value."
             )
+    for name, value in component.get_params().items():
         if isinstance(value, Schedule):
             raise ValueError(
-                f"The {name!r} parameter of {type(component).__name__} is a schedule; outside of "
-                "fit it needs a number: pass skcontrast._parameters.at_progress(obj, progress)."
+                f"The {name!r} parameter of {owner} is a schedule; outside of fit it needs a "
+                "number: pass skcontrast.schedules.at_progress(obj, progress)."
             )
     validate_parameters(component)

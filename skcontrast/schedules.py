@@ -9,6 +9,7 @@ loss or of a similarity stands, and as ``lr_schedule`` of the embedder::
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from numbers import Integral, Real
 
 from ._parameters import Auto, Interval, Schedule, at_progress
@@ -32,7 +33,7 @@ class Linear(Schedule):
         Value at the last epoch.
     n_steps : int, default=None
         If given, the value only changes at the beginning of each of `n_steps` equal parts of the
-        progress, and stays short of `stop`.
+        progress, and never quite reaches `stop`.
 
     Examples
     --------
@@ -50,12 +51,12 @@ class Linear(Schedule):
         "n_steps": [Interval(Integral, 1, None, closed="left"), None],
     }
 
-    def __init__(self, start, stop, n_steps=None):
+    def __init__(self, start: float, stop: float, n_steps: int | None = None):
         self.start = start
         self.stop = stop
         self.n_steps = n_steps
 
-    def __call__(self, progress):
+    def __call__(self, progress: float) -> float:
         """Return the value at `progress` in [0, 1]."""
         if self.n_steps is not None:
             progress = min(math.floor(progress * self.n_steps), self.n_steps - 1) / self.n_steps
@@ -92,12 +93,12 @@ class CosineDecay(Schedule):
 
     _parameter_constraints: dict = {"start": _NUMBER, "stop": _NUMBER, "warmup": _FRACTION}
 
-    def __init__(self, start=1.0, stop=0.0, warmup=0.0):
+    def __init__(self, start: float = 1.0, stop: float = 0.0, warmup: float = 0.0):
         self.start = start
         self.stop = stop
         self.warmup = warmup
 
-    def __call__(self, progress):
+    def __call__(self, progress: float) -> float:
         """Return the value at `progress` in [0, 1]."""
         if progress < self.warmup:
             return float(self.start * progress / self.warmup)
@@ -125,11 +126,11 @@ class Steps(Schedule):
 
     _parameter_constraints: dict = {"values": ["array-like"], "milestones": ["array-like"]}
 
-    def __init__(self, values, milestones):
+    def __init__(self, values: Sequence[float], milestones: Sequence[float]):
         self.values = values
         self.milestones = milestones
 
-    def validate(self):
+    def validate(self) -> None:
         """Check that values are finite numbers, milestones increasing fractions, one fewer."""
         if not all(isinstance(v, Real) and math.isfinite(v) for v in self.values):
             raise ValueError(
@@ -146,7 +147,7 @@ class Steps(Schedule):
                 f"Steps needs increasing milestones in [0, 1], got {self.milestones!r}."
             )
 
-    def __call__(self, progress):
+    def __call__(self, progress: float) -> float:
         """Return the value at `progress` in [0, 1]."""
         passed = sum(progress >= milestone for milestone in self.milestones)
         return float(self.values[passed])

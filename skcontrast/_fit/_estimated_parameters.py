@@ -1,27 +1,32 @@
-"""α and τ⁺ of a loss, read off the data while it trains."""
+"""α and τ⁺ of a loss, estimated from the data while it trains."""
 
 from __future__ import annotations
 
 import torch
 from sklearn.base import clone
+from torch import Tensor
 
 from .._distributed._world import pool
-from .._parameters import Auto, is_auto, validate_parameters
+from .._objective._contrast import Contrast
+from .._parameters import Auto, estimable_parameters, is_auto, validate_parameters
 from ..estimation import alpha_from_auc, estimate_alpha_and_tau_plus, tau_plus_from_labels
 from ..estimation._from_labels import mean_auc
 from ..estimation._rank_statistics import class_aucs, count_outscored
+from ..losses import Loss
+from ..similarity import Similarity
 
-# α = .5 trusts no ranks; τ⁺ as the losses have it by default.
+# α = .5 trusts no ranks; τ⁺ = .1 is the default of the losses.
 _INITIAL = {"alpha": 0.5, "tau_plus": 0.1}
+# At the ends of its range a loss may be left without any negative or without any positive term.
 _INSIDE = {"alpha": (0.5, 1 - 1e-6), "tau_plus": (0.001, 0.99)}
 
 
-def auto_parameters(loss):
+def auto_parameters(loss: Loss) -> dict[str, Auto]:
     """Return the settings, by name, of the hyperparameters of a loss that are to be estimated."""
     return {
-        name: value if isinstance(value, Auto) else Auto()
-        for name, value in loss.get_params().items()
-        if is_auto(name, value)
+        name: found.value if isinstance(found.value, Auto) else Auto()
+        for name, found in estimable_parameters(loss).items()
+        if is_auto(found.value)
     }
 
 
@@ -35,44 +40,57 @@ class AutoParameters:
     labels : Tensor of shape (n_samples,) or None
         Classes, −1 where unknown; without them ranks are used.
     past : dict, default=None
-        Values, by name, that an earlier fit arrived at.
+        Values, by name, at which an earlier fit arrived.
+
+    Attributes
+    ----------
+    settings : dict of str to Auto
+        When and from where each estimated hyperparameter starts, by name.
+    values : dict of str to float
+        The present value of each.
     """
 
-    def __init__(self, loss, labels=None, past=None):
+    def __init__(
+        self, loss: Loss, labels: Tensor | None = None, past: dict[str, float] | None = None
+    ):
         self.settings = auto_parameters(loss)
+        self.declared = estimable_parameters(loss)
         self.values = {
-            name: _INITIAL[_symbol(name)] if auto.initial is None else auto.initial
+            name: _INITIAL[self._quantity(name)] if auto.initial is None else auto.initial
             for name, auto in self.settings.items()
         }
-        self.values.update((name, past[name]) for name in self.settings if name in (past or ()))
+        past = past or {}
+        self.values.update((name, past[name]) for name in self.settings if name in past)
         validate_parameters(self.apply_to(loss))
+        self.due: set[str] = set()
+        self.observed: list[Tensor] = []
         self.has_labels = labels is not None and bool((labels >= 0).any())
-        if self.has_labels and self.settings:
+        if labels is not None and self.has_labels and self.settings:
             tau_plus = tau_plus_from_labels(labels.cpu().numpy()).value
-            self._set("tau_plus", tau_plus, self.settings)
+            self._set(self._of_quantity("tau_plus", self.settings), "tau_plus", tau_plus)
 
-    def never_estimated(self, n_epochs):
+    def never_estimated(self, n_epochs: int) -> list[str]:
         """Return the names whose first estimate comes too late for a fit of so many epochs."""
-        known = {"tau_plus"} if self.has_labels else set()
+        known = self._of_quantity("tau_plus", self.settings) if self.has_labels else set()
         return [
             name
             for name, auto in self.settings.items()
-            if auto.every >= n_epochs and _symbol(name) not in known
+            if auto.every >= n_epochs and name not in known
         ]
 
-    def apply_to(self, loss):
+    def apply_to(self, loss: Loss) -> Loss:
         """Return the loss with the present values."""
         return clone(loss).set_params(**self.values) if self.values else loss
 
-    def start_epoch(self, epoch):
-        """Say which values are estimated from the steps of this epoch."""
+    def start_epoch(self, epoch: int) -> None:
+        """Decide which values are estimated from the steps of this epoch."""
         self.due = {name for name, auto in self.settings.items() if (epoch + 1) % auto.every == 0}
         if self.has_labels:
-            self.due = {name for name in self.due if _symbol(name) == "alpha"}
+            self.due = self._of_quantity("alpha", self.due)
         self.observed = []
 
-    def observe(self, contrast, similarity):
-        """Note what a step shows: ranks of the positives, or AUCs where there are labels."""
+    def observe(self, contrast: Contrast, similarity: Similarity) -> None:
+        """Note the ranks of the positives in a step, or the AUCs where there are labels."""
         if not self.due:
             return
         if self.has_labels:
@@ -83,37 +101,40 @@ class AutoParameters:
         self.observed.append(ranks)
         self.n_candidates = n_candidates
 
-    def end_epoch(self, loss, world=None):
-        """Estimate anew what is due, from what all ranks of a distributed fit have observed."""
+    def end_epoch(self, loss: Loss, world=None) -> None:
+        """Make the estimates that are due, from the observations of all processes of the fit."""
         if not (self.due and self.observed):
             return
         observed = torch.cat(self.observed)
         if world is not None:
             observed = pool(observed, world)
         if not self.has_labels:
-            self._read_ranks(observed.cpu().numpy(), loss)
+            self._estimate_from_ranks(observed.cpu().numpy(), loss)
         elif not bool(observed.isnan().all()):
-            self._set("alpha", alpha_from_auc(mean_auc(observed).value).value, self.due)
+            self._set(self.due, "alpha", alpha_from_auc(mean_auc(observed)).value)
 
-    def _read_ranks(self, ranks, loss):
-        values = loss.get_params()
-        for prefix in {name.removesuffix(_symbol(name)) for name in self.due}:
+    def _estimate_from_ranks(self, ranks, loss):
+        """Make the estimates that are due, once for each object inside the loss that has any."""
+        present = estimable_parameters(loss)
+        for owner in {self.declared[name].owner for name in self.due}:
+            names = {name for name, found in self.declared.items() if found.owner == owner}
             # A given τ⁺ is knowledge about the classes; a given α is none about the encoder.
-            name = f"{prefix}tau_plus"
-            known = {} if name in self.settings else {"tau_plus": values.get(name)}
+            given = self._of_quantity("tau_plus", names) - set(self.settings)
             estimates = estimate_alpha_and_tau_plus(
-                ranks.clip(0, 1), n_candidates=self.n_candidates, **known
+                ranks.clip(0, 1),
+                n_candidates=self.n_candidates,
+                tau_plus=present[min(given)].value if given else None,
             )
-            for symbol in _INITIAL:
-                beside = {name for name in self.due if name == f"{prefix}{symbol}"}
-                self._set(symbol, estimates[symbol].value, beside)
+            for quantity, estimate in estimates.items():
+                due = self._of_quantity(quantity, names & self.due)
+                self._set(due, quantity, estimate.value)
 
-    def _set(self, symbol, value, names):
-        # At their bounds a loss may be left without any negative or without any positive term.
-        value = min(max(value, _INSIDE[symbol][0]), _INSIDE[symbol][1])
-        self.values.update((name, value) for name in names if _symbol(name) == symbol)
+    def _quantity(self, name: str) -> str:
+        return self.declared[name].quantity
 
+    def _of_quantity(self, quantity, names) -> set[str]:
+        return {name for name in names if self._quantity(name) == quantity}
 
-def _symbol(name):
-    """Return what a hyperparameter is, wherever in the loss it stands."""
-    return name.rsplit("__")[-1]
+    def _set(self, names, quantity, value):
+        low, high = _INSIDE[quantity]
+        self.values.update(dict.fromkeys(names, min(max(value, low), high)))

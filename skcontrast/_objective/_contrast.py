@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from ..similarity import Similarity
 
 
 class Contrast(NamedTuple):
@@ -18,10 +21,10 @@ class Contrast(NamedTuple):
     candidates : Tensor of shape (n_candidates, k)
         The same for the candidate negatives.
     positives : Tensor of shape (n_anchors, n_positives)
-        Scores of each anchor's positives; or, as int64, which of the candidates they are, all of
-        them excluded.
+        Scores of each anchor's positives; or, as int64, their places among the candidates, all of
+        which must be excluded then.
     excluded : Tensor of shape (n_anchors, n_excluded), dtype int64
-        For each anchor, the candidates that are no negatives of it: itself, its own views.
+        For each anchor, the candidates that are not its negatives: itself, its own views.
     weights : Tensor of shape (n_anchors,) or None
         Factors on the losses of the anchors.
     anchor_labels, candidate_labels : Tensor of shape (n_anchors,) and (n_candidates,) or None
@@ -36,14 +39,23 @@ class Contrast(NamedTuple):
     anchor_labels: Tensor | None = None
     candidate_labels: Tensor | None = None
 
-    def take(self, rows):
+    def take(self, rows: slice | Tensor) -> Contrast:
         """Return the contrast of some of the anchors with all candidates."""
-        of_anchors = ("anchors", "positives", "excluded", "weights", "anchor_labels")
-        values = {name: getattr(self, name) for name in of_anchors}
-        return self._replace(**{k: None if v is None else v[rows] for k, v in values.items()})
+        return self._replace(
+            anchors=self.anchors[rows],
+            positives=self.positives[rows],
+            excluded=self.excluded[rows],
+            weights=None if self.weights is None else self.weights[rows],
+            anchor_labels=None if self.anchor_labels is None else self.anchor_labels[rows],
+        )
 
 
-def in_batch(views, similarity, labels=None, weights=None):
+def in_batch(
+    views: Tensor,
+    similarity: Similarity,
+    labels: Tensor | None = None,
+    weights: Tensor | None = None,
+) -> Contrast:
     """Contrast every view of a batch with all views of the other samples.
 
     Parameters
@@ -74,11 +86,17 @@ def in_batch(views, similarity, labels=None, weights=None):
     labels = None if labels is None else labels.repeat(n_views)
     weights = None if weights is None else weights.flatten()
     return Contrast(
-        flat, flat, positives.flatten(0, 1), own.repeat(n_views, 1), weights, labels, labels
+        anchors=flat,
+        candidates=flat,
+        positives=positives.flatten(0, 1),
+        excluded=own.repeat(n_views, 1),
+        weights=weights,
+        anchor_labels=labels,
+        candidate_labels=labels,
     )
 
 
-def embed_views(views, similarity):
+def embed_views(views: Sequence[Tensor | tuple[Tensor, Tensor]], similarity: Similarity) -> Tensor:
     """Return views, tensors or tuples of them, as a similarity embeds them, (n_views, n, k)."""
     if isinstance(views[0], tuple):
         return torch.stack([similarity.embed(view) for view in views])

@@ -5,11 +5,13 @@ Every loss of the package estimates, for a function :math:`\varphi` of the score
 .. math:: \hat E^-[\varphi] = a \cdot \frac1N \sum_j w_j\, \varphi(s_j)
     - b \cdot \frac1M \sum_m \varphi(s^+_m), \qquad w_j \propto e^{c_j + \beta s_j}
 
-and gives (c, β, a, b). The engine does the rest, once for all of them; this module says who is
-contrasted with whom, and is the door to it for people with their own training loop.
+and gives (c, β, a, b). The rest is the same for all of them and is written once. This module is
+the way in for people with their own training loop.
 """
 
 from __future__ import annotations
+
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -21,18 +23,27 @@ from ..similarity._validation import check_views, in_one_dtype
 from ._contrast import Contrast, embed_views, in_batch
 from ._tiles import objective_value
 
+# Embeddings; for a similarity with concentrations, directions and concentrations.
+View: TypeAlias = Tensor | tuple[Tensor, Tensor]
+
 
 def contrastive_loss(
-    *views, loss=None, similarity=None, queue=None, y=None, queue_y=None, sample_weight=None
-):
+    *views: View,
+    loss: Loss | None = None,
+    similarity: Similarity | None = None,
+    queue: View | None = None,
+    y: Tensor | None = None,
+    queue_y: Tensor | None = None,
+    sample_weight: Tensor | None = None,
+) -> Tensor:
     r"""Contrastive loss of two or more views of the same samples, differentiable.
 
     For people with their own training loop. The loss is the mean over the anchors of
 
     .. math:: L_i = -\log \frac{e^{s_i^+}}{e^{s_i^+} + N \hat E_i^-}
 
-    where the estimate :math:`\hat E^-_i` of the mean of :math:`e^s` over true negatives is what
-    `loss` stands for. With more than two views, the mean over an anchor's positives stands
+    where :math:`\hat E^-_i` is the estimate of the mean of :math:`e^s` over true negatives that
+    `loss` makes. With more than two views, the mean over an anchor's positives stands
     outside the logarithm. Loss and gradient are computed together, in tiles of anchors: memory
     grows with n, not with its square.
 
@@ -57,7 +68,7 @@ def contrastive_loss(
     queue_y : Tensor of shape (m,), dtype int, default=None
         The same for the queue.
     sample_weight : Tensor of shape (n,), default=None
-        Factors ≥ 0 on the losses of the samples; the sum is divided by n all the same.
+        Factors ≥ 0 on the losses of the samples. The sum is divided by n, not by their sum.
 
     Returns
     -------
@@ -70,9 +81,14 @@ def contrastive_loss(
         If shapes disagree, there are fewer than 2 samples and no queue, or a hyperparameter lies
         outside its range or is a schedule.
     TypeError
-        If views are not floating tensors, or a class is passed where an instance is due.
+        If views are not floating tensors, or a class is passed instead of an instance.
     RuntimeError
         If the gradient is asked for with ``create_graph=True``: it is not itself differentiable.
+
+    See Also
+    --------
+    skcontrast.ContrastiveEmbedder : Trains an encoder with any of these losses.
+    skcontrast.losses.Loss : How to write a loss of one's own.
 
     Examples
     --------
@@ -117,7 +133,15 @@ def _value(views, loss, similarity, queue, y, queue_y, sample_weight):
         positives = torch.stack([similarity.pairs(embedded[0], key) for key in embedded[1:]], 1)
         none = torch.empty(len(positives), 0, dtype=torch.int64, device=positives.device)
         keys = similarity.embed(queue)
-        contrast = Contrast(embedded[0], keys, positives, none, sample_weight, y, queue_y)
+        contrast = Contrast(
+            anchors=embedded[0],
+            candidates=keys,
+            positives=positives,
+            excluded=none,
+            weights=sample_weight,
+            anchor_labels=y,
+            candidate_labels=queue_y,
+        )
     return objective_value(contrast, loss, similarity)
 
 

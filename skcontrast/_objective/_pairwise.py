@@ -1,14 +1,52 @@
-"""The scores of some anchors with all candidates, and their gradient."""
+"""The scores of some anchors with all candidates, and the way back from a gradient of them."""
 
 from __future__ import annotations
 
 from functools import partial
 
 import torch
+from torch import Tensor
+
+from ..similarity import Similarity
+from ._base import ScaledMatrix
 
 
-def pairwise_scores(anchors, candidates, similarity, wants, out):
-    """Return the scores of one tile in the cheapest of the forms that a similarity has.
+class PairwiseScores:
+    """The scores of some anchors with all candidates.
+
+    Attributes
+    ----------
+    values : Tensor of shape (n, m)
+        The scores. They may be overwritten: `add_gradients` does not read them.
+    """
+
+    values: Tensor
+
+    def add_gradients(
+        self, d_scores: ScaledMatrix, d_anchors: Tensor, d_candidates: Tensor | None, is_one: bool
+    ) -> None:
+        """Pull a gradient with respect to the scores back to anchors and candidates.
+
+        Parameters
+        ----------
+        d_scores : ScaledMatrix
+            Gradient with respect to the scores, shape (n, m); may be overwritten.
+        d_anchors : Tensor of shape (n, k)
+            The gradient with respect to the anchors is written here.
+        d_candidates : Tensor of shape (m, k) or None
+            The gradient with respect to the candidates is added here; None if it is not needed.
+        is_one : bool
+            Whether the tensor of all candidates is also the tensor of all anchors. Then the
+            gradient of the candidates may be added to `d_anchors` instead, if the tile holds all
+            of them.
+        """
+        raise NotImplementedError
+
+
+def pairwise_scores(
+    anchors: Tensor, candidates: Tensor, similarity: Similarity, needs_gradient: bool, out: Tensor
+) -> PairwiseScores:
+    """Return the scores of one tile in the cheapest form that a similarity has.
 
     Parameters
     ----------
@@ -16,33 +54,27 @@ def pairwise_scores(anchors, candidates, similarity, wants, out):
     candidates : Tensor of shape (m, k)
     similarity : Similarity
         Without schedules.
-    wants : bool
+    needs_gradient : bool
         Whether gradients will be asked for.
     out : Tensor of shape (n, m)
-        Where the scores go, as ``values`` of what is returned.
+        Room for the scores; it becomes the ``values`` of what is returned.
     """
     if similarity.bilinear:
-        return _Bilinear(anchors, candidates, out)
+        return _Products(anchors, candidates, out)
     if similarity.n_terms:
-        return _Linked(anchors, candidates, similarity, wants, out)
-    return _ByAutograd(anchors, candidates, similarity, wants, out)
+        return _LinkedProducts(anchors, candidates, similarity, needs_gradient, out)
+    return _AnyScores(anchors, candidates, similarity, needs_gradient, out)
 
 
-class _Bilinear:
-    """Scores that are dot products."""
+class _Products(PairwiseScores):
+    """Scores that are dot products: two matrix products give the gradients."""
 
     def __init__(self, anchors, candidates, out):
         self.anchors, self.candidates = anchors, candidates
         self.values = torch.mm(anchors, candidates.T, out=out)
 
-    def add_gradients(self, gradient, d_anchors, d_candidates, is_one):
-        """Pull back `gradient`, given as (row scale, matrix), to anchors and candidates.
-
-        The gradient of these anchors is written, that of the candidates is added to; it is None
-        where nobody asks for it. Where anchors and candidates are one tensor, it may be added to
-        that of the anchors.
-        """
-        scale, matrix = gradient
+    def add_gradients(self, d_scores, d_anchors, d_candidates, is_one):
+        scale, matrix = d_scores
         if is_one and len(self.anchors) == len(self.candidates):
             # One tile of all vectors with themselves: one product gives both gradients.
             matrix.mul_(scale)
@@ -54,21 +86,23 @@ class _Bilinear:
             d_candidates.addmm_(matrix.T, scale * self.anchors)
 
 
-class _Linked:
-    """Scores that are a function of dot products and of a few numbers for each vector."""
+class _LinkedProducts(PairwiseScores):
+    """Scores that are a function of dot products and of a few numbers (terms) of each vector.
 
-    def __init__(self, anchors, candidates, similarity, wants, out):
+    The slopes of that function give the gradients: two matrix products, and sums for the terms.
+    """
+
+    def __init__(self, anchors, candidates, similarity, needs_gradient, out):
         self.similarity, self.d = similarity, anchors.shape[1] - similarity.n_terms
         (self.anchors, self.terms), (self.candidates, self.candidate_terms) = (
             u.tensor_split([self.d], 1) for u in (anchors, candidates)
         )
         self.values = torch.mm(self.anchors, self.candidates.T, out=out)
-        self.slopes = torch.empty_like(out) if wants else None
+        self.slopes: Tensor = torch.empty_like(out) if needs_gradient else None
         similarity.link(out, self.terms, self.candidate_terms, self.slopes, d=self.d)
 
-    def add_gradients(self, gradient, d_anchors, d_candidates, is_one):
-        """Do the same by the slopes of the scores: two products, and sums for the terms."""
-        scale, matrix = gradient
+    def add_gradients(self, d_scores, d_anchors, d_candidates, is_one):
+        scale, matrix = d_scores
         inner, d, weights = self.slopes.mul_(matrix), self.d, scale[:, 0]
         pull = partial(self.similarity.pull_terms, d=d)
         if is_one and len(self.anchors) == len(self.candidates):
@@ -85,19 +119,21 @@ class _Linked:
             )
 
 
-class _ByAutograd:
-    """Scores of any kind."""
+class _AnyScores(PairwiseScores):
+    """Scores of any kind, differentiated by autograd."""
 
-    def __init__(self, anchors, candidates, similarity, wants, out):
-        with torch.set_grad_enabled(wants):
-            self.leaves = [t.detach().requires_grad_(wants) for t in (anchors, candidates)]
+    def __init__(self, anchors, candidates, similarity, needs_gradient, out):
+        with torch.set_grad_enabled(needs_gradient):
+            self.leaves = [
+                t.detach().requires_grad_(needs_gradient) for t in (anchors, candidates)
+            ]
             self.scores = similarity.scores(*self.leaves)
         self.values = out.copy_(self.scores.detach())
 
-    def add_gradients(self, gradient, d_anchors, d_candidates, is_one):
-        """Do the same by autograd."""
-        scale, matrix = gradient
-        pulled = torch.autograd.grad(self.scores, self.leaves, scale * matrix)
-        d_anchors.copy_(pulled[0])
+    def add_gradients(self, d_scores, d_anchors, d_candidates, is_one):
+        pulled_anchors, pulled_candidates = torch.autograd.grad(
+            self.scores, self.leaves, d_scores.scale * d_scores.matrix
+        )
+        d_anchors.copy_(pulled_anchors)
         if d_candidates is not None:
-            d_candidates += pulled[1]
+            d_candidates += pulled_candidates

@@ -1,27 +1,39 @@
-"""Weights by rank: from a function of the rank to one weight per candidate of each anchor.
+"""Weights by rank: from a function of the rank to a weight for each candidate of each anchor.
 
-The rank of a candidate is the number of candidates that score at most as high as it does. Its
-weight is looked up, so that a function of the rank is evaluated N times per call and not once per
-pair.
+The rank of a candidate is the number of candidates that score at most as high as it does. The
+function of the rank is evaluated once for each of the N ranks, and each candidate looks its weight
+up in that table. Finding the ranks takes most of the time. There are four ways:
+
+- counting scores in bins (`_by_bin`), for many candidates on a CPU: fastest, not exact;
+- one sort of keys that hold score and column (`_by_packed_sort`), for float32 on a CPU;
+- a sort, and a binary search for each score, elsewhere;
+- where equal scores do not share a rank (`_by_position`), two thresholds if the weights are 1 in a
+  window of ranks and 0 outside (`_window`), else a sort.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
+from torch import Tensor
 
-# From so many columns on, counting scores in bins is faster than sorting them.
+if TYPE_CHECKING:
+    from ..losses import Loss
+
+# From this many columns on, counting scores in bins is faster than sorting them.
 _COUNTED_FROM = 1500
 _BINS = 512
 # A bin that holds a larger share of the candidates says too little about their ranks.
 _CROWDED = 0.1
-# Scores that differ by less, relative to their size, are sorted.
+# Scores that spread by less than this, relative to their size, are sorted and not counted.
 _NARROW = 1e-4
-# float64 has 29 bits more than float32 has; columns must fit into 20 of them.
+# float64 has 29 bits more than float32; the number of the column must fit into 20 of them.
 _COLUMN_BITS = 20
 
 
-def weights_by_rank(scores, excluded, loss):
+def weights_by_rank(scores: Tensor, excluded: Tensor, loss: Loss) -> Tensor:
     """Return the weights of all candidates, shape (n_anchors, n).
 
     Parameters
@@ -29,11 +41,11 @@ def weights_by_rank(scores, excluded, loss):
     scores : Tensor of shape (n_anchors, n)
         Finite scores. Those of excluded candidates may be overwritten.
     excluded : Tensor of shape (n_anchors, n_excluded), dtype int64
-        Columns that take no part; their weights mean nothing.
+        Columns that are left out; their weights are meaningless.
     loss : Loss
-        Its ``rank_weights`` gives the weights at ranks 1 to N, ``shares_ties`` says whether equal
-        scores have the rank of their last or are told apart by their columns, and ``cdf_bins``
-        whether ranks are exact (None), counted in bins, or either ("auto").
+        Its ``rank_weights`` gives the weights at ranks 1 to N. Its ``shares_ties`` says whether
+        equal scores all have the rank of the last of them or are ordered by column, and its
+        ``cdf_bins`` whether ranks are exact (None), counted in bins, or either ("auto").
     """
     n_candidates = scores.shape[1] - excluded.shape[1]
     if not loss.shares_ties:
@@ -53,7 +65,7 @@ def weights_by_rank(scores, excluded, loss):
 
 
 def _table(loss, step, n_candidates, like):
-    """Return the weights at ranks step, 2·step, … N, computed in float64."""
+    """Return the weights at ranks step, 2·step, …, N, computed in float64."""
     ranks = torch.arange(1, int(n_candidates / step) + 1, dtype=torch.float64, device=like.device)
     return loss.rank_weights(ranks * step, n_candidates).to(like.dtype)
 
@@ -66,18 +78,19 @@ def _number_of_bins(cdf_bins, scores):
 
 
 def _packs(scores):
+    """Return whether a score and its column fit into a float64, and numpy can sort it."""
     is_float32_on_cpu = scores.device.type == "cpu" and scores.dtype == torch.float32
     return is_float32_on_cpu and scores.shape[1] < 2**_COLUMN_BITS
 
 
 def _by_packed_sort(scores, excluded, by_rank):
-    """Sort once, with the column in the spare bits of a float64: numpy sorts those fastest."""
+    """Find ranks by one sort of float64 numbers that hold the column in their spare bits."""
     n = scores.shape[1]
     weights, order, ordered = _sorted_columns(scores, excluded)
     by_position = torch.cat([by_rank.new_zeros(excluded.shape[1]), by_rank])
     tied = np.flatnonzero(ordered.numpy().ravel()[1:] == ordered.numpy().ravel()[:-1])
     weights.scatter_(1, order, by_position.expand_as(scores))
-    # A run of equal scores must not go on from the end of one row into the next.
+    # A run of equal scores must not continue from the end of one row into the next.
     tied = torch.from_numpy(tied[tied % n != n - 1])
     if len(tied):
         ends = torch.ones(len(tied), dtype=torch.bool)
@@ -89,17 +102,17 @@ def _by_packed_sort(scores, excluded, by_rank):
 
 
 def _sorted_columns(scores, excluded):
-    """Return room for weights, the columns by score, and the scores in that order."""
+    """Return an empty tensor for the weights, the columns by score, and the sorted scores."""
     lowest = -(2.0**100) * torch.arange(1, excluded.shape[1] + 1, dtype=torch.float64)
     keys = scores.double().scatter_(1, excluded, lowest.expand_as(excluded))
     bits = keys.view(torch.int64).bitwise_or_(torch.arange(scores.shape[1]))
     keys.numpy().sort(axis=1)
-    ordered = keys.float()  # the cast takes the columns away again
+    ordered = keys.float()  # the cast drops the bits that hold the columns
     return torch.empty_like(scores), bits.bitwise_and_(2**_COLUMN_BITS - 1), ordered
 
 
 def _by_position(scores, excluded, by_rank):
-    """Give each candidate the weight of its place in the order, where no two share one."""
+    """Give each candidate the weight of its place in the order; no two candidates share one."""
     kept = scores.scatter(1, excluded, -torch.inf)
     if scores.device.type == "cpu":
         weights = _window(kept, by_rank, excluded.shape[1])
@@ -111,9 +124,10 @@ def _by_position(scores, excluded, by_rank):
 
 
 def _window(kept, by_rank, n_excluded):
-    """Return the same by two thresholds, where weights are 1 in a window of ranks and 0 elsewhere.
+    """Return weights by position where they are 1 in a window of ranks and 0 outside of it.
 
-    None if they are not, or if scores tie at a threshold.
+    Two thresholds on the scores are enough then, and no sort is needed. Returns None if the
+    weights are different, or if scores tie at a threshold.
     """
     places = torch.nonzero(by_rank).view(-1)
     first, length = int(places[0]) + n_excluded, len(places)
@@ -132,11 +146,16 @@ def _window(kept, by_rank, n_excluded):
 
 
 def _by_bin(scores, excluded, by_half_rank, n_bins):
-    """Give each candidate the weight at the mean rank of its bin; return the fullest bin too.
+    """Give each candidate the weight at the mean rank of its bin.
 
-    The weights are None where scores are too close to each other to be told apart by bins.
+    The empirical cdf is off by at most the share of the candidates in one bin.
 
-    The cdf is off by at most the share of the candidates in one bin.
+    Returns
+    -------
+    weights : Tensor of shape (n_anchors, n) or None
+        None where scores are too close to each other for bins to separate them.
+    fullest : int
+        Number of candidates in the fullest bin.
     """
     low = float(scores.scatter_(1, excluded, torch.inf).amin())
     high = float(scores.scatter_(1, excluded, low).amax())

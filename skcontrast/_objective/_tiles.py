@@ -1,17 +1,30 @@
-"""The tiled engine: the general form of all losses, its value and its gradient in one go.
+"""The walk over tiles of anchors: the mean loss of a contrast, and its gradient along with it.
 
-Anchors are walked in tiles: the scores of a tile, its loss and its gradient are computed together
-and forgotten, so that memory grows with the number of samples and not with its square.
+A tile is a few anchors with all their candidates. Its scores, its loss and its gradient are
+computed together and then forgotten, so that memory grows with the number of samples and not with
+its square.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
+from ..losses import Loss
+from ..similarity import Similarity
+from ._base import Objective, ScaledMatrix, Tile, TileGradients
 from ._contrast import Contrast
-from ._objectives import OBJECTIVES, Tile
-from ._pairwise import pairwise_scores
+from ._exponential import Contrastive
+from ._jensen_shannon import JensenShannon
+from ._pairwise import PairwiseScores, pairwise_scores
+
+OBJECTIVES: dict[str, type[Objective]] = {
+    "contrastive": Contrastive,
+    "jensen-shannon": JensenShannon,
+}
 
 # Scores held at a time: large enough to keep the matrix products efficient, small enough to stay
 # in cache.
@@ -19,7 +32,9 @@ _TILE_ELEMENTS = 2**20
 _TILE_ROWS = 128
 
 
-def objective_value(contrast, loss, similarity, objective="contrastive"):
+def objective_value(
+    contrast: Contrast, loss: Loss, similarity: Similarity, objective: str = "contrastive"
+) -> Tensor:
     """Return the mean loss over the anchors of a contrast, differentiable.
 
     Parameters
@@ -42,57 +57,99 @@ def objective_value(contrast, loss, similarity, objective="contrastive"):
         raise ValueError(f"{type(loss).__name__} needs labels: pass y.")
     # Under autocast the products would be taken in half precision, which 1/temperature magnifies.
     with torch.autocast(contrast.anchors.device.type, enabled=False):
-        is_one = contrast.anchors is contrast.candidates
-        highest = similarity.highest(contrast.anchors) if loss.corrects_positives else None
+        self_scores = similarity.highest(contrast.anchors) if loss.corrects_positives else None
+        problem = _Problem(contrast, self_scores, loss, similarity, OBJECTIVES[objective])
         return _TiledObjective.apply(
-            *contrast, highest, loss, similarity, OBJECTIVES[objective], is_one
+            problem, contrast.anchors, contrast.candidates, contrast.positives, self_scores
         )
 
 
-def log_expectation(scores, positives, loss, bounds, same_class=None):
-    """Return the logarithm of what a loss takes for the mean of e^s over true negatives.
+class _Problem(NamedTuple):
+    """A contrast and the choices that determine its loss.
 
-    Parameters
-    ----------
-    scores : Tensor of shape (n_anchors, N)
-        Scores of the candidates, none of them excluded.
-    positives : Tensor of shape (n_anchors, n_positives)
-        Scores of the positives.
-    loss : Loss
-        Without schedules.
-    bounds : tuple of float
-        The lowest and the highest score there is.
-    same_class : Tensor of shape (n_anchors, N), dtype bool, or None
-        Which candidates are known to share the anchor's class, for losses that read labels.
-
-    Returns
-    -------
-    log_expectation : Tensor of shape (n_anchors,)
+    `self_scores` holds the score of each anchor with itself: a tensor, one float for all, or None
+    where the loss does not need them.
     """
-    none = torch.empty(len(scores), 0, dtype=torch.int64, device=scores.device)
-    tile = Tile(scores.clone(), none, positives, None, same_class, bounds)
-    log_mean, _ = OBJECTIVES["contrastive"].expectation(tile, loss)
-    return loss.log_expectation(log_mean, positives, bounds[0])
+
+    contrast: Contrast
+    self_scores: Tensor | float | None
+    loss: Loss
+    similarity: Similarity
+    objective: type[Objective]
+
+    def tile(self, rows: slice, scores: Tensor) -> Tile:
+        """Return what the objective needs to know about some of the anchors."""
+        contrast = self.contrast
+        positives = contrast.positives[rows]
+        if not positives.is_floating_point():
+            positives = scores.gather(1, positives)
+        self_scores = self.self_scores
+        return Tile(
+            scores=scores,
+            excluded=contrast.excluded[rows],
+            positives=positives,
+            weights=None if contrast.weights is None else contrast.weights[rows],
+            same_class=same_class(contrast, rows) if self.loss.requires_y else None,
+            bounds=self.similarity.limits(contrast.anchors),
+            self_scores=self_scores[rows] if isinstance(self_scores, Tensor) else self_scores,
+        )
+
+
+class Gradients(NamedTuple):
+    """The gradients of the mean loss; None for inputs that need none.
+
+    They are written tile by tile, except the one of the candidates, to which each tile adds.
+    """
+
+    anchors: Tensor
+    candidates: Tensor | None
+    positives: Tensor | None
+    self_scores: Tensor | None
+
+    def times(self, factor: Tensor) -> Gradients:
+        """Return all gradients multiplied by a number."""
+        return Gradients(*(None if g is None else g * factor for g in self))
+
+    def write(self, rows: slice, part: TileGradients, contrast: Contrast) -> ScaledMatrix:
+        """Write the gradients of the inputs that belong to the anchors of a tile alone.
+
+        Returns
+        -------
+        d_scores : ScaledMatrix
+            The gradient of the mean loss with respect to the scores of the tile's candidates,
+            which is left to be pulled back to anchors and candidates. Positives that are named
+            among the candidates have theirs in it.
+        """
+        n = len(contrast.anchors)
+        scale, matrix = part.scores.scale / n, part.scores.matrix
+        if self.self_scores is not None and part.self_scores is not None:
+            self.self_scores[rows] = part.self_scores / n
+        if self.positives is not None:
+            self.positives[rows] = part.positives / n
+            return ScaledMatrix(scale, matrix)
+        matrix = matrix.mul_(scale).scatter_(1, contrast.positives[rows], part.positives / n)
+        return ScaledMatrix(torch.ones_like(scale), matrix)
 
 
 class _TiledObjective(torch.autograd.Function):
     """Mean loss over anchors; the gradient is computed along with it, a tile at a time."""
 
     @staticmethod
-    def forward(ctx, *args):
-        contrast, (highest, loss, similarity, objective, is_one) = Contrast(*args[:7]), args[7:]
-        wants = any(ctx.needs_input_grad[:3])
-        grads = _room_for_gradients(contrast, highest, ctx.needs_input_grad) if wants else None
-        total = contrast.anchors.new_zeros(())
-        for tile, pairwise in tiles(contrast, similarity, wants):
-            row = _row(contrast, tile, pairwise.values, loss, similarity, highest)
-            value, gradient, others = objective.evaluate(row, loss, wants)
-            total += value
-            if wants:
-                gradient = _write(grads, contrast, tile, gradient, others)
-                pairwise.add_gradients(gradient, grads[0][tile], grads[1], is_one)
-        ctx.grads = grads
-        return total / len(contrast.anchors)
+    def forward(ctx, problem, anchors, candidates, positives, self_scores):
+        _, *needed = ctx.needs_input_grad
+        _, needs_candidates, _, _ = needed
+        ctx.gradients = None
+        if any(needed):
+            ctx.gradients = Gradients(
+                anchors=torch.empty_like(anchors),
+                # A queue needs none, which saves a matrix product.
+                candidates=torch.zeros_like(candidates) if needs_candidates else None,
+                positives=torch.empty_like(positives) if positives.is_floating_point() else None,
+                self_scores=(
+                    torch.zeros_like(self_scores) if isinstance(self_scores, Tensor) else None
+                ),
+            )
+        return _mean_loss(problem, ctx.gradients)
 
     @staticmethod
     def backward(ctx, grad):
@@ -101,64 +158,44 @@ class _TiledObjective(torch.autograd.Function):
                 "contrastive_loss computes its gradient along with its value and can be "
                 "differentiated once: create_graph=True is not supported."
             )
-        grads = ctx.grads
-        if (
-            grad.device.type != "cpu" or grad != 1
-        ):  # saves a pass; elsewhere, looking means waiting
-            grads = [g if g is None else g * grad for g in grads]
-        return (*grads, *[None] * 4)
+        gradients = ctx.gradients
+        # Multiplying by 1 is left out, but not on a device where looking means waiting.
+        if grad.device.type != "cpu" or grad != 1:
+            gradients = gradients.times(grad)
+        return (
+            None,
+            gradients.anchors,
+            gradients.candidates,
+            gradients.positives,
+            gradients.self_scores,
+        )
 
 
-def _room_for_gradients(contrast, highest, needs_grad):
-    """Return tensors for the gradients of the fields of a contrast and of `highest`, or None.
-
-    Those of anchors and positives are written tile by tile, that of candidates is added to.
-    """
-    anchors, candidates, positives = contrast[:3]
-    return [
-        torch.empty_like(anchors),
-        # A queue needs none, which saves a matrix product.
-        torch.zeros_like(candidates) if needs_grad[1] else None,
-        torch.empty_like(positives) if positives.is_floating_point() else None,
-        *[None] * 4,
-        torch.zeros_like(highest) if isinstance(highest, Tensor) else None,
-    ]
-
-
-def _row(contrast, tile, scores, loss, similarity, highest):
-    """Return what an objective is told about the anchors of a tile."""
-    positives = contrast.positives[tile]
-    if not positives.is_floating_point():
-        positives = scores.gather(1, positives)
-    return Tile(
-        scores=scores,
-        excluded=contrast.excluded[tile],
-        positives=positives,
-        weights=None if contrast.weights is None else contrast.weights[tile],
-        same_class=same_class(contrast, tile) if loss.requires_y else None,
-        bounds=similarity.limits(contrast.anchors),
-        highest=highest[tile] if isinstance(highest, Tensor) else highest,
-    )
+def _mean_loss(problem: _Problem, gradients: Gradients | None) -> Tensor:
+    """Return the mean loss over all anchors, and fill in its gradients unless they are None."""
+    contrast, needs_gradient = problem.contrast, gradients is not None
+    total = contrast.anchors.new_zeros(())
+    for rows, pairwise in tiles(contrast, problem.similarity, needs_gradient):
+        tile = problem.tile(rows, pairwise.values)
+        part = problem.objective.evaluate(tile, problem.loss, needs_gradient)
+        total += part.total
+        if gradients is not None and part.gradients is not None:
+            d_scores = gradients.write(rows, part.gradients, contrast)
+            pairwise.add_gradients(
+                d_scores,
+                gradients.anchors[rows],
+                gradients.candidates,
+                is_one=contrast.anchors is contrast.candidates,
+            )
+    return total / len(contrast.anchors)
 
 
-def _write(grads, contrast, tile, gradient, others):
-    """Write what is no gradient of scores; return that, (row scale, matrix), of the mean loss."""
-    n = len(contrast.anchors)
-    scale, matrix = gradient[0] / n, gradient[1]
-    if grads[2] is None:  # positives are among the candidates
-        matrix = matrix.mul_(scale).scatter_(1, contrast.positives[tile], others[0] / n)
-        scale = torch.ones_like(scale)
-    else:
-        grads[2][tile] = others[0] / n
-    if grads[7] is not None and others[1] is not None:
-        grads[7][tile] = others[1] / n
-    return scale, matrix
-
-
-def tiles(contrast, similarity, wants):
+def tiles(
+    contrast: Contrast, similarity: Similarity, needs_gradient: bool
+) -> Iterator[tuple[slice, PairwiseScores]]:
     """Yield slices of the anchors and their scores with all candidates.
 
-    The scores of one tile are overwritten by those of the next.
+    The scores of one tile are overwritten by the scores of the next.
     """
     anchors, candidates = contrast.anchors, contrast.candidates
     rows = max(_TILE_ROWS, _TILE_ELEMENTS // max(1, len(candidates)))
@@ -166,11 +203,13 @@ def tiles(contrast, similarity, wants):
     for start in range(0, len(anchors), rows):
         tile = slice(start, min(start + rows, len(anchors)))
         out = buffer[: tile.stop - start]
-        yield tile, pairwise_scores(anchors[tile], candidates, similarity, wants, out)
+        yield tile, pairwise_scores(anchors[tile], candidates, similarity, needs_gradient, out)
 
 
-def same_class(contrast, tile):
+def same_class(contrast: Contrast, rows: slice) -> Tensor:
     """Return where anchor and candidate are known to share a class, dtype bool."""
-    labels = contrast.anchor_labels[tile]
+    if contrast.anchor_labels is None:
+        raise ValueError("The contrast has no labels.")
+    labels = contrast.anchor_labels[rows]
     same = (labels[:, None] == contrast.candidate_labels) & (labels >= 0)[:, None]
-    return same.scatter_(1, contrast.excluded[tile], False)
+    return same.scatter_(1, contrast.excluded[rows], False)

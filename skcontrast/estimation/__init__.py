@@ -1,4 +1,4 @@
-r"""α and τ⁺ read off the data instead of being searched for.
+r"""α and τ⁺ estimated from the data instead of being searched for.
 
 Under the model of BCL, the rank v of an anchor's positive among the candidate negatives (the
 share of candidates that score at most as high) has the density
@@ -8,8 +8,8 @@ share of candidates that score at most as high) has the density
 
 so that both parameters can be estimated by maximum likelihood from unlabeled data. Where labels
 are known, τ⁺ is the probability that two samples share a class, and α follows from the macro-AUC.
-Augmented views are closer than samples of one class: on real data the estimate from ranks is that
-of the model, to be compared with the one from labels where there are some.
+Augmented views are closer to each other than samples of one class are, which the model does not
+know: on real data, compare the estimate from ranks with the one from labels where there are some.
 """
 
 from ._base import Estimate

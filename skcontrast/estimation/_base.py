@@ -1,36 +1,43 @@
-"""What is estimated, and the scores that it is estimated from."""
+"""An estimate, and the contrast of views that it is made from."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from sklearn.utils import check_array
+from torch import Tensor
 
-from .._objective._contrast import embed_views, in_batch
+from .._objective._contrast import Contrast, embed_views, in_batch
 from .._parameters import check_component, check_numbers
 from ..similarity import Cosine, Similarity
 from ..similarity._validation import check_kinds
 
+NUMBERS = (int, float, np.integer, np.floating)
+INTEGERS = (int, np.integer)
+
 
 class Estimate(NamedTuple):
-    """A number read off the data.
+    """A number estimated from the data.
 
     Attributes
     ----------
     value : float
         The estimate.
     standard_error : float
-        Its standard error as if the observations were independent; infinite where the data say
-        nothing about it.
+        Its standard error as if the observations were independent; infinite where the data do not
+        determine it.
     """
 
     value: float
     standard_error: float
 
 
-def contrast_of(views, similarity, labels=None):
+def contrast_of(
+    views: Sequence[Any], similarity: Similarity | None, labels: Tensor | None = None
+) -> tuple[Contrast, Similarity]:
     """Return the contrast of views within their batch, and the similarity.
 
     Parameters

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from .._data._metadata import validate_labels
-from ._base import Estimate, contrast_of
+from ..similarity import Similarity
+from ._base import NUMBERS, Estimate, contrast_of
 from ._rank_statistics import class_aucs
 
 
-def alpha_from_auc(auc, standard_error=math.nan):
+def alpha_from_auc(auc: float | Estimate, standard_error: float = math.nan) -> Estimate:
     r"""Return BCL's α from a macro-AUC.
 
     .. math:: \alpha = (6A - 1)/4, \qquad \mathrm{clipped\ to}\ [1/2, 1]
@@ -24,10 +27,10 @@ def alpha_from_auc(auc, standard_error=math.nan):
     Parameters
     ----------
     auc : float or Estimate
-        Probability, in [0, 1], that a sample of the anchor's class scores above one of another;
-        what :func:`macro_auc` returns.
+        Probability, in [0, 1], that a sample of the anchor's class scores above one of a different
+        class, as :func:`macro_auc` returns it.
     standard_error : float, default=nan
-        That of `auc`, where it is a float.
+        The standard error of `auc`, where it is a float.
 
     Returns
     -------
@@ -43,15 +46,16 @@ def alpha_from_auc(auc, standard_error=math.nan):
     >>> alpha_from_auc(0.75, standard_error=0.01)
     Estimate(value=0.875, standard_error=0.015)
     """
+    value: Any = auc
     if isinstance(auc, Estimate):
-        auc, standard_error = auc
-    if not (isinstance(auc, Real) and 0 <= auc <= 1):
-        raise ValueError(f"auc must be a number in [0, 1], got {auc!r}.")
-    alpha = min(max((6 * auc - 1) / 4, 0.5), 1.0)
-    return Estimate(alpha, 1.5 * standard_error)
+        value, standard_error = auc
+    if not (isinstance(value, NUMBERS) and 0 <= value <= 1):
+        raise ValueError(f"auc must be a number in [0, 1], got {value!r}.")
+    alpha = min(max((6 * value - 1) / 4, 0.5), 1.0)
+    return Estimate(float(alpha), 1.5 * standard_error)
 
 
-def tau_plus_from_labels(y):
+def tau_plus_from_labels(y: Sequence | np.ndarray) -> Estimate:
     r"""Return the class prior: the probability that two random samples share a class.
 
     .. math:: \tau^+ = \sum_k p_k^2
@@ -84,8 +88,10 @@ def tau_plus_from_labels(y):
     return Estimate(tau_plus, math.sqrt(variance))
 
 
-def macro_auc(*views, y, similarity=None):
-    """Return how often a sample of the anchor's class scores above one of another class.
+def macro_auc(
+    *views: Any, y: Sequence | np.ndarray, similarity: Similarity | None = None
+) -> Estimate:
+    """Return how often a sample of the anchor's class scores above one of a different class.
 
     Parameters
     ----------
@@ -93,7 +99,7 @@ def macro_auc(*views, y, similarity=None):
         Embeddings of one or more views of the same n samples. For ``VonMisesFisher`` tuples of
         mean directions (n, d) and concentrations (n,).
     y : array-like of shape (n,)
-        Classes; −1 where unknown: such samples take no part.
+        Classes; −1 where unknown: such samples are left out.
     similarity : Similarity, default=None
         The score; None is ``Cosine()``.
 
@@ -105,7 +111,11 @@ def macro_auc(*views, y, similarity=None):
     Raises
     ------
     ValueError
-        If no anchor has both a sample of its own class and one of another.
+        If no anchor has both a sample of its own class and one of a different class.
+
+    See Also
+    --------
+    alpha_from_auc : BCL's α from this probability.
 
     Examples
     --------
@@ -121,16 +131,16 @@ def macro_auc(*views, y, similarity=None):
     return mean_auc(class_aucs(contrast, similarity))
 
 
-def mean_auc(aucs):
-    """Return the mean of the anchors' AUCs with its standard error; NaN where there is none.
+def mean_auc(aucs: Tensor) -> Estimate:
+    """Return the mean of the anchors' AUCs with its standard error.
 
     Parameters
     ----------
     aucs : Tensor of shape (n_anchors,)
-        NaN for anchors without samples of their own or of another class.
+        NaN for anchors without samples of their own class or without any of a different class.
     """
     aucs = aucs[~aucs.isnan()].double()
     if not len(aucs):
-        raise ValueError("y must hold two samples of one class and one of another.")
+        raise ValueError("y must hold two samples of one class and one of a different class.")
     spread = float(aucs.std(correction=0)) / math.sqrt(len(aucs))
     return Estimate(float(aucs.mean()), spread)

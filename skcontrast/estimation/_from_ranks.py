@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
-from ._base import Estimate, contrast_of
+from ..similarity import Similarity
+from ._base import INTEGERS, NUMBERS, Estimate, contrast_of
 from ._likelihood import Likelihood, minimise, standard_errors
 from ._rank_statistics import count_outscored
 
@@ -15,7 +17,7 @@ _ALPHA_RANGE = (0.5, 1.0)
 _TAU_RANGE = (0.001, 0.9)
 
 
-def positive_ranks(*views, similarity=None):
+def positive_ranks(*views: Any, similarity: Similarity | None = None) -> np.ndarray:
     """Return the rank of each anchor's positives among its candidate negatives.
 
     Parameters
@@ -47,7 +49,9 @@ def positive_ranks(*views, similarity=None):
     return ranks.cpu().numpy()
 
 
-def estimate_alpha(ranks, *, tau_plus=None, n_candidates=None):
+def estimate_alpha(
+    ranks: ArrayLike, *, tau_plus: float | None = None, n_candidates: int | None = None
+) -> Estimate:
     r"""Estimate BCL's location parameter α from the ranks of the positives.
 
     Maximises the likelihood of :math:`f(v; \alpha, \tau^+)` (see the top of this page), over both
@@ -60,15 +64,20 @@ def estimate_alpha(ranks, *, tau_plus=None, n_candidates=None):
     tau_plus : float, default=None
         Class prior τ⁺ in [0, 1), if it is known.
     n_candidates : int, default=None
-        N, among how many candidates ranks were taken. If given, the likelihood is that of a rank
-        among N, :math:`\int \mathrm{Binom}(Nv; N, v') f(v')\, dv'`; else ranks are taken for
+        N, the number of candidates of each anchor. If given, the likelihood is that of a rank
+        among N, :math:`\int \mathrm{Binom}(Nv; N, v') f(v')\, dv'`; else ranks are taken to be
         exact, which biases the estimate where N is small.
 
     Returns
     -------
     alpha : Estimate
         In [.5, 1], with the standard error from the observed information. At a bound, such as
-        α = 1, that error is one of the unbounded problem and too large.
+        α = 1, it is the error of the problem without bounds, which is too large.
+
+    See Also
+    --------
+    positive_ranks : The ranks, from embeddings of views.
+    alpha_from_auc : The estimate where classes are known.
 
     Examples
     --------
@@ -86,7 +95,9 @@ def estimate_alpha(ranks, *, tau_plus=None, n_candidates=None):
     ]
 
 
-def estimate_tau_plus(ranks, *, alpha=None, n_candidates=None):
+def estimate_tau_plus(
+    ranks: ArrayLike, *, alpha: float | None = None, n_candidates: int | None = None
+) -> Estimate:
     r"""Estimate the class prior τ⁺ from the ranks of the positives.
 
     As :func:`estimate_alpha`; the likelihood is maximised over both parameters unless `alpha` is
@@ -107,6 +118,11 @@ def estimate_tau_plus(ranks, *, alpha=None, n_candidates=None):
     tau_plus : Estimate
         In [.001, .9].
 
+    See Also
+    --------
+    positive_ranks : The ranks, from embeddings of views.
+    tau_plus_from_labels : The estimate where classes are known.
+
     Examples
     --------
     >>> import numpy as np
@@ -121,43 +137,54 @@ def estimate_tau_plus(ranks, *, alpha=None, n_candidates=None):
     return both["tau_plus"]
 
 
-def estimate_alpha_and_tau_plus(ranks, *, alpha=None, tau_plus=None, n_candidates=None):
-    """Estimate what is not given of α and τ⁺ at once.
+def estimate_alpha_and_tau_plus(
+    ranks: ArrayLike,
+    *,
+    alpha: float | None = None,
+    tau_plus: float | None = None,
+    n_candidates: int | None = None,
+) -> dict[str, Estimate]:
+    """Estimate α and τ⁺, or one of them where the other is known, in one maximisation.
 
     Parameters
     ----------
     ranks : array-like of shape (n_positives,)
         As in :func:`estimate_alpha`.
     alpha, tau_plus : float, default=None
-        What is known.
+        The values that are known.
     n_candidates : int, default=None
         As in :func:`estimate_alpha`.
 
     Returns
     -------
     estimates : dict of str to Estimate
-        "alpha" and "tau_plus"; what was given has a standard error of 0.
+        "alpha" and "tau_plus"; a value that was given has a standard error of 0.
+
+    See Also
+    --------
+    estimate_alpha : α alone.
+    estimate_tau_plus : τ⁺ alone.
     """
-    ranks = check_array(ranks, ensure_2d=False, dtype=np.float64, input_name="ranks")
-    if ranks.ndim != 1 or ranks.min() < 0 or ranks.max() > 1:
+    shares: np.ndarray = check_array(ranks, ensure_2d=False, dtype=np.float64, input_name="ranks")
+    if shares.ndim != 1 or shares.min() < 0 or shares.max() > 1:
         raise ValueError("ranks must be an array of shape (n_positives,) of shares in [0, 1].")
     bounds = {"alpha": _ALPHA_RANGE, "tau_plus": _TAU_RANGE}
-    given = {"alpha": alpha, "tau_plus": tau_plus}
+    given: dict[str, Any] = {"alpha": alpha, "tau_plus": tau_plus}
     for name, low in (("alpha", 0.5), ("tau_plus", 0)):
         value = given[name]
-        if value is not None and not (isinstance(value, Real) and low <= value <= 1):
+        if value is not None and not (isinstance(value, NUMBERS) and low <= value <= 1):
             raise ValueError(f"{name} must be a number in [{low}, 1], got {value!r}.")
-    if not (n_candidates is None or (isinstance(n_candidates, Integral) and n_candidates > 0)):
+    if not (n_candidates is None or (isinstance(n_candidates, INTEGERS) and n_candidates > 0)):
         raise ValueError(f"n_candidates must be a positive int or None, got {n_candidates!r}.")
     free = [name for name, value in given.items() if value is None]
-    likelihood = Likelihood(ranks, n_candidates)
+    likelihood = Likelihood(shares, n_candidates)
 
     def negative_log_likelihood(point):
         values = {**given, **dict(zip(free, point, strict=True))}
         return -likelihood(values["alpha"], values["tau_plus"])
 
     point = minimise(negative_log_likelihood, [bounds[name] for name in free])
-    errors = standard_errors(negative_log_likelihood, point, len(ranks))
+    errors = standard_errors(negative_log_likelihood, point, len(shares))
     found = {
         name: Estimate(float(value), float(error))
         for name, value, error in zip(free, point, errors, strict=True)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
 from scipy.optimize import minimize
 from scipy.stats import binom
+from torch import Tensor
 
 from ..losses._posterior import invert_unlabeled_cdf
 
-# Ranks among more candidates are those among a random subset of this size.
+# Ranks among more candidates than this are replaced by ranks in a random subset of this size.
 _MOST_CANDIDATES = 1024
 _NODES = 512
 
@@ -19,7 +21,7 @@ _NODES = 512
 class Likelihood:
     """Mean log-likelihood of ranks as a function of α and τ⁺, float64 tensors or floats."""
 
-    def __init__(self, ranks, n_candidates):
+    def __init__(self, ranks: np.ndarray, n_candidates: int | None):
         if n_candidates is None:
             self.table = None
             self.v = torch.from_numpy(ranks.clip(1e-6, 1 - 1e-6))
@@ -33,7 +35,7 @@ class Likelihood:
             binom.pmf(observed[:, None], n, self.v.numpy()) * weights / 2
         )
 
-    def __call__(self, alpha, tau_plus):
+    def __call__(self, alpha: float | Tensor, tau_plus: float | Tensor) -> Tensor:
         u = invert_unlabeled_cdf(self.v, alpha, tau_plus)
         a = (1 - 2 * alpha) * (1 - 2 * tau_plus)
         density = 2 * (1 - alpha + (2 * alpha - 1) * u) / (1 - a + 2 * a * u)
@@ -43,15 +45,17 @@ class Likelihood:
 
 
 def _thinned(counts, n):
-    """Return counts among a random subset of the candidates, and its size."""
+    """Return the counts in a random subset of the candidates, and its size."""
     if n <= _MOST_CANDIDATES:
         return counts, n
     rng = np.random.default_rng(0)
     return rng.hypergeometric(counts, n - counts, _MOST_CANDIDATES), _MOST_CANDIDATES
 
 
-def minimise(function, bounds):
-    """Return where a smooth function of few variables is lowest in a box."""
+def minimise(
+    function: Callable[[Tensor], Tensor], bounds: list[tuple[float, float]]
+) -> np.ndarray:
+    """Return the point of a box at which a smooth function of few variables is lowest."""
 
     def value_and_gradient(point):
         point = torch.tensor(point, dtype=torch.float64, requires_grad=True)
@@ -66,7 +70,7 @@ def minimise(function, bounds):
     return result.x
 
 
-def standard_errors(function, point, n):
+def standard_errors(function: Callable[[Tensor], Tensor], point: np.ndarray, n: int) -> np.ndarray:
     """Return standard errors from the observed information; infinite where there is none."""
     point = torch.tensor(point, dtype=torch.float64)
     information = n * torch.autograd.functional.hessian(function, point)

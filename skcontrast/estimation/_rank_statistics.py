@@ -1,13 +1,18 @@
-"""What scores say of positives and of classes: ranks and areas under the ROC curve."""
+"""Statistics of scores: ranks of positives, and areas under the ROC curve of classes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
+from torch import Tensor
 
+from .._objective._contrast import Contrast
 from .._objective._tiles import same_class, tiles
+from ..similarity import Similarity
 
 
-def count_outscored(contrast, similarity):
+def count_outscored(contrast: Contrast, similarity: Similarity) -> Tensor:
     """Return how many candidates score at most as high as each positive.
 
     Returns
@@ -22,21 +27,25 @@ def count_outscored(contrast, similarity):
     return counts.sub_(contrast.excluded.shape[1])
 
 
-def class_aucs(contrast, similarity):
+def class_aucs(contrast: Contrast, similarity: Similarity) -> Tensor:
     """Return for each anchor how often its own class scores above the others.
+
+    The contrast must have labels.
 
     Returns
     -------
     aucs : Tensor of shape (n_anchors,)
-        Share, among all pairs of a candidate of the anchor's class and one of another, of those
-        in which the first scores higher; a tie counts half. NaN for anchors of unknown class or
-        without such pairs.
+        Over all pairs of a candidate of the anchor's class and a candidate of a different class,
+        the share in which the first scores higher; a tie counts half. NaN for anchors of unknown
+        class or without such pairs.
     """
     aucs = torch.empty_like(contrast.anchors[:, 0])
-    known = contrast.candidate_labels >= 0
+    if contrast.anchor_labels is None or contrast.candidate_labels is None:
+        raise ValueError("The contrast has no labels.")
+    anchor_is_known, is_known = contrast.anchor_labels >= 0, contrast.candidate_labels >= 0
     for tile, scores in _scores(contrast, similarity):
         same = same_class(contrast, tile)
-        other = (contrast.anchor_labels[tile] >= 0)[:, None] & known & ~same
+        other = anchor_is_known[tile, None] & is_known & ~same
         other.scatter_(1, contrast.excluded[tile], False)
         ordered, order = scores.sort(1)
         counts = other.gather(1, order).cumsum(1)
@@ -48,7 +57,7 @@ def class_aucs(contrast, similarity):
 
 
 @torch.no_grad()
-def _scores(contrast, similarity):
-    """Yield slices of the anchors and their scores, excluded ones at −inf."""
-    for tile, pairwise in tiles(contrast, similarity, False):
+def _scores(contrast: Contrast, similarity: Similarity) -> Iterator[tuple[slice, Tensor]]:
+    """Yield slices of the anchors and their scores; those of excluded candidates are −inf."""
+    for tile, pairwise in tiles(contrast, similarity, needs_gradient=False):
         yield tile, pairwise.values.scatter_(1, contrast.excluded[tile], -torch.inf)

@@ -1,10 +1,11 @@
-"""What a loss is: a row of weights and two coefficients."""
+"""The base class of the losses: a row of weights and two coefficients."""
 
 from __future__ import annotations
 
 import math
 
 import torch
+from torch import Tensor
 
 from .._parameters import ParameterObject
 
@@ -18,19 +19,13 @@ class Loss(ParameterObject):
     .. math:: \hat E^-[\varphi] = a \cdot \frac1N \sum_j w_j\, \varphi(s_j)
         - b \cdot \frac1M \sum_m \varphi(s^+_m), \qquad w_j \propto c_j\, e^{\beta s_j},
 
-    floored at the lowest value that :math:`\varphi` can take. A loss is (c, β, a, b); a new one
-    overrides what differs from plain InfoNCE below and takes its hyperparameters in ``__init__``.
+    floored at the lowest value that :math:`\varphi` can take. So a loss is (c, β, a, b). A new
+    loss takes its hyperparameters in ``__init__``, says in ``_parameter_constraints`` which values
+    they may have, and overrides the methods below in which it differs from :class:`InfoNCE`.
+    Which methods are overridden is found out; it need not be declared.
 
     Attributes
     ----------
-    requires_y : bool
-        Whether the loss reads labels.
-    needs_whole_rows : bool
-        Whether the loss is more than such an estimate and implements ``row_loss``.
-    corrects_positives : bool
-        Whether it overrides ``anchor_loss``, and so has no Jensen–Shannon form.
-    weighs_ranks : bool
-        Whether it implements ``rank_weights``.
     shares_ties : bool
         Whether equal scores share the rank of their last, or each has its own.
     cdf_bins : int, None or "auto"
@@ -40,27 +35,95 @@ class Loss(ParameterObject):
         Whether the weights carry no gradient. Only matters where β > 0: c never carries any.
     normalize_weights : bool
         Whether the weights are scaled to mean 1.
+    sum_stands_for_n : bool
+        Whether weights are left unscaled because their sum takes the place of N, as the size of a
+        ring does. Under the Jensen–Shannon objective, in which N does not occur, such weights are
+        scaled to mean 1.
+
+    See Also
+    --------
+    skcontrast.contrastive_loss : Computes a loss of given embeddings.
+    skcontrast.schedules.Schedule : May stand for a number among the hyperparameters.
+
+    Examples
+    --------
+    A loss that leaves out the closest candidates, which are the likeliest false negatives:
+
+    >>> import torch
+    >>> from skcontrast import contrastive_loss
+    >>> from skcontrast._parameters import interval
+    >>> from skcontrast.losses import InfoNCE, Loss
+    >>> class WithoutClosest(Loss):
+    ...     _parameter_constraints = {"share": interval(0, 1, "left")}
+    ...
+    ...     def __init__(self, share=0.1):
+    ...         self.share = share
+    ...
+    ...     def rank_weights(self, ranks, n_candidates):
+    ...         return (ranks <= (1 - self.share) * n_candidates).double()
+    >>> z = torch.randn(8, 16, generator=torch.Generator().manual_seed(0))
+    >>> without = contrastive_loss(z, z, loss=WithoutClosest(share=0.2))
+    >>> bool(without < contrastive_loss(z, z, loss=InfoNCE()))
+    True
     """
 
-    requires_y = False
-    needs_whole_rows = False
-    corrects_positives = False
-    weighs_ranks = False
-    shares_ties = True
+    shares_ties: bool = True
     cdf_bins: int | str | None = "auto"
-    detach_weights = False
-    normalize_weights = True
+    detach_weights: bool = False
+    normalize_weights: bool = True
+    sum_stands_for_n: bool = False
 
-    def coefficients(self):
+    @property
+    def requires_y(self) -> bool:
+        """Whether the loss reads labels: where it overrides `class_weights`.
+
+        A loss that overrides `row_loss` and reads labels there sets it to True.
+        """
+        return self.weighs_classes
+
+    @property
+    def weighs_classes(self) -> bool:
+        """Whether candidates are weighted by their class: where `class_weights` is overridden."""
+        return self._overrides("class_weights")
+
+    @property
+    def weighs_ranks(self) -> bool:
+        """Whether candidates are weighted by their rank: where `rank_weights` is overridden."""
+        return self._overrides("rank_weights")
+
+    @property
+    def corrects_positives(self) -> bool:
+        """Whether the positive term is not e^{s⁺}: where `anchor_loss` is overridden."""
+        return self._overrides("anchor_loss")
+
+    @property
+    def needs_whole_rows(self) -> bool:
+        """Whether the loss has a form of its own: where `row_loss` is overridden."""
+        return self._overrides("row_loss")
+
+    @property
+    def is_estimate(self) -> bool:
+        """Whether the loss is (c, β, a, b) and a floor and nothing more.
+
+        Only then does it have a Jensen–Shannon form, may stand for the negatives of
+        :class:`PositiveDebiased`, and can be compared with others on simulated scores.
+        """
+        beyond = ("anchor_loss", "row_loss", "estimators", "log_expectation")
+        return not any(map(self._overrides, beyond))
+
+    def _overrides(self, method: str) -> bool:
+        return getattr(type(self), method) is not getattr(Loss, method)
+
+    def coefficients(self) -> tuple[float, float]:
         """Return (a, b)."""
         return 1.0, 0.0
 
-    def hardness(self):
+    def hardness(self) -> float:
         """Return β ≥ 0."""
         return 0.0
 
-    def rank_weights(self, ranks, n_candidates):
-        """Return the weight c of a candidate by its rank; where `weighs_ranks`.
+    def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
+        """Return the factor c of a candidate by its rank.
 
         Parameters
         ----------
@@ -72,12 +135,12 @@ class Loss(ParameterObject):
         Returns
         -------
         c : Tensor of shape (k,)
-            Weights ≥ 0.
+            Factors ≥ 0. If `class_weights` is overridden too, both factors are multiplied.
         """
         raise NotImplementedError
 
-    def class_weights(self, same_class):
-        """Return the weight c of each candidate by its class, or None for 1; where `requires_y`.
+    def class_weights(self, same_class: Tensor) -> Tensor | None:
+        """Return the factor c of each candidate by its class, or None for 1.
 
         Parameters
         ----------
@@ -90,12 +153,30 @@ class Loss(ParameterObject):
         """
         return None
 
-    def estimators(self):
+    def lowest_score(self, lower_bound: float) -> float:
+        """Return the score at which the estimate is floored: it is never below φ of it.
+
+        Parameters
+        ----------
+        lower_bound : float
+            The lowest possible score; −∞ under the Jensen–Shannon objective.
+        """
+        return lower_bound
+
+    def estimators(self) -> tuple[Loss, ...]:
         """Return the losses whose weighted means `anchor_loss` needs, itself by default."""
         return (self,)
 
-    def anchor_loss(self, log_means, positives, n_candidates, bounds):
+    def anchor_loss(
+        self,
+        log_means: list[Tensor],
+        positives: Tensor,
+        n_candidates: int,
+        bounds: tuple[float, Tensor | float],
+    ) -> Tensor:
         """Return the loss of each anchor; the mean over its positives stands outside the log.
+
+        A loss that overrides this has no Jensen–Shannon form.
 
         Parameters
         ----------
@@ -106,8 +187,9 @@ class Loss(ParameterObject):
         n_candidates : int
             N.
         bounds : tuple
-            The lowest score there is, a float, and the highest; where `corrects_positives`, that
-            of each anchor with itself: a Tensor of shape (n_anchors,) or a float.
+            The lowest possible score, a float, and the highest. A loss that overrides this method
+            gets as the highest the score of each anchor with itself: a Tensor of shape
+            (n_anchors,) or a float.
 
         Returns
         -------
@@ -117,8 +199,10 @@ class Loss(ParameterObject):
         excess = math.log(n_candidates) + log_negative[:, None] - positives
         return torch.logaddexp(excess, torch.zeros_like(excess)).mean(1)
 
-    def row_loss(self, scores, positives, same_class):
+    def row_loss(self, scores: Tensor, positives: Tensor, same_class: Tensor | None) -> Tensor:
         """Return the loss of each anchor from all its scores, differentiable by autograd.
+
+        If this is overridden, no other method of the loss is used.
 
         Parameters
         ----------
@@ -127,7 +211,7 @@ class Loss(ParameterObject):
         positives : Tensor of shape (n_anchors, n_positives)
             Scores of the anchor's own other views.
         same_class : Tensor of shape (n_anchors, n), dtype bool, or None
-            As in `class_weights`.
+            As in `class_weights`; None unless `requires_y`.
 
         Returns
         -------
@@ -135,14 +219,15 @@ class Loss(ParameterObject):
         """
         raise NotImplementedError
 
-    def log_expectation(self, log_mean, positives, lower_bound):
-        """Return log max(a · mean − b · mean_m e^{s⁺_m}, e^{lower bound}), shape (n_anchors,)."""
+    def log_expectation(self, log_mean: Tensor, positives: Tensor, lower_bound: float) -> Tensor:
+        """Return log max(a · mean − b · mean_m e^{s⁺_m}, e^{lowest score}), shape (n_anchors,)."""
         a, b = self.coefficients()
         if b == 0:
             return log_mean + math.log(a)
+        lowest = self.lowest_score(lower_bound)
         top = torch.maximum(log_mean, positives.amax(1)).detach()
         mean_positive = (positives - top[:, None]).exp().mean(1)
         estimate = a * (log_mean - top).exp() - b * mean_positive
-        above = estimate > (lower_bound - top).exp()
+        above = estimate > (lowest - top).exp()
         log_estimate = torch.where(above, estimate, torch.ones_like(estimate)).log() + top
-        return torch.where(above, log_estimate, torch.full_like(log_estimate, lower_bound))
+        return torch.where(above, log_estimate, torch.full_like(log_estimate, lowest))

@@ -1,17 +1,18 @@
-"""What the rank of a score among the candidates says about true and false negatives."""
+"""How likely a candidate is a true negative, by the rank of its score among the candidates."""
 
 from __future__ import annotations
 
 from numbers import Integral
 
 import torch
+from torch import Tensor
 
 from .._parameters import Interval, StrOptions
 
 CDF_BINS = [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None]
 
 
-def invert_unlabeled_cdf(cdf, alpha, tau_plus):
+def invert_unlabeled_cdf(cdf: Tensor, alpha: float | Tensor, tau_plus: float | Tensor) -> Tensor:
     r"""Return Φ from Φ_UN, the cdf of a random candidate's score.
 
     .. math:: \Phi_{\mathrm{UN}} = b \Phi + a \Phi^2, \qquad
@@ -36,7 +37,7 @@ def invert_unlabeled_cdf(cdf, alpha, tau_plus):
     return (2 * cdf / (b + (b**2 + 4 * a * cdf).clamp_min(0).sqrt())).clamp_max(1.0)
 
 
-def true_negative_probability(phi, alpha, tau_plus):
+def true_negative_probability(phi: Tensor, alpha: float, tau_plus: float) -> Tensor:
     r"""Return the posterior probability that a candidate is a true negative.
 
     .. math:: p(\mathrm{TN} \mid s) = \frac{\tau^- (\alpha + (1 - 2\alpha)\Phi)}
@@ -54,6 +55,6 @@ def true_negative_probability(phi, alpha, tau_plus):
     return ratio(true, true + false)
 
 
-def ratio(density, total):
+def ratio(density: Tensor, total: Tensor) -> Tensor:
     """Return the ratio of two densities; 1 where both vanish, at Φ = 1 for α = 1 and τ⁺ = 0."""
     return torch.where(total > 0, density / total, 1.0)

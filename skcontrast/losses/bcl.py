@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from .._parameters import StrOptions, interval
+from typing import Any, Literal
+
+from torch import Tensor
+
+from .._parameters import EstimableNumber, Number, StrOptions, interval
 from ._base import Loss
 from ._posterior import CDF_BINS, invert_unlabeled_cdf, true_negative_probability
 
@@ -12,7 +16,7 @@ __all__ = ["BCL"]
 class BCL(Loss):
     r"""Bayesian contrastive loss: candidates weighted by their probability to be true negatives.
 
-    The rank of a candidate among all tells how likely it shares the anchor's class: false
+    The rank of a candidate among all says how likely it is to share the anchor's class: false
     negatives score high. With Φ the cdf of the score density from which true and false negatives
     are drawn as the lower and the upper of two, mixed by α [1]_,
 
@@ -22,8 +26,8 @@ class BCL(Loss):
     with :math:`p(\mathrm{TN} \mid s) \propto \tau^- (\alpha + (1 - 2\alpha)\Phi)` and
     :math:`p(\mathrm{FN} \mid s) \propto \tau^+ (1 - \alpha + (2\alpha - 1)\Phi)`.
     The empirical cdf of the candidates estimates the cdf of *unlabeled* scores, Φ_UN, from which
-    Φ follows by solving a quadratic equation. The paper puts Φ_UN in the place of Φ; its estimate
-    then stays biased however many candidates there are.
+    Φ follows by solving a quadratic equation. The paper uses Φ_UN instead of Φ; its estimate
+    then stays biased, however many candidates there are.
 
     Parameters
     ----------
@@ -35,15 +39,21 @@ class BCL(Loss):
     tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1).
     cdf : {"inverted", "printed"}, default="inverted"
-        Whether Φ is obtained from the empirical cdf by inversion, or taken for it as in the paper.
+        Whether Φ is obtained from the empirical cdf by inversion, or is the empirical cdf itself
+        as in the paper.
     detach_weights : bool, default=True
         Whether the factor :math:`e^{\beta s}` of the weights carries no gradient. The posterior
         never does.
     cdf_bins : int, None or "auto", default="auto"
-        Ranks are exact if None, by one sort; else scores are counted in so many bins, which is
-        faster for many candidates. Φ_UN is then off by at most the share of the candidates in
+        Ranks are exact if None, by one sort; otherwise scores are counted in this many bins, which
+        is faster for many candidates. Φ_UN is then off by at most the share of the candidates in
         one bin; "auto" takes 512 bins from 1,500 candidates on where that moves the loss by less
         than 1e-5 and its gradient by less than 1e-4.
+
+    See Also
+    --------
+    NonparametricBCL : Weights from ranks alone, as in the authors' rebuttal.
+    skcontrast.estimation.estimate_alpha : α and τ⁺ from the ranks of positives.
 
     References
     ----------
@@ -61,36 +71,35 @@ class BCL(Loss):
     """
 
     _parameter_constraints: dict = {
-        "alpha": interval(0.5, 1, "both", auto=True),
+        "alpha": interval(0.5, 1, "both", auto="alpha"),
         "beta": interval(0, None, "left"),
-        "tau_plus": interval(0, 1, "left", auto=True),
+        "tau_plus": interval(0, 1, "left", auto="tau_plus"),
         "cdf": [StrOptions({"inverted", "printed"})],
         "detach_weights": ["boolean"],
         "cdf_bins": CDF_BINS,
     }
-    weighs_ranks = True
 
     def __init__(
         self,
-        alpha=0.7,
-        beta=0.0,
-        tau_plus=0.1,
-        cdf="inverted",
-        detach_weights=True,
-        cdf_bins="auto",
+        alpha: EstimableNumber = 0.7,
+        beta: Number = 0.0,
+        tau_plus: EstimableNumber = 0.1,
+        cdf: Literal["inverted", "printed"] = "inverted",
+        detach_weights: bool = True,
+        cdf_bins: int | Literal["auto"] | None = "auto",
     ):
-        self.alpha = alpha
-        self.beta = beta
-        self.tau_plus = tau_plus
+        self.alpha: Any = alpha
+        self.beta: Any = beta
+        self.tau_plus: Any = tau_plus
         self.cdf = cdf
         self.detach_weights = detach_weights
         self.cdf_bins = cdf_bins
 
-    def hardness(self):
+    def hardness(self) -> float:
         """Return β."""
         return self.beta
 
-    def rank_weights(self, ranks, n_candidates):
+    def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | s) by rank."""
         phi = ranks / n_candidates
         if self.cdf == "inverted":

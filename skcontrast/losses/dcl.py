@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .._parameters import interval
+from typing import Any
+
+from .._parameters import EstimableNumber, interval
 from ._base import Loss
 
 __all__ = ["DCL"]
@@ -18,7 +20,7 @@ class DCL(Loss):
         - \tau^+ \frac1M \sum_m e^{s^+_m} \Big),\; e^{s_{\min}} \Big), \qquad
         L = -\log \frac{e^{s^+}}{e^{s^+} + N \hat E^-}
 
-    where :math:`s_{\min}` is the lowest score there is (−1/temperature for cosine). An anchor
+    where :math:`s_{\min}` is the lowest possible score (−1/temperature for cosine). An anchor
     whose estimate is floored there passes no gradient through it.
 
     Parameters
@@ -26,6 +28,12 @@ class DCL(Loss):
     tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1): the probability that a random sample has the anchor's class,
         about one over the number of classes. At 0 the loss is :class:`InfoNCE`.
+
+    See Also
+    --------
+    HCL : The same with candidates weighted by their hardness.
+    PUCL : The same where some of a class serve as positives.
+    Supervised : The mean over true negatives that this estimates, from labels.
 
     References
     ----------
@@ -43,11 +51,11 @@ class DCL(Loss):
     True
     """
 
-    _parameter_constraints: dict = {"tau_plus": interval(0, 1, "left", auto=True)}
+    _parameter_constraints: dict = {"tau_plus": interval(0, 1, "left", auto="tau_plus")}
 
-    def __init__(self, tau_plus=0.1):
-        self.tau_plus = tau_plus
+    def __init__(self, tau_plus: EstimableNumber = 0.1):
+        self.tau_plus: Any = tau_plus
 
-    def coefficients(self):
+    def coefficients(self) -> tuple[float, float]:
         """Return a = 1/τ⁻ and b = τ⁺/τ⁻."""
         return 1 / (1 - self.tau_plus), self.tau_plus / (1 - self.tau_plus)

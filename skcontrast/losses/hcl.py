@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .._parameters import interval
+from typing import Any
+
+from .._parameters import EstimableNumber, Number, interval
 from .dcl import DCL
 
 __all__ = ["HCL"]
@@ -27,6 +29,11 @@ class HCL(DCL):
     detach_weights : bool, default=False
         Whether the weights carry no gradient. The authors' code differentiates them.
 
+    See Also
+    --------
+    DCL : The same without weights.
+    BCL : Weights by hardness and by the probability to be a true negative.
+
     References
     ----------
     .. [1] J. Robinson, C.-Y. Chuang, S. Sra, S. Jegelka, "Contrastive Learning with Hard Negative
@@ -49,11 +56,16 @@ class HCL(DCL):
         "detach_weights": ["boolean"],
     }
 
-    def __init__(self, tau_plus=0.1, beta=1.0, detach_weights=False):
+    def __init__(
+        self,
+        tau_plus: EstimableNumber = 0.1,
+        beta: Number = 1.0,
+        detach_weights: bool = False,
+    ):
         super().__init__(tau_plus=tau_plus)
-        self.beta = beta
+        self.beta: Any = beta
         self.detach_weights = detach_weights
 
-    def hardness(self):
+    def hardness(self) -> float:
         """Return β."""
         return self.beta

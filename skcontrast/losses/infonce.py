@@ -16,6 +16,11 @@ class InfoNCE(Loss):
     queue (``MoCo``) it is InfoNCE as in [1]_. A candidate of the anchor's own class is pushed
     away like any other; :class:`DCL` and :class:`HCL` correct for that.
 
+    See Also
+    --------
+    DCL : Subtracts the expected share of false negatives.
+    HCL : The same, with more weight on hard negatives.
+
     References
     ----------
     .. [1] A. van den Oord, Y. Li, O. Vinyals, "Representation Learning with Contrastive

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from .._parameters import interval
+from typing import Any, Literal
+
+from torch import Tensor
+
+from .._parameters import EstimableNumber, Number, interval
 from ._base import Loss
 from ._posterior import CDF_BINS, invert_unlabeled_cdf, ratio
 
@@ -21,8 +25,8 @@ class NonparametricBCL(Loss):
 
     The weight grows with similarity, and the loss mines hard negatives, where
     :math:`\beta / (1 - \beta) > \alpha (1 + a) / ((1 - \alpha)(1 - a))` with
-    :math:`a = (1 - 2\alpha)(1 - 2\tau^+)`; below that it debiases. At β = .5 the estimate is that
-    of :class:`BCL` at its β = 0.
+    :math:`a = (1 - 2\alpha)(1 - 2\tau^+)`; below that it debiases. At β = .5 the estimate equals
+    the one of :class:`BCL` at its β = 0.
 
     Parameters
     ----------
@@ -34,9 +38,15 @@ class NonparametricBCL(Loss):
     tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1).
     normalize_weights : bool, default=False
-        Whether the weights are scaled to mean 1. The authors' code does not.
+        Whether the weights are scaled to mean 1. The authors' code does not. They are a ratio of
+        densities and have mean 1 in expectation, so that the estimate is one of an expectation
+        either way, under the Jensen–Shannon objective too.
     cdf_bins : int, None or "auto", default="auto"
         As in :class:`BCL`.
+
+    See Also
+    --------
+    BCL : Weights by the posterior probability to be a true negative.
 
     References
     ----------
@@ -54,24 +64,28 @@ class NonparametricBCL(Loss):
     """
 
     _parameter_constraints: dict = {
-        "alpha": interval(0.5, 1, "both", auto=True),
+        "alpha": interval(0.5, 1, "both", auto="alpha"),
         "beta": interval(0, 1, "both"),
-        "tau_plus": interval(0, 1, "left", auto=True),
+        "tau_plus": interval(0, 1, "left", auto="tau_plus"),
         "normalize_weights": ["boolean"],
         "cdf_bins": CDF_BINS,
     }
-    weighs_ranks = True
 
     def __init__(
-        self, alpha=0.7, beta=0.5, tau_plus=0.1, normalize_weights=False, cdf_bins="auto"
+        self,
+        alpha: EstimableNumber = 0.7,
+        beta: Number = 0.5,
+        tau_plus: EstimableNumber = 0.1,
+        normalize_weights: bool = False,
+        cdf_bins: int | Literal["auto"] | None = "auto",
     ):
-        self.alpha = alpha
-        self.beta = beta
-        self.tau_plus = tau_plus
+        self.alpha: Any = alpha
+        self.beta: Any = beta
+        self.tau_plus: Any = tau_plus
         self.normalize_weights = normalize_weights
         self.cdf_bins = cdf_bins
 
-    def validate(self):
+    def validate(self) -> None:
         """Refuse α = β = 1."""
         if self.alpha == 1 and self.beta == 1:
             raise ValueError(
@@ -79,7 +93,7 @@ class NonparametricBCL(Loss):
                 "density of negatives is left."
             )
 
-    def rank_weights(self, ranks, n_candidates):
+    def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
         """Return ω by rank."""
         alpha, beta, tau_plus = self.alpha, self.beta, self.tau_plus
         phi = invert_unlabeled_cdf(ranks / n_candidates, alpha, tau_plus)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
-from .._parameters import StrOptions, check_component, interval
+from .._parameters import EstimableNumber, StrOptions, check_component, interval
 from ._base import Loss
 from .infonce import InfoNCE
 
@@ -26,7 +28,7 @@ class PositiveDebiased(Loss):
         L = -\log \frac{P - \tau^- g}{P + (N \tau^+ - \tau^-)\, g}
 
     where :math:`s_{\max}` is the score of an anchor with itself (1/temperature for cosine). The
-    preprint writes :math:`e^{s^+} + g` for P, which is no mean. With the consistent
+    preprint writes :math:`e^{s^+} + g` for P, which is not a mean. With the consistent
     :math:`P = \tau^+ e^{s^+} + \tau^- g` the loss would be exactly InfoNCE; the authors' P pulls
     positives with a weight of about 1/(N + 2). The numerator can only be negative where
     N + 2 < 2/τ⁺; it is floored at :math:`\tau^+ e^{s_{\min}}`, with a warning.
@@ -42,7 +44,7 @@ class PositiveDebiased(Loss):
         :math:`e^{s^+}`.
     negatives : Loss, default=None
         How the expectation over true negatives is estimated: an object such as ``DCL()`` or
-        ``BCL()``, whose :math:`\hat E^-` stands for the factor g of N in the denominator. None is
+        ``BCL()``, whose :math:`\hat E^-` replaces the factor g of N in the denominator. None is
         ``InfoNCE()``, the loss above.
 
     References
@@ -61,27 +63,31 @@ class PositiveDebiased(Loss):
     """
 
     _parameter_constraints: dict = {
-        "tau_plus": interval(0, 1, "neither", auto=True),
+        "tau_plus": interval(0, 1, "neither", auto="tau_plus"),
         "positive_mean": [StrOptions({"rows", "printed"})],
         "aggregate": [StrOptions({"loss", "scores"})],
         "negatives": "no_validation",  # checked in validate, which has the better message
     }
 
-    def __init__(self, tau_plus=0.1, positive_mean="rows", aggregate="loss", negatives=None):
-        self.tau_plus = tau_plus
+    def __init__(
+        self,
+        tau_plus: EstimableNumber = 0.1,
+        positive_mean: Literal["rows", "printed"] = "rows",
+        aggregate: Literal["loss", "scores"] = "loss",
+        negatives: Loss | None = None,
+    ):
+        self.tau_plus: Any = tau_plus
         self.positive_mean = positive_mean
         self.aggregate = aggregate
         self.negatives = negatives
 
-    corrects_positives = True
-
     @property
-    def requires_y(self):
+    def requires_y(self) -> bool:
         """Whether the estimate over true negatives reads labels."""
         return self.negatives is not None and self.negatives.requires_y
 
-    def validate(self):
-        """Refuse as `negatives` what estimates nothing over true negatives."""
+    def validate(self) -> None:
+        """Refuse `negatives` that are not an estimate over true negatives."""
         negatives = check_component(
             self.negatives,
             Loss,
@@ -89,22 +95,28 @@ class PositiveDebiased(Loss):
             parameter="negatives",
             default=InfoNCE,
         )
-        if negatives.needs_whole_rows or negatives.corrects_positives:
+        if not negatives.is_estimate:
             raise ValueError(
                 "The 'negatives' parameter of PositiveDebiased must be a loss that estimates an "
                 f"expectation over true negatives, got {negatives!r}."
             )
 
-    def estimators(self):
-        """Return the plain mean, and the estimate over true negatives where it is another."""
+    def estimators(self) -> tuple[Loss, ...]:
+        """Return the plain mean, and the estimate over true negatives if it is a different one."""
         return (InfoNCE(),) if self.negatives is None else (InfoNCE(), self.negatives)
 
-    def anchor_loss(self, log_means, positives, n_candidates, bounds):
+    def anchor_loss(
+        self,
+        log_means: list[Tensor],
+        positives: Tensor,
+        n_candidates: int,
+        bounds: tuple[float, Tensor | float],
+    ) -> Tensor:
         """Return the loss of each anchor, shape (n_anchors,)."""
-        if not all(isinstance(b, torch.Tensor) or math.isfinite(b) for b in bounds):
+        if not all(isinstance(b, Tensor) or math.isfinite(b) for b in bounds):
             raise ValueError(
-                "PositiveDebiased needs the lowest and the highest score there is: 'similarity' "
-                "has no finite ones."
+                "PositiveDebiased needs finite bounds of the scores, which this 'similarity' "
+                "does not have."
             )
         positives, log_mean, log_negative = self._aggregated(positives), log_means[0], log_means[0]
         if self.negatives is not None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from .._parameters import StrOptions, check_numbers, interval
+from typing import Any, Literal
+
+from .._parameters import EstimableNumber, Number, StrOptions, check_numbers, interval
 from ._base import Loss
 
 __all__ = ["PUCL"]
 
 
 class PUCL(Loss):
-    r"""Positive-unlabeled contrastive loss: candidates are what remains after positives are taken.
+    r"""Positive-unlabeled contrastive loss: candidates are the rest after positives are taken.
 
     Where a fraction c of the samples of the anchor's class serves as positives, the candidates are
     not a sample of all data but of the unlabeled rest, with fewer false negatives. Correcting for
@@ -19,9 +21,9 @@ class PUCL(Loss):
         - \frac{\tau^+ (1 - c)}{1 - \tau^+} \cdot \frac1M \sum_m e^{s^+_m},\; e^{s_{\min}} \Big)
 
     The two parameters have one effective degree of freedom: the loss is :class:`DCL` with the
-    prior among the unlabeled, see `effective_tau_plus`. Searching both is searching one twice. The
-    paper writes :math:`\alpha` for :math:`\tau^+`, and its floor :math:`e^{-1}` forgets the
-    temperature.
+    prior among the unlabeled, see `effective_tau_plus`, so there is no point in searching over
+    both. The paper writes :math:`\alpha` for :math:`\tau^+`, and its floor :math:`e^{-1}` forgets
+    the temperature.
 
     Parameters
     ----------
@@ -31,8 +33,14 @@ class PUCL(Loss):
         Label frequency in [0, 1]: the fraction of a class that serves as positives. At 0 the loss
         is :class:`DCL`, at 1 :class:`InfoNCE`.
     floor : {"lowest", "printed"}, default="lowest"
-        The least value of the estimate: the lowest :math:`e^s` there is, or :math:`e^{-1}` as in
-        the paper.
+        The least value of the estimate: :math:`e^s` at the lowest possible score, or
+        :math:`e^{-1}` as in the paper. The latter takes −1 for the lowest score; under the
+        Jensen–Shannon objective, where φ is softplus and not exp, it is therefore
+        softplus(−1) ≈ .313 instead of 0.
+
+    See Also
+    --------
+    DCL : The same loss with one parameter.
 
     References
     ----------
@@ -47,28 +55,32 @@ class PUCL(Loss):
     """
 
     _parameter_constraints: dict = {
-        "tau_plus": interval(0, 1, "left", auto=True),
+        "tau_plus": interval(0, 1, "left", auto="tau_plus"),
         "c": interval(0, 1, "both"),
         "floor": [StrOptions({"lowest", "printed"})],
     }
 
-    def __init__(self, tau_plus=0.1, c=0.1, floor="lowest"):
-        self.tau_plus = tau_plus
-        self.c = c
+    def __init__(
+        self,
+        tau_plus: EstimableNumber = 0.1,
+        c: Number = 0.1,
+        floor: Literal["lowest", "printed"] = "lowest",
+    ):
+        self.tau_plus: Any = tau_plus
+        self.c: Any = c
         self.floor = floor
 
     @property
-    def effective_tau_plus(self):
+    def effective_tau_plus(self) -> float:
         """The `tau_plus` of the :class:`DCL` that this loss equals, τ⁺(1 − c)/(1 − τ⁺c)."""
         check_numbers(self)
         return self.tau_plus * (1 - self.c) / (1 - self.tau_plus * self.c)
 
-    def coefficients(self):
+    def coefficients(self) -> tuple[float, float]:
         """Return a = (1 − τ⁺c)/(1 − τ⁺) and b = τ⁺(1 − c)/(1 − τ⁺)."""
         rest = 1 - self.tau_plus
         return (1 - self.tau_plus * self.c) / rest, self.tau_plus * (1 - self.c) / rest
 
-    def log_expectation(self, log_mean, positives, lower_bound):
-        """Return the logarithm of the estimate, floored, shape (n_anchors,)."""
-        lowest = -1.0 if self.floor == "printed" else lower_bound
-        return super().log_expectation(log_mean, positives, lowest)
+    def lowest_score(self, lower_bound: float) -> float:
+        """Return the score at which the estimate is floored: −1 as printed, or the lowest."""
+        return -1.0 if self.floor == "printed" else lower_bound

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from .._parameters import interval
+from torch import Tensor
+
+from .._parameters import Number, interval
 from ._base import Loss
 
 __all__ = ["Ring"]
@@ -18,15 +21,20 @@ class Ring(Loss):
 
     .. math:: L = -\log \frac{e^{s^+}}{e^{s^+} + \sum_{j \in \mathrm{ring}} e^{s_j}}
 
-    The sum is not rescaled: the ring's own size stands for N.
+    The sum is not rescaled: the size of the ring takes the place of N. Under the Jensen–Shannon
+    objective, in which N does not occur, the estimate is the mean over the ring.
 
     Parameters
     ----------
     outer : float or Schedule, default=0.5
         Share of the candidates within the outer radius, in (0, 1].
     inner : float or Schedule, default=0.1
-        Share of those that is within the inner radius, in [0, 1). With ``outer=1, inner=0`` the
-        loss is :class:`InfoNCE`.
+        Share of these candidates that lies within the inner radius, in [0, 1). With
+        ``outer=1, inner=0`` the loss is :class:`InfoNCE`.
+
+    See Also
+    --------
+    BCL : Lowers the weights of the closest candidates instead of dropping them.
 
     References
     ----------
@@ -49,14 +57,14 @@ class Ring(Loss):
         "inner": interval(0, 1, "left"),
     }
     normalize_weights = False
-    weighs_ranks = True
+    sum_stands_for_n = True
     shares_ties = False
 
-    def __init__(self, outer=0.5, inner=0.1):
-        self.outer = outer
-        self.inner = inner
+    def __init__(self, outer: Number = 0.5, inner: Number = 0.1):
+        self.outer: Any = outer
+        self.inner: Any = inner
 
-    def rank_weights(self, ranks, n_candidates):
+    def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
         """Return 1[in ring] by rank."""
         within = _floor(self.outer * n_candidates)
         dropped = _floor(self.inner * within)
@@ -69,6 +77,6 @@ class Ring(Loss):
         return inside.to(ranks.dtype)
 
 
-def _floor(share):
-    """Return the integer below; what is an integer but for rounding counts as that."""
+def _floor(share: float) -> int:
+    """Return the integer below; a number that misses an integer by rounding counts as that."""
     return math.floor(share * (1 + 1e-12))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from ._base import Loss
 
@@ -15,10 +16,14 @@ class SupCon(Loss):
     .. math:: L_i = \frac{-1}{|P(i)|} \sum_{p \in P(i)} \log
         \frac{e^{s_{ip}}}{\sum_{a \in A(i)} e^{s_{ia}}}
 
-    with A(i) all views but the anchor, and P(i) those of its class, its own other views
-    included [1]_. The mean over positives stands outside the logarithm. Samples without a label
-    (y = −1) have only their own views as positives; without labels at all the loss is
-    :class:`InfoNCE`.
+    with A(i) all views except the anchor, and P(i) the views among them of its class, its own
+    other views included [1]_. The mean over positives stands outside the logarithm. Samples
+    without a label (y = −1) have only their own views as positives; without labels at all the
+    loss is :class:`InfoNCE`.
+
+    See Also
+    --------
+    Supervised : Labels choose the negatives only.
 
     References
     ----------
@@ -35,10 +40,11 @@ class SupCon(Loss):
     """
 
     requires_y = True
-    needs_whole_rows = True
 
-    def row_loss(self, scores, positives, same_class):
+    def row_loss(self, scores: Tensor, positives: Tensor, same_class: Tensor | None) -> Tensor:
         """Return the loss of each anchor, shape (n_anchors,)."""
+        if same_class is None:
+            raise ValueError("SupCon needs labels: pass y.")
         log_all = torch.logsumexp(torch.cat([scores, positives], dim=1), dim=1)
         pulled = torch.where(same_class, scores, 0.0).sum(1) + positives.sum(1)
         return log_all - pulled / (same_class.sum(1) + positives.shape[1])

@@ -1,6 +1,8 @@
-"""Supervised: what the debiased losses estimate, computed from labels."""
+"""Supervised: the mean that the debiased losses estimate, computed from labels."""
 
 from __future__ import annotations
+
+from torch import Tensor
 
 from ._base import Loss
 
@@ -13,9 +15,9 @@ class Supervised(Loss):
     .. math:: L_i = -\log \frac{e^{s_i^+}}{e^{s_i^+} + N \hat E_i^-}, \qquad
         \hat E_i^- = \frac{1}{N^-_i} \sum_{j : y_j \ne y_i} e^{s_{ij}}
 
-    with :math:`N^-_i` the number of candidates of another class. Candidates and anchors without a
-    label (y = −1) are treated as in :class:`InfoNCE`; without labels at all, or if all labels
-    differ, the loss is :class:`InfoNCE`. An anchor without a true negative is only pulled to its
+    with :math:`N^-_i` the number of candidates of a different class. Candidates and anchors
+    without a label (y = −1) are treated as in :class:`InfoNCE`; without labels at all, or if all
+    labels differ, the loss is :class:`InfoNCE`. An anchor without a true negative is only pulled to its
     positive. Positives are views of the same sample; for all samples of a class as positives see
     :class:`SupCon`.
 
@@ -35,8 +37,6 @@ class Supervised(Loss):
     True
     """
 
-    requires_y = True
-
-    def class_weights(self, same_class):
+    def class_weights(self, same_class: Tensor) -> Tensor:
         """Return 1[y_j ≠ y_i], shape (n_anchors, n)."""
         return ~same_class

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from .._parameters import check_component
-from ._estimators import compare_estimators
-from ._scores import ScoreModel
+from ._estimators import EstimatorComparison, Losses, Metric, compare_estimators
+from ._scores import RandomState, ScoreModel
 
 
 class EstimatorCurve(NamedTuple):
@@ -26,10 +28,10 @@ class EstimatorCurve(NamedTuple):
     """
 
     parameter: str
-    values: tuple
-    comparisons: tuple
+    values: tuple[float, ...]
+    comparisons: tuple[EstimatorComparison, ...]
 
-    def summary(self, metric="mse"):
+    def summary(self, metric: Metric = "mse") -> dict[str, np.ndarray]:
         """Return value and standard error of every estimator along the curve.
 
         Parameters
@@ -46,15 +48,23 @@ class EstimatorCurve(NamedTuple):
         return {name: np.array([column[name] for column in columns]).T for name in columns[0]}
 
 
-def estimator_curve(model, parameter, values, estimators=None, *, random_state=None, **settings):
+def estimator_curve(
+    model: ScoreModel,
+    parameter: str,
+    values: ArrayLike,
+    estimators: Losses | Callable[[ScoreModel], Losses] | None = None,
+    *,
+    random_state: RandomState = None,
+    **settings: Any,
+) -> EstimatorCurve:
     """Compare estimators along the values of one parameter, as ``validation_curve`` does scores.
 
     Parameters
     ----------
     model : ScoreModel
-        Its other parameters are kept; it is left as it is.
+        Its other parameters are kept; the object itself is not changed.
     parameter : {"alpha", "tau_plus", "temperature", "gamma", "n_candidates"}
-        What varies.
+        The parameter that varies.
     values : array-like of shape (n_values,)
         Its values, at least one.
     estimators : dict of str to Loss, callable or None, default=None
@@ -73,7 +83,11 @@ def estimator_curve(model, parameter, values, estimators=None, *, random_state=N
     Raises
     ------
     ValueError
-        If `parameter` is none of these, there are no values, or one lies outside its range.
+        If `parameter` is not one of these, there are no values, or one lies outside its range.
+
+    See Also
+    --------
+    compare_estimators : The comparison that is made for each value.
 
     Examples
     --------
@@ -88,19 +102,18 @@ def estimator_curve(model, parameter, values, estimators=None, *, random_state=N
     if parameter not in admissible:
         raise ValueError(f"parameter must be one of {admissible}, got {parameter!r}.")
     if parameter == "n_candidates" and parameter in settings:
-        raise ValueError("n_candidates is what varies: pass it as values only.")
-    values = np.atleast_1d(values)
-    if not len(values) or values.ndim > 1:
+        raise ValueError("n_candidates varies along the curve: pass it as values only.")
+    points = np.atleast_1d(values)
+    if not len(points) or points.ndim > 1:
         raise ValueError("values must hold at least one value, in one dimension.")
-    if parameter == "n_candidates" and np.array_equal(values, np.rint(values)):
-        values = values.astype(int)
-    values = tuple(values.tolist())
+    if parameter == "n_candidates" and np.array_equal(points, np.rint(points)):
+        points = points.astype(int)
     rng = np.random.default_rng(random_state)
     comparisons = []
-    for value in values:
+    for value in points.tolist():
         if parameter == "n_candidates":
             settings["n_candidates"] = value
         else:
             model = clone(model).set_params(**{parameter: value})
         comparisons.append(compare_estimators(model, estimators, random_state=rng, **settings))
-    return EstimatorCurve(parameter, values, tuple(comparisons))
+    return EstimatorCurve(parameter, tuple(points.tolist()), tuple(comparisons))

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 import torch
 
-from .._objective._tiles import log_expectation
+from .._objective._exponential import log_expectation
 from .._parameters import check_component, check_numbers, validate_parameters
 from ..losses import BCL, DCL, HCL, InfoNCE, Loss, NonparametricBCL, Supervised
-from ._scores import ScoreModel, ScoreSample, check_sample_arguments
+from ._scores import RandomState, ScoreModel, ScoreSample, check_sample_arguments
+
+Metric: TypeAlias = Literal["mse", "bias", "mean"]
+Losses: TypeAlias = dict[str, Loss]
 
 # Scores drawn at a time: enough to keep the arrays efficient, few enough to stay in cache.
 _CHUNK_ELEMENTS = 2**19
 
 
-def estimate(loss, sample):
-    r"""Return what a loss takes for the mean of :math:`e^s` over an anchor's true negatives.
+def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:
+    r"""Return a loss's estimate of the mean of :math:`e^s` over an anchor's true negatives.
 
     .. math:: \hat E^- = a \cdot \frac1N \sum_j w_j\, e^{s_j}
         - b \cdot \frac1K \sum_k e^{s^+_k}, \qquad w_j \propto e^{c_j + \beta s_j}
 
-    floored at the lowest :math:`e^s` there is, computed in float64 by the code that
-    :func:`skcontrast.contrastive_loss` runs. ``Supervised()`` is told the truth: it is the oracle.
+    floored at the lowest possible :math:`e^s`, computed in float64 by the code that
+    :func:`skcontrast.contrastive_loss` runs. ``Supervised()`` sees the truth: it is the oracle.
 
     Parameters
     ----------
@@ -43,7 +48,11 @@ def estimate(loss, sample):
         If the loss is not such an estimate (``SupCon``, ``PositiveDebiased``), or a
         hyperparameter lies outside its range or is a schedule.
     TypeError
-        If `loss` is no instance of :class:`skcontrast.losses.Loss`.
+        If `loss` is not an instance of :class:`skcontrast.losses.Loss`.
+
+    See Also
+    --------
+    compare_estimators : The estimates of several losses on the same scores.
 
     Examples
     --------
@@ -65,7 +74,7 @@ def estimate(loss, sample):
     return log_estimates.exp().numpy()
 
 
-def matched_estimators(model):
+def matched_estimators(model: ScoreModel) -> Losses:
     """Return the losses as estimators, their hyperparameters set to the truth of a model.
 
     Parameters
@@ -81,9 +90,9 @@ def matched_estimators(model):
 
     Notes
     -----
-    HCL aims at a mean that is tilted towards hard negatives: not all that it is off here is error.
-    DCL and HCL fare better here than in training: their positives are draws of the density of
-    false negatives, which the views of a sample are not.
+    HCL aims at a mean that is tilted towards hard negatives: not all of its difference from the
+    truth is an error. DCL and HCL do better here than in training: here their positives are drawn
+    from the density of false negatives, which the views of a sample are not.
 
     Examples
     --------
@@ -105,7 +114,7 @@ def matched_estimators(model):
 
 @dataclass(frozen=True)
 class EstimatorComparison:
-    r"""Estimates of several losses on the same anchors, and what they should have been.
+    r"""Estimates of several losses on the same anchors, and the values that they estimate.
 
     Attributes
     ----------
@@ -117,9 +126,9 @@ class EstimatorComparison:
     """
 
     supervised: np.ndarray
-    estimates: dict
+    estimates: dict[str, np.ndarray]
 
-    def summary(self, metric="mse"):
+    def summary(self, metric: Metric = "mse") -> dict[str, tuple[float, float]]:
         r"""Return mean and Monte-Carlo standard error of every estimator.
 
         Parameters
@@ -144,7 +153,7 @@ class EstimatorComparison:
         _check_metric(metric)
         return {name: _mean_and_error(self._values(name, metric)) for name in self.estimates}
 
-    def mse_difference(self, first, second, factor=1.0):
+    def mse_difference(self, first: str, second: str, factor: float = 1.0) -> tuple[float, float]:
         """Return mean and standard error of the paired difference of squared errors.
 
         Parameters
@@ -168,8 +177,7 @@ class EstimatorComparison:
         >>> difference < -3 * error
         True
         """
-        squared = (self._values(name, "mse") for name in (first, second))
-        return _mean_and_error(next(squared) - factor * next(squared))
+        return _mean_and_error(self._values(first, "mse") - factor * self._values(second, "mse"))
 
     def _values(self, name, metric):
         if metric == "mean":
@@ -179,15 +187,15 @@ class EstimatorComparison:
 
 
 def compare_estimators(
-    model,
-    estimators=None,
+    model: ScoreModel,
+    estimators: Losses | Callable[[ScoreModel], Losses] | None = None,
     *,
-    n_anchors=1000,
-    n_candidates=64,
-    n_positives=10,
-    method="inverse",
-    random_state=None,
-):
+    n_anchors: int = 1000,
+    n_candidates: int = 64,
+    n_positives: int = 10,
+    method: Literal["inverse", "reject"] = "inverse",
+    random_state: RandomState = None,
+) -> EstimatorComparison:
     r"""Compare losses as estimators of the mean of :math:`e^s` over true negatives.
 
     Parameters
@@ -217,10 +225,14 @@ def compare_estimators(
     Raises
     ------
     ValueError
-        If an argument or a hyperparameter lies outside its range, a loss is no such estimate, or
-        fewer than two anchors have a true negative.
+        If an argument or a hyperparameter lies outside its range, a loss is not such an estimate,
+        or fewer than two anchors have a true negative.
     TypeError
-        If `model` is no ScoreModel, or an estimator no Loss.
+        If `model` is not a ScoreModel, or an estimator is not a Loss.
+
+    See Also
+    --------
+    estimator_curve : The same along the values of one parameter.
 
     Examples
     --------
@@ -257,7 +269,11 @@ def compare_estimators(
 def _compare_chunk(sample, losses):
     """Return θ_SUP and the estimates of the anchors that have a true negative."""
     some = sample.is_negative.any(axis=1)
-    sample = ScoreSample(*(values[some] for values in sample[:3]), sample.lower_bound)
+    sample = sample._replace(
+        scores=sample.scores[some],
+        is_negative=sample.is_negative[some],
+        positives=sample.positives[some],
+    )
     exponentials = np.where(sample.is_negative, np.exp(sample.scores), 0.0)
     supervised = exponentials.sum(axis=1) / sample.is_negative.sum(axis=1)
     return supervised, {name: estimate(loss, sample) for name, loss in losses.items()}
@@ -281,11 +297,11 @@ def _check_metric(metric):
         raise ValueError(f"metric must be 'mse', 'bias' or 'mean', got {metric!r}.")
 
 
-def _check_estimates(loss):
-    """Refuse what is no estimate of an expectation over true negatives."""
+def _check_estimates(loss: Loss) -> None:
+    """Refuse a loss that is more than an estimate of an expectation over true negatives."""
     check_component(loss, Loss, owner="estimate", parameter="loss")
     check_numbers(loss)
-    if loss.needs_whole_rows or type(loss).anchor_loss is not Loss.anchor_loss:
+    if not loss.is_estimate:
         raise ValueError(
             f"{type(loss).__name__} does not differ from InfoNCE by an estimate of the mean of "
             "e^s over true negatives alone: there is nothing to compare."

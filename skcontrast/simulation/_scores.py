@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from .._parameters import (
@@ -15,6 +16,8 @@ from .._parameters import (
     validate_parameter_constraints,
     validate_parameters,
 )
+
+RandomState: TypeAlias = int | np.random.Generator | None
 
 _POSITIVE_INT = [Interval(Integral, 1, None, closed="left")]
 _SAMPLE_CONSTRAINTS = {
@@ -26,7 +29,7 @@ _SAMPLE_CONSTRAINTS = {
 
 
 class ScoreSample(NamedTuple):
-    """Scores of some anchors, and what is hidden in practice.
+    """Scores of some anchors, and the truth that is hidden in practice.
 
     Attributes
     ----------
@@ -72,7 +75,7 @@ class ScoreModel(ParameterObject):
         The temperature t > 0.
     gamma : float, default=0.1
         How much φ differs between anchors, in [0, 1]. φ is moved by a uniform random shift of at
-        most γ times the shift that takes the interval [−.5, .5] to the end of the range of x.
+        most γ times the shift that moves the interval [−.5, .5] to the end of the range of x.
     form : {"once", "printed"}, default="once"
         The range of x: [−1, 1], that of a cosine, so that the temperature is applied once; or
         [−1/t², 1/t²] as the paper prints it, which applies the temperature to x already.
@@ -83,7 +86,7 @@ class ScoreModel(ParameterObject):
     Notes
     -----
     The losses use :math:`e^{\cos / t}`; the paper's experiment uses :math:`e^{x / t}` with x in
-    [−1/t², 1/t²]. Its text does not say which τ⁺ it uses; .1 is taken here. Its published code
+    [−1/t², 1/t²]. Its text does not say which τ⁺ it uses; here it is .1. Its published code
     draws the two ends of the interval independently, within γ/t² of ±1/t². Its accept–reject
     sampling needs the maximum where it writes "c = min[…]"; the value 2α that it uses is right.
 
@@ -111,12 +114,12 @@ class ScoreModel(ParameterObject):
 
     def __init__(
         self,
-        alpha=0.9,
-        tau_plus=0.1,
-        temperature=0.5,
-        gamma=0.1,
-        form="once",
-        proposal="uniform",
+        alpha: float = 0.9,
+        tau_plus: float = 0.1,
+        temperature: float = 0.5,
+        gamma: float = 0.1,
+        form: Literal["once", "printed"] = "once",
+        proposal: Literal["uniform", "normal"] = "uniform",
     ):
         self.alpha = alpha
         self.tau_plus = tau_plus
@@ -126,21 +129,26 @@ class ScoreModel(ParameterObject):
         self.proposal = proposal
 
     @property
-    def auc(self):
+    def auc(self) -> float:
         """Probability that a false negative scores above a true one, (1 + 4α)/6."""
         return (1 + 4 * self.alpha) / 6
 
     @property
-    def lower_bound(self):
-        """The lowest score there is: −1/t, or −1/t³ as printed; −inf if φ is normal."""
+    def lower_bound(self) -> float:
+        """The lowest possible score: −1/t, or −1/t³ as printed; −inf if φ is normal."""
         if self.proposal == "normal":
             return -np.inf
         # Past t = √2 the printed range is narrower than the interval [−.5, .5] itself.
         return -max(self._largest(), 0.5) / self.temperature
 
     def sample(
-        self, n_anchors=1000, n_candidates=64, n_positives=10, method="inverse", random_state=None
-    ):
+        self,
+        n_anchors: int = 1000,
+        n_candidates: int = 64,
+        n_positives: int = 10,
+        method: Literal["inverse", "reject"] = "inverse",
+        random_state: RandomState = None,
+    ) -> ScoreSample:
         r"""Draw the scores of some anchors, their candidates and their positives.
 
         Parameters
@@ -155,7 +163,7 @@ class ScoreModel(ParameterObject):
             Solve :math:`2\alpha u + (1 - 2\alpha) u^2 = p` for u = Φ(x) and a uniform p, or accept
             and reject uniform u as the paper does. The distribution is the same.
         random_state : int, Generator or None, default=None
-            What ``numpy.random.default_rng`` takes. Global generators are left alone.
+            Anything that ``numpy.random.default_rng`` takes. Global generators are not used.
 
         Returns
         -------
@@ -190,7 +198,7 @@ class ScoreModel(ParameterObject):
             lower_bound=self.lower_bound,
         )
 
-    def density(self, x, component="UN"):
+    def density(self, x: ArrayLike, component: Literal["TN", "FN", "UN"] = "UN") -> np.ndarray:
         r"""Return the density of x = s · t of an anchor without shift.
 
         Parameters
@@ -218,7 +226,7 @@ class ScoreModel(ParameterObject):
         phi = self._proposal_cdf(x)
         return 2 * (lower * (1 - phi) + (1 - lower) * phi) * self._proposal_density(x)
 
-    def cdf(self, x, component="UN"):
+    def cdf(self, x: ArrayLike, component: Literal["TN", "FN", "UN"] = "UN") -> np.ndarray:
         r"""Return the cdf of x = s · t of an anchor without shift.
 
         .. math:: 2 \lambda \Phi + (1 - 2 \lambda) \Phi^2, \qquad \lambda = \alpha

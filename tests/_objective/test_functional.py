@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 
 from skcontrast import contrastive_loss
-from skcontrast._objective import _objectives, _tiles
+from skcontrast._objective import _tiles
+from skcontrast._objective._base import Tile
 from skcontrast._objective._contrast import in_batch
 from skcontrast._objective._functional import Contrast, objective_value
 from skcontrast.losses import DCL, HCL, InfoNCE, Loss
@@ -81,8 +82,8 @@ def test_expectation_and_its_gradient_equal_the_definition(loss, name, phi, high
     weights = torch.linspace(0.5, 2, 6, dtype=torch.float64)
     (expected_grad,) = torch.autograd.grad(expected, scores, weights)
     none = torch.empty(6, 0, dtype=torch.int64)
-    tile = _objectives.Tile(scores.detach().clone(), none, None, None, None, (-highest, highest))
-    mean, pull = _objectives.OBJECTIVES[name].expectation(tile, loss)
+    tile = Tile(scores.detach().clone(), none, None, None, None, (-highest, highest))
+    mean, pull = _tiles.OBJECTIVES[name].expectation(tile, loss)
     scale, matrix = pull(weights)
     torch.testing.assert_close(mean, expected.detach(), rtol=1e-10, atol=0)
     torch.testing.assert_close(scale * matrix, expected_grad, rtol=1e-8, atol=1e-12)
@@ -102,7 +103,7 @@ def test_tiled_equals_untiled(monkeypatch, loss, similarity, n, n_views, rows):
     torch.testing.assert_close((tiled, tiled_grads), (whole, whole_grads), rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize("name", _objectives.OBJECTIVES)
+@pytest.mark.parametrize("name", _tiles.OBJECTIVES)
 def test_gradcheck_of_both_objectives_with_a_similarity_of_ones_own(name):
     views = torch.stack(random_views(4, 3)).requires_grad_()
 

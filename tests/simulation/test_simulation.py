@@ -508,5 +508,5 @@ def test_values_of_a_curve_may_be_floats_a_scalar_or_wrong():
     curve = estimator_curve(model, "n_candidates", np.array([16.0, 32.0]), n_anchors=5)
     assert curve.values == (16, 32)
     assert len(estimator_curve(model, "alpha", 0.7, n_anchors=5).comparisons) == 1
-    with pytest.raises(ValueError, match="n_candidates is what varies"):
+    with pytest.raises(ValueError, match="n_candidates varies along the curve"):
         estimator_curve(model, "n_candidates", [16], n_candidates=8)

@@ -1,0 +1,243 @@
+"""Objectives: from the scores of some anchors to their loss and its gradient.
+
+An objective first takes a weighted mean of φ(s) over the candidates of each anchor, once for each
+estimator of the loss (`Objective.expectation`, with a gradient written by hand), and then computes
+the loss of each anchor from these means and the positives (`Objective.anchor_loss`, differentiated
+by autograd; that is cheap, as nothing in it has one entry per candidate).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ._rank_weights import weights_by_rank
+
+if TYPE_CHECKING:
+    from ..losses import Loss
+
+
+class Tile(NamedTuple):
+    """Some anchors with the scores of all candidates: everything that an objective reads.
+
+    Attributes
+    ----------
+    scores : Tensor of shape (n_anchors, n_candidates)
+        Scores; an objective may overwrite them. Those of excluded candidates are meaningless.
+    excluded : Tensor of shape (n_anchors, n_excluded), dtype int64
+        Candidates that are not negatives of the anchor.
+    positives : Tensor of shape (n_anchors, n_positives)
+        Scores of the positives.
+    weights : Tensor of shape (n_anchors,) or None
+        Factors on the losses of the anchors.
+    same_class : Tensor of shape (n_anchors, n_candidates), dtype bool, or None
+        Where anchor and candidate are known to share a class, for losses that read labels.
+    bounds : tuple of float
+        The lowest and the highest score that these vectors can have.
+    self_scores : Tensor of shape (n_anchors,), float or None
+        The score of each anchor with itself, for losses that correct the positive term.
+    """
+
+    scores: Tensor
+    excluded: Tensor
+    positives: Tensor
+    weights: Tensor | None
+    same_class: Tensor | None
+    bounds: tuple[float, float]
+    self_scores: Tensor | float | None = None
+
+    @property
+    def n_negatives(self) -> int:
+        """Return N."""
+        return self.scores.shape[1] - self.excluded.shape[1]
+
+    def total(self, losses: Tensor) -> Tensor:
+        """Return the weighted sum of the losses of the anchors."""
+        return losses.sum() if self.weights is None else losses @ self.weights.to(losses.dtype)
+
+    def prior(self, loss: Loss) -> Tensor | None:
+        """Return the factors c that a loss gives by label and by rank, or None where all are 1."""
+        by_class = loss.class_weights(self.same_class) if loss.weighs_classes else None
+        if by_class is not None:
+            by_class = by_class.to(self.scores.dtype)
+        if not loss.weighs_ranks:
+            return by_class
+        by_rank = weights_by_rank(self.scores, self.excluded, loss)
+        return by_rank if by_class is None else by_rank * by_class
+
+
+class ScaledMatrix(NamedTuple):
+    """A matrix given as a factor for each row, shape (n, 1), and a matrix, shape (n, m).
+
+    The product is left to whoever can take it on smaller arrays.
+    """
+
+    scale: Tensor
+    matrix: Tensor
+
+
+class Expectation(NamedTuple):
+    """A weighted mean over the candidates of each anchor, and the way back to their scores.
+
+    Attributes
+    ----------
+    value : Tensor of shape (n_anchors,)
+        The mean, or its logarithm, as the objective's `anchor_loss` expects it.
+    pull : callable
+        Takes the gradient with respect to `value`, shape (n_anchors,), and returns the gradient
+        with respect to the scores. May be called only once, as it overwrites its own data.
+    """
+
+    value: Tensor
+    pull: Callable[[Tensor], ScaledMatrix]
+
+
+class TileGradients(NamedTuple):
+    """The gradients of the sum of the losses of a tile.
+
+    Attributes
+    ----------
+    scores : ScaledMatrix
+        With respect to the scores of the candidates.
+    positives : Tensor of shape (n_anchors, n_positives)
+        With respect to the scores of the positives.
+    self_scores : Tensor of shape (n_anchors,) or None
+        With respect to the scores of the anchors with themselves, where they are a tensor.
+    """
+
+    scores: ScaledMatrix
+    positives: Tensor
+    self_scores: Tensor | None
+
+
+class Evaluation(NamedTuple):
+    """The sum of the losses of a tile, and its gradients if they were asked for."""
+
+    total: Tensor
+    gradients: TileGradients | None
+
+
+class Objective:
+    """Base class of the objectives: a function φ of the score, and a loss made of means of φ."""
+
+    @staticmethod
+    def check(loss: Loss) -> None:
+        """Raise ValueError if the objective cannot be computed for this loss."""
+
+    @staticmethod
+    def expectation(tile: Tile, loss: Loss) -> Expectation:
+        """Return the weighted mean of φ(s) over the candidates; may overwrite the scores."""
+        raise NotImplementedError
+
+    @staticmethod
+    def anchor_loss(means: list[Tensor], positives: Tensor, tile: Tile, loss: Loss) -> Tensor:
+        """Return the loss of each anchor, shape (n,).
+
+        Parameters
+        ----------
+        means : list of Tensor of shape (n,)
+            Values of the expectations, one for each of ``loss.estimators()``.
+        positives : Tensor of shape (n, n_positives)
+            Scores of the positives.
+        tile : Tile
+            Everything else; its scores may have been overwritten.
+        loss : Loss
+            Without schedules.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def evaluate(cls, tile: Tile, loss: Loss, needs_gradient: bool) -> Evaluation:
+        """Return the sum of the losses of the anchors, and its gradients if needed."""
+        if loss.needs_whole_rows:
+            return _row_loss(tile, loss, needs_gradient)
+        expectations = cls._expectations(tile, loss)
+        with torch.set_grad_enabled(needs_gradient):
+            means = [_leaf(mean.value, needs_gradient) for mean in expectations]
+            positives = _leaf(tile.positives, needs_gradient)
+            has_self_scores = isinstance(tile.self_scores, Tensor)
+            if has_self_scores:
+                tile = tile._replace(self_scores=_leaf(tile.self_scores, needs_gradient))
+            total = tile.total(cls.anchor_loss(means, positives, tile, loss))
+        if not needs_gradient:
+            return Evaluation(total, None)
+        leaves = [*means, positives, *([tile.self_scores] if has_self_scores else [])]
+        gradients = list(torch.autograd.grad(total, leaves, materialize_grads=True))
+        d_self_scores = gradients.pop() if has_self_scores else None
+        *d_means, d_positives = gradients
+        d_scores = _sum([mean.pull(d) for mean, d in zip(expectations, d_means, strict=True)])
+        return Evaluation(total.detach(), TileGradients(d_scores, d_positives, d_self_scores))
+
+    @classmethod
+    def _expectations(cls, tile, loss):
+        """Return the expectations of all estimators; the first comes last, on the scores."""
+        first, *others = loss.estimators()
+        copies = [
+            cls.expectation(tile._replace(scores=tile.scores.clone()), one) for one in others
+        ]
+        return [cls.expectation(tile, first), *copies]
+
+
+def _row_loss(tile, loss, needs_gradient):
+    """Evaluate a loss that implements ``row_loss``, by autograd."""
+    scores = tile.scores.scatter_(1, tile.excluded, -torch.inf)
+    with torch.set_grad_enabled(needs_gradient):
+        leaves = [_leaf(scores, needs_gradient), _leaf(tile.positives, needs_gradient)]
+        total = tile.total(loss.row_loss(*leaves, tile.same_class))
+    if not needs_gradient:
+        return Evaluation(total, None)
+    d_scores, d_positives = torch.autograd.grad(total, leaves, materialize_grads=True)
+    d_scores = ScaledMatrix(torch.ones_like(d_scores[:, :1]), d_scores)
+    return Evaluation(total.detach(), TileGradients(d_scores, d_positives, None))
+
+
+def _leaf(values, needs_gradient):
+    return values.detach().requires_grad_(needs_gradient)
+
+
+def _sum(gradients):
+    """Return the sum of several scaled matrices as one; the first is overwritten."""
+    first, *others = gradients
+    if not others:
+        return first
+    total = first.matrix.mul_(first.scale)
+    for other in others:
+        total.addcmul_(other.scale, other.matrix)
+    return ScaledMatrix(torch.ones_like(first.scale), total)
+
+
+class Exponentials(NamedTuple):
+    """Rows of numbers e^top · terms; `total` is the sum of the terms of each row.
+
+    `terms` is None where only the total is needed.
+    """
+
+    top: Tensor | float
+    total: Tensor
+    terms: Tensor | None
+
+
+def exponentials(logits: Tensor) -> Exponentials:
+    """Return e^logits (computed in place) with the maximum of each row taken out.
+
+    Logits of −∞ give exactly 0, also in a row that holds nothing else.
+    """
+    top = logits.amax(1).clamp_min(torch.finfo(logits.dtype).min / 4)
+    terms = logits.sub_(column(top)).exp_()
+    return Exponentials(top, terms.sum(1), terms)
+
+
+def log_weights(tile: Tile, prior: Tensor | None, beta: float) -> Tensor:
+    """Return log c + β s, shape (n_anchors, n_candidates); −∞ where excluded."""
+    logits = tile.scores * beta if beta else torch.zeros_like(tile.scores)
+    if prior is not None:
+        logits += prior.log()
+    return logits.scatter_(1, tile.excluded, -torch.inf)
+
+
+def column(row_values: Tensor) -> Tensor:
+    """Return one value per row as a column, shape (n, 1)."""
+    return row_values[:, None]

@@ -1,0 +1,330 @@
+"""Losses of one's own: what they override is found out, and the gradient is right."""
+
+from typing import NamedTuple
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from skcontrast import contrastive_loss
+from skcontrast._objective._base import Tile
+from skcontrast._objective._contrast import Contrast
+from skcontrast._objective._tiles import OBJECTIVES, objective_value
+from skcontrast.losses import (
+    BCL,
+    DCL,
+    HCL,
+    PUCL,
+    InfoNCE,
+    Loss,
+    NonparametricBCL,
+    PositiveDebiased,
+    Ring,
+    SupCon,
+    Supervised,
+)
+from skcontrast.similarity import Cosine, DotProduct
+from skcontrast.simulation import ScoreModel, estimate
+
+LABELS = torch.arange(9) % 3
+
+
+class OwnBCL(Loss):
+    """Overrides `rank_weights` and declares nothing."""
+
+    def rank_weights(self, ranks, n_candidates):
+        return BCL(alpha=0.8, tau_plus=0.2).rank_weights(ranks, n_candidates)
+
+
+class OwnSupervised(Loss):
+    """Overrides `class_weights` and declares nothing."""
+
+    def class_weights(self, same_class):
+        return ~same_class
+
+
+class OwnPositiveDebiased(Loss):
+    """Overrides `anchor_loss` and declares nothing."""
+
+    def anchor_loss(self, log_means, positives, n_candidates, bounds):
+        return PositiveDebiased(0.2).anchor_loss(log_means, positives, n_candidates, bounds)
+
+
+class OwnSupCon(Loss):
+    """Overrides `row_loss`; that it reads labels there cannot be found out."""
+
+    requires_y = True
+
+    def row_loss(self, scores, positives, same_class):
+        return SupCon().row_loss(scores, positives, same_class)
+
+
+class OwnInfoNCE(Loss):
+    """Overrides `row_loss` without labels."""
+
+    def row_loss(self, scores, positives, same_class):
+        return torch.logsumexp(torch.cat([scores, positives], 1), 1) - positives[:, 0]
+
+
+class Pulled(Loss):
+    """Overrides `anchor_loss` without a word about the negatives."""
+
+    def anchor_loss(self, log_means, positives, n_candidates, bounds):
+        return -positives.mean(1)
+
+
+class OwnExpectation(Loss):
+    """Overrides the estimate itself."""
+
+    def log_expectation(self, log_mean, positives, lower_bound):
+        return 2 * log_mean
+
+
+class ByRankAndClass(Loss):
+    """Overrides both kinds of weights."""
+
+    def rank_weights(self, ranks, n_candidates):
+        return ranks
+
+    def class_weights(self, same_class):
+        return 1.0 + same_class
+
+
+class Tilted(Loss):
+    """A hardness, and weights in any of the ways that there are."""
+
+    def __init__(self, beta, normalize_weights, detach_weights=False, sum_stands_for_n=False):
+        self.beta = beta
+        self.normalize_weights = normalize_weights
+        self.detach_weights = detach_weights
+        self.sum_stands_for_n = sum_stands_for_n
+
+    def hardness(self):
+        return self.beta
+
+    def coefficients(self):
+        return 1.1, 0.1
+
+
+class TiltedByRank(Tilted):
+    """The same with weights by rank."""
+
+    def rank_weights(self, ranks, n_candidates):
+        return 1.5 - ranks / n_candidates
+
+
+def some_views(n=9, d=5, scale=1.0):
+    generator = torch.Generator().manual_seed(0)
+    base = torch.randn(n, d, generator=generator, dtype=torch.float64)
+    noise = torch.randn(2, n, d, generator=generator, dtype=torch.float64)
+    return [(scale * v).requires_grad_() for v in base + 0.5 * noise]
+
+
+def value_and_gradients(loss, similarity=None, y=None):
+    views = some_views()
+    value = contrastive_loss(*views, loss=loss, similarity=similarity, y=y)
+    return (value.detach(), *torch.autograd.grad(value, views))
+
+
+@pytest.mark.parametrize(
+    "own, built_in, y",
+    [
+        (OwnBCL(), BCL(alpha=0.8, tau_plus=0.2), None),
+        (OwnSupervised(), Supervised(), LABELS),
+        (OwnPositiveDebiased(), PositiveDebiased(0.2), None),
+        (OwnSupCon(), SupCon(), LABELS),
+        (OwnInfoNCE(), InfoNCE(), None),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_loss_of_ones_own_without_flags_equals_the_built_in(own, built_in, y):
+    torch.testing.assert_close(
+        value_and_gradients(own, y=y), value_and_gradients(built_in, y=y), rtol=1e-12, atol=1e-14
+    )
+
+
+def test_a_loss_that_weighs_classes_asks_for_labels():
+    with pytest.raises(ValueError, match="OwnSupervised needs labels: pass y"):
+        contrastive_loss(*some_views(), loss=OwnSupervised())
+
+
+@pytest.mark.parametrize(
+    "loss", [OwnPositiveDebiased(), OwnInfoNCE(), Pulled(), OwnExpectation()], ids=repr
+)
+def test_more_than_an_estimate_is_refused_wherever_an_estimate_is_needed(loss):
+    assert not loss.is_estimate
+    with pytest.raises(ValueError, match="more than an estimate"):
+        objective_value(dot_products(), loss, DotProduct(), "jensen-shannon")
+    with pytest.raises(ValueError, match="'negatives' parameter of PositiveDebiased"):
+        contrastive_loss(*some_views(), loss=PositiveDebiased(negatives=loss))
+    with pytest.raises(ValueError, match="nothing to compare"):
+        estimate(loss, ScoreModel().sample(2, 8, random_state=0))
+
+
+@pytest.mark.parametrize(
+    "loss", [OwnBCL(), OwnSupervised(), BCL(), HCL(), PUCL(), Ring(), DCL()], ids=repr
+)
+def test_an_estimate_is_one_whatever_its_weights(loss):
+    assert loss.is_estimate
+
+
+def test_an_anchor_loss_need_not_look_at_the_negatives():
+    views = some_views()
+    value, *gradients = value_and_gradients(Pulled())
+    expected = -torch.nn.functional.cosine_similarity(*views).mean() / 0.5
+    torch.testing.assert_close(value, expected.detach())
+    torch.testing.assert_close(tuple(gradients), torch.autograd.grad(expected, views))
+
+
+def test_weights_by_rank_and_by_class_are_multiplied():
+    scores = torch.tensor([[0.3, -0.2, 0.1]], dtype=torch.float64)
+    same = torch.tensor([[True, False, False]])
+    none = torch.empty(1, 0, dtype=torch.int64)
+    tile = Tile(scores, none, scores[:, :1], None, same, (-1.0, 1.0))
+    assert tile.prior(ByRankAndClass()).tolist() == [[6.0, 1.0, 2.0]]
+
+
+# The gradient of weights
+
+
+def dot_products(scale=1.0):
+    """Return anchors, other vectors as their candidates, and positives."""
+    anchors, candidates = some_views(scale=scale)
+    positives = (anchors * candidates).sum(1, keepdim=True)
+    return Contrast(anchors, candidates, positives, torch.arange(9)[:, None])
+
+
+WEIGHTS = [
+    kind(beta, normalize, sum_stands_for_n=stands)
+    for kind in (Tilted, TiltedByRank)
+    for beta in (0.0, 0.5, 1.0)
+    for normalize, stands in ((True, False), (False, False), (False, True))
+]
+
+
+@pytest.mark.parametrize("loss", WEIGHTS, ids=repr)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("scale", [0.4, 0.9])
+def test_gradcheck_of_weights_that_are_differentiated(loss, objective, scale):
+    contrast = dot_products(scale)
+
+    def value(anchors, candidates):
+        positives = (anchors * candidates).sum(1, keepdim=True)
+        changed = contrast._replace(anchors=anchors, candidates=candidates, positives=positives)
+        return objective_value(changed, loss, DotProduct(), objective)
+
+    assert torch.autograd.gradcheck(value, (contrast.anchors, contrast.candidates))
+
+
+@pytest.mark.parametrize("loss", WEIGHTS, ids=repr)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("highest", [8.0, 80.0], ids=["unshifted", "shifted"])
+def test_the_directional_derivative_is_that_of_finite_differences(loss, objective, highest):
+    generator = torch.Generator().manual_seed(1)
+    scores, step = torch.randn(2, 6, 11, generator=generator, dtype=torch.float64)
+    excluded = torch.arange(6)[:, None]
+
+    def expectation(shift):
+        tile = Tile(
+            scores + shift * step, excluded, scores[:, :1], None, None, (-highest, highest)
+        )
+        return OBJECTIVES[objective].expectation(tile, loss)
+
+    difference = (expectation(1e-6).value - expectation(-1e-6).value) / 2e-6
+    mean = expectation(0.0)
+    gradient = mean.pull(torch.ones(6, dtype=torch.float64))
+    directional = (gradient.scale * gradient.matrix * step).sum(1)
+    torch.testing.assert_close(directional, difference, rtol=1e-6, atol=1e-8)
+
+
+def test_detached_weights_that_are_not_scaled_carry_no_gradient():
+    scores = torch.randn(4, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    none = torch.empty(4, 0, dtype=torch.int64)
+    loss = Tilted(0.7, normalize_weights=False, detach_weights=True)
+    for name, phi in (("contrastive", torch.exp), ("jensen-shannon", F.softplus)):
+        leaf = scores.clone().requires_grad_()
+        expected = ((0.7 * scores).exp() * phi(leaf)).mean(1)
+        expected = expected.log() if name == "contrastive" else expected
+        (wanted,) = torch.autograd.grad(expected.sum(), leaf)
+        tile = Tile(scores.clone(), none, scores[:, :1], None, None, (-9.0, 9.0))
+        gradient = OBJECTIVES[name].expectation(tile, loss).pull(torch.ones(4).double())
+        torch.testing.assert_close(gradient.scale * gradient.matrix, wanted)
+
+
+# The Jensen–Shannon objective
+
+
+def jensen_shannon(loss, contrast=None):
+    contrast = dot_products() if contrast is None else contrast
+    return objective_value(contrast, loss, DotProduct(), "jensen-shannon").item()
+
+
+def test_the_repulsion_of_a_ring_is_a_mean_under_jensen_shannon():
+    contrast = dot_products()
+    scores = contrast.anchors @ contrast.candidates.T
+    others = scores[~torch.eye(9, dtype=torch.bool)].view(9, 8).sort(descending=True).values
+    # Of 8 candidates the closest 4, of these without the closest 1.
+    expected = F.softplus(-contrast.positives).mean() + F.softplus(others[:, 1:4]).mean()
+    assert jensen_shannon(Ring(outer=0.5, inner=0.25)) == pytest.approx(expected.item())
+
+
+def test_a_ring_of_candidates_that_score_alike_is_infonce_under_jensen_shannon():
+    contrast = dot_products()
+    alike = contrast._replace(candidates=torch.ones_like(contrast.candidates))
+    expected = jensen_shannon(InfoNCE(), alike)
+    assert jensen_shannon(Ring(), alike) == pytest.approx(expected)
+
+
+def test_ratios_of_densities_are_scaled_only_where_that_is_asked_for():
+    # Their mean is 1 in expectation: without scaling they are an estimate too.
+    loss = NonparametricBCL(alpha=0.9, beta=0.2)
+    scaled = NonparametricBCL(alpha=0.9, beta=0.2, normalize_weights=True)
+    assert jensen_shannon(loss) != pytest.approx(jensen_shannon(scaled), rel=1e-3)
+
+
+def test_the_printed_floor_is_softplus_of_minus_one_under_jensen_shannon():
+    contrast = dot_products()
+    close = contrast._replace(positives=torch.full_like(contrast.positives, 30.0))
+    floor = F.softplus(torch.tensor(-1.0)).item()
+    assert jensen_shannon(PUCL(0.3), close) == pytest.approx(0.0, abs=1e-12)
+    assert jensen_shannon(PUCL(0.3, floor="printed"), close) == pytest.approx(floor)
+
+
+# Names instead of places
+
+
+class WiderContrast(NamedTuple):
+    """A contrast with a further field, in front of the others."""
+
+    remark: str
+    anchors: torch.Tensor
+    candidates: torch.Tensor
+    positives: torch.Tensor
+    excluded: torch.Tensor
+    weights: torch.Tensor | None = None
+    anchor_labels: torch.Tensor | None = None
+    candidate_labels: torch.Tensor | None = None
+
+
+@pytest.mark.parametrize("loss", [DCL(), PositiveDebiased(0.5), Supervised()], ids=repr)
+def test_the_order_of_the_fields_of_a_contrast_means_nothing(loss):
+    results = []
+    for wide in (False, True):
+        contrast = dot_products()._replace(anchor_labels=LABELS, candidate_labels=LABELS)
+        leaves = contrast.anchors, contrast.candidates
+        if wide:
+            contrast = WiderContrast("a field", **contrast._asdict())
+        value = objective_value(contrast, loss, Cosine())
+        results.append((value.detach(), *torch.autograd.grad(value, leaves)))
+    torch.testing.assert_close(*results, rtol=0, atol=0)
+
+
+def test_every_field_of_a_contrast_is_taken_or_kept():
+    contrast = dot_products()._replace(
+        weights=torch.ones(9), anchor_labels=LABELS, candidate_labels=LABELS
+    )
+    taken = contrast.take(slice(2, 5))
+    for name, value in contrast._asdict().items():
+        kept = getattr(taken, name)
+        belongs_to_candidates = name.startswith("candidate")
+        assert kept is value if belongs_to_candidates else torch.equal(kept, value[2:5])
