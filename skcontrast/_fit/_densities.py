@@ -6,13 +6,11 @@ from numbers import Integral
 
 import numpy as np
 import torch
-from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._network._network import Network
 from ..similarity import Cosine
-from ..similarity._von_mises_fisher_draws import draw_von_mises_fisher
 from ._choices import resolve_seed
 
 
@@ -102,7 +100,7 @@ class Densities:
             )
         rng = np.random.RandomState(resolve_seed(random_state, "sample"))
         mu, kappa = self._distributions(X)
-        return draw_von_mises_fisher(mu.numpy(), kappa.numpy(), n, rng).astype("float32")
+        return self.similarity_.draw(mu.numpy(), kappa.numpy(), n, rng).astype("float32")
 
     @available_if(_has_concentrations)
     def log_score(self, X1, X2=None):
@@ -140,7 +138,7 @@ class Densities:
         (3, 100)
         """
         check_is_fitted(self)
-        similarity = clone(self.similarity_).set_params(temperature=1.0)
+        similarity = self.similarity_.without_temperature()
         first = second = similarity.embed(self._named_distributions("X1", X1))
         if X2 is not None:
             second = similarity.embed(self._named_distributions("X2", X2))
