@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
+
+from .._warnings import warn
 
 
 class AugmentationDropped(UserWarning):
@@ -72,12 +72,11 @@ class Views:
 
     def __array__(self, dtype=None, copy=None):
         names = ", ".join(type(augmentation).__name__ for augmentation in self.chain)
-        warnings.warn(
+        warn(
             f"The views of {names} were turned into plain data and the augmentation is lost: "
             "augmentations must stand directly before the embedder. Move the step that follows "
             f"{type(self.chain[-1]).__name__ if self.chain else 'them'} in front of {names}.",
             AugmentationDropped,
-            stacklevel=2,
         )
         return np.array(self.base, dtype=dtype, copy=copy)
 
