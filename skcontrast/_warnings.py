@@ -1,17 +1,32 @@
-"""Warnings that point at the line of the user who caused them."""
+"""Warnings that point at the caller's line."""
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
-from pathlib import Path
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line that called into the package, however deep in it this is called."""
-    level, frame = 2, sys._getframe(1)
+    """Issue a warning that points at the innermost line of code outside this package.
+
+    Parameters
+    ----------
+    message : str
+        The text of the warning.
+    category : type, default=UserWarning
+        A subclass of Warning.
+    """
+    frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level - 1)
+        frame = frame.f_back
+    warnings.warn_explicit(
+        message,
+        category,
+        filename=frame.f_code.co_filename,
+        lineno=frame.f_lineno,
+        module=frame.f_globals.get("__name__", "<unknown>"),
+        registry=frame.f_globals.setdefault("__warningregistry__", {}),
+    )

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
@@ -23,7 +23,6 @@ from ._network._view_score import score_views
 from ._parameters import Interval, Schedule, StrOptions, validate_parameters
 from .augmentation import Views
 from .similarity import Cosine
-from .similarity._von_mises_fisher_draws import draw_von_mises_fisher
 
 __all__ = ["ContrastiveEmbedder"]
 
@@ -545,7 +544,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             )
         rng = np.random.RandomState(resolve_seed(random_state, "sample"))
         mu, kappa = self._distributions(X)
-        return draw_von_mises_fisher(mu.numpy(), kappa.numpy(), n, rng).astype("float32")
+        return self.similarity_.draw(mu.numpy(), kappa.numpy(), n, rng).astype("float32")
 
     @available_if(_has_concentrations)
     def log_score(self, X1, X2=None):
@@ -583,7 +582,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         (3, 100)
         """
         check_is_fitted(self)
-        similarity = clone(self.similarity_).set_params(temperature=1.0)
+        similarity = self.similarity_.without_temperature()
         first = second = similarity.embed(self._named_distributions("X1", X1))
         if X2 is not None:
             second = similarity.embed(self._named_distributions("X2", X2))

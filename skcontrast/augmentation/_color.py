@@ -6,6 +6,7 @@ import math
 from numbers import Real
 
 import torch
+from torch import Tensor
 
 from .._parameters import Interval
 from ._fusion import ColorAugmentation
@@ -17,13 +18,14 @@ _FRACTION = [Interval(Real, 0, 1, closed="both")]
 class ColorJitter(ColorAugmentation):
     """Change brightness, contrast, saturation and hue of each image by its own random amounts.
 
-    Brightness multiplies all values, contrast moves them from the mean gray of the image,
-    saturation from the gray of the pixel, each by a factor uniform in ``[1 - a, 1 + a]``. Gray is
-    0.299 R + 0.587 G + 0.114 B. Hue turns the chroma plane of the YIQ colour space, which keeps
-    the gray of every pixel; it is the linear counterpart of a shift of the HSV hue, which it
-    equals on average over the colours but for single ones misses by up to 40 %. As maps of
-    colours the four commute: their order does not matter, and values are clamped to [0, 1] only
-    once, at the end. On grey images (one channel) saturation and hue change nothing.
+    Brightness multiplies all values, contrast their distance from the mean grey of the image,
+    saturation their distance from the grey of the pixel, each by a factor uniform in
+    ``[1 - a, 1 + a]``. Grey is 0.299 R + 0.587 G + 0.114 B. Hue rotates the chroma plane of the
+    YIQ colour space, which keeps the grey of every pixel; it is the linear counterpart of a shift
+    of the HSV hue: it equals the shift on average over all colours, but deviates by up to 40 % for
+    single ones. The four maps of colours commute: their order does not matter, and values are
+    clamped to [0, 1] only once, at the end. Saturation and hue do not change grey images (one
+    channel).
 
     Parameters
     ----------
@@ -32,7 +34,12 @@ class ColorJitter(ColorAugmentation):
     hue : float, default=0.1
         Largest angle, in [0, 0.5], as a fraction of a full turn, in both directions.
     p : float, default=0.8
-        Probability, in [0, 1], with which an image is changed at all.
+        Probability, in [0, 1], that an image is changed.
+
+    See Also
+    --------
+    RandomGrayscale : Removes all colour.
+    SimCLRAugmentation : Combines it with crops and flips.
 
     Examples
     --------
@@ -51,14 +58,21 @@ class ColorJitter(ColorAugmentation):
         "p": _FRACTION,
     }
 
-    def __init__(self, brightness=0.4, contrast=0.4, saturation=0.4, hue=0.1, p=0.8):
+    def __init__(
+        self,
+        brightness: float = 0.4,
+        contrast: float = 0.4,
+        saturation: float = 0.4,
+        hue: float = 0.1,
+        p: float = 0.8,
+    ):
         self.brightness = brightness
         self.contrast = contrast
         self.saturation = saturation
         self.hue = hue
         self.p = p
 
-    def color_matrix(self, mean, n, generator):
+    def color_matrix(self, mean: Tensor, n: int, generator: torch.Generator) -> Tensor:
         """Draw the colour maps, (n, C, C + 1); see :class:`ColorAugmentation`."""
         u = uniform(n, 5, generator, mean.device).to(mean.dtype)
         drawn = (u[:, 4:] < self.p).to(u.dtype)
@@ -73,7 +87,7 @@ class ColorJitter(ColorAugmentation):
 
 
 class RandomGrayscale(ColorAugmentation):
-    """Replace each image, with some probability, by its gray 0.299 R + 0.587 G + 0.114 B.
+    """Replace each image, with some probability, by its grey 0.299 R + 0.587 G + 0.114 B.
 
     All three channels get the same value; grey images (one channel) stay as they are.
 
@@ -81,6 +95,10 @@ class RandomGrayscale(ColorAugmentation):
     ----------
     p : float, default=0.2
         Probability, in [0, 1].
+
+    See Also
+    --------
+    ColorJitter : Changes brightness, contrast, saturation and hue.
 
     Examples
     --------
@@ -93,10 +111,10 @@ class RandomGrayscale(ColorAugmentation):
 
     _parameter_constraints: dict = {"p": _FRACTION}
 
-    def __init__(self, p=0.2):
+    def __init__(self, p: float = 0.2):
         self.p = p
 
-    def color_matrix(self, mean, n, generator):
+    def color_matrix(self, mean: Tensor, n: int, generator: torch.Generator) -> Tensor:
         """Draw the colour maps, (n, C, C + 1); see :class:`ColorAugmentation`."""
         u = uniform(n, 1, generator, mean.device)[:, 0]
         kept = (u >= self.p).to(mean.dtype)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .._data._kinds import Kind
 from ._base import Augmentation
 from ._compose import Stage, compose
 from ._matrices import after, apply, recolor, warp
@@ -15,7 +21,9 @@ class GeometricAugmentation(Augmentation):
     padding: str | None = None
     """What lies outside the image; None for maps that stay inside."""
 
-    def affine(self, n, shape, generator, device):
+    def affine(
+        self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device
+    ) -> Tensor:
         """Draw the maps from output to input coordinates.
 
         Parameters
@@ -27,7 +35,7 @@ class GeometricAugmentation(Augmentation):
         generator : torch.Generator
             Source of randomness.
         device : torch.device
-            Where the maps are made.
+            Device of the maps.
 
         Returns
         -------
@@ -35,11 +43,11 @@ class GeometricAugmentation(Augmentation):
         """
         raise NotImplementedError
 
-    def augment(self, batch, generator=None):
+    def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` moved: a tensor of the same shape, see the base class."""
         return compose((self,), batch.shape[1:])(batch, generator)
 
-    def stage(self):
+    def stage(self) -> Stage:
         """Return the pass that this augmentation shares with its neighbours."""
         return _Fused(self)
 
@@ -49,7 +57,7 @@ class ColorAugmentation(Augmentation):
 
     kind = "images"
 
-    def color_matrix(self, mean, n, generator):
+    def color_matrix(self, mean: Tensor, n: int, generator: torch.Generator) -> Tensor:
         """Draw the colour maps.
 
         Parameters
@@ -67,11 +75,11 @@ class ColorAugmentation(Augmentation):
         """
         raise NotImplementedError
 
-    def augment(self, batch, generator=None):
+    def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` recoloured: a tensor of the same shape, see the base class."""
         return compose((self,), batch.shape[1:])(batch, generator)
 
-    def check_kind(self, sample_shape, kind=None):
+    def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
         """Raise ValueError unless samples are images with one or three channels."""
         super().check_kind(sample_shape, kind)
         channels = (1, *sample_shape)[-3]
@@ -82,7 +90,7 @@ class ColorAugmentation(Augmentation):
                 f"(n, {', '.join(map(str, sample_shape))})."
             )
 
-    def stage(self):
+    def stage(self) -> Stage:
         """Return the pass that this augmentation shares with its neighbours."""
         return _Fused(self)
 
@@ -90,13 +98,13 @@ class ColorAugmentation(Augmentation):
 class _Fused(Stage):
     """All movements of a run as one interpolation, then all recolourings as one product."""
 
-    def __init__(self, augmentation):
-        self.padding = None
-        self.movements = []
-        self.recolorings = []
+    def __init__(self, augmentation: Augmentation):
+        self.padding: str | None = None
+        self.movements: list[GeometricAugmentation] = []
+        self.recolorings: list[ColorAugmentation] = []
         self.absorb(augmentation)
 
-    def absorb(self, augmentation):
+    def absorb(self, augmentation: Augmentation) -> bool:
         if isinstance(augmentation, ColorAugmentation):
             self.recolorings.append(augmentation)
             return True
@@ -110,22 +118,22 @@ class _Fused(Stage):
         self.movements.append(augmentation)
         return True
 
-    def __call__(self, batch, generator):
+    def __call__(self, batch: Tensor, generator: torch.Generator) -> Tensor:
         if self.movements:
             batch = warp(batch, self._affine(batch, generator), self.padding or "border")
         if self.recolorings:
             batch = recolor(batch, self._color_matrix(batch, generator))
         return batch
 
-    def _affine(self, batch, generator):
-        n, _, *shape = batch.shape
+    def _affine(self, batch: Tensor, generator: torch.Generator) -> Any:
+        n, _, height, width = batch.shape
         maps = None
         for movement in self.movements:
-            drawn = movement.affine(n, tuple(shape), generator, batch.device)
+            drawn = movement.affine(n, (height, width), generator, batch.device)
             maps = drawn if maps is None else after(maps, drawn)
         return maps
 
-    def _color_matrix(self, batch, generator):
+    def _color_matrix(self, batch: Tensor, generator: torch.Generator) -> Any:
         mean = batch.mean(dim=(2, 3))
         maps = None
         for recoloring in self.recolorings:
@@ -135,7 +143,9 @@ class _Fused(Stage):
         return maps
 
 
-def check_pair(owner, name, *, least, most=float("inf")):
+def check_pair(
+    owner: Augmentation, name: str, *, least: float, most: float = float("inf")
+) -> None:
     """Raise ValueError unless a parameter is a pair with ``least < low <= high <= most``.
 
     Parameters

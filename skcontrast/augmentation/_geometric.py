@@ -6,6 +6,7 @@ import math
 from numbers import Real
 
 import torch
+from torch import Tensor
 
 from .._parameters import Interval, StrOptions
 from ._fusion import GeometricAugmentation, check_pair
@@ -32,9 +33,14 @@ class RandomAffine(GeometricAugmentation):
     shear : float, default=15
         Largest angle of shear along the horizontal axis in degrees, in [0, 90).
     p : float, default=1.0
-        Probability, in [0, 1], with which an image is changed at all.
+        Probability, in [0, 1], that an image is changed.
     padding : {"zeros", "border", "reflection"}, default="border"
         What lies outside the image: black, its border pixels or its mirror image.
+
+    See Also
+    --------
+    RandomResizedCrop : Enlarges a random box of the image.
+    RandomFlip : Mirrors the image.
 
     Examples
     --------
@@ -55,7 +61,13 @@ class RandomAffine(GeometricAugmentation):
     }
 
     def __init__(
-        self, rotation=15, translate=0.1, scale=(0.8, 1.2), shear=15, p=1.0, padding="border"
+        self,
+        rotation: float = 15,
+        translate: float = 0.1,
+        scale: tuple[float, float] = (0.8, 1.2),
+        shear: float = 15,
+        p: float = 1.0,
+        padding: str = "border",
     ):
         self.rotation = rotation
         self.translate = translate
@@ -64,10 +76,12 @@ class RandomAffine(GeometricAugmentation):
         self.p = p
         self.padding = padding
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         check_pair(self, "scale", least=0)
 
-    def affine(self, n, shape, generator, device):
+    def affine(
+        self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device
+    ) -> Tensor:
         """Draw the coordinate maps, (n, 2, 3); see :class:`GeometricAugmentation`."""
         u = uniform(n, 6, generator, device)
         drawn = (u[:, 5] < self.p).to(u.dtype)
@@ -87,8 +101,8 @@ class RandomResizedCrop(GeometricAugmentation):
     """Cut a random box out of each image and enlarge it to the size of the image.
 
     The area of the box is a uniform fraction of the image. Its aspect ratio is log-uniform among
-    those ratios with which a box of this area fits into the image; if there is none, the box is
-    the largest one of the nearest ratio. Its place is uniform, not restricted to whole pixels, and
+    the ratios at which a box of this area fits into the image; if there are none, the box is the
+    largest one of the nearest ratio. Its position is uniform, not restricted to whole pixels, and
     always inside the image.
 
     Parameters
@@ -97,6 +111,11 @@ class RandomResizedCrop(GeometricAugmentation):
         Least and largest area, in (0, 1], as a fraction of the image.
     ratio : tuple of two floats, default=(3 / 4, 4 / 3)
         Least and largest ratio of width to height in pixels, above 0.
+
+    See Also
+    --------
+    RandomAffine : Rotates, shifts, enlarges and shears.
+    SimCLRAugmentation : Starts with this crop.
 
     Examples
     --------
@@ -108,21 +127,25 @@ class RandomResizedCrop(GeometricAugmentation):
 
     _parameter_constraints: dict = {"scale": _PAIR, "ratio": _PAIR}
 
-    def __init__(self, scale=(0.2, 1.0), ratio=(3 / 4, 4 / 3)):
+    def __init__(
+        self, scale: tuple[float, float] = (0.2, 1.0), ratio: tuple[float, float] = (3 / 4, 4 / 3)
+    ):
         self.scale = scale
         self.ratio = ratio
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         check_pair(self, "scale", least=0, most=1)
         check_pair(self, "ratio", least=0)
 
-    def affine(self, n, shape, generator, device):
+    def affine(
+        self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device
+    ) -> Tensor:
         """Draw the coordinate maps, (n, 2, 3); see :class:`GeometricAugmentation`."""
         u = uniform(n, 4, generator, device)
         sides = self._sides(u[:, 0], u[:, 1], shape[1] / shape[0])
         return boxes(sides, (1 - sides) * (u[:, 2:] * 2 - 1))
 
-    def _sides(self, u_area, u_ratio, aspect):
+    def _sides(self, u_area: Tensor, u_ratio: Tensor, aspect: float) -> Tensor:
         """Return width and height, (n, 2), as fractions of the image."""
         log_area = between(u_area, self.scale).log()
         # Relative to the image's own aspect, a box of this area fits if |log ratio| <= -log area.
@@ -139,9 +162,13 @@ class RandomFlip(GeometricAugmentation):
     Parameters
     ----------
     horizontal : float, default=0.5
-        Probability, in [0, 1], with which left and right are exchanged.
+        Probability, in [0, 1], that left and right are exchanged.
     vertical : float, default=0.0
-        Probability, in [0, 1], with which top and bottom are exchanged.
+        Probability, in [0, 1], that top and bottom are exchanged.
+
+    See Also
+    --------
+    RandomAffine : Rotates, shifts, enlarges and shears.
 
     Examples
     --------
@@ -153,11 +180,13 @@ class RandomFlip(GeometricAugmentation):
 
     _parameter_constraints: dict = {"horizontal": _FRACTION, "vertical": _FRACTION}
 
-    def __init__(self, horizontal=0.5, vertical=0.0):
+    def __init__(self, horizontal: float = 0.5, vertical: float = 0.0):
         self.horizontal = horizontal
         self.vertical = vertical
 
-    def affine(self, n, shape, generator, device):
+    def affine(
+        self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device
+    ) -> Tensor:
         """Draw the coordinate maps, (n, 2, 3); see :class:`GeometricAugmentation`."""
         u = uniform(n, 2, generator, device)
         flips = torch.stack([u[:, 0] < self.horizontal, u[:, 1] < self.vertical], dim=1)

@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 import torch
+from torch import Generator, Tensor
 
-from ..graphs._topology import offsets, ranges
+from ..graphs import GraphBatch
+from ..graphs._topology import Topology, offsets, ranges
 
-# Random keys and times are integers, of so many bits: sums and comparisons are exact.
+# Random keys and times are integers of so many bits, so that sums and comparisons are exact.
 _RANDOM_BITS = 31
 _UNIT_OF_TIME = 2**20
 TIME_BITS = 40
 NEVER = 2**TIME_BITS - 1
 
 
-def rounded(rate, sizes):
+def rounded(rate: float, sizes: Tensor) -> Tensor:
     """Return ``round(rate * size)`` for each of the integers."""
     return (sizes.float() * rate).round().long()
 
 
-def random_nodes(batch, rate, generator, spared=0):
-    """Return a mask of round(rate · n) nodes of each graph, leaving out at least `spared`."""
+def random_nodes(batch: GraphBatch, rate: float, generator: Generator, spared: int = 0) -> Tensor:
+    """Return a mask of round(rate · n) nodes of each graph, which spares at least `spared`."""
     sizes = batch.topology.sizes
     counts = torch.minimum(rounded(rate, sizes), sizes - spared)
     return random_subset(batch.batch, batch.topology.node_ptr, counts, generator)
 
 
-def random_subset(owners, ptr, counts, generator):
-    """Return a mask (n,) that holds for `counts` items of each group, chosen uniformly."""
+def random_subset(owners: Tensor, ptr: Tensor, counts: Tensor, generator: Generator) -> Tensor:
+    """Return a mask (n,) that is true for `counts` items of each group, chosen uniformly."""
     keys = (owners << _RANDOM_BITS) | _random_bits(owners, generator)
     return first_of_each(keys, owners, ptr, counts)
 
 
-def first_of_each(keys, owners, ptr, counts):
-    """Return a mask (n,) that holds for the items with the `counts` least keys of each group.
+def first_of_each(keys: Tensor, owners: Tensor, ptr: Tensor, counts: Tensor) -> Tensor:
+    """Return a mask (n,) that is true for the `counts` items with the least keys of each group.
 
     Groups follow one another, in `owners` (n,) and `ptr` (n_groups + 1,), and so do their keys.
     """
@@ -43,17 +45,17 @@ def first_of_each(keys, owners, ptr, counts):
     )
 
 
-def _random_bits(like, generator):
+def _random_bits(like: Tensor, generator: Generator) -> Tensor:
     return torch.randint(2**_RANDOM_BITS, like.shape, generator=generator, device=like.device)
 
 
-def random_below(limits, generator):
+def random_below(limits: Tensor, generator: Generator) -> Tensor:
     """Return a random integer from 0 to limit − 1 for each of the limits, shape (n,)."""
     return (_random_bits(limits, generator) * limits) >> _RANDOM_BITS
 
 
-def edges_once(topology):
-    """Return edges (2, m), undirected ones in one direction, and where those of each graph start.
+def edges_once(topology: Topology) -> tuple[Tensor, Tensor]:
+    """Return edges (2, m), undirected ones in one direction, and the first edge of each graph.
 
     They are in the order of the graphs: graph g has ``ptr[g]`` to ``ptr[g + 1] - 1``.
     """
@@ -64,7 +66,7 @@ def edges_once(topology):
     return edges[:, once], offsets(once)[ptr]
 
 
-def random_pairs(node_ptr, counts, generator):
+def random_pairs(node_ptr: Tensor, counts: Tensor, generator: Generator) -> Tensor:
     """Return pairs (2, m) of different nodes, `counts` in each graph of at least two nodes."""
     counts = counts * (node_ptr.diff() > 1)
     starts = node_ptr[:-1].repeat_interleave(counts)
@@ -74,8 +76,8 @@ def random_pairs(node_ptr, counts, generator):
     return starts + torch.stack([first, (first + further) % sizes])
 
 
-def arrival_times(topology, starts, generator):
-    """Return when each node (n,) is reached from the start in its graph, NEVER if it is not.
+def arrival_times(topology: Topology, starts: Tensor, generator: Generator) -> Tensor:
+    """Return when each node (n,) is reached from the start of its graph, NEVER if it is not.
 
     Entering a node takes an exponential time, an integer of at least 1 and of mean _UNIT_OF_TIME.
     """

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 GRAY_WEIGHTS = (0.299, 0.587, 0.114)
 _YIQ = (
@@ -21,18 +22,18 @@ _YIQ = (
 )
 
 
-def uniform(n, k, generator, device):
+def uniform(n: int, k: int, generator: torch.Generator, device: torch.device) -> Tensor:
     """Return a float32 tensor (n, k) of uniform draws from [0, 1)."""
     return torch.rand(n, k, generator=generator, device=device)
 
 
-def between(u, bounds):
+def between(u: Tensor, bounds: tuple[float, float]) -> Tensor:
     """Map uniform draws `u` from [0, 1) to the interval ``bounds = (low, high)``."""
     low, high = bounds
     return u * (high - low) + low
 
 
-def after(outer, inner):
+def after(outer: Tensor, inner: Tensor) -> Tensor:
     """Return the map that applies `inner` first and `outer` to its result.
 
     Parameters
@@ -44,12 +45,14 @@ def after(outer, inner):
     return product
 
 
-def apply(maps, points):
+def apply(maps: Tensor, points: Tensor) -> Tensor:
     """Apply maps (n, k, k + 1) to one point per map (n, k)."""
     return torch.baddbmm(maps[:, :, -1:], maps[:, :, :-1], points.unsqueeze(2)).squeeze(2)
 
 
-def rotations(angle, shear, factor, shift, aspect):
+def rotations(
+    angle: Tensor, shear: Tensor, factor: Tensor, shift: Tensor, aspect: float
+) -> Tensor:
     """Return the coordinate maps that shear, enlarge, rotate and then shift images.
 
     Angles are true angles between pixels, whatever the shape of the image.
@@ -77,7 +80,7 @@ def rotations(angle, shear, factor, shift, aspect):
     return torch.cat([linear, linear @ shift.mul(-2).unsqueeze(2)], dim=2)
 
 
-def boxes(sides, centres):
+def boxes(sides: Tensor, centres: Tensor) -> Tensor:
     """Return the coordinate maps that enlarge a box of the input to the whole output.
 
     Parameters
@@ -90,8 +93,8 @@ def boxes(sides, centres):
     return torch.cat([torch.diag_embed(sides), centres.unsqueeze(2)], dim=2)
 
 
-def warp(images, maps, padding):
-    """Interpolate each image bilinearly at the points that its coordinate map names.
+def warp(images: Tensor, maps: Tensor, padding: str) -> Tensor:
+    """Interpolate each image bilinearly at the points that its coordinate map gives.
 
     Parameters
     ----------
@@ -107,7 +110,7 @@ def warp(images, maps, padding):
     return F.grid_sample(images, grid, padding_mode=padding, align_corners=False)
 
 
-def recolor(images, maps):
+def recolor(images: Tensor, maps: Tensor) -> Tensor:
     """Apply one colour map per image to all of its pixels and clamp to [0, 1].
 
     Parameters
@@ -120,16 +123,18 @@ def recolor(images, maps):
     return colors.clamp_(0, 1).view(images.shape)
 
 
-def jitters(brightness, contrast, saturation, hue, mean):
+def jitters(
+    brightness: Tensor, contrast: Tensor, saturation: Tensor, hue: Tensor, mean: Tensor
+) -> Tensor:
     """Return the colour maps that change brightness, contrast, saturation and hue.
 
-    With gray(x) the luma of a pixel (its value where there is one channel) and P x = x - gray(x),
+    With gray(x) the luma of a pixel (its value if there is one channel) and P x = x - gray(x),
 
     .. math:: x \\mapsto bc\\,\\bigl(\\mathrm{gray}(x) + s R_h P x\\bigr)
         + b\\,(1 - c)\\,\\mathrm{gray}(\\mathrm{mean})
 
-    where R_h turns the chroma plane of YIQ by the angle h. The four changes commute, so that this
-    is their product in every order.
+    where R_h rotates the chroma plane of YIQ by the angle h. The four changes commute, so this
+    is their product in any order.
 
     Parameters
     ----------
@@ -155,7 +160,7 @@ def jitters(brightness, contrast, saturation, hue, mean):
     )
 
 
-def gaussians(precision, size):
+def gaussians(precision: Tensor, size: int) -> Tensor:
     """Return smoothing matrices with Gaussian weights, normalised within the image.
 
     Parameters
@@ -174,11 +179,11 @@ def gaussians(precision, size):
     squares = (position.unsqueeze(0) - position.unsqueeze(1)).square_()
     weights = torch.softmax(-precision.view(-1, 1, 1) * squares, dim=2)
     # Products of smaller weights are subnormal numbers, which slow a matrix product down tenfold.
-    return F.threshold_(weights, 1e-12, 0.0)
+    return torch.threshold_(weights, 1e-12, 0.0)
 
 
 @lru_cache(maxsize=32)
-def _pixel_centres(height, width, dtype, device):
+def _pixel_centres(height: int, width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Return the homogeneous coordinates of all pixel centres, a tensor (3, height * width)."""
     x = (torch.arange(width, dtype=dtype, device=device) * 2 + 1) / width - 1
     y = (torch.arange(height, dtype=dtype, device=device) * 2 + 1) / height - 1
@@ -187,8 +192,8 @@ def _pixel_centres(height, width, dtype, device):
 
 
 @lru_cache(maxsize=32)
-def _color_basis(channels, dtype, device):
-    """Return the maps to gray, to chroma and to chroma turned by 90°, (3, C²), and gray (C,)."""
+def _color_basis(channels: int, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return the maps to grey, chroma and chroma rotated by 90°, (3, C²), and to luma, (C,)."""
     if channels == 1:
         return torch.eye(3, 1, dtype=dtype, device=device), torch.ones(
             1, dtype=dtype, device=device

@@ -1,10 +1,17 @@
-"""Lazy views: what an augmentation hands to the embedder through a Pipeline."""
+"""Lazy views, which an augmentation passes to the embedder through a Pipeline."""
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from .._warnings import warn
+
+if TYPE_CHECKING:
+    from ._base import Augmentation
 
 
 class AugmentationDropped(UserWarning):
@@ -12,10 +19,10 @@ class AugmentationDropped(UserWarning):
 
 
 class Views:
-    """Samples and the augmentations that are to be drawn from them, one lazy value.
+    """Samples, and the augmentations by which views of them are drawn, as one lazy value.
 
-    An embedder draws fresh views of `base` in each training step. Anything else that asks for an
-    array gets `base` as it is, with a warning.
+    An embedder draws fresh views of `base` in each training step. Any other step that asks for an
+    array gets `base` unchanged, with a warning.
 
     Parameters
     ----------
@@ -25,6 +32,10 @@ class Views:
         Fitted augmentations, in the order in which they are applied.
     inputs : tuple (array-like, Schema), default=None
         `base` as it was checked, and what it is, so that nobody checks it again.
+
+    See Also
+    --------
+    compose : Draws views of a batch directly.
 
     Examples
     --------
@@ -37,32 +48,32 @@ class Views:
     (2, 3)
     """
 
-    def __init__(self, base, chain, inputs=None):
+    def __init__(self, base: Any, chain: Iterable[Augmentation], inputs: Any = None):
         self.base = base
         self.chain = tuple(chain)
         self.inputs = inputs
 
     @property
-    def shape(self):
+    def shape(self) -> tuple:
         """Shape of `base`."""
         return tuple(self.base.shape)
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         """Number of dimensions of `base`."""
         return len(self.shape)
 
     @property
-    def dtype(self):
+    def dtype(self) -> np.dtype:
         """The dtype of `base` as an array."""
         if is_dataframe(self.base):
             return np.asarray(self.base[:1]).dtype
         return self.base.dtype
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows):
+    def __getitem__(self, rows: Any) -> Views:
         """Return the views of some samples; `rows` is an index, a slice, indices or a mask."""
         if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
             rows = rows[0]
@@ -73,25 +84,24 @@ class Views:
         base = self.base.iloc[rows] if hasattr(self.base, "iloc") else self.base[rows]
         return Views(base, self.chain)
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         names = ", ".join(type(augmentation).__name__ for augmentation in self.chain)
-        warnings.warn(
+        warn(
             f"The views of {names} were turned into plain data and the augmentation is lost: "
             "augmentations must stand directly before the embedder. Move the step that follows "
-            f"{type(self.chain[-1]).__name__ if self.chain else 'them'} in front of {names}.",
+            f"{type(self.chain[-1]).__name__ if self.chain else 'them'} before {names}.",
             AugmentationDropped,
-            stacklevel=2,
         )
         return np.array(self.base, dtype=dtype, copy=copy)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Views(base of shape {self.shape}, chain={self.chain})"
 
 
 class NoOutputContainer:
     """Mixin of transformers whose output is never wrapped in a DataFrame."""
 
-    def set_output(self, *, transform=None):
+    def set_output(self, *, transform: str | None = None) -> NoOutputContainer:
         """Do nothing: the output is passed on as it is.
 
         Parameters
@@ -107,6 +117,6 @@ class NoOutputContainer:
         return self
 
 
-def is_dataframe(X):
+def is_dataframe(X: Any) -> bool:
     """Return whether X is a table of pandas or polars."""
     return hasattr(X, "columns") and hasattr(X, "to_numpy")

@@ -33,7 +33,7 @@ class _GraphAugmentation(Augmentation):
 
     kind = "graphs"
 
-    def augment(self, batch, generator=None):
+    def augment(self, batch: GraphBatch, generator: torch.Generator | None = None) -> GraphBatch:
         """Draw one fresh view of each graph.
 
         Parameters
@@ -56,23 +56,32 @@ class _GraphAugmentation(Augmentation):
             )
         return self._draw(batch, generator_for(batch, generator))
 
+    def _draw(self, batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
+        raise NotImplementedError
+
 
 class NodeDrop(_GraphAugmentation):
-    """Drop nodes, and the edges at them.
+    """Drop nodes and their edges.
 
-    The node dropping of GraphCL [1]_: of each graph, ``round(rate * n_nodes)`` nodes, chosen
-    uniformly without replacement, go with all their edges; features of the others stay. At least
-    one node is left.
+    The node dropping of GraphCL [1]_: from each graph, ``round(rate * n_nodes)`` nodes, chosen
+    uniformly without replacement, are removed with all their edges; the other nodes keep their
+    features. At least one node is left.
 
     Parameters
     ----------
     rate : float, default=0.2
         Fraction of the nodes, in [0, 1], that is dropped from each graph.
 
+    See Also
+    --------
+    EdgePerturb : Replaces edges and keeps the nodes.
+    RandomWalkSubgraph : Drops nodes so that the others stay connected.
+    AttributeMask : Hides features and keeps the nodes.
+
     Notes
     -----
-    The authors' code rounds the number of nodes down, which leaves small graphs as they are; here
-    it is rounded to the nearest integer, in all augmentations of graphs.
+    The authors' code rounds the number of nodes down, which leaves small graphs unchanged; all
+    augmentations of graphs here round it to the nearest integer.
 
     References
     ----------
@@ -94,24 +103,29 @@ class NodeDrop(_GraphAugmentation):
 
     _parameter_constraints: dict = {"rate": _FRACTION}
 
-    def __init__(self, rate=0.2):
+    def __init__(self, rate: float = 0.2):
         self.rate = rate
 
-    def _draw(self, batch, generator):
+    def _draw(self, batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
         return batch.keep(~random_nodes(batch, self.rate, generator, spared=1))
 
 
 class AttributeMask(_GraphAugmentation):
     """Hide the features of some nodes.
 
-    The attribute masking of GraphCL [1]_: of each graph, ``round(rate * n_nodes)`` nodes, chosen
+    The attribute masking of GraphCL [1]_: in each graph, ``round(rate * n_nodes)`` nodes, chosen
     uniformly without replacement, lose all their features. Numbers become 0, which is their mean
-    where they are standardised, and the category becomes unknown. Nodes and edges stay.
+    if they are standardised, and the category becomes unknown. Nodes and edges stay.
 
     Parameters
     ----------
     rate : float, default=0.2
         Fraction of the nodes, in [0, 1], whose features are hidden in each graph.
+
+    See Also
+    --------
+    NodeDrop : Removes the nodes.
+    FeatureDropout : Hides single features of vectors.
 
     References
     ----------
@@ -131,20 +145,20 @@ class AttributeMask(_GraphAugmentation):
 
     _parameter_constraints: dict = {"rate": _FRACTION}
 
-    def __init__(self, rate=0.2):
+    def __init__(self, rate: float = 0.2):
         self.rate = rate
 
-    def _draw(self, batch, generator):
+    def _draw(self, batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
         return batch.mask(random_nodes(batch, self.rate, generator))
 
 
 class EdgePerturb(_GraphAugmentation):
-    """Remove edges, and add as many between random nodes.
+    """Remove edges, and add the same number between random nodes.
 
-    The edge perturbation of GraphCL [1]_: of each graph, ``round(rate * n_edges)`` edges, chosen
-    uniformly without replacement, go; then as many are added, each between two different nodes of
-    the graph that are chosen uniformly. Nodes and their features stay. In undirected graphs an
-    edge goes and comes in both directions.
+    The edge perturbation of GraphCL [1]_: from each graph, ``round(rate * n_edges)`` edges, chosen
+    uniformly without replacement, are removed; then as many are added, each between two different
+    nodes of the graph, chosen uniformly. Nodes and their features stay. In undirected graphs an
+    edge is removed or added in both directions.
 
     Parameters
     ----------
@@ -153,9 +167,13 @@ class EdgePerturb(_GraphAugmentation):
     add : bool, default=True
         Whether edges are added in place of the removed ones.
 
+    See Also
+    --------
+    NodeDrop : Removes nodes with their edges.
+
     Notes
     -----
-    As in the authors' code a new edge may be parallel to another one; in sparse graphs that is
+    As in the authors' code a new edge may be parallel to an existing one; in sparse graphs that is
     rare. A graph of one node, which can only have loops, loses edges but gets none.
 
     References
@@ -178,11 +196,11 @@ class EdgePerturb(_GraphAugmentation):
 
     _parameter_constraints: dict = {"rate": _FRACTION, "add": ["boolean"]}
 
-    def __init__(self, rate=0.2, add=True):
+    def __init__(self, rate: float = 0.2, add: bool = True):
         self.rate = rate
         self.add = add
 
-    def _draw(self, batch, generator):
+    def _draw(self, batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
         if self.rate == 0:
             return batch
         topology = batch.topology
@@ -199,12 +217,12 @@ class EdgePerturb(_GraphAugmentation):
 
 
 class RandomWalkSubgraph(_GraphAugmentation):
-    """Keep what a random walk visits first, and the edges in between.
+    """Keep the nodes that a random walk visits first, and the edges between them.
 
-    The subgraph of GraphCL [1]_: the walk starts at a node chosen uniformly and goes on, each
-    time, to a node chosen uniformly among those that an edge leads to from any node visited
-    before. It ends after ``round(ratio * n_nodes)`` nodes, at least one, or earlier where no edge
-    leads on. A view of a connected graph is connected. In directed graphs the walk follows the
+    The subgraph of GraphCL [1]_: the walk starts at a node chosen uniformly and then moves, at
+    each step, to a node chosen uniformly among the unvisited neighbours of all visited nodes. It
+    ends after ``round(ratio * n_nodes)`` nodes, at least one, or earlier if there are no such
+    neighbours. A view of a connected graph is connected. In directed graphs the walk follows the
     direction of the edges.
 
     Parameters
@@ -212,11 +230,15 @@ class RandomWalkSubgraph(_GraphAugmentation):
     ratio : float, default=0.8
         Fraction of the nodes, in (0, 1], that is kept of each graph.
 
+    See Also
+    --------
+    NodeDrop : Drops nodes independently of the edges.
+
     Notes
     -----
-    The order in which such a walk visits the nodes is that of shortest paths if entering a node
-    takes an independent exponential time: these have no memory, so whichever neighbour is still
-    to be visited, each is next with the same probability. Shortest paths are found for all graphs
+    Such a walk visits the nodes in the order of their shortest paths from the start, if entering a
+    node takes an independent exponential time: exponential times have no memory, so each
+    unvisited neighbour is next with the same probability. Shortest paths are found for all graphs
     at once.
 
     References
@@ -239,10 +261,10 @@ class RandomWalkSubgraph(_GraphAugmentation):
 
     _parameter_constraints: dict = {"ratio": [Interval(Real, 0, 1, closed="right")]}
 
-    def __init__(self, ratio=0.8):
+    def __init__(self, ratio: float = 0.8):
         self.ratio = ratio
 
-    def _draw(self, batch, generator):
+    def _draw(self, batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
         topology = batch.topology
         starts = topology.node_ptr[:-1] + random_below(topology.sizes, generator)
         times = arrival_times(topology, starts, generator)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from numbers import Real
 
 import torch
+from torch import Tensor
 
+from .._data._kinds import Kind
 from .._parameters import Interval, StrOptions
 from ._base import Augmentation
 from ._color import ColorJitter, RandomGrayscale
@@ -43,7 +45,12 @@ class GaussianBlur(Augmentation):
     sigma : tuple of two floats, default=(0.1, 2.0)
         Least and largest standard deviation in pixels, above 0; uniform in between.
     p : float, default=0.5
-        Probability, in [0, 1], with which an image is blurred at all.
+        Probability, in [0, 1], that an image is blurred.
+
+    See Also
+    --------
+    GaussianNoise : Adds noise to each pixel.
+    SimCLRAugmentation : Uses it on large images.
 
     Examples
     --------
@@ -57,14 +64,14 @@ class GaussianBlur(Augmentation):
 
     kind = "images"
 
-    def __init__(self, sigma=(0.1, 2.0), p=0.5):
+    def __init__(self, sigma: tuple[float, float] = (0.1, 2.0), p: float = 0.5):
         self.sigma = sigma
         self.p = p
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         check_pair(self, "sigma", least=0)
 
-    def augment(self, batch, generator=None):
+    def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` blurred: a tensor of the same shape, see the base class."""
         self.check_kind(batch.shape[1:])
         batch = as_float(batch)
@@ -85,8 +92,8 @@ class SimCLRAugmentation(Augmentation):
 
     The recipe of [1]_: :class:`RandomResizedCrop`, :class:`RandomFlip`, :class:`ColorJitter` with
     probability 0.8 and amounts (0.8, 0.8, 0.8, 0.2) times `strength`, :class:`RandomGrayscale`
-    and, on large images, :class:`GaussianBlur` with probability 0.5. On grey images (one channel)
-    of the colour changes only brightness and contrast remain.
+    and, on large images, :class:`GaussianBlur` with probability 0.5. Grey images (one channel)
+    only change in brightness and contrast.
 
     Parameters
     ----------
@@ -98,9 +105,13 @@ class SimCLRAugmentation(Augmentation):
         Strength of the colour jitter, in [0, 1.25]; 0.5 for small images such as CIFAR, 1 for
         photographs as in ImageNet.
     grayscale : float, default=0.2
-        Probability, in [0, 1], of a conversion to gray.
+        Probability, in [0, 1], of a conversion to grey.
     blur : "auto" or bool, default="auto"
         Whether to blur; "auto" blurs images of at least 64 pixels on both sides.
+
+    See Also
+    --------
+    compose : Combines augmentations of your choice into few passes.
 
     References
     ----------
@@ -126,26 +137,33 @@ class SimCLRAugmentation(Augmentation):
 
     kind = "images"
 
-    def __init__(self, crop_scale=(0.2, 1.0), flip=0.5, strength=0.5, grayscale=0.2, blur="auto"):
+    def __init__(
+        self,
+        crop_scale: tuple[float, float] = (0.2, 1.0),
+        flip: float = 0.5,
+        strength: float = 0.5,
+        grayscale: float = 0.2,
+        blur: bool | str = "auto",
+    ):
         self.crop_scale = crop_scale
         self.flip = flip
         self.strength = strength
         self.grayscale = grayscale
         self.blur = blur
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         check_pair(self, "crop_scale", least=0, most=1)
 
-    def check_kind(self, sample_shape, kind=None):
+    def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
         """Raise ValueError unless samples are images with one or three channels."""
         super().check_kind(sample_shape, kind)
         for part in self.parts(sample_shape):
             part.check_kind(sample_shape, kind)
 
-    def parts(self, sample_shape):
+    def parts(self, sample_shape: tuple) -> tuple[Augmentation, ...]:
         """Return the tuple of augmentations that the recipe consists of for such images."""
         amount = 0.8 * self.strength
-        parts = (
+        parts: tuple[Augmentation, ...] = (
             RandomResizedCrop(scale=self.crop_scale),
             RandomFlip(horizontal=self.flip),
             ColorJitter(amount, amount, amount, hue=0.2 * self.strength, p=0.8),
@@ -156,6 +174,6 @@ class SimCLRAugmentation(Augmentation):
             return (*parts, GaussianBlur())
         return parts
 
-    def augment(self, batch, generator=None):
+    def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` augmented: a tensor of the same shape, see the base class."""
         return compose((self,), batch.shape[1:])(batch, generator)

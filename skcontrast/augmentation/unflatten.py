@@ -1,11 +1,13 @@
-"""Flattened images back to images."""
+"""Unflatten: flattened images back to images."""
 
 from __future__ import annotations
 
 import math
 from numbers import Integral
+from typing import Any
 
 import torch
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -30,7 +32,7 @@ class Unflatten(
     ----------
     shape : tuple of int
         Shape of one sample, ``(channels, height, width)`` or ``(height, width)``. One entry may
-        be -1: what the number of features leaves for it.
+        be -1: it is inferred from the number of features.
 
     Attributes
     ----------
@@ -48,10 +50,10 @@ class Unflatten(
 
     _parameter_constraints: dict = {"shape": [tuple, list]}
 
-    def __init__(self, shape):
+    def __init__(self, shape: tuple[int, ...]):
         self.shape = shape
 
-    def fit(self, X, y=None):
+    def fit(self, X: ArrayLike, y: None = None) -> Unflatten:
         """Check that samples of X have as many features as `shape` has entries.
 
         Parameters
@@ -69,7 +71,7 @@ class Unflatten(
         Raises
         ------
         ValueError
-            If `shape` is no shape, does not fit the number of features, or X is not a finite
+            If `shape` is not a shape or does not fit the number of features, or X is not a finite
             numeric matrix.
         """
         validate_parameters(self)
@@ -83,8 +85,8 @@ class Unflatten(
             )
         return self
 
-    def transform(self, X):
-        """Return X with samples of the wanted shape.
+    def transform(self, X: ArrayLike) -> NDArray:
+        """Return X with samples of the given shape.
 
         Parameters
         ----------
@@ -100,7 +102,7 @@ class Unflatten(
         X = self._validate(X, reset=False)
         return X.reshape(len(X), *self.shape)
 
-    def _check_shape(self):
+    def _check_shape(self) -> None:
         valid = all(isinstance(size, Integral) and (size > 0 or size == -1) for size in self.shape)
         if not (valid and self.shape and list(self.shape).count(-1) <= 1):
             raise ValueError(
@@ -108,7 +110,7 @@ class Unflatten(
                 f"(channels, height, width), one of which may be -1, got {self.shape!r}."
             )
 
-    def _validate(self, X, *, reset):
+    def _validate(self, X: Any, *, reset: bool) -> NDArray:
         if isinstance(X, Views):
             raise ValueError(
                 "Unflatten must stand before the augmentations: it got the views of "

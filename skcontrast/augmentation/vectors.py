@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from numbers import Real
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
 from .._data._sources import subset
 from .._parameters import Interval
@@ -41,6 +45,11 @@ class GaussianNoise(Augmentation):
     mean_, std_ : ndarray of shape (n_features,)
         Mean and standard deviation of each feature; only after fitting vectors.
 
+    See Also
+    --------
+    MarginalCorruption : Replaces features by draws from their marginals.
+    GaussianBlur : Blurs images.
+
     Examples
     --------
     >>> import numpy as np, torch
@@ -55,16 +64,16 @@ class GaussianNoise(Augmentation):
 
     _parameter_constraints: dict = {"scale": [Interval(Real, 0, None, closed="left")]}
 
-    def __init__(self, scale=0.1):
+    def __init__(self, scale: float = 0.1):
         self.scale = scale
 
-    def _learn(self, X):
+    def _learn(self, X: NDArray) -> None:
         self.__dict__.pop("mean_", None)
         self.__dict__.pop("std_", None)
         if X.ndim == 2:
             self.mean_, self.std_ = moments(X)
 
-    def prepared(self, convert):
+    def prepared(self, convert: Callable[[Any], Tensor]) -> Augmentation:
         """Return a copy whose ``std_`` is in the space of the training batches."""
         if not hasattr(self, "std_"):
             return self
@@ -73,7 +82,7 @@ class GaussianNoise(Augmentation):
         prepared.std_ = (convert((self.mean_ + self.std_)[np.newaxis]) - centre).abs()[0]
         return prepared
 
-    def augment(self, batch, generator=None):
+    def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` with noise added: a tensor of the same shape, see the base class."""
         batch = as_float(batch)
         generator = generator_for(batch, generator)
@@ -98,6 +107,11 @@ class FeatureDropout(Augmentation):
     mean_ : ndarray of shape (n_features,)
         Mean of each feature over the training samples.
 
+    See Also
+    --------
+    MarginalCorruption : Replaces features by draws from their marginals.
+    AttributeMask : The same for nodes of graphs.
+
     Examples
     --------
     >>> import numpy as np, torch
@@ -112,19 +126,19 @@ class FeatureDropout(Augmentation):
 
     kind = "vectors"
 
-    def __init__(self, rate=0.2):
+    def __init__(self, rate: float = 0.2):
         self.rate = rate
 
-    def _learn(self, X):
+    def _learn(self, X: NDArray) -> None:
         self.mean_ = moments(X.reshape(len(X), -1))[0]
 
-    def prepared(self, convert):
+    def prepared(self, convert: Callable[[Any], Tensor]) -> Augmentation:
         """Return a copy whose ``mean_`` is in the space of the training batches."""
         prepared = copy.copy(self)
         prepared.mean_ = convert(self.mean_[np.newaxis])[0]
         return prepared
 
-    def augment(self, batch, generator=None):
+    def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` with entries replaced: a tensor of the same shape, see the base class."""
         self.check_kind(batch.shape[1:])
         batch = as_float(batch)
@@ -137,9 +151,8 @@ class MarginalCorruption(Augmentation):
     """Replace a random subset of the features by draws from their empirical marginals.
 
     The corruption of SCARF [1]_: in each sample ``round(rate * n_features)`` features (at least
-    one unless the rate is 0), chosen uniformly without replacement, take the value that the
-    feature has in a training sample; that sample is drawn uniformly and independently for each
-    replaced entry.
+    one unless the rate is 0), chosen uniformly without replacement, take the value of the feature
+    in a training sample, drawn uniformly and independently for each replaced entry.
 
     Parameters
     ----------
@@ -149,8 +162,12 @@ class MarginalCorruption(Augmentation):
     Attributes
     ----------
     marginals_ : ndarray of shape (n_rows, n_features)
-        A copy of the training samples, evenly thinned to at most 10,000 rows. It is part of what
-        is pickled.
+        A copy of the training samples, evenly thinned to at most 10,000 rows. It is pickled with
+        the augmentation.
+
+    See Also
+    --------
+    FeatureDropout : Replaces features by their means.
 
     References
     ----------
@@ -170,20 +187,20 @@ class MarginalCorruption(Augmentation):
 
     kind = "vectors"
 
-    def __init__(self, rate=0.4):
+    def __init__(self, rate: float = 0.4):
         self.rate = rate
 
-    def _learn(self, X):
+    def _learn(self, X: NDArray) -> None:
         X = X.reshape(len(X), -1)
         self.marginals_ = subset(X).copy()
 
-    def prepared(self, convert):
+    def prepared(self, convert: Callable[[Any], Tensor]) -> Augmentation:
         """Return a copy whose ``marginals_`` are in the space of the training batches."""
         prepared = copy.copy(self)
         prepared.marginals_ = convert(self.marginals_).contiguous()
         return prepared
 
-    def augment(self, batch, generator=None):
+    def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` corrupted: a tensor of the same shape, see the base class."""
         self.check_kind(batch.shape[1:])
         check_fitted(self, "marginals_")
@@ -204,15 +221,15 @@ class MarginalCorruption(Augmentation):
         return batch.scatter(1, columns, _entries(self.marginals_, rows, columns, batch))
 
 
-def _largest(keys, count):
+def _largest(keys: Tensor, count: int) -> Tensor:
     """Return the columns of the `count` largest keys of each row, in no particular order."""
     if keys.device.type != "cpu" or not 0 < count < keys.shape[1]:
         return keys.topk(count, dim=1, sorted=False).indices
-    # numpy finds them in less than half of the time.
+    # numpy needs less than half of the time.
     return torch.from_numpy(keys.numpy().argpartition(-count, axis=1)[:, -count:])
 
 
-def _entries(table, rows, columns, like):
+def _entries(table: Any, rows: Tensor, columns: Tensor, like: Tensor) -> Tensor:
     """Return ``table[rows, columns]`` as a tensor of the dtype and on the device of `like`."""
     if isinstance(table, np.ndarray):
         values = torch.from_numpy(table[rows.cpu().numpy(), columns.cpu().numpy()])
@@ -222,13 +239,13 @@ def _entries(table, rows, columns, like):
     return values.to(device=like.device, dtype=like.dtype)
 
 
-def check_fitted(augmentation, name):
+def check_fitted(augmentation: Augmentation, name: str) -> None:
     """Raise NotFittedError unless `augmentation` has the fitted attribute `name`."""
     if name not in augmentation.__dict__:
         check_is_fitted(augmentation, name)
 
 
-def _fitted(augmentation, name, like):
+def _fitted(augmentation: Augmentation, name: str, like: Tensor) -> Tensor:
     """Return a fitted array as a tensor of the dtype and on the device of `like`."""
     check_fitted(augmentation, name)
     values = getattr(augmentation, name)

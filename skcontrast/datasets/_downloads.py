@@ -4,112 +4,99 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import time
-import warnings
 import zipfile
+import zlib
+from http.client import HTTPException
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
 
-_TIMEOUT = 60
+from sklearn.datasets import fetch_file
+
+from .._warnings import warn
+
+# A set of graphs compresses to a tenth. What unpacks to more than this many bytes, and to more
+# than so many times its own size, was made to exhaust memory.
+_LARGE = 2**27
+_LARGEST_RATIO = 100
 
 
-def download_zip(url, path, *, sha256=None, n_retries=3, delay=1.0):
-    """Download a zip archive, and write its SHA-256 beside it.
+def download_zip(
+    url: str, path: Path, *, sha256: str | None, n_retries: int, delay: float
+) -> None:
+    """Download a zip archive and write its SHA-256 next to it, or raise OSError.
 
-    The archive appears under its name when it is complete and verified; until then it is a
-    temporary file in the same folder.
-
-    Parameters
-    ----------
-    url : str
-        Where it is.
-    path : Path
-        Where it goes. Folders that do not exist are made.
-    sha256 : str, default=None
-        The expected SHA-256, hexadecimal.
-    n_retries : int, default=3
-        How often a failed connection is tried again.
-    delay : float, default=1.0
-        Seconds between tries.
-
-    Raises
-    ------
-    OSError
-        If it cannot be had, is no zip archive, or has another SHA-256.
+    The archive appears under its name when it is complete and verified; until then it is in a
+    temporary folder next to it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(prefix=f"{path.name}.part_", dir=path.parent, delete=False) as file:
-        part = Path(file.name)
-    try:
-        _retrieve(url, part, n_retries, delay, path)
-        if not zipfile.is_zipfile(part):
-            raise OSError(f"{url} is not a zip archive.")
-        found = _sha256(part.read_bytes())
-        _check(found, sha256, path.name, "the 'sha256' parameter")
-        _record(path).write_text(f"{found}  {path.name}\n")
+    with TemporaryDirectory(prefix=f"{path.name}.part_", dir=path.parent) as folder:
+        part = _retrieve(url, folder, path, sha256, n_retries, delay)
+        try:
+            with zipfile.ZipFile(part) as archive:
+                check_unpacked_size(archive, part.stat().st_size)
+                damaged = archive.testzip()
+        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
+            raise OSError(f"{url} is not a zip archive that can be read: {error}") from error
+        if damaged:
+            raise OSError(f"{url} is damaged: the checksum of {damaged} in it is wrong.")
+        record = part.with_name("sha256")
+        record.write_text(f"{_sha256(part.read_bytes())}  {path.name}\n")
+        os.replace(record, _record(path))
         os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
-def read_verified(path, sha256=None):
-    """Return the bytes of a file after comparing its SHA-256.
+def read_verified(path: Path, sha256: str | None) -> bytes:
+    """Return the bytes of a file, or raise OSError if its SHA-256 is not the expected one.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    sha256 : str, default=None
-        The expected SHA-256, hexadecimal; None compares with what was written down at the
-        download, if anything was.
-
-    Raises
-    ------
-    OSError
-        If the file has changed.
+    With None, it is compared with the one that was written at the download, if there is one.
     """
-    content = path.read_bytes()
-    if sha256 is not None:
-        _check(_sha256(content), sha256, path, "the 'sha256' parameter")
-    elif _record(path).exists():
-        expected = _record(path).read_text().split()
-        source = f"{_record(path).name}, written at the download"
-        _check(_sha256(content), expected[0] if expected else "", path, source)
+    content, source = path.read_bytes(), "the 'sha256' parameter"
+    if sha256 is None and _record(path).exists():
+        sha256 = (_record(path).read_text().split() or [""])[0]
+        source = f"{_record(path).name}, written at the download,"
+    found = _sha256(content)
+    if sha256 is not None and found != sha256.lower():
+        raise OSError(
+            f"{path} has the SHA-256 {found}, but {source} says {sha256}: it is damaged or a "
+            "different version. Remove it to download it again."
+        )
     return content
 
 
-def _retrieve(url, part, n_retries, delay, path):
-    """Copy what is at a URL to a file, trying again where that may help."""
-    for remaining in range(n_retries, -1, -1):
+def check_unpacked_size(archive: zipfile.ZipFile, size: int) -> None:
+    """Raise ValueError if an archive of `size` bytes unpacks to far more than a data set does."""
+    unpacked = sum(member.file_size for member in archive.infolist())
+    if unpacked > max(_LARGE, _LARGEST_RATIO * size):
+        raise ValueError(
+            f"it would unpack to {unpacked / 1e6:.0f} MB, {unpacked / size:.0f} times its size."
+        )
+
+
+def _retrieve(
+    url: str, folder: str, path: Path, sha256: str | None, n_retries: int, delay: float
+) -> Path:
+    """Download a file to a folder, trying again where that may help, and return its path."""
+    sha256 = None if sha256 is None else sha256.lower()
+    while True:
         try:
-            with urlopen(url, timeout=_TIMEOUT) as response, open(part, "wb") as file:
-                shutil.copyfileobj(response, file)
-            return
-        except (URLError, TimeoutError, ConnectionError) as error:
+            return fetch_file(url, folder, path.name, sha256=sha256, n_retries=0)
+        except (URLError, TimeoutError, ConnectionError, HTTPException) as error:
             hopeless = isinstance(error, HTTPError) and 400 <= error.code < 500
-            if hopeless or not remaining:
+            if hopeless or not n_retries:
                 raise OSError(
-                    f"{url} cannot be downloaded: {error}. If it can be elsewhere, put it here as "
-                    f"{path}."
+                    f"{url} cannot be downloaded: {error}. If you can get it in a different way, "
+                    f"store it as {path}."
                 ) from error
-            warnings.warn(f"Retry downloading from url: {url}", stacklevel=2)
-            time.sleep(delay)
+            warn(f"Retry downloading from url: {url}")
+        n_retries -= 1
+        time.sleep(delay)
 
 
-def _record(path):
+def _record(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")
 
 
-def _sha256(content):
+def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _check(found, expected, path, source):
-    if expected is not None and found != expected.lower():
-        raise OSError(
-            f"{path} has the SHA-256 {found}, but {source} says {expected}: it is damaged or "
-            "another version. Remove it to download it again."
-        )

@@ -1,9 +1,11 @@
-"""A batch of graphs as encoders and augmentations get it."""
+"""A batch of graphs, as passed to encoders and augmentations."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -14,10 +16,10 @@ from ._topology import Topology
 
 @dataclass(frozen=True)
 class GraphBatch:
-    """Graphs on the device of the training, behind one another in a few tensors.
+    """Graphs on the training device, concatenated in a few tensors.
 
     ``len(graphs)`` is their number, ``graphs[rows]`` gathers some of them, by indices, a slice or
-    a mask, and ``torch.cat`` puts batches together.
+    a mask, and ``torch.cat`` concatenates batches.
 
     Attributes
     ----------
@@ -26,9 +28,14 @@ class GraphBatch:
     dense : Tensor of shape (n_nodes, n_dense)
         Numerical features of the nodes.
     codes : Tensor of shape (n_nodes,), dtype int64, or None
-        One category of each node, −1 where it is unknown or masked.
+        The category of each node, −1 if it is unknown or masked.
     n_codes : int
-        How many categories there are.
+        Number of categories.
+
+    See Also
+    --------
+    PackedGraphs : The graphs of a data set, as users pass them.
+    NodeFeatures : The map from packed graphs to node features.
     """
 
     topology: Topology
@@ -37,7 +44,7 @@ class GraphBatch:
     n_codes: int = 0
 
     @property
-    def x(self):
+    def x(self) -> Tensor:
         """Node features, shape (n_nodes, n_dense + n_codes): numbers, then a one-hot code."""
         if self.codes is None:
             return self.dense
@@ -47,8 +54,8 @@ class GraphBatch:
         known = (self.codes >= 0).to(x.dtype)[:, None]
         return x.scatter_(1, self.codes.clamp_min(0)[:, None] + n_dense, known)
 
-    def project(self, weight):
-        """Return ``x @ weight.T``, shape (n_nodes, n_out), without writing the one-hot code out.
+    def project(self, weight: Tensor) -> Tensor:
+        """Return ``x @ weight.T``, shape (n_nodes, n_out), without forming the one-hot code.
 
         Parameters
         ----------
@@ -63,78 +70,78 @@ class GraphBatch:
         return torch.addmm(projected, self.dense, weight[:, :n_dense].T) if n_dense else projected
 
     @property
-    def edge_index(self):
+    def edge_index(self) -> Tensor:
         """Sources and targets of the edges, shape (2, n_edges), dtype int64."""
         return self.topology.edge_index
 
     @property
-    def batch(self):
+    def batch(self) -> Tensor:
         """The graph of each node, shape (n_nodes,), dtype int64, in ascending order."""
         return self.topology.graph_of_node
 
     @property
-    def node_ptr(self):
-        """Where the nodes of each graph begin, and the number of all, shape (n_graphs + 1,)."""
+    def node_ptr(self) -> Tensor:
+        """The first node of each graph and, last, the number of nodes, shape (n_graphs + 1,)."""
         return self.topology.node_ptr
 
     @property
-    def n_nodes(self):
-        """How many nodes all graphs have together."""
+    def n_nodes(self) -> int:
+        """Number of nodes of all graphs together."""
         return self.topology.n_nodes
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, None, int]:
         """``(n_graphs, None, n_features)``: graphs have any number of nodes."""
         return len(self), None, self.dense.shape[1] + self.n_codes
 
     @property
-    def device(self):
-        """Where the tensors lie."""
+    def device(self) -> torch.device:
+        """The device of the tensors."""
         return self.dense.device
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.topology.n_graphs
 
-    def __getitem__(self, rows):
+    def __getitem__(self, rows: Any) -> GraphBatch:
         rows = torch.arange(len(self), device=self.device)[rows].reshape(-1)
         topology, nodes = self.topology.take(rows)
         codes = None if self.codes is None else self.codes[nodes]
         return GraphBatch(topology, self.dense[nodes], codes, self.n_codes)
 
-    def to(self, device):
-        """Return the same on a device."""
+    def to(self, device: torch.device | str) -> GraphBatch:
+        """Return the batch on a device."""
         codes = None if self.codes is None else self.codes.to(device)
         return GraphBatch(self.topology.to(device), self.dense.to(device), codes, self.n_codes)
 
-    def with_edges(self, edge_index):
-        """Return the same nodes with other edges.
+    def with_edges(self, edge_index: Tensor) -> GraphBatch:
+        """Return the same nodes with different edges.
 
         Parameters
         ----------
         edge_index : Tensor of shape (2, n_edges), dtype int64
-            Sources and targets, in any order, each within one graph. Where the graphs are
-            undirected, an edge stands in it in both directions.
+            Sources and targets, in any order, each edge within one graph. If the graphs are
+            undirected, both directions of each edge.
         """
         node_ptr, symmetric = self.topology.node_ptr, self.topology.symmetric
         topology = Topology.from_edges(edge_index, node_ptr, symmetric)
         return dataclasses.replace(self, topology=topology)
 
-    def keep(self, nodes):
-        """Return the graphs with some of their nodes, a mask of shape (n_nodes,)."""
+    def keep(self, nodes: Tensor) -> GraphBatch:
+        """Return the graphs with only some of their nodes, a mask of shape (n_nodes,)."""
         codes = None if self.codes is None else self.codes[nodes]
         return GraphBatch(self.topology.keep(nodes), self.dense[nodes], codes, self.n_codes)
 
-    def mask(self, nodes):
+    def mask(self, nodes: Tensor) -> GraphBatch:
         """Return the graphs without the features of some nodes, a mask of shape (n_nodes,).
 
-        Numbers become zero, their mean where they are standardised; the category unknown.
+        Numbers become zero, which is their mean if they are standardised; categories, unknown.
         """
         codes = None if self.codes is None else self.codes.masked_fill(nodes, -1)
         dense = self.dense.masked_fill(nodes[:, None], 0.0)
         return GraphBatch(self.topology, dense, codes, self.n_codes)
 
     @classmethod
-    def cat(cls, batches):
+    def cat(cls, batches: Sequence[GraphBatch]) -> GraphBatch:
         """Return the graphs of several batches as one."""
         first = batches[0]
         codes = None if first.codes is None else torch.cat([batch.codes for batch in batches])
@@ -147,7 +154,7 @@ class GraphBatch:
 
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
-        """Let frameworks put views together by ``torch.cat``, of whatever kind they are."""
+        """Let frameworks concatenate views of any kind by ``torch.cat``."""
         if function is torch.cat and not kwargs and len(args) == 1:
             return cls.cat(list(args[0]))
         return NotImplemented

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sized
+from collections.abc import Sequence
 from itertools import chain
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 from torch.utils.data import Dataset
 
 from ._packed import PackedGraphs, check_finite, check_sizes, is_symmetric
 from ._topology import Topology, offsets
 
+# Size, edges (2, n_edges), attributes, labels, and whether edges have a direction.
+_Parts: TypeAlias = "tuple[int, NDArray, NDArray | None, list | None, bool]"
 
-def pack_graphs(graphs):
+
+def pack_graphs(graphs: Any) -> PackedGraphs:
     """Pack a list of graphs into a few arrays.
 
-    Of a networkx graph, directed or not, nodes may have an attribute ``x``, a number or a vector,
-    and an attribute ``label``, any hashable category; either all nodes of all graphs have it or
-    none. Of PyTorch Geometric's ``Data``, ``x`` and ``edge_index``, or else ``adj_t``, are taken.
-    Names of nodes, weights of edges and all other attributes are not.
+    The nodes of a networkx graph, directed or not, may have an attribute ``x``, a number or a
+    vector, and an attribute ``label``, any hashable category; either all nodes of all graphs have
+    it or none does. From PyTorch Geometric's ``Data``, ``x`` and ``edge_index`` are read, or else
+    ``adj_t``. Names of nodes, weights of edges and all other attributes are ignored.
 
     Parameters
     ----------
     graphs : sequence of networkx.Graph or of torch_geometric.data.Data
-        At least one; none without nodes. A list, an array of objects, a Series of pandas or a
-        dataset of PyTorch Geometric.
+        At least one, each with at least one node. A list, an array of objects, a Series of pandas
+        or a dataset of PyTorch Geometric.
 
     Returns
     -------
@@ -35,10 +41,15 @@ def pack_graphs(graphs):
     Raises
     ------
     ValueError
-        If a graph has no nodes, an attribute is missing, not finite or of another width than in
-        the graphs before; the message gives the index of the graph.
+        If a graph has no nodes, or an attribute is missing, not finite or of a different width
+        than in the graphs before; the message gives the index of the graph.
     TypeError
-        If `graphs` is a single graph or holds something else than graphs.
+        If `graphs` is a single graph or holds anything except graphs.
+
+    See Also
+    --------
+    PackedGraphs.from_arrays : Packs graphs that are arrays already.
+    skcontrast.datasets.fetch_tudataset : Loads packed graphs.
 
     Examples
     --------
@@ -69,40 +80,40 @@ def pack_graphs(graphs):
     return PackedGraphs(topology, attributes, *_joined_labels(labels))
 
 
-def is_graphs(X):
-    """Return whether X is packed graphs, a graph, or a sequence that holds one, or rows of one."""
+def is_graphs(X: Any) -> bool:
+    """Return whether X is packed graphs, a graph, or a sequence of graphs or of rows of graphs."""
     if isinstance(X, PackedGraphs) or is_graph(X):
         return True
     classes = _graph_classes()
     if not classes:
         return False
     if isinstance(X, Dataset):
-        return isinstance(X, Sized) and len(X) > 0 and is_graph(X[0])
-    # Of numpy or pandas.
+        return hasattr(X, "__len__") and len(X) > 0 and is_graph(X[0])
+    # An array of numpy or a Series of pandas.
     is_column = getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", "") == np.dtype(object)
     if not (isinstance(X, (list, tuple)) or is_column):
         return False
-    # Rows of graphs are a mistake, to be refused as such.
+    # Rows of graphs count as graphs, so that the mistake is reported as such.
     items = (item[0] if isinstance(item, (list, tuple)) and item else item for item in X)
     return any(isinstance(item, classes) for item in items)
 
 
-def is_graph(item):
-    """Return whether this is a graph of networkx or PyTorch Geometric."""
+def is_graph(item: Any) -> bool:
+    """Return whether an object is a graph of networkx or PyTorch Geometric."""
     return isinstance(item, _graph_classes())
 
 
-def _graph_classes():
-    """Return the classes of graphs of what has been imported: no graph is of another."""
+def _graph_classes() -> tuple[type, ...]:
+    """Return the graph classes of the libraries that have been imported: there are no others."""
     classes = [(sys.modules.get("networkx"), "Graph"), (_pyg(), "Data"), (_pyg(), "HeteroData")]
     return tuple(getattr(module, name) for module, name in classes if hasattr(module, name))
 
 
-def _pyg():
+def _pyg() -> Any:
     return sys.modules.get("torch_geometric.data")
 
 
-def _read(graph, index):
+def _read(graph: Any, index: int) -> _Parts:
     """Return size, edges (2, n_edges), attributes, labels and whether edges have a direction."""
     if not is_graph(graph):
         raise TypeError(
@@ -117,7 +128,7 @@ def _read(graph, index):
         raise ValueError(f"Graph {index} in X: {error}") from error
 
 
-def _read_networkx(graph):
+def _read_networkx(graph: Any) -> _Parts:
     number = {node: k for k, node in enumerate(graph)}
     flat = chain.from_iterable((number[u], number[v]) for u, v in graph.edges())
     edges = np.fromiter(flat, np.int64).reshape(-1, 2).T
@@ -127,7 +138,7 @@ def _read_networkx(graph):
     return len(number), edges, attributes, _labels(graph), graph.is_directed()
 
 
-def _as_vectors(values):
+def _as_vectors(values: list | None) -> NDArray | None:
     """Return numbers, or vectors of one length, as an array (n_nodes, d)."""
     if values is None:
         return None
@@ -141,11 +152,11 @@ def _as_vectors(values):
         ) from error
 
 
-def _labels(graph):
+def _labels(graph: Any) -> list | None:
     labels = _of_all_nodes(graph, "label")
     if labels is None:
         return None
-    # Tensors would be told apart by what they are, not by what they hold.
+    # Tensors are hashed by identity, not by value.
     labels = [label.item() if isinstance(label, torch.Tensor) else label for label in labels]
     try:
         categories = set(labels)
@@ -156,15 +167,15 @@ def _labels(graph):
     return labels
 
 
-def _is_missing(label):
-    """Return whether a label is no category: it does not equal itself, as NaN and pandas' NA."""
+def _is_missing(label: Any) -> bool:
+    """Return whether a label is missing: it does not equal itself, like NaN and pandas' NA."""
     try:
         return bool(label != label)
     except TypeError:
         return True
 
 
-def _of_all_nodes(graph, name):
+def _of_all_nodes(graph: Any, name: str) -> list | None:
     """Return the attribute of all nodes as a list, None if none has it."""
     values = [value for _, value in graph.nodes(data=name)]
     missing = [node for node, value in zip(graph, values, strict=True) if value is None]
@@ -175,7 +186,7 @@ def _of_all_nodes(graph, name):
     return values
 
 
-def _read_pyg(data):
+def _read_pyg(data: Any) -> _Parts:
     if not isinstance(data, _pyg().Data):
         raise TypeError("a HeteroData has nodes of several kinds: pass data.to_homogeneous().")
     x, edges = getattr(data, "x", None), getattr(data, "edge_index", None)
@@ -195,12 +206,12 @@ def _read_pyg(data):
     return n_nodes, edges.numpy(), x, None, not is_symmetric(edges, n_nodes)
 
 
-def _plain(values):
-    """Return an array or a tensor, sparse or not and wherever it lies, as a tensor for numpy."""
+def _plain(values: Any) -> Tensor:
+    """Return an array or a tensor, sparse or not, as a dense tensor on the CPU."""
     return torch.as_tensor(values).detach().cpu().to_dense()
 
 
-def _joined_attributes(attributes, node_ptr):
+def _joined_attributes(attributes: Sequence[NDArray | None], node_ptr: Tensor) -> Tensor | None:
     """Return the attributes of all nodes, shape (n_nodes, d), or None."""
     widths = [0 if a is None else a.shape[1] for a in attributes]
     others = [k for k, width in enumerate(widths) if width != widths[0]]
@@ -211,18 +222,18 @@ def _joined_attributes(attributes, node_ptr):
         )
     if not widths[0]:
         return None
-    joined = torch.from_numpy(np.concatenate(attributes))
+    joined = torch.from_numpy(np.concatenate([a for a in attributes if a is not None]))
     check_finite(joined, node_ptr)
     return joined
 
 
-def _joined_labels(labels):
-    """Return categories as codes, shape (n_nodes,), or None, and what they are."""
+def _joined_labels(labels: Sequence[list | None]) -> tuple[Tensor | None, tuple]:
+    """Return labels as codes, shape (n_nodes,), or None, and the categories they stand for."""
     without = [k for k, some in enumerate(labels) if some is None]
     if len(without) == len(labels):
         return None, ()
     if without:
         raise ValueError(f"Graph {without[0]} in X has no node labels ('label'), others have.")
-    code = {}
-    codes = [code.setdefault(label, len(code)) for some in labels for label in some]
+    code: dict[Any, int] = {}
+    codes = [code.setdefault(label, len(code)) for some in labels for label in some or ()]
     return torch.tensor(codes), tuple(code)

@@ -1,11 +1,13 @@
-"""What stands for a node: numbers from its attributes, its label or its degree."""
+"""Features of nodes: numbers from their attributes, their label or their degree."""
 
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from .._statistics import FARTHEST, mean_and_std
 from ._batch import GraphBatch
+from ._packed import PackedGraphs
 
 # Degrees from here on share a code.
 _LARGEST_DEGREE = 64
@@ -14,19 +16,23 @@ _LARGEST_DEGREE = 64
 class NodeFeatures:
     """The map from packed graphs to the node features that encoders and augmentations see.
 
-    Attributes are standardised over all nodes of the training set, but for columns that only hold
-    0 and 1, and clipped at a million standard deviations. Labels become one-hot codes of the
-    categories that occur in the training set; a category that does not is all zeros. Graphs with
-    neither get the in-degree as a one-hot code, where the largest of the training set and all
-    beyond it, or 64 and more, are one category.
+    Attributes are standardised over all nodes of the training set, except columns of zeros and
+    ones, and clipped at a million standard deviations. Labels become one-hot codes of the
+    categories of the training set; any other category is all zeros. Graphs with neither get the
+    in-degree as a one-hot code, in which the largest degree of the training set, or 64, and all
+    larger ones share a category.
 
     Parameters
     ----------
     kind : {"auto", "attributes", "degree", "constant"}, default="auto"
-        "attributes" are attributes and labels; "degree" and "constant", a single 1, stand in
-        their place; "auto" is attributes where graphs have them, else degree.
+        "attributes" are attributes and labels; "degree" and "constant", a single 1, replace
+        them; "auto" is "attributes" if graphs have any, else "degree".
     standardize : bool, default=True
         Whether attributes are standardised.
+
+    See Also
+    --------
+    GraphBatch : The graphs with these features.
 
     Examples
     --------
@@ -41,13 +47,13 @@ class NodeFeatures:
             [0., 1., 0.]])
     """
 
-    def __init__(self, kind="auto", standardize=True):
+    def __init__(self, kind: str = "auto", standardize: bool = True):
         self.kind = kind
         self.standardize = standardize
 
     finds_nonfinite = False
 
-    def fit(self, graphs):
+    def fit(self, graphs: PackedGraphs) -> NodeFeatures:
         """Learn the map from the training graphs."""
         has_any = graphs.attributes is not None or graphs.labels is not None
         if self.kind == "attributes" and not has_any:
@@ -58,7 +64,7 @@ class NodeFeatures:
         self.kind_ = self.kind
         if self.kind == "auto":
             self.kind_ = "attributes" if has_any else "degree"
-        self.codes_ = None
+        self.codes_: dict | None = None
         if self.kind_ == "degree":
             largest = int(graphs.topology.in_degrees.max())
             self.n_codes_ = min(largest, _LARGEST_DEGREE) + 1
@@ -69,7 +75,7 @@ class NodeFeatures:
         self.mean_, self.std_ = self._statistics(graphs.attributes)
         return self
 
-    def to_tensor(self, graphs, device):
+    def to_tensor(self, graphs: PackedGraphs, device: torch.device | str) -> GraphBatch:
         """Return packed graphs as a GraphBatch on a device."""
         n_nodes = graphs.topology.n_nodes
         dense, codes, n_codes = torch.empty(n_nodes, 0), None, 0
@@ -79,7 +85,7 @@ class NodeFeatures:
             n_codes = self.n_codes_
             codes = graphs.topology.in_degrees.clamp_max(n_codes - 1)
         else:
-            if self.mean_ is not None:
+            if self.mean_ is not None and graphs.attributes is not None:
                 dense = (graphs.attributes.double() - self.mean_) / self.std_
                 dense = dense.clamp_(-FARTHEST, FARTHEST).float()
             if (self.codes_ is not None) != (graphs.labels is not None):
@@ -89,12 +95,13 @@ class NodeFeatures:
                 n_codes, codes = self.n_codes_, self._coded(graphs)
         return GraphBatch(graphs.topology, dense, codes, n_codes).to(device)
 
-    def _coded(self, graphs):
-        table = [self.codes_.get(category, -1) for category in graphs.categories]
+    def _coded(self, graphs: PackedGraphs) -> Tensor:
+        codes = self.codes_ or {}
+        table = [codes.get(category, -1) for category in graphs.categories]
         return torch.tensor(table)[graphs.labels]
 
-    def _statistics(self, attributes):
-        """Return mean and standard deviation of each attribute, None where there is none."""
+    def _statistics(self, attributes: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+        """Return mean and standard deviation of each attribute, None if there are none."""
         if attributes is None or self.kind_ != "attributes":
             return None, None
         mean, std = map(torch.from_numpy, mean_and_std(attributes.numpy()))

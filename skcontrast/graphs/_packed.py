@@ -1,19 +1,27 @@
-"""A collection of graphs as a few arrays: what a list of graph objects becomes."""
+"""A collection of graphs as a few arrays."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+from typing import Any
+
 import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
 from ._topology import Topology
+
+# Pairs of nodes are compared as products of their numbers, in 64 bits.
+_MOST_NODES = 2**31
 
 
 class PackedGraphs:
     """Graphs packed into a few arrays, as an embedder takes them.
 
     It has a length, and indexing by rows, a slice or a mask gives the graphs of these rows, so
-    that scikit-learn can split it. An embedder that is given a list of graphs packs it each time;
-    packed before, as by :func:`pack_graphs`, it is done once.
+    that scikit-learn can split it. An embedder packs a list of graphs at each call; pack it by
+    :func:`pack_graphs` to do so only once.
 
     Parameters
     ----------
@@ -25,6 +33,12 @@ class PackedGraphs:
         Categories of the nodes: indices into `categories`.
     categories : tuple, default=()
         The categories, hashable, all different.
+
+    See Also
+    --------
+    pack_graphs : Packs graphs of networkx or PyTorch Geometric.
+    skcontrast.datasets.fetch_tudataset : Loads packed graphs with ``as_packed=True``.
+    GraphBatch : Graphs with node features, as passed to encoders and augmentations.
 
     Examples
     --------
@@ -38,21 +52,33 @@ class PackedGraphs:
     PackedGraphs(1 graphs, 2 nodes, 2 edges)
     """
 
-    def __init__(self, topology, attributes=None, labels=None, categories=()):
+    def __init__(
+        self,
+        topology: Topology,
+        attributes: Tensor | None = None,
+        labels: Tensor | None = None,
+        categories: Sequence[Hashable] = (),
+    ):
         self.topology = topology
         self.attributes = attributes
         self.labels = labels
-        self.categories = tuple(categories)
+        self.categories: tuple[Hashable, ...] = tuple(categories)
 
     @classmethod
-    def from_arrays(cls, edge_index, node_ptr, attributes=None, labels=None):
+    def from_arrays(
+        cls,
+        edge_index: ArrayLike,
+        node_ptr: ArrayLike,
+        attributes: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+    ) -> PackedGraphs:
         """Pack graphs that are arrays already, such as those of TUDataset.
 
         Parameters
         ----------
         edge_index : array-like of shape (2, n_edges), int
-            Sources and targets, nodes numbered through over all graphs. An undirected edge stands
-            in it in both directions.
+            Sources and targets; nodes are numbered through all graphs. Both directions of an
+            undirected edge.
         node_ptr : array-like of shape (n_graphs + 1,), int
             Graph g has the nodes ``node_ptr[g]`` to ``node_ptr[g + 1] - 1``.
         attributes : array-like of shape (n_nodes, n_attributes), default=None
@@ -67,46 +93,46 @@ class PackedGraphs:
         Raises
         ------
         ValueError
-            If shapes disagree, an edge leaves its graph, a graph has no nodes, or attributes are
-            not finite; the message names the graph.
+            If shapes disagree, an edge leaves its graph, a graph has no nodes, there are more
+            than 2³¹ nodes, or attributes are not finite; the message names the graph.
         """
         edges = _as_integers(edge_index, "edge_index")
         ptr = _as_integers(node_ptr, "node_ptr")
         _check_structure(edges, ptr)
         topology = Topology.from_edges(edges, ptr, is_symmetric(edges, int(ptr[-1])))
-        categories = ()
+        packed = cls(topology)
         if attributes is not None:
-            attributes = _checked_attributes(attributes, ptr)
+            packed.attributes = _checked_attributes(attributes, ptr)
         if labels is not None:
-            labels, categories = _checked_labels(labels, int(ptr[-1]))
-        return cls(topology, attributes, labels, categories)
+            packed.labels, packed.categories = _checked_labels(labels, int(ptr[-1]))
+        return packed
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, None, int]:
         """``(n_graphs, None, n_attributes)``: graphs have any number of nodes."""
         return len(self), None, 0 if self.attributes is None else self.attributes.shape[1]
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         """Number of entries of `shape`."""
         return 3
 
     @property
-    def dtype(self):
-        """Of the attributes."""
+    def dtype(self) -> np.dtype:
+        """The dtype of the attributes."""
         return np.dtype(np.float32)
 
     @property
-    def sizes(self):
-        """How many nodes each graph has, ndarray of shape (n_graphs,)."""
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of nodes of each graph, ndarray of shape (n_graphs,)."""
         return self.topology.sizes.numpy()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.topology.n_graphs
 
-    def __getitem__(self, rows):
+    def __getitem__(self, rows: Any) -> PackedGraphs:
         if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
-            rows = rows[0]  # as scikit-learn cuts what has more than one dimension
+            rows = rows[0]  # as scikit-learn indexes arrays of more than one dimension
         if rows is None or isinstance(rows, tuple):
             raise IndexError("PackedGraphs are indexed by graphs only: graphs[rows].")
         rows = np.array(np.arange(len(self))[rows], ndmin=1)
@@ -118,20 +144,20 @@ class PackedGraphs:
             self.categories,
         )
 
-    def arrays(self):
-        """Return the arrays that tell these graphs from others."""
+    def arrays(self) -> list[NDArray]:
+        """Return the arrays that distinguish these graphs from others."""
         tensors = [*self.topology[:3], self.attributes, self.labels]
         return [tensor.numpy() for tensor in tensors if tensor is not None]
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         raise TypeError("Graphs cannot be turned into an array: embed them first.")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         n_nodes, n_edges = self.topology.n_nodes, len(self.topology.sources)
         return f"PackedGraphs({len(self)} graphs, {n_nodes} nodes, {n_edges} edges)"
 
 
-def check_finite(attributes, node_ptr):
+def check_finite(attributes: Tensor, node_ptr: Tensor) -> None:
     """Raise ValueError, naming the graph, if attributes (n_nodes, d) hold NaN or infinity."""
     bad = torch.nonzero(~attributes.isfinite().all(1))
     if len(bad):
@@ -139,14 +165,14 @@ def check_finite(attributes, node_ptr):
         raise ValueError(f"Graph {graph} in X has node attributes that are NaN or infinite.")
 
 
-def check_sizes(node_ptr):
-    """Raise ValueError, naming the graph, if one has no nodes."""
+def check_sizes(node_ptr: Tensor) -> None:
+    """Raise ValueError, naming the graph, if a graph has no nodes."""
     empty = torch.nonzero(node_ptr.diff() < 1)
     if len(empty):
         raise ValueError(f"Graph {int(empty[0])} in X has no nodes: remove it from X.")
 
 
-def _check_structure(edges, node_ptr):
+def _check_structure(edges: Tensor, node_ptr: Tensor) -> None:
     if edges.ndim != 2 or len(edges) != 2:
         raise ValueError(f"edge_index must have shape (2, n_edges), got {tuple(edges.shape)}.")
     if node_ptr.ndim != 1 or len(node_ptr) < 2 or node_ptr[0] != 0:
@@ -154,22 +180,25 @@ def _check_structure(edges, node_ptr):
             "node_ptr must be a sequence of at least two numbers, the first of them 0."
         )
     check_sizes(node_ptr)
+    if node_ptr[-1] > _MOST_NODES:
+        raise ValueError(f"There are {int(node_ptr[-1])} nodes, more than {_MOST_NODES}.")
     if edges.numel() and (edges.min() < 0 or edges.max() >= node_ptr[-1]):
         raise ValueError(f"edge_index must hold numbers of nodes, 0 to {int(node_ptr[-1]) - 1}.")
     owner = torch.searchsorted(node_ptr, edges, right=True) - 1
     crossing = torch.nonzero(owner[0] != owner[1])
     if len(crossing):
-        raise ValueError(f"An edge leaves graph {int(owner[0, crossing[0, 0]])} for another one.")
+        graph = int(owner[0, crossing[0, 0]])
+        raise ValueError(f"An edge leaves graph {graph} for a different one.")
 
 
-def _as_integers(values, name):
+def _as_integers(values: Any, name: str) -> Tensor:
     values = np.asarray(values)
     if values.size and values.dtype.kind not in "iu":
         raise ValueError(f"{name} must hold integers, got an array of dtype {values.dtype}.")
     return torch.from_numpy(np.array(values, dtype=np.int64, order="C"))
 
 
-def _checked_labels(labels, n_nodes):
+def _checked_labels(labels: Any, n_nodes: int) -> tuple[Tensor, tuple]:
     """Return labels as codes, shape (n_nodes,), and the categories that they stand for."""
     labels = np.asarray(labels)
     if labels.shape != (n_nodes,):
@@ -180,7 +209,7 @@ def _checked_labels(labels, n_nodes):
     return torch.from_numpy(codes.astype(np.int64)), tuple(categories.tolist())
 
 
-def _checked_attributes(attributes, node_ptr):
+def _checked_attributes(attributes: Any, node_ptr: Tensor) -> Tensor:
     with np.errstate(over="ignore"):
         attributes = torch.from_numpy(np.array(attributes, dtype=np.float32, order="C"))
     if attributes.ndim != 2 or len(attributes) != node_ptr[-1]:
@@ -192,7 +221,7 @@ def _checked_attributes(attributes, node_ptr):
     return attributes
 
 
-def is_symmetric(edges, n_nodes):
+def is_symmetric(edges: Tensor, n_nodes: int) -> bool:
     """Return whether every edge occurs as often as its reverse."""
     forth, back = (u * n_nodes + v for u, v in (edges, edges.flip(0)))
     return bool(torch.equal(forth.sort().values, back.sort().values))

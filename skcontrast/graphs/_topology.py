@@ -1,7 +1,8 @@
-"""Which nodes and edges graphs have, for many graphs in three arrays."""
+"""Nodes and edges of many graphs in three arrays."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor
 
 
 class Topology(NamedTuple):
-    """Nodes and edges of graphs that are numbered through, edges in order of their targets.
+    """Nodes, numbered through all graphs, and edges, in order of their targets.
 
     Attributes
     ----------
@@ -18,7 +19,7 @@ class Topology(NamedTuple):
     edge_ptr : Tensor of shape (n_nodes + 1,), dtype int64
         Node v has the incoming edges ``edge_ptr[v]`` to ``edge_ptr[v + 1] - 1``.
     sources : Tensor of shape (n_edges,), dtype int64
-        Where each edge comes from.
+        The node in which each edge starts.
     symmetric : bool
         Whether every edge has its reverse: the graphs are undirected.
     """
@@ -29,7 +30,7 @@ class Topology(NamedTuple):
     symmetric: bool
 
     @classmethod
-    def from_edges(cls, edge_index, node_ptr, symmetric):
+    def from_edges(cls, edge_index: Tensor, node_ptr: Tensor, symmetric: bool) -> Topology:
         """Return the topology of edges (sources, targets), shape (2, n_edges), in any order."""
         sources, targets = edge_index
         targets, order = targets.sort(stable=True)
@@ -42,47 +43,47 @@ class Topology(NamedTuple):
         )
 
     @property
-    def n_graphs(self):
-        """How many graphs there are."""
+    def n_graphs(self) -> int:
+        """Number of graphs."""
         return len(self.node_ptr) - 1
 
     @property
-    def n_nodes(self):
-        """How many nodes all graphs have together."""
+    def n_nodes(self) -> int:
+        """Number of nodes of all graphs together."""
         return len(self.edge_ptr) - 1
 
     @property
-    def sizes(self):
-        """How many nodes each graph has, shape (n_graphs,)."""
+    def sizes(self) -> Tensor:
+        """Number of nodes of each graph, shape (n_graphs,)."""
         return self.node_ptr.diff()
 
     @property
-    def in_degrees(self):
-        """How many edges end at each node, shape (n_nodes,)."""
+    def in_degrees(self) -> Tensor:
+        """Number of edges that end in each node, shape (n_nodes,)."""
         return self.edge_ptr.diff()
 
     @property
-    def graph_of_node(self):
+    def graph_of_node(self) -> Tensor:
         """The graph of each node, shape (n_nodes,)."""
         return _owners(self.sizes, self.n_nodes)
 
     @property
-    def targets(self):
-        """Where each edge ends, shape (n_edges,)."""
+    def targets(self) -> Tensor:
+        """The node in which each edge ends, shape (n_edges,)."""
         return _owners(self.in_degrees, len(self.sources))
 
     @property
-    def edge_index(self):
+    def edge_index(self) -> Tensor:
         """Sources and targets of the edges, shape (2, n_edges)."""
         return torch.stack([self.sources, self.targets])
 
-    def reversed(self):
-        """Return the same with all edges turned round."""
+    def reversed(self) -> Topology:
+        """Return the graphs with all edges reversed."""
         if self.symmetric:
             return self
         return Topology.from_edges(self.edge_index.flip(0), self.node_ptr, False)
 
-    def take(self, graphs):
+    def take(self, graphs: Tensor) -> tuple[Topology, Tensor]:
         """Return the topology of some graphs, shape (n,), and their nodes."""
         starts = self.node_ptr[graphs]
         sizes = self.node_ptr[graphs + 1] - starts
@@ -98,10 +99,10 @@ class Topology(NamedTuple):
             nodes,
         )
 
-    def keep(self, nodes):
-        """Return what is left of the graphs with some of the nodes, a mask of shape (n_nodes,).
+    def keep(self, nodes: Tensor) -> Topology:
+        """Return the graphs with only some of their nodes, a mask of shape (n_nodes,).
 
-        Edges at a node that goes, go too; a graph may be left without nodes.
+        Edges at removed nodes are removed too; a graph may be left without nodes.
         """
         kept_before = offsets(nodes)
         edges = nodes[self.sources] & nodes[self.targets]
@@ -112,18 +113,12 @@ class Topology(NamedTuple):
             self.symmetric,
         )
 
-    def keep_edges(self, edges):
-        """Return the graphs with some of the edges, a mask of shape (n_edges,).
-
-        Of an undirected graph, both directions of an edge must be kept or go.
-        """
-        kept_before = offsets(edges)
-        return self._replace(edge_ptr=kept_before[self.edge_ptr], sources=self.sources[edges])
-
     @staticmethod
-    def cat(topologies):
+    def cat(topologies: Sequence[Topology]) -> Topology:
         """Return the graphs of several topologies as one."""
-        node_ptr, edge_ptr, sources = [], [], []
+        node_ptr: list[Tensor] = []
+        edge_ptr: list[Tensor] = []
+        sources: list[Tensor] = []
         n_nodes = n_edges = 0
         for topology in topologies:
             node_ptr.append(topology.node_ptr[:-1] + n_nodes)
@@ -134,28 +129,29 @@ class Topology(NamedTuple):
         node_ptr.append(sources[0].new_tensor([n_nodes]))
         edge_ptr.append(sources[0].new_tensor([n_edges]))
         symmetric = all(topology.symmetric for topology in topologies)
-        return Topology(*map(torch.cat, (node_ptr, edge_ptr, sources)), symmetric)
+        return Topology(torch.cat(node_ptr), torch.cat(edge_ptr), torch.cat(sources), symmetric)
 
-    def to(self, device):
-        """Return the same on a device."""
-        return Topology(*(t.to(device) for t in self[:3]), self.symmetric)
+    def to(self, device: torch.device | str) -> Topology:
+        """Return the topology on a device."""
+        node_ptr, edge_ptr, sources = (tensor.to(device) for tensor in self[:3])
+        return Topology(node_ptr, edge_ptr, sources, self.symmetric)
 
 
-def offsets(counts):
+def offsets(counts: Tensor) -> Tensor:
     """Return 0 and the running sums of counts of shape (n,), shape (n + 1,), dtype int64."""
     ptr = counts.new_zeros(len(counts) + 1, dtype=torch.int64)
     torch.cumsum(counts, 0, out=ptr[1:])
     return ptr
 
 
-def ranges(starts, lengths, ptr):
-    """Return the numbers of several ranges behind one another; `ptr` is ``offsets(lengths)``."""
+def ranges(starts: Tensor, lengths: Tensor, ptr: Tensor) -> Tensor:
+    """Return the numbers of several ranges, concatenated; `ptr` is ``offsets(lengths)``."""
     n = int(ptr[-1])
     moved = torch.repeat_interleave(starts - ptr[:-1], lengths, output_size=n)
     return moved + torch.arange(n, device=starts.device)
 
 
-def _owners(counts, total):
+def _owners(counts: Tensor, total: int) -> Tensor:
     """Return 0 as often as the first count says, 1 as often as the second, and so on."""
     owners = torch.arange(len(counts), device=counts.device)
     return torch.repeat_interleave(owners, counts, output_size=total)

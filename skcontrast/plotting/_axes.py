@@ -1,9 +1,15 @@
-"""Where displays are drawn, and in which colours."""
+"""Axes and colours of the displays."""
 
 from __future__ import annotations
 
-# Okabe and Ito's colours, which colour-blind readers tell apart. A name has one colour everywhere.
-STYLES = {
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's colours, which colour-blind readers can distinguish. A name has one colour in all
+# figures.
+STYLES: dict[str, dict[str, Any]] = {
     "TN": {"color": "#0072B2", "linestyle": "-"},
     "FN": {"color": "#D55E00", "linestyle": "--"},
     "UN": {"color": "#555555", "linestyle": ":"},
@@ -17,7 +23,7 @@ STYLES = {
 }
 
 
-def axes(ax):
+def axes(ax: Axes | None) -> Axes:
     """Return `ax`, or the axes of a new figure."""
     if ax is not None:
         return ax

@@ -1,12 +1,19 @@
-"""Estimators along one parameter."""
+"""A display of estimators along one parameter."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .._parameters import check_component
-from ..simulation import EstimatorCurve, estimator_curve
+from ..simulation import EstimatorCurve, ScoreModel, estimator_curve
 from ._axes import STYLES, axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _PARAMETERS = {
     "alpha": "location parameter α",
@@ -34,13 +41,18 @@ class EstimatorCurveDisplay:
     Attributes
     ----------
     ax_ : Axes
-        Where it was drawn.
+        The axes of the curves.
     figure_ : Figure
         The figure of `ax_`.
     lines_ : dict of str to Line2D
         The curves.
     bands_ : dict of str to PolyCollection
         Two Monte-Carlo standard errors on either side of them.
+
+    See Also
+    --------
+    ScoreDensityDisplay : Densities of the scores themselves.
+    skcontrast.simulation.estimator_curve : The numbers without a figure.
 
     Examples
     --------
@@ -55,24 +67,24 @@ class EstimatorCurveDisplay:
     ['DCL', 'BCL (inverted)']
     """
 
-    def __init__(self, curve):
+    def __init__(self, curve: EstimatorCurve):
         owner = type(self).__name__
         self.curve = check_component(curve, EstimatorCurve, owner=owner, parameter="curve")
 
     @classmethod
     def from_model(
         cls,
-        model,
-        parameter,
-        values,
-        estimators=None,
+        model: ScoreModel,
+        parameter: str,
+        values: ArrayLike,
+        estimators: Mapping[str, Any] | None = None,
         *,
-        metric="mse",
-        names=None,
-        ax=None,
-        random_state=None,
-        **settings,
-    ):
+        metric: str = "mse",
+        names: str | Sequence[str] | None = None,
+        ax: Axes | None = None,
+        random_state: int | np.random.Generator | None = None,
+        **settings: Any,
+    ) -> EstimatorCurveDisplay:
         """Simulate and draw.
 
         Parameters
@@ -80,17 +92,17 @@ class EstimatorCurveDisplay:
         model : ScoreModel
             The model; its other parameters are kept.
         parameter : {"alpha", "tau_plus", "temperature", "gamma", "n_candidates"}
-            What varies.
+            The parameter that varies.
         values : array-like of shape (n_values,)
             Its values.
         estimators : dict of str to Loss, callable or None, default=None
             As in :func:`skcontrast.simulation.estimator_curve`.
         metric : {"mse", "bias", "mean"}, default="mse"
-            What is drawn.
+            The metric that is drawn.
         names : str or sequence of str, default=None
-            Which estimators are drawn, as in `plot`.
+            The estimators that are drawn, as in `plot`.
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            The axes to draw on; None makes a figure.
         random_state : int, Generator or None, default=None
             As in :meth:`ScoreModel.sample <skcontrast.simulation.ScoreModel.sample>`.
         **settings : dict
@@ -99,36 +111,43 @@ class EstimatorCurveDisplay:
         Returns
         -------
         display : EstimatorCurveDisplay
-            After `plot`.
+            Already drawn.
         """
         curve = estimator_curve(
             model, parameter, values, estimators, random_state=random_state, **settings
         )
         return cls(curve).plot(ax, metric=metric, names=names)
 
-    def plot(self, ax=None, *, metric="mse", names=None, **kwargs):
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        metric: str = "mse",
+        names: str | Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> EstimatorCurveDisplay:
         """Draw one metric.
 
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            The axes to draw on; None makes a figure.
         metric : {"mse", "bias", "mean"}, default="mse"
             Mean squared error (on a logarithmic axis), bias, or mean of the estimates.
         names : str or sequence of str, default=None
-            Which estimators; None is all, but the oracle only where `metric` is "mean".
+            The estimators; None is all, with the oracle only if `metric` is "mean".
         **kwargs : dict
             Passed to ``Axes.plot``.
 
         Returns
         -------
         display : EstimatorCurveDisplay
-            Itself.
+            This display.
 
         Raises
         ------
         ValueError
-            If `metric` is none of these, or a name is no estimator of the curve.
+            If `metric` is not one of these, or a name is not an estimator of the curve.
         """
         summary = self.curve.summary(metric)
         names = [names] if isinstance(names, str) else names
@@ -137,22 +156,24 @@ class EstimatorCurveDisplay:
             names = [name for name in summary if name != "oracle" or metric == "mean"]
         self.ax_ = axes(ax)
         self.figure_ = self.ax_.figure
-        self.lines_, self.bands_ = {}, {}
+        self.lines_: dict[str, Any] = {}
+        self.bands_: dict[str, Any] = {}
         for name in names:
-            self._draw(name, *summary[name], kwargs)
+            means, errors = summary[name]
+            self._draw(name, means, errors, kwargs)
         self._label(metric)
         return self
 
     @staticmethod
-    def _check_names(names, summary):
+    def _check_names(names: Sequence[str] | None, summary: Mapping[str, Any]) -> None:
         unknown = [name for name in names or () if name not in summary]
         if unknown:
             raise ValueError(
                 f"names must be among the estimators {list(summary)}, got {unknown[0]!r}."
             )
 
-    def _draw(self, name, means, errors, kwargs):
-        style = {"label": name, "markersize": 4, **STYLES.get(name, {"marker": "o"}), **kwargs}
+    def _draw(self, name: str, means: NDArray, errors: NDArray, kwargs: dict) -> None:
+        style = {"label": name, "markersize": 4} | STYLES.get(name, {"marker": "o"}) | kwargs
         x = np.asarray(self.curve.values, dtype=float)
         (line,) = self.ax_.plot(x, means, **style)
         self.lines_[name] = line
@@ -160,7 +181,7 @@ class EstimatorCurveDisplay:
             x, means - 2 * errors, means + 2 * errors, color=line.get_color(), alpha=0.15, lw=0
         )
 
-    def _label(self, metric):
+    def _label(self, metric: str) -> None:
         parameter = self.curve.parameter
         self.ax_.set(xlabel=_PARAMETERS[parameter], ylabel=_METRICS[metric])
         if parameter in _LOGARITHMIC:

@@ -1,13 +1,20 @@
-"""Densities of scores."""
+"""A display of the densities of scores."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import gaussian_kde
 
 from .._parameters import check_component
 from ..simulation import ScoreModel, ScoreSample
 from ._axes import STYLES, axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _COMPONENTS = {"TN": "true negatives", "FN": "false negatives", "UN": "unlabeled candidates"}
 _PARAMETERS = {
@@ -27,18 +34,23 @@ class ScoreDensityDisplay:
     densities : dict of str to (ndarray, ndarray)
         Points and density of "TN", "FN", "UN", or some of them.
     xlabel : str
-        What the points are.
+        Label of the x axis: the meaning of the points.
     samples : dict of str to ndarray, default=None
         Values whose histograms are drawn behind the curves.
 
     Attributes
     ----------
     ax_ : Axes
-        Where it was drawn.
+        The axes of the curves.
     figure_ : Figure
         The figure of `ax_`.
     lines_ : dict of str to Line2D
         The curves.
+
+    See Also
+    --------
+    EstimatorCurveDisplay : Estimates from such scores along one parameter.
+    skcontrast.simulation.ScoreModel : The model of the scores.
 
     Examples
     --------
@@ -51,13 +63,26 @@ class ScoreDensityDisplay:
     ['TN', 'FN', 'UN']
     """
 
-    def __init__(self, densities, *, xlabel, samples=None):
+    def __init__(
+        self,
+        densities: Mapping[str, tuple[NDArray, NDArray]],
+        *,
+        xlabel: str,
+        samples: Mapping[str, NDArray] | None = None,
+    ):
         self.densities = densities
         self.xlabel = xlabel
         self.samples = samples
 
     @classmethod
-    def from_model(cls, model, *, components=("TN", "FN", "UN"), ax=None, **kwargs):
+    def from_model(
+        cls,
+        model: ScoreModel,
+        *,
+        components: Sequence[str] = ("TN", "FN", "UN"),
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> ScoreDensityDisplay:
         """Draw the densities of x = s · t of an anchor without shift, from their formula.
 
         Parameters
@@ -65,16 +90,16 @@ class ScoreDensityDisplay:
         model : ScoreModel
             The model.
         components : sequence of {"TN", "FN", "UN"}, default=("TN", "FN", "UN")
-            Which densities.
+            The densities that are drawn.
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            The axes to draw on; None makes a figure.
         **kwargs : dict
             Passed to ``Axes.plot``.
 
         Returns
         -------
         display : ScoreDensityDisplay
-            After `plot`.
+            Already drawn.
         """
         check_component(model, ScoreModel, owner=f"{cls.__name__}.from_model", parameter="model")
         reach = 0.5 if model.proposal == "uniform" else 4.0
@@ -83,7 +108,9 @@ class ScoreDensityDisplay:
         return cls(densities, xlabel="score times temperature, x").plot(ax, **kwargs)
 
     @classmethod
-    def from_sample(cls, sample, *, bins=60, ax=None, **kwargs):
+    def from_sample(
+        cls, sample: ScoreSample, *, bins: int = 60, ax: Axes | None = None, **kwargs: Any
+    ) -> ScoreDensityDisplay:
         """Draw histograms and kernel densities of e^s of true and of false negatives.
 
         Parameters
@@ -94,14 +121,14 @@ class ScoreDensityDisplay:
         bins : int, default=60
             Number of bins of the histograms.
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            The axes to draw on; None makes a figure.
         **kwargs : dict
             Passed to ``Axes.plot``.
 
         Returns
         -------
         display : ScoreDensityDisplay
-            After `plot`.
+            Already drawn.
 
         Raises
         ------
@@ -128,13 +155,15 @@ class ScoreDensityDisplay:
         display = cls(densities, xlabel="$e^s$", samples=samples)
         return display.plot(ax, bins=bins, **kwargs)
 
-    def plot(self, ax=None, *, bins=60, **kwargs):
+    def plot(
+        self, ax: Axes | None = None, *, bins: int = 60, **kwargs: Any
+    ) -> ScoreDensityDisplay:
         """Draw the densities.
 
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            The axes to draw on; None makes a figure.
         bins : int, default=60
             Number of bins of the histograms, if there are samples.
         **kwargs : dict
@@ -143,7 +172,7 @@ class ScoreDensityDisplay:
         Returns
         -------
         display : ScoreDensityDisplay
-            Itself.
+            This display.
         """
         self.ax_ = axes(ax)
         self.figure_ = self.ax_.figure
@@ -152,7 +181,7 @@ class ScoreDensityDisplay:
             color = STYLES[name]["color"]
             self.ax_.hist(some, bins=bins, density=True, color=color, alpha=0.25)
         for name, (x, density) in self.densities.items():
-            style = {"label": _COMPONENTS[name], **STYLES[name], **kwargs}
+            style: dict[str, Any] = {"label": _COMPONENTS[name], **STYLES[name], **kwargs}
             (self.lines_[name],) = self.ax_.plot(x, density, **style)
             self.lines_[name].sticky_edges.y.append(0)  # no margin below 0
         self.ax_.set(xlabel=self.xlabel, ylabel="density")

@@ -1,97 +1,152 @@
-"""What a similarity is: an embedding of each sample and a score of two of them."""
+"""The base class of the similarities: an embedding of each sample and a score of two of them."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
 from .._parameters import ParameterObject, check_numbers
-from ._validation import check_pair
+from ._validation import Embeddings, check_pair
 
 
 class Similarity(ParameterObject):
     """Base class of the similarities.
 
-    A similarity works in two stages, so that what concerns one sample is done once per sample and
-    not once per pair: ``embed`` maps what the encoder returns to the vectors that are compared,
+    A similarity works in two stages, so that work on a single sample is done once per sample and
+    not once per pair: ``embed`` maps the network's output to the vectors that are compared,
     ``scores`` compares all pairs of two sets of them.
+
+    A subclass implements ``embed``. If its score is not the dot product of the embedded vectors,
+    it also overrides ``scores``, which is then differentiated by autograd, and should override
+    ``pairs``, which is the diagonal of ``scores`` otherwise.
 
     Attributes
     ----------
     bilinear : bool
-        Whether ``scores(u, v)`` is ``u @ v.T``; its gradient is then two matrix products.
+        Whether ``scores(u, v)`` is ``u @ v.T``, so that its gradient is two matrix products. True
+        unless ``scores`` is overridden.
     n_terms : int
-        Where positive, ``scores(u, v)`` is a function of the products of all but the last
-        `n_terms` components, and of these; ``link`` and ``pull_terms`` then give value and
-        gradient, which costs two matrix products too. Any other similarity is differentiated by
-        autograd.
+        If positive, ``scores(u, v)`` is a function of the dot products of all but the last
+        `n_terms` components, and of these last components; ``link`` and ``pull_terms`` then give
+        its value and its gradient, which also costs two matrix products.
     n_extra : int
-        Numbers that the network returns for each sample beside a direction.
+        How many numbers the network returns for each sample in addition to a direction. Only a
+        :class:`ProbabilisticSimilarity` has any.
     least_dimension : int
         The fewest components that a direction may have.
     bounds : tuple of float
-        The lowest and the highest score there is (or numbers below and above all that occur).
+        A lower and an upper bound of all scores; infinite by default. Override ``limits`` too if
+        the bounds are tighter for vectors of a given width.
+
+    See Also
+    --------
+    ProbabilisticSimilarity : Base class for embeddings that are distributions.
+    Cosine : The default.
+
+    Examples
+    --------
+    A similarity of one's own, the negative squared distance of points on the unit sphere:
+
+    >>> import torch
+    >>> from torch.nn import functional as F
+    >>> from skcontrast import contrastive_loss
+    >>> from skcontrast.similarity import Similarity
+    >>> class NegativeSquaredDistance(Similarity):
+    ...     bounds = (-4.0, 0.0)
+    ...
+    ...     def embed(self, z):
+    ...         return F.normalize(z, dim=-1)
+    ...
+    ...     def scores(self, u, v):
+    ...         return -(u[:, None] - v).square().sum(-1)
+    ...
+    ...     def pairs(self, u, v):
+    ...         return -(u - v).square().sum(-1)
+    >>> z = torch.eye(3)
+    >>> NegativeSquaredDistance()(z[:1], z)
+    tensor([[-0., -2., -2.]])
+    >>> contrastive_loss(z, z, similarity=NegativeSquaredDistance())
+    tensor(0.4327)
     """
 
-    bilinear = False
-    n_terms = 0
-    n_extra = 0
-    least_dimension = 1
-    bounds = (float("-inf"), float("inf"))
+    n_terms: int = 0
+    n_extra: int = 0
+    least_dimension: int = 1
+    bounds: Any = (float("-inf"), float("inf"))
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _check_class(cls)
 
     @property
-    def structure(self):
-        """What of this similarity the network is built for, None if it is any: a str."""
+    def bilinear(self) -> bool:
+        """Whether ``scores(u, v)`` is ``u @ v.T``."""
+        return type(self).scores is Similarity.scores
+
+    @property
+    def structure(self) -> str | None:
+        """The similarity's name if the network is built for this similarity only, else None."""
         return type(self).__name__ if self.n_extra else None
 
-    def __call__(self, z1, z2):
+    def __call__(self, z1: Embeddings, z2: Embeddings) -> Tensor:
         """Return the scores of all pairs of two sets of embeddings.
 
         Parameters
         ----------
         z1, z2 : Tensor of shapes (n, d) and (m, d), floating, or tuples of two
-            Embeddings of any length. For ``VonMisesFisher`` tuples of mean directions, (n, d), and
-            concentrations, (n,); or tensors (n, d + 1), as the network of an embedder returns
-            them.
+            Embeddings of any length. For a :class:`ProbabilisticSimilarity` tuples of mean
+            directions, (n, d), and concentrations, (n,); or tensors (n, d + n_extra), as the
+            network of an embedder returns them.
 
         Returns
         -------
         scores : Tensor of shape (n, m)
-            Computed in float32, or float64 if an embedding is, under autocast too.
+            Computed in float32, or float64 if an embedding is, even under autocast.
 
         Raises
         ------
         TypeError, ValueError
-            If kinds or widths differ, or a concentration lies outside [0, κ_max].
+            If types or widths differ, or a concentration is out of range.
         """
         check_numbers(self)
-        z1, z2 = check_pair(z1, z2, self)
-        device = (z1[0] if isinstance(z1, tuple) else z1).device
+        first, second = check_pair(z1, z2, self)
+        device = (first[0] if isinstance(first, tuple) else first).device
         with torch.autocast(device.type, enabled=False):
-            return self.scores(self.embed(z1), self.embed(z2))
+            return self.scores(self.embed(first), self.embed(second))
 
-    def embed(self, z):
-        """Map the encoder's output, shape (n, d), to the vectors that are compared, (n, k)."""
-        raise NotImplementedError
+    def embed(self, z: Tensor) -> Tensor:
+        """Map the network's output, shape (..., d), to the vectors that are compared, (..., k)."""
+        raise missing(self, "embed(z)", "it maps the network's output to the compared vectors")
 
-    def scores(self, u, v):
+    def scores(self, u: Tensor, v: Tensor) -> Tensor:
         """Return all pairwise scores, shape (n, m), of vectors of shapes (n, k) and (m, k)."""
-        raise NotImplementedError
+        return u @ v.T
 
-    def pairs(self, u, v):
+    def pairs(self, u: Tensor, v: Tensor) -> Tensor:
         """Return the scores of matching rows, shape (n,), of vectors of shape (n, k)."""
-        raise NotImplementedError
+        return (u * v).sum(-1) if self.bilinear else self.scores(u, v).diagonal()
 
-    def limits(self, u):
-        """Return the lowest and the highest score of vectors of shape (n, k), floats."""
+    def limits(self, u: Tensor) -> tuple[float, float]:
+        """Return bounds of the scores of vectors of the width of u, shape (n, k)."""
         return self.bounds
 
-    def highest(self, u):
+    def highest(self, u: Tensor) -> Tensor | float:
         """Return the score of each vector with itself, shape (n,), or one float for all."""
-        return self.bounds[1]
+        return self.limits(u)[1]
 
-    def link(self, products, u_terms, v_terms, slopes=None, *, d):
-        """Turn the products of vectors into scores, in place; where `n_terms` is positive.
+    def link(
+        self,
+        products: Tensor,
+        u_terms: Tensor,
+        v_terms: Tensor,
+        slopes: Tensor | None = None,
+        *,
+        d: int,
+    ) -> None:
+        """Turn dot products of vectors into scores, in place; for a positive `n_terms`.
 
         Parameters
         ----------
@@ -100,15 +155,15 @@ class Similarity(ParameterObject):
         u_terms : Tensor of shape (n, n_terms)
             The last components of the first vectors.
         v_terms : Tensor of shape (m, n_terms)
-            Of the second.
+            The last components of the second vectors.
         slopes : Tensor of shape (n, m), default=None
             Overwritten by the derivatives of the scores with respect to the products.
         d : int
-            Components that the products are taken over.
+            Number of components that the products are taken over.
         """
-        raise NotImplementedError
+        raise missing(self, "link", "n_terms is positive")
 
-    def pull_terms(self, terms, d_scores, d_products, *, d):
+    def pull_terms(self, terms: Tensor, d_scores: Tensor, d_products: Tensor, *, d: int) -> Tensor:
         """Return the gradient with respect to the terms of some vectors, shape (n, n_terms).
 
         Parameters
@@ -116,18 +171,45 @@ class Similarity(ParameterObject):
         terms : Tensor of shape (n, n_terms)
             As in `link`.
         d_scores : Tensor of shape (n,)
-            Of each vector, the sum of the gradient with respect to its scores.
+            For each vector, the sum of the gradient with respect to its scores.
         d_products : Tensor of shape (n,)
-            The same for its products.
+            For each vector, the sum of the gradient with respect to its products.
         d : int
             As in `link`.
         """
-        raise NotImplementedError
+        raise missing(self, "pull_terms", "n_terms is positive")
 
-    def remembered(self, z):
-        """Return what a memory bank averages, and makes of an average, shape (..., d) as z."""
+    def remembered(self, z: Tensor) -> Tensor:
+        """Return the form in which a memory bank stores and averages projections, (..., d)."""
         return F.normalize(z, dim=-1)
 
-    def directions(self, z):
-        """Return what ``transform`` hands out of the projections z, shape (..., d)."""
+    def directions(self, z: Tensor) -> Tensor:
+        """Return the vectors that ``transform`` returns for the projections z, shape (..., d)."""
         return z
+
+
+def missing(similarity: Similarity, method: str, reason: str) -> NotImplementedError:
+    """Return the error of a subclass that lacks a method."""
+    return NotImplementedError(f"{type(similarity).__name__} must implement {method}: {reason}.")
+
+
+def _check_class(cls: type[Similarity]) -> None:
+    """Raise TypeError for a subclass whose methods cannot agree with each other."""
+    name = cls.__name__
+    if cls.n_extra and not hasattr(cls, "distribution"):
+        raise TypeError(
+            f"{name} has n_extra={cls.n_extra}, so its embeddings are distributions: derive it "
+            "from skcontrast.similarity.ProbabilisticSimilarity, which names the methods that it "
+            "needs."
+        )
+    for method in ("link", "pull_terms"):
+        if cls.n_terms and getattr(cls, method) is getattr(Similarity, method):
+            raise TypeError(f"{name} has n_terms={cls.n_terms}: it must implement {method} too.")
+    if "scores" not in vars(cls):
+        return
+    for method in ("pairs", "link", "pull_terms"):
+        if method not in vars(cls) and getattr(cls, method) is not getattr(Similarity, method):
+            raise TypeError(
+                f"{name} overrides scores but inherits {method}, which computes the scores of its "
+                f"base class: override {method} too."
+            )

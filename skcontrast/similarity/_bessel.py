@@ -7,9 +7,9 @@ With :math:`v = d/2 - 1` and the modified Bessel function :math:`I_v`,
     \qquad h'(\kappa) = A(\kappa) = \frac{I_{v+1}(\kappa)}{I_v(\kappa)},
 
 the mean over uniform directions. Both are functions of :math:`y = \kappa^2` without a
-singularity, and that is how they are computed: Debye's uniform expansion at an order of at least
-16, where six terms are exact to 1e-10, and from there down to v by recurrences of positive terms
-only. So nothing underflows, nothing cancels and nothing branches.
+singularity, and are computed as such: by Debye's uniform expansion at an order of at least 16,
+where six terms are exact to 1e-10, and from there down to v by recurrences of positive terms only.
+So there is no underflow, no cancellation and no branching.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ import math
 from fractions import Fraction
 
 import torch
+from torch import Tensor
 
 _LEAST_ORDER = 16
 _N_TERMS = 6
 
 
-def log_partition(kappa, d):
+def log_partition(kappa: Tensor, d: int) -> Tensor:
     """Return h(κ), the logarithm of the normaliser of a von Mises–Fisher distribution.
 
     Parameters
@@ -38,23 +39,18 @@ def log_partition(kappa, d):
     -------
     h : Tensor of the same shape
         0 for κ = 0, κ²/(2d) for small κ, κ − (d − 1)/2 · log κ + const for large ones. In
-        float64 right to 1e-8, absolute below 1 and relative above.
+        float64 correct to 1e-8, absolute below 1 and relative above.
         Differentiable any number of times.
     """
     return log_partition_of_square(kappa.square(), d)
 
 
-def mean_resultant(kappa, d):
-    """Return A(κ) = h′(κ), the mean cosine between a draw and the mean direction, in [0, 1)."""
-    return kappa * ratio_of_square(kappa.square(), d)
-
-
-def log_partition_of_square(y, d):
+def log_partition_of_square(y: Tensor, d: int) -> Tensor:
     """Return h(√y), which is as smooth at y = 0 as anywhere."""
     return _LogPartition.apply(y, d / 2 - 1)
 
 
-def ratio_of_square(y, d):
+def ratio_of_square(y: Tensor, d: int) -> Tensor:
     """Return A(√y)/√y, twice the derivative of h(√y); 1/d for y = 0."""
     return _Ratio.apply(y, d / 2 - 1)
 

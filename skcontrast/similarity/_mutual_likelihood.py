@@ -16,8 +16,8 @@ A sample is held as :math:`(\kappa\mu, m, -g(\kappa))`. In float64, g is exact. 
 .. math:: g(\kappa) = -a \log\frac{a + t}{a + b} + P(2b/t - 1), \qquad a = (d - 1)/2,
 
 with a polynomial P that is fitted once for each d. The first term has the right slope at 0 and
-the right growth at infinity; what P has to add is less than .24 and smooth in b/t. P is
-within 3e-7 and is of degree 8 for d ≥ 8, up to 15 for d = 2. The slope of a score with respect to
+the right growth at infinity; the rest, P, is less than .24 and smooth in b/t. P is within 3e-7
+and is of degree 8 for d ≥ 8, up to 15 for d = 2. The slope of a score with respect to
 :math:`\kappa_i \kappa_j \cos\theta` is :math:`A(\tilde\kappa)/\tilde\kappa`; times t it is a
 polynomial of the same kind, within 1e-6.
 """
@@ -29,17 +29,18 @@ import functools
 import numpy as np
 import torch
 from numpy.polynomial import chebyshev
+from torch import Tensor
 
 from ._bessel import log_partition_of_square, ratio_of_square
 
 _TOLERANCE = 3e-7
 _SLOPE_TOLERANCE = 1e-6
 _LARGEST_DEGREE = 20
-# Pairs that are worked on at a time, so that they stay in cache.
+# Number of pairs worked on at a time, so that they stay in cache.
 _CHUNK = 2**16
 
 
-def parts_of(kappa, d):
+def parts_of(kappa: Tensor, d: int) -> tuple[Tensor, Tensor]:
     """Return m and −g(κ) of concentrations, differentiable.
 
     Parameters
@@ -59,8 +60,10 @@ def parts_of(kappa, d):
     return m, -_remainder(y, t, m, d)
 
 
-def mutual_score(products, m_i, minus_g_i, m_j, minus_g_j, d):
-    """Return mutual likelihood scores by operations that autograd knows; shapes broadcast.
+def mutual_score(
+    products: Tensor, m_i: Tensor, minus_g_i: Tensor, m_j: Tensor, minus_g_j: Tensor, d: int
+) -> Tensor:
+    """Return mutual likelihood scores by differentiable operations; shapes broadcast.
 
     Parameters
     ----------
@@ -90,7 +93,16 @@ def _remainder(y, t, m, d):
     return p - a * (m / (a + b)).log1p()
 
 
-def link_in_place(products, m_i, minus_g_i, m_j, minus_g_j, d, temperature, slopes=None):
+def link_in_place(
+    products: Tensor,
+    m_i: Tensor,
+    minus_g_i: Tensor,
+    m_j: Tensor,
+    minus_g_j: Tensor,
+    d: int,
+    temperature: float,
+    slopes: Tensor | None = None,
+) -> None:
     """Turn products into scores over the temperature, and write their slopes.
 
     Parameters
@@ -100,11 +112,11 @@ def link_in_place(products, m_i, minus_g_i, m_j, minus_g_j, d, temperature, slop
     m_i, minus_g_i : Tensor of shape (n,)
         As `parts_of` returns them.
     m_j, minus_g_j : Tensor of shape (m,)
-        The same.
+        As `parts_of` returns them.
     d : int
         Dimension of the space.
     temperature : float
-        What the scores are divided by.
+        The scores are divided by it.
     slopes : Tensor of shape (n, m), default=None
         Overwritten by the derivatives of the scores with respect to the products.
     """
@@ -112,6 +124,7 @@ def link_in_place(products, m_i, minus_g_i, m_j, minus_g_j, d, temperature, slop
     n_rows = min(n, max(1, _CHUNK // max(1, n_columns)))
     if products.device.type != "cpu":
         n_rows = n
+    link: _ExactLink | _FastLink
     if products.dtype == torch.float64:
         link = _ExactLink(d, temperature)
     else:
@@ -123,7 +136,7 @@ def link_in_place(products, m_i, minus_g_i, m_j, minus_g_j, d, temperature, slop
 
 
 class _ExactLink:
-    """The link in float64."""
+    """The link in float64, exact."""
 
     def __init__(self, d, temperature):
         self.d, self.b, self.temperature = d, (d + 1) / 2, temperature
@@ -137,7 +150,7 @@ class _ExactLink:
 
 
 class _FastLink:
-    """The same in as few passes over the pairs as possible, in buffers that stay in cache."""
+    """The link in float32: few passes over the pairs, in buffers that stay in cache."""
 
     def __init__(self, d, temperature, buffers):
         self.a, self.b, self.scale, self.buffers = (
@@ -146,7 +159,7 @@ class _FastLink:
             1 / temperature,
             buffers,
         )
-        # Where the temperature is in the coefficients, it costs nothing.
+        # With the temperature in the coefficients, dividing by it costs nothing.
         self.values, self.slopes = (
             torch.tensor(c, dtype=buffers.dtype).to(buffers.device).mul(self.scale).unbind()
             for c in _fitted(d)
@@ -196,7 +209,7 @@ def _fit(function, d, tolerance):
 
 
 def _wanted(x, d):
-    """Return what P should be at 2b/t − 1 = x."""
+    """Return the function that P approximates, at 2b/t − 1 = x."""
     a, b = (d - 1) / 2, (d + 1) / 2
     t = 2 * b / (torch.from_numpy(x) + 1)
     y = t * t - b * b

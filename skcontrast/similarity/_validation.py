@@ -1,12 +1,23 @@
-"""What `contrastive_loss` and similarities are given: embeddings of one kind and width."""
+"""Checks of the arguments of `contrastive_loss` and of similarities: embeddings of one width."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 from torch import Tensor
 
+if TYPE_CHECKING:
+    from ._base import Similarity
 
-def check_views(views, queue, similarity):
+# Vectors; or mean directions and concentrations.
+Embeddings: TypeAlias = "Tensor | tuple[Tensor, Tensor]"
+
+
+def check_views(
+    views: Sequence[Embeddings], queue: Embeddings | None, similarity: Similarity
+) -> None:
     """Raise TypeError or ValueError unless views and queue are embeddings of the same kind.
 
     Parameters
@@ -21,20 +32,21 @@ def check_views(views, queue, similarity):
     named = {f"view {k + 1}": view for k, view in enumerate(views)}
     if queue is not None:
         named["queue"] = queue
-    named = check_kinds(named, similarity)
-    for name, view in named.items():
-        if name != "queue" and len(view) != len(named["view 1"]):
+    tensors = check_kinds(named, similarity)
+    n = len(tensors["view 1"])
+    for name, tensor in tensors.items():
+        if name != "queue" and len(tensor) != n:
             raise ValueError(
-                f"All views must hold the same samples: {name} has {len(view)} rows, "
-                f"view 1 has {len(named['view 1'])}."
+                f"All views must hold the same samples: {name} has {len(tensor)} rows, "
+                f"view 1 has {n}."
             )
-    if queue is None and len(named["view 1"]) < 2:
+    if queue is None and n < 2:
         raise ValueError("Without a queue, at least 2 samples are needed: one has no negatives.")
-    if min(len(view) for view in named.values()) == 0:
+    if min(map(len, tensors.values())) == 0:
         raise ValueError("views and queue must hold at least one row.")
 
 
-def check_pair(z1, z2, similarity):
+def check_pair(z1: Embeddings, z2: Embeddings, similarity: Similarity) -> list[Any]:
     """Return two sets of embeddings in one dtype, or raise TypeError or ValueError.
 
     Parameters
@@ -48,8 +60,8 @@ def check_pair(z1, z2, similarity):
     return in_one_dtype([z1, z2], None)[0]
 
 
-def check_kinds(named, similarity):
-    """Return the tensors, of tuples the directions, after a check of kinds and widths.
+def check_kinds(named: Mapping[str, Embeddings], similarity: Similarity) -> dict[str, Tensor]:
+    """Check types and widths, and return the tensors, or the directions of tuples.
 
     Parameters
     ----------
@@ -58,29 +70,32 @@ def check_kinds(named, similarity):
     similarity : Similarity
         Says whether tuples are admissible.
     """
+    tensors: dict[str, Any] = dict(named)
     if any(isinstance(z, tuple) for z in named.values()):
-        named = _directions(named, similarity)
-    width = "d"
-    for name, z in named.items():
+        tensors = _directions(tensors, similarity)
+    width: int | None = None
+    for name, z in tensors.items():
         _check_tensor(name, z)
-        if z.ndim != 2 or width not in ("d", z.shape[1]):
-            raise ValueError(f"{name} must have shape (n, {width}), got {tuple(z.shape)}.")
+        if z.ndim != 2 or width not in (None, z.shape[1]):
+            raise ValueError(f"{name} must have shape (n, {width or 'd'}), got {tuple(z.shape)}.")
         width = z.shape[1]
-    return named
+    return tensors
 
 
-def _check_tensor(name, tensor, shape="(n, d)"):
+def _check_tensor(name: str, tensor: Any, shape: str = "(n, d)") -> None:
     if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
         got = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
         raise TypeError(f"{name} must be a floating tensor of shape {shape}, got {got}.")
 
 
-def _directions(named, similarity):
-    """Return the mean directions of tuples, after a check of their concentrations."""
-    if not similarity.n_extra:
+def _directions(named: dict[str, Any], similarity: Similarity) -> dict[str, Any]:
+    """Check the concentrations of tuples, and return the mean directions."""
+    from ._probabilistic import ProbabilisticSimilarity  # which imports this module
+
+    if not isinstance(similarity, ProbabilisticSimilarity):
         raise TypeError(
-            f"Tuples of directions and concentrations need similarity=VonMisesFisher(), not "
-            f"{similarity!r}."
+            "Tuples of directions and concentrations need similarity=VonMisesFisher() or another "
+            f"ProbabilisticSimilarity, not {similarity!r}."
         )
     for name, view in named.items():
         if not isinstance(view, tuple) or len(view) != 2:
@@ -100,9 +115,9 @@ def _directions(named, similarity):
     return {name: mu for name, (mu, _) in named.items()}
 
 
-def in_one_dtype(views, queue):
+def in_one_dtype(views: Sequence[Embeddings], queue: Embeddings | None) -> tuple[list[Any], Any]:
     """Return the tensors in float64 if one of them is, else in float32."""
-    everything = [*views, *([] if queue is None else [queue])]
+    everything: list[Any] = [*views, *([] if queue is None else [queue])]
     flat = [t for view in everything for t in (view if isinstance(view, tuple) else (view,))]
     is_double = any(t.dtype == torch.float64 for t in flat)
     dtype = torch.float64 if is_double else torch.float32

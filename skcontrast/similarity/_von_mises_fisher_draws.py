@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 
-def draw_von_mises_fisher(mu, kappa, n, rng):
+def draw_von_mises_fisher(
+    mu: NDArray, kappa: NDArray, n: int, rng: np.random.RandomState
+) -> NDArray[np.float64]:
     r"""Draw points on the unit sphere from several distributions at once, by rejection [1]_.
 
     Parameters
     ----------
     mu : ndarray of shape (n_distributions, d)
-        Mean directions, of length 1; where one is 0, draws are uniform.
+        Mean directions, of length 1; if one is 0, its draws are uniform.
     kappa : ndarray of shape (n_distributions,)
         Concentrations κ ≥ 0.
     n : int
-        Draws from each.
+        Number of draws from each.
     rng : numpy.random.RandomState
-        Where random numbers come from.
+        Source of randomness.
 
     Returns
     -------
@@ -30,7 +33,7 @@ def draw_von_mises_fisher(mu, kappa, n, rng):
        (1984).
     """
     d = mu.shape[1]
-    has_direction = mu.any(1)
+    has_direction = np.asarray(mu.any(1))
     mu = np.where(has_direction[:, None], mu, np.eye(1, d))
     kappa = np.where(has_direction, kappa, 0.0)
     away = _away_from_the_mean(np.repeat(kappa, n), d, rng).reshape(len(mu), n, 1)
@@ -40,8 +43,8 @@ def draw_von_mises_fisher(mu, kappa, n, rng):
     return (1 - away) * mu[:, None] + np.sqrt(away * (2 - away)) * across
 
 
-def _away_from_the_mean(kappa, d, rng):
-    """Draw 1 − cos θ for each concentration; the difference itself, for it may be tiny."""
+def _away_from_the_mean(kappa: NDArray, d: int, rng: np.random.RandomState) -> NDArray:
+    """Draw 1 − cos θ, which may be tiny, directly and not by subtraction, for each κ."""
     b = (d - 1) / (2 * kappa + np.hypot(2 * kappa, d - 1))
     x0 = (1 - b) / (1 + b)
     # log(1 − x₀ w) with w = 1 − away, and its value at w = x₀
@@ -54,7 +57,7 @@ def _away_from_the_mean(kappa, d, rng):
         log_ratio = kappa[pending] * (lp - new) + (d - 1) * np.log(
             (lp + xp * new) / (lp * (1 + xp))
         )
-        # NaN is handed on, and not drawn again for ever.
+        # NaN counts as accepted: it would otherwise be drawn again forever.
         accepted = ~(log_ratio < np.log1p(-rng.random_sample(len(pending))))
         away[pending[accepted]] = new[accepted]
         pending = pending[~accepted]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
+from torch import Tensor
 
-from .._parameters import interval
+from .._parameters import Schedule, interval
 from ._base import Similarity
 
 __all__ = ["Cosine"]
@@ -23,8 +25,13 @@ class Cosine(Similarity):
     Parameters
     ----------
     temperature : float or Schedule, default=0.5
-        The temperature t > 0. Scores lie in [−1/t, 1/t]. Small values make the loss look at the
-        closest negatives only.
+        The temperature t > 0. Scores lie in [−1/t, 1/t]. With small values
+        only the closest negatives count in the loss.
+
+    See Also
+    --------
+    DotProduct : The same without the division by lengths and temperature.
+    VonMisesFisher : The cosine with a temperature that is learned for each sample.
 
     Examples
     --------
@@ -35,28 +42,22 @@ class Cosine(Similarity):
     """
 
     _parameter_constraints: dict = {"temperature": interval(0, None, "neither")}
-    bilinear = True
 
-    def __init__(self, temperature=0.5):
+    # A number wherever scores are computed: schedules are resolved before.
+    temperature: Any
+
+    def __init__(self, temperature: float | Schedule = 0.5):
         self.temperature = temperature
 
     @property
-    def bounds(self):
+    def bounds(self) -> tuple[float, float]:
         """The scores of opposite and of equal directions, (−1/t, 1/t)."""
         return -1 / self.temperature, 1 / self.temperature
 
-    def embed(self, z):
+    def embed(self, z: Tensor) -> Tensor:
         """Return `z` scaled to length 1/√t, so that scores are plain dot products."""
         length = torch.linalg.vector_norm(z, dim=-1, keepdim=True)
         has_direction = length > _SHORTEST
-        # What has none scores 0 and gets no gradient: it would be without bounds.
+        # A vector without a direction scores 0; its gradient would be unbounded and is left out.
         length = torch.where(has_direction, length, 1.0)
         return z * has_direction / (length * math.sqrt(self.temperature))
-
-    def scores(self, u, v):
-        """Return the dot products of all pairs."""
-        return u @ v.T
-
-    def pairs(self, u, v):
-        """Return the dot products of matching rows."""
-        return (u * v).sum(-1)

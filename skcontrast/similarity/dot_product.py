@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from ._base import Similarity
 
 __all__ = ["DotProduct"]
@@ -12,8 +14,12 @@ class DotProduct(Similarity):
 
     .. math:: s(z_1, z_2) = z_1 \cdot z_2
 
-    Has no bounds: with the contrastive objective, embeddings can lower the loss by growing. It is
-    what InfoGraph's Jensen–Shannon objective scores by.
+    It is unbounded: with the contrastive objective, embeddings can lower the loss by growing.
+    InfoGraph uses it with the Jensen–Shannon objective.
+
+    See Also
+    --------
+    Cosine : The dot product of directions, over a temperature.
 
     Examples
     --------
@@ -23,16 +29,6 @@ class DotProduct(Similarity):
     tensor([[ 3., 25.]])
     """
 
-    bilinear = True
-
-    def embed(self, z):
+    def embed(self, z: Tensor) -> Tensor:
         """Return `z` as it is."""
         return z
-
-    def scores(self, u, v):
-        """Return the dot products of all pairs."""
-        return u @ v.T
-
-    def pairs(self, u, v):
-        """Return the dot products of matching rows."""
-        return (u * v).sum(-1)

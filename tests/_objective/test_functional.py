@@ -127,6 +127,9 @@ def test_jensen_shannon_agrees_with_infograph_up_to_its_constant():
         def scores(self, u, v):
             return u @ v.T
 
+        def pairs(self, u, v):
+            return (u * v).sum(-1)
+
     # Each node's mean over the other graphs is the mean over all negative pairs: every node has
     # the same number of them.
     positives = (nodes * graphs[graph_of]).sum(1, keepdim=True)

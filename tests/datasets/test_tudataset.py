@@ -5,14 +5,17 @@ import io
 import os
 import sys
 import zipfile
+from email.message import Message
+from http.client import IncompleteRead
+from urllib import request
 from urllib.error import HTTPError, URLError
+from urllib.response import addinfourl
 
 import networkx as nx
 import numpy as np
 import pytest
 
-from skcontrast import datasets
-from skcontrast.datasets import _downloads, fetch_tudataset
+from skcontrast.datasets import fetch_tudataset, tudataset
 from skcontrast.graphs import PackedGraphs, pack_graphs
 
 # A triangle and a path of four nodes, the classes 3 and −1, and a node by itself, of class 3 too.
@@ -80,9 +83,16 @@ def site(tmp_path, monkeypatch):
     """A folder that serves as the site."""
     folder = tmp_path / "site"
     folder.mkdir()
-    monkeypatch.setattr(datasets, "_SITE", folder.as_uri())
+    monkeypatch.setattr(tudataset, "_SITE", f"file://localhost{folder.as_posix()}")
     (folder / "SET.zip").write_bytes(zipped(ALL))
     return folder
+
+
+def response(content, length=None):
+    """Return what urlopen returns, with the length that the server promises."""
+    headers = Message()
+    headers["Content-Length"] = str(len(content) if length is None else length)
+    return addinfourl(io.BytesIO(content), headers, "")
 
 
 @pytest.fixture
@@ -205,11 +215,11 @@ def test_a_set_is_downloaded_once(site, home):
 def test_the_official_site_is_asked(home, monkeypatch):
     asked = []
 
-    def urlopen(url, timeout):
+    def urlopen(url, data=None):
         asked.append(url)
-        return io.BytesIO(zipped(TEXTS))
+        return response(zipped(TEXTS))
 
-    monkeypatch.setattr(_downloads, "urlopen", urlopen)
+    monkeypatch.setattr(request, "urlopen", urlopen)
     assert len(fetch_tudataset("SET", data_home=home).data) == 3
     assert asked == ["https://www.chrsmrrs.com/graphkerneldatasets/SET.zip"]
 
@@ -240,14 +250,14 @@ def test_a_folder_has_no_checksum(tmp_path):
 
 
 def test_a_download_with_another_checksum_is_not_kept(site, home):
-    with pytest.raises(OSError, match="the 'sha256' parameter says 0000"):
+    with pytest.raises(OSError, match=r"SET.zip .* differs from expected .0000"):
         fetch_tudataset("SET", data_home=home, sha256="0" * 64)
     assert not list(home.iterdir())
 
 
 def test_what_is_no_archive_is_not_kept(site, home):
     (site / "SET.zip").write_text("<html>We are moving.</html>")
-    with pytest.raises(OSError, match=r"SET.zip is not a zip archive"):
+    with pytest.raises(OSError, match=r"SET.zip is not a zip archive that can be read"):
         fetch_tudataset("SET", data_home=home)
     assert not list(home.iterdir())
 
@@ -257,37 +267,94 @@ def test_an_interrupted_download_leaves_nothing(home, monkeypatch):
         def read(self, *args):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(_downloads, "urlopen", lambda url, timeout: Interrupted())
+    def urlopen(url, data=None):
+        return addinfourl(Interrupted(), Message(), url)
+
+    monkeypatch.setattr(request, "urlopen", urlopen)
     with pytest.raises(KeyboardInterrupt):
         fetch_tudataset("SET", data_home=home)
     assert not list(home.iterdir())
 
 
-def test_a_failed_connection_is_tried_again(site, home, monkeypatch):
-    failures, urlopen = [URLError("down"), TimeoutError("slow")], _downloads.urlopen
+def test_a_damaged_download_is_not_kept(site, home):
+    content = bytearray((site / "SET.zip").read_bytes())
+    start = content.index(b"SET_A.txt") + len(b"SET_A.txt")
+    content[start + 2 : start + 6] = bytes(255 - byte for byte in content[start + 2 : start + 6])
+    (site / "SET.zip").write_bytes(content)
+    assert zipfile.is_zipfile(site / "SET.zip")
+    with pytest.raises(OSError, match=r"SET.zip is (damaged|not a zip archive)"):
+        fetch_tudataset("SET", data_home=home)
+    assert not list(home.iterdir())
+    (site / "SET.zip").write_bytes(zipped(ALL))
+    assert len(fetch_tudataset("SET", data_home=home).data) == 3
 
-    def unreliable(url, timeout):
-        if failures:
-            raise failures.pop()
-        return urlopen(url, timeout=timeout)
 
-    monkeypatch.setattr(_downloads, "urlopen", unreliable)
-    with pytest.warns(UserWarning, match="Retry downloading"):
+class Broken(io.BytesIO):
+    """A response in which the connection breaks."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    def read(self, *args):
+        raise self.error
+
+
+FAILURES = {
+    "no connection": URLError("down"),
+    "timeout": TimeoutError("slow"),
+    "server error": HTTPError("", 503, "Unavailable", Message(), None),
+    "reset": ConnectionResetError("reset"),
+    "broken chunk": IncompleteRead(b"PK"),
+}
+
+
+WHILE_READING = ["reset while reading", "chunk while reading", "cut"]
+
+
+@pytest.mark.parametrize("failure", [*FAILURES, *WHILE_READING])
+def test_a_failed_connection_is_tried_again(site, home, monkeypatch, failure):
+    urlopen, calls = request.urlopen, []
+
+    def unreliable(url, data=None):
+        calls.append(url)
+        if len(calls) > 1:
+            return urlopen(url)
+        if failure == "cut":  # the server promises more than arrives
+            return response(zipped(ALL)[:200], length=len(zipped(ALL)))
+        if "reading" in failure:
+            key = "reset" if "reset" in failure else "broken chunk"
+            return addinfourl(Broken(FAILURES[key]), Message(), url)
+        raise FAILURES[failure]
+
+    monkeypatch.setattr(request, "urlopen", unreliable)
+    with pytest.warns(UserWarning, match="Retry downloading") as record:
         assert len(fetch_tudataset("SET", data_home=home, delay=0.0).data) == 3
-    assert not failures
+    assert len(calls) == 2 and record[0].filename == __file__
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_connection_that_keeps_failing_is_an_os_error(home, monkeypatch, failure):
+    def broken(url, data=None):
+        raise FAILURES[failure]
+
+    monkeypatch.setattr(request, "urlopen", broken)
+    with pytest.warns(UserWarning) as record, pytest.raises(OSError, match="cannot be downloaded"):
+        fetch_tudataset("SET", data_home=home, n_retries=2, delay=0.0)
+    assert len(record) == 2 and not list(home.iterdir())
 
 
 def test_a_download_that_fails_says_what_to_do(site, home, monkeypatch):
     (site / "SET.zip").unlink()
-    with pytest.raises(OSError, match=r"cannot be downloaded: .* put it here as .*home/SET\.zip"):
+    with pytest.raises(OSError, match=r"cannot be downloaded: .* store it as .*home/SET\.zip"):
         fetch_tudataset("SET", data_home=home, n_retries=0)
     calls = []
 
-    def missing(url, timeout):
+    def missing(url, data=None):
         calls.append(url)
-        raise HTTPError(url, 404, "Not Found", None, None)
+        raise HTTPError(url, 404, "Not Found", Message(), None)
 
-    monkeypatch.setattr(_downloads, "urlopen", missing)
+    monkeypatch.setattr(request, "urlopen", missing)
     with pytest.raises(OSError, match="404"):
         fetch_tudataset("SET", data_home=home)
     assert len(calls) == 1 and not list(home.iterdir())
@@ -314,6 +381,41 @@ def test_names_are_names(name, home):
 def test_numbers_are_checked(parameter, value, home):
     with pytest.raises(ValueError, match=parameter):
         fetch_tudataset("SET", data_home=home, **{parameter: value})
+
+
+@pytest.mark.parametrize("sha256", [5, "xyz", "", "0" * 63])
+def test_a_bad_checksum_is_refused_before_the_download(sha256, site, home):
+    with pytest.raises(ValueError, match=r"'sha256' parameter .* must be 64 hexadecimal digits"):
+        fetch_tudataset("SET", data_home=home, sha256=sha256)
+    assert not home.exists()
+
+
+BLANKS = " " * 150_000_000
+
+
+@pytest.mark.parametrize("file", ["README.txt", "SET_node_labels.txt", "unread.txt"])
+def test_archives_that_unpack_to_too_much_are_refused_and_not_kept(site, home, file):
+    bomb = zipped(TEXTS | {file: BLANKS})
+    (site / "SET.zip").write_bytes(bomb)
+    with pytest.raises(OSError, match=r"it would unpack to 150 MB, \d+ times its size"):
+        fetch_tudataset("SET", data_home=home)
+    assert not list(home.iterdir())
+    (home / "SET.zip").write_bytes(bomb)
+    with pytest.raises(ValueError, match=r"cannot be read .* would unpack to 150 MB"):
+        fetch(home)
+
+
+def test_arrays_that_unpack_to_too_much_are_refused(tmp_path):
+    np.savez_compressed(tmp_path / "SET.npz", **ARRAYS, unread=np.zeros(2 * 10**7))
+    with pytest.raises(ValueError, match=r"cannot be read .* would unpack to 160 MB"):
+        fetch(tmp_path)
+
+
+@pytest.mark.parametrize("number", [2**31, 3037000500, 2**63 - 1, -(2**63)])
+def test_edges_of_nodes_that_do_not_exist_are_refused_however_large(tmp_path, number):
+    write_zip(tmp_path, TEXTS | {"SET_A.txt": f"1, 2\n{number}, 1\n"})
+    with pytest.raises(ValueError, match=r"cannot be read .* numbers of nodes"):
+        fetch(tmp_path)
 
 
 @pytest.mark.parametrize("file", sorted(TEXTS))
@@ -376,6 +478,14 @@ def test_bad_contents_are_named(tmp_path, file, text, message):
         ("y", np.array([0, 1]), "there are 3 graphs, but 2 classes"),
         ("y_original", np.array([1]), "'y_original' must name the 2 classes"),
         ("y", np.array([{}, {}, {}]), "allow_pickle"),
+        ("y", np.array([0.0, np.nan, 1.0]), "'y' must have 1 dimension.* integers, got float64"),
+        ("y", np.zeros((3, 1), dtype=int), r"'y' must have 1 dimension.*shape \(3, 1\)"),
+        ("node_labels", np.array(5), "'node_labels' must have 1 or 2 dimension"),
+        ("node_labels", np.full(8, np.nan), "'node_labels' .* hold integers"),
+        ("node_attributes", np.ones((8, 1)) * 1j, "'node_attributes' .* hold numbers"),
+        ("node_ptr", np.array([0, 3, 7, 2**33]), "claims to have more than"),
+        ("node_ptr", np.array([0, 3, 7, 2**64 - 1], dtype=np.uint64), "claims to have more than"),
+        ("edge_index", np.array([[2**64 - 1], [0]], dtype=np.uint64), "numbers of nodes"),
     ],
 )
 def test_bad_arrays_are_named(tmp_path, array, value, message):
@@ -391,7 +501,7 @@ def test_archives_that_reach_out_of_their_folder_are_refused(tmp_path, member):
     with zipfile.ZipFile(tmp_path / "SET.zip", "w") as archive:
         for file, text in (TEXTS | {member: ""}).items():
             archive.writestr(file, text)
-    with pytest.raises(ValueError, match="outside of its folder"):
+    with pytest.raises(ValueError, match="outside its folder"):
         fetch(tmp_path)
 
 

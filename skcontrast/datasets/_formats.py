@@ -1,0 +1,168 @@
+"""From the files of a set of TUDataset to arrays."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._downloads import check_unpacked_size, read_verified
+
+# More nodes than any set has: numbers beyond are refused before memory is asked for.
+_MOST_NODES = 2**28
+# Arrays of the numpy form: dtype kinds and numbers of dimensions; None is checked elsewhere.
+_ARRAYS: dict[str, tuple[str, tuple[int, ...]] | None] = {
+    "edge_index": None,
+    "node_ptr": None,
+    "y": ("biu", (1,)),
+    "y_original": None,
+    "node_labels": ("biu", (1, 2)),
+    "node_attributes": ("biuf", (1, 2)),
+}
+_REQUIRED = {"edge_index", "node_ptr", "y"}
+
+
+def find_dataset(folder: Path, name: str) -> Path | None:
+    """Return the file or folder that holds the set, None if there is none."""
+    forms = (f"{name}.zip", name, f"{name}.npz", f"tu_{name}.npz")
+    return next((folder / form for form in forms if (folder / form).exists()), None)
+
+
+def read_dataset(path: Path, name: str, sha256: str | None) -> dict[str, Any]:
+    """Return the arrays of a set by name.
+
+    They are ``edge_index``, ``node_ptr``, ``target``, ``target_names`` and, if the set has them,
+    ``node_labels``, ``node_attributes`` and ``readme``.
+
+    Raises
+    ------
+    OSError
+        If the file has a different SHA-256 than the expected one.
+    ValueError
+        If it does not hold these arrays.
+    """
+    try:
+        dataset = _read(path, name, sha256)
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+        raise ValueError(f"it is damaged: {error}. Remove it to download it again") from error
+    if dataset["node_ptr"].size and dataset["node_ptr"].max() > _MOST_NODES:
+        raise ValueError(f"it claims to have more than {_MOST_NODES} nodes")
+    dataset["edge_index"] = _without_repeats(dataset["edge_index"])
+    return dataset
+
+
+def _read(path: Path, name: str, sha256: str | None) -> dict[str, Any]:
+    if path.is_dir():
+        if sha256 is not None:
+            raise ValueError("the 'sha256' parameter is for an archive, but this is a folder.")
+        files = {file.name: file.read_bytes for file in path.iterdir() if file.is_file()}
+        return _from_texts(files, name)
+    content = read_verified(path, sha256)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        check_unpacked_size(archive, len(content))
+        if path.suffix != ".npz":
+            return _from_texts(_members(archive, name), name)
+    return _from_arrays(io.BytesIO(content))
+
+
+def _members(archive: zipfile.ZipFile, name: str) -> dict[str, Callable[[], bytes]]:
+    """Return functions that read the files of the set, by name."""
+    files: dict[str, Callable[[], bytes]] = {}
+    for member in archive.namelist():
+        path = PurePosixPath(member.replace("\\", "/"))
+        if path.is_absolute() or ".." in path.parts or ":" in member:
+            raise ValueError(f"the archive has a file outside its folder, {member!r}.")
+        if str(path.parent) in (".", name):
+            files[path.name] = partial(archive.read, member)
+    return files
+
+
+def _from_texts(files: Mapping[str, Callable[[], bytes]], name: str) -> dict[str, Any]:
+    """Return the arrays of a set of text files, in which nodes and graphs count from 1."""
+
+    def required(content: str, n_columns: int) -> NDArray:
+        file = f"{name}_{content}.txt"
+        if file not in files:
+            raise ValueError(f"{file} is missing.")
+        rows = _numbers(files[file](), file, np.int64, n_columns)
+        if rows.shape[1] != n_columns:
+            raise ValueError(f"{file} must have {n_columns} column(s), got {rows.shape[1]}.")
+        return rows
+
+    def optional(content: str, dtype: type) -> NDArray | None:
+        file = f"{name}_{content}.txt"
+        return _numbers(files[file](), file, dtype) if file in files else None
+
+    edges = required("A", 2)
+    target_names, target = np.unique(required("graph_labels", 1), return_inverse=True)
+    return {
+        "edge_index": edges.T - 1,
+        "node_ptr": _starts(required("graph_indicator", 1)[:, 0], len(target)),
+        "target": target.reshape(-1).astype(np.int64),
+        "target_names": target_names,
+        "node_labels": optional("node_labels", np.int64),
+        "node_attributes": optional("node_attributes", np.float32),
+        "readme": files.get("README.txt", bytes)().decode("utf-8", "replace"),
+    }
+
+
+def _numbers(content: bytes, file: str, dtype: type, n_columns: int = 1) -> NDArray:
+    """Return the numbers of a text, separated by commas; `n_columns` is the width if empty."""
+    if not content.strip():
+        return np.empty((0, n_columns), dtype=dtype)
+    try:
+        return np.loadtxt(io.BytesIO(content), dtype=dtype, delimiter=",", comments=None, ndmin=2)
+    except ValueError as error:
+        kind = "integers" if dtype == np.int64 else "numbers"
+        raise ValueError(f"{file} must hold {kind}: {error}") from error
+
+
+def _starts(indicator: NDArray, n_graphs: int) -> NDArray:
+    """Return the first node of each graph and, last, the number of nodes."""
+    ascending = len(indicator) and (np.diff(indicator) >= 0).all()
+    if not (ascending and indicator[0] == 1 and indicator[-1] == n_graphs):
+        raise ValueError(
+            f"the graph indicator must ascend from 1 to {n_graphs}, the number of graph labels."
+        )
+    return np.searchsorted(indicator, np.arange(1, n_graphs + 2))
+
+
+def _without_repeats(edges: NDArray) -> NDArray:
+    """Return edges (2, m) in order of their sources, each once; anything else as it is."""
+    if edges.ndim != 2 or len(edges) != 2 or edges.dtype.kind not in "iu":
+        return edges
+    if not edges.size or edges.min() < 0 or edges.max() >= _MOST_NODES:
+        return edges
+    n_nodes = int(edges.max()) + 1
+    keys = np.sort(edges[0].astype(np.int64) * n_nodes + edges[1].astype(np.int64))
+    return np.stack(divmod(keys[np.diff(keys, prepend=-1) > 0], n_nodes))
+
+
+def _from_arrays(content: io.BytesIO) -> dict[str, Any]:
+    """Return the arrays of a set in the form of numpy."""
+    with np.load(content, allow_pickle=False) as arrays:
+        missing = sorted(_REQUIRED - set(arrays))
+        if missing:
+            raise ValueError(f"the array {missing[0]!r} is missing.")
+        dataset: dict[str, Any] = {key: arrays[key] for key in _ARRAYS if key in arrays}
+    for key, value in dataset.items():
+        kinds, n_dims = _ARRAYS[key] or (value.dtype.kind, (value.ndim,))
+        if value.dtype.kind not in kinds or value.ndim not in n_dims:
+            raise ValueError(
+                f"{key!r} must have {' or '.join(map(str, n_dims))} dimension(s) and hold "
+                f"{'numbers' if 'f' in kinds else 'integers'}, got {value.dtype} of shape "
+                f"{value.shape}."
+            )
+    target_names, target = np.unique(dataset["y"], return_inverse=True)
+    dataset["target"] = target.astype(np.int64)
+    dataset["target_names"] = dataset.get("y_original", target_names)
+    if dataset["target_names"].shape != target_names.shape:
+        raise ValueError(f"'y_original' must name the {len(target_names)} classes in 'y'.")
+    return dataset

@@ -1,0 +1,235 @@
+"""The graphs of TUDataset."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import get_data_home
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_scalar
+
+from ..graphs import PackedGraphs
+from ._downloads import download_zip
+from ._formats import find_dataset, read_dataset
+
+__all__ = ["fetch_tudataset"]
+
+_SITE = "https://www.chrsmrrs.com/graphkerneldatasets"
+
+
+def fetch_tudataset(
+    name: str,
+    *,
+    data_home: str | PathLike | None = None,
+    download_if_missing: bool = True,
+    return_X_y: bool = False,
+    as_packed: bool = False,
+    sha256: str | None = None,
+    n_retries: int = 3,
+    delay: float = 1.0,
+) -> Any:
+    """Load a data set of TUDataset: graphs, and a class of each.
+
+    The collection [1]_ has more than a hundred sets, of molecules, proteins, social networks and
+    others. A set is downloaded once, from ``www.chrsmrrs.com``, and read from `data_home` from
+    then on. You can also store it there yourself, in any of these forms:
+    ``NAME.zip``, the archive; ``NAME/``, the archive unpacked, with ``NAME_A.txt`` and so on; or
+    ``NAME.npz`` or ``tu_NAME.npz``, with arrays ``edge_index``, ``node_ptr``, ``y`` (0, 1, …)
+    and, optionally, ``y_original``, ``node_labels`` and ``node_attributes``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the set as on the site, such as ``"PTC_MR"`` or ``"REDDIT-BINARY"``.
+    data_home : str or path-like, default=None
+        Folder of the files; None is ``tudataset`` in scikit-learn's folder of data, see
+        :func:`sklearn.datasets.get_data_home`.
+    download_if_missing : bool, default=True
+        If False, a set that is not in `data_home` is an error.
+    return_X_y : bool, default=False
+        If True, return ``(data, target)`` only.
+    as_packed : bool, default=False
+        If True, `data` is :class:`~skcontrast.graphs.PackedGraphs`, which takes less time and
+        memory and does not need networkx.
+    sha256 : str, default=None
+        The SHA-256 that the file must have, 64 hexadecimal digits. With None, the SHA-256 of a
+        downloaded file is written next to it, to ``NAME.zip.sha256``, and compared at each later
+        reading.
+    n_retries : int, default=3
+        How often a failed or cut connection is tried again, at least 0.
+    delay : float, default=1.0
+        Seconds between attempts, at least 0.
+
+    Returns
+    -------
+    data : :class:`~sklearn.utils.Bunch`
+        With the following attributes.
+
+        data : list of n_graphs networkx.Graph, or PackedGraphs
+            The graphs. Nodes have the attributes ``x``, ndarray of shape (n_attributes,), and
+            ``label``, an int, or a tuple of ints, if the set has them. Graphs are directed
+            unless every edge has its reverse.
+        target : ndarray of shape (n_graphs,), dtype int64
+            The class of each graph: 0, 1, ….
+        target_names : ndarray of shape (n_classes,)
+            The classes as the set numbers them.
+        DESCR : str
+            A description of the set and its origin.
+    (data, target) : tuple if `return_X_y` is True
+        The first two of these.
+
+    Raises
+    ------
+    OSError
+        If the set is missing and cannot or must not be downloaded, or its file does not have
+        the expected SHA-256. A download that fails leaves nothing behind.
+    ValueError
+        If a parameter is out of its range, or the files do not hold a set, or would unpack to
+        far more than a set does.
+
+    See Also
+    --------
+    skcontrast.graphs.pack_graphs : Packs a list of graphs, as `as_packed` does.
+    sklearn.datasets.fetch_file : Downloads the archive.
+
+    Notes
+    -----
+    How long a connection may stall is left to :func:`socket.setdefaulttimeout`, as in
+    scikit-learn's loaders: by default there is no limit.
+
+    References
+    ----------
+    .. [1] C. Morris, N. M. Kriege, F. Bause, K. Kersting, P. Mutzel, M. Neumann, "TUDataset: A
+       collection of benchmark datasets for learning with graphs", ICML 2020 Workshop GRL+.
+
+    Examples
+    --------
+    A set of one's own, a pair of nodes and a path, in the form of the collection:
+
+    >>> import pathlib, tempfile
+    >>> from skcontrast.datasets import fetch_tudataset
+    >>> home = tempfile.TemporaryDirectory()
+    >>> folder = pathlib.Path(home.name, "TWO")
+    >>> folder.mkdir()
+    >>> for file, text in {
+    ...     "TWO_A.txt": "1, 2\\n2, 1\\n3, 4\\n4, 3\\n4, 5\\n5, 4\\n",
+    ...     "TWO_graph_indicator.txt": "1\\n1\\n2\\n2\\n2\\n",
+    ...     "TWO_graph_labels.txt": "-1\\n1\\n",
+    ... }.items():
+    ...     _ = folder.joinpath(file).write_text(text)
+    >>> graphs, y = fetch_tudataset("TWO", data_home=home.name, return_X_y=True)
+    >>> graphs[1].number_of_nodes(), graphs[1].number_of_edges(), y
+    (3, 2, array([0, 1]))
+    >>> home.cleanup()
+    """
+    if not isinstance(name, str) or not re.fullmatch(r"\w[\w.+-]*", name, re.ASCII):
+        raise ValueError(
+            f"The 'name' parameter of fetch_tudataset must be a set's name, got {name!r}."
+        )
+    if sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", str(sha256)):
+        raise ValueError(
+            "The 'sha256' parameter of fetch_tudataset must be 64 hexadecimal digits, got "
+            f"{sha256!r}."
+        )
+    check_scalar(n_retries, "n_retries", Integral, min_val=0)
+    check_scalar(delay, "delay", Real, min_val=0)
+    if data_home is None:
+        folder = Path(get_data_home(), "tudataset")
+    else:
+        folder = Path(data_home).expanduser()
+    path = find_dataset(folder, name)
+    if path is None:
+        path = folder / f"{name}.zip"
+        if not download_if_missing:
+            raise OSError(
+                f"{path} not found, nor the folder {name} or {name}.npz next to it, and "
+                "download_if_missing is False."
+            )
+        url = f"{_SITE}/{name}.zip"
+        download_zip(url, path, sha256=sha256, n_retries=n_retries, delay=delay)
+    try:
+        dataset = read_dataset(path, name, sha256)
+        data = _packed(dataset) if as_packed else _networkx(dataset)
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read as a data set of graphs: {error}") from error
+    target, target_names = dataset["target"], dataset["target_names"]
+    if return_X_y:
+        return data, target
+    descr = _describe(name, dataset)
+    return Bunch(data=data, target=target, target_names=target_names, DESCR=descr)
+
+
+def _packed(dataset: Mapping[str, Any]) -> PackedGraphs:
+    """Return the graphs as PackedGraphs."""
+    labels, categories = dataset.get("node_labels"), None
+    if labels is not None:
+        rows = labels.reshape(len(labels), -1)
+        rows, labels = np.unique(rows, axis=0, return_inverse=True)
+        categories = [row[0] if len(row) == 1 else tuple(row) for row in rows.tolist()]
+        labels = labels.reshape(-1)
+    packed = PackedGraphs.from_arrays(
+        dataset["edge_index"], dataset["node_ptr"], dataset.get("node_attributes"), labels
+    )
+    if len(packed) != len(dataset["target"]):
+        raise ValueError(f"there are {len(packed)} graphs, but {len(dataset['target'])} classes.")
+    return PackedGraphs(packed.topology, packed.attributes, packed.labels, categories or ())
+
+
+def _networkx(dataset: Mapping[str, Any]) -> list[Any]:
+    """Return the graphs as a list of graphs of networkx."""
+    try:
+        import networkx as nx
+    except ImportError as error:
+        raise ImportError(
+            "fetch_tudataset needs networkx, or as_packed=True: pip install 'skcontrast[graphs]'"
+        ) from error
+
+    packed = _packed(dataset)
+    topology = packed.topology
+    kind = nx.Graph if topology.symmetric else nx.DiGraph
+    starts = topology.node_ptr.tolist()
+    edges, edge_starts = topology.edge_index, topology.edge_ptr[topology.node_ptr].tolist()
+    graphs = []
+    for g, (start, end) in enumerate(pairwise(starts)):
+        graph = kind()
+        graph.add_nodes_from(range(end - start))
+        own = edges[:, edge_starts[g] : edge_starts[g + 1]] - start
+        if topology.symmetric:
+            own = own[:, own[0] <= own[1]]
+        graph.add_edges_from(own.T.tolist())
+        _add_attributes(graph, packed, start)
+        graphs.append(graph)
+    return graphs
+
+
+def _add_attributes(graph: Any, packed: PackedGraphs, start: int) -> None:
+    """Give the nodes of a graph, the first of which has the number `start`, their attributes."""
+    own = slice(start, start + len(graph))
+    if packed.attributes is not None:
+        for node, x in zip(graph.nodes.values(), packed.attributes[own].numpy(), strict=True):
+            node["x"] = x.copy()
+    if packed.labels is not None:
+        for node, code in zip(graph.nodes.values(), packed.labels[own].tolist(), strict=True):
+            node["label"] = packed.categories[code]
+
+
+def _describe(name: str, dataset: Mapping[str, Any]) -> str:
+    """Return the description of a set."""
+    n_graphs, n_classes = len(dataset["target"]), len(dataset["target_names"])
+    n_nodes, n_edges = int(dataset["node_ptr"][-1]), dataset["edge_index"].shape[1]
+    return "\n".join(
+        (
+            f"{name}: {n_graphs} graphs in {n_classes} classes, with {n_nodes} nodes and",
+            f"{n_edges} edges, counted in both directions.",
+            f"From TUDataset, {_SITE}/{name}.zip; please cite Morris et al., TUDataset, 2020, and",
+            "the papers named on the site of the collection, https://chrsmrrs.github.io/datasets.",
+            dataset.get("readme", ""),
+        )
+    ).strip()

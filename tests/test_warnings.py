@@ -1,0 +1,59 @@
+"""Warnings point at the caller's line, however deep in the package they are issued."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import skcontrast
+from skcontrast._warnings import warn
+from skcontrast.augmentation import AugmentationDropped, FeatureDropout
+
+
+def in_the_package(source):
+    """Run source as if it were a module of the package."""
+    scope = {"warn": warn}
+    exec(compile(source, skcontrast.__file__, "exec"), scope)
+    return scope
+
+
+@pytest.mark.parametrize("depth", [1, 2, 5])
+def test_the_first_line_outside_the_package_is_named(depth):
+    source = "def f(n):\n    return f(n - 1) if n else warn('careful')"
+    f = in_the_package(source)["f"]
+    with pytest.warns(UserWarning, match="careful") as record:
+        f(depth)
+    assert record[0].filename == __file__
+
+
+def test_without_a_caller_outside_the_outermost_line_is_named():
+    with pytest.warns(UserWarning) as record:
+        warn("from here")
+    assert record[0].filename == __file__
+
+
+def test_filters_apply_to_the_caller_s_module():
+    f = in_the_package("def f():\n    warn('careful', FutureWarning)")["f"]
+    with warnings.catch_warnings(record=True) as record:
+        warnings.filterwarnings("ignore", category=FutureWarning, module=__name__)
+        f()
+    assert not record
+    with pytest.raises(FutureWarning, match="careful"):
+        f()
+
+
+def test_a_repeated_warning_is_shown_once_for_each_line():
+    f = in_the_package("def f():\n    warn('careful')")["f"]
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            f()
+        f()
+    assert len(record) == 2
+
+
+def test_dropped_views_are_reported_where_they_are_dropped():
+    views = FeatureDropout().fit_transform(np.eye(3))
+    with pytest.warns(AugmentationDropped) as record:
+        np.asarray(views)
+    assert record[0].filename == __file__
