@@ -1,40 +1,18 @@
-"""From X to tensors: kinds, scaling, uint8."""
+"""How samples are brought to one scale, here or in the network."""
 
 import numpy as np
 import pytest
 import torch
-from scipy import sparse
 
-from skcontrast import ContrastiveEmbedder
 from skcontrast._data._scaling import InputScaler
-from skcontrast._data._validation import kind_of, validate_inputs
 from skcontrast._network._network import Standardize
-from skcontrast._statistics import moments
-
-CPU = torch.device("cpu")
 
 
 def rng():
     return np.random.default_rng(0)
 
 
-def test_kind_follows_from_the_shape_of_a_sample():
-    assert kind_of((5,)) == "vectors"
-    assert kind_of((8, 8)) == kind_of((3, 8, 8)) == "images"
-
-
-def test_moments_are_mean_and_standard_deviation():
-    X = rng().normal(3, 2, size=(5000, 4))
-    mean, std = moments(X)
-    np.testing.assert_allclose(mean, X.mean(0), rtol=1e-12)
-    np.testing.assert_allclose(std, X.std(0), rtol=1e-12)
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e-30, 1.0, 1e30, 1e300])
-def test_moments_scale_with_the_data(scale):
-    X = rng().normal(size=(100, 3))
-    for scaled, plain in zip(moments(X * scale), moments(X), strict=True):
-        np.testing.assert_allclose(scaled / scale, plain, rtol=1e-10)
+CPU = torch.device("cpu")
 
 
 def standardised(X, fitted_on):
@@ -77,19 +55,6 @@ def test_casting_finds_what_is_not_finite(value):
     X[3, 1] = value
     with pytest.raises(ValueError, match="Input X contains"):
         scaler.to_tensor(X, CPU)
-
-
-@pytest.mark.parametrize(
-    "X", [iter([[1.0, 2.0]]), {"a": [1.0, 2.0]}, {1.0, 2.0}], ids=["iterator", "dict", "set"]
-)
-def test_what_has_no_order_or_no_length_is_refused(X):
-    with pytest.raises(TypeError, match=f"a sequence of samples, got a {type(X).__name__}"):
-        validate_inputs(ContrastiveEmbedder(), X, reset=True)
-
-
-def test_a_sparse_matrix_of_keys_is_refused_as_sparse():
-    with pytest.raises(TypeError, match="Sparse data was passed"):
-        validate_inputs(ContrastiveEmbedder(), sparse.dok_array((3, 2)), reset=True)
 
 
 def test_uint8_images_stay_uint8_without_a_copy():
