@@ -27,8 +27,9 @@ from skcontrast.similarity import DotProduct, VonMisesFisher
 from tests.common import LOSSES
 from tests.graphs.common import FRAMEWORKS, GRAPHS, N, Y, attributed, embedded, make_graphs, small
 
-
 # Going on, and randomness
+
+
 @pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
 def test_partial_fit_in_pieces_is_one_fit(framework):
     whole = embedded(framework=framework, lr_schedule="constant", max_epochs=3)
@@ -102,6 +103,8 @@ def test_users_graphs_are_not_touched():
 
 
 # Transform and score
+
+
 @pytest.mark.parametrize("encoder", [GIN(2, 8), GCN(2, 8, pooling="mean")], ids=repr)
 def test_a_row_does_not_depend_on_the_others(encoder, monkeypatch):
     embedder = small(encoder=encoder, framework=InfoGraph()).fit(GRAPHS)
@@ -142,6 +145,8 @@ def test_training_raises_the_score():
 
 
 # Settings that do not matter much
+
+
 @pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
 def test_bf16_is_close_to_float32(framework):
     exact, half = (
@@ -209,15 +214,29 @@ def test_infograph_refuses_an_encoder_without_nodes():
         small(encoder=Pooled(), framework=InfoGraph()).fit(GRAPHS)
 
 
-def test_sample_weights_of_zero_are_no_anchors():
-    weights = np.r_[np.ones(12), np.zeros(12)]
-    for framework in FRAMEWORKS:
-        embedder = small(framework=framework)
-        h = embedder.fit(GRAPHS, sample_weight=weights).transform(GRAPHS)
-        assert np.isfinite(h).all() and not np.allclose(h, embedded(framework=framework))
+@pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
+def test_sample_weights_of_zero_are_no_anchors(framework):
+    def first_loss(weights):
+        embedder = small(framework=framework, batch_size=N, max_epochs=1)
+        return embedder.fit(GRAPHS, sample_weight=weights).history_[0, "train_loss"]
+
+    half = np.repeat([1.0, 0.0], N // 2)
+    # The loss is a sum over anchors, so those of one half and those of the other make it whole.
+    whole = first_loss(np.ones(N))
+    assert first_loss(half) + first_loss(1 - half) == pytest.approx(whole, rel=1e-5)
+    assert 0 < first_loss(half) < whole
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
+def test_sample_weights_change_the_embedding(framework):
+    embedder = small(framework=framework)
+    h = embedder.fit(GRAPHS, sample_weight=np.repeat([1.0, 0.0], N // 2)).transform(GRAPHS)
+    assert np.isfinite(h).all() and not np.allclose(h, embedded(framework=framework))
 
 
 # All of it together
+
+
 def is_refused(loss, framework):
     has_no_form = isinstance(loss, (SupCon, PositiveDebiased))
     return has_no_form and getattr(framework, "objective", "") == "jensen-shannon"

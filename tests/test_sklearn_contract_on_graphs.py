@@ -27,7 +27,6 @@ from skcontrast.losses import BCL, DCL, HCL, PUCL, InfoNCE
 from tests.graphs.common import FRAMEWORKS, GRAPHS, N, Y, attributed, embedded, small
 
 
-# Pipelines
 def pipeline(**kwargs):
     embed = small(**{"framework": InfoGraph(), "loss": PUCL(), "max_epochs": 8, **kwargs})
     return Pipeline([("drop", NodeDrop()), ("embed", embed), ("svc", SVC())])
@@ -100,6 +99,8 @@ def test_saved_and_loaded(framework):
 
 
 # scikit-learn's checks. Those that bring data bring arrays; their laws are written for graphs.
+
+
 VARIANTS = [small(framework=framework, loss=BCL()) for framework in (MoCo(), InfoGraph())]
 WITHOUT_DATA = [
     "check_do_not_raise_errors_in_init_or_set_params",

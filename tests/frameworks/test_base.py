@@ -78,12 +78,33 @@ def test_only_what_goes_on_keeps_the_queue():
     assert embedder._framework_state is None
 
 
-def test_going_on_with_another_framework_or_other_samples():
-    embedder = small(framework=MoCo(), warm_start=True).fit(X)
+def test_continuing_with_other_samples_or_a_different_framework():
+    """Keys stay while they mean something, and their rows while the samples are the same."""
+    ends, begins = [], Begins()
+    watch = Watches(lambda session: ends.append(copy.deepcopy(session.state_dict())))
+    embedder = small(
+        framework=MoCo(queue_size=40), warm_start=True, batch_size=16, callbacks=[watch, begins]
+    )
+
+    def newest(state):
+        """Return the keys of the queue, the newest first."""
+        keys = state["queue.keys"]
+        order = torch.arange(state["queue._extra_state"])[-len(keys) :].flip(0) % len(keys)
+        return keys[order]
+
+    embedder.fit(X)
+    last = ends[-1]
     embedder.fit(X[:50])
-    embedder.set_params(framework=MoCo(symmetric=True, queue_size=30)).fit(X[:50])
+    assert torch.equal(newest(begins.state), newest(last))
+    assert (last["queue.rows"] >= 0).all() and (begins.state["queue.rows"] == -1).all()
+    last = ends[-1]
+    embedder.set_params(framework__queue_size=30).fit(X[:50])
+    assert torch.equal(newest(begins.state), newest(last)[:30])
+    assert (begins.state["queue.rows"] >= 0).all()
     embedder.set_params(framework=SimCLR()).fit(X)
+    assert not any(name.startswith("queue") for name in begins.state)
     embedder.set_params(framework=MoCo(queue_size=30)).fit(X)
+    assert begins.state["queue._extra_state"] == 0
     assert embedder.n_epochs_ == 10 and np.isfinite(embedder.transform(X)).all()
 
 
@@ -109,10 +130,24 @@ def test_the_same_in_pieces_from_a_dataset_and_with_three_views():
     np.testing.assert_array_equal(small(**params).fit(dataset).transform(X), expected)
 
 
-@pytest.mark.parametrize("precision", ["float32", "bf16"])
-def test_images_in_every_precision(precision):
-    embedder = small(encoder=ConvNet(widths=(8,)), framework=MoCo(), precision=precision)
-    assert np.isfinite(embedder.fit(IMAGES).transform(IMAGES)).all()
+@pytest.mark.parametrize("framework", [MoCo(), MoCo(symmetric=True, in_batch=True)], ids=repr)
+def test_images_in_bf16_are_embedded_nearly_as_in_float32(framework):
+    keys = []
+    watch = Watches(lambda session: keys.append(session.queue.keys.dtype))
+    exact, half = (
+        small(
+            encoder=ConvNet(widths=(8,)), framework=framework, precision=precision,
+            callbacks=[watch],
+        ).fit(IMAGES)
+        for precision in ("float32", "bf16")
+    )  # fmt: skip
+    assert set(keys) == {torch.float32}
+    h = exact.transform(IMAGES)
+    assert half.transform(IMAGES).dtype == h.dtype == np.float32
+    difference = np.abs(half.transform(IMAGES) - h)
+    assert difference.max() > 0 and difference.mean() < 0.02 * np.abs(h).mean()
+    last = exact.history_[-1, "train_loss"]
+    assert half.history_[-1, "train_loss"] == pytest.approx(last, rel=0.01)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -130,6 +165,8 @@ def test_grid_search_reaches_into_the_framework():
 
 
 # Contract checks: some of the product by default, all of it among the slow tests
+
+
 SOME = [
     *[small(framework=f, similarity=VonMisesFisher()) for f in [MoCo(), CMC()]],
     small(framework=MoCo(), loss=PUCL()),
@@ -152,6 +189,8 @@ def test_estimator_checks_of_every_loss(estimator, check):
 
 
 # A framework of one's own
+
+
 def test_parameters_of_a_session_are_trained_and_go_on():
     seen = []
     watch = Watches(lambda s: seen.append((s.n_updates, s.predictor.weight.detach().clone())))
@@ -203,6 +242,8 @@ def test_a_session_starts_from_the_random_state_and_leaves_the_global_one():
 
 
 # Refusals
+
+
 @pytest.mark.parametrize(
     "framework, message",
     [

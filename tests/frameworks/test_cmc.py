@@ -179,7 +179,13 @@ def test_a_draw_larger_than_the_bank_is_reduced_with_a_warning_if_it_was_asked_f
 def test_grid_search_over_splits():
     grid = {"framework__split": [10, 30], "framework__momentum": [0.5]}
     search = GridSearchCV(small(framework=CMC()), grid, cv=2, error_score="raise").fit(X)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    best = search.best_params_["framework__split"]
+    assert len(search.best_estimator_.encoder_[-1].split.first) == best
+    assert search.best_estimator_.framework_.momentum == 0.5
+    for split, score in zip((10, 30), search.cv_results_["split0_test_score"], strict=True):
+        train, test = X[50 + 1 :], X[: 50 + 1]
+        alone = small(framework=CMC(split=split, momentum=0.5)).fit(train)
+        assert score == pytest.approx(alone.score(test), rel=1e-6)
 
 
 @pytest.mark.parametrize(

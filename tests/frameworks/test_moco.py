@@ -29,7 +29,6 @@ from tests.frameworks.common import (
 )
 
 
-# MoCo's contrast
 def step(session, rows, n_views=2, labels=None, similarity=None):
     """Return a contrast of random samples, and queries and keys as they should be."""
     views = [random(len(rows), 6, seed=v + 17) for v in range(n_views)]
@@ -134,6 +133,8 @@ def test_losses_that_read_labels_see_those_of_the_queue(loss):
 
 
 # MoCo in a fit
+
+
 @pytest.mark.parametrize("framework", MOCOS, ids=repr)
 def test_no_fit_has_false_positives_of_the_own_sample(framework, monkeypatch):
     session_type = type(framework.start(make_fit(n_samples=99)))

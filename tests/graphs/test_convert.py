@@ -12,8 +12,9 @@ from skcontrast.graphs import pack_graphs
 from skcontrast.graphs._convert import is_graphs
 from tests.graphs.common import check_topology, edges_of, with_attributes
 
-
 # pack_graphs, from networkx
+
+
 def test_networkx_graphs_are_packed(graphs):
     packed = pack_graphs(graphs)
     check_topology(packed.topology, graphs)
@@ -86,6 +87,8 @@ def test_what_graphs_are():
 
 
 # pack_graphs, from PyTorch Geometric
+
+
 @pytest.fixture
 def Data():
     return pytest.importorskip("torch_geometric.data").Data
@@ -182,6 +185,8 @@ def test_a_batch_of_pytorch_geometric_is_a_list_first(Data):
 
 
 # What is refused
+
+
 def path(x=None, label=None):
     return with_attributes(nx.path_graph(3), x=x, label=label)
 

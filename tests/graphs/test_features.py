@@ -5,6 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
+import torch
 
 from skcontrast.augmentation import (
     AttributeMask,
@@ -133,5 +134,17 @@ def test_all_kinds_of_node_features_train(kind):
 
 
 def test_masked_attributes_are_the_mean():
+    graphs = [attributed(graph, lambda k: 3.0 * k + 5, lambda k: k % 3) for graph in GRAPHS]
+    packed = pack_graphs(graphs)
+    scaler = NodeFeatures().fit(packed)
+    masked = AttributeMask(1.0).augment(scaler.to_tensor(packed, "cpu")).x
+    mean = float(packed.attributes.double().mean())
+    average = [attributed(graph, lambda k: mean, lambda k: "unseen") for graph in GRAPHS]
+    expected = scaler.to_tensor(pack_graphs(average), "cpu").x
+    torch.testing.assert_close(masked, expected, rtol=0, atol=1e-6)
+    assert not torch.allclose(masked, scaler.to_tensor(packed, "cpu").x, atol=0.1)
+
+
+def test_embeddings_of_graphs_without_any_attribute_left_are_finite():
     graphs = [attributed(graph, lambda k: k, lambda k: k % 3) for graph in GRAPHS]
     assert np.isfinite(embedded(graphs, augmentation=AttributeMask(1.0))).all()

@@ -15,8 +15,9 @@ from skcontrast.simulation import (
     matched_estimators,
 )
 
-
 # Comparisons
+
+
 @pytest.fixture(scope="module")
 def comparison():
     """τ⁺ = .1, α = .9, t = .5, the paper's settings but for the number of candidates."""
@@ -106,6 +107,8 @@ def test_matched_estimators_know_the_model():
 
 
 # Curves
+
+
 def test_a_curve_compares_at_every_value_and_follows_the_model():
     model = ScoreModel(alpha=0.5, tau_plus=0.3)
     curve = estimator_curve(model, "alpha", [0.5, 0.9], n_anchors=200, random_state=0)

@@ -27,7 +27,6 @@ from skcontrast.simulation import (
     estimate,
 )
 
-# Losses as estimators
 TAU, ALPHA, BETA, C = 0.2, 0.8, 0.7, 0.3
 
 

@@ -24,6 +24,8 @@ def reach(model):
 
 
 # The model
+
+
 @pytest.mark.parametrize("component", ["TN", "FN", "UN"])
 def test_densities_are_derivatives_of_cdfs_and_integrate_to_one(model, component):
     end = reach(model)
@@ -66,6 +68,8 @@ def test_auc_is_not_alpha(model):
 
 
 # The samplers
+
+
 @pytest.mark.parametrize("method", ["inverse", "reject"])
 def test_samples_follow_the_densities(model, method):
     sample = model.sample(20, 500, n_positives=100, method=method, random_state=1)
