@@ -3,7 +3,7 @@ import pytest
 from tests._distributed.common import Ranks
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def ranks():
     both = Ranks()
     yield both
