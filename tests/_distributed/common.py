@@ -1,5 +1,6 @@
 """Two processes of one group that wait for something to do."""
 
+import contextlib
 import multiprocessing
 import socket
 import traceback
@@ -60,7 +61,11 @@ class Ranks:
             process.start()
 
     def stop(self):
+        for pipe in self.pipes if self.processes else ():
+            with contextlib.suppress(OSError):
+                pipe.send(None)
         for process in self.processes:
+            process.join(timeout=5)
             process.kill()
             process.join()
         self.processes = ()

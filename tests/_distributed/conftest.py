@@ -1,3 +1,5 @@
+"""Two processes for all tests of this folder."""
+
 import pytest
 
 from tests._distributed.common import Ranks

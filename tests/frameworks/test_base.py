@@ -19,7 +19,7 @@ from skcontrast.frameworks import (
     MoCo,
     SimCLR,
 )
-from skcontrast.losses import DCL, HCL, PUCL, SupCon
+from skcontrast.losses import DCL, SupCon
 from skcontrast.similarity import VonMisesFisher
 from tests.common import LOSSES, Trains, TrainsSession, small
 from tests.frameworks.common import (
@@ -169,8 +169,6 @@ def test_grid_search_reaches_into_the_framework():
 
 SOME = [
     *[small(framework=f, similarity=VonMisesFisher()) for f in [MoCo(), CMC()]],
-    small(framework=MoCo(), loss=PUCL()),
-    small(framework=CMC(), loss=HCL()),
     small(framework=MoCo(queue_size=8, symmetric=True, in_batch=True), loss=SupCon()),
 ]
 PRODUCT = [small(framework=f, loss=loss) for f in [MoCo(), CMC()] for loss in LOSSES]
