@@ -175,6 +175,7 @@ BAD_PARAMETERS = {
     "optimizer class": ({"optimizer": dict}, TypeError, "'optimizer'.*Optimizer"),
     "lr_schedule": ({"lr_schedule": "linear"}, ValueError, "'lr_schedule'.*cosine"),
     "device": ({"device": "gpu"}, ValueError, "'device'.*'cpu'.*gpu"),
+    "device meta": ({"device": "meta"}, ValueError, "'device'.*must hold data"),
     "device 99": ({"device": "cuda:99"}, ValueError, "'device'.*available"),
     "loss value": ({"loss": DCL(tau_plus=7)}, ValueError, r"'tau_plus' parameter of DCL.*\[0"),
     "schedule": (

@@ -14,6 +14,7 @@ from skcontrast import contrastive_loss
 from skcontrast._data._batches import Samples
 from skcontrast._objective._functional import objective_value
 from skcontrast.augmentation import GaussianNoise
+from skcontrast.estimation import tau_plus_from_labels
 from skcontrast.frameworks import SimCLR
 from skcontrast.losses import DCL, InfoNCE, SupCon, Supervised
 from skcontrast.similarity import Cosine
@@ -239,3 +240,20 @@ def test_unlabeled_samples_are_marked_by_minus_one(loss):
 def test_bad_labels_are_refused(y, message):
     with pytest.raises(ValueError, match=message):
         small(loss=SupCon()).fit(X_DIGITS, y)
+
+
+@pytest.mark.parametrize("unknown", [None, float("nan")])
+def test_names_of_classes_may_not_be_missing(unknown):
+    names = y.astype(str).astype(object)
+    names[3] = unknown
+    with pytest.raises(ValueError, match="None or NaN: mark unlabeled samples by -1"):
+        small(loss=SupCon()).fit(X, names)
+    names[3] = -1
+    assert np.isfinite(small(loss=SupCon()).fit(X, names).transform(X)).all()
+
+
+def test_a_column_of_classes_is_taken_as_classes():
+    row, column = (
+        small(loss=DCL(tau_plus="auto")).fit(X, target).estimates_ for target in (y, y[:, None])
+    )
+    assert row == column == {"tau_plus": tau_plus_from_labels(y).value}

@@ -85,7 +85,7 @@ def test_grid_search_on_a_dask_cluster():
     search = GridSearchCV(pipe, grid, cv=2, error_score="raise")
     here = clone(search).fit(X, Y % 2)
     cluster = dask.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
     )
     with cluster, dask.Client(cluster), joblib.parallel_config("dask"):
         there = search.set_params(n_jobs=-1).fit(X, Y % 2)

@@ -83,3 +83,8 @@ def test_training_step_of_a_loop_of_ones_own():
 def test_bad_views_are_refused_by_name(views, queue, error, message):
     with pytest.raises(error, match=message):
         contrastive_loss(*views, queue=queue)
+
+
+def test_weights_that_require_a_gradient_are_refused():
+    with pytest.raises(ValueError, match=r"pass sample_weight\.detach\(\)"):
+        contrastive_loss(*random_views(4, 3), sample_weight=torch.ones(4, requires_grad=True))

@@ -8,7 +8,7 @@ from skcontrast import contrastive_loss
 from skcontrast._objective import _objectives, _tiles
 from skcontrast._objective._contrast import in_batch
 from skcontrast._objective._functional import Contrast, objective_value
-from skcontrast.losses import DCL, HCL, InfoNCE, Loss
+from skcontrast.losses import DCL, HCL, InfoNCE, Loss, Supervised
 from skcontrast.similarity import Cosine
 from tests._objective.common import NotBilinear
 from tests.common import random_views
@@ -140,3 +140,23 @@ def test_one_of_two_tensors_in_one_place_may_be_without_gradient(which):
         contrast = Contrast(*pair, torch.zeros(12, 1, dtype=torch.float64), excluded)
         gradients += torch.autograd.grad(objective_value(contrast, DCL(), Cosine()), leaf)
     torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize("similarity", [Cosine(), NotBilinear()], ids=lambda s: type(s).__name__)
+def test_a_queue_without_gradient_leaves_that_of_the_anchors(similarity):
+    a, b, queue = random_views(6, 4, n_views=3)
+
+    def gradients(*leaves):
+        value = contrastive_loss(a, b, queue=queue, similarity=similarity)
+        return torch.autograd.grad(value, leaves)
+
+    a.requires_grad_(), b.requires_grad_()
+    alone = gradients(a, b)
+    queue.requires_grad_()
+    torch.testing.assert_close(gradients(a, b, queue)[:2], alone, rtol=1e-12, atol=1e-12)
+
+
+def test_a_contrast_without_labels_is_refused_where_the_loss_reads_them():
+    z = Cosine().embed(torch.stack(random_views(4, 3)))
+    with pytest.raises(ValueError, match="Supervised needs labels: pass y"):
+        objective_value(in_batch(z, Cosine()), Supervised(), Cosine())

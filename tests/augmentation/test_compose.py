@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from skcontrast.augmentation import (
@@ -27,3 +28,10 @@ def test_a_chain_of_vector_augmentations_is_their_succession(X):
     generator = torch.Generator().manual_seed(3)
     one_by_one = chain[1].augment(chain[0].augment(batch, generator), generator)
     assert together.equal(one_by_one)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int64, torch.float16, torch.bfloat16])
+def test_vectors_of_other_types_become_float32_unscaled(dtype):
+    vectors = torch.tensor([[0, 51, 255]]).to(dtype)
+    out = compose([], (3,))(vectors)
+    assert out.dtype == torch.float32 and out.equal(vectors.float())

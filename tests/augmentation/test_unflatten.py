@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from sklearn.pipeline import make_pipeline
 
 from skcontrast.augmentation import (
@@ -50,3 +51,9 @@ def test_a_pipeline_of_unflatten_and_augmentation_configures_output_and_names():
     pipe = make_pipeline(Unflatten((1, 2, 2)), RandomFlip()).set_output(transform="pandas").fit(X)
     assert pipe.transform(X).shape == (5, 1, 2, 2)
     assert list(pipe.get_feature_names_out()) == ["x0", "x1", "x2", "x3"]
+
+
+def test_unflatten_takes_tensors():
+    X = torch.arange(12.0, requires_grad=True).reshape(3, 4)
+    images = Unflatten((1, 2, 2)).fit_transform(X)
+    np.testing.assert_array_equal(images, X.detach().numpy().reshape(3, 1, 2, 2))

@@ -298,3 +298,11 @@ def test_real_sets_have_their_published_statistics(name, n_graphs, n_nodes, n_ed
     assert len(data.target_names) == n_classes and set(data.target) == set(range(n_classes))
     assert data.data.topology.n_nodes / n_graphs == pytest.approx(n_nodes, abs=0.005)
     assert len(data.data.topology.sources) / n_graphs / 2 == pytest.approx(n_edges, abs=0.005)
+
+
+def test_files_of_other_folders_are_left_out(tmp_path):
+    other = {f"SET/old/{name}": "9\n" for name in TEXTS}
+    content = {f"SET/{name}": text for name, text in TEXTS.items()}
+    (tmp_path / "SET.zip").write_bytes(zipped(content | other, folder=""))
+    data = fetch(tmp_path)
+    assert data.target.tolist() == [1, 0, 1] and len(data.data) == 3

@@ -39,6 +39,8 @@ from skcontrast.similarity import Cosine
         (lambda: positive_ranks(np.eye(3), np.eye(2)), r"view 2 must have shape \(n, 3\)"),
         (lambda: positive_ranks(np.eye(3), np.ones((2, 3))), "views must be arrays of one shape"),
         (lambda: positive_ranks(np.eye(3)), "at least two views"),
+        (lambda: positive_ranks(), "at least two views, got 0"),
+        (lambda: macro_auc(y=[]), "arrays of one shape .* got none"),
     ],
 )
 def test_bad_input_is_refused(call, message):

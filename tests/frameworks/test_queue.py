@@ -103,3 +103,12 @@ def test_a_queue_larger_than_the_memory_is_refused(monkeypatch):
     monkeypatch.setattr(_queue, "_memory_of", lambda device: 1000)
     with pytest.raises(ValueError, match=r"'queue_size' parameter of MoCo needs .* GB on cpu"):
         small(framework=MoCo()).fit(X)
+
+
+@pytest.mark.parametrize("error", [AttributeError, ValueError, OSError])
+def test_a_queue_of_any_size_is_tried_where_the_memory_is_unknown(monkeypatch, error):
+    def unknown(name):
+        raise error(name)
+
+    monkeypatch.setattr(_queue.os, "sysconf", unknown)
+    _queue.check_memory(10**30, torch.device("cpu"), "The 'queue_size' parameter of MoCo")

@@ -20,6 +20,7 @@ def test_features_are_numbers_and_a_one_hot_code(undirected):
     batch = as_batch(undirected)
     assert batch.shape == (len(undirected), None, 5) and len(batch) == len(undirected)
     assert batch.x.shape == (batch.n_nodes, 5)
+    assert batch.node_ptr.diff().tolist() == [len(graph) for graph in undirected]
     assert batch.x[:, :2].equal(batch.dense)
     assert batch.x[:, 2:].equal(torch.eye(3)[batch.codes])
     assert GraphBatch(batch.topology, batch.dense).x is batch.dense

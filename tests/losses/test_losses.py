@@ -338,3 +338,15 @@ def test_parameter_object_contract(loss):
     assert repr(pickle.loads(pickle.dumps(loss))) == repr(loss)
     assert repr(eval(repr(loss), vars(losses))) == repr(loss)
     assert isinstance(loss, Loss)
+
+
+class ReadsLabels(Loss):
+    """Reads labels, but gives no candidate a weight by its class."""
+
+    requires_y = True
+
+
+def test_a_loss_without_class_weights_is_infonce():
+    views = random_views(8, 4)
+    value = value_and_grads(views, loss=ReadsLabels())
+    assert_same(value, value_and_grads(views, loss=InfoNCE()))
