@@ -12,10 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from sklearn.datasets import load_digits
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
-from skcontrast.encoders import MLP
+from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import Framework, Session, SimCLR
 from skcontrast.losses import (
     BCL,
@@ -67,6 +68,9 @@ def random_views(n, d, n_views=2, *, dtype=torch.float64, seed=0):
     return list(base + 0.5 * noise)
 
 
+X_DIGITS = load_digits().data[:200]
+IMAGES = X_DIGITS.reshape(-1, 1, 8, 8)
+
 # Every loss once, with hyperparameters that are not its defaults; a new loss adds its line here.
 LOSSES = [
     InfoNCE(),
@@ -110,6 +114,19 @@ def small(**kwargs):
     """Return an embedder that trains in a moment."""
     defaults = {"encoder": MLP(hidden=(16,)), "max_epochs": 2, "random_state": 0, "device": "cpu"}
     return ContrastiveEmbedder(**{**defaults, **kwargs})
+
+
+def vectors(n=60, d=5, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def images(n=20, channels=3, side=6, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 256, size=(n, channels, side, side), dtype=np.uint8)
+
+
+def small_images(**kwargs):
+    return small(encoder=ConvNet(widths=(8,)), **kwargs)
 
 
 def inverse_cdf(p, alpha):

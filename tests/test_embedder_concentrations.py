@@ -141,7 +141,10 @@ def test_only_where_the_similarity_has_concentrations(similarity, name):
 
 def test_what_was_fitted_decides(embedder):
     other = clone(embedder).fit(X).set_params(similarity=Cosine())
-    assert np.isfinite(other.concentration(X)).all()
+    np.testing.assert_array_equal(other.concentration(X), embedder.concentration(X))
+    np.testing.assert_array_equal(other.log_score(X[:5]), embedder.log_score(X[:5]))
+    plain = small(similarity=Cosine()).fit(X).set_params(similarity=VonMisesFisher())
+    assert not hasattr(plain, "concentration")
 
 
 @pytest.mark.parametrize("name", ["concentration", "sample", "log_score"])

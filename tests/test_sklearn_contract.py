@@ -25,7 +25,7 @@ from skcontrast.augmentation import (
     Unflatten,
 )
 from skcontrast.encoders import MLP, ConvNet
-from skcontrast.losses import DCL, HCL, InfoNCE
+from skcontrast.losses import BCL, DCL, HCL, InfoNCE, Supervised
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import LOSSES, small
 
@@ -36,8 +36,9 @@ def digits():
     return X[:300], y[:300]
 
 
+# One loss of each path through the engine: no weights, weights by rank, weights by label.
 VARIANTS = [
-    *[small(loss=loss) for loss in LOSSES],
+    *[small(loss=loss) for loss in (InfoNCE(), BCL(alpha=0.8, tau_plus=0.2), Supervised())],
     small(augmentation=GaussianNoise()),
     small(output="projection", projection_dim=8),
     small(projection_dim=0, n_components=5, n_views=3),
@@ -45,10 +46,21 @@ VARIANTS = [
     small(similarity=VonMisesFisher(), output="projection", projection_dim=8),
     small(standardize=False, optimizer="sgd", lr_schedule="constant"),
 ]
+OTHER_LOSSES = [
+    small(loss=loss)
+    for loss in LOSSES
+    if repr(loss) not in {repr(variant.loss) for variant in VARIANTS}
+]
 
 
 @parametrize_with_checks(VARIANTS)
 def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(OTHER_LOSSES)
+def test_estimator_checks_of_every_other_loss(estimator, check):
     check(estimator)
 
 

@@ -7,17 +7,18 @@ import torch
 from sklearn import config_context
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import Pipeline
 
 from skcontrast import contrastive_loss
 from skcontrast._data._batches import Batch
 from skcontrast._objective._functional import objective_value
 from skcontrast.augmentation import GaussianNoise
+from skcontrast.estimation import tau_plus_from_labels
 from skcontrast.frameworks import SimCLR
-from skcontrast.losses import DCL, InfoNCE, SupCon
+from skcontrast.losses import DCL, InfoNCE, SupCon, Supervised
 from skcontrast.similarity import Cosine
-from tests.common import random_views, small
+from tests.common import X_DIGITS, random_views, small
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:200], y[:200]
@@ -141,9 +142,20 @@ def test_through_a_pipeline_by_the_name_of_the_step():
 
 
 def test_a_search_cuts_them_as_it_cuts_X():
-    search = GridSearchCV(pipeline(), {"embed__loss": [DCL()]}, cv=2, error_score="raise")
-    search.fit(X, y, embed__descriptions=random_descriptions(), embed__sample_weight=np.ones(200))
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    pipe = Pipeline(
+        [
+            ("embed", embedder(framework=ChecksTheBatch())),
+            ("clf", LogisticRegression(max_iter=2000)),
+        ]
+    )
+    folds = KFold(2, shuffle=True, random_state=0)
+    search = GridSearchCV(pipe, {"embed__loss": [DCL()]}, cv=folds, error_score="raise")
+    weight, t = X[:, 20] + 1, X[:, 20 : 20 + WIDTH]
+    search.fit(X, y, embed__descriptions=t, embed__sample_weight=weight)
+    for wrong in ({"descriptions": t[::-1]}, {"sample_weight": weight[::-1]}):
+        metadata = {"descriptions": t, "sample_weight": weight, **wrong}
+        with pytest.raises(AssertionError):
+            search.fit(X, y, **{f"embed__{name}": value for name, value in metadata.items()})
 
 
 def test_by_metadata_routing():
@@ -189,3 +201,57 @@ def test_what_does_not_fit_is_refused(metadata, error, message):
     with pytest.raises(error, match=message):
         fitted.fit(X, **metadata)
     np.testing.assert_array_equal(fitted.transform(X), before)
+
+
+@pytest.mark.parametrize("loss", [Supervised(), SupCon()], ids=repr)
+def test_labels_are_read_where_the_loss_needs_them(loss):
+    y = load_digits().target[:200]
+    X = X_DIGITS
+    all_known = small(loss=loss, max_epochs=10).fit(X, y).transform(X)
+    named = small(loss=loss, max_epochs=10).fit(X, y.astype(str)).transform(X)
+    np.testing.assert_array_equal(named, all_known)
+
+
+@pytest.mark.parametrize("loss", [Supervised(), SupCon()], ids=repr)
+def test_unlabeled_samples_are_marked_by_minus_one(loss):
+    y = load_digits().target[:200]
+    targets = {"half": np.where(np.arange(200) % 2, y, -1), "none": np.full(200, -1), "all": y}
+    first = {
+        name: small(loss=loss, max_epochs=1).fit(X_DIGITS, y).history_[0, "train_loss"]
+        for name, y in targets.items()
+    }
+    plain = small(max_epochs=1).fit(X_DIGITS).history_[0, "train_loss"]
+    assert first["none"] == pytest.approx(plain, rel=1e-5)
+    assert len({round(value, 4) for value in first.values()}) == 3
+
+
+@pytest.mark.parametrize(
+    "y, message",
+    [
+        (None, "SupCon requires y to be passed"),
+        (np.zeros(3), "one entry per sample, 200, got 3"),
+        (np.zeros((200, 2)), "1d array"),
+        (np.full(200, np.nan), "y contains NaN"),
+    ],
+    ids=["missing", "length", "2-D", "NaN"],
+)
+def test_bad_labels_are_refused(y, message):
+    with pytest.raises(ValueError, match=message):
+        small(loss=SupCon()).fit(X_DIGITS, y)
+
+
+@pytest.mark.parametrize("unknown", [None, float("nan")])
+def test_names_of_classes_may_not_be_missing(unknown):
+    names = y.astype(str).astype(object)
+    names[3] = unknown
+    with pytest.raises(ValueError, match="None or NaN: mark unlabeled samples by -1"):
+        small(loss=SupCon()).fit(X, names)
+    names[3] = -1
+    assert np.isfinite(small(loss=SupCon()).fit(X, names).transform(X)).all()
+
+
+def test_a_column_of_classes_is_taken_as_classes():
+    row, column = (
+        small(loss=DCL(tau_plus="auto")).fit(X, target).estimates_ for target in (y, y[:, None])
+    )
+    assert row == column == {"tau_plus": tau_plus_from_labels(y).value}

@@ -1,44 +1,19 @@
-"""From X to tensors: kinds, scaling, uint8."""
+"""How samples are brought to one scale, here or in the network."""
 
 import numpy as np
 import pytest
 import torch
-from scipy import sparse
 
-from skcontrast import ContrastiveEmbedder
-from skcontrast._data._guess import guess_kind, kind_of_shape
 from skcontrast._data._images import ImageScaler
 from skcontrast._data._standardize import Standardize
 from skcontrast._data._vectors import VectorScaler
-from skcontrast._statistics import moments
-from skcontrast.kinds import Graphs, Images, Vectors
-
-CPU = torch.device("cpu")
 
 
 def rng():
     return np.random.default_rng(0)
 
 
-def test_kind_follows_from_the_shape_of_a_sample():
-    assert isinstance(kind_of_shape((5,)), Vectors)
-    assert isinstance(kind_of_shape((8, 8)), Images)
-    assert isinstance(kind_of_shape((3, 8, 8)), Images)
-    assert isinstance(kind_of_shape((None, 5)), Graphs)
-
-
-def test_moments_are_mean_and_standard_deviation():
-    X = rng().normal(3, 2, size=(5000, 4))
-    mean, std = moments(X)
-    np.testing.assert_allclose(mean, X.mean(0), rtol=1e-12)
-    np.testing.assert_allclose(std, X.std(0), rtol=1e-12)
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e-30, 1.0, 1e30, 1e300])
-def test_moments_scale_with_the_data(scale):
-    X = rng().normal(size=(100, 3))
-    for scaled, plain in zip(moments(X * scale), moments(X), strict=True):
-        np.testing.assert_allclose(scaled / scale, plain, rtol=1e-10)
+CPU = torch.device("cpu")
 
 
 def standardised(X, fitted_on):
@@ -81,19 +56,6 @@ def test_casting_finds_what_is_not_finite(value):
     X[3, 1] = value
     with pytest.raises(ValueError, match="Input X contains"):
         scaler.to_tensor(X, CPU)
-
-
-@pytest.mark.parametrize(
-    "X", [iter([[1.0, 2.0]]), {"a": [1.0, 2.0]}, {1.0, 2.0}], ids=["iterator", "dict", "set"]
-)
-def test_what_has_no_order_or_no_length_is_refused(X):
-    with pytest.raises(TypeError, match=f"a sequence of samples, got a {type(X).__name__}"):
-        guess_kind(X)
-
-
-def test_a_sparse_matrix_of_keys_is_refused_as_sparse():
-    with pytest.raises(TypeError, match="Sparse data was passed"):
-        ContrastiveEmbedder().fit(sparse.dok_array((3, 2)))
 
 
 def test_uint8_images_stay_uint8_without_a_copy():

@@ -1,4 +1,4 @@
-"""Precision and memory format: what they may change, and what not."""
+"""bfloat16: what it reaches, when it is chosen."""
 
 import numpy as np
 import pytest
@@ -7,25 +7,13 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._fit._acceleration import trains_in_bf16
+from skcontrast._fit._acceleration import Compiled, trains_in_bf16
 from skcontrast.augmentation import RandomAffine
-from skcontrast.encoders import MLP, ConvNet, ResNet
-from skcontrast.encoders._build import to_channels_last
+from skcontrast.encoders import ConvNet
 from skcontrast.kinds import Images, Vectors
 from tests.common import small
 
 X = load_digits().data[:300].reshape(-1, 1, 8, 8)
-
-
-class Views(nn.Module):
-    """A convolution whose output is flattened in a way that channels-last tensors refuse."""
-
-    def __init__(self):
-        super().__init__()
-        self.convolution = nn.Conv2d(3, 4, 3)
-
-    def forward(self, x):
-        return self.convolution(x).view(len(x), -1)
 
 
 class RecordsDtype(nn.Module):
@@ -42,36 +30,6 @@ class RecordsDtype(nn.Module):
         if len(x) > 2:  # not where it is only tried out
             self.seen.append((self.training, h.dtype))
         return h
-
-
-def test_convolutions_run_channels_last_and_give_the_same():
-    module = ResNet(width=8).build((3, 16, 16)).eval()
-    x = torch.randn(5, 3, 16, 16, generator=torch.Generator().manual_seed(0))
-    expected = module(x)
-    assert to_channels_last(module, Images(), (3, 16, 16))
-    assert module.conv1.weight.is_contiguous(memory_format=torch.channels_last)
-    actual = module(x.contiguous(memory_format=torch.channels_last))
-    torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
-
-
-def test_a_strided_convolution_of_few_channels_is_not_tried():
-    """Its backward pass in channels-last format ends the process on some processors."""
-    module = ResNet(width=4).build((3, 16, 16))
-    assert not to_channels_last(module, Images(), (3, 16, 16))
-    assert module.conv1.weight.is_contiguous()
-    assert to_channels_last(ResNet(width=8).build((3, 16, 16)), Images(), (3, 16, 16))
-
-
-def test_vectors_have_no_channels():
-    assert not to_channels_last(MLP().build((5,)), Vectors(), (5,))
-
-
-def test_a_module_that_needs_contiguous_tensors_keeps_them():
-    rng = np.random.default_rng(0)
-    images = rng.integers(0, 256, size=(20, 3, 6, 6), dtype=np.uint8)
-    embedder = small(encoder=Views()).fit(images)
-    assert embedder.transform(images).shape == (20, 64)
-    assert embedder.encoder_[1].convolution.weight.is_contiguous()
 
 
 @pytest.mark.parametrize(
@@ -124,22 +82,36 @@ def test_unknown_precision_is_refused():
         small(precision="fp8").fit(X)
 
 
-class ViewsInTraining(Views):
-    def forward(self, x):
-        h = self.convolution(x)
-        return h.view(len(x), -1) if self.training else h.flatten(1)
+def compiled(monkeypatch, module, failures):
+    """Return a compiled module whose compiled code raises the next failure, if that is one."""
+
+    def code(x):
+        if failures and (error := failures.pop(0)) is not None:
+            raise error
+        return module(x)
+
+    monkeypatch.setattr(torch, "compile", lambda module: code)
+    return Compiled(module)
 
 
-class FiveDimensional(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.convolution = nn.Conv3d(1, 4, 3)
+def test_a_module_that_cannot_be_compiled_runs_as_it_is(monkeypatch):
+    module, x = nn.Linear(3, 2), torch.ones(4, 3)
+    call = compiled(monkeypatch, module, [RuntimeError("no compiler\nand a long story")])
+    with pytest.warns(UserWarning, match=r"could not be compiled \(no compiler\)"):
+        assert torch.equal(call(x), module(x))
+    assert torch.equal(call(x), module(x))
 
-    def forward(self, x):
-        return self.convolution(x[:, None]).flatten(1)
+
+def test_an_error_of_the_module_itself_is_raised_as_without_compiling(monkeypatch):
+    call = compiled(monkeypatch, nn.Linear(3, 2), [RuntimeError("no compiler")])
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        call(torch.ones(4, 5))
 
 
-@pytest.mark.parametrize("module", [ViewsInTraining, FiveDimensional])
-def test_modules_that_cannot_be_brought_to_another_format_train(module):
-    images = np.random.default_rng(0).integers(0, 256, size=(20, 3, 6, 6), dtype=np.uint8)
-    assert np.isfinite(small(encoder=module()).fit_transform(images)).all()
+@pytest.mark.parametrize(
+    "failures", [[None, RuntimeError("later")], [torch.OutOfMemoryError("later")]], ids=repr
+)
+def test_an_error_after_a_success_and_a_full_memory_are_raised(monkeypatch, failures):
+    call, x = compiled(monkeypatch, nn.Linear(3, 2), failures), torch.ones(4, 3)
+    with pytest.raises(RuntimeError, match="later"):
+        call(x), call(x)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, ParameterGrid
 from sklearn.pipeline import make_pipeline
 
 from skcontrast._fit._estimated_parameters import AutoParameters
@@ -113,21 +114,54 @@ def test_grid_search_reaches_into_auto_and_the_estimates_of_negatives():
     pipe = make_pipeline(
         small(loss=PositiveDebiased(negatives=DCL())), LogisticRegression(max_iter=1000)
     )
+    prefix = "contrastiveembedder__loss__"
     grid = {
-        "contrastiveembedder__loss__tau_plus": [0.1, Auto(every=1)],
-        "contrastiveembedder__loss__negatives": [DCL(), BCL(alpha=Auto(every=1))],
-        "contrastiveembedder__loss__negatives__tau_plus": [0.05, Auto(every=1)],
+        f"{prefix}tau_plus": [0.1, Auto(every=1)],
+        f"{prefix}negatives": [DCL(), BCL(alpha=Auto(every=1))],
+        f"{prefix}negatives__tau_plus": [0.05, Auto(every=1)],
     }
     search = GridSearchCV(pipe, grid, cv=2, error_score="raise").fit(X, y)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert len(set(search.cv_results_["mean_test_score"])) > 1
+    for params in ParameterGrid(grid):
+        embedder = clone(pipe).set_params(**params).fit(X, y)[0]
+        loss = embedder.loss_.get_params()
+        given = {name.removeprefix(prefix): value for name, value in params.items()}
+        negatives = given.pop("negatives")
+        assert type(loss["negatives"]) is type(negatives)
+        expected = {name for name, value in given.items() if isinstance(value, Auto)}
+        expected |= {"negatives__alpha"} if isinstance(negatives, BCL) else set()
+        assert set(embedder.estimates_) == expected
+        for name, value in given.items():
+            if name in expected:
+                assert embedder.estimates_[name] == tau_plus_from_labels(y).value
+            else:
+                assert loss[name] == value
 
 
 def test_labels_without_pairs_keep_the_value():
-    labels = np.repeat(np.arange(150), 2)
-    embedder = small(loss=BCL(alpha=Auto(every=1)), batch_size=2, encoder=None).fit(
-        X[:4], labels[:4]
-    )
-    assert np.isfinite(embedder.transform(X[:4])).all()
+    def alphas(batch_size):
+        loss = BCL(alpha=Auto(every=1, initial=0.7))
+        embedder = small(loss=loss, batch_size=batch_size, max_epochs=4)
+        return embedder.fit(X[:4], [0, 0, 1, 1]).history_[:, "loss__alpha"]
+
+    # A pair is one candidate of the anchor's class and one of another; its own views are none.
+    assert alphas(batch_size=2) == [0.7] * 4
+    first, *later = alphas(batch_size=4)
+    assert first == 0.7 and 0.7 not in later
+
+
+def test_a_step_without_pairs_does_not_count():
+    labels = torch.arange(40) % 4
+    z = torch.stack(random_views(40, 4)) + 2 * torch.eye(4)[labels]
+    auto = AutoParameters(BCL(alpha=Auto(every=1)), labels)
+    values = []
+    for steps in ([labels], [labels, torch.zeros(40)]):
+        auto.start_epoch(0)
+        for known in steps:
+            auto.observe(in_batch(Cosine().embed(z), Cosine(), known), Cosine())
+        auto.end_epoch(BCL())
+        values.append(auto.values["alpha"])
+    assert values[1] == values[0] > 0.6
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,9 @@
-"""The trained network: standardisation, inference in portions, tensors on the CPU."""
+"""The layer that standardises the channels of images."""
 
-import numpy as np
 import pytest
 import torch
-from torch import nn
 
-from skcontrast._data._guess import guess_kind
 from skcontrast._data._standardize import Standardize, channel_statistics
-from skcontrast._network._inference import encode, on_cpu
-from skcontrast.encoders import MLP, ConvNet
-from skcontrast.graphs import PackedGraphs
-from skcontrast.kinds import Graphs
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
@@ -33,50 +26,3 @@ def test_input_is_not_changed():
     x = torch.ones(3, 2)
     Standardize(torch.ones(2), torch.ones(2))(x)
     assert x.equal(torch.ones(3, 2))
-
-
-@pytest.mark.parametrize("batch_size", [1, 3, 7, 10, 99])
-def test_portions_do_not_change_the_result(batch_size):
-    module = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
-    X = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32)
-    h = encode(module, X, batch_size, to_tensor=torch.from_numpy)
-    expected = module.eval()(torch.from_numpy(X)).detach().numpy()
-    assert h.dtype == np.float32
-    np.testing.assert_allclose(h, expected, atol=1e-6)
-
-
-def test_many_small_samples_and_few_large_ones_per_call():
-    def of_shape(*shape):
-        X = np.broadcast_to(np.float32(0), (9, *shape))
-        return guess_kind(X)[0].rows_per_call(X)
-
-    assert of_shape(2) == 2**14
-    assert of_shape(3, 32, 32) == 341
-    assert of_shape(3, 1000, 1000) == 32
-    edges = np.empty((2, 0))
-    graphs = PackedGraphs.from_arrays(edges.astype(int), [0, 2**14, 2**15])
-    assert Graphs().rows_per_call(graphs) == 2
-
-
-def test_on_cpu_returns_what_lies_there_itself():
-    module = nn.Linear(2, 2)
-    state = {"state": {0: {"step": torch.ones(1)}}, "groups": [{"lr": 0.1}]}
-    assert on_cpu(module) is module
-    assert on_cpu(state) == state
-    assert on_cpu(None) is None
-
-
-@pytest.mark.parametrize("n_threads", [1, 2, 3])
-@pytest.mark.parametrize("shape", [(3,), (64,), (1, 8, 8), (3, 16, 16)])
-def test_the_bits_of_a_row_do_not_depend_on_the_rows_that_it_comes_with(shape, n_threads):
-    X = np.random.default_rng(0).normal(size=(100, *shape)).astype(np.float32)
-    encoder = MLP() if len(shape) == 1 else ConvNet()
-    module = encoder.build(shape)
-    before = torch.get_num_threads()
-    torch.set_num_threads(n_threads)
-    try:
-        whole = encode(module, X, 100, to_tensor=torch.from_numpy)
-        for n in (1, 2, 3, 15, 16, 17, 50):
-            assert np.array_equal(encode(module, X[:n], n, to_tensor=torch.from_numpy), whole[:n])
-    finally:
-        torch.set_num_threads(before)

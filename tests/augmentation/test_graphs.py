@@ -401,3 +401,10 @@ def one_step(graph, probabilities):
             grown = visited | {node}
             after[grown] = after.get(grown, 0) + p / len(ahead)
     return after
+
+
+@by_name
+def test_arrays_are_refused(augmentation):
+    name = type(augmentation).__name__
+    with pytest.raises(ValueError, match=f"{name} expects graphs, .* got arrays of shape"):
+        ContrastiveEmbedder(augmentation=augmentation, max_epochs=1).fit(np.eye(6))

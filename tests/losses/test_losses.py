@@ -1,4 +1,4 @@
-"""The losses: golden values of the authors' code, identities, limits, gradients, validation."""
+"""What holds for every loss: the written-out formula, identities, limits, gradients, refusals."""
 
 import pickle
 
@@ -7,9 +7,6 @@ import torch
 from sklearn.base import clone
 
 from skcontrast import contrastive_loss, losses
-from skcontrast._objective._contrast import in_batch
-from skcontrast._objective._exponential import log_expectation
-from skcontrast._objective._functional import objective_value
 from skcontrast.losses import (
     BCL,
     DCL,
@@ -26,196 +23,12 @@ from skcontrast.losses import (
 from skcontrast.losses import __all__ as exported
 from skcontrast.schedules import Auto, Linear
 from skcontrast.similarity import Cosine
-from tests.common import LOSSES, evaluate, golden_cases, golden_input, random_views, some_labels
-
-# Golden case name -> our loss from its settings.
-GOLDEN = {
-    "simclr_ntxent": lambda s: InfoNCE(),
-    "dcl_biased": lambda s: InfoNCE(),
-    "moco_infonce": lambda s: InfoNCE(),
-    "dcl": lambda s: DCL(s["tau_plus"]),
-    "neg_debiased_troe": lambda s: DCL(s["tau_plus"]),
-    "hcl": lambda s: HCL(s["tau_plus"], s["beta"]),
-    "pucl": lambda s: PUCL(s["alpha"], s["c"]),
-    "pucl_printed_floor": lambda s: PUCL(s["alpha"], s["c"], floor="printed"),
-    "moco_ring": lambda s: Ring(s["thres_outer"], s["thres_inner"]),
-    "bcl_v1": lambda s: BCL(
-        s["alpha"], s["beta"], s["tau_plus"], "printed", detach_weights=s["detach_weights"]
-    ),
-    "bcl_v1_inverted_cdf": lambda s: BCL(s["alpha"], s["beta"], s["tau_plus"]),
-    "bcl_v2_exact": lambda s: NonparametricBCL(s["alpha"], s["beta"], s["tau_plus"]),
-    "supcon_sup": lambda s: SupCon(),
-    "supcon_unsup": lambda s: SupCon(),
-    "pos_debiased": lambda s: PositiveDebiased(s["tau_plus"]),
-    "pos_debiased_preprint_eq11_13": lambda s: PositiveDebiased(s["tau_plus"], "printed"),
-}
-
-GOLDEN_LABELS = {
-    "supcon_sup": lambda n: torch.arange(n) % 3,
-    "supcon_unsup": lambda n: torch.full((n,), -1),
-}
-
-# Golden cases of another form than one of our losses on two views, and why. The tests below and
-# those of the named modules say how they agree.
-OTHER_GOLDEN = {
-    "simclr_tf_google": "the sum of the two views' means instead of their mean: twice InfoNCE",
-    "supcon_unsup_default_base": "temperature / base_temperature times SupCon",
-    "combination_troe": "the mean of two losses",
-    "pos_debiased_M2_loss_combination": "the mean over pairs of views",
-    "pos_debiased_M2_pos_grouping": "a view that only serves as a further positive",
-    "neg_debiased_M2_pos_grouping": "a view that only serves in the correction",
-    "bcl_v2_code_head": "adds 1e-3 in two places",
-    "bcl_v2_code_rebuttal": "ranks among all scores, the anchor's own and its positive included",
-    "pos_debiased_2023_03_16": "a first version that the authors replaced",
-    "cmc_nce_criterion": "noise-contrastive estimation, not InfoNCE",
-    "infograph_jsd": "node against graph: test_objective",
-    "hcl_graph_JSD": "the same",
-    "hcl_graph_JSD_hard": "signs reversed in the published code",
-}
-# Cases of another similarity, which its own test module compares in full.
-GOLDEN_ELSEWHERE = {"prob_mls_infonce": "test_von_mises_fisher"}
-
-
-def name(obj):
-    return repr(obj)
-
-
-def case_id(case):
-    settings = "-".join(f"{k}={v}" for k, v in case["settings"].items() if isinstance(v, float))
-    return f"{case['loss']}-{settings}"
-
-
-@pytest.fixture(params=LOSSES, ids=name)
-def loss(request):
-    return clone(request.param)
-
-
-def value_and_grads(views, dtype=torch.float64, **kwargs):
-    leaves = [v.detach().to(dtype).requires_grad_() for v in views]
-    value = evaluate(*leaves, **kwargs)
-    return value, torch.autograd.grad(value, leaves)
-
-
-def assert_same(first, second, rtol=1e-12):
-    torch.testing.assert_close(first, second, rtol=rtol, atol=1e-12)
+from tests.common import LOSSES, evaluate, random_views, some_labels
+from tests.losses.common import NEGATIVES, assert_same, value_and_grads
 
 
 def test_every_exported_loss_is_tested():
     assert {type(loss).__name__ for loss in LOSSES} == set(exported) - {"Loss"}
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
-@pytest.mark.parametrize("case", [c for c in golden_cases() if c["loss"] in GOLDEN], ids=case_id)
-def test_agrees_with_the_authors_code(case, dtype):
-    settings = case["settings"]
-    views = [golden_input(v, case["B"], case["d"]) for v in "AB"]
-    if "ties" in settings:
-        for view in views:
-            view[3] = view[2]
-    queue = golden_input("Q", settings["K"], case["d"]).to(dtype) if "K" in settings else None
-    value, grads = value_and_grads(
-        views,
-        dtype,
-        loss=GOLDEN[case["loss"]](settings),
-        similarity=Cosine(settings["temperature"]),
-        queue=queue,
-        y=GOLDEN_LABELS.get(case["loss"], lambda n: None)(case["B"]),
-    )
-    exact = dtype == torch.float64
-    # At temperature .1 the reference takes log(1 + 6e-8) in float64: its own rounding is 1e-9.
-    assert value.item() == pytest.approx(case["value"], rel=1e-9 if exact else 1e-4, abs=1e-15)
-    for view, grad, which in zip(views, grads, "AB", strict=True):
-        if case.get(f"grad_{which}_row0") is None:
-            continue
-        # The reference differentiates with respect to unit rows, we normalise inside: compare
-        # along the tangent.
-        reference = torch.tensor(case[f"grad_{which}_row0"], dtype=torch.float64)
-        reference -= (reference @ view[0]) * view[0]
-        tolerance = 1e-8 if exact else 1e-4
-        error = (grad[0].double() - reference).norm() / reference.norm()
-        assert error < tolerance
-
-
-def golden(loss, **settings):
-    """Return the reference case of a loss with some settings."""
-    for case in golden_cases():
-        if case["loss"] == loss and settings.items() <= case["settings"].items():
-            return case
-    raise LookupError(loss)
-
-
-def test_every_golden_case_is_accounted_for():
-    assert {case["loss"] for case in golden_cases()} == {
-        *GOLDEN,
-        *OTHER_GOLDEN,
-        *GOLDEN_ELSEWHERE,
-    }
-
-
-@pytest.mark.parametrize("temperature", [0.5, 0.1])
-def test_other_codes_scale_the_same_loss(temperature):
-    views = [golden_input(v, 8, 16) for v in "AB"]
-    value = contrastive_loss(*views, similarity=Cosine(temperature)).item()
-    twice = golden("simclr_tf_google", temperature=temperature)["value"]
-    scaled = golden("supcon_unsup_default_base", temperature=temperature)["value"]
-    assert twice == pytest.approx(2 * value, rel=1e-9)
-    assert scaled == pytest.approx(temperature / 0.07 * value, rel=1e-9)
-
-
-def grouped(loss):
-    """Return the loss of views A and B with C as a further positive of both."""
-    similarity = Cosine(0.5)
-    a, b, c = (similarity.embed(golden_input(v, 8, 16)) for v in "ABC")
-    contrast = in_batch(torch.stack([a, b]), similarity)
-    further = torch.cat([similarity.pairs(a, c), similarity.pairs(b, c)])[:, None]
-    contrast = contrast._replace(positives=torch.cat([contrast.positives, further], 1))
-    return objective_value(contrast, loss, similarity)
-
-
-def test_several_positives_agree_with_the_authors_code():
-    a, b, c = (golden_input(v, 8, 16) for v in "ABC")
-    positive, negative = PositiveDebiased(0.1), DCL(0.1)
-    pairs = [contrastive_loss(*p, loss=positive) for p in ((a, b), (a, c), (b, c))]
-    expected = golden("pos_debiased_M2_loss_combination")["value"]
-    assert torch.stack(pairs).mean().item() == pytest.approx(expected, rel=1e-9)
-    in_scores = grouped(PositiveDebiased(0.1, aggregate="scores"))
-    expected = golden("pos_debiased_M2_pos_grouping")["value"]
-    assert in_scores.item() == pytest.approx(expected, rel=1e-9)
-    both = [contrastive_loss(a, b, loss=loss) for loss in (positive, negative)]
-    expected = golden("combination_troe")["value"]
-    assert torch.stack(both).mean().item() == pytest.approx(expected, rel=1e-9)
-
-
-def test_the_correction_by_several_positives_agrees_with_the_authors_code():
-    similarity = Cosine(0.5)
-    a, b, c = (similarity.embed(golden_input(v, 8, 16)) for v in "ABC")
-    contrast = in_batch(torch.stack([a, b]), similarity)
-    further = torch.cat([similarity.pairs(a, c), similarity.pairs(b, c)])[:, None]
-    scores = contrast.anchors @ contrast.candidates.T
-    apart = torch.ones(16, 16, dtype=torch.bool).scatter_(1, contrast.excluded, False)
-    scores, own = scores[apart].view(16, 14), contrast.positives
-    positives = torch.cat([own, further], 1)
-    estimate = log_expectation(scores, positives, DCL(0.1), similarity.bounds)
-    value = (1 + 14 * (estimate - own[:, 0]).exp()).log().mean().item()
-    assert value == pytest.approx(golden("neg_debiased_M2_pos_grouping")["value"], rel=1e-9)
-
-
-@pytest.mark.parametrize("case", [c for c in golden_cases() if c["loss"] == "bcl_v2_code_head"])
-def test_nonparametric_bcl_is_near_the_code_that_adds_a_thousandth(case):
-    settings = case["settings"]
-    if settings["alpha"] == settings["beta"] == 1:
-        assert case["value"] == 0  # the code trains nothing; ours refuses
-        return
-    views = [golden_input(v, 8, 16) for v in "AB"]
-    if "ties" in settings:
-        for view in views:
-            view[3] = view[2]
-    value = contrastive_loss(
-        *views,
-        loss=NonparametricBCL(settings["alpha"], settings["beta"], settings["tau_plus"]),
-        similarity=Cosine(settings["temperature"]),
-    ).item()
-    assert value == pytest.approx(case["value"], rel=0.03)
 
 
 IDENTITIES = {
@@ -258,15 +71,6 @@ IDENTITIES = {
 def test_identity(first, second, n_views):
     views = random_views(13, 7, n_views)
     assert_same(value_and_grads(views, loss=first), value_and_grads(views, loss=second))
-
-
-def test_infonce_is_cross_entropy_over_positive_and_negatives():
-    z1, z2 = random_views(9, 5)
-    z = torch.nn.functional.normalize(torch.cat([z1, z2]), dim=1)
-    logits = (z @ z.T / 0.3).fill_diagonal_(-torch.inf)
-    target = torch.arange(18).roll(9)
-    expected = torch.nn.functional.cross_entropy(logits, target)
-    assert_same(contrastive_loss(z1, z2, similarity=Cosine(0.3)), expected)
 
 
 def naive_estimate(loss, negatives, positives, same_class, temperature):
@@ -344,7 +148,7 @@ def test_equals_the_formula_written_out(loss, n_views, temperature):
 
 # With detached weights the gradient is not the derivative of the value.
 @pytest.mark.parametrize(
-    "loss", [s for s in LOSSES if not (s.hardness() and s.detach_weights)], ids=name
+    "loss", [s for s in LOSSES if not (s.hardness() and s.detach_weights)], ids=repr
 )
 def test_gradcheck(loss):
     views = [v.requires_grad_() for v in random_views(5, 4, seed=1)]
@@ -404,14 +208,6 @@ def test_finite_where_the_ranks_are_fully_trusted(kind, tau_plus):
         assert value.isfinite() and all(g.isfinite().all() for g in grads)
 
 
-def test_finite_for_hard_negatives_at_low_temperature():
-    views = random_views(64, 8)
-    value, grads = value_and_grads(views, torch.float32, loss=HCL(beta=5), similarity=Cosine(0.01))
-    exact, _ = value_and_grads(views, torch.float64, loss=HCL(beta=5), similarity=Cosine(0.01))
-    assert value.item() == pytest.approx(exact.item(), rel=1e-4)
-    assert all(g.isfinite().all() for g in grads)
-
-
 def test_single_negative(loss):
     n_negatives = 2 if "Ring" in repr(loss) else 1  # an empty ring is refused
     views, (queue, _) = random_views(5, 4), random_views(n_negatives, 4, seed=2)
@@ -419,32 +215,11 @@ def test_single_negative(loss):
     assert value.isfinite() and all(g.isfinite().all() for g in grads)
 
 
-def test_supervised_with_all_labels_different_is_infonce():
-    views = random_views(9, 5)
-    expected = value_and_grads(views, loss=InfoNCE())
-    assert_same(value_and_grads(views, loss=Supervised(), y=torch.arange(9)), expected)
-    assert_same(value_and_grads(views, loss=Supervised(), y=torch.full((9,), -1)), expected)
-
-
-def test_supcon_without_labels_is_infonce():
-    views = random_views(9, 5)
-    expected = value_and_grads(views, loss=InfoNCE())
-    assert_same(value_and_grads(views, loss=SupCon(), y=torch.full((9,), -1)), expected)
-
-
-@pytest.mark.parametrize("loss", [Supervised(), SupCon()], ids=name)
+@pytest.mark.parametrize("loss", [Supervised(), SupCon()], ids=repr)
 def test_all_labels_equal_is_finite(loss):
     views = random_views(6, 4)
     value, grads = value_and_grads(views, torch.float32, loss=loss, y=torch.zeros(6).long())
     assert value.isfinite() and all(g.isfinite().all() for g in grads)
-
-
-def test_supervised_leaves_false_negatives_alone():
-    z = random_views(3, 4)
-    queue = random_views(2, 4, seed=1)[0].requires_grad_()
-    y, queue_y = torch.tensor([0, 0, 0]), torch.tensor([0, 1])
-    contrastive_loss(*z, loss=Supervised(), queue=queue, y=y, queue_y=queue_y).backward()
-    assert queue.grad[0].abs().max() == 0 < queue.grad[1].abs().max()
 
 
 def test_weights_of_another_dtype_are_taken():
@@ -492,28 +267,6 @@ def test_bad_labels_and_weights_are_refused(kwargs, error, message):
         contrastive_loss(*random_views(4, 3), loss=Supervised(), **kwargs)
 
 
-def test_floored_anchors_pass_no_gradient_to_the_negatives():
-    z = torch.eye(4, dtype=torch.float64)
-    queue = -z[:1] + 0.01
-    queue.requires_grad_()
-    # The negatives lie at the lowest score: the debiased estimate is below its floor.
-    contrastive_loss(z, z, loss=DCL(tau_plus=0.5), queue=queue).backward()
-    assert torch.equal(queue.grad, torch.zeros_like(queue))
-
-
-def test_harder_negatives_cost_more_with_beta():
-    views = random_views(32, 8)
-    values = [contrastive_loss(*views, loss=HCL(beta=b)).item() for b in (0, 0.5, 1, 2)]
-    assert values == sorted(values)
-
-
-def test_debiasing_lowers_the_loss_of_unaligned_views():
-    views = random_views(32, 8)
-    values = [contrastive_loss(*views, loss=DCL(tau_plus=t)).item() for t in (0, 0.05, 0.1, 0.2)]
-    assert values == sorted(values, reverse=True)
-
-
-NEGATIVES = "'negatives' parameter of PositiveDebiased"
 BAD = [
     (DCL(tau_plus=7), "'tau_plus' parameter of DCL", r"\[0.0, 1.0\)"),
     (DCL(tau_plus=1), "'tau_plus' parameter of DCL", r"\[0.0, 1.0\)"),
@@ -533,16 +286,10 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("bad, who, expected", BAD, ids=[name(b[0]) for b in BAD])
+@pytest.mark.parametrize("bad, who, expected", BAD, ids=[repr(b[0]) for b in BAD])
 def test_value_out_of_range_is_refused_by_name(bad, who, expected):
     with pytest.raises(ValueError, match=rf"The {who} must be .*{expected}"):
         contrastive_loss(*random_views(4, 3), loss=bad)
-
-
-@pytest.mark.parametrize("negatives, message", [(DCL, "negatives=DCL\\(\\)"), (0.1, "got 0.1")])
-def test_what_is_no_estimate_is_refused(negatives, message):
-    with pytest.raises(TypeError, match=rf"The {NEGATIVES} must be an instance.*{message}"):
-        contrastive_loss(*random_views(4, 3), loss=PositiveDebiased(negatives=negatives))
 
 
 def test_weights_that_are_zero_are_zero_in_every_dtype():
@@ -558,35 +305,9 @@ def test_weights_that_are_zero_are_zero_in_every_dtype():
         assert value.item() == pytest.approx(1.0986, abs=1e-3)  # log 3: the other one alone counts
 
 
-def test_a_negative_positive_term_is_floored_with_a_warning():
-    a = torch.tensor([1.0, 0.0], dtype=torch.float64)
-    views = torch.stack([a, a]), torch.stack([-a, a])
-    with pytest.warns(UserWarning, match="tau_plus=0.01 and 2 candidates.* floored"):
-        value = contrastive_loss(*views, loss=PositiveDebiased(0.01), similarity=Cosine(1 / 80))
-    assert value.item() == pytest.approx(40.19, abs=0.01)
-
-
-def test_positive_debiased_needs_bounded_scores():
-    class Unbounded(Cosine):
-        bounds = (-float("inf"), float("inf"))
-
-    with pytest.raises(ValueError, match="needs finite bounds"):
-        contrastive_loss(*random_views(4, 3), loss=PositiveDebiased(), similarity=Unbounded())
-
-
-def test_effective_tau_plus_needs_numbers():
-    with pytest.raises(ValueError, match="'tau_plus' parameter of PUCL"):
-        _ = PUCL("auto").effective_tau_plus
-
-
 def test_a_density_that_vanishes_is_refused():
     with pytest.raises(ValueError, match="'alpha' and 'beta' parameters of NonparametricBCL"):
         contrastive_loss(*random_views(4, 3), loss=NonparametricBCL(alpha=1, beta=1))
-
-
-def test_an_empty_ring_is_refused():
-    with pytest.raises(ValueError, match=r"The ring is empty: outer=0\.1 of 2 candidates"):
-        contrastive_loss(*random_views(2, 3), loss=Ring(outer=0.1))
 
 
 def test_class_instead_of_instance_is_refused():
@@ -602,7 +323,7 @@ def test_schedule_outside_of_fit_is_refused():
 @pytest.mark.parametrize(
     "loss",
     [DCL("auto"), BCL(alpha=Auto(every=3)), PositiveDebiased(negatives=DCL(tau_plus="auto"))],
-    ids=name,
+    ids=repr,
 )
 def test_auto_outside_of_fit_is_refused(loss):
     with pytest.raises(
@@ -617,3 +338,15 @@ def test_parameter_object_contract(loss):
     assert repr(pickle.loads(pickle.dumps(loss))) == repr(loss)
     assert repr(eval(repr(loss), vars(losses))) == repr(loss)
     assert isinstance(loss, Loss)
+
+
+class ReadsLabels(Loss):
+    """Reads labels, but gives no candidate a weight by its class."""
+
+    requires_y = True
+
+
+def test_a_loss_without_class_weights_is_infonce():
+    views = random_views(8, 4)
+    value = value_and_grads(views, loss=ReadsLabels())
+    assert_same(value, value_and_grads(views, loss=InfoNCE()))

@@ -1,0 +1,308 @@
+"""A fit of two processes is the fit of one process that has the whole batch."""
+
+import contextlib
+import io
+import os
+import signal
+import threading
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from skorch.callbacks import Callback, EarlyStopping
+from torch import nn
+from torch.utils.data import TensorDataset
+
+from skcontrast._distributed._shared_network import SharedNetwork
+from skcontrast._distributed._world import World
+from skcontrast.encoders import MLP, ConvNet
+from skcontrast.frameworks import CMC, MoCo
+from skcontrast.losses import BCL, SupCon
+from skcontrast.schedules import Auto
+from tests._distributed.common import CASES, IMAGES, X, Y, rank
+from tests.common import Trains, small
+
+pytestmark = pytest.mark.skipif(
+    not torch.distributed.is_available(), reason="needs torch.distributed"
+)
+
+
+def result(embedder, X=X):
+    """Return all that a fit leaves behind, comparable."""
+    state = {
+        f"{part}.{name}": tensor.numpy()
+        for part, module in (("encoder", embedder.encoder_), ("head", embedder.projector_))
+        for name, tensor in module.state_dict().items()
+    }
+    history = [
+        {k: v for k, v in row.items() if k not in ("dur", "batches")} for row in embedder.history_
+    ]
+    return {"state": state, "history": history, "embedding": embedder.transform(X)}
+
+
+def fitted(X=X, y=None, metadata=None, **params):
+    embedder = small(**{"optimizer": "sgd", "lr": 0.05, **params})
+    return result(embedder.fit(X, y, **(metadata or {})), X)
+
+
+def assert_equal(one, other, atol=0.0):
+    """Compare results; with a tolerance where they are equal but for rounding."""
+    assert one["state"].keys() == other["state"].keys()
+    for name, array in one["state"].items():
+        np.testing.assert_allclose(other["state"][name], array, rtol=0, atol=atol, err_msg=name)
+    np.testing.assert_allclose(other["embedding"], one["embedding"], rtol=0, atol=10 * atol)
+    assert len(one["history"]) == len(other["history"])
+    for row, expected in zip(one["history"], other["history"], strict=True):
+        assert row == (pytest.approx(expected, rel=10 * atol) if atol else expected)
+
+
+MORE = {
+    **CASES,
+    "weights": {"metadata": {"sample_weight": np.arange(101) % 4}},
+    "descriptions": {
+        "metadata": {"descriptions": np.random.default_rng(0).normal(size=(101, 5))},
+        "projection_dim": 5,
+    },
+    "a Dataset": {"X": TensorDataset(torch.as_tensor(X)), "batch_size": 40},
+    "auto from labels": {
+        "loss": BCL(alpha=Auto(every=1), tau_plus="auto"),
+        "y": Y,
+        "max_epochs": 3,
+    },
+    "a queue": {"framework": MoCo(queue_size=40, momentum=0.9), "batch_size": 24, "max_epochs": 3},
+    "a queue with labels, both views": {
+        "framework": MoCo(momentum=0.5, symmetric=True, in_batch=True),
+        "loss": SupCon(),
+        "y": Y,
+    },
+    "two encoders and a bank": {"framework": CMC(n_negatives=30), "n_components": 16},
+    "a framework of one's own": {"framework": Trains()},
+    "auto from ranks": {"loss": BCL(alpha=Auto(every=2)), "max_epochs": 4, "batch_size": 40},
+}
+
+
+@pytest.mark.parametrize("params", MORE.values(), ids=MORE)
+def test_fit_is_the_fit_of_one_process(ranks, params):
+    first, second = ranks(fitted, **params)
+    assert_equal(first, second)
+    assert_equal(fitted(**params), first, atol=2e-5)
+
+
+def test_adam_shifts_the_embedding_at_most(ranks):
+    # The bias of the encoder's last layer, which batch norm takes away again, has a gradient of
+    # nothing but rounding, and Adam makes steps of one size of gradients of any size.
+    params = {"optimizer": "adam", "lr": 1e-3, "max_epochs": 5}
+    first, second = ranks(fitted, **params)
+    assert_equal(first, second)
+    difference = first["embedding"] - fitted(**params)["embedding"]
+    np.testing.assert_allclose(
+        difference, np.broadcast_to(difference[0], difference.shape), atol=1e-5
+    )
+    assert abs(difference).max() < 0.01
+
+
+def test_bf16(ranks):
+    params = {"X": IMAGES, "encoder": ConvNet(widths=(4, 8)), "precision": "bf16", "max_epochs": 3}
+    first, second = ranks(fitted, **params)
+    assert_equal(first, second)
+    losses = [[row["train_loss"] for row in r["history"]] for r in (first, fitted(**params))]
+    np.testing.assert_allclose(*losses, rtol=1e-2)
+
+
+def fitted_compiled():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's own
+        warnings.filterwarnings("error", "compile=True")
+        return fitted(compile=True, batch_size=50)
+
+
+@pytest.mark.slow
+def test_compiled(ranks):
+    first, second = ranks(fitted_compiled)
+    assert_equal(first, second)
+    assert_equal(fitted(batch_size=50), first, atol=2e-5)
+
+
+def fitted_on_and_on(**params):
+    embedder = small(optimizer="sgd", lr_schedule="constant", **params)
+    for _ in range(2):
+        embedder.partial_fit(X)
+    return result(embedder.set_params(warm_start=True).fit(X))
+
+
+@pytest.mark.parametrize("framework", [None, MoCo(momentum=0.9)], ids=repr)
+def test_going_on(ranks, framework):
+    first, second = ranks(fitted_on_and_on, framework=framework)
+    assert_equal(first, second)
+    assert_equal(fitted_on_and_on(framework=framework), first, atol=2e-5)
+
+
+# Consistent whatever each rank starts with
+
+
+def fitted_with_own_seed(random_state):
+    if random_state == "RandomState":
+        random_state = np.random.RandomState(rank())
+    return fitted(random_state=random_state)
+
+
+@pytest.mark.parametrize("random_state", [None, "RandomState"])
+def test_the_seed_is_the_one_of_rank_0(ranks, random_state):
+    assert_equal(*ranks(fitted_with_own_seed, random_state))
+
+
+def test_the_seed_of_an_instance(ranks):
+    first, _ = ranks(fitted_with_own_seed, "RandomState")
+    assert_equal(fitted(random_state=np.random.RandomState(0)), first, atol=2e-5)
+
+
+def fitted_with_own_weights():
+    module = nn.Sequential(nn.Linear(64, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.5))
+    with torch.no_grad():
+        module[0].weight.fill_(0.1 + rank()).diagonal().fill_(0)
+    return fitted(encoder=module)
+
+
+def test_the_weights_start_from_those_of_rank_0(ranks):
+    assert_equal(*ranks(fitted_with_own_weights))
+
+
+def dropped():
+    masks = []
+
+    class Records(nn.Dropout):
+        def forward(self, x):
+            masks.append(super().forward(torch.ones_like(x)).numpy())
+            return x
+
+    small(encoder=nn.Sequential(nn.Linear(64, 16), Records()), max_epochs=1).fit(X)
+    return masks[-1]
+
+
+def test_ranks_drop_different_units(ranks):
+    first, second = ranks(dropped)
+    assert first.shape == second.shape == (101, 16)
+    assert not np.array_equal(first, second)
+
+
+# Together, or not at all
+
+
+class RaisesOnRank1(Callback):
+    """Calls something at the end of epoch 3, on rank 1 only."""
+
+    def __init__(self, action):
+        self.action = action
+
+    def on_epoch_end(self, net, **kwargs):
+        if rank() == 1 and len(net.history) == 3:
+            self.action()
+
+
+def stop():
+    raise KeyboardInterrupt
+
+
+def test_a_callback_of_one_rank_stops_all(ranks):
+    first, second = ranks(fitted, callbacks=[RaisesOnRank1(stop)], max_epochs=6)
+    assert len(first["history"]) == 3
+    assert_equal(first, second)
+
+
+def test_early_stopping(ranks):
+    stopping = EarlyStopping(monitor="train_loss", patience=2, threshold=10.0)
+    first, second = ranks(fitted, callbacks=[stopping], max_epochs=20)
+    assert 1 < len(first["history"]) < 20
+    assert_equal(first, second)
+
+
+class Interrupts(Callback):
+    """Presses Ctrl-C in the second step of an epoch, on rank 1 only."""
+
+    steps = 0
+
+    def on_batch_begin(self, net, **kwargs):
+        self.steps += 1
+        if rank() == 1 and self.steps == 8:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def interrupted():
+    embedder = small(optimizer="sgd", batch_size=26, max_epochs=10, callbacks=[Interrupts()])
+    with pytest.raises(KeyboardInterrupt, match="keeps what it learned in 1 epochs"):
+        embedder.fit(X)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    return result(embedder)
+
+
+def test_an_interrupt_of_one_rank_interrupts_all_at_the_same_step(ranks):
+    assert_equal(*ranks(interrupted))
+
+
+def error_of(**own):
+    """Return the message with which fit refuses what differs between the ranks."""
+    arguments = {name: values[rank()] for name, values in own.items()}
+    X_ = arguments.pop("X", X)
+    y = arguments.pop("y", None)
+    with pytest.raises(ValueError) as error:
+        small(**arguments).fit(X_, y)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"X": (X[:50], X[50:100])},
+        {"X": (X[:50], X[50:])},
+        {"X": (X, X.astype(np.float32))},
+        {"y": (Y, Y[::-1]), "loss": (SupCon(), SupCon())},
+        {"max_epochs": (2, 3)},
+    ],
+    ids=["own half", "own part", "dtype", "y", "parameter"],
+)
+def test_ranks_with_other_data_or_parameters_are_refused(ranks, own):
+    for message in ranks(error_of, **own):
+        assert "other data or parameters on rank 1 than on rank 0" in message
+
+
+def test_errors_that_all_ranks_see(ranks):
+    broken = np.full((4, 3), np.nan)
+    assert all("NaN" in message for message in ranks(error_of, X=(broken, broken)))
+    diverging = {"lr": 1e30, "encoder": MLP((16,), batch_norm=False), "projection_dim": 0}
+    own = {name: (value, value) for name, value in {**diverging, "optimizer": "sgd"}.items()}
+    assert all("diverged" in message for message in ranks(error_of, **own))
+
+
+def test_more_processes_than_views_are_refused():
+    with pytest.raises(ValueError, match="encodes 4 views, fewer than the 5 processes"):
+        SharedNetwork(nn.Identity(), World(0, 5))(torch.zeros(4, 3))
+
+
+# Who prints, who trains alone
+
+
+def printed():
+    with contextlib.redirect_stderr(io.StringIO()) as err, contextlib.redirect_stdout(err):
+        small(verbose=1).fit(X)
+    return err.getvalue()
+
+
+def test_only_rank_0_prints(ranks):
+    first, second = ranks(printed)
+    assert "2/2" in first and second == ""
+
+
+def fitted_in_a_thread():
+    """Fit on rank 0 only."""
+    results = []
+    thread = threading.Thread(target=lambda: results.append(fitted()))
+    if rank() == 0:
+        thread.start()
+        thread.join()
+    return results
+
+
+def test_a_fit_in_a_thread_is_the_fit_of_one_process(ranks):
+    (alone,), _ = ranks(fitted_in_a_thread)
+    assert_equal(alone, fitted(), atol=2e-5)

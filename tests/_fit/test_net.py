@@ -1,0 +1,97 @@
+"""The training loop: history, schedules, callbacks, divergence."""
+
+import numpy as np
+import pytest
+import torch
+from skorch.callbacks import (
+    Checkpoint,
+    EarlyStopping,
+    LRScheduler,
+    TrainEndCheckpoint,
+)
+from torch import nn
+
+from skcontrast.encoders import MLP
+from skcontrast.losses import DCL, HCL
+from skcontrast.schedules import CosineDecay, Linear, Steps
+from skcontrast.similarity import Cosine
+from tests.common import X_DIGITS, small
+
+
+def test_training_lowers_the_loss_and_is_recorded():
+    embedder = small(max_epochs=15, loss=DCL()).fit(X_DIGITS)
+    losses = embedder.history_[:, "train_loss"]
+    assert len(losses) == embedder.n_epochs_ == 15
+    assert losses[-1] < losses[0]
+    assert all(set(row) >= {"train_loss", "lr", "dur", "epoch"} for row in embedder.history_)
+
+
+def test_schedules_reach_their_ends_and_stand_in_the_history():
+    embedder = small(
+        loss=HCL(tau_plus=Linear(0.0, 0.2), beta=Steps([2, 1], [0.5])),
+        similarity=Cosine(CosineDecay(1.0, 0.5)),
+        max_epochs=5,
+    ).fit(X_DIGITS)
+    history = embedder.history_
+    np.testing.assert_allclose(history[:, "loss__tau_plus"], [0, 0.05, 0.1, 0.15, 0.2])
+    assert history[:, "loss__beta"] == [2, 2, 1, 1, 1]
+    assert history[0, "similarity__temperature"] == 1.0
+    assert history[-1, "similarity__temperature"] == 0.5
+
+
+def test_skorch_callbacks_work():
+    stop = EarlyStopping(monitor="train_loss", patience=2, threshold=10.0, sink=lambda *a: None)
+    embedder = small(max_epochs=50, callbacks=[stop]).fit(X_DIGITS)
+    assert embedder.n_epochs_ < 50
+
+
+def test_callbacks_that_save_work(tmp_path):
+    callbacks = [
+        Checkpoint(monitor="train_loss_best", dirname=tmp_path),
+        TrainEndCheckpoint(dirname=tmp_path),
+        ("rate", LRScheduler(policy="StepLR", step_size=1, gamma=0.5)),
+    ]
+    embedder = small(callbacks=callbacks, lr_schedule="constant", max_epochs=3).fit(X_DIGITS)
+    assert (tmp_path / "params.pt").exists() and (tmp_path / "train_end_params.pt").exists()
+    assert embedder.history_[:, "lr"] == [1e-3, 5e-4, 2.5e-4]
+    assert all(not row["batches"] for row in embedder.history_)
+
+
+def test_silent_unless_asked(capfd):
+    small().fit(X_DIGITS)
+    out, err = capfd.readouterr()
+    assert out == err == ""
+    small(verbose=1).fit(X_DIGITS)
+    out, err = capfd.readouterr()
+    assert "2/2" in err and "loss" in err
+
+
+class ReturnsNaN(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(64, 4)
+
+    def forward(self, x):
+        return self.layer(x) * torch.nan
+
+
+DIVERGENT = {
+    "temperature": {"similarity": Cosine(1e-30)},
+    "weight_decay": {"weight_decay": 1e30, "optimizer": "sgd", "max_epochs": 5},
+    "lr": {
+        "lr": 1e30,
+        "encoder": MLP((16,), batch_norm=False),
+        "projection_dim": 0,
+        "optimizer": "sgd",
+        "max_epochs": 5,
+    },
+    "encoder": {"encoder": ReturnsNaN()},
+}
+
+
+@pytest.mark.parametrize("params", DIVERGENT.values(), ids=DIVERGENT)
+def test_divergence_is_an_error_and_never_an_embedding(params):
+    embedder = small(**params)
+    with pytest.raises(ValueError, match=r"Training diverged in epoch \d+: .*'lr'.*'temperature'"):
+        embedder.fit(X_DIGITS)
+    assert not hasattr(embedder, "encoder_")

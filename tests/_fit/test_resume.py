@@ -1,0 +1,112 @@
+"""partial_fit, warm_start and interrupted fits continue where they were."""
+
+import numpy as np
+import pytest
+from skorch.callbacks import (
+    Callback,
+)
+from torch import nn
+
+from skcontrast.encoders import MLP
+from skcontrast.losses import DCL
+from skcontrast.schedules import Linear
+from tests.common import X_DIGITS, small
+
+
+def test_partial_fit_trains_one_epoch_at_a_time():
+    embedder = small()
+    for k in range(3):
+        embedder.partial_fit(X_DIGITS)
+        assert embedder.n_epochs_ == len(embedder.history_) == k + 1
+    assert embedder.history_[:, "lr"] == [1e-3] * 3
+    assert embedder.history_[:, "epoch"] == [1, 2, 3]
+
+
+def test_partial_fit_advances_schedules():
+    embedder = small(max_epochs=3, loss=DCL(tau_plus=Linear(0.0, 0.2)))
+    for _ in range(5):
+        embedder.partial_fit(X_DIGITS)
+    assert embedder.history_[:, "loss__tau_plus"] == [0.0, 0.1, 0.2, 0.2, 0.2]
+
+
+def test_partial_fit_in_pieces_equals_fit_at_constant_learning_rate():
+    whole = small(max_epochs=3, lr_schedule="constant").fit(X_DIGITS)
+    pieces = small(max_epochs=3, lr_schedule="constant")
+    for _ in range(3):
+        pieces.partial_fit(X_DIGITS)
+    np.testing.assert_array_equal(pieces.transform(X_DIGITS), whole.transform(X_DIGITS))
+
+
+def test_warm_start_goes_on_and_cold_start_begins_anew():
+    warm = small(warm_start=True).fit(X_DIGITS)
+    before = warm.transform(X_DIGITS)
+    warm.fit(X_DIGITS)
+    assert warm.n_epochs_ == 4
+    assert not np.array_equal(warm.transform(X_DIGITS), before)
+    cold = small().fit(X_DIGITS)
+    before = cold.transform(X_DIGITS)
+    np.testing.assert_array_equal(cold.fit(X_DIGITS).transform(X_DIGITS), before)
+
+
+def test_going_on_with_another_optimizer_or_weight_decay():
+    embedder = small(warm_start=True, weight_decay=0.5).fit(X_DIGITS)
+    embedder.set_params(weight_decay=0.0).fit(X_DIGITS)
+    assert embedder._fitted.optimizer_state["state"]["param_groups"][0]["weight_decay"] == 0
+    embedder.set_params(optimizer="sgd").fit(X_DIGITS)
+    assert embedder.n_epochs_ == 6
+
+
+@pytest.mark.parametrize(
+    "params", [{"n_components": 3}, {"projection_dim": 7}, {"encoder": MLP(hidden=(3,))}]
+)
+def test_going_on_with_another_network_is_refused(params):
+    embedder = small(warm_start=True).fit(X_DIGITS)
+    (name,) = params
+    with pytest.raises(ValueError, match=f"The '{name}' parameter .* has changed"):
+        embedder.set_params(**params).fit(X_DIGITS)
+    embedder.set_params(warm_start=False).fit(X_DIGITS)
+
+
+def test_a_failed_fit_leaves_the_fitted_embedder_as_it_was():
+    class Fails(Callback):
+        def on_epoch_end(self, net, **kwargs):
+            raise RuntimeError("disk full")
+
+    embedder = small(warm_start=True).fit(X_DIGITS)
+    before = embedder.transform(X_DIGITS)
+    with pytest.raises(RuntimeError, match="disk full"):
+        embedder.set_params(callbacks=[Fails()]).fit(X_DIGITS)
+    np.testing.assert_array_equal(embedder.transform(X_DIGITS), before)
+    assert embedder.n_epochs_ == 2
+    with pytest.raises(ValueError, match="NaN"):
+        embedder.fit(np.full((4, 64), np.nan))
+    np.testing.assert_array_equal(embedder.transform(X_DIGITS), before)
+
+
+class InterruptsInEpoch(nn.Module):
+    """A network during whose training the user loses patience."""
+
+    def __init__(self, epoch):
+        super().__init__()
+        self.layer, self.calls, self.epoch = nn.Linear(64, 4), 0, epoch
+
+    def forward(self, x):
+        self.calls += self.training
+        if self.training and self.calls >= self.epoch:
+            raise KeyboardInterrupt
+        return self.layer(x)
+
+
+def test_an_interrupted_fit_keeps_what_it_learned():
+    embedder = small(encoder=InterruptsInEpoch(3), max_epochs=10)
+    with pytest.raises(KeyboardInterrupt, match="keeps what it learned in 2 epochs"):
+        embedder.fit(X_DIGITS)
+    assert embedder.n_epochs_ == len(embedder.history_) == 2
+    assert np.isfinite(embedder.transform(X_DIGITS)).all()
+
+
+def test_interrupted_before_anything_was_learned():
+    embedder = small(encoder=InterruptsInEpoch(1))
+    with pytest.raises(KeyboardInterrupt):
+        embedder.fit(X_DIGITS)
+    assert not hasattr(embedder, "encoder_")

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import torch
+
+from skcontrast.similarity import Similarity
+
+
+class NotBilinear(Similarity):
+    """Negative squared distance: a similarity without a hand-written gradient."""
+
+    bounds = (-20.0, 0.0)
+
+    def embed(self, z):
+        return z
+
+    def scores(self, u, v):
+        return -torch.cdist(u, v).square()
+
+    def pairs(self, u, v):
+        return -(u - v).square().sum(-1)

@@ -1,0 +1,285 @@
+"""The Jensen–Shannon objective: the formula written out, identities, gradients, limits."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from skcontrast._objective import _tiles
+from skcontrast._objective._functional import Contrast, objective_value
+from skcontrast.frameworks import InfoGraph
+from skcontrast.losses import (
+    BCL,
+    DCL,
+    HCL,
+    PUCL,
+    InfoNCE,
+    NonparametricBCL,
+    PositiveDebiased,
+    Ring,
+    SupCon,
+    Supervised,
+)
+from skcontrast.similarity import DotProduct
+from tests._objective.common import NotBilinear
+from tests.common import LOSSES, golden_cases, golden_input
+
+# N for 7 graphs: each node has as many negatives.
+N_GRAPHS, WIDTH = 7, 4
+
+
+OWNER = torch.tensor([0, 0, 1, 1, 1, 2, 3, 3, 4, 5, 5, 5, 6])
+
+
+def vectors(scale=1.0, dtype=torch.float64):
+    """Return vectors of the nodes and of the graphs, which require a gradient."""
+    generator = torch.Generator().manual_seed(0)
+    nodes = torch.randn(len(OWNER), WIDTH, generator=generator, dtype=dtype)
+    graphs = torch.randn(N_GRAPHS, WIDTH, generator=generator, dtype=dtype)
+    return [(scale * t).requires_grad_() for t in (nodes, graphs)]
+
+
+# One node at a time, written as in the papers: `s` are the N scores of its negatives in order of
+# their graphs, `p` is that of its own graph, `same` says which graphs share its class.
+def constant(a, b, s, p, phi):
+    return a * phi(s).mean() - b * phi(p)
+
+
+N_NEGATIVES = N_GRAPHS - 1
+LABELS = torch.tensor([0, 1, 0, 2, 1, -1, -1])
+
+
+def contrast_of(nodes, graphs, similarity, weights=None, labels=LABELS):
+    u, v = similarity.embed(nodes), similarity.embed(graphs)
+    positives = similarity.pairs(u, v[OWNER])[:, None]
+    return Contrast(u, v, positives, OWNER[:, None], weights, labels[OWNER], labels)
+
+
+def hardness(a, b, beta, s, p, phi):
+    weights = (beta * s).softmax(0)
+    return a * (weights * phi(s)).sum() - b * phi(p)
+
+
+def naive_infonce(s, p, same, phi):
+    return constant(1, 0, s, p, phi)
+
+
+def naive_dcl(s, p, same, phi):
+    return constant(1 / 0.8, 0.2 / 0.8, s, p, phi)
+
+
+def naive_pucl(s, p, same, phi):
+    return constant((1 - 0.15 * 0.2) / 0.85, 0.15 * 0.8 / 0.85, s, p, phi)
+
+
+def naive_hcl(s, p, same, phi):
+    return hardness(1 / 0.95, 0.05 / 0.95, 0.7, s, p, phi)
+
+
+def naive_ring(s, p, same, phi):
+    """Of 6 negatives, the closest 4 but for the first; its own size stands for N."""
+    return phi(s.sort(descending=True).values[1:4]).sum() / N_NEGATIVES
+
+
+def naive_bcl(s, p, same, phi):
+    alpha, tau, beta = 0.8, 0.2, 0.6
+    unlabeled = (s[:, None] >= s).double().mean(1)
+    a = (1 - 2 * alpha) * (1 - 2 * tau)
+    b = 1 - a
+    u = 2 * unlabeled / (b + (b * b + 4 * a * unlabeled).sqrt())
+    negative = (1 - tau) * (alpha + (1 - 2 * alpha) * u)
+    false = tau * (1 - alpha + (2 * alpha - 1) * u)
+    weights = negative / (negative + false) * (beta * s).exp()
+    return ((weights / weights.mean()).detach() * phi(s)).mean()
+
+
+def naive_supervised(s, p, same, phi):
+    return phi(s[~same]).mean()
+
+
+NAIVE = [
+    (InfoNCE(), naive_infonce),
+    (DCL(tau_plus=0.2), naive_dcl),
+    (PUCL(tau_plus=0.15, c=0.2), naive_pucl),
+    (HCL(tau_plus=0.05, beta=0.7), naive_hcl),
+    (BCL(alpha=0.8, tau_plus=0.2, beta=0.6), naive_bcl),
+    (Ring(outer=0.7, inner=0.3), naive_ring),
+    (Supervised(), naive_supervised),
+]
+
+
+def naive_value(nodes, graphs, estimate, similarity, objective, weights=None):
+    u, v = similarity.embed(nodes), similarity.embed(graphs)
+    losses = []
+    for node, own in zip(u, OWNER.tolist(), strict=True):
+        scores = similarity.scores(node[None], v)[0]
+        others = torch.tensor([k for k in range(N_GRAPHS) if k != own])
+        s, p = scores[others], scores[own]
+        same = (LABELS[others] == LABELS[own]) & (LABELS[own] >= 0)
+        if objective == "jensen-shannon":
+            negative = estimate(s, p, same, F.softplus).clamp_min(0)
+            losses.append(F.softplus(-p) + negative)
+        else:
+            lowest = math.exp(similarity.bounds[0])
+            negative = estimate(s, p, same, torch.exp).clamp_min(lowest)
+            losses.append(-(p.exp() / (p.exp() + N_NEGATIVES * negative)).log())
+    losses = torch.stack(losses)
+    return (losses if weights is None else losses * weights).mean()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("scale", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("objective", ["jensen-shannon", "contrastive"])
+@pytest.mark.parametrize("loss, estimate", NAIVE, ids=lambda value: getattr(value, "__name__", ""))
+def test_both_objectives_equal_the_naive_formula(loss, estimate, objective, scale, weighted):
+    similarity = InfoGraph(objective).default_similarity()
+    nodes, graphs = vectors(scale)
+    weights = torch.linspace(0, 2, len(OWNER), dtype=torch.float64) if weighted else None
+    value = objective_value(
+        contrast_of(nodes, graphs, similarity, weights), loss, similarity, objective
+    )
+    expected = naive_value(nodes, graphs, estimate, similarity, objective, weights)
+    torch.testing.assert_close(value, expected, rtol=1e-10, atol=1e-12)
+    ours = torch.autograd.grad(value, (nodes, graphs))
+    theirs = torch.autograd.grad(expected, (nodes, graphs))
+    torch.testing.assert_close(ours, theirs, rtol=1e-8, atol=1e-12)
+
+
+HAVE_BOTH = [loss for loss in LOSSES if not isinstance(loss, (PositiveDebiased, SupCon))]
+
+
+@pytest.mark.parametrize(
+    "loss", [one for one in HAVE_BOTH if not (one.detach_weights and one.hardness())], ids=repr
+)
+def test_gradcheck_of_every_loss_with_the_jensen_shannon_objective(loss):
+    def value(nodes, graphs):
+        contrast = contrast_of(nodes, graphs, DotProduct())
+        return objective_value(contrast, loss, DotProduct(), "jensen-shannon")
+
+    assert torch.autograd.gradcheck(value, vectors())
+
+
+@pytest.mark.parametrize(
+    "loss, same",
+    [
+        (DCL(tau_plus=0.0), InfoNCE()),
+        (HCL(tau_plus=0.2, beta=0.0), DCL(tau_plus=0.2)),
+        (PUCL(tau_plus=0.2, c=0.0), DCL(tau_plus=0.2)),
+        (PUCL(tau_plus=0.2, c=1.0), InfoNCE()),
+        (BCL(alpha=0.5, beta=0.0), InfoNCE()),
+        (NonparametricBCL(alpha=0.5, beta=0.5), InfoNCE()),
+        (BCL(alpha=0.5, beta=0.7, detach_weights=False), HCL(tau_plus=0.0, beta=0.7)),
+        (Ring(outer=1.0, inner=0.0), InfoNCE()),
+    ],
+    ids=repr,
+)
+def test_identities_between_losses_hold_with_the_jensen_shannon_objective(loss, same):
+    results = []
+    for one in (loss, same):
+        nodes, graphs = vectors()
+        contrast = contrast_of(nodes, graphs, DotProduct())
+        value = objective_value(contrast, one, DotProduct(), "jensen-shannon")
+        results.append((value.detach(), *torch.autograd.grad(value, (nodes, graphs))))
+    torch.testing.assert_close(*results, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("objective", ["jensen-shannon", "contrastive"])
+@pytest.mark.parametrize("loss", HAVE_BOTH, ids=repr)
+def test_only_the_positive_term_sees_the_own_graph(loss, objective):
+    """The own graph is no candidate: what its score is there does not matter."""
+    nodes, graphs = vectors()
+    contrast = contrast_of(nodes, graphs, DotProduct())
+    far = contrast._replace(candidates=contrast.candidates.clone())
+    values = []
+    for k in range(N_GRAPHS):
+        own = (k == OWNER).nonzero().flatten()
+        far.candidates[k] = 50.0
+        values.append(objective_value(far.take(own), loss, DotProduct(), objective).item())
+        far.candidates[k] = contrast.candidates[k]
+    expected = [
+        objective_value(
+            contrast.take((k == OWNER).nonzero().flatten()), loss, DotProduct(), objective
+        ).item()
+        for k in range(N_GRAPHS)
+    ]
+    assert values == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("rows", [1, 4, 128])
+@pytest.mark.parametrize(
+    "loss, objective",
+    [*product(HAVE_BOTH, ["jensen-shannon", "contrastive"]), (SupCon(), "contrastive")],
+    ids=repr,
+)
+def test_positives_may_be_named_as_candidates(loss, objective, rows, monkeypatch):
+    monkeypatch.setattr(_tiles, "_TILE_ELEMENTS", 1)
+    monkeypatch.setattr(_tiles, "_TILE_ROWS", rows)
+    results = []
+    for named in (False, True):
+        nodes, graphs = vectors()
+        weights = torch.linspace(0, 2, len(OWNER), dtype=torch.float64)
+        contrast = contrast_of(nodes, graphs, DotProduct(), weights)
+        if named:
+            contrast = contrast._replace(positives=OWNER[:, None])
+        value = objective_value(contrast, loss, DotProduct(), objective)
+        results.append((value.detach(), *torch.autograd.grad(value, (nodes, graphs))))
+    torch.testing.assert_close(*results, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-3, 10.0, 1e3, 1e6])
+@pytest.mark.parametrize(
+    "loss, objective",
+    [*product(HAVE_BOTH, ["jensen-shannon", "contrastive"]), (SupCon(), "contrastive")],
+    ids=repr,
+)
+def test_scores_without_bounds_give_finite_values_and_gradients(loss, objective, scale):
+    nodes, graphs = vectors(math.sqrt(scale), torch.float32)
+    for positives in (None, 40.0 * scale, -40.0 * scale):
+        contrast = contrast_of(nodes, graphs, DotProduct())
+        if positives is not None:
+            contrast = contrast._replace(positives=contrast.positives * 0 + positives)
+        value = objective_value(contrast, loss, DotProduct(), objective)
+        gradients = torch.autograd.grad(value, (nodes, graphs))
+        assert value.isfinite() and all(g.isfinite().all() for g in gradients)
+
+
+@pytest.mark.parametrize("loss", [DCL(tau_plus=0.3), PUCL(tau_plus=0.3)], ids=repr)
+def test_an_estimate_below_zero_is_floored_and_pulls_no_negatives(loss):
+    nodes, graphs = vectors()
+    contrast = contrast_of(nodes, graphs, DotProduct())
+    contrast = contrast._replace(positives=torch.full_like(contrast.positives, 30.0))
+    for objective, lowest in (
+        ("jensen-shannon", F.softplus(torch.tensor(-30.0))),
+        ("contrastive", 0),
+    ):
+        value = objective_value(contrast, loss, DotProduct(), objective)
+        assert value.item() == pytest.approx(float(lowest), abs=1e-12)
+        assert not torch.autograd.grad(value, graphs, retain_graph=True)[0].any()
+
+
+def test_jensen_shannon_agrees_with_infograph_up_to_its_constant():
+    (case,) = [c for c in golden_cases() if c["loss"] == "infograph_jsd"]
+    graph_of = torch.tensor(case["settings"]["batch"])
+    nodes = 2.0 * golden_input("A", 12, 16)
+    graphs = 1.5 * golden_input("Q", 4, 16)
+    nodes.requires_grad_(), graphs.requires_grad_()
+
+    class Dot(NotBilinear):
+        bilinear = True
+
+        def scores(self, u, v):
+            return u @ v.T
+
+    # Each node's mean over the other graphs is the mean over all negative pairs: every node has
+    # the same number of them.
+    positives = (nodes * graphs[graph_of]).sum(1, keepdim=True)
+    contrast = Contrast(nodes, graphs, positives, graph_of[:, None])
+    value = objective_value(contrast, InfoNCE(), Dot(), objective="jensen-shannon")
+    assert value.item() == pytest.approx(case["value"] + 2 * math.log(2), rel=1e-9)
+    value.backward()
+    reference = torch.tensor(case["grad_l_row0"], dtype=torch.float64)
+    torch.testing.assert_close(nodes.grad[0], reference, rtol=1e-8, atol=1e-12)

@@ -1,0 +1,210 @@
+"""What holds for every augmentation: the contract of scikit-learn, types, randomness."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skcontrast.augmentation import (
+    Augmentation,
+    ColorJitter,
+    FeatureDropout,
+    GaussianBlur,
+    GaussianNoise,
+    MarginalCorruption,
+    RandomAffine,
+    RandomFlip,
+    RandomGrayscale,
+    RandomResizedCrop,
+    SimCLRAugmentation,
+    Unflatten,
+    Views,
+    compose,
+)
+
+VECTOR_AUGMENTATIONS = [FeatureDropout(), GaussianNoise(), MarginalCorruption()]
+IMAGE_AUGMENTATIONS = [
+    ColorJitter(),
+    GaussianBlur(),
+    GaussianNoise(),
+    RandomAffine(),
+    RandomFlip(),
+    RandomGrayscale(),
+    RandomResizedCrop(),
+    SimCLRAugmentation(blur=True),
+]
+AUGMENTATIONS = VECTOR_AUGMENTATIONS + [a for a in IMAGE_AUGMENTATIONS if a.kind == "images"]
+BY_NAME = {"ids": lambda augmentation: type(augmentation).__name__}
+
+
+@pytest.mark.filterwarnings("ignore::skcontrast.augmentation.AugmentationDropped")
+@parametrize_with_checks([*AUGMENTATIONS, Unflatten((1, 1, -1)), Unflatten((-1, 1, 1))])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+# What fit_transform and transform return
+
+
+@pytest.mark.parametrize("augmentation", AUGMENTATIONS, **BY_NAME)
+def test_fit_transform_returns_views_and_transform_returns_the_same_object(augmentation, X):
+    augmentation = clone(augmentation)
+    views = augmentation.fit_transform(X)
+    assert isinstance(views, Views)
+    assert views.base is X
+    assert views.chain == (augmentation,)
+    assert augmentation.transform(X) is X
+    assert augmentation.transform(views) is X
+
+
+def test_a_list_becomes_an_array_and_a_torch_tensor_too(X):
+    for given in (X.tolist(), torch.from_numpy(X)):
+        views = GaussianNoise().fit_transform(given)
+        assert isinstance(views.base, np.ndarray)
+        np.testing.assert_array_equal(views.base, X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.int64])
+def test_the_dtype_of_numeric_arrays_survives(dtype):
+    X = np.arange(12).reshape(4, 3).astype(dtype)
+    augmentation = GaussianNoise()
+    assert augmentation.fit_transform(X).dtype == dtype
+    assert augmentation.transform(X).dtype == dtype
+
+
+def test_numbers_as_objects_become_floats(X):
+    assert GaussianNoise().fit_transform(X.astype(object)).dtype == np.float64
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_a_dataframe_stays_a_dataframe(frame):
+    table = frame({"width": [1.0, 2.0, 3.0], "height": [4.0, 5.0, 6.0]})
+    augmentation = GaussianNoise()
+    views = augmentation.fit_transform(table)
+    assert views.base is table
+    assert augmentation.transform(table) is table
+    assert (views.shape, views.ndim, views.dtype) == ((3, 2), 2, np.dtype(float))
+    assert list(augmentation.get_feature_names_out()) == ["width", "height"]
+    for rows in ([2, 0], slice(1, 3), np.array([True, False, True])):
+        assert isinstance(views[rows].base, frame)
+        np.testing.assert_array_equal(views[rows].base, np.asarray(table)[rows])
+
+
+def test_images_of_any_kind_are_accepted():
+    for shape in ((3, 8, 8), (3, 1, 8, 8), (3, 3, 8, 8)):
+        X = np.zeros(shape, dtype=np.uint8)
+        augmentation = RandomFlip()
+        assert augmentation.fit_transform(X).base is X
+        assert augmentation.n_features_in_ == np.prod(shape[1:])
+
+
+def test_set_output_changes_nothing(X):
+    augmentation = GaussianNoise()
+    assert augmentation.set_output(transform="pandas") is augmentation
+    assert augmentation.fit(X).transform(X) is X
+    assert isinstance(augmentation.fit_transform(X), Views)
+
+
+def test_transform_before_fit_raises(X):
+    with pytest.raises(NotFittedError):
+        GaussianNoise().transform(X)
+
+
+@pytest.mark.parametrize("augmentation", VECTOR_AUGMENTATIONS, **BY_NAME)
+def test_augment_before_fit_raises(augmentation):
+    with pytest.raises(NotFittedError):
+        clone(augmentation).augment(torch.zeros(2, 3))
+
+
+def test_transform_refuses_another_shape(X):
+    with pytest.raises(ValueError, match="expecting 4 features"):
+        GaussianNoise().fit(X).transform(X[:, :3])
+    with pytest.raises(ValueError, match=r"\(1, 6, 6\).*\(1, 8, 8\)"):
+        RandomFlip().fit(np.zeros((2, 1, 8, 8))).transform(np.zeros((2, 1, 6, 6)))
+
+
+def test_fit_refuses_what_is_not_finite(X):
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        GaussianNoise().fit(X)
+
+
+@pytest.mark.parametrize("augmentation", AUGMENTATIONS, **BY_NAME)
+def test_the_wrong_kind_of_samples_is_refused_by_name(augmentation):
+    name = type(augmentation).__name__
+    if augmentation.kind == "images":
+        with pytest.raises(ValueError, match=rf"{name} expects images.*\(n, 64\); put Unflatten"):
+            compose([augmentation], (64,))
+        with pytest.raises(ValueError, match=f"{name} expects images"):
+            augmentation.augment(torch.zeros(2, 64))
+    if augmentation.kind == "vectors":
+        with pytest.raises(ValueError, match=rf"{name} expects vectors.*\(n, 8, 8\)"):
+            compose([augmentation], (8, 8))
+
+
+def test_a_new_augmentation_needs_only_augment(X):
+    class Negative(Augmentation):
+        def augment(self, batch, generator=None):
+            return -batch
+
+    views = Negative().fit_transform(GaussianNoise(scale=0.0).fit_transform(X))
+    batch = torch.from_numpy(X)
+    assert compose(views.chain, (4,))(batch).equal(-batch)
+
+
+# Randomness: the same rules for every augmentation
+
+
+def prepared_cases():
+    table = np.random.default_rng(1).normal(size=(50, 6))
+    images = np.random.default_rng(2).uniform(size=(50, 3, 16, 16)).astype(np.float32)
+    cases = [(a, table) for a in VECTOR_AUGMENTATIONS] + [(a, images) for a in IMAGE_AUGMENTATIONS]
+    return [
+        pytest.param(clone(a).fit(X), torch.from_numpy(X), id=f"{type(a).__name__}-{X.ndim}d")
+        for a, X in cases
+    ]
+
+
+@pytest.mark.parametrize(("augmentation", "batch"), prepared_cases())
+def test_one_seed_gives_one_view_and_each_call_a_fresh_one(augmentation, batch):
+    generator = torch.Generator().manual_seed(0)
+    first, second = (augmentation.augment(batch, generator) for _ in range(2))
+    again = augmentation.augment(batch, torch.Generator().manual_seed(0))
+    assert first.equal(again)
+    assert not first.equal(second)
+    assert not augmentation.augment(batch).equal(augmentation.augment(batch))
+
+
+@pytest.mark.parametrize(("augmentation", "batch"), prepared_cases())
+def test_each_sample_gets_its_own_draw(augmentation, batch):
+    same = batch[:1].expand_as(batch).contiguous()
+    views = augmentation.augment(same, torch.Generator().manual_seed(0))
+    assert len(views.flatten(1).unique(dim=0)) > 1
+
+
+@pytest.mark.parametrize(("augmentation", "batch"), prepared_cases())
+def test_shape_and_dtype_stay_and_the_input_is_not_modified(augmentation, batch):
+    for dtype in (torch.float32, torch.float64):
+        given = batch.to(dtype)
+        before = given.clone()
+        views = augmentation.augment(given, torch.Generator().manual_seed(0))
+        assert (views.shape, views.dtype) == (given.shape, dtype)
+        assert given.equal(before)
+
+
+@pytest.mark.parametrize(("augmentation", "batch"), prepared_cases())
+def test_global_random_states_stay_untouched(augmentation, batch):
+    numpy_state, torch_state = np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
+    clone(augmentation).fit_transform(batch.numpy())
+    augmentation.augment(batch)
+    augmentation.augment(batch, torch.Generator().manual_seed(0))
+    assert torch.get_rng_state().equal(torch_state)
+    assert pickle.dumps(np.random.get_state()) == pickle.dumps(numpy_state)  # noqa: NPY002

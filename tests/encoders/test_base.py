@@ -1,0 +1,136 @@
+"""What holds for every encoder: seeds, copies, rows, hyperparameters."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+from skcontrast._parameters import InvalidParameterError, validate_parameters
+from skcontrast.encoders import MLP, ConvNet, Encoder, ResNet
+from tests.encoders.common import (
+    IMAGES,
+    VECTOR_ENCODERS,
+    case_id,
+    random_batch,
+    same_state,
+    seeded,
+)
+
+SMALL_RESNETS = [
+    ResNet(depth=depth, stem=stem, width=4)
+    for depth in (18, 34, 50)
+    for stem in ("cifar", "imagenet")
+]
+IMAGE_ENCODERS = [ConvNet(), ConvNet(widths=(4,)), ConvNet(widths=[4, 5], batch_norm=False)]
+IMAGE_ENCODERS += SMALL_RESNETS
+CASES = [(encoder, (6,)) for encoder in VECTOR_ENCODERS]
+CASES += [(encoder, (3, 9, 8)) for encoder in [MLP(hidden=(8,)), *IMAGE_ENCODERS]]
+every_case = pytest.mark.parametrize("encoder, shape", CASES, ids=case_id)
+
+
+@pytest.mark.parametrize("n_components", [None, 10])
+@pytest.mark.parametrize("shape", IMAGES, ids=case_id)
+@pytest.mark.parametrize("encoder", IMAGE_ENCODERS, ids=case_id)
+def test_image_encoders_map_images_of_any_size_to_n_components(encoder, shape, n_components):
+    module = seeded(encoder, shape, n_components)
+    default = 128
+    if isinstance(encoder, ResNet):
+        default = 8 * encoder.width * (4 if encoder.depth == 50 else 1)
+    for memory_format in (torch.contiguous_format, torch.channels_last):
+        output = module(random_batch(3, shape).contiguous(memory_format=memory_format))
+        assert output.shape == (3, n_components or default)
+
+
+@every_case
+def test_same_seed_builds_the_same_weights(encoder, shape):
+    assert same_state(seeded(encoder, shape, seed=3), seeded(encoder, shape, seed=3))
+    assert not same_state(seeded(encoder, shape, seed=3), seeded(encoder, shape, seed=4))
+
+
+@every_case
+def test_modules_survive_pickle_and_deepcopy(encoder, shape):
+    module, x = seeded(encoder, shape).eval(), random_batch(3, shape)
+    expected = module(x)
+    assert torch.equal(pickle.loads(pickle.dumps(module))(x), expected)
+    assert torch.equal(copy.deepcopy(module)(x), expected)
+
+
+@every_case
+def test_inference_of_a_sample_does_not_depend_on_its_batch(encoder, shape):
+    module, x = seeded(encoder, shape), random_batch(9, shape)
+    with torch.no_grad():
+        module(x)
+        together, alone = module.eval()(x), torch.cat([module(row[None]) for row in x])
+    torch.testing.assert_close(alone, together, rtol=1e-6, atol=1e-6 * together.abs().max().item())
+
+
+@every_case
+@pytest.mark.parametrize("value", [0.0, 1.0, -1e6])
+def test_constant_rows_give_finite_outputs_and_gradients(encoder, shape, value):
+    module = seeded(encoder, shape)
+    output = module(torch.full((4, *shape), value))
+    output.square().sum().backward()
+    assert output.isfinite().all()
+    assert all(parameter.grad.isfinite().all() for parameter in module.parameters())
+
+
+@pytest.mark.parametrize("encoder", VECTOR_ENCODERS + IMAGE_ENCODERS, ids=case_id)
+def test_encoders_are_parameter_objects(encoder):
+    copied = clone(encoder)
+    assert copied is not encoder and copied.get_params() == encoder.get_params()
+    assert eval(repr(encoder)).get_params() == encoder.get_params()
+    for name, value in encoder.get_params().items():
+        assert getattr(type(encoder)().set_params(**{name: value}), name) == value
+    validate_parameters(encoder)
+
+
+@pytest.mark.parametrize(
+    "encoder, expected",
+    [
+        (MLP(hidden=(0,)), r"'hidden' parameter of .*tuple of ints in the range \[1, inf\)"),
+        (MLP(hidden=0), r"'hidden' parameter of .*an int in the range \[1, inf\)"),
+        (MLP(hidden=(3, 2.5)), r"'hidden' parameter of"),
+        (MLP(hidden="16"), r"'hidden' parameter of"),
+        (MLP(hidden=None), r"'hidden' parameter of"),
+        (MLP(dropout=1.0), r"'dropout' parameter of .*\[0.0, 1.0\)"),
+        (MLP(batch_norm="yes"), r"'batch_norm' parameter of"),
+        (MLP(activation="step"), r"'activation' parameter of .*'relu'"),
+        (ConvNet(widths=()), r"'widths' parameter of .*length 1 or more.*Got \(\) instead"),
+        (ConvNet(widths=8), r"'widths' parameter of"),
+        (ConvNet(widths=(8, -1)), r"'widths' parameter of"),
+        (ResNet(depth=17), r"'depth' parameter of .*18.*34.*50.*Got 17 instead"),
+        (ResNet(depth="18"), r"'depth' parameter of"),
+        (ResNet(stem="mnist"), r"'stem' parameter of .*'cifar'"),
+        (ResNet(width=0), r"'width' parameter of"),
+        (ResNet(zero_init_residual=2), r"'zero_init_residual' parameter of"),
+    ],
+    ids=case_id,
+)
+def test_hyperparameters_out_of_range_are_named_with_their_range(encoder, expected):
+    for check in (validate_parameters, lambda bad: bad.build((1, 8, 8), 4)):
+        with pytest.raises(InvalidParameterError, match=rf"The {expected}"):
+            check(encoder)
+
+
+def test_numpy_ints_are_ints():
+    sizes = tuple(np.array([4, 5]))
+    validate_parameters(MLP(hidden=sizes))
+    validate_parameters(ConvNet(widths=sizes))
+    validate_parameters(ResNet(depth=np.int64(34)))
+
+
+@pytest.mark.parametrize("encoder", [ConvNet(), ResNet()], ids=case_id)
+def test_image_encoders_refuse_vectors(encoder):
+    with pytest.raises(ValueError, match=r"expects images.*\(channels, height, width\).*\(64,\)"):
+        encoder.build((64,))
+
+
+def test_a_subclass_without_build_says_so():
+    class Nothing(Encoder):
+        pass
+
+    with pytest.raises(NotImplementedError, match="Nothing does not implement build"):
+        Nothing().build((3,))

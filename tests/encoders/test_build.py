@@ -1,0 +1,240 @@
+"""An encoder from a module, a callable or nothing; the memory format of convolutions."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from skcontrast._data._guess import kind_of_shape
+from skcontrast._fit._defaults import default_encoder
+from skcontrast._parameters import InvalidParameterError
+from skcontrast.encoders import MLP, ConvNet, ResNet
+from skcontrast.encoders._build import build_encoder, to_channels_last
+from skcontrast.kinds import Images, Vectors
+from tests.common import small
+from tests.encoders.common import case_id, random_batch, same_state, seeded
+
+
+class Views(nn.Module):
+    """A convolution whose output is flattened in a way that channels-last tensors refuse."""
+
+    def __init__(self):
+        super().__init__()
+        self.convolution = nn.Conv2d(3, 4, 3)
+
+    def forward(self, x):
+        return self.convolution(x).view(len(x), -1)
+
+
+def test_convolutions_run_channels_last_and_give_the_same():
+    module = ResNet(width=8).build((3, 16, 16)).eval()
+    x = torch.randn(5, 3, 16, 16, generator=torch.Generator().manual_seed(0))
+    expected = module(x)
+    assert to_channels_last(module, Images(), (3, 16, 16))
+    assert module.conv1.weight.is_contiguous(memory_format=torch.channels_last)
+    actual = module(x.contiguous(memory_format=torch.channels_last))
+    torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_strided_convolution_of_few_channels_is_not_tried():
+    """Its backward pass in channels-last format ends the process on some processors."""
+    module = ResNet(width=4).build((3, 16, 16))
+    assert not to_channels_last(module, Images(), (3, 16, 16))
+    assert module.conv1.weight.is_contiguous()
+    assert to_channels_last(ResNet(width=8).build((3, 16, 16)), Images(), (3, 16, 16))
+
+
+def test_vectors_have_no_channels():
+    assert not to_channels_last(MLP().build((5,)), Vectors(), (5,))
+
+
+def test_a_module_that_needs_contiguous_tensors_keeps_them():
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, size=(20, 3, 6, 6), dtype=np.uint8)
+    embedder = small(encoder=Views()).fit(images)
+    assert embedder.transform(images).shape == (20, 64)
+    assert embedder.encoder_[1].convolution.weight.is_contiguous()
+
+
+class ViewsInTraining(Views):
+    def forward(self, x):
+        h = self.convolution(x)
+        return h.view(len(x), -1) if self.training else h.flatten(1)
+
+
+class FiveDimensional(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convolution = nn.Conv3d(1, 4, 3)
+
+    def forward(self, x):
+        return self.convolution(x[:, None]).flatten(1)
+
+
+@pytest.mark.parametrize("module", [ViewsInTraining, FiveDimensional])
+def test_modules_that_cannot_be_brought_to_another_format_train(module):
+    images = np.random.default_rng(0).integers(0, 256, size=(20, 3, 6, 6), dtype=np.uint8)
+    assert np.isfinite(small(encoder=module()).fit_transform(images)).all()
+
+
+class Returns(nn.Module):
+    """A module whose output is given: the shape of its input is ignored."""
+
+    def __init__(self, output):
+        super().__init__()
+        self.output = output
+
+    def forward(self, x):
+        return self.output
+
+
+class Noisy(nn.Module):
+    """A module that draws random numbers at every call."""
+
+    def forward(self, x):
+        return x + torch.randn_like(x)
+
+
+class PartlyFrozen(nn.Sequential):
+    """A module that keeps its first part in inference mode, whatever is asked for."""
+
+    def train(self, mode=True):
+        super().train(mode)
+        self[0].train(False)
+        return self
+
+
+@pytest.mark.parametrize(
+    "shape, expected",
+    [
+        ((64,), MLP()),
+        ((1, 8, 8), ConvNet()),
+        ((3, 32, 32), ConvNet()),
+        ((3, 20, 33), ResNet(stem="cifar")),
+        ((3, 64, 64), ResNet(stem="cifar")),
+        ((3, 65, 64), ResNet(stem="imagenet")),
+    ],
+    ids=case_id,
+)
+@pytest.mark.parametrize("n_components", [None, 6])
+def test_default_encoder_follows_the_shape_of_the_samples(shape, expected, n_components):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        chosen = default_encoder(kind_of_shape(shape), shape)
+        module, width = build_encoder(chosen, shape, n_components)
+    assert same_state(module, seeded(expected, shape, n_components))
+    assert width == (n_components or {MLP: 128, ConvNet: 128, ResNet: 512}[type(expected)])
+
+
+def test_a_module_is_copied_and_never_touched():
+    own = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU()).train()
+    before = copy.deepcopy(own.state_dict())
+    module, width = build_encoder(own, (4,))
+    assert width == 8 and same_state(own, module)
+    assert not {id(p) for p in own.parameters()} & {id(p) for p in module.parameters()}
+    module(random_batch(5, (4,))).sum().backward()
+    assert all(torch.equal(own.state_dict()[name], value) for name, value in before.items())
+    assert all(parameter.grad is None for parameter in own.parameters())
+
+
+def test_a_callable_is_called_with_the_sample_shape():
+    def linear(sample_shape):
+        return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(sample_shape)), 3))
+
+    module, width = build_encoder(linear, (2, 3, 4))
+    assert width == 3 and module[1].in_features == 24
+
+
+def test_lazy_layers_learn_their_width_in_a_copy():
+    own = nn.Sequential(nn.LazyLinear(6), nn.BatchNorm1d(6))
+    module, width = build_encoder(own, (4,))
+    assert width == 6 and module[0].weight.shape == (6, 4)
+    assert torch.nn.parameter.is_lazy(own[0].weight)
+
+
+@pytest.mark.parametrize("given, name", [(MLP, "MLP"), (nn.ReLU, "ReLU")])
+def test_a_class_where_an_instance_is_due(given, name):
+    message = (
+        "The 'encoder' parameter of ContrastiveEmbedder must be an instance, got the class "
+        f"{name}. Write encoder={name}\\(\\) instead."
+    )
+    with pytest.raises(TypeError, match=message):
+        build_encoder(given, (4,))
+
+
+@pytest.mark.parametrize("given", [3, "mlp", (256, 256)])
+def test_what_cannot_be_an_encoder_is_refused(given):
+    with pytest.raises(
+        TypeError, match=r"The 'encoder' parameter .* torch.nn.Module or a callable"
+    ):
+        build_encoder(given, (4,))
+
+
+def test_a_callable_must_return_a_module():
+    with pytest.raises(TypeError, match=r"callable encoder len must return .*Module, got 1 of"):
+        build_encoder(len, (4,))
+
+
+@pytest.mark.parametrize(
+    "output, found",
+    [
+        (torch.zeros(2, 3, 1), r"shape \(2, 3, 1\)"),
+        (torch.zeros(2), r"shape \(2,\)"),
+        (torch.zeros(1, 3), r"shape \(1, 3\)"),
+        (torch.zeros(2, 0), r"shape \(2, 0\)"),
+        (torch.zeros(2, 3, dtype=torch.int64), r"dtype torch.int64"),
+        (torch.zeros(2, 3, dtype=torch.complex64), r"dtype torch.complex64"),
+        ((torch.zeros(2, 3), torch.zeros(2, 3)), "a tuple"),
+        (None, "a NoneType"),
+    ],
+    ids=str,
+)
+def test_the_output_must_be_a_floating_matrix(output, found):
+    with pytest.raises(ValueError, match=rf"encoder Returns .*\(2, width\), got .*{found}"):
+        build_encoder(Returns(output), (4,))
+
+
+def test_a_width_other_than_n_components_is_refused_with_both():
+    with pytest.raises(ValueError, match="n_components=5, but the encoder Linear returns 3"):
+        build_encoder(nn.Linear(4, 3), (4,), 5)
+
+
+def test_a_failing_forward_names_encoder_and_sample_shape():
+    with pytest.raises(
+        ValueError, match=r"encoder Linear failed on samples of shape \(7,\)"
+    ) as info:
+        build_encoder(nn.Linear(4, 3), (7,))
+    assert isinstance(info.value.__cause__, RuntimeError)
+
+
+def test_hyperparameters_are_checked_before_building():
+    with pytest.raises(InvalidParameterError, match="'hidden' parameter of MLP"):
+        build_encoder(MLP(hidden=(0,)), (4,))
+
+
+def test_the_trial_leaves_statistics_modes_and_gradients_alone():
+    own = PartlyFrozen(nn.BatchNorm1d(4), nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Dropout()).train()
+    own[3].eval()
+    module, _ = build_encoder(own, (4,))
+    assert same_state(own, module)
+    assert [part.training for part in module.modules()] == [True, False, True, True, False]
+    assert all(parameter.grad is None for parameter in module.parameters())
+
+
+@pytest.mark.parametrize("given", [Noisy(), nn.Dropout(), nn.Linear(4, 2)], ids=case_id)
+def test_the_trial_leaves_the_global_random_state_alone(given):
+    before = torch.random.get_rng_state()
+    build_encoder(given, (4,))
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_building_draws_as_much_as_the_encoder_alone():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        build_encoder(MLP(), (4,))
+        after_trial = torch.random.get_rng_state()
+        torch.manual_seed(0)
+        MLP().build((4,))
+        assert torch.equal(torch.random.get_rng_state(), after_trial)

@@ -1,0 +1,165 @@
+"""Modules of users and of PyTorch Geometric as encoders of graphs."""
+
+from __future__ import annotations
+
+import copy
+
+import networkx as nx
+import pytest
+import torch
+from torch import nn
+
+from skcontrast._fit._defaults import default_encoder
+from skcontrast.encoders._build import build_encoder
+from skcontrast.encoders._message_passing import GINLayer
+from skcontrast.graphs._networks import ForeignNetwork
+from skcontrast.graphs._sums import graph_sum
+from skcontrast.kinds import Graphs
+from tests.encoders.graphs_common import WIDTH, as_batch, graphs_of
+
+
+def test_gin_is_the_default():
+    module, width = build_encoder(default_encoder(Graphs(), (None, WIDTH)), (None, WIDTH))
+    assert width == 96 and isinstance(module.message_passing.layers[0], GINLayer)
+
+
+class Linear(nn.Module):
+    """A module with the interface of PyTorch Geometric that looks at no edge."""
+
+    def __init__(self, width=4, pooled=False, output=None):
+        super().__init__()
+        self.layer, self.pooled, self.output = nn.Linear(WIDTH, width), pooled, output
+
+    def forward(self, x, edge_index, batch):
+        assert edge_index.dtype == batch.dtype == torch.int64 and len(x) == len(batch)
+        h = self.layer(x)
+        if self.output is not None:
+            return self.output(h)
+        if not self.pooled:
+            return h
+        return h.new_zeros(int(batch[-1]) + 1, h.shape[1]).index_add_(0, batch, h)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_rows_of_nodes_are_summed_and_rows_of_graphs_are_taken(pooled):
+    module, width = build_encoder(Linear(pooled=pooled), (None, WIDTH))
+    assert width == 4 and isinstance(module, ForeignNetwork)
+    batch = as_batch(graphs_of("directed"), dtype=torch.float32)
+    layer = module.message_passing.layer
+    torch.testing.assert_close(module(batch), graph_sum(layer(batch.x), batch.topology))
+
+
+def test_rows_of_nodes_are_needed_where_nodes_are_anchors():
+    batch = as_batch(graphs_of("directed"), dtype=torch.float32)
+    module, _ = build_encoder(Linear(), (None, WIDTH))
+    assert module.nodes(batch).shape == (batch.n_nodes, 4)
+    module, _ = build_encoder(Linear(pooled=True), (None, WIDTH))
+    with pytest.raises(ValueError, match=r"InfoGraph needs .* a row per node"):
+        module.nodes(batch)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_graphs_of_single_nodes_have_as_many_rows_as_nodes(pooled):
+    batch = as_batch([nx.empty_graph(1)] * 3, dtype=torch.float32)
+    module, _ = build_encoder(Linear(pooled=pooled), (None, WIDTH))
+    torch.testing.assert_close(module(batch), module.message_passing.layer(batch.x))
+
+
+def test_a_module_of_others_is_copied_and_a_callable_is_called():
+    own = Linear()
+    before = copy.deepcopy(own.state_dict())
+    module, _ = build_encoder(own, (None, WIDTH))
+    module.message_passing.layer.weight.data.zero_()
+    assert all(torch.equal(own.state_dict()[name], value) for name, value in before.items())
+
+    def linear(sample_shape):
+        assert sample_shape == (None, WIDTH)
+        return Linear(width=6)
+
+    assert build_encoder(linear, (None, WIDTH))[1] == 6
+
+
+@pytest.mark.parametrize(
+    "output, message",
+    [
+        (lambda h: h[:1], "a row per graph or per node, 2 or 5, got 1"),
+        (lambda h: h[None], r"two dimensions, got one of shape \(1, 5, 4\)"),
+        (lambda h: (h, h), "two dimensions, got a tuple"),
+        (lambda h: h.long(), "floating tensor, got torch.int64"),
+        (lambda h: h[:2].long(), "floating tensor, got torch.int64"),
+        (lambda h: h[:, :0], r"shape \(2, width\), got a tensor of shape \(2, 0\)"),
+    ],
+)
+def test_wrong_outputs_are_refused(output, message):
+    with pytest.raises(ValueError, match=f"The encoder Linear .*{message}"):
+        build_encoder(Linear(output=output), (None, WIDTH))
+
+
+def test_a_width_other_than_n_components_is_refused_with_both():
+    with pytest.raises(ValueError, match="n_components=5, but the encoder Linear returns 4"):
+        build_encoder(Linear(), (None, WIDTH), 5)
+
+
+def test_a_module_for_other_samples_is_refused():
+    message = (
+        "The encoder Linear failed on graphs with 3 node features, as \\(x, edge_index, batch\\): "
+    )
+    with pytest.raises(ValueError, match=message):
+        build_encoder(nn.Linear(WIDTH, 4), (None, WIDTH))
+    with pytest.raises(ValueError, match="failed on graphs with 7 node features"):
+        build_encoder(Linear(), (None, 7))
+
+
+def test_gin_of_pytorch_geometric_is_a_module_of_nodes(geometric):
+    own = geometric.GIN(WIDTH, 8, num_layers=2)
+    module, width = build_encoder(own, (None, WIDTH))
+    batch = as_batch(graphs_of("directed"), dtype=torch.float32)
+    expected = own.eval()(batch.x, batch.edge_index)
+    assert width == 8
+    torch.testing.assert_close(module.eval().nodes(batch), expected)
+    pooled = geometric.global_add_pool(expected, batch.batch)
+    torch.testing.assert_close(module(batch), pooled)
+
+
+def test_a_module_may_pool_and_normalise_by_graph(geometric):
+    class Pooled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.norm = geometric.SAGEConv(WIDTH, 6), geometric.GraphNorm(6)
+
+        def forward(self, x, edge_index, batch):
+            h = self.norm(self.conv(x, edge_index), batch)
+            return geometric.global_mean_pool(h, batch)
+
+    module, width = build_encoder(Pooled(), (None, WIDTH))
+    batch = as_batch(graphs_of("undirected"), dtype=torch.float32)
+    module.eval()
+    alone = torch.cat([module(batch[[k]]) for k in range(len(batch))])
+    assert width == 6 and module(batch).shape == (len(batch), 6)
+    torch.testing.assert_close(alone, module(batch), atol=1e-5, rtol=1e-5)
+
+
+class _ThirdIsTheGraph(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(WIDTH, 3)
+
+    def forward(self, x, edge_index, graph_of_node):
+        sums = torch.zeros(int(graph_of_node.max()) + 1, 3, dtype=x.dtype)
+        return sums.index_add(0, graph_of_node, self.linear(x))
+
+
+def test_a_module_without_an_argument_named_batch_gets_it_as_the_third():
+    module, width = build_encoder(_ThirdIsTheGraph(), (None, WIDTH))
+    assert width == 3
+    batch = as_batch(graphs_of("loops"), dtype=torch.float32)
+    assert module(batch).shape == (len(batch), 3)
+
+
+def test_a_module_without_a_place_for_the_batch_is_called_without(geometric):
+    layer = geometric.GCNConv(WIDTH, 6)
+    module, width = build_encoder(layer, (None, WIDTH))
+    assert width == 6
+    batch = as_batch(graphs_of("loops"), dtype=torch.float32)
+    expected = geometric.global_add_pool(layer(batch.x, batch.edge_index), batch.batch)
+    torch.testing.assert_close(module(batch), expected)

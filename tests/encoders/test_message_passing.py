@@ -1,0 +1,146 @@
+"""Sums over neighbours and the layers made of them."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+import torch
+from torch import nn
+
+from skcontrast.encoders._message_passing import GCNLayer, GINLayer
+from skcontrast.graphs import GraphBatch, pack_graphs
+from skcontrast.graphs._sums import graph_sum, neighbour_sum
+from skcontrast.graphs._topology import Topology
+from tests.encoders.graphs_common import WIDTH, as_batch, graphs_of, membership, seeded
+
+
+def adjacency(topology):
+    """Return A, with A[v, u] the number of edges from u to v."""
+    matrix = torch.zeros(topology.n_nodes, topology.n_nodes, dtype=torch.float64)
+    ones = torch.ones(len(topology.sources), dtype=torch.float64)
+    return matrix.index_put_((topology.targets, topology.sources), ones, accumulate=True)
+
+
+# Sums
+
+
+def test_sum_over_neighbours_is_the_product_with_the_adjacency_matrix(batch):
+    expected = adjacency(batch.topology) @ batch.x
+    torch.testing.assert_close(neighbour_sum(batch.x, batch.topology), expected)
+
+
+def test_sum_over_graphs_is_the_product_with_the_membership_matrix(batch):
+    expected = membership(batch.topology) @ batch.x
+    torch.testing.assert_close(graph_sum(batch.x, batch.topology), expected)
+
+
+@pytest.mark.parametrize("total", [neighbour_sum, graph_sum])
+def test_gradients_of_the_sums(batch, total):
+    x = batch.x.clone().requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: total(x, batch.topology).sin(), x)
+    assert torch.autograd.gradgradcheck(lambda x: total(x, batch.topology).sin(), x)
+
+
+@pytest.mark.parametrize("total, rows", [(neighbour_sum, 3), (graph_sum, 2)])
+def test_sums_over_nothing_are_zero(total, rows):
+    node_ptr = torch.tensor([0, 0, 3]) if total is graph_sum else torch.tensor([0, 1, 3])
+    topology = Topology.from_edges(torch.empty(2, 0, dtype=torch.int64), node_ptr, True)
+    x = torch.ones(3, WIDTH, requires_grad=True)
+    value = total(x, topology)
+    value.sum().backward()
+    if total is neighbour_sum:
+        assert not value.any() and not x.grad.any()
+    else:
+        assert value.tolist() == [[0.0] * WIDTH, [3.0] * WIDTH]
+    none = Topology.from_edges(torch.empty(2, 0, dtype=torch.int64), torch.tensor([0, 0, 0]), True)
+    assert not total(torch.ones(0, WIDTH), none).any()
+    assert total(torch.ones(0, WIDTH), none).shape == ((0 if rows == 3 else 2), WIDTH)
+
+
+@pytest.mark.parametrize("total", [neighbour_sum, graph_sum])
+def test_half_precision_is_summed_in_float32(total):
+    topology = pack_graphs([nx.star_graph(1000)]).topology
+    x = torch.ones(1001, 1, dtype=torch.bfloat16, requires_grad=True)
+    value = total(x, topology)
+    assert value.dtype == torch.float32 and value.max() >= 1000
+    value.sum().backward()
+    assert x.grad.dtype == torch.bfloat16
+
+
+# Layers
+
+
+@pytest.mark.parametrize("n_dense", [0, 2])
+@pytest.mark.parametrize("n_codes", [0, 1, 4])
+def test_features_are_projected_without_being_written_out(n_dense, n_codes):
+    topology = pack_graphs(graphs_of("undirected")).topology
+    generator = torch.Generator().manual_seed(0)
+    dense = torch.randn(topology.n_nodes, n_dense, generator=generator, dtype=torch.float64)
+    codes = torch.randint(-1, n_codes, (topology.n_nodes,), generator=generator)
+    batch = GraphBatch(topology, dense, codes if n_codes else None, n_codes)
+    weight = torch.randn(5, n_dense + n_codes, generator=generator, dtype=torch.float64)
+    weight.requires_grad_()
+    results = []
+    for projected in (batch.project(weight), batch.x @ weight.T):
+        results.append((projected, *torch.autograd.grad(projected.sin().sum(), weight)))
+    torch.testing.assert_close(*results)
+
+
+def test_gin_layer_is_ginconv(batch, geometric):
+    own = seeded(lambda: GINLayer(WIDTH, 5))
+    first = nn.Linear(WIDTH, 5).double()
+    first.weight, first.bias = own.linear.weight, own.bias
+    conv = geometric.GINConv(nn.Sequential(first, nn.ReLU(), own.second, nn.ReLU()))
+    torch.testing.assert_close(own(batch.x, batch.topology), conv(batch.x, batch.edge_index))
+
+
+def test_gcn_layer_is_gcnconv(batch, geometric):
+    own = seeded(lambda: GCNLayer(WIDTH, 5))
+    conv = geometric.GCNConv(WIDTH, 5, add_self_loops=False).double()
+    conv.lin.weight, conv.bias = own.linear.weight, own.bias
+    nodes = torch.arange(batch.n_nodes)
+    # Every node gets a loop beside its own ones; by itself, GCNConv adds it only where none is.
+    edge_index = torch.cat([batch.edge_index, torch.stack([nodes, nodes])], 1)
+    expected = conv(batch.x, edge_index).relu()
+    torch.testing.assert_close(own(batch.x, batch.topology), expected)
+
+
+@pytest.mark.parametrize("kind", ["undirected", "directed", "edgeless"])
+def test_gcn_layer_is_gcnconv_by_default_where_there_are_no_loops(kind, geometric):
+    batch, own = as_batch(graphs_of(kind)), seeded(lambda: GCNLayer(WIDTH, 5))
+    conv = geometric.GCNConv(WIDTH, 5).double()
+    conv.lin.weight, conv.bias = own.linear.weight, own.bias
+    expected = conv(batch.x, batch.edge_index).relu()
+    torch.testing.assert_close(own(batch.x, batch.topology), expected)
+
+
+def test_gin_layer_equals_its_formula(batch):
+    layer = seeded(lambda: GINLayer(WIDTH, 5))
+    summed = batch.x + adjacency(batch.topology) @ batch.x
+    hidden = (summed @ layer.linear.weight.T + layer.bias).relu()
+    expected = (hidden @ layer.second.weight.T + layer.second.bias).relu()
+    torch.testing.assert_close(layer(batch.x, batch.topology), expected)
+
+
+def test_gcn_layer_equals_its_formula(batch):
+    layer = seeded(lambda: GCNLayer(WIDTH, 5))
+    matrix = adjacency(batch.topology) + torch.eye(batch.n_nodes)
+    scale = matrix.sum(1).rsqrt()
+    expected = scale[:, None] * matrix * scale @ batch.x @ layer.linear.weight.T + layer.bias
+    torch.testing.assert_close(layer(batch.x, batch.topology), expected.relu())
+
+
+@pytest.mark.parametrize("layer", [GINLayer, GCNLayer])
+def test_gradients_of_the_layers(batch, layer):
+    layer, x = seeded(lambda: layer(WIDTH, 2)), batch.x.clone().requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: layer(x, batch.topology), x)
+
+
+def test_gin_tells_what_the_mean_does_not():
+    """A node with one and a node with two equal neighbours are the same to GCN, which averages."""
+    graphs = as_batch([nx.path_graph(2), nx.cycle_graph(3)])
+    x = torch.ones(5, WIDTH, dtype=torch.float64)
+    out = seeded(lambda: GINLayer(WIDTH, 5))(x, graphs.topology)
+    assert not torch.allclose(out[0], out[2])
+    out = seeded(lambda: GCNLayer(WIDTH, 5))(x, graphs.topology)
+    torch.testing.assert_close(out[0], out[2])

@@ -1,0 +1,42 @@
+"""MLP."""
+
+import pytest
+import torch
+
+from skcontrast.encoders import MLP
+from tests.encoders.common import (
+    IMAGES,
+    VECTOR_ENCODERS,
+    case_id,
+    random_batch,
+    same_state,
+    seeded,
+)
+
+VECTORS = [(1,), (7,), (64,)]
+
+
+@pytest.mark.parametrize("n_components", [None, 1, 10])
+@pytest.mark.parametrize("shape", VECTORS + IMAGES, ids=case_id)
+@pytest.mark.parametrize("encoder", VECTOR_ENCODERS, ids=case_id)
+def test_mlp_maps_samples_of_any_shape_to_n_components(encoder, shape, n_components):
+    output = seeded(encoder, shape, n_components)(random_batch(3, shape))
+    assert output.shape == (3, n_components or 128) and output.dtype == torch.float32
+
+
+def test_mlp_without_hidden_layers_is_affine():
+    module = seeded(MLP(hidden=()), (5,), 3)
+    a, b = random_batch(2, (4, 5))
+    torch.testing.assert_close(module((a + b) / 2), (module(a) + module(b)) / 2)
+
+
+def test_hidden_may_be_one_int():
+    assert same_state(seeded(MLP(hidden=9), (4,)), seeded(MLP(hidden=(9,)), (4,)))
+
+
+def test_hidden_activations_neither_fade_nor_explode_with_depth():
+    """He initialisation keeps the mean square of the activations through many layers."""
+    module = seeded(MLP(hidden=(512,) * 12, batch_norm=False), (512,), 512)
+    with torch.no_grad():
+        output = module(random_batch(64, (512,)))
+    assert 1 / 3 < output.square().mean() < 3

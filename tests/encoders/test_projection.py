@@ -1,0 +1,18 @@
+"""The projection head."""
+
+import pytest
+
+from skcontrast.encoders._projection import projection_head
+from tests.encoders.common import n_parameters, random_batch
+
+
+@pytest.mark.parametrize("projection_dim", [1, 16])
+def test_projection_head_has_one_square_hidden_layer(projection_dim):
+    head = projection_head(24, projection_dim)
+    assert head(random_batch(3, (24,))).shape == (3, projection_dim)
+    assert n_parameters(head) == 24 * 24 + 2 * 24 + 25 * projection_dim
+
+
+def test_projection_dim_zero_is_no_head():
+    h = random_batch(3, (24,))
+    assert projection_head(24, 0)(h) is h

@@ -1,0 +1,48 @@
+"""Bad input of every estimate is refused."""
+
+import numpy as np
+import pytest
+
+from skcontrast.estimation import (
+    alpha_from_auc,
+    estimate_alpha,
+    estimate_tau_plus,
+    macro_auc,
+    positive_ranks,
+    tau_plus_from_labels,
+)
+from skcontrast.similarity import Cosine
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: estimate_alpha([0.5, 1.2]), r"ranks must be .* shares in \[0, 1\]"),
+        (lambda: estimate_alpha([[0.5]]), r"ranks must be an array of shape \(n_positives,\)"),
+        (lambda: estimate_alpha([0.5, np.nan]), "ranks contains NaN"),
+        (lambda: estimate_alpha([0.5], tau_plus=2), r"tau_plus must be a number in \[0, 1\]"),
+        (lambda: estimate_alpha([0.5], tau_plus="auto"), r"tau_plus must be a number in"),
+        (lambda: estimate_tau_plus([0.5], alpha=0.2), r"alpha must be a number in \[0.5, 1\]"),
+        (lambda: estimate_tau_plus([0.5], n_candidates=0), "n_candidates must be a positive int"),
+        (lambda: alpha_from_auc(1.2), r"auc must be a number in \[0, 1\], got 1.2"),
+        (lambda: alpha_from_auc("a"), r"auc must be a number in \[0, 1\], got 'a'"),
+        (lambda: tau_plus_from_labels(None), "the target y is None"),
+        (lambda: tau_plus_from_labels([0.5, 1.5]), "needs classes as y"),
+        (lambda: tau_plus_from_labels(["a", "-1"]), "the string '-1'.* dtype=object"),
+        (lambda: positive_ranks([[1, 2]], [[1, 2]]), "n ≥ 2"),
+        (lambda: positive_ranks([[1, np.nan]] * 2, [[1, 2]] * 2), "views contains NaN"),
+        (lambda: positive_ranks(np.eye(2), np.eye(2), similarity=Cosine(0)), "'temperature'"),
+        (lambda: macro_auc(y=[0, 1]), "y must have one entry per sample, 0, got 2"),
+        (lambda: tau_plus_from_labels([-1, -1]), "at least one known class"),
+        (lambda: macro_auc(np.eye(3), y=[0, 1, 2]), "two samples of one class and one of another"),
+        (lambda: macro_auc(np.eye(3), y=[0, 1]), "y must have one entry per sample, 3, got 2"),
+        (lambda: positive_ranks(np.eye(3), np.eye(2)), r"view 2 must have shape \(n, 3\)"),
+        (lambda: positive_ranks(np.eye(3), np.ones((2, 3))), "views must be arrays of one shape"),
+        (lambda: positive_ranks(np.eye(3)), "at least two views"),
+        (lambda: positive_ranks(), "at least two views, got 0"),
+        (lambda: macro_auc(y=[]), "arrays of one shape .* got none"),
+    ],
+)
+def test_bad_input_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,53 @@
+"""α and τ⁺ from simulated ranks."""
+
+import math
+
+import numpy as np
+import pytest
+
+from skcontrast.estimation import (
+    estimate_alpha,
+    estimate_tau_plus,
+)
+from tests.common import simulated_ranks
+
+
+@pytest.mark.parametrize("n_candidates", [62, 254, 1022, 4096])
+@pytest.mark.parametrize("tau_plus", [0.05, 0.1, 0.3])
+@pytest.mark.parametrize("alpha", [0.9, 0.99, 1.0])
+def test_finds_alpha_and_tau_plus(alpha, tau_plus, n_candidates):
+    ranks = simulated_ranks(alpha, tau_plus, n_candidates)
+    assert abs(estimate_alpha(ranks, n_candidates=n_candidates).value - alpha) < 0.02
+    assert abs(estimate_tau_plus(ranks, n_candidates=n_candidates).value - tau_plus) < 0.02
+
+
+@pytest.mark.parametrize("alpha, tau_plus", [(0.6, 0.1), (0.8, 0.1), (0.8, 0.3)])
+def test_a_known_parameter_sharpens_the_other(alpha, tau_plus):
+    ranks = simulated_ranks(alpha, tau_plus, 254)
+    one = estimate_alpha(ranks, tau_plus=tau_plus, n_candidates=254)
+    assert abs(one.value - alpha) < 0.02
+    assert one.standard_error < estimate_alpha(ranks, n_candidates=254).standard_error
+    other = estimate_tau_plus(ranks, alpha=alpha, n_candidates=254)
+    assert other.standard_error < estimate_tau_plus(ranks, n_candidates=254).standard_error
+
+
+def test_standard_errors_are_those_of_repeated_draws():
+    estimates = [
+        estimate_alpha(simulated_ranks(0.8, 0.2, 126, 10_000, seed), n_candidates=126)
+        for seed in range(40)
+    ]
+    values, errors = np.transpose(estimates)
+    assert np.median(errors) == pytest.approx(values.std(), rel=0.35)
+    assert abs(values.mean() - 0.8) < 3 * values.std() / math.sqrt(40)
+
+
+def test_ranks_that_say_nothing_have_a_large_standard_error():
+    tau_plus = estimate_tau_plus(simulated_ranks(0.5, 0.1, 254), n_candidates=254)
+    assert tau_plus.standard_error > 0.1
+    assert estimate_alpha([0.5]).standard_error == math.inf
+
+
+def test_few_candidates_bias_only_who_takes_ranks_for_exact():
+    ranks = simulated_ranks(0.9, 0.1, 62)
+    assert abs(estimate_tau_plus(ranks).value - 0.1) > 0.02
+    assert abs(estimate_tau_plus(ranks, n_candidates=62).value - 0.1) < 0.02

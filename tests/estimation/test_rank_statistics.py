@@ -1,0 +1,50 @@
+"""Ranks of positives among the candidates."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import roc_auc_score
+
+from skcontrast._objective import _tiles
+from skcontrast.estimation import (
+    macro_auc,
+    positive_ranks,
+)
+from skcontrast.similarity import Cosine, VonMisesFisher
+from tests.common import random_views
+
+
+@pytest.mark.parametrize("n_views", [2, 3])
+def test_positive_ranks_count_the_candidates_below(n_views, monkeypatch):
+    monkeypatch.setattr(_tiles, "_TILE_ROWS", 4)
+    monkeypatch.setattr(_tiles, "_TILE_ELEMENTS", 1)
+    views = random_views(7, 5, n_views)
+    u = torch.nn.functional.normalize(torch.stack(views), dim=-1)
+    expected = []
+    for v in range(n_views):
+        for i in range(7):
+            scores = u[:, [j for j in range(7) if j != i]].flatten(0, 1) @ u[v, i]
+            for w in range(n_views):
+                if w != v:
+                    expected.append((scores <= u[w, i] @ u[v, i]).double().mean().item())
+    np.testing.assert_allclose(positive_ranks(*views), expected)
+    np.testing.assert_allclose(positive_ranks(*views, similarity=Cosine(0.1)), expected)
+
+
+def test_distributions_are_ranked_by_their_mutual_likelihood():
+    rng = np.random.default_rng(0)
+    views = [(rng.normal(size=(6, 4)), rng.uniform(1, 50, size=6)) for _ in range(2)]
+    similarity, y = VonMisesFisher(), [0, 0, 0, 1, 1, 1]
+    both = [np.concatenate(parts) for parts in zip(*views, strict=True)]
+    scores = similarity(*[tuple(map(torch.from_numpy, both))] * 2).numpy()
+    others = [[j for j in range(12) if j % 6 != i % 6] for i in range(12)]
+    expected = [(scores[i, others[i]] <= scores[i, (i + 6) % 12]).mean() for i in range(12)]
+    np.testing.assert_allclose(positive_ranks(*views, similarity=similarity), expected)
+    expected = [
+        roc_auc_score(np.equal.outer(y * 2, y * 2)[i, others[i]], scores[i, others[i]])
+        for i in range(12)
+    ]
+    auc = macro_auc(*views, y=y, similarity=similarity)
+    assert auc.value == pytest.approx(np.mean(expected))
+    with pytest.raises(TypeError, match="need similarity=VonMisesFisher"):
+        positive_ranks(*views)

@@ -1,0 +1,51 @@
+"""The memory bank of CMC."""
+
+import pytest
+import torch
+
+from skcontrast._data import _memory
+from skcontrast.frameworks import (
+    CMC,
+)
+from skcontrast.frameworks._bank import Bank
+from tests.common import small
+from tests.frameworks.common import X, random
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.5, 1.0])
+def test_bank_update_rule(momentum):
+    bank = Bank(6, 3, momentum)
+    first, second = random(2, 1, 2, 3), random(2, 3, 2, 3, seed=1)
+    rows = torch.tensor([4, 1])
+    bank.update(first, rows, torch.tensor([7, -1]))
+    unit = torch.nn.functional.normalize
+    torch.testing.assert_close(bank.vectors[:, rows], unit(first[:, 0], dim=-1))
+    assert bank.labels.tolist() == [-1, -1, -1, -1, 7, -1]
+    bank.update(second, rows.flip(0))
+    new = unit(unit(second, dim=-1).mean(1), dim=-1).flip(1)
+    expected = unit(momentum * unit(first[:, 0], dim=-1) + (1 - momentum) * new, dim=-1)
+    torch.testing.assert_close(bank.vectors[:, rows], expected)
+    assert bank.n_visited == 2 and bank.visited.tolist() == [4, 1, -1, -1, -1, -1]
+    assert (bank.vectors[:, [0, 2, 3, 5]] == 0).all()
+
+
+@pytest.mark.parametrize("n", [2, 5, 12, 13, 30])
+def test_drawn_vectors_are_all_different_and_the_own_one_is_named(n):
+    bank, generator, own_is_drawn = Bank(20, 1, 0.5), torch.Generator().manual_seed(0), 0
+    rows = torch.randperm(20, generator=generator)[:13]
+    for part in rows.split(5):
+        bank.update(part.view(1, 1, -1, 1).expand(2, 1, -1, 1) + 1.0, part, part)
+    for _ in range(20):
+        vectors, own, labels = bank.draw(n, torch.arange(20), generator)
+        assert vectors.shape == (2, min(n, 13), 1) and labels.unique().numel() == min(n, 13)
+        assert set(labels.tolist()) <= set(rows.tolist())
+        for row, (column,) in enumerate(own.tolist()):
+            assert labels[column] == row if row in labels else column == len(labels) - 1
+            own_is_drawn += row in labels
+    assert own_is_drawn == 20 * min(n, 13)
+
+
+def test_a_bank_larger_than_the_memory_is_refused(monkeypatch):
+    monkeypatch.setattr(_memory, "_bytes_of", lambda device: 1000)
+    with pytest.raises(ValueError, match=r"The memory bank of CMC needs .* GB on cpu"):
+        small(framework=CMC()).fit(X)

@@ -1,0 +1,236 @@
+"""CMC: two parts of a sample, two encoders, two banks."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from torch import nn
+from torch.utils.data import TensorDataset
+
+from skcontrast import contrastive_loss
+from skcontrast._data._batches import Batch
+from skcontrast._objective._functional import objective_value
+from skcontrast.augmentation import SimCLRAugmentation
+from skcontrast.encoders import ConvNet
+from skcontrast.frameworks import (
+    CMC,
+    MoCo,
+)
+from skcontrast.losses import InfoNCE
+from skcontrast.similarity import Cosine
+from tests.common import small
+from tests.frameworks.common import (
+    IMAGES,
+    Watches,
+    X,
+    make_fit,
+    random,
+)
+
+
+def started_cmc(n_negatives=8, **kwargs):
+    module = nn.Linear(6, 8)
+    return CMC(n_negatives=n_negatives).start(make_fit(module, width=8, **kwargs))
+
+
+def test_each_part_is_contrasted_with_the_bank_of_the_other():
+    session = started_cmc(n_negatives=29)
+    session.bank.update(random(2, 2, 30, 4), torch.arange(30))
+    views, rows = [random(3, 6, seed=v) for v in range(2)], torch.tensor([4, 0, 29])
+    contrasts = session.contrast(views, Cosine(0.3), Batch(views[0], rows=rows))
+    z = torch.stack([session.fit.module(view) for view in views])
+    for part, contrast in enumerate(contrasts):
+        anchors, keys = z[..., 4 * part :][..., :4], z[..., 4 * (1 - part) :][..., :4]
+        others = [
+            contrastive_loss(
+                anchors[v, [i]], *keys[:, [i]], queue=bank[torch.arange(30) != row],
+                similarity=Cosine(0.3),
+            )
+            for bank in [session.bank.vectors[1 - part]]
+            for v in range(2)
+            for i, row in enumerate(rows)
+        ]  # fmt: skip
+        value = objective_value(contrast, InfoNCE(), Cosine(0.3))
+        torch.testing.assert_close(value, torch.stack(others).mean())
+
+
+def test_the_first_negatives_of_a_bank_are_those_of_the_batch():
+    session = started_cmc()
+    views, rows = [random(3, 6, seed=v) for v in range(2)], torch.tensor([4, 0, 29])
+    batch = Batch(views[0], rows=rows)
+    first, second = session.contrast(views, Cosine(0.3), batch)
+    z = session.fit.module(views[0]).detach()
+    torch.testing.assert_close(first.candidates, Cosine(0.3).embed(z[:, 4:]))
+    torch.testing.assert_close(second.candidates, Cosine(0.3).embed(z[:, :4]))
+    session.update()
+    first, _ = session.contrast(views, Cosine(0.3), batch)
+    assert first.candidates.shape == (3, 4) and not first.candidates.requires_grad
+    assert first.excluded[:, 0].unique().numel() == 3
+
+
+def halves(embedder, X):
+    """Return the representation, encoder by encoder."""
+    return np.split(embedder.transform(X), 2, axis=1)
+
+
+def test_transform_is_both_encoders_side_by_side():
+    rng = np.random.default_rng(0)
+    changed = X.copy()
+    changed[:, 10:] = rng.permuted(X[:, 10:], axis=0)
+    embedder = small(framework=CMC(split=10)).fit(X)
+    (first, second), (same, other) = halves(embedder, X), halves(embedder, changed)
+    np.testing.assert_array_equal(first, same)
+    assert not np.allclose(second, other)
+    assert embedder.get_feature_names_out().shape == (first.shape[1] * 2,)
+    projected = embedder.set_params(output="projection").transform(X)
+    assert projected.shape == (101, 2 * 64) and np.isfinite(embedder.score(X))
+
+
+def test_lab_contrasts_lightness_with_colour():
+    images = np.random.default_rng(0).integers(0, 256, size=(20, 3, 6, 6), dtype=np.uint8)
+    grey = images[:, :1].repeat(3, 1)
+    embedder = small(encoder=ConvNet(widths=(4,)), framework=CMC()).fit(images)
+    light, colour = halves(embedder, grey)
+    np.testing.assert_allclose(colour, colour[:1].repeat(20, 0), atol=1e-3)
+    assert light.std(axis=0).max() > 1e-3
+    first, second = (net(torch.zeros(2, c, 6, 6)) for net, c in zip(
+        embedder.encoder_[-1].networks, (1, 2), strict=True
+    ))  # fmt: skip
+    assert first.shape == second.shape
+    for precision in ("float32", "bf16"):
+        fitted = clone(embedder).set_params(precision=precision).fit(images / 255)
+        assert np.isfinite(fitted.transform(images / 255)).all()
+
+
+def test_a_pair_of_arrays_is_their_concatenation_and_a_split():
+    pair = X[:, :20], X[:, 20:].astype(np.float32)
+    whole = small(framework=CMC(split=20)).fit(X)
+    embedder = small(framework=CMC()).fit(pair)
+    np.testing.assert_array_equal(embedder.transform(pair), whole.transform(X))
+    np.testing.assert_array_equal(embedder.transform(X), whole.transform(X))
+    assert embedder.score(pair) == whole.score(X)
+    grey, colour = IMAGES[:, 0], np.concatenate([IMAGES, IMAGES], 1)
+    images = small(encoder=ConvNet(widths=(4,)), framework=CMC()).fit((grey, colour))
+    assert images.transform((grey, colour)).shape[0] == 101
+    assert [part.shape for part in images.encoder_[-1].split.buffers()] == [(1,), (2,)]
+
+
+@pytest.mark.parametrize(
+    "framework, as_pair, is_mixed",
+    [(CMC(), False, True), (CMC(), True, False), (CMC(split=1), False, False)],
+)
+def test_default_views_mix_no_channels_that_are_contrasted(framework, as_pair, is_mixed):
+    images = np.random.default_rng(0).random((20, 3, 6, 6))
+    data = (images[:, 0], images[:, 1:]) if as_pair else images
+    embedder = small(encoder=ConvNet(widths=(4,)), framework=framework).fit(data)
+    assert isinstance(embedder.augmentation_[0], SimCLRAugmentation) == is_mixed
+
+
+def test_a_pair_must_be_cut_as_in_fit():
+    pair, other = ((X[:, :k], X[:, k:]) for k in (20, 30))
+    embedder = small(framework=CMC(split=20)).fit(X)
+    np.testing.assert_array_equal(embedder.transform(pair), embedder.transform(X))
+    with pytest.raises(ValueError, match=r"pair X has 30 .*, in fit it had 20"):
+        embedder.transform(other)
+    for split in ("random", [5, 3]):
+        embedder = small(framework=CMC(split=split)).fit(X)
+        with pytest.raises(ValueError, match="X is a pair of arrays, but in fit it was one"):
+            embedder.transform(pair)
+
+
+def test_going_on_with_the_same_split_written_otherwise():
+    embedder = small(framework=CMC(split=[0, 1]), warm_start=True).fit(X)
+    embedder.set_params(framework__split=np.array([0, 1])).fit(X)
+    with pytest.raises(ValueError, match=r"from CMC\(split=\[0, 1\]\) to CMC\(split=2\)"):
+        embedder.set_params(framework__split=np.int64(2)).fit(X)
+
+
+def test_warm_start_goes_on_with_the_same_bank_if_the_samples_are_the_same():
+    embedder = small(framework=CMC(), warm_start=True).fit(X)
+    states = []
+    watch = Watches(lambda session: states.append(copy.deepcopy(session.bank.state_dict())))
+    embedder.set_params(callbacks=[watch], batch_size=20)
+    last = embedder._fitted.framework_state["state"]["bank.vectors"].clone()
+    embedder.fit(X)
+    unmoved = (states[0]["vectors"] == last).all(-1).all(0)
+    assert unmoved.sum() == 101 - 17 and states[0]["_extra_state"] == 101
+    states.clear()
+    embedder.fit(X[::-1])
+    assert states[0]["_extra_state"] == 17 and embedder.n_epochs_ == 6
+
+
+def test_descriptions_are_as_wide_as_one_head():
+    embedder = small(framework=CMC(), projection_dim=5)
+    descriptions = np.random.default_rng(0).normal(size=(101, 5))
+    assert np.isfinite(embedder.fit(X, descriptions=descriptions).transform(X)).all()
+    with pytest.raises(ValueError, match=r"descriptions must have shape \(n_samples, 5\)"):
+        embedder.fit(X, descriptions=np.ones((101, 10)))
+
+
+def test_a_draw_larger_than_the_bank_is_reduced_with_a_warning_if_it_was_asked_for():
+    with pytest.warns(UserWarning, match="'n_negatives' parameter of CMC is 101.* 100 other"):
+        small(framework=CMC(n_negatives=101)).fit(X)
+
+
+def test_grid_search_over_splits():
+    grid = {"framework__split": [10, 30], "framework__momentum": [0.5]}
+    search = GridSearchCV(small(framework=CMC()), grid, cv=2, error_score="raise").fit(X)
+    best = search.best_params_["framework__split"]
+    assert len(search.best_estimator_.encoder_[-1].split.first) == best
+    assert search.best_estimator_.framework_.momentum == 0.5
+    scores = search.cv_results_["split0_test_score"]
+    assert scores[0] != scores[1]
+    for split, score in zip((10, 30), scores, strict=True):
+        alone = small(framework=CMC(split=split, momentum=0.5)).fit(X[51:])
+        assert len(alone.encoder_[-1].split.first) == split
+        assert score == pytest.approx(alone.score(X[:51]), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "pair, message",
+    [
+        ((X, X[:50]), "same samples: the first has 101, the second 50"),
+        ((X, IMAGES), "vectors both, or images of one height and width both"),
+        ((IMAGES, IMAGES[..., 1:]), "images of one height and width both"),
+        ((X, X, X), "a pair of arrays, got a tuple of 3"),
+        ((None, X), "X must be an array of samples, got None"),
+        ((csr_matrix(X), X), "must hold two arrays of samples, got csr_matrix and ndarray"),
+        ((TensorDataset(torch.tensor(X)), X), "two arrays of samples, got TensorDataset and"),
+        ((X[:, :3], X[:, 3:]), "in fit it had 20|first array of the pair X has 3"),
+        ((X[:, :20], np.full_like(X[:, 20:], np.nan)), "NaN"),
+    ],
+)
+def test_bad_pairs_are_refused(pair, message):
+    embedder = small(framework=CMC(), warm_start=True).fit((X[:, :20], X[:, 20:]))
+    with pytest.raises(ValueError, match=message):
+        embedder.fit(pair)
+    with pytest.raises(ValueError, match=message):
+        embedder.transform(pair)
+
+
+@pytest.mark.parametrize("framework", [None, MoCo(), CMC()], ids=repr)
+def test_what_might_be_a_pair_is_refused_with_a_hint(framework):
+    pair = [X[:, :20], X[:, 20:]]
+    pair = pair if isinstance(framework, CMC) else tuple(pair)
+    with pytest.raises(
+        ValueError, match=r"A pair of arrays must be a tuple, .* framework=CMC\(\)"
+    ):
+        small(framework=framework).fit(pair)
+
+
+def test_what_does_not_go_with_two_encoders_is_refused():
+    with pytest.raises(ValueError, match=r"X is a pair of arrays.*pass split='auto'"):
+        small(framework=CMC(split=3)).fit((X, X))
+    with pytest.raises(ValueError, match="'auto' needs vectors or images of three channels"):
+        small(framework=CMC(), encoder=None).fit(IMAGES)
+    with pytest.raises(ValueError, match="failed on samples of shape"):
+        small(framework=CMC(), encoder=nn.Linear(64, 5)).fit(X)
+    with pytest.raises(ValueError, match="return 10 and 54 components"):
+        small(framework=CMC(split=10), encoder=lambda s: nn.Identity(), projection_dim=0).fit(X)
+    embedder = small(warm_start=True).fit(X)
+    with pytest.raises(ValueError, match="'framework' parameter of ContrastiveEmbedder has chang"):
+        embedder.set_params(framework=CMC()).fit(X)

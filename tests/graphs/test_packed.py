@@ -1,0 +1,172 @@
+"""PackedGraphs: rows, copies, scikit-learn."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.utils import resample
+from sklearn.utils._indexing import _safe_indexing
+
+from skcontrast.graphs import PackedGraphs, pack_graphs
+from tests.graphs.common import check_topology, with_attributes
+
+
+def test_arrays_are_packed_as_graphs_are(graphs):
+    packed = pack_graphs([with_attributes(g, x=[1.0, 2.0], label="b") for g in graphs])
+    topology = packed.topology
+    labels = ["a"] * topology.n_nodes
+    again = PackedGraphs.from_arrays(
+        topology.edge_index.numpy().astype(np.int32),
+        topology.node_ptr.tolist(),
+        packed.attributes.numpy().astype(np.float64),
+        labels,
+    )
+    assert all(a.equal(b) for a, b in zip(topology[:3], again.topology[:3], strict=True))
+    assert again.topology.symmetric == topology.symmetric
+    assert again.attributes.equal(packed.attributes)
+    assert again.categories == ("a",) and again.labels.equal(packed.labels)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_may_lie_in_any_order_and_are_copied(order):
+    edges = np.array([[0, 1, 2], [1, 2, 0]], order=order)
+    attributes = np.ones((3, 2), dtype=np.float32, order=order)
+    packed = PackedGraphs.from_arrays(edges, [0, 3], attributes)
+    edges[:], attributes[:] = 0, 0
+    check_topology(packed.topology, [nx.cycle_graph(3, nx.DiGraph)])
+    assert packed.attributes.equal(torch.ones(3, 2))
+
+
+def test_graphs_may_have_no_edges_at_all():
+    for nothing in ([[], []], np.empty((2, 0)), np.empty((2, 0), dtype=np.int64)):
+        packed = PackedGraphs.from_arrays(nothing, [0, 1, 3])
+        check_topology(packed.topology, [nx.empty_graph(1), nx.empty_graph(2)])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[0], [1], [2]], [0, 3]), r"edge_index must have shape \(2, n_edges\), got \(3, 1\)"),
+        (([[0.5], [1]], [0, 3]), "edge_index must hold integers, got an array of dtype float64"),
+        (([[0], [3]], [0, 3]), "edge_index must hold numbers of nodes, 0 to 2"),
+        (([[-1], [1]], [0, 3]), "edge_index must hold numbers of nodes, 0 to 2"),
+        (([[0], [3]], [0, 3, 5]), "An edge leaves graph 0"),
+        (([[0], [1]], [0]), "node_ptr must be a sequence of at least two"),
+        (([[0], [1]], [1, 3]), "node_ptr .* first of them 0"),
+        (([[0], [1]], [0, 2.5]), "node_ptr must hold integers"),
+        (([[0], [1]], [0, 3, 3]), "Graph 1 in X has no nodes"),
+        (([[0], [1]], [0, 3], np.ones(3)), r"attributes must have shape \(3, n_attributes\)"),
+        (([[0], [1]], [0, 3], np.ones((2, 2))), r"attributes must have shape \(3, n_attributes\)"),
+        (([[0], [1]], [0, 2, 3], [[1], [1], [np.nan]]), "Graph 1 .* NaN or infinite"),
+        (([[0], [1]], [0, 2, 3], [[1], [1], [1e200]]), "Graph 1 .* NaN or infinite"),
+        (([[0], [1]], [0, 3], None, [1, 2]), r"labels must have shape \(3,\), got \(2,\)"),
+        (([[0], [1]], [0, 3], None, np.ones((3, 1))), r"labels must have shape \(3,\)"),
+        (([[0], [1]], [0, 3], None, [1, 2, np.nan]), "labels .* NaN"),
+    ],
+)
+def test_bad_arrays_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        PackedGraphs.from_arrays(*arguments)
+
+
+ROWS = [
+    0,
+    -1,
+    np.int64(3),
+    slice(2, 5),
+    slice(None, None, -1),
+    slice(3, 3),
+    [4, 1, 1],
+    [-2, 0],
+    [],
+    range(3),
+    np.array([5, 2]),
+    np.arange(9) % 2 == 0,
+    [True] * 4 + [False] * 5,
+]
+
+
+def check_rows(taken, packed, graphs, rows):
+    wanted = np.atleast_1d(np.arange(len(packed))[rows]).tolist()
+    check_topology(taken.topology, [graphs[row] for row in wanted])
+    expected = np.repeat(wanted, [len(graphs[row]) for row in wanted])
+    assert taken.attributes[:, 0].tolist() == expected.tolist()
+    assert [taken.categories[code] for code in taken.labels] == [f"graph {k}" for k in expected]
+    assert taken.shape == (len(wanted), None, 1)
+    assert taken.sizes.tolist() == [len(graphs[row]) for row in wanted]
+
+
+@pytest.mark.parametrize("rows", ROWS, ids=str)
+def test_rows_are_taken_as_from_an_array(packed, undirected, rows):
+    check_rows(packed[rows], packed, undirected, rows)
+    if not isinstance(rows, range):
+        check_rows(_safe_indexing(packed, rows), packed, undirected, rows)
+
+
+@pytest.mark.parametrize("rows", [9, [0, 9], None, (0, 1), np.array([True]), "a", 1.5])
+def test_rows_that_there_are_not_are_refused(packed, rows):
+    with pytest.raises(IndexError):
+        packed[rows]
+
+
+def test_scikit_learn_splits_graphs(packed, undirected):
+    rows = np.arange(9)
+    for graphs, check in ((packed, check_rows), (undirected, None)):
+        parts = train_test_split(graphs, rows, test_size=3, random_state=0)
+        for part, of in zip(parts[:2], parts[2:], strict=True):
+            if check:
+                check(part, packed, undirected, of)
+            else:
+                assert part == [undirected[row] for row in of]
+    drawn, of = resample(packed, rows, random_state=0)
+    check_rows(drawn, packed, undirected, of)
+    for _, test in StratifiedKFold(3).split(packed, rows % 3):
+        check_rows(packed[test], packed, undirected, test)
+
+
+def test_graphs_are_iterated_one_by_one(packed, undirected):
+    for k, one in enumerate(packed):
+        check_rows(one, packed, undirected, [k])
+    assert k == 8
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [
+        copy.copy,
+        copy.deepcopy,
+        lambda p: clone(p, safe=False),
+        lambda p: pickle.loads(pickle.dumps(p)),
+    ],
+    ids=["copy", "deepcopy", "clone", "pickle"],
+)
+def test_graphs_are_copied_and_pickled(packed, undirected, copied):
+    again = copied(packed)
+    check_rows(again, packed, undirected, slice(None))
+    assert again.topology.symmetric
+    for one, other in zip(again.arrays(), packed.arrays(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_arrays_tell_graphs_from_others(packed):
+    assert [a.shape for a in packed.arrays()] == [
+        tuple(t.shape) for t in (*packed.topology[:3], packed.attributes, packed.labels)
+    ]
+    bare = PackedGraphs(packed.topology)
+    assert len(bare.arrays()) == 3
+
+
+def test_graphs_are_no_array(packed):
+    with pytest.raises(TypeError, match="embed them first"):
+        np.asarray(packed)
+    assert (
+        repr(packed[[0, 4]])
+        == f"PackedGraphs(2 graphs, 5 nodes, {packed[0].arrays()[2].size} edges)"
+    )

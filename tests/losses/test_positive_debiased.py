@@ -1,0 +1,41 @@
+"""PositiveDebiased: its positive term and what it may be combined with."""
+
+import pytest
+import torch
+
+from skcontrast import contrastive_loss
+from skcontrast.losses import (
+    DCL,
+    PUCL,
+    PositiveDebiased,
+)
+from skcontrast.similarity import Cosine
+from tests.common import random_views
+from tests.losses.common import NEGATIVES
+
+
+@pytest.mark.parametrize("negatives, message", [(DCL, "negatives=DCL\\(\\)"), (0.1, "got 0.1")])
+def test_what_is_no_estimate_is_refused(negatives, message):
+    with pytest.raises(TypeError, match=rf"The {NEGATIVES} must be an instance.*{message}"):
+        contrastive_loss(*random_views(4, 3), loss=PositiveDebiased(negatives=negatives))
+
+
+def test_a_negative_positive_term_is_floored_with_a_warning():
+    a = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    views = torch.stack([a, a]), torch.stack([-a, a])
+    with pytest.warns(UserWarning, match="tau_plus=0.01 and 2 candidates.* floored"):
+        value = contrastive_loss(*views, loss=PositiveDebiased(0.01), similarity=Cosine(1 / 80))
+    assert value.item() == pytest.approx(40.19, abs=0.01)
+
+
+def test_positive_debiased_needs_bounded_scores():
+    class Unbounded(Cosine):
+        bounds = (-float("inf"), float("inf"))
+
+    with pytest.raises(ValueError, match="needs finite bounds"):
+        contrastive_loss(*random_views(4, 3), loss=PositiveDebiased(), similarity=Unbounded())
+
+
+def test_effective_tau_plus_needs_numbers():
+    with pytest.raises(ValueError, match="'tau_plus' parameter of PUCL"):
+        _ = PUCL("auto").effective_tau_plus

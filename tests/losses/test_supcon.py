@@ -1,0 +1,16 @@
+"""SupCon: all positives of a class."""
+
+import torch
+
+from skcontrast.losses import (
+    InfoNCE,
+    SupCon,
+)
+from tests.common import random_views
+from tests.losses.common import assert_same, value_and_grads
+
+
+def test_supcon_without_labels_is_infonce():
+    views = random_views(9, 5)
+    expected = value_and_grads(views, loss=InfoNCE())
+    assert_same(value_and_grads(views, loss=SupCon(), y=torch.full((9,), -1)), expected)

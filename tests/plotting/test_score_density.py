@@ -1,0 +1,47 @@
+"""Densities of scores, of a model and of samples."""
+
+import numpy as np
+import pytest
+
+from skcontrast.plotting import EstimatorCurveDisplay, ScoreDensityDisplay
+from skcontrast.simulation import ScoreModel
+
+
+@pytest.mark.parametrize("proposal", ["uniform", "normal"])
+def test_model_densities_are_drawn_from_their_formula(legend, proposal):
+    model = ScoreModel(alpha=0.8, proposal=proposal)
+    display = ScoreDensityDisplay.from_model(model)
+    assert display.figure_ is display.ax_.figure
+    assert list(display.lines_) == ["TN", "FN", "UN"]
+    for name, line in display.lines_.items():
+        np.testing.assert_allclose(line.get_ydata(), model.density(line.get_xdata(), name))
+    assert legend(display) == ["true negatives", "false negatives", "unlabeled candidates"]
+    assert display.ax_.get_ylabel() == "density" and display.ax_.get_ylim()[0] >= 0
+
+
+def test_sample_densities_come_with_histograms_of_mass_one():
+    sample = ScoreModel(tau_plus=0.4).sample(1, 2000, random_state=0)
+    display = ScoreDensityDisplay.from_sample(sample, bins=30)
+    assert list(display.lines_) == ["TN", "FN"] and len(display.ax_.patches) == 60
+    for bars in (display.ax_.patches[:30], display.ax_.patches[30:]):
+        assert sum(bar.get_width() * bar.get_height() for bar in bars) == pytest.approx(1)
+    for line in display.lines_.values():
+        area = np.trapezoid(line.get_ydata(), line.get_xdata())
+        assert area == pytest.approx(1, abs=0.01)
+
+
+def test_samples_of_one_class_have_no_two_densities():
+    sample = ScoreModel(tau_plus=0.0).sample(1, 20, random_state=0)
+    with pytest.raises(
+        ValueError, match="at least two true and two false negatives, got 20 and 0"
+    ):
+        ScoreDensityDisplay.from_sample(sample)
+
+
+def test_what_is_no_sample_or_model_is_refused():
+    with pytest.raises(TypeError, match="must be an instance of ScoreSample"):
+        ScoreDensityDisplay.from_sample(np.zeros((2, 3)))
+    with pytest.raises(TypeError, match="must be an instance of ScoreModel"):
+        ScoreDensityDisplay.from_model("normal")
+    with pytest.raises(TypeError, match="must be an instance of EstimatorCurve"):
+        EstimatorCurveDisplay(ScoreModel())
