@@ -8,6 +8,7 @@ from ..graphs import GraphBatch, NodeFeatures, is_graphs, pack_graphs
 from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..graphs._topology import Topology
 from ._kinds import Kind, Schema
+from ._validation import refuse_unordered
 
 _NODES_PER_CALL = 2**15
 
@@ -33,6 +34,7 @@ class Graphs(Kind):
 
     def read(self, X, *, owner, seen=None, min_samples=1, check_finite=True):
         """Pack the graphs and check them."""
+        refuse_unordered(X)
         name = type(owner).__name__
         if seen is not None and not is_graphs(X):
             raise ValueError(

@@ -23,12 +23,7 @@ def as_array_like(X: Any) -> Any:
     """
     if X is None:
         raise ValueError("X must be an array of samples, got None.")
-    # A sparse matrix of keys is a mapping too, which scikit-learn refuses as sparse.
-    if isinstance(X, (Iterator, Mapping, Set)) and not hasattr(X, "shape"):
-        advice = ": pass list(X)" if isinstance(X, Iterator) else ""
-        raise TypeError(
-            f"X must be an array or a sequence of samples, got a {type(X).__name__}{advice}."
-        )
+    refuse_unordered(X)
     if isinstance(X, Dataset) or _is_cut_from_dataset(X):
         return LazySamples(X)
     if isinstance(X, (list, tuple)) and len(X) and getattr(X[0], "ndim", 0) > 1:
@@ -37,6 +32,16 @@ def as_array_like(X: Any) -> Any:
         X = X.detach().cpu()
         X = (X.float() if X.dtype == torch.bfloat16 else X).numpy()
     return X
+
+
+def refuse_unordered(X: Any) -> None:
+    """Raise TypeError for what has no order or no length."""
+    # A sparse matrix of keys is a mapping too, which scikit-learn refuses as sparse.
+    if isinstance(X, (Iterator, Mapping, Set)) and not hasattr(X, "shape"):
+        advice = ": pass list(X)" if isinstance(X, Iterator) else ""
+        raise TypeError(
+            f"X must be an array or a sequence of samples, got a {type(X).__name__}{advice}."
+        )
 
 
 def _stacked(images):
@@ -71,7 +76,12 @@ def refuse_graphs(X: Any, kind: Any, owner: Any, seen: Any) -> None:
 
 
 def check_dimensions(X: Any) -> None:
-    """Raise ValueError for arrays with more dimensions than those of images."""
+    """Raise ValueError for arrays with more dimensions than images have."""
+    if isinstance(X, LazySamples) and not 2 <= X.ndim <= 4:
+        raise ValueError(
+            "The samples of a Dataset must be vectors, grey images (height, width) or images "
+            f"(channels, height, width), got shape {X.shape[1:]}."
+        )
     if getattr(X, "ndim", 2) > 4:
         raise ValueError(
             "X must have 2 dimensions (vectors), 3 (grey images) or 4 (images: n_samples, "
@@ -81,11 +91,6 @@ def check_dimensions(X: Any) -> None:
 
 def check_lazy(X: LazySamples, min_samples: int) -> None:
     """Check what the first sample of a Dataset shows; the others are checked as they are read."""
-    if not 2 <= X.ndim <= 4:
-        raise ValueError(
-            "The samples of a Dataset must be vectors, grey images (height, width) or images "
-            f"(channels, height, width), got shape {X.shape[1:]}."
-        )
     if len(X) < min_samples:
         raise ValueError(
             f"Found a Dataset with {len(X)} sample(s) while a minimum of {min_samples} is "

@@ -146,9 +146,10 @@ class Augmentation(
         own = named_kinds(self.kind or ("vectors", "images"), owner=type(self).__name__)
         if not any(isinstance(kind, type(one)) for one in own):
             expected = " or ".join(one.expected or one.name for one in own)
+            shape = f"(n, {', '.join(map(str, sample_shape))})"
+            got = kind.name if None in sample_shape else f"{kind.name} of shape {shape}"
             raise ValueError(
-                f"{type(self).__name__} expects {expected}, got {kind.name}, samples of shape "
-                f"{tuple(sample_shape)}{kind.augmentation_advice}."
+                f"{type(self).__name__} expects {expected}, got {got}{kind.augmentation_advice}."
             )
 
     def parts(self, sample_shape):

@@ -114,7 +114,7 @@ class CMC(Framework):
         if not kind.float_batches:
             raise ValueError(
                 f"CMC contrasts two parts of vectors or images, but X holds {kind.name}: pass a "
-                "different framework, such as SimCLR()."
+                "different framework, such as SimCLR() or, for graphs, InfoGraph()."
             )
         split, n = self._resolved(sample_shape, border), sample_shape[0]
         if isinstance(split, str) and split == "lab":

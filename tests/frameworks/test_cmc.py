@@ -194,8 +194,8 @@ def test_grid_search_over_splits():
     "pair, message",
     [
         ((X, X[:50]), "same samples: the first has 101, the second 50"),
-        ((X, IMAGES), "vectors both, or images of one height and width both"),
-        ((IMAGES, IMAGES[..., 1:]), "images of one height and width both"),
+        ((X, IMAGES), "both be vectors, or both be images of one height and width"),
+        ((IMAGES, IMAGES[..., 1:]), "both be images of one height and width"),
         ((X, X, X), "a pair of arrays, got a tuple of 3"),
         ((None, X), "X must be an array of samples, got None"),
         ((csr_matrix(X), X), "must hold two arrays of samples, got csr_matrix and ndarray"),
