@@ -156,7 +156,7 @@ def test_a_refused_nested_parameter_leaves_the_default():
     assert embedder.loss is None
 
 
-def test_unknown_nested_parameter_names_what_there_is():
+def test_an_unknown_nested_parameter_is_answered_with_the_known_ones():
     with pytest.raises(ValueError, match="Invalid parameter 'tau' for estimator DCL"):
         small(loss=DCL()).set_params(loss__tau=0.1)
 

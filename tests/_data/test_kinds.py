@@ -1,4 +1,4 @@
-"""Which kind of data X is, and what is none."""
+"""Which kind of data X is, and which data are refused."""
 
 import pytest
 from scipy import sparse
@@ -15,7 +15,7 @@ def test_kind_follows_from_the_shape_of_a_sample():
 @pytest.mark.parametrize(
     "X", [iter([[1.0, 2.0]]), {"a": [1.0, 2.0]}, {1.0, 2.0}], ids=["iterator", "dict", "set"]
 )
-def test_what_has_no_order_or_no_length_is_refused(X):
+def test_data_without_order_or_length_are_refused(X):
     with pytest.raises(TypeError, match=f"a sequence of samples, got a {type(X).__name__}"):
         validate_inputs(ContrastiveEmbedder(), X, reset=True)
 

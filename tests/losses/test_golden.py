@@ -47,7 +47,7 @@ GOLDEN_LABELS = {
     "supcon_sup": lambda n: torch.arange(n) % 3,
     "supcon_unsup": lambda n: torch.full((n,), -1),
 }
-# Golden cases of another form than one of our losses on two views, and why. The tests below and
+# Golden cases of a different form than our losses on two views, and why. The tests below and
 # those of the named modules say how they agree.
 OTHER_GOLDEN = {
     "simclr_tf_google": "the sum of the two views' means instead of their mean: twice InfoNCE",
@@ -64,7 +64,7 @@ OTHER_GOLDEN = {
     "hcl_graph_JSD": "the same",
     "hcl_graph_JSD_hard": "signs reversed in the published code",
 }
-# Cases of another similarity, which its own test module compares in full.
+# Cases of a different similarity, which its own test module compares in full.
 GOLDEN_ELSEWHERE = {"prob_mls_infonce": "test_von_mises_fisher"}
 
 

@@ -414,7 +414,7 @@ def test_a_call_refuses_bad_input_by_name(first, second, error, message):
 
 
 @pytest.mark.parametrize("temperature", [0, Linear(1, 2)])
-def test_a_call_refuses_what_is_no_temperature(temperature):
+def test_a_call_refuses_a_bad_temperature(temperature):
     with pytest.raises(ValueError, match="'temperature' parameter of VonMisesFisher"):
         VonMisesFisher(temperature)((MU, KAPPA), (MU, KAPPA))
 
