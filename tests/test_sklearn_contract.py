@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
-from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
@@ -28,13 +27,6 @@ from skcontrast.encoders import MLP, ConvNet
 from skcontrast.losses import BCL, DCL, HCL, InfoNCE, Supervised
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import LOSSES, small
-
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X[:300], y[:300]
-
 
 # One loss of each path through the engine: no weights, weights by rank, weights by label.
 VARIANTS = [

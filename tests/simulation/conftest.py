@@ -1,3 +1,5 @@
+"""Models of scores of all kinds."""
+
 import pytest
 
 from skcontrast.simulation import (
