@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import (
-    EarlyStopping,
-    LRScheduler,
-)
+from skorch.callbacks import EarlyStopping, LRScheduler
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder

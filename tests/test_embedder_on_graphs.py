@@ -15,10 +15,7 @@ from sklearn.pipeline import make_pipeline
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast.augmentation import (
-    AttributeMask,
-    NodeDrop,
-)
+from skcontrast.augmentation import AttributeMask, NodeDrop
 from skcontrast.encoders import GCN, GIN
 from skcontrast.frameworks import InfoGraph, MoCo, SimCLR
 from skcontrast.graphs import PackedGraphs, pack_graphs

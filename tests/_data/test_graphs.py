@@ -13,10 +13,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from skcontrast.augmentation import (
-    GaussianNoise,
-    RandomAffine,
-)
+from skcontrast.augmentation import GaussianNoise, RandomAffine
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import CMC
 from skcontrast.graphs import PackedGraphs, pack_graphs

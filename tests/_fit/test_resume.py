@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from skorch.callbacks import (
-    Callback,
-)
+from skorch.callbacks import Callback
 from torch import nn
 
 from skcontrast.encoders import MLP

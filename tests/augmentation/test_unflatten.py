@@ -7,11 +7,7 @@ import pytest
 import torch
 from sklearn.pipeline import make_pipeline
 
-from skcontrast.augmentation import (
-    GaussianNoise,
-    RandomFlip,
-    Unflatten,
-)
+from skcontrast.augmentation import GaussianNoise, RandomFlip, Unflatten
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])

@@ -10,11 +10,7 @@ import torch
 from torch import nn
 
 from skcontrast.encoders import build_encoder
-from skcontrast.encoders._message_passing import (
-    ForeignNetwork,
-    GINLayer,
-    graph_sum,
-)
+from skcontrast.encoders._message_passing import ForeignNetwork, GINLayer, graph_sum
 from tests.encoders.graphs_common import WIDTH, as_batch, graphs_of
 
 

@@ -7,12 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast.encoders._message_passing import (
-    GCNLayer,
-    GINLayer,
-    graph_sum,
-    neighbour_sum,
-)
+from skcontrast.encoders._message_passing import GCNLayer, GINLayer, graph_sum, neighbour_sum
 from skcontrast.graphs import GraphBatch, pack_graphs
 from skcontrast.graphs._topology import Topology
 from tests.encoders.graphs_common import WIDTH, as_batch, graphs_of, membership, seeded

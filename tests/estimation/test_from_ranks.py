@@ -5,10 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from skcontrast.estimation import (
-    estimate_alpha,
-    estimate_tau_plus,
-)
+from skcontrast.estimation import estimate_alpha, estimate_tau_plus
 from tests.common import simulated_ranks
 
 

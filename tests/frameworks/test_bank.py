@@ -3,10 +3,7 @@
 import pytest
 import torch
 
-from skcontrast.frameworks import (
-    CMC,
-    _queue,
-)
+from skcontrast.frameworks import CMC, _queue
 from skcontrast.frameworks._bank import Bank
 from tests.common import small
 from tests.frameworks.common import X, random

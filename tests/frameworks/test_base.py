@@ -12,26 +12,11 @@ from skorch.callbacks import Callback, Checkpoint, LoadInitState
 from torch.utils.data import TensorDataset
 
 from skcontrast.encoders import ConvNet
-from skcontrast.frameworks import (
-    CMC,
-    Framework,
-    KeyQueue,
-    MoCo,
-    SimCLR,
-)
+from skcontrast.frameworks import CMC, Framework, KeyQueue, MoCo, SimCLR
 from skcontrast.losses import DCL, SupCon
 from skcontrast.similarity import VonMisesFisher
 from tests.common import LOSSES, Trains, TrainsSession, small
-from tests.frameworks.common import (
-    IMAGES,
-    MOCOS,
-    StopsAfter,
-    Watches,
-    X,
-    Y,
-    make_fit,
-    random,
-)
+from tests.frameworks.common import IMAGES, MOCOS, StopsAfter, Watches, X, Y, make_fit, random
 
 ALL = [*MOCOS, CMC(), CMC(split=10, n_negatives=20, momentum=0.0)]
 

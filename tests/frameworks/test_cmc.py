@@ -16,20 +16,11 @@ from skcontrast._data._batches import Samples
 from skcontrast._objective._functional import objective_value
 from skcontrast.augmentation import SimCLRAugmentation
 from skcontrast.encoders import ConvNet
-from skcontrast.frameworks import (
-    CMC,
-    MoCo,
-)
+from skcontrast.frameworks import CMC, MoCo
 from skcontrast.losses import InfoNCE
 from skcontrast.similarity import Cosine
 from tests.common import small
-from tests.frameworks.common import (
-    IMAGES,
-    Watches,
-    X,
-    make_fit,
-    random,
-)
+from tests.frameworks.common import IMAGES, Watches, X, make_fit, random
 
 
 def started_cmc(n_negatives=8, **kwargs):

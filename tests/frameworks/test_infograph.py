@@ -14,14 +14,7 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import NodeDrop
 from skcontrast.encoders import GIN
 from skcontrast.frameworks import InfoGraph
-from skcontrast.losses import (
-    BCL,
-    HCL,
-    InfoNCE,
-    PositiveDebiased,
-    SupCon,
-    Supervised,
-)
+from skcontrast.losses import BCL, HCL, InfoNCE, PositiveDebiased, SupCon, Supervised
 from skcontrast.similarity import Cosine, DotProduct, VonMisesFisher
 
 

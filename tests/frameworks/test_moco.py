@@ -11,22 +11,12 @@ from skorch.callbacks import Checkpoint
 from skcontrast import contrastive_loss
 from skcontrast._data._batches import Samples
 from skcontrast._objective._functional import objective_value
-from skcontrast.frameworks import (
-    MoCo,
-)
+from skcontrast.frameworks import MoCo
 from skcontrast.losses import BCL, HCL, InfoNCE, Ring, SupCon, Supervised
 from skcontrast.schedules import Auto
 from skcontrast.similarity import Cosine
 from tests.common import small
-from tests.frameworks.common import (
-    MOCOS,
-    StopsAfter,
-    Watches,
-    X,
-    Y,
-    make_fit,
-    random,
-)
+from tests.frameworks.common import MOCOS, StopsAfter, Watches, X, Y, make_fit, random
 
 
 def step(session, rows, n_views=2, labels=None, similarity=None):

@@ -5,11 +5,7 @@ from collections import deque
 import pytest
 import torch
 
-from skcontrast.frameworks import (
-    KeyQueue,
-    MoCo,
-    _queue,
-)
+from skcontrast.frameworks import KeyQueue, MoCo, _queue
 from tests.common import small
 from tests.frameworks.common import X, random
 

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast.augmentation import (
-    AttributeMask,
-)
+from skcontrast.augmentation import AttributeMask
 from skcontrast.frameworks import InfoGraph, SimCLR
 from skcontrast.graphs import pack_graphs
 from skcontrast.graphs._features import NodeFeatures

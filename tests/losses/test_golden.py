@@ -60,7 +60,7 @@ OTHER_GOLDEN = {
     "bcl_v2_code_rebuttal": "ranks among all scores, the anchor's own and its positive included",
     "pos_debiased_2023_03_16": "a first version that the authors replaced",
     "cmc_nce_criterion": "noise-contrastive estimation, not InfoNCE",
-    "infograph_jsd": "node against graph: test_objective",
+    "infograph_jsd": "node against graph: test_jensen_shannon",
     "hcl_graph_JSD": "the same",
     "hcl_graph_JSD_hard": "signs reversed in the published code",
 }

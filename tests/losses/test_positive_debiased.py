@@ -4,11 +4,7 @@ import pytest
 import torch
 
 from skcontrast import contrastive_loss
-from skcontrast.losses import (
-    DCL,
-    PUCL,
-    PositiveDebiased,
-)
+from skcontrast.losses import DCL, PUCL, PositiveDebiased
 from skcontrast.similarity import Cosine
 from tests.common import random_views
 from tests.losses.common import NEGATIVES

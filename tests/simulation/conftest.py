@@ -2,9 +2,7 @@
 
 import pytest
 
-from skcontrast.simulation import (
-    ScoreModel,
-)
+from skcontrast.simulation import ScoreModel
 
 MODELS = [
     ScoreModel(alpha=0.5, tau_plus=0.3, gamma=0.0),

@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from skcontrast.losses import (
-    BCL,
-    DCL,
-)
+from skcontrast.losses import BCL, DCL
 from skcontrast.simulation import (
     ScoreModel,
     _estimators,

@@ -21,11 +21,7 @@ from skcontrast.losses import (
 from skcontrast.losses import __all__ as exported_losses
 from skcontrast.schedules import Linear
 from skcontrast.similarity import Similarity
-from skcontrast.simulation import (
-    ScoreModel,
-    ScoreSample,
-    estimate,
-)
+from skcontrast.simulation import ScoreModel, ScoreSample, estimate
 
 TAU, ALPHA, BETA, C = 0.2, 0.8, 0.7, 0.3
 
