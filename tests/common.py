@@ -145,7 +145,7 @@ def simulated_ranks(alpha, tau_plus, n_candidates, n_positives=50_000, seed=0):
 
 
 class Trains(Framework):
-    """Has a parameter that is trained along."""
+    """Has a parameter of its own that is trained."""
 
     def start(self, fit):
         return TrainsSession(fit)

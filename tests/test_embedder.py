@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import (
-    EarlyStopping,
-    LRScheduler,
-)
+from skorch.callbacks import EarlyStopping, LRScheduler
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
@@ -43,7 +40,7 @@ def test_changing_X_after_fit_changes_nothing():
     np.testing.assert_array_equal(embedder.transform(vectors()), kept)
 
 
-def test_fit_inside_inference_mode_and_under_another_default_dtype():
+def test_fit_inside_inference_mode_and_under_a_different_default_dtype():
     expected = small().fit_transform(X_DIGITS)
     with torch.inference_mode():
         np.testing.assert_array_equal(small().fit_transform(X_DIGITS), expected)
@@ -225,7 +222,7 @@ def test_bad_parameter_is_refused_by_name(params, error, message):
     assert not hasattr(embedder, "encoder_") and not hasattr(embedder, "n_features_in_")
 
 
-def test_views_can_be_handed_over_directly():
+def test_views_can_be_passed_directly():
     views = GaussianNoise().fit_transform(X_DIGITS)
     assert isinstance(views, Views)
     embedder = small().fit(views)

@@ -139,7 +139,7 @@ def test_only_where_the_similarity_has_concentrations(similarity, name):
     assert "similarity=VonMisesFisher()" in str(error.value.__cause__)
 
 
-def test_what_was_fitted_decides(embedder):
+def test_the_fitted_similarity_decides(embedder):
     other = clone(embedder).fit(X).set_params(similarity=Cosine())
     np.testing.assert_array_equal(other.concentration(X), embedder.concentration(X))
     np.testing.assert_array_equal(other.log_score(X[:5]), embedder.log_score(X[:5]))
@@ -153,7 +153,7 @@ def test_unfitted_is_refused(name):
         getattr(small(similarity=VonMisesFisher()), name)(X)
 
 
-def test_pickled_and_gone_on_with(embedder):
+def test_pickled_and_continued(embedder):
     loaded = pickle.loads(pickle.dumps(embedder))
     np.testing.assert_array_equal(loaded.concentration(X), embedder.concentration(X))
     warm = small(similarity=VonMisesFisher(), warm_start=True).fit(X)

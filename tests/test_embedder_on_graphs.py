@@ -15,10 +15,7 @@ from sklearn.pipeline import make_pipeline
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast.augmentation import (
-    AttributeMask,
-    NodeDrop,
-)
+from skcontrast.augmentation import AttributeMask, NodeDrop
 from skcontrast.encoders import GCN, GIN
 from skcontrast.frameworks import InfoGraph, MoCo, SimCLR
 from skcontrast.graphs import PackedGraphs, pack_graphs
@@ -27,7 +24,7 @@ from skcontrast.similarity import DotProduct, VonMisesFisher
 from tests.common import LOSSES
 from tests.graphs.common import FRAMEWORKS, GRAPHS, N, Y, attributed, embedded, make_graphs, small
 
-# Going on, and randomness
+# Continuing, and randomness
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
@@ -40,7 +37,7 @@ def test_partial_fit_in_pieces_is_one_fit(framework):
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
-def test_warm_start_goes_on(framework):
+def test_warm_start_continues(framework):
     embedder = small(framework=framework, warm_start=True).fit(GRAPHS)
     others = make_graphs(16, seed=500)
     embedder.fit(GRAPHS).fit(others)
@@ -50,13 +47,13 @@ def test_warm_start_goes_on(framework):
         embedder.set_params(encoder=GCN()).fit(GRAPHS)
 
 
-def test_going_on_with_other_node_features_is_refused():
+def test_continuing_with_different_node_features_is_refused():
     embedder = small(warm_start=True, max_epochs=1).fit(GRAPHS)
     with pytest.raises(ValueError, match=r"'node_features' parameter .* has changed from auto to"):
         embedder.set_params(node_features="constant").fit(GRAPHS)
 
 
-def test_going_on_keeps_the_codes_of_the_first_fit():
+def test_continuing_keeps_the_codes_of_the_first_fit():
     first = [attributed(graph, label=lambda k: "CN"[k % 2]) for graph in GRAPHS]
     second = [attributed(graph, label=lambda k: "NOC"[k % 3]) for graph in GRAPHS]
     embedder = small().partial_fit(first)
@@ -215,7 +212,7 @@ def test_infograph_refuses_an_encoder_without_nodes():
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
-def test_sample_weights_of_zero_are_no_anchors(framework):
+def test_samples_of_zero_weight_are_not_anchors(framework):
     def first_loss(weights):
         embedder = small(framework=framework, batch_size=N, max_epochs=1)
         return embedder.fit(GRAPHS, sample_weight=weights).history_[0, "train_loss"]
@@ -292,7 +289,7 @@ def test_embeddings_of_graphs_serve_a_classifier():
         assert pipe.fit(train, y_train).score(test, y_test) > 0.75
 
 
-def test_packed_graphs_are_what_a_fit_holds():
+def test_a_fitted_embedder_holds_no_graphs():
     packed = pack_graphs(GRAPHS)
     assert isinstance(packed, PackedGraphs)
     embedder = small(augmentation=NodeDrop()).fit(packed)

@@ -46,7 +46,7 @@ def test_trained_on_the_gpu_used_on_the_cpu():
 
 
 @pytest.mark.parametrize("framework", [MoCo(symmetric=True), CMC()], ids=repr)
-def test_what_a_framework_remembers_goes_from_the_gpu_to_the_cpu_and_back(framework):
+def test_the_memory_of_a_framework_moves_from_the_gpu_to_the_cpu_and_back(framework):
     fitted = embedder("cuda", framework=framework, warm_start=True).fit(X)
     held = {
         k: v for k, v in fitted._fitted.framework_state["state"].items() if hasattr(v, "device")

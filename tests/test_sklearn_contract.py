@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
-from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
@@ -28,13 +27,6 @@ from skcontrast.encoders import MLP, ConvNet
 from skcontrast.losses import BCL, DCL, HCL, InfoNCE, Supervised
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import LOSSES, small
-
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X[:300], y[:300]
-
 
 # One loss of each path through the engine: no weights, weights by rank, weights by label.
 VARIANTS = [
@@ -156,7 +148,7 @@ def test_a_refused_nested_parameter_leaves_the_default():
     assert embedder.loss is None
 
 
-def test_unknown_nested_parameter_names_what_there_is():
+def test_an_unknown_nested_parameter_is_answered_with_the_known_ones():
     with pytest.raises(ValueError, match="Invalid parameter 'tau' for estimator DCL"):
         small(loss=DCL()).set_params(loss__tau=0.1)
 

@@ -14,12 +14,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC
 from sklearn.utils import estimator_checks
 
-from skcontrast.augmentation import (
-    AttributeMask,
-    EdgePerturb,
-    NodeDrop,
-    RandomWalkSubgraph,
-)
+from skcontrast.augmentation import AttributeMask, EdgePerturb, NodeDrop, RandomWalkSubgraph
 from skcontrast.encoders import GCN, GIN
 from skcontrast.frameworks import InfoGraph, MoCo
 from skcontrast.graphs import pack_graphs

@@ -13,10 +13,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from skcontrast.augmentation import (
-    GaussianNoise,
-    RandomAffine,
-)
+from skcontrast.augmentation import GaussianNoise, RandomAffine
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import CMC
 from skcontrast.graphs import PackedGraphs, pack_graphs
@@ -125,7 +122,7 @@ def test_bad_graphs_are_refused_in_fit_and_transform(X, error, message):
 @pytest.mark.parametrize(
     "X", [np.eye(16), [[1.0, 2.0]] * 4, np.zeros((4, 8, 8)), torch.eye(5), []]
 )
-def test_no_graphs_where_there_were_graphs_in_fit(X):
+def test_arrays_are_refused_after_a_fit_on_graphs(X):
     fitted = small(max_epochs=1).fit(GRAPHS)
     for method in (fitted.transform, fitted.score, fitted.partial_fit):
         with pytest.raises(ValueError, match="X must be a list of graphs, as in fit"):
@@ -135,7 +132,7 @@ def test_no_graphs_where_there_were_graphs_in_fit(X):
 @pytest.mark.parametrize(
     "X", [np.random.default_rng(0).normal(size=(12, 5)), np.zeros((12, 8, 8))]
 )
-def test_graphs_where_there_were_none_in_fit(X):
+def test_graphs_are_refused_after_a_fit_on_arrays(X):
     fitted = small(encoder=None, max_epochs=1).fit(
         X + np.arange(12).reshape(12, *[1] * (X.ndim - 1))
     )

@@ -65,7 +65,7 @@ def test_a_list_of_images_is_an_array_of_images():
         small_images().fit([X[0], X[1][:, :3]])
 
 
-def test_images_in_another_unit_than_in_fit_are_pointed_out():
+def test_images_in_a_different_unit_than_in_fit_are_pointed_out():
     X = images()
     with pytest.warns(UserWarning, match="up to 1.0, but white was 255 in fit: multiply X by 255"):
         small_images().fit(X).transform(X / X.max())

@@ -195,7 +195,7 @@ def test_by_metadata_routing():
         ({"weights": np.ones(200)}, TypeError, "unexpected 'weights'"),
     ],
 )
-def test_what_does_not_fit_is_refused(metadata, error, message):
+def test_bad_metadata_are_refused(metadata, error, message):
     fitted = embedder().fit(X)
     before = fitted.transform(X)
     with pytest.raises(error, match=message):

@@ -31,7 +31,7 @@ INPUTS = {
 
 
 class Samples(Dataset):
-    """A Dataset of the rows of an array, with labels beside them."""
+    """A Dataset of the rows of an array, with labels alongside."""
 
     def __init__(self, X):
         self.X = X
@@ -76,7 +76,7 @@ def test_a_memory_map_streams(tmp_path):
     np.testing.assert_array_equal(actual, expected)
 
 
-def test_what_fits_is_held_in_memory_and_what_does_not_is_streamed(monkeypatch):
+def test_data_that_fit_are_held_in_memory_and_others_are_streamed(monkeypatch):
     def convert(X, device):
         return torch.as_tensor(X, dtype=torch.float32)
 
@@ -106,7 +106,7 @@ def test_global_generators_are_untouched_by_loader_workers():
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_partial_fit_and_going_on_with_a_dataset():
+def test_partial_fit_and_warm_start_with_a_dataset():
     data = Samples(X)
     pieces, whole = embedder(X), embedder(X, lr_schedule="constant")
     pieces.partial_fit(data).partial_fit(data)
@@ -160,7 +160,7 @@ def test_a_dataset_that_cannot_be_used_is_refused(data, error, message):
         embedder(X).fit(data)
 
 
-def test_a_dataset_of_another_shape_is_refused_in_transform():
+def test_a_dataset_of_a_different_shape_is_refused_in_transform():
     with pytest.raises(ValueError, match=r"samples of shape \(3,\).*fitted on"):
         embedder(X).fit(X).transform(Samples(X[:, :3]))
 
@@ -189,7 +189,7 @@ class Records(MLP):
         return module
 
 
-def test_workers_draw_anew_in_every_epoch_and_by_the_random_state():
+def test_workers_draw_again_in_every_epoch_and_by_the_random_state():
     def sums(random_state):
         Records.seen.clear()
         small(

@@ -47,7 +47,7 @@ def fitted(X=X, y=None, metadata=None, **params):
 
 
 def assert_equal(one, other, atol=0.0):
-    """Compare results; with a tolerance where they are equal but for rounding."""
+    """Compare results; with a tolerance where they are equal up to rounding."""
     assert one["state"].keys() == other["state"].keys()
     for name, array in one["state"].items():
         np.testing.assert_allclose(other["state"][name], array, rtol=0, atol=atol, err_msg=name)
@@ -77,7 +77,7 @@ MORE = {
         "y": Y,
     },
     "two encoders and a bank": {"framework": CMC(n_negatives=30), "n_components": 16},
-    "a framework of one's own": {"framework": Trains()},
+    "a custom framework": {"framework": Trains()},
     "auto from ranks": {"loss": BCL(alpha=Auto(every=2)), "max_epochs": 4, "batch_size": 40},
 }
 
@@ -124,7 +124,7 @@ def test_compiled(ranks):
     assert_equal(fitted(batch_size=50), first, atol=2e-5)
 
 
-def fitted_on_and_on(**params):
+def fitted_again_and_again(**params):
     embedder = small(optimizer="sgd", lr_schedule="constant", **params)
     for _ in range(2):
         embedder.partial_fit(X)
@@ -132,10 +132,10 @@ def fitted_on_and_on(**params):
 
 
 @pytest.mark.parametrize("framework", [None, MoCo(momentum=0.9)], ids=repr)
-def test_going_on(ranks, framework):
-    first, second = ranks(fitted_on_and_on, framework=framework)
+def test_partial_fit_and_warm_start_continue(ranks, framework):
+    first, second = ranks(fitted_again_and_again, framework=framework)
     assert_equal(first, second)
-    assert_equal(fitted_on_and_on(framework=framework), first, atol=2e-5)
+    assert_equal(fitted_again_and_again(framework=framework), first, atol=2e-5)
 
 
 # Consistent whatever each rank starts with

@@ -1,4 +1,4 @@
-"""Hyperparameters that are read off the data while the embedder trains."""
+"""Hyperparameters that are estimated from the data while the embedder trains."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_with_labels_the_prior_is_that_of_the_classes_from_the_first_epoch():
     assert set(embedder.history_[:, "loss__tau_plus"]) == {tau_plus_from_labels(y).value}
 
 
-def test_unlabeled_samples_and_targets_that_are_no_classes_leave_it_to_the_ranks():
+def test_unlabeled_samples_and_targets_that_are_not_classes_leave_it_to_the_ranks():
     loss = BCL(alpha=Auto(every=1))
     ranks = small(loss=loss).fit(X).history_[:, "loss__alpha"]
     for target in (np.full(300, -1), np.random.default_rng(0).normal(size=300), np.arange(300)):
@@ -93,7 +93,7 @@ def test_a_given_prior_is_taken_for_known_and_a_given_alpha_is_not():
     assert read(DCL("auto"))["tau_plus"] == pytest.approx(0.3, abs=0.02)
 
 
-def test_going_on_keeps_the_values():
+def test_continuing_keeps_the_values():
     embedder = small(loss=BCL(alpha=Auto(every=2)), lr=0.01)
     for _ in range(5):
         embedder.partial_fit(X)
@@ -103,7 +103,7 @@ def test_going_on_keeps_the_values():
     assert alpha[4] != alpha[3]
 
 
-def test_auto_does_not_change_what_it_does_not_reach():
+def test_auto_changes_nothing_before_its_first_estimate():
     plain = small(loss=BCL(alpha=0.5), max_epochs=4).fit(X)
     with pytest.warns(UserWarning, match="'alpha'.* first estimated after 5 epochs.*keeps 0.5"):
         auto = small(loss=BCL(alpha="auto"), max_epochs=4).fit(X)
@@ -144,7 +144,7 @@ def test_labels_without_pairs_keep_the_value():
         embedder = small(loss=loss, batch_size=batch_size, max_epochs=4)
         return embedder.fit(X[:4], [0, 0, 1, 1]).history_[:, "loss__alpha"]
 
-    # A pair is one candidate of the anchor's class and one of another; its own views are none.
+    # A pair: a candidate of the anchor's class, not its own view, and one of a different class.
     assert alphas(batch_size=2) == [0.7] * 4
     first, *later = alphas(batch_size=4)
     assert first == 0.7 and 0.7 not in later
@@ -179,7 +179,7 @@ def test_bad_settings_are_refused_by_name(loss, message):
         small(loss=loss).fit(X)
 
 
-def test_an_estimate_among_the_negatives_does_not_take_the_prior_beside_it_for_known():
+def test_an_estimate_among_the_negatives_does_not_use_the_prior_of_the_outer_loss():
     ranks = torch.from_numpy(simulated_ranks(0.9, 0.3, 254))
     loss = PositiveDebiased(0.1, negatives=DCL(Auto(every=1)))
     auto = AutoParameters(loss)

@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import (
-    Checkpoint,
-    EarlyStopping,
-    LRScheduler,
-    TrainEndCheckpoint,
-)
+from skorch.callbacks import Checkpoint, EarlyStopping, LRScheduler, TrainEndCheckpoint
 from torch import nn
 
 from skcontrast.encoders import MLP

@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from skorch.callbacks import (
-    Callback,
-)
+from skorch.callbacks import Callback
 from torch import nn
 
 from skcontrast.encoders import MLP
@@ -37,7 +35,7 @@ def test_partial_fit_in_pieces_equals_fit_at_constant_learning_rate():
     np.testing.assert_array_equal(pieces.transform(X_DIGITS), whole.transform(X_DIGITS))
 
 
-def test_warm_start_goes_on_and_cold_start_begins_anew():
+def test_warm_start_continues_and_cold_start_begins_again():
     warm = small(warm_start=True).fit(X_DIGITS)
     before = warm.transform(X_DIGITS)
     warm.fit(X_DIGITS)
@@ -48,7 +46,7 @@ def test_warm_start_goes_on_and_cold_start_begins_anew():
     np.testing.assert_array_equal(cold.fit(X_DIGITS).transform(X_DIGITS), before)
 
 
-def test_going_on_with_another_optimizer_or_weight_decay():
+def test_continuing_with_a_different_optimizer_or_weight_decay():
     embedder = small(warm_start=True, weight_decay=0.5).fit(X_DIGITS)
     embedder.set_params(weight_decay=0.0).fit(X_DIGITS)
     assert embedder._fitted.optimizer_state["state"]["param_groups"][0]["weight_decay"] == 0
@@ -59,7 +57,7 @@ def test_going_on_with_another_optimizer_or_weight_decay():
 @pytest.mark.parametrize(
     "params", [{"n_components": 3}, {"projection_dim": 7}, {"encoder": MLP(hidden=(3,))}]
 )
-def test_going_on_with_another_network_is_refused(params):
+def test_continuing_with_a_different_network_is_refused(params):
     embedder = small(warm_start=True).fit(X_DIGITS)
     (name,) = params
     with pytest.raises(ValueError, match=f"The '{name}' parameter .* has changed"):

@@ -33,7 +33,7 @@ def test_without_random_state_two_fits_differ():
     assert not np.array_equal(first, second)
 
 
-def test_same_embedding_in_another_process():
+def test_same_embedding_in_a_different_process():
     script = """
         import hashlib
         from sklearn.datasets import load_digits

@@ -34,7 +34,7 @@ def test_many_small_samples_and_few_large_ones_per_call():
     assert guess_kind(graphs)[0].rows_per_call(graphs) == 2
 
 
-def test_on_cpu_returns_what_lies_there_itself():
+def test_on_cpu_returns_tensors_on_the_cpu_themselves():
     module = nn.Linear(2, 2)
     state = {"state": {0: {"step": torch.ones(1)}}, "groups": [{"lr": 0.1}]}
     assert on_cpu(module) is module

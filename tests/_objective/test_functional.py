@@ -42,7 +42,7 @@ def test_autocast_does_not_touch_the_loss():
     torch.testing.assert_close(inside, contrastive_loss(*views, similarity=Cosine(0.05)))
 
 
-def test_training_step_of_a_loop_of_ones_own():
+def test_training_step_of_a_custom_loop():
     layer = torch.nn.Linear(4, 3).double()
     optimizer = torch.optim.SGD(layer.parameters(), lr=0.5)
     views = random_views(32, 4)

@@ -81,7 +81,7 @@ def naive_hcl(s, p, same, phi):
 
 
 def naive_ring(s, p, same, phi):
-    """Of 6 negatives, the closest 4 but for the first; its own size stands for N."""
+    """Of 6 negatives, the closest 4 except the first; its own size stands for N."""
     return phi(s.sort(descending=True).values[1:4]).sum() / N_NEGATIVES
 
 
@@ -190,7 +190,7 @@ def test_identities_between_losses_hold_with_the_jensen_shannon_objective(loss, 
 @pytest.mark.parametrize("objective", ["jensen-shannon", "contrastive"])
 @pytest.mark.parametrize("loss", HAVE_BOTH, ids=repr)
 def test_only_the_positive_term_sees_the_own_graph(loss, objective):
-    """The own graph is no candidate: what its score is there does not matter."""
+    """The own graph is not a candidate: its score there does not matter."""
     nodes, graphs = vectors()
     contrast = contrast_of(nodes, graphs, DotProduct())
     far = contrast._replace(candidates=contrast.candidates.clone())

@@ -99,7 +99,7 @@ def test_ring_takes_so_many_and_the_right_ones(kind, outer, inner):
         assert torch.equal(inside, expected)
 
 
-def test_a_share_that_is_an_integer_but_for_rounding_counts_as_that():
+def test_a_share_that_is_an_integer_up_to_rounding_counts_as_that_integer():
     ranks = torch.arange(1, 101, dtype=torch.float64)
     assert Ring(0.29, 0.0).rank_weights(ranks, 100).sum() == 29
     assert Ring(0.57, 0.0).rank_weights(ranks, 100).sum() == 57

@@ -88,7 +88,7 @@ def test_tiled_equals_untiled(monkeypatch, loss, similarity, n, n_views, rows):
 
 
 @pytest.mark.parametrize("name", _tiles.OBJECTIVES)
-def test_gradcheck_of_both_objectives_with_a_similarity_of_ones_own(name):
+def test_gradcheck_of_both_objectives_with_a_custom_similarity(name):
     views = torch.stack(random_views(4, 3)).requires_grad_()
 
     def value(views):

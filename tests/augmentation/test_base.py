@@ -124,14 +124,14 @@ def test_augment_before_fit_raises(augmentation):
         clone(augmentation).augment(torch.zeros(2, 3))
 
 
-def test_transform_refuses_another_shape(X):
+def test_transform_refuses_a_different_shape(X):
     with pytest.raises(ValueError, match="expecting 4 features"):
         GaussianNoise().fit(X).transform(X[:, :3])
     with pytest.raises(ValueError, match=r"\(1, 6, 6\).*\(1, 8, 8\)"):
         RandomFlip().fit(np.zeros((2, 1, 8, 8))).transform(np.zeros((2, 1, 6, 6)))
 
 
-def test_fit_refuses_what_is_not_finite(X):
+def test_fit_refuses_numbers_that_are_not_finite(X):
     X[3, 2] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         GaussianNoise().fit(X)

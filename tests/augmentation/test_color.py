@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast.augmentation import (
-    ColorJitter,
-    RandomGrayscale,
-    SimCLRAugmentation,
-    compose,
-)
+from skcontrast.augmentation import ColorJitter, RandomGrayscale, SimCLRAugmentation, compose
 from skcontrast.augmentation._matrices import GRAY_WEIGHTS, apply, jitters
 from tests.augmentation.common import random_images, seeded
 

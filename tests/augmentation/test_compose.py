@@ -5,11 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from skcontrast.augmentation import (
-    FeatureDropout,
-    GaussianNoise,
-    compose,
-)
+from skcontrast.augmentation import FeatureDropout, GaussianNoise, compose
 
 
 def test_an_empty_chain_only_converts_to_floats():

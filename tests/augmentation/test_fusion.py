@@ -78,7 +78,7 @@ def test_blur_and_noise_end_a_run(between):
     assert count_interpolations([RandomFlip(), between, RandomAffine()]) == 2
 
 
-def test_another_padding_ends_a_run():
+def test_a_different_padding_ends_a_run():
     zeros, border = RandomAffine(padding="zeros"), RandomAffine(padding="border")
     assert count_interpolations([zeros, RandomFlip(), zeros]) == 1
     assert count_interpolations([RandomFlip(), border, zeros, RandomFlip()]) == 2

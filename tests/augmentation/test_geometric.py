@@ -9,11 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from skcontrast.augmentation import (
-    RandomAffine,
-    RandomFlip,
-    RandomResizedCrop,
-)
+from skcontrast.augmentation import RandomAffine, RandomFlip, RandomResizedCrop
 from skcontrast.augmentation._matrices import rotations, warp
 from tests.augmentation.common import random_images, seeded, smooth_images
 

@@ -198,7 +198,7 @@ def test_whether_to_add_is_a_truth_value():
 
 
 @by_name
-def test_what_is_no_batch_of_graphs_is_refused(augmentation):
+def test_anything_except_a_batch_of_graphs_is_refused(augmentation):
     with pytest.raises(TypeError, match=f"{type(augmentation).__name__} expects .* GraphBatch"):
         augmentation.augment(torch.zeros(3, 4))
 
@@ -383,7 +383,7 @@ def test_a_walk_follows_the_direction_of_edges(directed):
 
 
 @pytest.mark.parametrize("n_kept", [1, 2, 3, 4])
-def test_a_walk_goes_on_to_each_neighbour_with_the_same_probability(n_kept):
+def test_a_walk_steps_to_each_neighbour_with_the_same_probability(n_kept):
     graph = nx.Graph([(0, 1), (1, 2), (2, 3), (3, 1), (3, 4), (4, 5)])
     probabilities = {frozenset([node]): 1 / 6 for node in graph}
     for _ in range(n_kept - 1):

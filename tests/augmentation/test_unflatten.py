@@ -7,11 +7,7 @@ import pytest
 import torch
 from sklearn.pipeline import make_pipeline
 
-from skcontrast.augmentation import (
-    GaussianNoise,
-    RandomFlip,
-    Unflatten,
-)
+from skcontrast.augmentation import GaussianNoise, RandomFlip, Unflatten
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
@@ -35,7 +31,7 @@ def test_unflatten_names_the_shape_that_does_not_fit(shape):
 
 
 @pytest.mark.parametrize("shape", [(), (0, 8, 8), (-1, -1), (2.5, 4), (-2, 6), "12", 12, None])
-def test_unflatten_refuses_what_is_no_shape(shape):
+def test_unflatten_refuses_a_bad_shape(shape):
     with pytest.raises(ValueError, match="'shape' parameter of Unflatten"):
         Unflatten(shape).fit(np.zeros((2, 12)))
 

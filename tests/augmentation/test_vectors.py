@@ -54,7 +54,7 @@ def test_a_constant_feature_gets_no_noise(constant, generator):
     assert augmentation.augment(batch, generator)[:, 0].equal(batch[:, 0])
 
 
-def test_no_scale_is_no_noise(X):
+def test_a_scale_of_zero_adds_no_noise(X):
     batch = torch.from_numpy(X)
     assert GaussianNoise(scale=0.0).fit(X).augment(batch).equal(batch)
 
@@ -178,7 +178,7 @@ def test_many_training_rows_are_thinned_evenly():
     assert len(np.unique(np.diff(marginals[:, 0]))) == 1
 
 
-def test_a_batch_of_another_width_is_refused(X):
+def test_a_batch_of_a_different_width_is_refused(X):
     with pytest.raises(ValueError, match=r"batch has 2 features, .* fitted on 4"):
         MarginalCorruption().fit(X).augment(torch.zeros(3, 2))
 

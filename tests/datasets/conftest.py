@@ -1,3 +1,5 @@
+"""A folder for data sets."""
+
 from __future__ import annotations
 
 import pytest

@@ -58,13 +58,13 @@ def test_a_changed_archive_is_refused(site, home):
     assert fetch_tudataset("SET", data_home=home, sha256=digest).target.tolist() == [1, 1, 0]
 
 
-def test_a_download_with_another_checksum_is_not_kept(site, home):
+def test_a_download_with_a_wrong_checksum_is_not_kept(site, home):
     with pytest.raises(OSError, match="the 'sha256' parameter says 0000"):
         fetch_tudataset("SET", data_home=home, sha256="0" * 64)
     assert not list(home.iterdir())
 
 
-def test_what_is_no_archive_is_not_kept(site, home):
+def test_a_download_that_is_not_an_archive_is_not_kept(site, home):
     (site / "SET.zip").write_text("<html>We are moving.</html>")
     with pytest.raises(OSError, match=r"SET.zip is not a zip archive"):
         fetch_tudataset("SET", data_home=home)

@@ -1,3 +1,5 @@
+"""Batches of graphs of all kinds."""
+
 from __future__ import annotations
 
 import pytest

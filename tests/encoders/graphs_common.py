@@ -13,7 +13,7 @@ KINDS = ["undirected", "directed", "edgeless", "loops", "parallel"]
 
 
 def graphs_of(kind):
-    """Return graphs, some of whose nodes are isolated."""
+    """Return graphs with some isolated nodes."""
     directed = kind == "directed"
     graphs = [nx.gnp_random_graph(n, 0.3, seed=n, directed=directed) for n in (4, 9, 6)]
     if kind == "edgeless":
@@ -39,7 +39,7 @@ def membership(topology):
 
 
 def seeded(build, seed=0):
-    """Return a new module with all parameters drawn anew, so that none is zero."""
+    """Return a new module with all parameters drawn again, so that none is zero."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         module = build().double()

@@ -74,7 +74,7 @@ class FiveDimensional(nn.Module):
 
 
 @pytest.mark.parametrize("module", [ViewsInTraining, FiveDimensional])
-def test_modules_that_cannot_be_brought_to_another_format_train(module):
+def test_modules_that_cannot_change_their_memory_format_train(module):
     images = np.random.default_rng(0).integers(0, 256, size=(20, 3, 6, 6), dtype=np.uint8)
     assert np.isfinite(small(encoder=module()).fit_transform(images)).all()
 
@@ -165,7 +165,7 @@ def test_a_class_where_an_instance_is_due(given, name):
 
 
 @pytest.mark.parametrize("given", [3, "mlp", (256, 256)])
-def test_what_cannot_be_an_encoder_is_refused(given):
+def test_anything_except_an_encoder_is_refused(given):
     with pytest.raises(
         TypeError, match=r"The 'encoder' parameter .* torch.nn.Module or a callable"
     ):

@@ -147,7 +147,7 @@ def test_hyperparameters_out_of_range_are_named_with_their_range(encoder, messag
 
 @pytest.mark.parametrize("shape", [(4,), (1, 8, 8)])
 @pytest.mark.parametrize("encoder", [GIN(), GCN()], ids=repr)
-def test_graph_encoders_refuse_what_is_no_graph(encoder, shape):
+def test_graph_encoders_refuse_arrays(encoder, shape):
     with pytest.raises(ValueError, match=r"expects graphs, .* got samples of shape"):
         build_encoder(encoder, shape)
 

@@ -99,7 +99,7 @@ def test_gcn_layer_is_gcnconv(batch, geometric):
     conv = geometric.GCNConv(WIDTH, 5, add_self_loops=False).double()
     conv.lin.weight, conv.bias = own.linear.weight, own.bias
     nodes = torch.arange(batch.n_nodes)
-    # Every node gets a loop beside its own ones; by itself, GCNConv adds it only where none is.
+    # Every node gets one more loop; by default, GCNConv adds one only where there is none.
     edge_index = torch.cat([batch.edge_index, torch.stack([nodes, nodes])], 1)
     expected = conv(batch.x, edge_index).relu()
     torch.testing.assert_close(own(batch.x, batch.topology), expected)
@@ -136,7 +136,7 @@ def test_gradients_of_the_layers(batch, layer):
     assert torch.autograd.gradcheck(lambda x: layer(x, batch.topology), x)
 
 
-def test_gin_tells_what_the_mean_does_not():
+def test_gin_tells_graphs_apart_that_the_mean_does_not():
     """A node with one and a node with two equal neighbours are the same to GCN, which averages."""
     graphs = as_batch([nx.path_graph(2), nx.cycle_graph(3)])
     x = torch.ones(5, WIDTH, dtype=torch.float64)

@@ -13,6 +13,6 @@ def test_projection_head_has_one_square_hidden_layer(projection_dim):
     assert n_parameters(head) == 24 * 24 + 2 * 24 + 25 * projection_dim
 
 
-def test_projection_dim_zero_is_no_head():
+def test_projection_dim_zero_means_no_head():
     h = random_batch(3, (24,))
     assert projection_head(24, 0)(h) is h

@@ -8,11 +8,7 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from skcontrast._objective import _tiles
-from skcontrast.estimation import (
-    alpha_from_auc,
-    macro_auc,
-    tau_plus_from_labels,
-)
+from skcontrast.estimation import alpha_from_auc, macro_auc, tau_plus_from_labels
 from tests.common import inverse_cdf, random_views
 
 

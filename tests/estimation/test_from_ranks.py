@@ -5,10 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from skcontrast.estimation import (
-    estimate_alpha,
-    estimate_tau_plus,
-)
+from skcontrast.estimation import estimate_alpha, estimate_tau_plus
 from tests.common import simulated_ranks
 
 
@@ -47,7 +44,7 @@ def test_ranks_that_say_nothing_have_a_large_standard_error():
     assert estimate_alpha([0.5]).standard_error == math.inf
 
 
-def test_few_candidates_bias_only_who_takes_ranks_for_exact():
+def test_few_candidates_bias_only_estimates_that_take_ranks_as_exact():
     ranks = simulated_ranks(0.9, 0.1, 62)
     assert abs(estimate_tau_plus(ranks).value - 0.1) > 0.02
     assert abs(estimate_tau_plus(ranks, n_candidates=62).value - 0.1) < 0.02

@@ -6,10 +6,7 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from skcontrast._objective import _tiles
-from skcontrast.estimation import (
-    macro_auc,
-    positive_ranks,
-)
+from skcontrast.estimation import macro_auc, positive_ranks
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import random_views
 

@@ -7,10 +7,7 @@ from sklearn.datasets import load_digits
 from skorch.callbacks import Callback
 from torch import nn
 
-from skcontrast.frameworks import (
-    FitContext,
-    MoCo,
-)
+from skcontrast.frameworks import FitContext, MoCo
 
 X, Y = (array[:101] for array in load_digits(return_X_y=True))
 IMAGES = X.reshape(-1, 1, 8, 8)

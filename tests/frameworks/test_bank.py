@@ -4,9 +4,7 @@ import pytest
 import torch
 
 from skcontrast._data import _memory
-from skcontrast.frameworks import (
-    CMC,
-)
+from skcontrast.frameworks import CMC
 from skcontrast.frameworks._bank import Bank
 from tests.common import small
 from tests.frameworks.common import X, random
@@ -30,7 +28,7 @@ def test_bank_update_rule(momentum):
 
 
 @pytest.mark.parametrize("n", [2, 5, 12, 13, 30])
-def test_drawn_vectors_are_all_different_and_the_own_one_is_named(n):
+def test_drawn_vectors_are_all_different_and_the_sample_knows_its_own(n):
     bank, generator, own_is_drawn = Bank(20, 1, 0.5), torch.Generator().manual_seed(0), 0
     rows = torch.randperm(20, generator=generator)[:13]
     for part in rows.split(5):

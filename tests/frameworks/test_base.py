@@ -1,4 +1,4 @@
-"""What holds for every framework: continuing, refusals, a framework of one's own."""
+"""What holds for every framework: continuing, refusals, a custom framework."""
 
 import copy
 import pickle
@@ -12,26 +12,11 @@ from skorch.callbacks import Callback, Checkpoint, LoadInitState
 from torch.utils.data import TensorDataset
 
 from skcontrast.encoders import ConvNet
-from skcontrast.frameworks import (
-    CMC,
-    Framework,
-    KeyQueue,
-    MoCo,
-    SimCLR,
-)
+from skcontrast.frameworks import CMC, Framework, KeyQueue, MoCo, SimCLR
 from skcontrast.losses import DCL, SupCon
 from skcontrast.similarity import VonMisesFisher
 from tests.common import LOSSES, Trains, TrainsSession, small
-from tests.frameworks.common import (
-    IMAGES,
-    MOCOS,
-    StopsAfter,
-    Watches,
-    X,
-    Y,
-    make_fit,
-    random,
-)
+from tests.frameworks.common import IMAGES, MOCOS, StopsAfter, Watches, X, Y, make_fit, random
 
 ALL = [*MOCOS, CMC(), CMC(split=10, n_negatives=20, momentum=0.0)]
 
@@ -44,7 +29,7 @@ class Begins(Callback):
 
 
 @pytest.mark.parametrize("framework", [MoCo(queue_size=40), CMC()], ids=repr)
-def test_an_interrupted_fit_goes_on_with_the_same_memory(framework):
+def test_an_interrupted_fit_resumes_with_the_same_memory(framework):
     stops, begins = StopsAfter(3), Begins()
     embedder = small(framework=framework, warm_start=True, batch_size=16, callbacks=[stops])
     with pytest.raises(KeyboardInterrupt, match="keeps what it learned in 1 epochs"):
@@ -68,7 +53,7 @@ def test_partial_fit_in_pieces_is_one_fit(framework):
     np.testing.assert_array_equal(pieces.transform(X), whole.transform(X))
 
 
-def test_only_what_goes_on_keeps_the_queue():
+def test_only_fits_that_can_continue_keep_the_queue():
     assert small(framework=MoCo()).fit(X)._fitted.framework_state is None
     assert small(warm_start=True).fit(X)._fitted.framework_state is None
     embedder = small(framework=MoCo(), warm_start=True).fit(X)
@@ -109,7 +94,7 @@ def test_continuing_with_other_samples_or_a_different_framework():
 
 
 @pytest.mark.parametrize("framework", [MoCo(queue_size=40), CMC()], ids=repr)
-def test_a_fit_goes_on_from_a_checkpoint(framework, tmp_path):
+def test_a_fit_resumes_from_a_checkpoint(framework, tmp_path):
     checkpoint, ends = Checkpoint(monitor=None, dirname=tmp_path), []
     watch = Watches(lambda session: ends.append(copy.deepcopy(session.state_dict())))
     params = {"framework": framework, "max_epochs": 3, "batch_size": 60}
@@ -186,10 +171,10 @@ def test_estimator_checks_of_every_loss(estimator, check):
     check(estimator)
 
 
-# A framework of one's own
+# A custom framework
 
 
-def test_parameters_of_a_session_are_trained_and_go_on():
+def test_parameters_of_a_session_are_trained_and_continue():
     seen = []
     watch = Watches(lambda s: seen.append((s.n_updates, s.predictor.weight.detach().clone())))
     embedder = small(framework=Trains(), warm_start=True, callbacks=[watch], lr=0.1, batch_size=60)
@@ -215,7 +200,7 @@ class Remembers(Framework):
         return session
 
 
-def test_a_session_resumes_what_still_has_its_shape_and_meaning():
+def test_a_session_resumes_state_that_still_has_its_shape_and_meaning():
     old = Remembers().start(make_fit())
     old.queue.push(random(6, 1, 4), torch.arange(6))
     state = old.state_dict()

@@ -16,20 +16,11 @@ from skcontrast._data._batches import Batch
 from skcontrast._objective._functional import objective_value
 from skcontrast.augmentation import SimCLRAugmentation
 from skcontrast.encoders import ConvNet
-from skcontrast.frameworks import (
-    CMC,
-    MoCo,
-)
+from skcontrast.frameworks import CMC, MoCo
 from skcontrast.losses import InfoNCE
 from skcontrast.similarity import Cosine
 from tests.common import small
-from tests.frameworks.common import (
-    IMAGES,
-    Watches,
-    X,
-    make_fit,
-    random,
-)
+from tests.frameworks.common import IMAGES, Watches, X, make_fit, random
 
 
 def started_cmc(n_negatives=8, **kwargs):
@@ -142,14 +133,14 @@ def test_a_pair_must_be_cut_as_in_fit():
             embedder.transform(pair)
 
 
-def test_going_on_with_the_same_split_written_otherwise():
+def test_continuing_with_the_same_split_in_a_different_spelling():
     embedder = small(framework=CMC(split=[0, 1]), warm_start=True).fit(X)
     embedder.set_params(framework__split=np.array([0, 1])).fit(X)
     with pytest.raises(ValueError, match=r"from CMC\(split=\[0, 1\]\) to CMC\(split=2\)"):
         embedder.set_params(framework__split=np.int64(2)).fit(X)
 
 
-def test_warm_start_goes_on_with_the_same_bank_if_the_samples_are_the_same():
+def test_warm_start_continues_with_the_same_bank_if_the_samples_are_the_same():
     embedder = small(framework=CMC(), warm_start=True).fit(X)
     states = []
     watch = Watches(lambda session: states.append(copy.deepcopy(session.bank.state_dict())))
@@ -213,7 +204,7 @@ def test_bad_pairs_are_refused(pair, message):
 
 
 @pytest.mark.parametrize("framework", [None, MoCo(), CMC()], ids=repr)
-def test_what_might_be_a_pair_is_refused_with_a_hint(framework):
+def test_arrays_that_might_be_a_pair_are_refused_with_a_hint(framework):
     pair = [X[:, :20], X[:, 20:]]
     pair = pair if isinstance(framework, CMC) else tuple(pair)
     with pytest.raises(
@@ -222,7 +213,7 @@ def test_what_might_be_a_pair_is_refused_with_a_hint(framework):
         small(framework=framework).fit(pair)
 
 
-def test_what_does_not_go_with_two_encoders_is_refused():
+def test_settings_that_do_not_suit_two_encoders_are_refused():
     with pytest.raises(ValueError, match=r"X is a pair of arrays.*pass split='auto'"):
         small(framework=CMC(split=3)).fit((X, X))
     with pytest.raises(ValueError, match="'auto' needs vectors or images of three channels"):

@@ -14,14 +14,7 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import NodeDrop
 from skcontrast.encoders import GIN
 from skcontrast.frameworks import InfoGraph
-from skcontrast.losses import (
-    BCL,
-    HCL,
-    InfoNCE,
-    PositiveDebiased,
-    SupCon,
-    Supervised,
-)
+from skcontrast.losses import BCL, HCL, InfoNCE, PositiveDebiased, SupCon, Supervised
 from skcontrast.similarity import Cosine, DotProduct, VonMisesFisher
 
 
@@ -144,7 +137,7 @@ def test_losses_without_a_jensen_shannon_form_name_the_way_out(loss):
 
 
 @pytest.mark.parametrize("X", [np.eye(12), np.zeros((12, 8, 8))], ids=["vectors", "images"])
-def test_what_has_no_nodes_is_refused(X):
+def test_data_without_nodes_are_refused(X):
     with pytest.raises(ValueError, match=r"InfoGraph .* needs X to be a list of graphs"):
         small(encoder=None).fit(X)
 
@@ -194,7 +187,7 @@ def test_descriptions_are_held_to_the_graphs():
 
 @pytest.mark.parametrize("objective", ["jensen-shannon", "contrastive"])
 @pytest.mark.parametrize("loss", [InfoNCE(), HCL(), BCL()], ids=repr)
-def test_learns_what_graphs_are_like(objective, loss):
+def test_learns_to_tell_graphs_apart(objective, loss):
     embedder = small(framework=InfoGraph(objective), loss=loss, max_epochs=15, lr=0.01)
     h = embedder.fit_transform(GRAPHS)
     losses = embedder.history_[:, "train_loss"]
@@ -212,7 +205,7 @@ def test_partial_fit_in_pieces_is_one_fit():
     np.testing.assert_array_equal(whole.transform(GRAPHS), pieces.transform(GRAPHS))
 
 
-def test_warm_start_goes_on_with_the_head_of_the_nodes():
+def test_warm_start_continues_with_the_head_of_the_nodes():
     embedder = small(warm_start=True, max_epochs=1).fit(GRAPHS)
     state = {
         name: value.clone() for name, value in embedder._fitted.framework_state["state"].items()
@@ -225,13 +218,13 @@ def test_warm_start_goes_on_with_the_head_of_the_nodes():
     assert embedder.n_epochs_ == 2
 
 
-def test_going_on_with_the_other_objective():
+def test_continuing_with_the_other_objective():
     embedder = small(warm_start=True, max_epochs=1).fit(GRAPHS)
     embedder.set_params(framework=InfoGraph("contrastive")).fit(GRAPHS)
     assert embedder.n_epochs_ == 2 and isinstance(embedder.similarity_, Cosine)
 
 
-def test_hyperparameters_are_read_off_the_data():
+def test_hyperparameters_are_estimated_from_the_data():
     loss = BCL(alpha="auto", tau_plus="auto")
     for objective in ("jensen-shannon", "contrastive"):
         embedder = small(loss=loss, framework=InfoGraph(objective), max_epochs=6).fit(GRAPHS, Y)

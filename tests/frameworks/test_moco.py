@@ -11,22 +11,12 @@ from skorch.callbacks import Checkpoint
 from skcontrast import contrastive_loss
 from skcontrast._data._batches import Batch
 from skcontrast._objective._functional import objective_value
-from skcontrast.frameworks import (
-    MoCo,
-)
+from skcontrast.frameworks import MoCo
 from skcontrast.losses import BCL, HCL, InfoNCE, Ring, SupCon, Supervised
 from skcontrast.schedules import Auto
 from skcontrast.similarity import Cosine
 from tests.common import small
-from tests.frameworks.common import (
-    MOCOS,
-    StopsAfter,
-    Watches,
-    X,
-    Y,
-    make_fit,
-    random,
-)
+from tests.frameworks.common import MOCOS, StopsAfter, Watches, X, Y, make_fit, random
 
 
 def step(session, rows, n_views=2, labels=None, similarity=None):
@@ -76,7 +66,7 @@ def test_a_symmetric_contrast_is_the_mean_over_both_directions():
     torch.testing.assert_close(newest, torch.stack(k, 1))
 
 
-def test_own_older_keys_are_no_negatives():
+def test_own_older_keys_are_not_negatives():
     session = started(MoCo())
     contrast, q, k = step(session, [20, 3, 5])
     assert contrast.excluded.tolist() == [[0], [3], [5]]
@@ -90,7 +80,7 @@ def test_own_older_keys_are_no_negatives():
     torch.testing.assert_close(value, torch.stack(expected).mean())
 
 
-def test_in_batch_keys_beside_the_queue():
+def test_in_batch_keys_alongside_the_queue():
     session = started(MoCo(in_batch=True), n_views=3)
     contrast, _, k = step(session, [20, 3, 5], n_views=3)
     assert len(contrast.candidates) == 2 * 3 + 2 * 12
@@ -162,7 +152,7 @@ def test_no_fit_has_false_positives_of_the_own_sample(framework, monkeypatch):
     assert sum(seen) > 0
 
 
-def test_warm_start_goes_on_with_the_same_queue():
+def test_warm_start_continues_with_the_same_queue():
     embedder = small(framework=MoCo(queue_size=40), warm_start=True, batch_size=16)
     states = []
     watch = Watches(lambda session: states.append(copy.deepcopy(session.state_dict())))
@@ -199,11 +189,11 @@ def test_checkpoints_hold_the_queue(tmp_path):
     assert state["queue.keys"].shape == (101, 1, 64) and state["queue._extra_state"] == 202
 
 
-def test_a_fit_of_many_steps_holds_no_more_than_one_of_few():
+def test_a_fit_of_many_steps_holds_as_many_tensors_as_one_of_few():
     held = []
 
     def count(session):
-        if session.queue.n_seen % len(X):  # the epoch goes on, and keeps a loss per step
+        if session.queue.n_seen % len(X):  # the epoch is not over, and keeps a loss per step
             return
         gc.collect()
         held.append(sum(issubclass(type(thing), torch.Tensor) for thing in gc.get_objects()))

@@ -6,13 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast.frameworks import (
-    MomentumNetwork,
-)
-from tests.frameworks.common import (
-    make_fit,
-    random,
-)
+from skcontrast.frameworks import MomentumNetwork
+from tests.frameworks.common import make_fit, random
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9, 1.0])

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast.frameworks import (
-    CMC,
-)
+from skcontrast.frameworks import CMC
 from tests.common import small
 from tests.frameworks.common import X
 

@@ -6,11 +6,7 @@ import pytest
 import torch
 
 from skcontrast._data import _memory
-from skcontrast.frameworks import (
-    KeyQueue,
-    MoCo,
-    _queue,
-)
+from skcontrast.frameworks import KeyQueue, MoCo, _queue
 from tests.common import small
 from tests.frameworks.common import X, random
 
@@ -80,7 +76,7 @@ def test_a_resumed_queue_is_the_same_queue():
 
 
 @pytest.mark.parametrize("n_slots, expected", [(4, [6, 7, 8, 9]), (9, [4, 5, 6, 7, 8, 9])])
-def test_a_queue_resumed_with_another_size_keeps_the_newest(n_slots, expected):
+def test_a_queue_resumed_with_a_different_size_keeps_the_newest(n_slots, expected):
     queue = resumed(filled_queue(6, [1, 2, 3, 4, 5, 6, 7, 8, 9]), n_slots)
     assert oldest_first(queue) == expected
     queue.push(torch.full((1, 1, 2), 15.0), torch.tensor([15]))
@@ -93,7 +89,7 @@ def test_of_samples_visited_twice_the_newest_keys_are_resumed():
     assert oldest_first(queue) == [3, 4, 2, 5, 1]
 
 
-def test_a_queue_resumed_with_other_samples_forgets_who_its_keys_are_of():
+def test_a_queue_resumed_with_other_samples_forgets_whose_keys_it_holds():
     queue = resumed(filled_queue(6, [1, 2, 3, 4, 5, 6, 7]), 6, same_samples=False)
     assert oldest_first(queue) == [2, 3, 4, 5, 6, 7]
     assert (queue.rows == -1).all() and (queue.labels == -1).all()

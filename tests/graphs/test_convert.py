@@ -67,7 +67,7 @@ def test_labels_are_any_categories():
     assert len(packed.categories) == 3
 
 
-def test_graphs_of_equal_size_are_no_array_of_nodes():
+def test_graphs_of_equal_size_are_not_an_array_of_nodes():
     """numpy turns such lists into arrays of the names of the nodes."""
     graphs = [nx.cycle_graph(4)] * 3
     assert np.array(graphs).shape == (3, 4)
@@ -78,7 +78,7 @@ def test_graphs_of_equal_size_are_no_array_of_nodes():
         check_topology(pack_graphs(X).topology, graphs)
 
 
-def test_what_graphs_are():
+def test_which_objects_are_graphs():
     path = nx.path_graph(2)
     for X in path, [path], (path,), [3, path], pack_graphs([path]):
         assert is_graphs(X)
@@ -139,7 +139,7 @@ def test_edges_of_data_may_be_a_transposed_adjacency_matrix(Data, layout):
 
 
 @pytest.mark.parametrize("as_", [torch.Tensor.numpy, torch.Tensor.tolist, torch.Tensor.to_sparse])
-def test_attributes_of_data_may_be_what_a_tensor_is_made_of(Data, as_):
+def test_attributes_of_data_may_be_anything_a_tensor_is_made_of(Data, as_):
     x = torch.eye(3)
     packed = pack_graphs([Data(x=as_(x), edge_index=torch.tensor([[0], [1]]), num_nodes=3)])
     np.testing.assert_array_equal(packed.attributes, x)
@@ -150,7 +150,7 @@ def test_edges_of_data_may_be_an_array(Data):
     assert packed.topology.edge_index.tolist() == [[0, 1], [1, 2]]
 
 
-def test_attributes_of_data_that_are_no_numbers_are_named(Data):
+def test_attributes_of_data_that_are_not_numbers_are_named(Data):
     good = Data(x=torch.ones(2, 1))
     with pytest.raises(ValueError, match="Graph 1 in X"):
         pack_graphs([good, Data(x=["a", "b"], num_nodes=2)])
@@ -229,7 +229,7 @@ def test_bad_graphs_are_named(graphs, message):
         (3, "X must be a list of graphs, got a int"),
     ],
 )
-def test_what_is_no_list_of_graphs_is_refused(graphs, message):
+def test_anything_except_a_list_of_graphs_is_refused(graphs, message):
     with pytest.raises(TypeError, match=message):
         pack_graphs(graphs)
 

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast.augmentation import (
-    AttributeMask,
-)
+from skcontrast.augmentation import AttributeMask
 from skcontrast.frameworks import InfoGraph, SimCLR
 from skcontrast.graphs import pack_graphs
 from skcontrast.graphs._features import NodeFeatures
@@ -38,7 +36,7 @@ def test_constant_is_a_single_one():
     assert features(graphs, "degree").equal(features(GRAPHS, "degree"))
 
 
-def test_attributes_are_standardised_but_for_those_of_zeros_and_ones():
+def test_attributes_are_standardised_except_those_of_zeros_and_ones():
     def x(k):
         return [10.0 * k + 1e4, k % 2, 1.0, 0.0, 7.0]
 

@@ -111,7 +111,7 @@ def test_rows_are_taken_as_from_an_array(packed, undirected, rows):
 
 
 @pytest.mark.parametrize("rows", [9, [0, 9], None, (0, 1), np.array([True]), "a", 1.5])
-def test_rows_that_there_are_not_are_refused(packed, rows):
+def test_rows_that_do_not_exist_are_refused(packed, rows):
     with pytest.raises(IndexError):
         packed[rows]
 
@@ -163,7 +163,7 @@ def test_arrays_tell_graphs_from_others(packed):
     assert len(bare.arrays()) == 3
 
 
-def test_graphs_are_no_array(packed):
+def test_graphs_are_not_an_array(packed):
     with pytest.raises(TypeError, match="embed them first"):
         np.asarray(packed)
     assert (

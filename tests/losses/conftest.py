@@ -1,3 +1,5 @@
+"""Every loss once."""
+
 import pytest
 from sklearn.base import clone
 

@@ -3,9 +3,7 @@
 import torch
 
 from skcontrast import contrastive_loss
-from skcontrast.losses import (
-    DCL,
-)
+from skcontrast.losses import DCL
 from tests.common import random_views
 
 

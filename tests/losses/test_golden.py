@@ -47,7 +47,7 @@ GOLDEN_LABELS = {
     "supcon_sup": lambda n: torch.arange(n) % 3,
     "supcon_unsup": lambda n: torch.full((n,), -1),
 }
-# Golden cases of another form than one of our losses on two views, and why. The tests below and
+# Golden cases of a different form than our losses on two views, and why. The tests below and
 # those of the named modules say how they agree.
 OTHER_GOLDEN = {
     "simclr_tf_google": "the sum of the two views' means instead of their mean: twice InfoNCE",
@@ -60,11 +60,11 @@ OTHER_GOLDEN = {
     "bcl_v2_code_rebuttal": "ranks among all scores, the anchor's own and its positive included",
     "pos_debiased_2023_03_16": "a first version that the authors replaced",
     "cmc_nce_criterion": "noise-contrastive estimation, not InfoNCE",
-    "infograph_jsd": "node against graph: test_objective",
+    "infograph_jsd": "node against graph: test_jensen_shannon",
     "hcl_graph_JSD": "the same",
     "hcl_graph_JSD_hard": "signs reversed in the published code",
 }
-# Cases of another similarity, which its own test module compares in full.
+# Cases of a different similarity, which its own test module compares in full.
 GOLDEN_ELSEWHERE = {"prob_mls_infonce": "test_von_mises_fisher"}
 
 

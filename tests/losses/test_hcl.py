@@ -4,9 +4,7 @@ import pytest
 import torch
 
 from skcontrast import contrastive_loss
-from skcontrast.losses import (
-    HCL,
-)
+from skcontrast.losses import HCL
 from skcontrast.similarity import Cosine
 from tests.common import random_views
 from tests.losses.common import value_and_grads

@@ -222,7 +222,7 @@ def test_all_labels_equal_is_finite(loss):
     assert value.isfinite() and all(g.isfinite().all() for g in grads)
 
 
-def test_weights_of_another_dtype_are_taken():
+def test_weights_of_a_different_dtype_are_taken():
     views = random_views(6, 4, dtype=torch.float32)
     weight = torch.arange(6)
     value = contrastive_loss(*views, sample_weight=weight)

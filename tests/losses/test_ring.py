@@ -3,9 +3,7 @@
 import pytest
 
 from skcontrast import contrastive_loss
-from skcontrast.losses import (
-    Ring,
-)
+from skcontrast.losses import Ring
 from tests.common import random_views
 
 

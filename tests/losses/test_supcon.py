@@ -2,10 +2,7 @@
 
 import torch
 
-from skcontrast.losses import (
-    InfoNCE,
-    SupCon,
-)
+from skcontrast.losses import InfoNCE, SupCon
 from tests.common import random_views
 from tests.losses.common import assert_same, value_and_grads
 

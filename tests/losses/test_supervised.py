@@ -3,10 +3,7 @@
 import torch
 
 from skcontrast import contrastive_loss
-from skcontrast.losses import (
-    InfoNCE,
-    Supervised,
-)
+from skcontrast.losses import InfoNCE, Supervised
 from tests.common import random_views
 from tests.losses.common import assert_same, value_and_grads
 

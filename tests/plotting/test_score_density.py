@@ -38,7 +38,7 @@ def test_samples_of_one_class_have_no_two_densities():
         ScoreDensityDisplay.from_sample(sample)
 
 
-def test_what_is_no_sample_or_model_is_refused():
+def test_anything_except_a_sample_or_model_is_refused():
     with pytest.raises(TypeError, match="must be an instance of ScoreSample"):
         ScoreDensityDisplay.from_sample(np.zeros((2, 3)))
     with pytest.raises(TypeError, match="must be an instance of ScoreModel"):

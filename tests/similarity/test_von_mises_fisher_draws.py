@@ -54,7 +54,7 @@ def test_without_a_direction_draws_are_uniform():
     np.testing.assert_allclose(points[0].T @ points[0] / N, np.eye(3) / 3, atol=0.02)
 
 
-def test_what_is_not_a_number_is_handed_on():
+def test_nan_is_passed_on():
     kappa = np.array([3.0, np.nan])
     points = draw_von_mises_fisher(np.eye(3)[:2], kappa, 2, np.random.RandomState(5))
     assert np.isfinite(points[0]).all() and np.isnan(points[1]).all()

@@ -1,8 +1,8 @@
+"""Models of scores of all kinds."""
+
 import pytest
 
-from skcontrast.simulation import (
-    ScoreModel,
-)
+from skcontrast.simulation import ScoreModel
 
 MODELS = [
     ScoreModel(alpha=0.5, tau_plus=0.3, gamma=0.0),

@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from skcontrast.losses import (
-    BCL,
-    DCL,
-)
+from skcontrast.losses import BCL, DCL
 from skcontrast.simulation import (
     ScoreModel,
     _estimators,
@@ -20,7 +17,7 @@ from skcontrast.simulation import (
 
 @pytest.fixture(scope="module")
 def comparison():
-    """τ⁺ = .1, α = .9, t = .5, the paper's settings but for the number of candidates."""
+    """τ⁺ = .1, α = .9, t = .5, the paper's settings except the number of candidates."""
     return compare_estimators(ScoreModel(), n_anchors=1000, n_candidates=1024, random_state=0)
 
 

@@ -21,11 +21,7 @@ from skcontrast.losses import (
 from skcontrast.losses import __all__ as exported_losses
 from skcontrast.schedules import Linear
 from skcontrast.similarity import Similarity
-from skcontrast.simulation import (
-    ScoreModel,
-    ScoreSample,
-    estimate,
-)
+from skcontrast.simulation import ScoreModel, ScoreSample, estimate
 
 TAU, ALPHA, BETA, C = 0.2, 0.8, 0.7, 0.3
 
@@ -171,6 +167,6 @@ def test_the_floor_holds_where_subtraction_leaves_nothing():
         (DCL, TypeError, r"'loss' parameter of estimate must be an instance"),
     ],
 )
-def test_what_is_no_ready_loss_is_refused(loss, error, message):
+def test_anything_except_a_ready_loss_is_refused(loss, error, message):
     with pytest.raises(error, match=message):
         estimate(loss, ScoreModel().sample(2, 5, random_state=0))

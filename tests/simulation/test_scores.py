@@ -10,13 +10,8 @@ from scipy.stats import kstest
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
-from skcontrast.losses import (
-    DCL,
-)
-from skcontrast.simulation import (
-    ScoreModel,
-    compare_estimators,
-)
+from skcontrast.losses import DCL
+from skcontrast.simulation import ScoreModel, compare_estimators
 
 
 def reach(model):
