@@ -38,7 +38,9 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
 from skcontrast.augmentation import SimCLRAugmentation
-from skcontrast.encoders import ResNet, build_encoder, projection_head
+from skcontrast.encoders import ResNet
+from skcontrast.encoders._build import build_encoder
+from skcontrast.encoders._projection import projection_head
 
 BATCH = 250
 STAGES = ("loading", "augmentation", "network", "loss")

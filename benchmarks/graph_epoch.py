@@ -27,7 +27,8 @@ from torch_geometric.nn import GINConv, global_add_pool
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast.datasets import fetch_tudataset
-from skcontrast.encoders import GIN, projection_head
+from skcontrast.encoders import GIN
+from skcontrast.encoders._projection import projection_head
 from skcontrast.frameworks import InfoGraph
 from skcontrast.graphs import NodeFeatures, pack_graphs
 
