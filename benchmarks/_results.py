@@ -201,12 +201,13 @@ def cell(value, digits):
 def made_with(table):
     """Return how a table was made, in a line."""
     its = table["machine"]
-    places = [its["cpu"], f"{its['cores']} cores", f"{its['threads']} threads", its.get("gpu")]
-    packages = ", ".join(f"{name} {version}" for name, version in table["versions"].items())
-    machine = ", ".join(place for place in places if place)
-    return (
-        f"`{table['command']}`, {table['date']}, commit {table['commit']}; {machine}; {packages}"
-    )
+    threads = f"{its['threads']} thread" + "s" * (its["threads"] > 1)
+    parts = [
+        f"`{table['command']}`, {table['date']}, commit {table['commit']}",
+        ", ".join(filter(None, [its["cpu"], f"{its['cores']} cores", threads, its.get("gpu")])),
+        ", ".join(f"{name} {version}" for name, version in table["versions"].items()),
+    ]
+    return "; ".join(parts)
 
 
 def command(argv):

@@ -48,6 +48,7 @@ OURS = [
     "SupCon",
 ]
 PLAIN = "plain NT-Xent"
+ERRORS = "error of value, gradient"
 PEERS = {
     "lightly NTXentLoss": lightly_ntxent,
     "PML SupConLoss": functools.partial(metric_learning, "SupConLoss"),
@@ -110,7 +111,7 @@ def add_times(table, args):
         seconds = in_turn(steps, max(3, args.rounds * 256 // batch))
         columns[batch] = ratios(seconds, to=PLAIN)
         plain[f"B = {batch}"] = f"{median(seconds[PLAIN]) * 1e3:.1f} ms"
-    table.add({"loss": f"{PLAIN}, absolute", **plain})
+    table.add({"loss": f"{PLAIN}, absolute", **plain, ERRORS: None})
     views, y = make_problem(256, args.dim)
     for name in [PLAIN, *args.losses]:
         step = make_step(name, views, y)
@@ -119,7 +120,7 @@ def add_times(table, args):
             continue
         cells = {f"B = {batch}": columns[batch].get(name) for batch in args.batches}
         wrong = "{:.0e}, {:.0e}".format(*errors(name, views, y, step))
-        table.add({"loss": name, **cells, "error of value, gradient": wrong})
+        table.add({"loss": name, **cells, ERRORS: wrong})
 
 
 def add_memory(table, args):

@@ -22,7 +22,6 @@ import torch.nn.functional as F
 from _results import Table, make_parser
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._data._vectors import rows_for
 from skcontrast.augmentation import GaussianNoise, SimCLRAugmentation, compose
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.encoders._build import build_encoder
@@ -102,13 +101,15 @@ def compare(ours, theirs, repeats):
 
 def transforms(embedder, X):
     """Return `transform`, the encoder call on prepared tensors, and the call from the array."""
-    module = embedder.encoder_
-    prepared = embedder._fitted.scaler.to_tensor(X, torch.device("cpu"))
-    batch = rows_for(X[0].size)
+    module, prepared = embedder.encoder_, []
+    hook = module.register_forward_pre_hook(lambda _, arguments: prepared.append(arguments[0]))
+    embedder.transform(X)
+    hook.remove()
+    batch = len(prepared[0])
 
     @torch.inference_mode()
     def bare():
-        return torch.cat([module(rows) for rows in prepared.split(batch)]).numpy()
+        return torch.cat([module(rows) for rows in prepared]).numpy()
 
     @torch.inference_mode()
     def from_array():

@@ -16,10 +16,12 @@ from torch.utils.data import TensorDataset
 
 from skcontrast._distributed._shared_network import SharedNetwork
 from skcontrast._distributed._world import World
+from skcontrast.augmentation import GaussianNoise
 from skcontrast.encoders import MLP, ConvNet
-from skcontrast.frameworks import CMC, MoCo
-from skcontrast.losses import BCL, SupCon
-from skcontrast.schedules import Auto
+from skcontrast.frameworks import CMC, MoCo, SimCLR
+from skcontrast.losses import BCL, DCL, PositiveDebiased, SupCon
+from skcontrast.schedules import Auto, Linear
+from skcontrast.similarity import Cosine
 from tests._distributed.common import CASES, IMAGES, X, Y, rank
 from tests.common import Trains, small
 
@@ -258,8 +260,30 @@ def error_of(**own):
         {"X": (X, X.astype(np.float32))},
         {"y": (Y, Y[::-1]), "loss": (SupCon(), SupCon())},
         {"max_epochs": (2, 3)},
+        {"loss": (DCL(0.1), DCL(0.2))},
+        {"loss": (PositiveDebiased(negatives=DCL(0.1)), PositiveDebiased(negatives=DCL(0.2)))},
+        {"similarity": (Cosine(0.5), Cosine(0.2))},
+        {"framework": (SimCLR(), MoCo(32))},
+        {"augmentation": (GaussianNoise(0.1), GaussianNoise(0.2))},
+        {"encoder": (nn.Linear(64, 8), nn.Linear(64, 9))},
+        {"optimizer": (torch.optim.Adam, torch.optim.SGD)},
+        {"lr_schedule": (Linear(1, 0), Linear(1, 0.5))},
     ],
-    ids=["own half", "own part", "dtype", "y", "parameter"],
+    ids=[
+        "own half",
+        "own part",
+        "dtype",
+        "y",
+        "parameter",
+        "loss",
+        "loss in a loss",
+        "similarity",
+        "framework",
+        "augmentation",
+        "module",
+        "optimizer",
+        "schedule",
+    ],  # fmt: skip
 )
 def test_ranks_with_other_data_or_parameters_are_refused(ranks, own):
     for message in ranks(error_of, **own):

@@ -8,8 +8,11 @@ import joblib
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from torch import nn
 
-from skcontrast.encoders import MLP
+from skcontrast._fit._seeding import draws_random_numbers
+from skcontrast.encoders import MLP, ConvNet, Encoder, ResNet
 from tests.common import IMAGES, X_DIGITS, small
 
 
@@ -75,3 +78,57 @@ def test_fits_in_threads_do_not_disturb_each_other(encoder):
     for h in together:
         np.testing.assert_allclose(h, alone, atol=1e-5)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+class RandomUnits(Encoder):
+    """Draws by a function, has no attribute `dropout` and no layer of that name."""
+
+    def build(self, sample_shape, n_components=None):
+        return _RandomUnits(sample_shape[0])
+
+
+class _RandomUnits(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, 8)
+
+    def forward(self, x):
+        return F.dropout(self.linear(x), 0.5, self.training)
+
+
+def hooked():
+    module = nn.Linear(64, 8)
+    module.register_forward_hook(lambda layer, x, h: F.dropout(h, 0.5, layer.training))
+    return module
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        RandomUnits(),
+        nn.Sequential(nn.Linear(64, 8), nn.AlphaDropout(0.3)),
+        nn.Sequential(nn.Linear(64, 8), nn.RReLU()),
+        hooked(),
+        lambda shape: _RandomUnits(*shape),
+    ],
+    ids=["encoder", "alpha dropout", "random slope", "hook", "callable"],
+)
+def test_dropout_of_any_spelling_is_seeded(encoder):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        before = torch.get_rng_state()
+        first = small(encoder=encoder, random_state=0).fit_transform(X_DIGITS)
+        assert torch.equal(torch.get_rng_state(), before)
+        torch.manual_seed(6)
+        second = small(encoder=encoder, random_state=0).fit_transform(X_DIGITS)
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    "encoder", [MLP(), ConvNet(), ResNet(width=4), nn.Linear(64, 3)], ids=repr
+)
+def test_networks_that_draw_nothing_need_no_seed(encoder):
+    shape = (64,) if isinstance(encoder, (MLP, nn.Module)) else (1, 8, 8)
+    module = encoder if isinstance(encoder, nn.Module) else encoder.build(shape)
+    assert not draws_random_numbers(module)
+    assert draws_random_numbers(nn.Sequential(module, nn.Dropout(0.1)))
