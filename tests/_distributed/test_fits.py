@@ -283,7 +283,7 @@ def error_of(**own):
         "module",
         "optimizer",
         "schedule",
-    ],  # fmt: skip
+    ],
 )
 def test_ranks_with_other_data_or_parameters_are_refused(ranks, own):
     for message in ranks(error_of, **own):
