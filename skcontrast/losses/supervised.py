@@ -17,9 +17,9 @@ class Supervised(Loss):
 
     with :math:`N^-_i` the number of candidates of a different class. Candidates and anchors
     without a label (y = −1) are treated as in :class:`InfoNCE`; without labels at all, or if all
-    labels differ, the loss is :class:`InfoNCE`. An anchor without a true negative is only pulled to its
-    positive. Positives are views of the same sample; for all samples of a class as positives see
-    :class:`SupCon`.
+    labels differ, the loss is :class:`InfoNCE`. An anchor without a true negative is only
+    pulled to its positive. Positives are views of the same sample; for all samples of a class as
+    positives see :class:`SupCon`.
 
     References
     ----------
