@@ -200,7 +200,7 @@ def test_tau_plus_is_the_probability_that_two_samples_share_a_class():
         (lambda: tau_plus_from_labels([-1, -1]), "at least one known class"),
         (
             lambda: macro_auc(np.eye(3), y=[0, 1, 2]),
-            "two samples of one class and one of a different",
+            "two samples of one class and one",
         ),
         (lambda: macro_auc(np.eye(3), y=[0, 1]), "y must have one entry per sample, 3, got 2"),
         (lambda: positive_ranks(np.eye(3), np.eye(2)), r"view 2 must have shape \(n, 3\)"),
