@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._warnings import warn
-
-if TYPE_CHECKING:
-    from ._base import Augmentation
 
 
 class AugmentationDropped(UserWarning):
@@ -48,7 +45,7 @@ class Views:
     (2, 3)
     """
 
-    def __init__(self, base: Any, chain: Iterable[Augmentation], inputs: Any = None):
+    def __init__(self, base: Any, chain: Iterable[Any], inputs: Any = None):
         self.base = base
         self.chain = tuple(chain)
         self.inputs = inputs

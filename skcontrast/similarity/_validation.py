@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
-
-if TYPE_CHECKING:
-    from ._base import Similarity
 
 # Vectors; or mean directions and concentrations.
 Embeddings: TypeAlias = "Tensor | tuple[Tensor, Tensor]"
 
 
-def check_views(
-    views: Sequence[Embeddings], queue: Embeddings | None, similarity: Similarity
-) -> None:
+def check_views(views: Sequence[Embeddings], queue: Embeddings | None, similarity: Any) -> None:
     """Raise TypeError or ValueError unless views and queue are embeddings of the same kind.
 
     Parameters
@@ -46,7 +41,7 @@ def check_views(
         raise ValueError("views and queue must hold at least one row.")
 
 
-def check_pair(z1: Embeddings, z2: Embeddings, similarity: Similarity) -> list[Any]:
+def check_pair(z1: Embeddings, z2: Embeddings, similarity: Any) -> list[Any]:
     """Return two sets of embeddings in one dtype, or raise TypeError or ValueError.
 
     Parameters
@@ -60,7 +55,7 @@ def check_pair(z1: Embeddings, z2: Embeddings, similarity: Similarity) -> list[A
     return in_one_dtype([z1, z2], None)[0]
 
 
-def check_kinds(named: Mapping[str, Embeddings], similarity: Similarity) -> dict[str, Tensor]:
+def check_kinds(named: Mapping[str, Embeddings], similarity: Any) -> dict[str, Tensor]:
     """Check types and widths, and return the tensors, or the directions of tuples.
 
     Parameters
@@ -88,11 +83,9 @@ def _check_tensor(name: str, tensor: Any, shape: str = "(n, d)") -> None:
         raise TypeError(f"{name} must be a floating tensor of shape {shape}, got {got}.")
 
 
-def _directions(named: dict[str, Any], similarity: Similarity) -> dict[str, Any]:
+def _directions(named: dict[str, Any], similarity: Any) -> dict[str, Any]:
     """Check the concentrations of tuples, and return the mean directions."""
-    from ._probabilistic import ProbabilisticSimilarity  # which imports this module
-
-    if not isinstance(similarity, ProbabilisticSimilarity):
+    if not similarity.n_extra:
         raise TypeError(
             "Tuples of directions and concentrations need similarity=VonMisesFisher() or another "
             f"ProbabilisticSimilarity, not {similarity!r}."
