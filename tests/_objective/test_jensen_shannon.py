@@ -81,8 +81,9 @@ def naive_hcl(s, p, same, phi):
 
 
 def naive_ring(s, p, same, phi):
-    """Of 6 negatives, the closest 4 except the first; its own size stands for N."""
-    return phi(s.sort(descending=True).values[1:4]).sum() / N_NEGATIVES
+    """Of 6 negatives, the closest 4 except the first; its own size stands for N, if N occurs."""
+    ring = phi(s.sort(descending=True).values[1:4])
+    return ring.mean() if phi is F.softplus else ring.sum() / N_NEGATIVES
 
 
 def naive_bcl(s, p, same, phi):

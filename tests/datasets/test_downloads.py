@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import io
+import zipfile
+from email.message import Message
+from http.client import IncompleteRead
+from urllib import request
 from urllib.error import HTTPError, URLError
+from urllib.response import addinfourl
 
 import pytest
 
-from skcontrast import datasets
-from skcontrast.datasets import _downloads, fetch_tudataset
+from skcontrast.datasets import fetch_tudataset
 from tests.datasets.common import ALL, TEXTS, fetch, zipped
 
 
-@pytest.fixture
-def site(tmp_path, monkeypatch):
-    """A folder that serves as the site."""
-    folder = tmp_path / "site"
-    folder.mkdir()
-    monkeypatch.setattr(datasets, "_SITE", folder.as_uri())
-    (folder / "SET.zip").write_bytes(zipped(ALL))
-    return folder
+def response(content, length=None):
+    """Return what urlopen returns, with the length that the server promises."""
+    headers = Message()
+    headers["Content-Length"] = str(len(content) if length is None else length)
+    return addinfourl(io.BytesIO(content), headers, "")
 
 
 def test_a_set_is_downloaded_once(site, home):
@@ -39,11 +40,11 @@ def test_a_set_is_downloaded_once(site, home):
 def test_the_official_site_is_asked(home, monkeypatch):
     asked = []
 
-    def urlopen(url, timeout):
+    def urlopen(url, data=None):
         asked.append(url)
-        return io.BytesIO(zipped(TEXTS))
+        return response(zipped(TEXTS))
 
-    monkeypatch.setattr(_downloads, "urlopen", urlopen)
+    monkeypatch.setattr(request, "urlopen", urlopen)
     assert len(fetch_tudataset("SET", data_home=home).data) == 3
     assert asked == ["https://www.chrsmrrs.com/graphkerneldatasets/SET.zip"]
 
@@ -59,14 +60,14 @@ def test_a_changed_archive_is_refused(site, home):
 
 
 def test_a_download_with_a_wrong_checksum_is_not_kept(site, home):
-    with pytest.raises(OSError, match="the 'sha256' parameter says 0000"):
+    with pytest.raises(OSError, match=r"SET.zip .* differs from expected .0000"):
         fetch_tudataset("SET", data_home=home, sha256="0" * 64)
     assert not list(home.iterdir())
 
 
 def test_a_download_that_is_not_an_archive_is_not_kept(site, home):
     (site / "SET.zip").write_text("<html>We are moving.</html>")
-    with pytest.raises(OSError, match=r"SET.zip is not a zip archive"):
+    with pytest.raises(OSError, match=r"SET.zip is not a zip archive that can be read"):
         fetch_tudataset("SET", data_home=home)
     assert not list(home.iterdir())
 
@@ -76,37 +77,94 @@ def test_an_interrupted_download_leaves_nothing(home, monkeypatch):
         def read(self, *args):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(_downloads, "urlopen", lambda url, timeout: Interrupted())
+    def urlopen(url, data=None):
+        return addinfourl(Interrupted(), Message(), url)
+
+    monkeypatch.setattr(request, "urlopen", urlopen)
     with pytest.raises(KeyboardInterrupt):
         fetch_tudataset("SET", data_home=home)
     assert not list(home.iterdir())
 
 
-def test_a_failed_connection_is_tried_again(site, home, monkeypatch):
-    failures, urlopen = [URLError("down"), TimeoutError("slow")], _downloads.urlopen
+def test_a_damaged_download_is_not_kept(site, home):
+    content = bytearray((site / "SET.zip").read_bytes())
+    start = content.index(b"SET_A.txt") + len(b"SET_A.txt")
+    content[start + 2 : start + 6] = bytes(255 - byte for byte in content[start + 2 : start + 6])
+    (site / "SET.zip").write_bytes(content)
+    assert zipfile.is_zipfile(site / "SET.zip")
+    with pytest.raises(OSError, match=r"SET.zip is (damaged|not a zip archive)"):
+        fetch_tudataset("SET", data_home=home)
+    assert not list(home.iterdir())
+    (site / "SET.zip").write_bytes(zipped(ALL))
+    assert len(fetch_tudataset("SET", data_home=home).data) == 3
 
-    def unreliable(url, timeout):
-        if failures:
-            raise failures.pop()
-        return urlopen(url, timeout=timeout)
 
-    monkeypatch.setattr(_downloads, "urlopen", unreliable)
-    with pytest.warns(UserWarning, match="Retry downloading"):
+class Broken(io.BytesIO):
+    """A response in which the connection breaks."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    def read(self, *args):
+        raise self.error
+
+
+FAILURES = {
+    "no connection": URLError("down"),
+    "timeout": TimeoutError("slow"),
+    "server error": HTTPError("", 503, "Unavailable", Message(), None),
+    "reset": ConnectionResetError("reset"),
+    "broken chunk": IncompleteRead(b"PK"),
+}
+
+
+WHILE_READING = ["reset while reading", "chunk while reading", "cut"]
+
+
+@pytest.mark.parametrize("failure", [*FAILURES, *WHILE_READING])
+def test_a_failed_connection_is_tried_again(site, home, monkeypatch, failure):
+    urlopen, calls = request.urlopen, []
+
+    def unreliable(url, data=None):
+        calls.append(url)
+        if len(calls) > 1:
+            return urlopen(url)
+        if failure == "cut":  # the server promises more than arrives
+            return response(zipped(ALL)[:200], length=len(zipped(ALL)))
+        if "reading" in failure:
+            key = "reset" if "reset" in failure else "broken chunk"
+            return addinfourl(Broken(FAILURES[key]), Message(), url)
+        raise FAILURES[failure]
+
+    monkeypatch.setattr(request, "urlopen", unreliable)
+    with pytest.warns(UserWarning, match="Retry downloading") as record:
         assert len(fetch_tudataset("SET", data_home=home, delay=0.0).data) == 3
-    assert not failures
+    assert len(calls) == 2 and record[0].filename == __file__
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_connection_that_keeps_failing_is_an_os_error(home, monkeypatch, failure):
+    def broken(url, data=None):
+        raise FAILURES[failure]
+
+    monkeypatch.setattr(request, "urlopen", broken)
+    with pytest.warns(UserWarning) as record, pytest.raises(OSError, match="cannot be downloaded"):
+        fetch_tudataset("SET", data_home=home, n_retries=2, delay=0.0)
+    assert len(record) == 2 and not list(home.iterdir())
 
 
 def test_a_download_that_fails_says_what_to_do(site, home, monkeypatch):
     (site / "SET.zip").unlink()
-    with pytest.raises(OSError, match=r"cannot be downloaded: .* put it here as .*home/SET\.zip"):
+    with pytest.raises(OSError, match=r"cannot be downloaded: .* store it as .*home/SET\.zip"):
         fetch_tudataset("SET", data_home=home, n_retries=0)
     calls = []
 
-    def missing(url, timeout):
+    def missing(url, data=None):
         calls.append(url)
-        raise HTTPError(url, 404, "Not Found", None, None)
+        raise HTTPError(url, 404, "Not Found", Message(), None)
 
-    monkeypatch.setattr(_downloads, "urlopen", missing)
+    monkeypatch.setattr(request, "urlopen", missing)
     with pytest.raises(OSError, match="404"):
         fetch_tudataset("SET", data_home=home)
     assert len(calls) == 1 and not list(home.iterdir())

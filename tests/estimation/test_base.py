@@ -34,7 +34,7 @@ from skcontrast.similarity import Cosine
         (lambda: positive_ranks(np.eye(2), np.eye(2), similarity=Cosine(0)), "'temperature'"),
         (lambda: macro_auc(y=[0, 1]), "y must have one entry per sample, 0, got 2"),
         (lambda: tau_plus_from_labels([-1, -1]), "at least one known class"),
-        (lambda: macro_auc(np.eye(3), y=[0, 1, 2]), "two samples of one class and one of another"),
+        (lambda: macro_auc(np.eye(3), y=[0, 1, 2]), "two samples of one class and one"),
         (lambda: macro_auc(np.eye(3), y=[0, 1]), "y must have one entry per sample, 3, got 2"),
         (lambda: positive_ranks(np.eye(3), np.eye(2)), r"view 2 must have shape \(n, 3\)"),
         (lambda: positive_ranks(np.eye(3), np.ones((2, 3))), "views must be arrays of one shape"),

@@ -65,14 +65,6 @@ def test_keeping_nodes_leaves_the_induced_subgraphs(graphs, share):
     assert topology.keep(kept).symmetric == topology.symmetric
 
 
-def test_keeping_edges_leaves_the_nodes(directed):
-    topology = pack_graphs(directed).topology
-    kept = torch.arange(len(topology.sources)) % 3 > 0
-    left = topology.keep_edges(kept)
-    assert left.edge_index.equal(topology.edge_index[:, kept])
-    assert left.node_ptr.equal(topology.node_ptr)
-
-
 def test_topologies_are_joined(undirected, directed):
     parts = [undirected[:3], undirected[3:4], undirected[4:]]
     joined = Topology.cat([pack_graphs(part).topology for part in parts])
