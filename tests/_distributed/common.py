@@ -65,7 +65,7 @@ class Ranks:
             with contextlib.suppress(OSError):
                 pipe.send(None)
         for process in self.processes:
-            process.join(timeout=5)
+            process.join(timeout=15)
             process.kill()
             process.join()
         self.processes = ()

@@ -7,6 +7,7 @@ import signal
 import threading
 import warnings
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
@@ -19,6 +20,7 @@ from skcontrast._distributed._world import World
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import CMC, MoCo, SimCLR
+from skcontrast.graphs import pack_graphs
 from skcontrast.losses import BCL, DCL, PositiveDebiased, SupCon
 from skcontrast.schedules import Auto, Linear
 from skcontrast.similarity import Cosine
@@ -288,6 +290,12 @@ def error_of(**own):
 def test_ranks_with_other_data_or_parameters_are_refused(ranks, own):
     for message in ranks(error_of, **own):
         assert "other data or parameters on rank 1 than on rank 0" in message
+
+
+def test_graphs_are_refused(ranks):
+    graphs = pack_graphs([nx.path_graph(n) for n in (2, 3, 4, 5)])
+    for message in ranks(error_of, X=(graphs, graphs)):
+        assert "Graphs are trained in one process" in message
 
 
 def test_errors_that_all_ranks_see(ranks):

@@ -1,10 +1,19 @@
 """The processes of a fit, their shares and what they exchange."""
 
+import signal
+
 import numpy as np
 import pytest
 import torch
 
-from skcontrast._distributed._world import World, current_world, gather, pool, sum_gradients
+from skcontrast._distributed._world import (
+    HeldInterrupt,
+    World,
+    current_world,
+    gather,
+    pool,
+    sum_gradients,
+)
 
 pytestmark = pytest.mark.skipif(
     not torch.distributed.is_available(), reason="needs torch.distributed"
@@ -47,3 +56,20 @@ def test_collectives(ranks):
             "sums": [2.0, 3.0],
             "gradients": [[5.0, 5.0], [5.0, 5.0], None],
         }
+
+
+def test_a_second_interrupt_is_raised_at_once():
+    with pytest.raises(KeyboardInterrupt), HeldInterrupt() as held:
+        signal.raise_signal(signal.SIGINT)
+        assert held.came
+        signal.raise_signal(signal.SIGINT)
+        pytest.fail("the second interrupt was held too")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_unread_interrupt_is_raised_at_the_end():
+    reached = False
+    with pytest.raises(KeyboardInterrupt), HeldInterrupt():
+        signal.raise_signal(signal.SIGINT)
+        reached = True
+    assert reached

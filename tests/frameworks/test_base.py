@@ -86,11 +86,14 @@ def test_continuing_with_other_samples_or_a_different_framework():
     embedder.set_params(framework__queue_size=30).fit(X[:50])
     assert torch.equal(newest(begins.state), newest(last)[:30])
     assert (begins.state["queue.rows"] >= 0).all()
+    # Keys of both views are not keys of one.
+    embedder.set_params(framework__symmetric=True).fit(X[:50])
+    assert begins.state["queue._extra_state"] == 0
     embedder.set_params(framework=SimCLR()).fit(X)
     assert not any(name.startswith("queue") for name in begins.state)
     embedder.set_params(framework=MoCo(queue_size=30)).fit(X)
     assert begins.state["queue._extra_state"] == 0
-    assert embedder.n_epochs_ == 10 and np.isfinite(embedder.transform(X)).all()
+    assert embedder.n_epochs_ == 12 and np.isfinite(embedder.transform(X)).all()
 
 
 @pytest.mark.parametrize("framework", [MoCo(queue_size=40), CMC()], ids=repr)
