@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from ..graphs import GraphBatch, NodeFeatures, is_graphs, pack_graphs
+from ..graphs import GraphBatch, NodeFeatures, pack_graphs
+from ..graphs._convert import is_graphs
 from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..graphs._topology import Topology
 from ._kinds import Kind, Schema

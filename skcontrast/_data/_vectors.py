@@ -40,7 +40,8 @@ class Vectors(Kind):
     name = "vectors"
     expected = "vectors, X of shape (n_samples, n_features)"
     augmentation_advice = (
-        "; if they are images, put Unflatten((channels, height, width)) before it"
+        "; choose an augmentation of vectors such as GaussianNoise, or, if they are flattened "
+        "images, put Unflatten((channels, height, width)) before it"
     )
     float_batches = True
     shares_batches = True

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from .._parameters import EstimableNumber, StrOptions, check_component, interval
+from .._warnings import warn
 from ._base import Loss
 from .infonce import InfoNCE
 
@@ -149,11 +149,9 @@ class PositiveDebiased(Loss):
         log_floor = math.log(self.tau_plus) + lowest
         above = numerator.detach().clamp_min(0).log() + top[:, None] > log_floor
         if n_candidates + 2 < 2 / self.tau_plus and not bool(above.all()):
-            warnings.warn(
+            warn(
                 f"PositiveDebiased: with tau_plus={self.tau_plus} and {n_candidates} candidates "
-                "some positive terms are negative and floored. Raise 'tau_plus' or the batch.",
-                UserWarning,
-                stacklevel=2,
+                "some positive terms are negative and floored. Raise 'tau_plus' or the batch."
             )
         log_numerator = torch.where(above, numerator, 1.0).log() + top[:, None]
         return torch.where(above, log_numerator, log_floor)

@@ -25,7 +25,6 @@ from skcontrast.losses import (
     Supervised,
 )
 from skcontrast.similarity import DotProduct
-from tests._objective.common import NotBilinear
 from tests.common import LOSSES, golden_cases, golden_input
 
 # N for 7 graphs: each node has as many negatives.
@@ -269,17 +268,11 @@ def test_jensen_shannon_agrees_with_infograph_up_to_its_constant():
     graphs = 1.5 * golden_input("Q", 4, 16)
     nodes.requires_grad_(), graphs.requires_grad_()
 
-    class Dot(NotBilinear):
-        bilinear = True
-
-        def scores(self, u, v):
-            return u @ v.T
-
     # Each node's mean over the other graphs is the mean over all negative pairs: every node has
     # the same number of them.
     positives = (nodes * graphs[graph_of]).sum(1, keepdim=True)
     contrast = Contrast(nodes, graphs, positives, graph_of[:, None])
-    value = objective_value(contrast, InfoNCE(), Dot(), objective="jensen-shannon")
+    value = objective_value(contrast, InfoNCE(), DotProduct(), objective="jensen-shannon")
     assert value.item() == pytest.approx(case["value"] + 2 * math.log(2), rel=1e-9)
     value.backward()
     reference = torch.tensor(case["grad_l_row0"], dtype=torch.float64)
