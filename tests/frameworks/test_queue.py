@@ -1,4 +1,4 @@
-"""The queue of keys: what it holds, whose keys they are, how it is resumed."""
+"""The queue of keys: its content, the owners of its keys, how it is resumed."""
 
 from collections import deque
 
@@ -6,11 +6,7 @@ import pytest
 import torch
 
 from skcontrast._data import _memory
-from skcontrast.frameworks import (
-    KeyQueue,
-    MoCo,
-    _queue,
-)
+from skcontrast.frameworks import KeyQueue, MoCo
 from tests.common import small
 from tests.frameworks.common import X, random
 
@@ -104,12 +100,3 @@ def test_a_queue_larger_than_the_memory_is_refused(monkeypatch):
     monkeypatch.setattr(_memory, "_bytes_of", lambda device: 1000)
     with pytest.raises(ValueError, match=r"'queue_size' parameter of MoCo needs .* GB on cpu"):
         small(framework=MoCo()).fit(X)
-
-
-@pytest.mark.parametrize("error", [AttributeError, ValueError, OSError])
-def test_a_queue_of_any_size_is_tried_where_the_memory_is_unknown(monkeypatch, error):
-    def unknown(name):
-        raise error(name)
-
-    monkeypatch.setattr(_queue.os, "sysconf", unknown)
-    _queue.check_memory(10**30, torch.device("cpu"), "The 'queue_size' parameter of MoCo")
