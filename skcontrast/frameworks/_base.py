@@ -218,11 +218,17 @@ class Session(nn.Module):
     KeyQueue : A memory of the keys of earlier batches.
     MomentumNetwork : A second network that slowly follows the one that is trained.
 
+    References
+    ----------
+    .. [1] X. Chen, S. Xie, K. He, "An Empirical Study of Training Self-Supervised Vision
+       Transformers", ICCV 2021.
+
     Examples
     --------
-    A framework of one's own with a second network: anchors are encoded by the network, and
-    candidates by its momentum copy. The negatives are the other samples of the batch, as in
-    MoCo v3.
+    A framework of one's own with a second network, similar to MoCo v3 [1]_. Anchors are encoded
+    by the network and candidates by its momentum copy; the negatives are the other samples of the
+    batch. For brevity, it ignores labels and weights of the samples; the example of `Framework`
+    uses them.
 
     >>> import numpy as np
     >>> import torch
@@ -251,7 +257,8 @@ class Session(nn.Module):
     ...     def update(self):
     ...         self.slow.follow()
     >>> X = np.random.default_rng(0).normal(size=(100, 5))
-    >>> embedder = ContrastiveEmbedder(framework=MomentumPairs(), max_epochs=2, random_state=0)
+    >>> framework = MomentumPairs()
+    >>> embedder = ContrastiveEmbedder(framework=framework, max_epochs=2, random_state=0)
     >>> embedder.set_params(framework__momentum=0.9).fit_transform(X).shape
     (100, 128)
     """

@@ -132,7 +132,7 @@ def fitted_on_and_on(**params):
 
 
 @pytest.mark.parametrize("framework", [None, MoCo(momentum=0.9)], ids=repr)
-def test_going_on(ranks, framework):
+def test_resuming(ranks, framework):
     first, second = ranks(fitted_on_and_on, framework=framework)
     assert_equal(first, second)
     assert_equal(fitted_on_and_on(framework=framework), first, atol=2e-5)

@@ -44,7 +44,7 @@ class Begins(Callback):
 
 
 @pytest.mark.parametrize("framework", [MoCo(queue_size=40), CMC()], ids=repr)
-def test_an_interrupted_fit_goes_on_with_the_same_memory(framework):
+def test_an_interrupted_fit_resumes_with_the_same_memory(framework):
     stops, begins = StopsAfter(3), Begins()
     embedder = small(framework=framework, warm_start=True, batch_size=16, callbacks=[stops])
     with pytest.raises(KeyboardInterrupt, match="keeps what it learned in 1 epochs"):
@@ -68,7 +68,7 @@ def test_partial_fit_in_pieces_is_one_fit(framework):
     np.testing.assert_array_equal(pieces.transform(X), whole.transform(X))
 
 
-def test_only_what_goes_on_keeps_the_queue():
+def test_only_a_resumed_fit_keeps_the_queue():
     assert small(framework=MoCo()).fit(X)._fitted.framework_state is None
     assert small(warm_start=True).fit(X)._fitted.framework_state is None
     embedder = small(framework=MoCo(), warm_start=True).fit(X)
@@ -109,7 +109,7 @@ def test_continuing_with_other_samples_or_a_different_framework():
 
 
 @pytest.mark.parametrize("framework", [MoCo(queue_size=40), CMC()], ids=repr)
-def test_a_fit_goes_on_from_a_checkpoint(framework, tmp_path):
+def test_a_fit_resumes_from_a_checkpoint(framework, tmp_path):
     checkpoint, ends = Checkpoint(monitor=None, dirname=tmp_path), []
     watch = Watches(lambda session: ends.append(copy.deepcopy(session.state_dict())))
     params = {"framework": framework, "max_epochs": 3, "batch_size": 60}
@@ -189,7 +189,7 @@ def test_estimator_checks_of_every_loss(estimator, check):
 # A framework of one's own
 
 
-def test_parameters_of_a_session_are_trained_and_go_on():
+def test_parameters_of_a_session_are_trained_and_resumed():
     seen = []
     watch = Watches(lambda s: seen.append((s.n_updates, s.predictor.weight.detach().clone())))
     embedder = small(framework=Trains(), warm_start=True, callbacks=[watch], lr=0.1, batch_size=60)

@@ -142,14 +142,14 @@ def test_a_pair_must_be_cut_as_in_fit():
             embedder.transform(pair)
 
 
-def test_going_on_with_the_same_split_written_otherwise():
+def test_resuming_with_the_same_split_written_otherwise():
     embedder = small(framework=CMC(split=[0, 1]), warm_start=True).fit(X)
     embedder.set_params(framework__split=np.array([0, 1])).fit(X)
     with pytest.raises(ValueError, match=r"from CMC\(split=\[0, 1\]\) to CMC\(split=2\)"):
         embedder.set_params(framework__split=np.int64(2)).fit(X)
 
 
-def test_warm_start_goes_on_with_the_same_bank_if_the_samples_are_the_same():
+def test_warm_start_resumes_with_the_same_bank_if_the_samples_are_the_same():
     embedder = small(framework=CMC(), warm_start=True).fit(X)
     states = []
     watch = Watches(lambda session: states.append(copy.deepcopy(session.bank.state_dict())))

@@ -212,7 +212,7 @@ def test_partial_fit_in_pieces_is_one_fit():
     np.testing.assert_array_equal(whole.transform(GRAPHS), pieces.transform(GRAPHS))
 
 
-def test_warm_start_goes_on_with_the_head_of_the_nodes():
+def test_warm_start_resumes_with_the_head_of_the_nodes():
     embedder = small(warm_start=True, max_epochs=1).fit(GRAPHS)
     state = {
         name: value.clone() for name, value in embedder._fitted.framework_state["state"].items()
@@ -225,13 +225,13 @@ def test_warm_start_goes_on_with_the_head_of_the_nodes():
     assert embedder.n_epochs_ == 2
 
 
-def test_going_on_with_the_other_objective():
+def test_resuming_with_the_other_objective():
     embedder = small(warm_start=True, max_epochs=1).fit(GRAPHS)
     embedder.set_params(framework=InfoGraph("contrastive")).fit(GRAPHS)
     assert embedder.n_epochs_ == 2 and isinstance(embedder.similarity_, Cosine)
 
 
-def test_hyperparameters_are_read_off_the_data():
+def test_hyperparameters_are_estimated_from_the_data():
     loss = BCL(alpha="auto", tau_plus="auto")
     for objective in ("jensen-shannon", "contrastive"):
         embedder = small(loss=loss, framework=InfoGraph(objective), max_epochs=6).fit(GRAPHS, Y)

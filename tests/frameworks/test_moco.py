@@ -90,7 +90,7 @@ def test_own_older_keys_are_no_negatives():
     torch.testing.assert_close(value, torch.stack(expected).mean())
 
 
-def test_in_batch_keys_beside_the_queue():
+def test_in_batch_keys_besides_the_queue():
     session = started(MoCo(in_batch=True), n_views=3)
     contrast, _, k = step(session, [20, 3, 5], n_views=3)
     assert len(contrast.candidates) == 2 * 3 + 2 * 12
@@ -162,7 +162,7 @@ def test_no_fit_has_false_positives_of_the_own_sample(framework, monkeypatch):
     assert sum(seen) > 0
 
 
-def test_warm_start_goes_on_with_the_same_queue():
+def test_warm_start_resumes_with_the_same_queue():
     embedder = small(framework=MoCo(queue_size=40), warm_start=True, batch_size=16)
     states = []
     watch = Watches(lambda session: states.append(copy.deepcopy(session.state_dict())))
