@@ -1,38 +1,52 @@
-"""A network whose rows are shared out among ranks, with batch statistics over all of them."""
+"""A network that the ranks of a fit share: each encodes some of the rows of a batch."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.overrides import TorchFunctionMode
 
-from ._world import gather
+from ._world import World, gather
 
 
 class SharedNetwork:
-    """A network whose rows are shared out: each rank encodes some, and all get the whole result.
+    """A network that divides the rows of a batch among the ranks and returns all outputs on each.
+
+    Batch normalisation in it uses mean and variance over the rows of all ranks, so the outputs
+    and gradients are those of the network on a single process.
 
     Parameters
     ----------
     network : callable
-        Maps (n, ...) to (n, d). Batch normalisation takes the statistics of all rows.
+        Maps (n, ...) to (n, d).
     world : World
         The ranks.
     """
 
-    def __init__(self, network, world):
+    def __init__(self, network: Callable, world: World):
         self.network, self.world = network, world
         self.whole_batch_norm = _WholeBatchNorm(world)
 
-    def __call__(self, x):
-        """Return the outputs of all rows, shape (n, d); gradients go to the rank of each row.
+    def __call__(self, x: Any) -> Tensor:
+        """Return the outputs for all rows, shape (n, d).
+
+        In the backward pass, the gradient of a row goes to the rank that encoded the row.
 
         Parameters
         ----------
         x : Tensor of shape (n, ...)
-            Of the same n on all ranks. A rank looks at its own share only.
+            The whole batch, with the same n on all ranks. Each rank reads only its own share.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer rows than ranks.
         """
         if len(x) < self.world.size:
             raise ValueError(
@@ -46,10 +60,14 @@ class SharedNetwork:
 
 
 class _Gather(torch.autograd.Function):
-    """The rows of all ranks; the gradient is the sum of what all ranks make of this one's rows."""
+    """Gather the rows of all ranks.
+
+    Every rank computes its part of the loss from all rows, so the gradient of this rank's rows is
+    the sum of the gradients that all ranks have for them.
+    """
 
     @staticmethod
-    def forward(ctx, share, rows, n):
+    def forward(ctx: Any, share: Tensor, rows: slice, n: int) -> Tensor:
         ctx.rows = rows
         whole = share.new_zeros(n, *share.shape[1:])
         whole[rows] = share
@@ -58,44 +76,55 @@ class _Gather(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         grad = grad.clone(memory_format=torch.contiguous_format)
         dist.all_reduce(grad)
         return grad[ctx.rows], None, None
 
 
 class _WholeBatchNorm(TorchFunctionMode):
-    """Inside, batch normalisation takes mean and variance over the rows of all ranks."""
+    """A context in which batch normalisation uses mean and variance over the rows of all ranks."""
 
-    def __init__(self, world):
+    def __init__(self, world: World):
         self.world = world
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
+    def __torch_function__(
+        self, func: Callable, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         if func is F.batch_norm:
             func = self._batch_norm
         return func(*args, **(kwargs or {}))
 
     def _batch_norm(
-        self, x, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1,
-        eps=1e-5,
-    ):  # fmt: skip
+        self,
+        x: Tensor,
+        running_mean: Tensor | None,
+        running_var: Tensor | None,
+        weight: Tensor | None = None,
+        bias: Tensor | None = None,
+        training: bool = False,
+        momentum: float = 0.1,
+        eps: float = 1e-5,
+    ) -> Tensor:
+        """Return ``F.batch_norm`` of the same arguments, with the statistics of all ranks."""
         if not training:
             return F.batch_norm(x, running_mean, running_var, weight, bias, eps=eps)
         dtype, width = _at_least_float32(x), x.shape[1]
         weight = x.new_ones(width, dtype=dtype) if weight is None else weight
         bias = x.new_zeros(width, dtype=dtype) if bias is None else bias
         mean, var, n = _moments(x.detach(), dtype, self.world)
-        if running_mean is not None:
+        if running_mean is not None and running_var is not None:
             running_mean.lerp_(mean.to(running_mean.dtype), momentum)
             running_var.lerp_((var * (n / (n - 1))).to(running_var.dtype), momentum)
         return _Normalise.apply(x, weight, bias, mean, var, n, eps)
 
 
-def _moments(x, dtype, world):
-    """Return mean and variance of each channel over all ranks, and the numbers per channel."""
-    # Of given statistics to update, the kernel only takes the type to compute in.
-    ignored = x.new_zeros(2, x.shape[1], dtype=dtype)
-    mean, var = torch.batch_norm_update_stats(x, *ignored, 0.0)
+def _moments(x: Tensor, dtype: torch.dtype, world: World) -> tuple[Tensor, Tensor, Tensor]:
+    """Return each channel's mean and variance over all ranks, and how many numbers it has."""
+    # The kernel returns the statistics of x and, with momentum 0, leaves the running ones as they
+    # are; it computes in their type.
+    ignored_mean, ignored_var = x.new_zeros(2, x.shape[1], dtype=dtype)
+    mean, var = torch.batch_norm_update_stats(x, ignored_mean, ignored_var, 0.0)
     count = mean.new_tensor([x.numel() // x.shape[1]])
     means, variances, counts = gather(torch.cat([mean, var, count]), world).split(
         [len(mean), len(mean), 1], 1
@@ -106,28 +135,42 @@ def _moments(x, dtype, world):
 
 
 class _Normalise(torch.autograd.Function):
-    """Normalisation by statistics of x itself and of what other ranks have."""
+    """Batch normalisation with given statistics, through which gradients flow on all ranks.
+
+    `mean` and `var` are statistics of the rows of all ranks, n numbers per channel, so they
+    depend on x.
+    """
 
     @staticmethod
-    def forward(ctx, x, weight, bias, mean, var, n, eps):
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        mean: Tensor,
+        var: Tensor,
+        n: Tensor,
+        eps: float,
+    ) -> Tensor:
         ctx.save_for_backward(x, weight, mean, var, n)
         ctx.eps = eps
         return F.batch_norm(x, mean, var, weight, bias, False, 0.0, eps)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, mean, var, n = ctx.saved_tensors
-        # As if the statistics were constants, then what flows through them.
+        # First the gradient as if mean and variance were constants ...
         d_x, d_weight, d_bias = torch.ops.aten.native_batch_norm_backward(
             grad, x, weight, mean, var, None, None, False, ctx.eps, [True] * 3
         )
+        # ... then the part that flows through them, from the rows of all ranks.
         through = torch.stack([d_weight, d_bias])
         dist.all_reduce(through)
-        through *= weight * (var + ctx.eps).rsqrt() / n
-        d_x -= F.batch_norm(x, mean, var, *through, False, 0.0, ctx.eps)
+        scale, shift = through * (weight * (var + ctx.eps).rsqrt() / n)
+        d_x -= F.batch_norm(x, mean, var, scale, shift, False, 0.0, ctx.eps)
         return d_x, d_weight, d_bias, *[None] * 4
 
 
-def _at_least_float32(tensor):
+def _at_least_float32(tensor: Tensor) -> torch.dtype:
     return torch.promote_types(tensor.dtype, torch.float32)

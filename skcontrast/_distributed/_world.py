@@ -1,13 +1,14 @@
 """One fit on several processes, the ranks of a ``torch.distributed`` group.
 
-All ranks go through the same fit: the same batches, views and weights, the same numbers in the
-history. What costs is shared out: each rank encodes its share of the rows of a batch
-(``_shared_network.py``) and computes the loss of its share of the anchors, among the candidates
-of the whole batch. The sum of the ranks' gradients is then the gradient of one process that has
-the whole batch, to rounding.
+All ranks run the same fit, with the same batches, views and weights, and get the same history.
+They share the expensive work: each rank encodes its share of the rows of a batch
+(``_shared_network.py``) and computes the loss of its share of the anchors, with the candidates of
+the whole batch. The sum of the ranks' gradients is then the gradient that one process would
+compute for the whole batch, up to rounding.
 
-Next to rank 0's weights and seed, a sum over the ranks is all that is ever communicated: every
-backend has it, on every device, and every rank gets the same bits.
+Ranks communicate only by sums over all ranks, apart from the weights and the seed, which rank 0
+sends at the start. Every backend has these operations on every device, and every rank gets the
+same bits.
 """
 
 from __future__ import annotations
@@ -18,33 +19,44 @@ import os
 import signal
 import threading
 import zlib
-from typing import NamedTuple
+from collections.abc import Sequence
+from types import FrameType, TracebackType
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import torch.distributed as dist
+from torch import Tensor, nn
 
-# A share of X that is taken for the whole differs in any few rows.
+# Enough to notice that a rank was given a share of X instead of the whole.
 _ROWS_COMPARED = 256
 
 
 class World(NamedTuple):
-    """The ranks that train together: how many they are, and which this process is."""
+    """The ranks that train together.
+
+    Attributes
+    ----------
+    rank : int
+        The rank of this process, from 0 on.
+    size : int
+        The number of ranks.
+    """
 
     rank: int
     size: int
 
-    def share(self, n):
-        """Return which of n rows are this rank's; shares differ by at most one row."""
+    def share(self, n: int) -> slice:
+        """Return which of n rows belong to this rank; shares differ by at most one row."""
         return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
 
 
-def current_world():
-    """Return the ranks that train together, or None where this process trains alone.
+def current_world() -> World | None:
+    """Return the ranks that train together, or None if this process trains alone.
 
-    A process that was started by ``torchrun`` and has no group yet joins its default group, for
-    good. Fits in the workers of joblib, be they threads or processes, are independent of each
-    other and train alone.
+    A process that was started by ``torchrun`` and has no group yet joins the default group, and
+    stays in it until it ends. Fits in joblib's workers, threads or processes, are independent of
+    each other and train alone.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     if not (dist.is_available() and in_main_thread):
@@ -56,23 +68,24 @@ def current_world():
     return World(dist.get_rank(), dist.get_world_size()) if dist.get_world_size() > 1 else None
 
 
-def _join_torchrun_group():
+def _join_torchrun_group() -> None:
+    """Join the default group, with one GPU per process if there are GPUs."""
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
     dist.init_process_group()
     atexit.register(lambda: dist.is_initialized() and dist.destroy_process_group())
 
 
-def gather(row, world):
-    """Return the tensors of all ranks, each of one shape, stacked: (size, ...)."""
+def gather(row: Tensor, world: World) -> Tensor:
+    """Return the tensors of all ranks, which have the same shape, stacked: (size, ...)."""
     rows = row.new_zeros(world.size, *row.shape)
     rows[world.rank] = row
     dist.all_reduce(rows)
     return rows
 
 
-def pool(values, world):
-    """Return the values of all ranks, shapes (n_r,), one after the other."""
+def pool(values: Tensor, world: World) -> Tensor:
+    """Return the values of all ranks, which have shapes (n_r,), concatenated."""
     lengths = gather(torch.tensor(len(values), device=values.device), world).tolist()
     whole = values.new_zeros(sum(lengths))
     whole.split(lengths)[world.rank].copy_(values)
@@ -80,33 +93,35 @@ def pool(values, world):
     return whole
 
 
-def any_rank(flags, device):
-    """Return for each flag whether it is raised on any rank."""
+def any_rank(flags: Sequence[bool], device: torch.device) -> list[bool]:
+    """Return for each flag whether it is True on any rank."""
     raised = torch.tensor(flags, dtype=torch.int64, device=device)
     dist.all_reduce(raised)
     return [count > 0 for count in raised.tolist()]
 
 
-def same_everywhere(number, device):
+def same_everywhere(number: int, device: torch.device) -> int:
     """Return rank 0's number on every rank."""
-    number = torch.tensor(number, device=device)
-    dist.broadcast(number, src=0)
-    return int(number)
+    sent = torch.tensor(number, device=device)
+    dist.broadcast(sent, src=0)
+    return int(sent)
 
 
 @torch.no_grad()
-def broadcast_weights(module):
+def broadcast_weights(module: nn.Module) -> None:
     """Give every rank the parameters and buffers of rank 0."""
     for tensor in module.state_dict().values():
         if not isinstance(tensor, torch.Tensor):
-            continue  # the same everywhere by itself
+            continue  # non-tensor state is the same on all ranks anyway
         whole = tensor.contiguous()
         dist.broadcast(whole, src=0)
         tensor.copy_(whole)
 
 
-def check_same(arrays, settings, world, device):
-    """Raise ValueError, on every rank, unless all ranks were given the same.
+def check_same(
+    arrays: Sequence[np.ndarray], settings: Any, world: World, device: torch.device
+) -> None:
+    """Check that all ranks were given the same data and settings.
 
     Parameters
     ----------
@@ -117,76 +132,104 @@ def check_same(arrays, settings, world, device):
     world : World
         The ranks.
     device : torch.device
-        What they communicate on.
+        The device on which the ranks communicate.
+
+    Raises
+    ------
+    ValueError
+        On every rank, if data or settings differ on any.
     """
     found = gather(torch.tensor(fingerprint(arrays, settings), device=device), world).tolist()
     others = [rank for rank, other in enumerate(found) if other != found[0]]
     if others:
         raise ValueError(
-            f"fit was given other data or parameters on rank {others[0]} than on rank 0. Under "
-            "torch.distributed every rank passes the same whole X; fit shares out the batches."
+            f"fit was given different data or parameters on rank {others[0]} than on rank 0. "
+            "Under torch.distributed, every rank must pass the same whole X; fit divides the "
+            "batches among the ranks."
         )
 
 
-def fingerprint(arrays, settings=None):
-    """Return a number that is another for other arrays, by some of their rows, or settings."""
+def fingerprint(arrays: Sequence[np.ndarray], settings: Any = None) -> int:
+    """Return a number that tells arrays, by some of their rows, and settings from different ones.
+
+    Parameters
+    ----------
+    arrays : list of ndarray
+        Shape, type and up to 256 rows of each count.
+    settings : object, default=None
+        Its ``repr`` counts.
+    """
     checksum = zlib.crc32(repr(settings).encode())
     for array in arrays:
         some = np.ascontiguousarray(array[:: -(-len(array) // _ROWS_COMPARED)])
         kind = f"{array.shape} {array.dtype}".encode()
-        checksum = zlib.crc32(some, zlib.crc32(kind, checksum))
+        checksum = zlib.crc32(some.data, zlib.crc32(kind, checksum))
     return checksum
 
 
-def sum_gradients(parameters, *numbers):
-    """Add up over the ranks the gradients of parameters, in place, and some numbers.
+def sum_gradients(parameters: Sequence[Any], *numbers: Tensor) -> tuple[Tensor, ...]:
+    """Add up the gradients of parameters over the ranks, in place, and some numbers.
 
     Parameters
     ----------
     parameters : list of Tensor
-        One that has no gradient on any rank keeps none.
+        Their gradients are replaced by the sums. A parameter without a gradient on any rank keeps
+        none.
     *numbers : Tensor of shape ()
-        What else to add up.
+        Other numbers to add up over the ranks.
 
     Returns
     -------
     sums : tuple of Tensor of shape ()
+        The sums of `numbers`.
     """
     missing = [p.grad is None for p in parameters]
     grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
     absent = numbers[0].new_tensor(missing)
     flat = torch.cat([*(grad.flatten() for grad in grads), absent, torch.stack(numbers)])
     dist.all_reduce(flat)
-    *sums, absent, numbers = flat.split([*(g.numel() for g in grads), len(grads), len(numbers)])
-    # Whoever has all gradients need not wait for the device to know what others have.
+    sizes = [*(grad.numel() for grad in grads), len(grads), len(numbers)]
+    *sums, absent, totals = flat.split(sizes)
+    # Reading `absent` waits for the device, which a rank that has all gradients need not do.
     is_nowhere = (absent == dist.get_world_size()).tolist() if any(missing) else missing
     for parameter, grad, total, nowhere in zip(parameters, grads, sums, is_nowhere, strict=True):
         if not nowhere:
             parameter.grad = grad.copy_(total.view_as(grad))
-    return numbers.unbind()
+    return totals.unbind()
 
 
 class HeldInterrupt:
-    """Inside, Ctrl-C leaves a note, so that all ranks can stop at the same step.
+    """A context in which Ctrl-C only sets a flag, so that all ranks can stop at the same step.
 
-    A second one interrupts at once, and so does leaving with an unread note.
+    A second Ctrl-C interrupts at once. If the flag is still set when the context ends without an
+    error, it raises KeyboardInterrupt.
+
+    Attributes
+    ----------
+    came : bool
+        Whether the user has pressed Ctrl-C.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.came = False
 
-    def __enter__(self):
+    def __enter__(self) -> HeldInterrupt:
         self.handler = signal.getsignal(signal.SIGINT)
         if self.handler is signal.default_int_handler:
             signal.signal(signal.SIGINT, self._note)
         return self
 
-    def _note(self, number, frame):
+    def _note(self, number: int, frame: FrameType | None) -> None:
         if self.came:
             raise KeyboardInterrupt
         self.came = True
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         if self.handler is signal.default_int_handler:
             signal.signal(signal.SIGINT, self.handler)
         if self.came and kind is None:

@@ -1,4 +1,4 @@
-"""A new network: one encoder and its projection head, or one of each for each part of a sample."""
+"""A new network: an encoder and a projection head, or one of each for each part of a sample."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ._network import Network
 
 @dataclass(frozen=True)
 class Widths:
-    """What a network returns.
+    """Widths of the outputs of a network.
 
     Attributes
     ----------
     representation, projection : int
         Components of the representation and of the projection, of all parts together.
     n_parts : int
-        How many parts of a sample have an encoder and a head each.
+        Number of parts of a sample, each with its own encoder and head.
     """
 
     representation: int
@@ -53,23 +53,28 @@ def build_network(
     some : Tensor of shape (n, ...) or any other batch
         Samples, as the network will get them.
     kind : Kind
-        What they are.
+        Their kind.
     scaler : object
-        The fitted scaler that they come from.
+        The fitted scaler that made them from X.
     split : Split or None
-        The parts that have an encoder each.
+        The parts of a sample that have separate encoders; None for one encoder.
     choose_encoder : callable
-        ``choose_encoder(sample_shape)`` returns what is to be built for a part.
-    n_components, projection_dim, standardize : int or None, int, bool
+        ``choose_encoder(sample_shape)`` returns the ``encoder`` parameter for a part.
+    n_components, projection_dim : int or None, int
         Parameters of the embedder.
     similarity : Similarity
-        Says what the heads have to return.
+        Determines how many numbers the heads return.
+    standardize : bool
+        The parameter of the embedder.
     owner : str
         The name of the estimator's class, for messages.
     """
     shape = tuple(some.shape[1:])
     shapes = [shape] if split is None else split.shapes
-    built = [build_encoder(choose_encoder(part), part, n_components, kind=kind) for part in shapes]
+    built = [
+        build_encoder(choose_encoder(part), part, n_components, kind=kind, owner=owner)
+        for part in shapes
+    ]
     encoders, widths = zip(*built, strict=True)
     channels_last = [
         to_channels_last(encoder, kind, part)
@@ -95,7 +100,8 @@ def build_network(
     return network.float(), Widths(sum(widths), sum(projections), len(shapes))
 
 
-def _check_dimension(d, projection_dim, similarity, owner):
+def _check_dimension(d: int, projection_dim: int, similarity: Similarity, owner: str) -> None:
+    """Raise ValueError if the similarity needs more than d components."""
     if d < similarity.least_dimension:
         name = "projection_dim" if projection_dim else "n_components"
         raise ValueError(
@@ -104,7 +110,8 @@ def _check_dimension(d, projection_dim, similarity, owner):
         )
 
 
-def _check_widths(widths):
+def _check_widths(widths: list[int]) -> None:
+    """Raise ValueError if the outputs for the parts have different widths."""
     if len(set(widths)) > 1:
         raise ValueError(
             f"The two encoders return {' and '.join(map(str, widths))} components, which cannot "

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-# From so many rows on, matrix products and convolutions compute each row in the same way.
+# With at least so many rows, matrix products and convolutions compute every row in the same way.
 _FEWEST_ROWS = 16
 
 
 def on_device(module: nn.Module, device: torch.device) -> nn.Module:
-    """Return `module` on `device`, moved only if its first parameter lies elsewhere."""
+    """Return `module` on `device`; move it only if its first parameter is elsewhere."""
     first = next(module.parameters(), None)
     return module if first is not None and first.device == device else module.to(device)
 
@@ -23,7 +23,7 @@ def on_device(module: nn.Module, device: torch.device) -> nn.Module:
 def on_cpu(state: Any) -> Any:
     """Return a module, or tensors nested in dictionaries and lists, with all tensors on the CPU.
 
-    What lies there already is returned itself.
+    A module or tensor that is already there is returned without copying.
     """
     if isinstance(state, nn.Module):
         tensors = [*state.parameters(), *state.buffers()]
@@ -52,7 +52,7 @@ def encode(
     batch_size : int
         Samples per call.
     to_tensor : callable, default=None
-        Turns a slice of `data` into what the module takes.
+        Turns a slice of `data` into a batch for the module; None passes the slice itself.
 
     Returns
     -------
@@ -68,10 +68,10 @@ def encode(
 
 
 def _of_any_size(module: Callable, batch: Any) -> Tensor:
-    """Return what a module makes of a batch: the same bits of a row in batches of any size.
+    """Return the output of a module; a row has the same bits in a batch of any size.
 
-    The last bits of a product with few rows are those of a different kernel, so few rows are
-    repeated.
+    Products with few rows run in a different kernel, which rounds differently. So a small batch
+    is repeated until it has enough rows.
     """
     n = len(batch)
     if n >= _FEWEST_ROWS:

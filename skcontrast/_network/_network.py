@@ -1,37 +1,41 @@
-"""The trained network: encoder and projection head, and what is passed on of its output."""
+"""The trained network, encoder and projection head, and the directions of its projections."""
 
 from __future__ import annotations
 
-from torch import nn
+from typing import Any
+
+from torch import Tensor, nn
+
+from ..similarity import Similarity
 
 
 class Network(nn.Module):
     """Encoder and projection head: (n, ...) → (n, projection_dim)."""
 
-    def __init__(self, encoder, projector):
+    def __init__(self, encoder: nn.Module, projector: nn.Module):
         super().__init__()
         self.encoder = encoder
         self.projector = projector
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Tensor:
         return self.projector(self.encoder(x))
 
 
 class Directions(nn.Module):
-    """What ``transform`` hands out of projections: for most similarities, the projections.
+    """The vectors that ``transform`` returns for projections: for most similarities, themselves.
 
     Parameters
     ----------
     similarity : Similarity
         Its ``directions`` is applied to each part.
     n_parts : int
-        How many projections stand side by side.
+        Number of projections that are side by side.
     """
 
-    def __init__(self, similarity, n_parts):
+    def __init__(self, similarity: Similarity, n_parts: int):
         super().__init__()
         self.similarity, self.n_parts = similarity, n_parts
 
-    def forward(self, z):
+    def forward(self, z: Tensor) -> Tensor:
         """Map (..., n_parts · (d + n_extra)) to (..., n_parts · d)."""
         return self.similarity.directions(z.unflatten(-1, (self.n_parts, -1))).flatten(-2)

@@ -1,9 +1,13 @@
-"""How well views find each other, on one scale for all that embedders are trained with."""
+"""How well views of a sample find each other, on one scale for all losses and similarities."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import torch
+from torch import nn
 
 from .._objective._contrast import in_batch
 from .._objective._functional import objective_value
@@ -14,19 +18,25 @@ _TEMPERATURE = 0.5
 _BATCH = 256
 
 
-def score_views(network, draw, n_samples, read, device):
-    """Return minus the InfoNCE loss of two views of each sample; the same at every call.
+def score_views(
+    network: nn.Module,
+    draw: Callable[[Any, torch.Generator], Any],
+    n_samples: int,
+    read: Callable[[np.ndarray], Any],
+    device: torch.device,
+) -> float:
+    """Return minus the InfoNCE loss of two views of each sample; the same number at every call.
 
     Parameters
     ----------
     network : Module
-        From samples to the projections that are compared; in inference mode.
+        Maps samples to the projections that are compared; in inference mode.
     draw : callable
-        Draws a view of a batch, with a generator.
+        ``draw(batch, generator)`` returns a view of a batch.
     n_samples : int
-        How many samples there are.
+        Number of samples.
     read : callable
-        Returns the batch of some rows, on the device.
+        ``read(rows)`` returns the batch of some rows, on the device.
     device : torch.device
         Where random numbers are drawn.
     """

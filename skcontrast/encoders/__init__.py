@@ -1,4 +1,4 @@
-"""Encoders: what turns a sample into its representation."""
+"""Encoders: networks that turn samples into representations."""
 
 from __future__ import annotations
 

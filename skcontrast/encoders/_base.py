@@ -1,6 +1,8 @@
-"""What an encoder is: hyperparameters, built into a module when the shape of X is known."""
+"""The base class of the encoders: hyperparameters of a module that is built in ``fit``."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from torch import nn
 
@@ -10,21 +12,49 @@ from .._parameters import ParameterObject
 
 
 class Encoder(ParameterObject):
-    """Base class of the encoders: hyperparameters that are built into a module in ``fit``.
+    """Base class of the encoders: hyperparameters of a module that is built in ``fit``.
 
-    A subclass names its hyperparameters in ``__init__``, their ranges in
-    ``_parameter_constraints``, and implements :meth:`build`.
+    A subclass takes its hyperparameters in ``__init__``, may state their ranges in
+    ``_parameter_constraints``, and implements :meth:`build`, which gets the shape of the samples.
 
     Attributes
     ----------
-    kind : {"vectors", "images", "graphs"}, Kind or None
-        What it encodes, see :class:`skcontrast.kinds.Kind`; None leaves that to `build`. Where it
-        is a kind of your own, X need not be declared to be of that kind.
+    kind : {"vectors", "images", "graphs"}, Kind or a tuple of these, default=None
+        The data that it encodes, see :class:`skcontrast.kinds.Kind`; None leaves the check to
+        `build`. If it is a kind of one's own, the embedder reads X as that kind.
+
+    See Also
+    --------
+    MLP, ConvNet, ResNet, GIN, GCN : The encoders of the package.
+    skcontrast.kinds.Kind : A kind of data.
+
+    Examples
+    --------
+    An encoder of one's own. It combines with all losses, similarities and frameworks, and a
+    search reaches its parameters, such as ``encoder__width``:
+
+    >>> import numpy as np
+    >>> from torch import nn
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.encoders import Encoder
+    >>> class OneLayer(Encoder):
+    ...     kind = "vectors"
+    ...
+    ...     def __init__(self, width=32):
+    ...         self.width = width
+    ...
+    ...     def build(self, sample_shape, n_components=None):
+    ...         width = n_components or self.width
+    ...         return nn.Sequential(nn.Linear(sample_shape[0], width), nn.ReLU())
+    >>> X = np.random.default_rng(0).normal(size=(100, 5))
+    >>> embedder = ContrastiveEmbedder(OneLayer(), max_epochs=2, random_state=0)
+    >>> embedder.set_params(encoder__width=16).fit_transform(X).shape
+    (100, 16)
     """
 
     kind: str | Kind | tuple | None = None
 
-    def build(self, sample_shape, n_components=None):
+    def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new module for samples of shape `sample_shape`.
 
         The weights are drawn from torch's global random state.
@@ -32,7 +62,8 @@ class Encoder(ParameterObject):
         Parameters
         ----------
         sample_shape : tuple of int
-            Shape of one sample: ``(n_features,)`` or ``(channels, height, width)``.
+            Shape of one sample: ``(n_features,)``, ``(channels, height, width)`` or, for graphs,
+            ``(None, n_node_features)``.
         n_components : int or None, default=None
             Width of the representation; None leaves the choice to the encoder.
 
@@ -44,14 +75,14 @@ class Encoder(ParameterObject):
         Raises
         ------
         ValueError
-            If a hyperparameter lies outside its range, or the encoder is not made for samples of
-            this shape.
+            If a hyperparameter lies outside its range, or the encoder is not for samples of this
+            shape.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement build.")
 
 
 def check_shape(encoder: Encoder, sample_shape: tuple) -> None:
-    """Raise ValueError unless an encoder is for samples of such a shape, as in a batch."""
+    """Raise ValueError unless an encoder is for samples of this shape, as they are in a batch."""
     own = named_kinds(encoder.kind, owner=type(encoder).__name__)
     for kind in own:
         is_as_in_a_batch = kind.image_shape(sample_shape) in (None, tuple(sample_shape))
@@ -63,13 +94,14 @@ def check_shape(encoder: Encoder, sample_shape: tuple) -> None:
     )
 
 
-def init_kaiming(module, nonlinearity="relu"):
-    """Draw the weights of a linear or convolutional layer, and set its bias to zero.
+def init_kaiming(module: Any, nonlinearity: str = "relu") -> Any:
+    """Draw the weights of a linear or convolutional layer, set its bias to zero, and return it.
 
     .. math:: W \\sim N(0, g^2 / n)
 
     with g the gain of the non-linearity, and n the fan-out of a convolution (which keeps the
-    gradient's variance) or the fan-in of a linear layer (which keeps the activation's) [1]_.
+    variance of the gradient) or the fan-in of a linear layer (which keeps the variance of the
+    activation) [1]_.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The way from ``encoder=`` to a checked module."""
+"""From the ``encoder`` parameter to a checked module."""
 
 from __future__ import annotations
 
@@ -22,21 +22,24 @@ def build_encoder(
     n_components: int | None = None,
     *,
     kind: Kind | None = None,
+    owner: str = "ContrastiveEmbedder",
 ) -> tuple[nn.Module, int]:
-    """Return the module that `encoder` stands for, tried on a batch of zeros, and its width.
+    """Return the module that `encoder` stands for, tried on a small batch, and its width.
 
     Parameters
     ----------
     encoder : Encoder, torch.nn.Module or callable
-        An encoder object is built; a module is copied, and so is what a callable returns for
-        `sample_shape`.
+        An encoder object is built. A module is copied. A callable is called with `sample_shape`,
+        and the module that it returns is copied.
     sample_shape : tuple of int
         Shape of one sample: ``(n_features,)``, ``(channels, height, width)``, or, for graphs,
         ``(None, n_node_features)``.
     n_components : int or None, default=None
-        Width of the representation that is asked for.
+        Width of the representation that was requested.
     kind : Kind, default=None
-        What the samples are; None tells it from their shape.
+        The kind of the samples; None guesses it from their shape.
+    owner : str, default="ContrastiveEmbedder"
+        The name of the estimator's class, for messages.
 
     Returns
     -------
@@ -50,8 +53,8 @@ def build_encoder(
     TypeError
         If `encoder` is a class or something else that cannot be built.
     ValueError
-        If the module fails on samples of this shape, returns anything but a floating tensor of
-        shape (n, width), or has another width than `n_components`.
+        If the module fails on samples of this shape, does not return a floating tensor of shape
+        (n, width), or its width differs from `n_components`.
 
     Examples
     --------
@@ -63,9 +66,8 @@ def build_encoder(
     """
     sample_shape = tuple(size if size is None else int(size) for size in sample_shape)
     kind = kind_of_shape(sample_shape) if kind is None else kind
-    name, module = _resolve(encoder, sample_shape, n_components)
-    module = module.to("cpu")
-    module = kind.adapt(module)
+    name, module = _resolve(encoder, sample_shape, n_components, owner)
+    module = kind.adapt(module.to("cpu"))
     width = _width_of(module, kind, sample_shape, name)
     if n_components is not None and width != n_components:
         raise ValueError(
@@ -76,9 +78,9 @@ def build_encoder(
 
 
 def to_channels_last(module: nn.Module, kind: Kind, sample_shape: tuple) -> bool:
-    """Bring a module of images to channels-last memory format, if it runs in that.
+    """Convert a module of images to channels-last memory format, if it runs in that format.
 
-    Convolutions are faster so, on CPUs too. A module that asks for contiguous tensors, as
+    Convolutions are faster in it, on CPUs too. A module that needs contiguous tensors, as
     ``x.view(len(x), -1)`` does, keeps its format.
 
     Parameters
@@ -86,14 +88,14 @@ def to_channels_last(module: nn.Module, kind: Kind, sample_shape: tuple) -> bool
     module : torch.nn.Module
         Changed in place.
     kind : Kind
-        What the samples are.
+        The kind of the samples.
     sample_shape : tuple of int
         Shape of one sample.
 
     Returns
     -------
     works : bool
-        Whether the module is in that format now and its input should be.
+        Whether the module is now in channels-last format, and its input should be too.
     """
     is_image = kind.image_shape(sample_shape) is not None
     if not is_image or any(map(_corrupts_memory, module.modules())):
@@ -110,11 +112,11 @@ def to_channels_last(module: nn.Module, kind: Kind, sample_shape: tuple) -> bool
     return True
 
 
-def _corrupts_memory(layer):
+def _corrupts_memory(layer: Any) -> bool:
     """Return whether a layer must not run in channels-last format.
 
-    On processors without AVX-512, PyTorch 2.13 writes beyond its memory in the backward pass of a
-    convolution of single pixels with a stride that has two to seven input channels.
+    On processors without AVX-512, PyTorch 2.13 writes out of bounds in the backward pass of a
+    1×1 convolution that has a stride above 1 and two to seven input channels.
     """
     return (
         isinstance(layer, nn.Conv2d)
@@ -124,11 +126,13 @@ def _corrupts_memory(layer):
     )
 
 
-def _resolve(encoder, sample_shape, n_components):
+def _resolve(
+    encoder: Any, sample_shape: tuple, n_components: int | None, owner: str
+) -> tuple[str, nn.Module]:
     """Return the name of `encoder`, for messages, and the module that it stands for."""
     for base in (Encoder, nn.Module):
         if inspect.isclass(encoder) and issubclass(encoder, base):
-            check_component(encoder, base, owner="ContrastiveEmbedder", parameter="encoder")
+            check_component(encoder, base, owner=owner, parameter="encoder")
     name = getattr(encoder, "__name__", type(encoder).__name__)
     if isinstance(encoder, Encoder):
         return name, _checked_module(encoder.build(sample_shape, n_components), f"{name}.build")
@@ -138,13 +142,14 @@ def _resolve(encoder, sample_shape, n_components):
         module = _checked_module(encoder(sample_shape), f"The callable encoder {name}")
         return name, copy.deepcopy(module)
     raise TypeError(
-        "The 'encoder' parameter of ContrastiveEmbedder must be None, an encoder of "
-        "skcontrast.encoders, an instance of torch.nn.Module or a callable that returns one, got "
+        f"The 'encoder' parameter of {owner} must be None, an encoder of skcontrast.encoders, an "
+        "instance of torch.nn.Module or a callable that returns one, got "
         f"{encoder!r} of type {type(encoder).__name__}."
     )
 
 
-def _checked_module(module, source):
+def _checked_module(module: Any, source: str) -> nn.Module:
+    """Return `module`, or raise TypeError if `source` did not return a module."""
     if not isinstance(module, nn.Module):
         raise TypeError(
             f"{source} must return an instance of torch.nn.Module, got {module!r} of type "
@@ -153,11 +158,10 @@ def _checked_module(module, source):
     return module
 
 
-def _width_of(module, kind, sample_shape, name):
-    """Return the width of the module's output, learned from a batch of two zero samples."""
-    zeros = kind.zeros(sample_shape)
+def _width_of(module: nn.Module, kind: Kind, sample_shape: tuple, name: str) -> int:
+    """Return the width of the module's output for a small batch, the kind's two zero samples."""
     try:
-        output = _dry_run(module, zeros)
+        output = _dry_run(module, kind.zeros(sample_shape))
     except Exception as error:
         raise ValueError(
             f"The encoder {name} failed on {kind.describe(sample_shape)}: {error}"
@@ -176,8 +180,8 @@ def _width_of(module, kind, sample_shape, name):
     )
 
 
-def _dry_run(module, batch):
-    """Return the output for a batch; modes, statistics and random state stay as found.
+def _dry_run(module: nn.Module, batch: Any) -> Any:
+    """Return the output for a batch; modes, statistics and random state are left as they were.
 
     Only lazy layers, which draw their weights here, advance the random state.
     """

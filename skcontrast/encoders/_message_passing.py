@@ -1,24 +1,27 @@
-"""Layers that pass messages along the edges of packed graphs, and sums over neighbours."""
+"""Layers that pass messages along the edges of graphs."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..graphs import GraphBatch
 from ..graphs._sums import neighbour_sum
+from ..graphs._topology import Topology
 
 
 class GINLayer(nn.Module):
-    """One layer of GIN; the first linear map comes before the sum, with which it commutes."""
+    """One layer of GIN; the first linear map is applied before the sum, which is the same."""
 
-    def __init__(self, in_features, width):
+    def __init__(self, in_features: int, width: int):
         super().__init__()
         self.linear = nn.Linear(in_features, width, bias=False)
         self.bias = nn.Parameter(torch.zeros(width))
         self.second = nn.Linear(width, width)
 
-    def forward(self, x, topology):
+    def forward(self, x: Tensor | GraphBatch, topology: Topology) -> Tensor:
         """Map node features (n_nodes, in_features), or a GraphBatch, to (n_nodes, width)."""
         h = _linear(self.linear, x)
         h = neighbour_sum(h, topology).add_(h).add_(self.bias)
@@ -28,12 +31,12 @@ class GINLayer(nn.Module):
 class GCNLayer(nn.Module):
     """One layer of GCN, with self-loops and symmetric normalisation by the in-degrees."""
 
-    def __init__(self, in_features, width):
+    def __init__(self, in_features: int, width: int):
         super().__init__()
         self.linear = nn.Linear(in_features, width, bias=False)
         self.bias = nn.Parameter(torch.zeros(width))
 
-    def forward(self, x, topology):
+    def forward(self, x: Tensor | GraphBatch, topology: Topology) -> Tensor:
         """Map node features (n_nodes, in_features), or a GraphBatch, to (n_nodes, width)."""
         h = _linear(self.linear, x)
         scale = (topology.in_degrees + 1).to(h.dtype).rsqrt()[:, None]
@@ -42,24 +45,32 @@ class GCNLayer(nn.Module):
 
 
 class MessagePassing(nn.Module):
-    """Layers one after another: what a node is after each of them, side by side.
+    """A stack of layers, whose outputs for each node are put side by side.
 
     Parameters
     ----------
     layer : type
         Class of the layers, ``layer(in_features, width)``.
     in_features, width, n_layers : int
-        Node features; width of each layer; how many.
+        Number of node features, width of each layer, number of layers.
     batch_norm : bool
         Whether the output of each layer is normalised over the nodes of the batch.
     jumping_knowledge : bool
-        Whether the outputs of all layers are put side by side, or only the last is returned.
+        Whether the outputs of all layers are put side by side; otherwise only the last one is
+        returned.
     n_components : int or None
-        Width of a linear map at the end, None for none.
+        Width of a linear map at the end; None adds no such map.
     """
 
     def __init__(
-        self, layer, in_features, width, n_layers, batch_norm, jumping_knowledge, n_components
+        self,
+        layer: type,
+        in_features: int,
+        width: int,
+        n_layers: int,
+        batch_norm: bool,
+        jumping_knowledge: bool,
+        n_components: int | None,
     ):
         super().__init__()
         widths = [in_features, *[width] * n_layers]
@@ -73,15 +84,16 @@ class MessagePassing(nn.Module):
             n_inputs = width * (n_layers if jumping_knowledge else 1)
             self.last = nn.Linear(n_inputs, n_components, bias=False)
 
-    def forward(self, graphs):
+    def forward(self, graphs: GraphBatch) -> Tensor:
         """Return the representations of the nodes of a GraphBatch, shape (n_nodes, width)."""
-        h, states = graphs, []
+        h: Any = graphs
+        states = []
         for layer, norm in zip(self.layers, self.norms, strict=True):
             h = norm(layer(h, graphs.topology))
             states.append(h)
         return self.last(torch.cat(states, 1) if self.jumping_knowledge else h)
 
 
-def _linear(linear, x):
-    """Return the linear map of node features, shape (n_nodes, d), or of a GraphBatch's."""
+def _linear(linear: nn.Linear, x: Tensor | GraphBatch) -> Tensor:
+    """Return the linear map of node features, (n_nodes, d) or those of a GraphBatch."""
     return x.project(linear.weight) if isinstance(x, GraphBatch) else linear(x)

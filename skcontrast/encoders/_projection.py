@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
 from ._base import init_kaiming
 
 
-def projection_head(in_features, projection_dim, n_extra=0):
-    """Return the two-layer head of SimCLR, which training uses and ``transform`` leaves out.
+def projection_head(in_features: int, projection_dim: int, n_extra: int = 0) -> nn.Module:
+    """Return the two-layer head of SimCLR, which is used in training but not in ``transform``.
 
     .. math:: z = W_2\\, \\mathrm{ReLU}(\\mathrm{BN}(W_1 h)) + b_2
 
@@ -23,7 +23,7 @@ def projection_head(in_features, projection_dim, n_extra=0):
     projection_dim : int
         Width of the projection z; 0 for no head, z = h.
     n_extra : int, default=0
-        Numbers that stand behind the projection and say how sure it is; see `WithExtra`.
+        Numbers that follow the projection and say how certain it is; see `WithExtra`.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def projection_head(in_features, projection_dim, n_extra=0):
     Examples
     --------
     >>> import torch
-    >>> from skcontrast.encoders.projection import projection_head
+    >>> from skcontrast.encoders._projection import projection_head
     >>> projection_head(64, 16)(torch.zeros(2, 64)).shape
     torch.Size([2, 16])
     """
@@ -52,34 +52,36 @@ def projection_head(in_features, projection_dim, n_extra=0):
 
 
 class WithExtra(nn.Module):
-    r"""A layer, and behind its output a few numbers that say how sure it is.
+    r"""A layer whose output is followed by a few numbers that say how certain it is.
 
-    Of the standardised input :math:`g = \mathrm{BN}(h)`, each number is
+    Each number is computed from the standardised input :math:`g = \mathrm{BN}(h)`,
 
     .. math:: x = w \cdot \tanh(g) + 10\,b - 2 \log\frac{1 + \overline{g^2}}{2}
 
-    with w and b 0 at first. Standardising leaves the general level to b, which is scaled so that
-    it moves as fast as the many weights w; without it these would learn the level too, from the
-    size of h, and x would grow with it. tanh and the last term are for what was never seen in
-    training: far from it, nothing learned there is extrapolated, and the less sure it is.
+    where w and b start from 0. The input is standardised so that b alone sets the general level;
+    otherwise the weights w would learn the level too, from the size of h, and x would grow with
+    that size. The factor 10 lets b move as fast as the many weights together. tanh and the last
+    term are for samples unlike those of the training: what was learned is not extrapolated to
+    them, and the further away they are, the less certain the output is.
 
     Parameters
     ----------
     layer : torch.nn.Module
         Maps (n, in_features) to (n, d).
     in_features, n_extra : int
-        Widths of the input and of what is added.
+        Width of the input, and how many numbers are added.
     """
 
-    def __init__(self, layer, in_features, n_extra):
+    def __init__(self, layer: nn.Module, in_features: int, n_extra: int):
         super().__init__()
         self.layer = layer
         self.standardize = nn.BatchNorm1d(in_features, affine=False)
         self.extra = nn.Linear(in_features, n_extra)
-        nn.init.zeros_(self.extra.weight), nn.init.zeros_(self.extra.bias)
+        nn.init.zeros_(self.extra.weight)
+        nn.init.zeros_(self.extra.bias)
 
-    def forward(self, h):
-        """Return (n, d + n_extra)."""
+    def forward(self, h: Tensor) -> Tensor:
+        """Map h of shape (n, in_features) to (n, d + n_extra)."""
         g = self.standardize(h)
         level = F.linear(torch.tanh(g), self.extra.weight, 10 * self.extra.bias)
         distance = ((1 + g.square().mean(1, keepdim=True)) / 2).log()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from torch import nn
 
 from .._parameters import PositiveInts, validate_parameters
 from ._base import Encoder, check_shape, init_kaiming
 
-# A side is halved only while at least this many pixels remain, and averaged to `_GRID` at the end.
+# A side is halved only if at least this many pixels remain, and averaged to `_GRID` at the end.
 _SMALLEST_SIDE = 4
 _GRID = 2
-# The default blocks; the third one only pays where two poolings leave more than a few pixels.
+# The default blocks; the third one only helps if two poolings leave more than a few pixels.
 _WIDTHS = (32, 64, 128)
 _SIDE_FOR_ALL = 16
 
@@ -26,9 +28,14 @@ class ConvNet(Encoder):
     ----------
     widths : tuple of int, default=None
         Number of channels of each block, one block or more. None is (32, 64) for images of fewer
-        than 16 pixels on their shorter side, (32, 64, 128) beyond.
+        than 16 pixels on their shorter side, and (32, 64, 128) for larger ones.
     batch_norm : bool, default=True
         Whether the blocks are normalised over the batch.
+
+    See Also
+    --------
+    ResNet : The default encoder of larger images.
+    MLP : Encodes images as vectors.
 
     Examples
     --------
@@ -44,11 +51,11 @@ class ConvNet(Encoder):
         "batch_norm": ["boolean"],
     }
 
-    def __init__(self, widths=None, batch_norm=True):
+    def __init__(self, widths: Sequence[int] | None = None, batch_norm: bool = True):
         self.widths = widths
         self.batch_norm = batch_norm
 
-    def build(self, sample_shape, n_components=None):
+    def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new network for images of shape `sample_shape`.
 
         The weights are drawn from torch's global random state.
@@ -72,7 +79,8 @@ class ConvNet(Encoder):
         """
         validate_parameters(self)
         check_shape(self, sample_shape)
-        layers, (channels, *sides) = [], sample_shape
+        layers: list[nn.Module] = []
+        channels, *sides = sample_shape
         widths = self.widths or _WIDTHS[: 2 if min(sides) < _SIDE_FOR_ALL else 3]
         for index, width in enumerate(widths):
             if index > 0:
@@ -88,15 +96,15 @@ class ConvNet(Encoder):
         )
         return nn.Sequential(*layers, init_kaiming(last, "linear"))
 
-    def _block(self, channels, width):
+    def _block(self, channels: int, width: int) -> Iterator[nn.Module]:
         yield init_kaiming(nn.Conv2d(channels, width, 3, padding=1, bias=not self.batch_norm))
         if self.batch_norm:
             yield nn.BatchNorm2d(width)
         yield nn.ReLU(inplace=True)
 
 
-def _average_to(cells, sides):
-    """Return the pooling from a map of `sides` to one of `cells`, each cell the mean of its part.
+def _average_to(cells: Sequence[int], sides: Sequence[int]) -> nn.Module:
+    """Return the average pooling from a map of `sides` pixels to one of `cells` pixels.
 
     It equals AdaptiveAvgPool2d, but has a deterministic gradient on every device.
     """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from numbers import Integral
 
+from torch import nn
+
 from .._parameters import Interval, StrOptions, validate_parameters
 from ..graphs._networks import GraphNetwork
 from ._base import Encoder, check_shape
@@ -13,7 +15,7 @@ __all__ = ["GCN", "GIN"]
 
 
 class _GraphEncoder(Encoder):
-    """What GIN and GCN share."""
+    """Base class of GIN and GCN, which differ in their layers."""
 
     _layer: type
     n_layers: int
@@ -31,7 +33,7 @@ class _GraphEncoder(Encoder):
         "jumping_knowledge": ["boolean"],
     }
 
-    def build(self, sample_shape, n_components=None):
+    def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new network for graphs.
 
         The weights are drawn from torch's global random state.
@@ -41,7 +43,8 @@ class _GraphEncoder(Encoder):
         sample_shape : tuple
             ``(None, n_node_features)``: graphs have any number of nodes.
         n_components : int or None, default=None
-            Width of the representation; None means that of all layers together.
+            Width of the representation; None means the width of all layers together, or of the
+            last one without jumping knowledge.
 
         Returns
         -------
@@ -51,7 +54,7 @@ class _GraphEncoder(Encoder):
         Raises
         ------
         ValueError
-            If a hyperparameter lies outside its range, or samples are no graphs.
+            If a hyperparameter lies outside its range, or the samples are not graphs.
         """
         validate_parameters(self)
         check_shape(self, sample_shape)
@@ -72,7 +75,7 @@ class _GraphEncoder(Encoder):
 class GIN(_GraphEncoder):
     r"""Graph isomorphism network: the default encoder of graphs.
 
-    Layer k maps what node v is to
+    Layer k computes for node v
 
     .. math:: h_v^{(k)} = \mathrm{BN}\Bigl(\mathrm{MLP}^{(k)}\bigl(h_v^{(k-1)}
         + \textstyle\sum_{u \to v} h_u^{(k-1)}\bigr)\Bigr)
@@ -83,7 +86,7 @@ class GIN(_GraphEncoder):
     Parameters
     ----------
     n_layers : int, default=3
-        Number of layers: how far a node sees.
+        Number of layers, the distance up to which neighbours influence a node.
     width : int, default=32
         Width of each layer. The representation has ``n_layers * width`` components.
     pooling : {"sum", "mean"}, default="sum"
@@ -91,7 +94,12 @@ class GIN(_GraphEncoder):
     batch_norm : bool, default=True
         Whether layers are normalised over the nodes of the batch.
     jumping_knowledge : bool, default=True
-        Whether all layers are put side by side; otherwise only the last one counts.
+        Whether the outputs of all layers are used; otherwise only the last one is.
+
+    See Also
+    --------
+    GCN : Averages over neighbours, weighted by degrees, instead of summing.
+    skcontrast.frameworks.InfoGraph : Contrasts nodes with their graphs.
 
     References
     ----------
@@ -114,7 +122,12 @@ class GIN(_GraphEncoder):
     _layer = GINLayer
 
     def __init__(
-        self, n_layers=3, width=32, pooling="sum", batch_norm=True, jumping_knowledge=True
+        self,
+        n_layers: int = 3,
+        width: int = 32,
+        pooling: str = "sum",
+        batch_norm: bool = True,
+        jumping_knowledge: bool = True,
     ):
         self.n_layers = n_layers
         self.width = width
@@ -126,13 +139,14 @@ class GIN(_GraphEncoder):
 class GCN(_GraphEncoder):
     r"""Graph convolutional network.
 
-    Layer k maps what node v is to
+    Layer k computes for node v
 
     .. math:: h_v^{(k)} = \mathrm{BN}\Bigl(\mathrm{ReLU}\Bigl(b + W^{(k)}
         \textstyle\sum_{u \to v \text{ or } u = v} \frac{h_u^{(k-1)}}{\sqrt{d_u d_v}}\Bigr)\Bigr)
 
-    where :math:`d_v` is one more than the number of edges that end at v [1]_; a loop that a node
-    has counts beside the one that is added. Pooling and the parameters are those of :class:`GIN`.
+    where :math:`d_v` is one more than the number of edges that end at v [1]_. If a node already
+    has a loop, it counts in addition to the one that is added. Graphs are pooled as in
+    :class:`GIN`, and the parameters are the same.
 
     Parameters
     ----------
@@ -145,7 +159,12 @@ class GCN(_GraphEncoder):
     batch_norm : bool, default=True
         Whether layers are normalised over the nodes of the batch.
     jumping_knowledge : bool, default=True
-        Whether all layers are put side by side; otherwise only the last one counts.
+        Whether the outputs of all layers are used; otherwise only the last one is.
+
+    See Also
+    --------
+    GIN : Sums over neighbours, and tells more graphs apart.
+    skcontrast.frameworks.InfoGraph : Contrasts nodes with their graphs.
 
     References
     ----------
@@ -166,7 +185,12 @@ class GCN(_GraphEncoder):
     _layer = GCNLayer
 
     def __init__(
-        self, n_layers=3, width=32, pooling="sum", batch_norm=True, jumping_knowledge=True
+        self,
+        n_layers: int = 3,
+        width: int = 32,
+        pooling: str = "sum",
+        batch_norm: bool = True,
+        jumping_knowledge: bool = True,
     ):
         self.n_layers = n_layers
         self.width = width

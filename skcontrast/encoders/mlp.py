@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
 
 from torch import nn
@@ -16,8 +17,8 @@ _ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU, "tanh": nn.Ta
 class MLP(Encoder):
     """A multilayer perceptron: the default encoder of vectors.
 
-    Each hidden layer is linear, normalised over the batch, passed through the non-linearity and
-    thinned by dropout; a last linear layer gives the representation. Images are flattened.
+    Each hidden layer is a linear map, batch normalisation, a non-linearity and dropout. A last
+    linear layer gives the representation. Images are flattened.
 
     Parameters
     ----------
@@ -29,6 +30,11 @@ class MLP(Encoder):
         Probability, in [0, 1), with which a hidden unit is dropped in training.
     activation : {"relu", "gelu", "silu", "tanh"}, default="relu"
         The non-linearity.
+
+    See Also
+    --------
+    ConvNet : The default encoder of small images.
+    ResNet : The default encoder of larger images.
 
     References
     ----------
@@ -51,13 +57,19 @@ class MLP(Encoder):
         "activation": [StrOptions(set(_ACTIVATIONS))],
     }
 
-    def __init__(self, hidden=(256, 256), batch_norm=True, dropout=0.0, activation="relu"):
+    def __init__(
+        self,
+        hidden: int | Sequence[int] = (256, 256),
+        batch_norm: bool = True,
+        dropout: float = 0.0,
+        activation: str = "relu",
+    ):
         self.hidden = hidden
         self.batch_norm = batch_norm
         self.dropout = dropout
         self.activation = activation
 
-    def build(self, sample_shape, n_components=None):
+    def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new perceptron for samples of shape `sample_shape`.
 
         The weights are drawn from torch's global random state.
@@ -65,7 +77,7 @@ class MLP(Encoder):
         Parameters
         ----------
         sample_shape : tuple of int
-            Shape of one sample, of any number of dimensions.
+            Shape of one sample: ``(n_features,)`` or ``(channels, height, width)``.
         n_components : int or None, default=None
             Width of the representation; None means 128.
 
@@ -77,19 +89,21 @@ class MLP(Encoder):
         Raises
         ------
         ValueError
-            If a hyperparameter lies outside its range, or samples are graphs.
+            If a hyperparameter lies outside its range, or the samples are neither vectors nor
+            images.
         """
         validate_parameters(self)
         check_shape(self, sample_shape)
-        hidden = (self.hidden,) if isinstance(self.hidden, Integral) else tuple(self.hidden)
-        layers, width = [nn.Flatten()], math.prod(sample_shape)
+        hidden = self.hidden if isinstance(self.hidden, Sequence) else (self.hidden,)
+        layers: list[nn.Module] = [nn.Flatten()]
+        width = math.prod(sample_shape)
         for next_width in hidden:
             layers += self._hidden_layer(width, next_width)
             width = next_width
         last = nn.Linear(width, 128 if n_components is None else n_components)
         return nn.Sequential(*layers, init_kaiming(last, "linear"))
 
-    def _hidden_layer(self, width, next_width):
+    def _hidden_layer(self, width: int, next_width: int) -> Iterator[nn.Module]:
         gain_of = "tanh" if self.activation == "tanh" else "relu"
         linear = nn.Linear(width, next_width, bias=not self.batch_norm)
         yield init_kaiming(linear, gain_of)

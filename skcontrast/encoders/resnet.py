@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numbers import Integral
 
-from torch import nn
+from torch import Tensor, nn
 
 from .._parameters import Interval, IntOptions, StrOptions, validate_parameters
 from ._base import Encoder, check_shape, init_kaiming
@@ -13,30 +13,35 @@ from ._base import Encoder, check_shape, init_kaiming
 class ResNet(Encoder):
     """A residual network of 18, 34 or 50 layers: the default encoder of images over 32 pixels.
 
-    Four stages of residual blocks of widths w, 2w, 4w and 8w, each but the first halving the
-    side, then a global average: table 1 of [1]_, in 50 layers with the stride in the 3×3
-    convolution. The CIFAR stem is a 3×3 convolution without stride and without pooling, as in
-    appendix B.9 of [2]_.
+    The network has four stages of residual blocks of widths w, 2w, 4w and 8w, and then a global
+    average, as in table 1 of [1]_. Each stage except the first halves the side. With 50 layers,
+    the 3×3 convolutions have the stride. The CIFAR stem is a 3×3 convolution without stride and
+    without pooling, as in appendix B.9 of [2]_.
 
     Parameters
     ----------
     depth : {18, 34, 50}, default=18
         Number of layers.
     stem : {"cifar", "imagenet"}, default="cifar"
-        "cifar" keeps the resolution, for small images; "imagenet" reduces it to a quarter, by a
-        7×7 convolution with stride 2 and a max-pooling.
+        "cifar" keeps the resolution, for small images; "imagenet" reduces it to a quarter, with a
+        7×7 convolution of stride 2 and a max-pooling.
     width : int, default=64
         Width w of the first stage, at least 1.
     zero_init_residual : bool, default=True
         Whether every block begins as the identity: the scale of its last batch normalisation
         starts at 0 [3]_.
 
+    See Also
+    --------
+    ConvNet : The default encoder of small images.
+    MLP : Encodes images as vectors.
+
     Notes
     -----
     Parameters are named as in torchvision, so that weights trained there can be loaded::
 
         encoder = ResNet(depth=50, stem="imagenet").build((3, 224, 224))
-        encoder.load_state_dict(state, strict=False)  # strict=False: "fc" stays behind
+        encoder.load_state_dict(state, strict=False)  # strict=False ignores the classifier "fc"
 
     References
     ----------
@@ -62,13 +67,19 @@ class ResNet(Encoder):
         "zero_init_residual": ["boolean"],
     }
 
-    def __init__(self, depth=18, stem="cifar", width=64, zero_init_residual=True):
+    def __init__(
+        self,
+        depth: int = 18,
+        stem: str = "cifar",
+        width: int = 64,
+        zero_init_residual: bool = True,
+    ):
         self.depth = depth
         self.stem = stem
         self.width = width
         self.zero_init_residual = zero_init_residual
 
-    def build(self, sample_shape, n_components=None):
+    def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new residual network for images of shape `sample_shape`.
 
         The weights are drawn from torch's global random state.
@@ -78,8 +89,8 @@ class ResNet(Encoder):
         sample_shape : tuple of int
             ``(channels, height, width)``.
         n_components : int or None, default=None
-            Width of the representation, which a last linear layer gives; None leaves that layer
-            out: 8 times `width`, in 50 layers 32 times `width`.
+            Width of the representation, which a last linear layer gives. None leaves this layer
+            out; the width is then 8 times `width`, or 32 times with 50 layers.
 
         Returns
         -------
@@ -107,7 +118,7 @@ class _BasicBlock(nn.Module):
 
     expansion = 1
 
-    def __init__(self, in_width, width, stride):
+    def __init__(self, in_width: int, width: int, stride: int):
         super().__init__()
         self.conv1 = _conv(in_width, width, 3, stride)
         self.bn1 = nn.BatchNorm2d(width)
@@ -117,10 +128,10 @@ class _BasicBlock(nn.Module):
         self.downsample = _shortcut(in_width, width * self.expansion, stride)
 
     @property
-    def last_norm(self):
+    def last_norm(self) -> nn.Module:
         return self.bn2
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         out = self.relu(self.bn1(self.conv1(x)))
         out = self.bn2(self.conv2(out))
         shortcut = x if self.downsample is None else self.downsample(x)
@@ -132,7 +143,7 @@ class _Bottleneck(nn.Module):
 
     expansion = 4
 
-    def __init__(self, in_width, width, stride):
+    def __init__(self, in_width: int, width: int, stride: int):
         super().__init__()
         self.conv1 = _conv(in_width, width, 1)
         self.bn1 = nn.BatchNorm2d(width)
@@ -144,10 +155,10 @@ class _Bottleneck(nn.Module):
         self.downsample = _shortcut(in_width, width * self.expansion, stride)
 
     @property
-    def last_norm(self):
+    def last_norm(self) -> nn.Module:
         return self.bn3
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         out = self.relu(self.bn1(self.conv1(x)))
         out = self.relu(self.bn2(self.conv2(out)))
         out = self.bn3(self.conv3(out))
@@ -165,7 +176,7 @@ _BLOCKS: dict = {
 class _ResNet(nn.Module):
     """Stem, four stages, global average and, if `n_components` is given, a linear layer."""
 
-    def __init__(self, channels, depth, stem, width, n_components):
+    def __init__(self, channels: int, depth: int, stem: str, width: int, n_components: int | None):
         super().__init__()
         block, repeats = _BLOCKS[depth]
         imagenet = stem == "imagenet"
@@ -183,23 +194,25 @@ class _ResNet(nn.Module):
         if n_components is not None:
             self.fc = init_kaiming(nn.Linear(features, n_components), "linear")
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
         return self.fc(x.mean(dim=(2, 3)))
 
 
-def _conv(in_width, width, kernel, stride=1):
+def _conv(in_width: int, width: int, kernel: int, stride: int = 1) -> nn.Conv2d:
     return nn.Conv2d(in_width, width, kernel, stride=stride, padding=kernel // 2, bias=False)
 
 
-def _shortcut(in_width, width, stride):
+def _shortcut(in_width: int, width: int, stride: int) -> nn.Module | None:
     if stride == 1 and in_width == width:
         return None
     return nn.Sequential(_conv(in_width, width, 1, stride), nn.BatchNorm2d(width))
 
 
-def _stage(block, in_width, width, repeats, stride):
+def _stage(
+    block: type[_BasicBlock | _Bottleneck], in_width: int, width: int, repeats: int, stride: int
+) -> nn.Module:
     blocks = [block(in_width, width, stride)]
     blocks += [block(width * block.expansion, width, 1) for _ in range(repeats - 1)]
     return nn.Sequential(*blocks)

@@ -1,4 +1,4 @@
-"""Frameworks: who is contrasted with whom."""
+"""Frameworks: which vectors are anchors, positives and candidate negatives."""
 
 from .._objective._contrast import Contrast, in_batch
 from ._base import FitContext, Framework, Session

@@ -1,64 +1,73 @@
-"""The memory bank: a vector of every training sample."""
+"""The memory bank: vectors for every training sample."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
 
 class Bank(nn.Module):
-    """A vector of each part of each sample, a moving average.
+    """A vector for each part of each sample, the moving average of its projections.
 
     Parameters
     ----------
     n_samples : int
-        Samples in X.
+        Number of samples in X.
     width : int
         Width of a vector.
     momentum : float
-        m in [0, 1], the share of the old vector.
+        m in [0, 1], the weight of the old vector in the average.
 
     Attributes
     ----------
     vectors : Tensor of shape (2, n_samples, width)
-        The averages.
+        The averages; zeros for a sample that was never visited.
     labels : Tensor of shape (n_samples,), dtype int64
         Classes, −1 where unknown.
     visited : Tensor of shape (n_samples,), dtype int64
         First the `n_visited` samples that have a vector, then −1.
+    n_visited : int
+        Number of samples that have a vector.
     """
 
-    def __init__(self, n_samples, width, momentum):
+    vectors: Tensor
+    labels: Tensor
+    visited: Tensor
+
+    def __init__(self, n_samples: int, width: int, momentum: float):
         super().__init__()
         self.momentum, self.n_visited = momentum, 0
         self.register_buffer("vectors", torch.zeros(2, n_samples, width))
         self.register_buffer("labels", torch.full((n_samples,), -1))
         self.register_buffer("visited", torch.full((n_samples,), -1))
 
-    def draw(self, n, rows, generator):
-        """Draw vectors of n different samples, or of all that have one if they are fewer.
+    def draw(
+        self, n: int, rows: Tensor, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Draw the vectors of n different samples; of all visited samples if they are fewer.
 
         Parameters
         ----------
         n : int
-            How many.
+            Number of samples to draw.
         rows : Tensor of shape (n_anchors,), dtype int64
-            The anchors' places in X.
+            Places of the anchors in X.
         generator : torch.Generator
-            On the device of the bank.
+            Source of randomness, on the device of the bank.
 
         Returns
         -------
         vectors : Tensor of shape (2, n, width)
-            Of both parts.
+            The vectors of both parts.
         own : Tensor of shape (n_anchors, 1), dtype int64
-            Which of them is the anchor's own; the last where none is, so that all have as many
-            others.
+            Which of the drawn samples is the anchor itself. If none is, the last one, so that
+            all anchors have the same number of negatives.
         labels : Tensor of shape (n,), dtype int64
-            Their classes.
+            Classes of the drawn samples.
         """
         device = rows.device
         order = torch.randperm(self.n_visited, generator=generator, device=device)[:n]
@@ -68,7 +77,13 @@ class Bank(nn.Module):
         return self.vectors[:, drawn], place[rows][:, None], self.labels[drawn]
 
     @torch.no_grad()
-    def update(self, z, rows, labels=None, remembered=None):
+    def update(
+        self,
+        z: Tensor,
+        rows: Tensor,
+        labels: Tensor | None = None,
+        remembered: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
         """Move the vectors of some samples towards their projections.
 
         Parameters
@@ -78,14 +93,14 @@ class Bank(nn.Module):
         rows : Tensor of shape (n,), dtype int64
             Places of the samples in X, all different.
         labels : Tensor of shape (n,), dtype int64, default=None
-            Their classes.
+            Classes of the samples.
         remembered : callable, default=None
-            ``Similarity.remembered``: scales projections, and their averages. None scales them to
-            length 1.
+            ``Similarity.remembered``, which scales the projections and their averages; None
+            scales them to length 1.
         """
         remembered = partial(F.normalize, dim=-1) if remembered is None else remembered
         new, old = remembered(remembered(z).mean(1)), self.vectors[:, rows]
-        # A sample that is new here has zeros, and takes its projection as it is.
+        # A sample that has no vector yet has zeros: its first vector is the projection itself.
         is_new = (old == 0).all(-1, keepdim=True)
         moved = torch.where(is_new, new, self.momentum * old + (1 - self.momentum) * new)
         self.vectors[:, rows] = remembered(moved)
@@ -97,10 +112,10 @@ class Bank(nn.Module):
             self.visited[self.n_visited : self.n_visited + len(rows)] = rows
             self.n_visited += len(rows)
 
-    def get_extra_state(self):
-        """Return what is no tensor."""
+    def get_extra_state(self) -> int:
+        """Return the non-tensor state, `n_visited`."""
         return self.n_visited
 
-    def set_extra_state(self, n_visited):
-        """Take what is no tensor."""
+    def set_extra_state(self, n_visited: int) -> None:
+        """Load the non-tensor state."""
         self.n_visited = n_visited

@@ -1,44 +1,55 @@
-"""What a framework is: the anchors, positives and candidate negatives of a training step."""
+"""The base classes of the frameworks, and of the sessions that hold their memory in a fit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from .._data._batches import Batch
+from .._data._kinds import Kind
+from .._objective._contrast import Contrast
 from .._parameters import ParameterObject
-from ..similarity import Cosine
+from ..similarity import Cosine, Similarity
+from ._parts import Split
 
 
 @dataclass(frozen=True)
 class FitContext:
-    """What a framework may know of the fit that it takes part in.
+    """What a framework may know about the fit in which it is used.
 
     Attributes
     ----------
     module : torch.nn.Module
         The encoder and projection head that are trained, (n, ...) → (n, width), on the device.
     network : callable
-        The same as the fit runs it: compiled or shared among processes, where the fit is.
+        The same module as the fit runs it: compiled, in half precision or shared among
+        processes, if the fit is.
     prepare : callable
-        ``prepare(module)`` returns any other module as the fit runs it.
+        ``prepare(module)`` returns any other module or function as the fit runs it.
     n_samples : int
-        Samples that the fit is given.
+        Number of samples in X.
     n_views, batch_size : int
         Views per sample; the most samples in a step.
     width : int
-        Of the network's output.
+        Width of the network's output.
     device : torch.device
-        Of the training.
+        Where the network is trained.
     generator : torch.Generator
-        For what the framework draws, on the device; seeded again in every epoch.
+        For the framework's own random numbers, on the device; seeded again in every epoch.
+
+    See Also
+    --------
+    Framework : Its `start` receives the context of a fit.
+    Session : Keeps it in the attribute `fit`.
     """
 
     module: nn.Module
-    network: Callable
-    prepare: Callable
+    network: Callable[[Any], Any]
+    prepare: Callable[[Callable], Callable]
     n_samples: int
     n_views: int
     batch_size: int
@@ -48,42 +59,85 @@ class FitContext:
 
 
 class Framework(ParameterObject):
-    """Base class of the frameworks: objects with hyperparameters, and without any state.
+    """Base class of the frameworks: objects with hyperparameters, but without state.
 
-    A framework that needs no memory from step to step implements `contrast`. One that does, a
-    queue of keys or a second network, implements `start`, which returns the `Session` that keeps
-    it while the fit lasts.
+    A framework that remembers nothing from step to step implements `contrast`. One that needs a
+    memory, such as a queue of keys or a second network, implements `start`, which returns the
+    `Session` that holds the memory during a fit.
 
     Attributes
     ----------
     draws_random_numbers : bool
-        Whether it may draw from torch's global generators while it trains, as dropout does. If it
-        never does, fits in several threads need not wait for each other.
+        Whether the framework may draw from torch's global generators during training, as dropout
+        does. If it never does, fits in several threads need not wait for each other.
     n_views : int or None
-        Views per sample where it needs another number than the user's.
-    default_similarity : type
-        The similarity where the user names none.
+        Views per sample, if the framework needs a number of its own; None leaves it to the user.
     takes_pairs : bool
-        Whether X may be a pair of arrays, and `split_samples` gives two parts.
+        Whether X may be a pair of arrays, and `split_samples` returns two parts.
+
+    See Also
+    --------
+    Session : The base class of what lasts for one fit.
+    Contrast : What a framework returns for each batch.
+    SimCLR, MoCo, CMC, InfoGraph : The frameworks of the package.
+
+    Examples
+    --------
+    A framework of one's own. The anchors are the first views of the samples, and the candidates
+    are the second views; the candidate of an anchor's own sample is its positive:
+
+    >>> import numpy as np
+    >>> import torch
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.frameworks import Contrast, Framework
+    >>> class FirstAgainstSecond(Framework):
+    ...     n_views = 2
+    ...
+    ...     def contrast(self, network, views, similarity, batch):
+    ...         z = network(torch.cat(views)).float().unflatten(0, (2, -1))
+    ...         anchors, candidates = similarity.embed(z)
+    ...         weights = batch.anchor_weights(z[:1])
+    ...         return Contrast(
+    ...             anchors=anchors,
+    ...             candidates=candidates,
+    ...             positives=similarity.pairs(anchors, candidates)[:, None],
+    ...             excluded=torch.arange(len(anchors), device=anchors.device)[:, None],
+    ...             weights=None if weights is None else weights[0],
+    ...             anchor_labels=batch.labels,
+    ...             candidate_labels=batch.labels,
+    ...         )
+    >>> X = np.random.default_rng(0).normal(size=(100, 5))
+    >>> framework = FirstAgainstSecond()
+    >>> embedder = ContrastiveEmbedder(framework=framework, max_epochs=2, random_state=0)
+    >>> embedder.fit_transform(X).shape
+    (100, 128)
+
+    `Session` has an example with a memory.
     """
 
-    draws_random_numbers = True
+    draws_random_numbers: bool = True
     n_views: int | None = None
-    default_similarity: type = Cosine
-    takes_pairs = False
+    takes_pairs: bool = False
 
     @property
-    def structure(self):
-        """What of this framework the network is built for, None if it is any: a str."""
+    def default_similarity(self) -> type[Similarity]:
+        """Class of the similarity if the user names none; a subclass may set another."""
+        return Cosine
+
+    @property
+    def structure(self) -> str | None:
+        """What the network is built for in this framework; None if any framework can use it."""
         return None
 
-    def split_samples(self, kind, sample_shape, border=None):
+    def split_samples(
+        self, kind: Kind, sample_shape: tuple, border: int | None = None
+    ) -> Split | None:
         """Return how samples are split into parts with an encoder each, or None for one encoder.
 
         Parameters
         ----------
         kind : Kind
-            What the samples are.
+            The kind of the samples.
         sample_shape : tuple of int
             Shape of one sample of a batch.
         border : int, default=None
@@ -91,8 +145,8 @@ class Framework(ParameterObject):
         """
         return None
 
-    def start(self, fit):
-        """Return what contrasts the batches of one fit.
+    def start(self, fit: FitContext) -> Session:
+        """Return the session that contrasts the batches of one fit.
 
         Parameters
         ----------
@@ -106,36 +160,47 @@ class Framework(ParameterObject):
         """
         return _WithoutMemory(self, fit)
 
-    def contrast(self, network, views, similarity, batch):
-        """Encode the views of a batch and say who is contrasted with whom.
+    def contrast(
+        self,
+        network: Callable[[Any], Tensor],
+        views: Sequence[Any],
+        similarity: Similarity,
+        batch: Batch,
+    ) -> Contrast | list[Contrast]:
+        """Encode the views of a batch and name the anchors, positives and candidates.
 
         Parameters
         ----------
         network : callable
             Encoder and projection head, (n, ...) → (n, d).
         views : list of Tensor of shape (n, ...)
-            The views of the same n samples.
+            The views of the same n samples; for graphs, a list of
+            :class:`~skcontrast.graphs.GraphBatch`.
         similarity : Similarity
             Its ``embed`` maps the network's output to the vectors that are compared.
         batch : Batch
-            What is known about the n samples: ``rows``, their places in X; ``labels``; and
-            ``anchor_weights(z)``, the factors on the losses of the anchors. The last two may be
-            None.
+            What is known about the n samples: ``rows``, their places in X; ``labels``, their
+            classes, or None; and ``anchor_weights(z)``, the factors on the losses of the anchors,
+            or None.
 
         Returns
         -------
-        contrast : skcontrast.frameworks.Contrast
+        contrast : skcontrast.frameworks.Contrast or list of them
+            The loss is the mean over the anchors of all.
         """
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} must implement contrast or, if it has a memory, start."
+        )
 
 
 class Session(nn.Module):
-    """What a framework keeps while a fit lasts.
+    """What a framework keeps during a fit.
 
-    It is a module so that what it registers is taken care of: buffers and submodules move to the
-    device and stand in its ``state_dict``, which ``warm_start`` and ``partial_fit`` go on from and
-    skorch's ``Checkpoint`` saves (``f_criterion``); parameters that require a gradient are trained
-    along. The network of the fit is not to be registered: it is not the session's own.
+    A session is a module so that what it registers is looked after. Its buffers and submodules
+    move to the device and are part of its ``state_dict``, from which ``warm_start`` and
+    ``partial_fit`` resume and which skorch's ``Checkpoint`` saves (as ``f_criterion``). Its
+    parameters that require a gradient are trained too. Do not register the network of the fit:
+    it does not belong to the session.
 
     Parameters
     ----------
@@ -145,22 +210,75 @@ class Session(nn.Module):
     Attributes
     ----------
     objective : {"contrastive", "jensen-shannon"}
-        What is made of the scores.
+        Which loss is formed from the scores.
+
+    See Also
+    --------
+    Framework : Its `start` returns a session.
+    KeyQueue : A memory of the keys of earlier batches.
+    MomentumNetwork : A second network that slowly follows the one that is trained.
+
+    References
+    ----------
+    .. [1] X. Chen, S. Xie, K. He, "An Empirical Study of Training Self-Supervised Vision
+       Transformers", ICCV 2021.
+
+    Examples
+    --------
+    A framework of one's own with a second network, similar to MoCo v3 [1]_. Anchors are encoded
+    by the network and candidates by its momentum copy; the negatives are the other samples of the
+    batch. For brevity, it ignores labels and weights of the samples; the example of `Framework`
+    uses them.
+
+    >>> import numpy as np
+    >>> import torch
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.frameworks import Contrast, Framework, MomentumNetwork, Session
+    >>> class MomentumPairs(Framework):
+    ...     n_views = 2
+    ...
+    ...     def __init__(self, momentum=0.99):
+    ...         self.momentum = momentum
+    ...
+    ...     def start(self, fit):
+    ...         return MomentumSession(fit, self.momentum)
+    >>> class MomentumSession(Session):
+    ...     def __init__(self, fit, momentum):
+    ...         super().__init__(fit)
+    ...         self.slow = MomentumNetwork(fit, momentum)
+    ...
+    ...     def contrast(self, views, similarity, batch):
+    ...         candidates = similarity.embed(self.slow(views[1]))
+    ...         anchors = similarity.embed(self.fit.network(views[0]).float())
+    ...         positives = similarity.pairs(anchors, candidates)[:, None]
+    ...         own = torch.arange(len(anchors), device=anchors.device)[:, None]
+    ...         return Contrast(anchors, candidates, positives, own)
+    ...
+    ...     def update(self):
+    ...         self.slow.follow()
+    >>> X = np.random.default_rng(0).normal(size=(100, 5))
+    >>> framework = MomentumPairs()
+    >>> embedder = ContrastiveEmbedder(framework=framework, max_epochs=2, random_state=0)
+    >>> embedder.set_params(framework__momentum=0.9).fit_transform(X).shape
+    (100, 128)
     """
 
-    objective = "contrastive"
+    objective: str = "contrastive"
 
-    def __init__(self, fit):
+    def __init__(self, fit: FitContext):
         super().__init__()
         self.fit = fit
 
-    def contrast(self, views, similarity, batch):
-        """Encode the views of a batch and say who is contrasted with whom.
+    def contrast(
+        self, views: Sequence[Any], similarity: Similarity, batch: Batch
+    ) -> Contrast | list[Contrast]:
+        """Encode the views of a batch and name the anchors, positives and candidates.
 
         Parameters
         ----------
         views : list of Tensor of shape (n, ...)
-            The views of the same n samples.
+            The views of the same n samples; for graphs, a list of
+            :class:`~skcontrast.graphs.GraphBatch`.
         similarity : Similarity
             Its ``embed`` maps the network's output to the vectors that are compared.
         batch : Batch
@@ -171,24 +289,24 @@ class Session(nn.Module):
         contrast : skcontrast.frameworks.Contrast or list of them
             The loss is the mean over the anchors of all.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must implement contrast.")
 
-    def update(self):
-        """Do what is due after a step of the optimizer."""
+    def update(self) -> None:
+        """Update the memory after a step of the optimizer; by default, do nothing."""
 
-    def resume(self, state, same_samples):
-        """Go on from where the session of an earlier fit was.
+    def resume(self, state: dict[str, Any], same_samples: bool) -> None:
+        """Continue from the state of the session of an earlier fit.
 
-        By default all of it is taken over if the samples and all shapes are the same, else the
-        parameters whose shapes are.
+        By default, all of the state is loaded if the samples and all shapes are the same;
+        otherwise only the parameters that still have their shapes.
 
         Parameters
         ----------
         state : dict
-            Its ``state_dict``.
+            The ``state_dict`` of the earlier session.
         same_samples : bool
-            Whether this fit has the same samples and labels in the same order. If not, what is
-            remembered about single samples means nothing any more.
+            Whether this fit has the same samples and labels in the same order. If not, what was
+            remembered about single samples is meaningless.
         """
         mine = self.state_dict()
         fits = {k for k, v in state.items() if k in mine and _shape(v) == _shape(mine[k])}
@@ -197,16 +315,18 @@ class Session(nn.Module):
         self.load_state_dict(state, strict=False)
 
 
-def _shape(value):
+def _shape(value: Any) -> Any:
     return getattr(value, "shape", None)
 
 
 class _WithoutMemory(Session):
-    """The session of a framework that has none of its own."""
+    """The session of a framework that remembers nothing."""
 
-    def __init__(self, framework, fit):
+    def __init__(self, framework: Framework, fit: FitContext):
         super().__init__(fit)
         self.framework = framework
 
-    def contrast(self, views, similarity, batch):
+    def contrast(
+        self, views: Sequence[Any], similarity: Similarity, batch: Batch
+    ) -> Contrast | list[Contrast]:
         return self.framework.contrast(self.fit.network, views, similarity, batch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 # Linear sRGB to CIE XYZ, IEC 61966-2-1, and the white point D65.
 _TO_XYZ = (
@@ -11,15 +11,11 @@ _TO_XYZ = (
     (0.2126729, 0.7151522, 0.0721750),
     (0.0193339, 0.1191920, 0.9503041),
 )
-
-
 _WHITE = (0.95047, 1.0, 1.08883)
-
-
 _KNEE = 6 / 29
 
 
-def rgb_to_lab(images):
+def rgb_to_lab(images: Tensor) -> Tensor:
     r"""Convert sRGB images to CIE L*a*b* with the white point D65.
 
     With linear intensities :math:`X, Y, Z` relative to white and
@@ -40,7 +36,7 @@ def rgb_to_lab(images):
     x = images / 255 if images.dtype == torch.uint8 else images
     x = x.clamp(0, 1)
     x = torch.where(x <= 0.04045, x / 12.92, ((x + 0.055) / 1.055) ** 2.4)
-    # No matrix product: autocast would take it in half precision.
+    # Not as a matrix product, which autocast would compute in half precision.
     t = torch.stack(
         [
             sum(weight * x[:, c] for c, weight in enumerate(row)) / white
@@ -48,7 +44,7 @@ def rgb_to_lab(images):
         ],
         1,
     )
-    # The root of the smaller ones is not used, but its slope at 0 would be infinite.
+    # Below the knee the root is not used, but its infinite slope at 0 would make gradients NaN.
     root = t.clamp_min(_KNEE**3) ** (1 / 3)
     f = torch.where(t > _KNEE**3, root, t / (3 * _KNEE**2) + 4 / 29)
     return torch.stack(
@@ -59,5 +55,6 @@ def rgb_to_lab(images):
 class Lab(nn.Module):
     """`rgb_to_lab` as a layer."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
+        """Convert x of shape (n, 3, height, width)."""
         return rgb_to_lab(x)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
+
+from ._base import FitContext
 
 _BATCH_NORM = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
@@ -15,9 +18,9 @@ class MomentumNetwork(nn.Module):
     r"""A copy of the trained network that follows it as a moving average, without gradient.
 
     After every step, each number of the copy moves towards the network's,
-    :math:`\theta_k \leftarrow m\,\theta_k + (1 - m)\,\theta`: the parameters, and the running
-    statistics of batch normalisation with them. The copy runs in inference mode, with these
-    statistics. So what it makes of a sample depends on no other sample of the batch.
+    :math:`\theta_k \leftarrow m\,\theta_k + (1 - m)\,\theta`: the parameters and the running
+    statistics of batch normalisation. The copy runs in inference mode, with these statistics, so
+    its output for a sample does not depend on the other samples of the batch.
 
     Parameters
     ----------
@@ -25,24 +28,31 @@ class MomentumNetwork(nn.Module):
         Its ``module`` is copied and followed.
     momentum : float
         m in [0, 1].
+
+    See Also
+    --------
+    MoCo : Encodes its keys with a momentum network.
+    KeyQueue : Keeps keys of earlier batches.
+    Session : Holds a momentum network during a fit and has an example with one.
     """
 
-    def __init__(self, fit, momentum):
+    def __init__(self, fit: FitContext, momentum: float):
         super().__init__()
         self.network = copy.deepcopy(fit.module).requires_grad_(False).eval()
+        # In tuples, so that they are not registered: both belong to the fit.
         self.followed, self.call = (fit.module,), (fit.prepare(self.network),)
         self.average = get_ema_multi_avg_fn(momentum)
         self.has_statistics = False
 
-    def train(self, mode=True):
-        """Stay in inference mode."""
+    def train(self, mode: bool = True) -> MomentumNetwork:
+        """Stay in inference mode, whatever `mode` is."""
         return super().train(False)
 
     @torch.no_grad()
-    def forward(self, x):
+    def forward(self, x: Any) -> Tensor:
         """Encode x of shape (n, ...); return shape (n, width), float32.
 
-        In a step, call this before the network itself is called: the first call may set the
+        In each step, call this before the network that is trained: the first call may set the
         running statistics of both.
         """
         if not self.has_statistics:
@@ -51,11 +61,11 @@ class MomentumNetwork(nn.Module):
         return self.call[0](x).float()
 
     @torch.no_grad()
-    def follow(self):
-        """Move towards the network."""
+    def follow(self) -> None:
+        """Move towards the network; call this after each step of the optimizer."""
         (followed,) = self.followed
         mine, theirs = (net.state_dict(keep_vars=True) for net in (self.network, followed))
-        # By identity: what two layers share has two names and is to move once.
+        # By identity: a tensor that two layers share has two names but must move only once.
         pairs = {id(t): (t, theirs[k]) for k, t in mine.items() if isinstance(t, torch.Tensor)}
         averaged = [pair for pair in pairs.values() if pair[0].is_floating_point()]
         self.average(*map(list, zip(*averaged, strict=True)), None)
@@ -63,10 +73,10 @@ class MomentumNetwork(nn.Module):
             if not counted.is_floating_point():
                 counted.copy_(count)
 
-    def _take_first_statistics(self, x):
-        """Take the statistics of a first batch where a layer has seen none, in both networks.
+    def _take_first_statistics(self, x: Any) -> None:
+        """Set the running statistics of layers that have none yet, in both networks, from x.
 
-        A moving average would be long in forgetting the zeros and ones that they start from.
+        A moving average would take long to forget the zeros and ones that they start from.
         """
         (followed,) = self.followed
         pairs = zip(self.network.modules(), followed.modules(), strict=True)

@@ -1,25 +1,36 @@
-"""Two parts of every sample, each with an encoder of its own."""
+"""Two parts of every sample, each with its own encoder."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 
 class Split(nn.Module):
-    """Which features of a vector, or channels of an image, belong to which of two parts.
+    """The cut of a vector's features, or an image's channels, into two parts.
 
     Parameters
     ----------
     first, second : Tensor of shape (k,), dtype int64
-        Features or channels of the parts.
+        Features or channels of each part.
     sample_shape : tuple of int
         Shape of one sample.
     convert : torch.nn.Module, default=None
         Applied to the samples before they are standardised and split.
     """
 
-    def __init__(self, first, second, sample_shape, convert=None):
+    first: Tensor
+    second: Tensor
+
+    def __init__(
+        self,
+        first: Tensor,
+        second: Tensor,
+        sample_shape: tuple,
+        convert: nn.Module | None = None,
+    ):
         super().__init__()
         self.register_buffer("first", first)
         self.register_buffer("second", second)
@@ -27,23 +38,23 @@ class Split(nn.Module):
         self.shapes = [(len(part), *sample_shape[1:]) for part in (first, second)]
 
     @property
-    def is_of_channels(self):
-        """Whether the parts are features or channels of the samples as they are."""
+    def is_of_channels(self) -> bool:
+        """Whether the parts are features or channels of X itself, without conversion."""
         return isinstance(self.convert, nn.Identity)
 
     @property
-    def border(self):
-        """Where the second part begins, None if the first are not the first features."""
+    def border(self) -> int | None:
+        """Where the second part begins; None unless the first part is the first features."""
         n = len(self.first)
         return n if self.is_of_channels and self.first.tolist() == list(range(n)) else None
 
-    def forward(self, x):
-        """Return the parts of x, shape (n, ...)."""
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the two parts of samples x of shape (n, ...)."""
         return x.index_select(1, self.first), x.index_select(1, self.second)
 
 
 class Parts(nn.Module):
-    """Two networks side by side, each for a part; what they return is concatenated.
+    """Two networks side by side, one for each part; their outputs are concatenated.
 
     Parameters
     ----------
@@ -53,23 +64,29 @@ class Parts(nn.Module):
         One for each part.
     """
 
-    def __init__(self, split, networks):
+    def __init__(self, split: Callable, networks: Sequence[nn.Module]):
         super().__init__()
         self.split, self.networks = split, nn.ModuleList(networks)
 
-    def forward(self, x):
-        """Return both networks' outputs of x, shape (n, sum of their widths)."""
+    def forward(self, x: Tensor) -> Tensor:
+        """Return both networks' outputs for x, shape (n, sum of their widths)."""
         parts = self.split(x)
         return torch.cat([net(part) for net, part in zip(self.networks, parts, strict=True)], 1)
 
 
 class Halves(nn.Module):
-    """Cut vectors at a place."""
+    """A cut of vectors in two.
 
-    def __init__(self, width):
+    Parameters
+    ----------
+    width : int
+        Width of the first part.
+    """
+
+    def __init__(self, width: int):
         super().__init__()
         self.width = width
 
-    def forward(self, h):
-        """Return the first `width` numbers and the others."""
+    def forward(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the first `width` components of h and the rest, shapes (n, ...)."""
         return h[:, : self.width], h[:, self.width :]

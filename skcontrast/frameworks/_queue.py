@@ -1,78 +1,120 @@
-"""What frameworks remember of samples that are not in the batch."""
+"""The queue of keys that contrasts a batch with samples of earlier batches."""
 
 from __future__ import annotations
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 
 class KeyQueue(nn.Module):
-    """The keys of the samples seen last, first in, first out.
+    """The keys of the most recent samples, first in, first out.
 
-    A visit of a sample has a slot: all keys that it got in one step, the sample's place in X and
-    its class. Epochs visit every sample once, so a queue of no more slots than there are samples
-    holds, of a sample that comes, one earlier visit at most.
+    Each visit of a sample occupies one slot, with all keys that the sample got in that step, its
+    place in X and its class. An epoch visits every sample once. So a queue that has no more slots
+    than there are samples holds at most one earlier visit of the sample that comes next.
 
     Parameters
     ----------
     n_slots : int
-        The most samples that it holds.
+        Number of slots, the most samples that the queue holds.
     n_keys : int
         Keys per sample.
     width : int
         Width of a key.
     n_samples : int
-        Samples in X, at least `n_slots`.
+        Number of samples in X, at least `n_slots`.
 
     Attributes
     ----------
     keys : Tensor of shape (n_slots, n_keys, width)
-        What the network returned.
+        Outputs of the network.
     rows, labels : Tensor of shape (n_slots,), dtype int64
         Places in X and classes; −1 where unknown.
     n_seen : int
-        Samples that have been pushed so far; the next one goes to slot ``n_seen % n_slots``.
+        Number of samples pushed so far; the next one goes to slot ``n_seen % n_slots``.
+
+    See Also
+    --------
+    MoCo : Draws its candidates from a queue.
+    MomentumNetwork : The network that encodes the keys of MoCo.
+    Session : Holds a queue during a fit.
+
+    Examples
+    --------
+    A queue with room for two samples, after three:
+
+    >>> import torch
+    >>> from skcontrast.frameworks import KeyQueue
+    >>> queue = KeyQueue(n_slots=2, n_keys=1, width=2, n_samples=10)
+    >>> keys = torch.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+    >>> queue.push(keys[:, None], rows=torch.tensor([7, 2, 5]))
+    >>> len(queue)
+    2
+    >>> held, labels = queue.filled()
+    >>> held
+    tensor([[4., 5.],
+            [2., 3.]])
+
+    Sample 5 has its own key in row 0, which is not a negative for it:
+
+    >>> queue.own(torch.tensor([5]))
+    tensor([[0]])
     """
 
-    def __init__(self, n_slots, n_keys, width, n_samples):
+    keys: Tensor
+    rows: Tensor
+    labels: Tensor
+    _pushed: Tensor
+
+    def __init__(self, n_slots: int, n_keys: int, width: int, n_samples: int):
         super().__init__()
         self.n_slots, self.n_seen = n_slots, 0
         self.register_buffer("keys", torch.zeros(n_slots, n_keys, width))
         self.register_buffer("rows", torch.full((n_slots,), -1))
         self.register_buffer("labels", torch.full((n_slots,), -1))
-        # Of each sample, when it was pushed last.
+        # For each sample of X, the value of n_seen at its last visit.
         self.register_buffer("_pushed", torch.full((n_samples,), -1), persistent=False)
 
-    def __len__(self):
-        """Return how many samples it holds."""
+    def __len__(self) -> int:
+        """Return how many samples the queue holds."""
         return min(self.n_seen, self.n_slots)
 
-    def filled(self):
-        """Return the keys and the labels that it holds, shapes (n, width) and (n,).
+    def filled(self) -> tuple[Tensor, Tensor]:
+        """Return the keys in the queue and their labels.
 
-        Of n = ``len(self) * n_keys`` rows, those of one sample stand together.
+        Returns
+        -------
+        keys : Tensor of shape (n, width)
+            n = ``len(self) * n_keys`` keys; the keys of one sample are consecutive.
+        labels : Tensor of shape (n,), dtype int64
+            Their classes, −1 where unknown.
         """
         labels = self.labels[: len(self)].repeat_interleave(self.keys.shape[1])
         return self.keys[: len(self)].flatten(0, 1), labels
 
-    def own(self, rows):
-        """Return which of the filled rows are no negatives of samples, shape (n, n_keys).
+    def own(self, rows: Tensor) -> Tensor:
+        """Return which of the filled rows must be excluded for each sample.
 
-        These are the sample's own older keys. For a sample that has none they are those of the
-        oldest sample, so that all have the same number of negatives.
+        These are the sample's own older keys. A sample that has none gets the keys of the oldest
+        sample instead, so that all samples have the same number of negatives.
 
         Parameters
         ----------
         rows : Tensor of shape (n,), dtype int64
             Places of the samples in X.
+
+        Returns
+        -------
+        own : Tensor of shape (n, n_keys), dtype int64
+            Rows of the keys that `filled` returns.
         """
         slots = self._pushed[rows].clamp_min(self.n_seen - len(self)) % self.n_slots
         n_keys = self.keys.shape[1]
         return slots[:, None] * n_keys + torch.arange(n_keys, device=rows.device)
 
     @torch.no_grad()
-    def push(self, keys, rows, labels=None):
-        """Take in the keys of samples; the oldest leave where there is no room.
+    def push(self, keys: Tensor, rows: Tensor, labels: Tensor | None = None) -> None:
+        """Add the keys of samples; if there is no room, the oldest are removed.
 
         Parameters
         ----------
@@ -92,12 +134,12 @@ class KeyQueue(nn.Module):
         self.labels[slots] = -1 if labels is None else labels[kept]
         self.n_seen += len(keys)
 
-    def get_extra_state(self):
-        """Return what is no tensor."""
+    def get_extra_state(self) -> int:
+        """Return the non-tensor state, `n_seen`."""
         return self.n_seen
 
-    def set_extra_state(self, n_seen):
-        """Take what is no tensor, after the tensors."""
+    def set_extra_state(self, n_seen: int) -> None:
+        """Load the non-tensor state, after the tensors."""
         self.n_seen = n_seen
         times = torch.arange(n_seen - len(self), n_seen, device=self.rows.device)
         rows = self.rows[times % self.n_slots]
@@ -105,30 +147,32 @@ class KeyQueue(nn.Module):
         self._pushed.fill_(-1).scatter_reduce_(0, rows[known], times[known], "amax")
 
     @torch.no_grad()
-    def resume(self, keys, rows, labels, n_seen, same_samples):
-        """Go on from the content of another queue of as many keys per sample.
+    def resume(
+        self, keys: Tensor, rows: Tensor, labels: Tensor, n_seen: int, same_samples: bool
+    ) -> None:
+        """Continue from the content of an earlier queue with the same number of keys per sample.
 
-        Of a sample that was visited twice, in an epoch that was interrupted and in the one before
-        it, the older keys go: a new epoch may come to it while both are there. So do the oldest
-        where there is less room.
+        If the earlier queue is larger, its oldest samples are left out. So are the older keys of
+        a sample that it holds twice, from an interrupted epoch and from the epoch before: the
+        next epoch may visit this sample while both are still in the queue.
 
         Parameters
         ----------
         keys : Tensor of shape (m, n_keys, width)
-            Of the other, as the following.
+            The attribute `keys` of the earlier queue.
         rows, labels : Tensor of shape (m,)
-            As the attributes.
+            Its attributes `rows` and `labels`.
         n_seen : int
-            As the attribute.
+            Its attribute `n_seen`.
         same_samples : bool
-            Whether its samples are those of this queue.
+            Whether both queues are for the same samples X.
         """
         filled = min(n_seen, len(rows))
         order = torch.arange(n_seen - filled, n_seen, device=rows.device) % len(rows)
         if same_samples:
             order = order[_newest(rows[order])]
         order = order[-self.n_slots :]
-        # A full queue keeps its places: going on is then the same to the last bit.
+        # The slots of a full queue stay as they are: a resumed fit then has the very same bits.
         start = n_seen - len(order) if len(order) == self.n_slots == len(rows) else 0
         slots = torch.arange(start, start + len(order), device=rows.device) % self.n_slots
         self.keys[slots] = keys[order].to(self.keys)
@@ -137,8 +181,8 @@ class KeyQueue(nn.Module):
         self.set_extra_state(start + len(order))
 
 
-def _newest(rows):
-    """Return where each row stands last, and where there is an unknown one, in order."""
+def _newest(rows: Tensor) -> Tensor:
+    """Return the last position of each row number, and all positions of −1, in ascending order."""
     places = torch.arange(len(rows), device=rows.device)
     unique, inverse = torch.where(rows < 0, -1 - places, rows).unique(return_inverse=True)
     return torch.zeros_like(unique).scatter_reduce_(0, inverse, places, "amax").sort().values

@@ -1,18 +1,24 @@
-"""CMC: two encoders of two parts of a sample, and a memory bank of both."""
+"""CMC: an encoder for each of two parts of a sample, and a memory bank for both."""
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from .._data._batches import Batch
+from .._data._kinds import Kind
 from .._data._memory import check_memory
-from .._objective._functional import Contrast
+from .._objective._contrast import Contrast
 from .._parameters import Interval, StrOptions
+from .._warnings import warn
+from ..similarity import Similarity
 from ._bank import Bank
-from ._base import Framework, Session
+from ._base import FitContext, Framework, Session
 from ._lab import Lab
 from ._parts import Split
 
@@ -22,12 +28,12 @@ _LARGEST_AUTO = 4096
 
 
 class CMC(Framework):
-    r"""Contrastive multiview coding: parts of different nature are each other's positives.
+    r"""Contrastive multiview coding: the two parts of a sample are each other's positives.
 
-    Every sample has two parts, such as lightness and colour of an image, and every part has an
-    encoder and a projection head of its own. Each part is an anchor; its positives are the other
-    part of the same sample, in all of its views [1]_. ``transform`` returns what both encoders
-    make of a sample, side by side.
+    Every sample has two parts of different nature, such as the lightness and the colour of an
+    image. Each part has its own encoder and projection head. Each part is an anchor; its
+    positives are the other part of the same sample, in all of its views [1]_. ``transform``
+    returns the representations by both encoders, side by side.
 
     The negatives come from a memory bank with a vector for each part of each sample of X, the
     moving average of its normalised projections,
@@ -35,27 +41,33 @@ class CMC(Framework):
     .. math:: v_i \leftarrow \frac{m\,v_i + (1 - m)\,\bar z_i}{|m\,v_i + (1 - m)\,\bar z_i|},
 
     where :math:`\bar z_i` is the normalised mean over the views. In every step `n_negatives`
-    samples are drawn from it, the same for all anchors; the anchor's own vector is never a
-    negative. Samples enter the bank when they are first visited. In the very first step the
+    samples are drawn from the bank, the same for all anchors; the anchor's own vector is never a
+    negative. A sample enters the bank when it is first visited. In the very first step, the
     negatives are the other samples of the batch.
 
-    Differs from the authors' code in three ways: the loss is what ``loss`` says, not
-    noise-contrastive estimation; the positive is the other part as it is now, not as it was in the
-    last epoch; nothing is drawn twice in a step.
+    CMC differs from the authors' code in three ways: the loss is the embedder's, not
+    noise-contrastive estimation; the positive is the current projection of the other part, not
+    its vector from the last epoch; no sample is drawn twice in a step.
 
     Parameters
     ----------
     split : "auto", "lab", "random", int or list of int, default="auto"
         The parts. "lab": RGB images are converted to CIE L*a*b*, and L is contrasted with ab.
-        "random": half of the features, at random, with the other half. An int k: the first k
-        features (vectors) or channels (images) with the others. A list: these features or channels
-        with the others. "auto": "lab" for images of three channels and "random" for vectors; where
-        X is a pair of arrays, these are the parts.
+        "random": a random half of the features is contrasted with the other half. An int k: the
+        first k features (vectors) or channels (images) are contrasted with the others. A list:
+        these features or channels are contrasted with the others. "auto": "lab" for images of
+        three channels and "random" for vectors. If X is a pair of arrays, the arrays are the
+        parts and `split` must be "auto".
     n_negatives : int or "auto", default="auto"
-        How many samples are drawn from the bank, N. "auto" is 4,096, or all other samples where
-        they are fewer. A larger number than that is reduced to it, with a warning.
+        Number of samples drawn from the bank, N. "auto" is 4,096, or all other samples if they
+        are fewer. A number larger than all other samples is reduced to it, with a warning.
     momentum : float, default=0.5
-        m in [0, 1]; 0 keeps the last projection only, 1 the first.
+        m in [0, 1]; 0 keeps only the last projection, 1 only the first.
+
+    See Also
+    --------
+    SimCLR : One encoder; the positives are other views of the whole sample.
+    MoCo : One encoder and its momentum copy; the negatives come from a queue of recent keys.
 
     References
     ----------
@@ -72,7 +84,8 @@ class CMC(Framework):
     >>> embedder.fit((seen, heard)).transform((seen, heard)).shape
     (100, 256)
 
-    The same in a Pipeline or a search, which cut X into rows:
+    A Pipeline or a search cannot index a pair. For these, put the arrays side by side and pass
+    the width of the first as `split`:
 
     >>> embedder = ContrastiveEmbedder(framework=CMC(split=5), max_epochs=2, random_state=0)
     >>> embedder.fit_transform(np.hstack([seen, heard])).shape
@@ -92,19 +105,28 @@ class CMC(Framework):
     draws_random_numbers = False
     takes_pairs = True
 
-    def __init__(self, split="auto", n_negatives="auto", momentum=0.5):
+    def __init__(self, split: Any = "auto", n_negatives: Any = "auto", momentum: float = 0.5):
         self.split = split
         self.n_negatives = n_negatives
         self.momentum = momentum
 
     @property
-    def structure(self):
-        """The split, which encoders are built for."""
+    def structure(self) -> str:
+        """The split, since the encoders are built for it."""
         split = self.split if isinstance(self.split, str) else np.asarray(self.split).tolist()
         return f"CMC(split={split!r})"
 
-    def split_samples(self, kind, sample_shape, border=None):
-        """Return the parts of samples of a shape.
+    def split_samples(self, kind: Kind, sample_shape: tuple, border: int | None = None) -> Split:
+        """Return how samples of a shape are split into two parts.
+
+        Parameters
+        ----------
+        kind : Kind
+            The kind of the samples.
+        sample_shape : tuple of int
+            Shape of one sample of a batch.
+        border : int, default=None
+            Where the second array begins, if X is a pair of arrays.
 
         Raises
         ------
@@ -131,14 +153,14 @@ class CMC(Framework):
         rest[first] = False
         return Split(first, torch.nonzero(rest).flatten(), sample_shape)
 
-    def _resolved(self, sample_shape, border):
-        """Return the split with "auto" replaced by what it means."""
+    def _resolved(self, sample_shape: tuple, border: int | None) -> Any:
+        """Return `split`, with "auto" replaced by its meaning for samples of this shape."""
         is_auto = isinstance(self.split, str) and self.split == "auto"
         if border is not None:
             if not is_auto:
                 raise ValueError(
                     f"The 'split' parameter of CMC is {self.split!r}, but X is a pair of arrays, "
-                    "which says what the parts are: pass split='auto'."
+                    "which are the parts themselves: pass split='auto'."
                 )
             return border
         if not is_auto:
@@ -149,31 +171,36 @@ class CMC(Framework):
             return "lab"
         raise _bad_split("'auto' needs vectors or images of three channels", sample_shape)
 
-    def start(self, fit):
-        """Return a session with a memory bank."""
+    def start(self, fit: FitContext) -> Session:
+        """Return a session with a memory bank.
+
+        Raises
+        ------
+        ValueError
+            If the bank does not fit into the memory.
+        """
         return _CMCSession(self, fit)
 
-    def _n_drawn(self, fit):
+    def _n_drawn(self, fit: FitContext) -> int:
+        """Return how many negatives each anchor gets, at most all other samples."""
         wanted = _LARGEST_AUTO if self.n_negatives == "auto" else self.n_negatives
         if wanted >= fit.n_samples and self.n_negatives != "auto":
-            warnings.warn(
+            warn(
                 f"The 'n_negatives' parameter of CMC is {wanted}, but there are "
-                f"{fit.n_samples - 1} other samples: all of them are drawn.",
-                UserWarning,
-                stacklevel=2,
+                f"{fit.n_samples - 1} other samples: all of them are drawn."
             )
         return min(wanted, fit.n_samples - 1)
 
 
-def _bad_split(problem, sample_shape):
+def _bad_split(problem: str, sample_shape: tuple) -> ValueError:
     return ValueError(
         f"The 'split' parameter of CMC: {problem}, got samples of shape {sample_shape}."
     )
 
 
-def _columns(split, n, sample_shape):
+def _columns(split: Any, n: int, sample_shape: tuple) -> Tensor:
     """Return the features or channels of the first part, checked."""
-    columns = np.arange(split) if isinstance(split, Integral) else np.asarray(split)
+    columns = np.arange(int(split)) if isinstance(split, Integral) else np.asarray(split)
     if columns.ndim != 1 or columns.dtype.kind not in "iu":
         raise _bad_split(f"must be an int or a list of ints, got {split!r}", sample_shape)
     if not len(columns) or columns.min() < 0 or columns.max() >= n:
@@ -181,21 +208,26 @@ def _columns(split, n, sample_shape):
             f"{split!r} is out of the range of {n} features or channels", sample_shape
         )
     if len(set(columns.tolist())) < len(columns) or len(columns) == n:
-        raise _bad_split(f"{split!r} must leave some of {n} and name none twice", sample_shape)
+        raise _bad_split(
+            f"{split!r} must leave some of the {n} features or channels and name none twice",
+            sample_shape,
+        )
     return torch.as_tensor(columns, dtype=torch.int64)
 
 
 class _CMCSession(Session):
     """The memory bank of both parts."""
 
-    def __init__(self, framework, fit):
+    def __init__(self, framework: CMC, fit: FitContext):
         super().__init__(fit)
         self.n_negatives = framework._n_drawn(fit)
         width = fit.width // 2
         check_memory(2 * fit.n_samples * width, fit.device, "The memory bank of CMC")
         self.bank = Bank(fit.n_samples, width, framework.momentum)
 
-    def contrast(self, views, similarity, batch):
+    def contrast(
+        self, views: Sequence[Tensor], similarity: Similarity, batch: Batch
+    ) -> list[Contrast]:
         """Contrast each part with the bank of the other."""
         z = self.fit.network(torch.cat(views)).float().unflatten(0, (len(views), -1))
         parts = torch.stack(z.chunk(2, dim=-1))  # (2, n_views, n, width)
@@ -218,18 +250,20 @@ class _CMCSession(Session):
             for a in (0, 1)
         ]
 
-    def _drawn(self, batch, parts, similarity):
+    def _drawn(
+        self, batch: Batch, parts: Tensor, similarity: Similarity
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Return candidates (2, m, width), which of them to exclude (n, 1), and labels (m,)."""
         if self.bank.n_visited > 1:
             return self.bank.draw(self.n_negatives + 1, batch.rows, self.fit.generator)
-        own = torch.arange(len(batch.rows), device=batch.rows.device)[:, None]
+        own = torch.arange(parts.shape[2], device=parts.device)[:, None]
         return similarity.remembered(parts[:, 0].detach()), own, batch.labels
 
-    def update(self):
-        """Move the bank's vectors of the batch."""
+    def update(self) -> None:
+        """Move the vectors of the samples of the batch in the bank."""
         self.bank.update(*self.new)
 
 
-def _scores(u, others, similarity):
-    """Return the scores of the anchors (n, k) of one view with others (n_views, n, k)."""
+def _scores(u: Tensor, others: Tensor, similarity: Similarity) -> Tensor:
+    """Return the scores (n, n_views) of anchors u (n, k) with the other part (n_views, n, k)."""
     return torch.stack([similarity.pairs(u, other) for other in others], 1)

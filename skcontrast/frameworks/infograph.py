@@ -1,15 +1,18 @@
-"""InfoGraph: nodes against graphs."""
+"""InfoGraph: the nodes of graphs are contrasted with whole graphs."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 
-from torch import nn
+from torch import Tensor, nn
 
-from .._objective._functional import Contrast
+from .._data._batches import Batch
+from .._objective._contrast import Contrast
 from .._parameters import StrOptions
-from ..similarity import Cosine, DotProduct
-from ._base import Framework, Session
+from ..graphs import GraphBatch
+from ..similarity import Cosine, DotProduct, Similarity
+from ._base import FitContext, Framework, Session
 
 __all__ = ["InfoGraph"]
 
@@ -17,26 +20,32 @@ __all__ = ["InfoGraph"]
 class InfoGraph(Framework):
     r"""Contrast of the nodes of graphs with whole graphs.
 
-    Every node of a batch is an anchor. Its positive is the graph that it belongs to, its candidate
-    negatives are the other graphs of the batch: N = ``batch_size − 1`` [1]_. Nodes and graphs have
-    a projection head each.
+    Every node of a batch is an anchor. Its positive is the graph that it belongs to, and its
+    candidate negatives are the other graphs of the batch: N = ``batch_size − 1`` [1]_. Nodes and
+    graphs have separate projection heads.
 
     With the Jensen–Shannon objective, the loss is the mean over the nodes of
 
     .. math:: L_v = \operatorname{softplus}(-s_v^+) + \hat E_v^-[\operatorname{softplus}]
 
-    where the estimate over true negatives is that of the embedder's loss: ``InfoNCE`` gives the
-    original InfoGraph, up to a constant. With the contrastive objective it is
+    where the embedder's loss supplies the estimate over true negatives: ``InfoNCE`` gives the
+    original InfoGraph, up to a constant. With the contrastive objective, the loss is
     :math:`-\log(e^{s^+} / (e^{s^+} + N \hat E^-[\exp]))`, as in other frameworks.
 
-    One view is drawn of each graph, of which both nodes and graph are taken; without augmentation
-    it is the graph itself. So `n_views` does not matter.
+    A single view is drawn of each graph, and gives both the nodes and the graph; without
+    augmentation it is the graph itself. The embedder's `n_views` has no effect.
 
     Parameters
     ----------
     objective : {"jensen-shannon", "contrastive"}, default="jensen-shannon"
-        What is made of the scores. If the embedder's `similarity` is None, they are dot products
-        for the first, cosines for the second.
+        Which loss is formed from the scores. If the embedder's `similarity` is None, scores are
+        dot products for the Jensen–Shannon objective and cosines for the contrastive one.
+
+    See Also
+    --------
+    SimCLR : Contrasts whole graphs with each other, by two views of each.
+    MoCo : Contrasts whole graphs with those of earlier batches.
+    skcontrast.encoders.GIN : The default encoder of graphs.
 
     References
     ----------
@@ -62,21 +71,21 @@ class InfoGraph(Framework):
     draws_random_numbers = False
     n_views = 1
 
-    def __init__(self, objective="jensen-shannon"):
+    def __init__(self, objective: str = "jensen-shannon"):
         self.objective = objective
 
     @property
-    def default_similarity(self):
-        """Dot products for the Jensen–Shannon objective, else cosines."""
+    def default_similarity(self) -> type[Similarity]:
+        """Dot products for the Jensen–Shannon objective, cosines for the contrastive one."""
         return DotProduct if self.objective == "jensen-shannon" else Cosine
 
-    def start(self, fit):
+    def start(self, fit: FitContext) -> Session:
         """Return a session with a projection head for nodes.
 
         Raises
         ------
         ValueError
-            If the samples are no graphs.
+            If the samples are not graphs.
         """
         return _InfoGraphSession(self, fit)
 
@@ -84,29 +93,31 @@ class InfoGraph(Framework):
 class _InfoGraphSession(Session):
     """The projection head of the nodes."""
 
-    def __init__(self, framework, fit):
+    def __init__(self, framework: InfoGraph, fit: FitContext):
         super().__init__(fit)
         if not hasattr(fit.module.encoder, "nodes"):
             raise ValueError(
-                "InfoGraph contrasts the nodes of graphs with the graphs: it needs X to be a list "
-                "of graphs."
+                "InfoGraph contrasts the nodes of graphs with whole graphs: it needs X to be a "
+                "list of graphs."
             )
         self.objective = framework.objective
         self.head = copy.deepcopy(fit.module.projector)
         for part in self.head.modules():
-            # What starts from zero does so here too.
+            # Layers that start from zero in the copied head do so here too.
             if isinstance(part, nn.Linear) and part.weight.any():
                 part.reset_parameters()
         self.head.to(fit.device)
         self.network = fit.prepare(self._nodes_and_graphs)
 
-    def _nodes_and_graphs(self, graphs):
+    def _nodes_and_graphs(self, graphs: GraphBatch) -> tuple[Tensor, Tensor]:
         """Return the projections of the nodes and of the graphs."""
         encoder, projector = self.fit.module.encoder, self.fit.module.projector
         nodes = encoder.nodes(graphs)
         return self.head(nodes), projector(encoder.pool(nodes, graphs))
 
-    def contrast(self, views, similarity, batch):
+    def contrast(
+        self, views: Sequence[GraphBatch], similarity: Similarity, batch: Batch
+    ) -> Contrast:
         """Contrast the nodes with the graphs."""
         (graphs,) = views
         nodes, wholes = (z.float() for z in self.network(graphs))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import Any
 
 import torch
+from torch import Tensor
 
+from .._data._batches import Batch
 from .._data._memory import check_memory
-from .._objective._functional import Contrast
+from .._objective._contrast import Contrast
 from .._parameters import Interval, StrOptions
-from ._base import Framework, Session
+from .._warnings import warn
+from ..similarity import Similarity
+from ._base import FitContext, Framework, Session
 from ._momentum import MomentumNetwork
 from ._queue import KeyQueue
 
@@ -22,43 +27,50 @@ _LARGEST_AUTO = 65536
 class MoCo(Framework):
     r"""Momentum contrast: the negatives are keys of earlier batches, kept in a queue.
 
-    The first view of each sample is encoded by the network and is an anchor, the query; the other
+    The first view of each sample is encoded by the network and is an anchor, the query. The other
     views are encoded by a momentum encoder and are its positives, the keys [1]_. The momentum
-    encoder is a copy of encoder and projection head without a gradient, that follows them after
-    every step,
+    encoder is a copy of the encoder and the projection head that has no gradient and follows them
+    after every step,
 
     .. math:: \theta_k \leftarrow m\,\theta_k + (1 - m)\,\theta_q.
 
     Then the keys enter a queue and the oldest leave it. The candidate negatives of an anchor are
-    the keys in the queue, as they were when they came, N = ``queue_size`` minus the keys that one
-    sample gets in a step: keys that the anchor's own sample got earlier are excluded, and for an
-    anchor that has none the oldest are instead, so that N is the same for all.
+    the keys in the queue, as they were when they were pushed, except the earlier keys of the
+    anchor's own sample. If it has none in the queue, the oldest keys are excluded instead, so that
+    all anchors have N = ``queue_size`` minus the keys of one sample.
 
-    The queue starts empty, and N is what it holds. In the first step, in which it holds nothing,
-    the negatives are the keys of the other samples of the batch. It carries labels, so that
-    ``Supervised`` and ``SupCon`` see the classes of its entries.
+    The queue starts empty, and N grows with it. In the first step, when the queue is empty, the
+    negatives are the keys of the other samples of the batch. The queue stores labels, so that
+    ``Supervised`` and ``SupCon`` know the classes of its keys.
 
-    Keys depend on no other sample of their batch: batch normalisation in the momentum encoder
-    uses running statistics, which follow those of the network with the same momentum [2]_. With
-    statistics of the batch, a query and its key would have a trace of their batch in common that
-    the older keys do not have, by which they could be told apart. The original shuffles the
-    samples among several GPUs against that, which one device cannot do.
+    A key does not depend on the other samples of its batch: batch normalisation in the momentum
+    encoder uses running statistics, which follow those of the network with the same momentum
+    [2]_. With batch statistics, a query and its key would share a trace of their batch that the
+    older keys lack, and the network could recognise the positive by it. The original avoids this
+    by shuffling the samples among several GPUs, which is impossible on one device.
 
     Parameters
     ----------
     queue_size : int or "auto", default="auto"
-        The most keys in the queue, at least those of two samples. "auto" is 65,536 as in [1]_, or
-        one visit of every sample where that is less. A larger number than that is reduced to it,
-        with a warning.
+        The most keys in the queue, at least the keys of two samples. "auto" is 65,536 as in [1]_,
+        or the keys of all samples if they are fewer. A number larger than the keys of all samples
+        is reduced to it, with a warning.
     momentum : float, default=0.999
-        m in [0, 1]: 0 copies the network after every step, 1 keeps the copy as it began. The
+        m in [0, 1]: 0 copies the network after every step, 1 never changes the copy. The
         momentum encoder is an average over about the last 1/(1 − m) steps: in a fit of a few
-        hundred steps choose 0.9 to 0.99.
+        hundred steps, choose 0.9 to 0.99.
     symmetric : bool, default=False
         Whether every view is an anchor, with the keys of the other views as its positives. All
-        views then have keys in the queue. Costs twice as much, and learns more from a step.
+        views then have keys in the queue. A step costs twice as much and learns more.
     in_batch : bool, default=False
-        Whether the keys of the other samples of the batch are candidates beside the queue.
+        Whether the keys of the other samples of the batch are candidates besides the queue.
+
+    See Also
+    --------
+    SimCLR : All negatives come from the batch; no second network.
+    CMC : The negatives come from a memory bank; the positives are a different part of the sample.
+    KeyQueue : The queue, for frameworks of one's own.
+    MomentumNetwork : The momentum encoder, for frameworks of one's own.
 
     References
     ----------
@@ -89,24 +101,31 @@ class MoCo(Framework):
 
     draws_random_numbers = False
 
-    def __init__(self, queue_size="auto", momentum=0.999, symmetric=False, in_batch=False):
+    def __init__(
+        self,
+        queue_size: Any = "auto",
+        momentum: float = 0.999,
+        symmetric: bool = False,
+        in_batch: bool = False,
+    ):
         self.queue_size = queue_size
         self.momentum = momentum
         self.symmetric = symmetric
         self.in_batch = in_batch
 
-    def start(self, fit):
+    def start(self, fit: FitContext) -> Session:
         """Return a session with a momentum encoder and a queue.
 
         Raises
         ------
         ValueError
-            If `queue_size` is less than the keys of two samples, or exceeds the memory.
+            If `queue_size` is less than the keys of two samples, or the queue does not fit into
+            the memory.
         """
         return _MoCoSession(self, fit)
 
-    def _n_slots(self, n_keys, fit):
-        """Return how many samples the queue holds."""
+    def _n_slots(self, n_keys: int, fit: FitContext) -> int:
+        """Return how many samples the queue has room for."""
         wanted = _LARGEST_AUTO if self.queue_size == "auto" else self.queue_size
         most = fit.n_samples * n_keys
         if wanted < 2 * n_keys:
@@ -115,11 +134,9 @@ class MoCo(Framework):
                 f"two samples, got {wanted}."
             )
         if wanted > most and self.queue_size != "auto":
-            warnings.warn(
+            warn(
                 f"The 'queue_size' parameter of MoCo is {wanted}, but {fit.n_samples} samples "
-                f"have {most} keys: the queue holds {most}.",
-                UserWarning,
-                stacklevel=2,
+                f"have {most} keys: the queue holds {most}."
             )
         n_slots = min(wanted, most) // n_keys
         check_memory(
@@ -131,7 +148,7 @@ class MoCo(Framework):
 class _MoCoSession(Session):
     """A momentum encoder and a queue of its keys."""
 
-    def __init__(self, framework, fit):
+    def __init__(self, framework: MoCo, fit: FitContext):
         super().__init__(fit)
         self.symmetric, self.in_batch = framework.symmetric, framework.in_batch
         n_keys = fit.n_views if self.symmetric else fit.n_views - 1
@@ -139,7 +156,7 @@ class _MoCoSession(Session):
         self.momentum_network = MomentumNetwork(fit, framework.momentum)
         self.queue = KeyQueue(n_slots, n_keys, fit.width, fit.n_samples)
 
-    def contrast(self, views, similarity, batch):
+    def contrast(self, views: Sequence[Any], similarity: Similarity, batch: Batch) -> Contrast:
         """Contrast queries with their keys and with the queue."""
         queries, keyed = (views, views) if self.symmetric else (views[:1], views[1:])
         keys = self.momentum_network(torch.cat(keyed)).unflatten(0, (len(keyed), -1))
@@ -158,20 +175,22 @@ class _MoCoSession(Session):
             None if batch.labels is None else candidate_labels,
         )
 
-    def _positives(self, anchors, targets, similarity):
-        """Return the scores of the anchors, view by view, with keys of other views."""
+    def _positives(self, anchors: Tensor, targets: Tensor, similarity: Similarity) -> Tensor:
+        """Return the scores of the anchors, view by view, with the keys of the other views."""
         rows = [
             [similarity.pairs(u, key) for w, key in enumerate(targets) if not self._is_own(v, w)]
             for v, u in enumerate(anchors)
         ]
         return torch.cat([torch.stack(row, 1) for row in rows])
 
-    def _is_own(self, query, key):
+    def _is_own(self, query: int, key: int) -> bool:
         return self.symmetric and query == key
 
-    def _candidates(self, targets, similarity, batch):
-        """Return candidates (n, k), of each sample the excluded ones, and labels (n,)."""
-        parts = []
+    def _candidates(
+        self, targets: Tensor, similarity: Similarity, batch: Batch
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Return candidates (m, k), the excluded ones of each sample (n, ·), and labels (m,)."""
+        parts: list[tuple[Tensor, Tensor, Tensor | None]] = []
         if self.in_batch or not len(self.queue):
             n_keys, n = targets.shape[:2]
             own = torch.arange(n_keys * n, device=targets.device).view(n, n_keys)
@@ -186,13 +205,13 @@ class _MoCoSession(Session):
             return keys[0], own[0], labels[0]
         return torch.cat(keys), torch.cat(own, 1), None if labels[0] is None else torch.cat(labels)
 
-    def update(self):
-        """Let the momentum encoder follow, and the keys of the step into the queue."""
+    def update(self) -> None:
+        """Move the momentum encoder towards the network and push the keys of the step."""
         self.momentum_network.follow()
         self.queue.push(*self.new)
 
-    def resume(self, state, same_samples):
-        """Go on with the momentum encoder and, where keys per sample are as many, the queue."""
+    def resume(self, state: dict[str, Any], same_samples: bool) -> None:
+        """Continue with the momentum encoder and, if keys per sample are as many, the queue."""
         prefix = "momentum_network."
         self.momentum_network.load_state_dict(
             {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}

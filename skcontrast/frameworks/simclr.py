@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import torch
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from .._objective._contrast import in_batch
+import torch
+from torch import Tensor
+
+from .._data._batches import Batch
+from .._objective._contrast import Contrast, in_batch
+from ..similarity import Similarity
 from ._base import Framework
 
 __all__ = ["SimCLR"]
@@ -13,8 +19,15 @@ __all__ = ["SimCLR"]
 class SimCLR(Framework):
     """In-batch contrast: every view of every sample is an anchor.
 
-    The positives of an anchor are the other views of its sample, its candidate negatives all
+    The positives of an anchor are the other views of its sample. Its candidate negatives are all
     views of the other samples of the batch: N = ``n_views * (batch_size - 1)`` [1]_.
+
+    See Also
+    --------
+    MoCo : Keys of earlier batches are negatives too, so batches can be small.
+    CMC : The positives are a different part of the sample.
+    InfoGraph : The nodes of graphs are contrasted with the graphs.
+    in_batch : The contrast of embedded views on its own.
 
     References
     ----------
@@ -31,7 +44,13 @@ class SimCLR(Framework):
 
     draws_random_numbers = False
 
-    def contrast(self, network, views, similarity, batch):
+    def contrast(
+        self,
+        network: Callable[[Any], Tensor],
+        views: Sequence[Any],
+        similarity: Similarity,
+        batch: Batch,
+    ) -> Contrast:
         """Encode all views in one call and contrast them within the batch."""
         z = network(torch.cat(views)).float().unflatten(0, (len(views), -1))
         return in_batch(similarity.embed(z), similarity, batch.labels, batch.anchor_weights(z))

@@ -1,17 +1,18 @@
-"""Modules that map graphs to representations of their nodes and of the graphs themselves."""
+"""Networks that map graphs to representations of their nodes and of the graphs themselves."""
 
 from __future__ import annotations
 
 import inspect
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from ._batch import GraphBatch
 from ._sums import graph_sum
 
 
 class GraphNetwork(nn.Module):
-    """From graphs to representations of their nodes, and to their own, which pools these.
+    """A network that represents nodes by message passing, and graphs by pooling their nodes.
 
     Parameters
     ----------
@@ -21,41 +22,47 @@ class GraphNetwork(nn.Module):
         How the nodes of a graph become one vector.
     """
 
-    def __init__(self, message_passing, pooling="sum"):
+    def __init__(self, message_passing: nn.Module, pooling: str = "sum"):
         super().__init__()
         self.message_passing, self.pooling = message_passing, pooling
 
-    def nodes(self, graphs):
+    def nodes(self, graphs: GraphBatch) -> Tensor:
         """Return the representations of the nodes, shape (n_nodes, width)."""
         return self.message_passing(graphs)
 
-    def pool(self, nodes, graphs):
+    def pool(self, nodes: Tensor, graphs: GraphBatch) -> Tensor:
         """Return the representations of the graphs, shape (n_graphs, width)."""
         pooled = graph_sum(nodes, graphs.topology)
         if self.pooling == "mean":
             pooled = pooled / graphs.topology.sizes.clamp_min(1)[:, None]
         return pooled
 
-    def forward(self, graphs):
+    def forward(self, graphs: GraphBatch) -> Tensor:
         """Return the representations of the graphs, shape (n_graphs, width)."""
         return self.pool(self.nodes(graphs), graphs)
 
 
 class ForeignNetwork(GraphNetwork):
-    """A module with the interface of PyTorch Geometric, ``module(x, edge_index, batch=batch)``.
+    """A module that is called as in PyTorch Geometric, ``module(x, edge_index, batch=batch)``.
 
-    Where no argument has that name, a third one without a default is taken for it; a module that
-    has none is called without. It may return a row per graph, or a row per node; these are then
-    summed.
+    If the module has no argument named ``batch``, its third argument is taken to be the batch,
+    provided that it has no default; otherwise the module is called without a batch. The module
+    returns a row per graph, or a row per node, which are then summed for each graph.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        The user's module.
     """
 
-    def __init__(self, module):
+    def __init__(self, module: nn.Module):
         super().__init__(module, "sum")
         arguments = list(inspect.signature(module.forward).parameters.values())
         self.names_batch = any(a.name == "batch" or a.kind == a.VAR_KEYWORD for a in arguments)
         self.third_is_batch = len(arguments) > 2 and arguments[2].default is arguments[2].empty
 
-    def _output(self, graphs):
+    def _output(self, graphs: GraphBatch) -> Tensor:
+        """Return the checked output of the module, a row per graph or per node."""
         args, batch = [graphs.x, graphs.edge_index], graphs.batch
         if self.third_is_batch and not self.names_batch:
             args.append(batch)
@@ -74,7 +81,8 @@ class ForeignNetwork(GraphNetwork):
             )
         return output
 
-    def nodes(self, graphs):
+    def nodes(self, graphs: GraphBatch) -> Tensor:
+        """Return the representations of the nodes, shape (n_nodes, width)."""
         output = self._output(graphs)
         if len(output) != graphs.n_nodes:
             raise ValueError(
@@ -83,6 +91,7 @@ class ForeignNetwork(GraphNetwork):
             )
         return output
 
-    def forward(self, graphs):
+    def forward(self, graphs: GraphBatch) -> Tensor:
+        """Return the representations of the graphs, shape (n_graphs, width)."""
         output = self._output(graphs)
         return output if len(output) == len(graphs) else self.pool(output, graphs)

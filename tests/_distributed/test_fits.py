@@ -289,7 +289,7 @@ def error_of(**own):
 )
 def test_ranks_with_other_data_or_parameters_are_refused(ranks, own):
     for message in ranks(error_of, **own):
-        assert "other data or parameters on rank 1 than on rank 0" in message
+        assert "different data or parameters on rank 1 than on rank 0" in message
 
 
 def test_graphs_are_refused(ranks):

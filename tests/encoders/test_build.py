@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from skcontrast import ContrastiveEmbedder
 from skcontrast._data._guess import kind_of_shape
 from skcontrast._fit._defaults import default_encoder
 from skcontrast._parameters import InvalidParameterError
@@ -170,6 +171,16 @@ def test_anything_except_an_encoder_is_refused(given):
         TypeError, match=r"The 'encoder' parameter .* torch.nn.Module or a callable"
     ):
         build_encoder(given, (4,))
+
+
+class MyEmbedder(ContrastiveEmbedder):
+    pass
+
+
+@pytest.mark.parametrize("given", [MLP, "mlp"])
+def test_messages_name_the_class_of_the_estimator(given):
+    with pytest.raises(TypeError, match="The 'encoder' parameter of MyEmbedder must"):
+        MyEmbedder(given).fit(np.zeros((4, 3)))
 
 
 def test_a_callable_must_return_a_module():

@@ -243,7 +243,7 @@ def test_a_session_starts_from_the_random_state_and_leaves_the_global_one():
         (CMC(momentum=1.01), "'momentum' parameter of CMC"),
         (CMC(n_negatives=0), "'n_negatives' parameter of CMC"),
         (CMC(split=0), "'split' parameter of CMC"),
-        (CMC(split=64), "'split' parameter of CMC: 64 must leave some of 64"),
+        (CMC(split=64), "'split' parameter of CMC: 64 must leave some of the 64"),
         (CMC(split=65), "'split' parameter of CMC: 65 is out of the range of 64 features"),
         (CMC(split=[1, 64]), r"'split' parameter of CMC: \[1, 64\] is out of the range of 64"),
         (CMC(split=[-1]), r"\[-1\] is out of the range of 64"),

@@ -1,4 +1,4 @@
-"""The queue of keys: what it holds, whose keys they are, how it is resumed."""
+"""The queue of keys: its content, the owners of its keys, how it is resumed."""
 
 from collections import deque
 
