@@ -14,7 +14,7 @@ from torch import nn
 from ._data._kinds import Kind
 from ._fit._choices import COMPONENTS, resolve_choices, resolve_device
 from ._fit._defaults import scored_chain
-from ._fit._fit import draw_views, fit_network
+from ._fit._fit import fit_network
 from ._fit._optimizer import OPTIMIZERS
 from ._fit._seeding import resolve_seed
 from ._network._inference import encode, on_device
@@ -463,10 +463,10 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         fitted = self._fitted
         X = fitted.read(_plain(X), self, min_samples=2)
         device = resolve_device(self.device, type(self).__name__)
-        draw = draw_views(fitted, device, scored_chain(fitted.schema.kind, self.augmentation_))
+        chain = scored_chain(fitted.schema.kind, self.augmentation_)
         return score_views(
             self._projecting().to(device).eval(),
-            draw,
+            fitted.composed(chain, device),
             len(X),
             lambda rows: fitted.scaler.to_tensor(X[rows], device),
             device,

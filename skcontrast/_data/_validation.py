@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-from ..graphs import is_graphs
+from ..graphs._convert import is_graphs
 from ._sources import LazySamples
 
 

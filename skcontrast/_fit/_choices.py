@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from skorch.callbacks import Callback, LRScheduler
 
-from .._data._guess import declared_kind, named_kind
+from .._data._guess import declared_kind, guess_kind, named_kind
 from .._data._kinds import Kind
 from .._data._pairs import Pairs
 from .._parameters import Schedule, at_progress, check_component, validate_parameters
@@ -98,7 +98,7 @@ class Choices:
         chain : list of Augmentation or None
             None leaves the choice to the kind of X.
         inputs : tuple (array-like, Schema) or None
-            X as an augmentation has checked it.
+            X as an augmentation has checked it; None if it has to be read as a declared kind.
         """
         if not isinstance(X, Views):
             return X, self.augmentation, None
@@ -108,14 +108,24 @@ class Choices:
                 f"parameter of {self.owner} is set too ({_names(self.augmentation)}): keep one of "
                 "the two."
             )
-        return X.base, list(X.chain), X.inputs
+        is_declared = self.kind is not None or self.framework.takes_pairs
+        return X.base, list(X.chain), None if is_declared else X.inputs
 
-    def reader(self, chain: list[Augmentation] | None) -> tuple[Kind | None, Kind | None]:
-        """Return the kind that X is declared to be, and what only helps to guess it."""
-        kind = self.kind
+    def reader(self, X: Any, chain: list[Augmentation] | None) -> tuple[Kind, Any]:
+        """Return the kind that reads X, and X, as an array where it had to be looked at.
+
+        Parameters
+        ----------
+        X : object
+            The plain data.
+        chain : list of Augmentation or None
+            Its members, and the encoder, may declare a kind.
+        """
         if self.framework.takes_pairs:
-            kind = Pairs(kind)
-        return kind, declared_kind(*(chain or ()), self.encoder)
+            return Pairs(self.kind), X
+        if self.kind is not None:
+            return self.kind, X
+        return guess_kind(X, declared_kind(*(chain or ()), self.encoder))
 
 
 def resolve_choices(estimator: Any) -> Choices:

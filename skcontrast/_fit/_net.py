@@ -130,9 +130,9 @@ class ContrastiveNet(skorch.NeuralNet):
     def fit_loop(self, X, y=None, epochs=None, **kwargs):
         """Run the epochs; remember if the user interrupts."""
         self.interrupted_ = self.stopped_by_callback_ = False
-        self.held_interrupt_ = nullcontext() if self.plan.world is None else HeldInterrupt()
+        self.held_interrupt_ = HeldInterrupt()
         try:
-            with self.held_interrupt_:
+            with nullcontext() if self.plan.world is None else self.held_interrupt_:
                 return super().fit_loop(X, y, epochs, **kwargs)
         except KeyboardInterrupt:
             self.interrupted_ = not self.stopped_by_callback_
@@ -268,10 +268,18 @@ def make_net(
 
 
 def train(net: ContrastiveNet, training_set: TrainingSet) -> bool:
-    """Train, drop an epoch that was not finished, and return whether the user interrupted."""
+    """Train, drop an epoch that was not finished, and return whether the user interrupted.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If the user interrupts before any epoch is finished.
+    """
     net.partial_fit(training_set)
     if len(net.history):
         net.history[-1]["batches"].clear()
         if "train_loss" not in net.history[-1]:
             del net.history[-1]
+    if net.interrupted_ and not len(net.history):
+        raise KeyboardInterrupt
     return net.interrupted_
