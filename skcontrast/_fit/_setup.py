@@ -1,4 +1,4 @@
-"""What a training starts from: a new network and what belongs to it, or those of an earlier fit."""
+"""What training starts from: a new network and all that belongs to it, or an earlier fit."""
 
 from __future__ import annotations
 
