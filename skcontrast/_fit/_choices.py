@@ -35,18 +35,22 @@ COMPONENTS = {
 
 @dataclass(frozen=True)
 class Choices:
-    """The parameters of an embedder by their names, with what they stand for.
+    """The parameters of an embedder, checked and resolved.
+
+    Those that are not listed here are as the user gave them.
 
     Attributes
     ----------
     owner : str
         The name of the estimator's class, for messages.
+    settings : dict
+        All parameters as the user gave them.
     loss, framework, similarity : Loss, Framework, Similarity
         Clones, validated.
     kind : Kind or None
         None guesses.
     augmentation : list of Augmentation or None
-        None takes what comes with X, or the default of its kind.
+        None takes the augmentations that come with X, or the default of its kind.
     optimizer : type
         Class of the optimizer.
     lr_schedule : Schedule or None
@@ -54,9 +58,7 @@ class Choices:
     device : torch.device
         Where the network is trained.
     seed : int
-        What `random_state` gives.
-    settings : dict
-        All parameters as the user gave them.
+        Drawn from `random_state`.
     """
 
     owner: str
@@ -83,13 +85,13 @@ class Choices:
     compile: bool
     memory_budget: float | None
     n_workers: int
-    callbacks: Sequence[Any] | None
+    callbacks: Sequence[Callback | tuple[str, Callback]] | None
     warm_start: bool
     seed: int
     verbose: int
 
     def split_views(self, X: Any) -> tuple[Any, list[Augmentation] | None, Any]:
-        """Split what `fit` gets as X into the data and the chain that draws views of it.
+        """Split the X of `fit` into the data and the chain that draws views of it.
 
         Returns
         -------
@@ -98,7 +100,7 @@ class Choices:
         chain : list of Augmentation or None
             None leaves the choice to the kind of X.
         inputs : tuple (array-like, Schema) or None
-            X as an augmentation has checked it; None if it has to be read as a declared kind.
+            X as an augmentation has checked it; None if a kind is declared that reads X again.
         """
         if not isinstance(X, Views):
             return X, self.augmentation, None
@@ -112,14 +114,14 @@ class Choices:
         return X.base, list(X.chain), None if is_declared else X.inputs
 
     def reader(self, X: Any, chain: list[Augmentation] | None) -> tuple[Kind, Any]:
-        """Return the kind that reads X, and X, as an array where it had to be looked at.
+        """Return the kind that reads X, and X, converted to an array if the kind was guessed.
 
         Parameters
         ----------
         X : object
             The plain data.
         chain : list of Augmentation or None
-            Its members, and the encoder, may declare a kind.
+            The augmentations, which may declare a kind, as the encoder may.
         """
         if self.framework.takes_pairs:
             return Pairs(self.kind), X
@@ -134,8 +136,8 @@ def resolve_choices(estimator: Any) -> Choices:
     Raises
     ------
     ValueError, TypeError
-        If a parameter, at any depth, lies outside its range or is not what it should be; the
-        message names it.
+        If a parameter, at any depth, lies outside its range or has a wrong type; the message names
+        the parameter.
     """
     validate_parameters(estimator)
     owner, given = type(estimator).__name__, estimator.get_params(deep=False)
@@ -165,7 +167,7 @@ def resolve_choices(estimator: Any) -> Choices:
 def _component(role, given, owner, default=None):
     """Return a validated clone of the loss, framework or similarity.
 
-    Schedules are evaluated at every epoch, so that a value out of range is found before training.
+    Schedules are evaluated at every epoch to find values out of range before training starts.
     """
     base, usual = COMPONENTS[role]
     value = check_component(
@@ -206,7 +208,7 @@ def _check_callback(callback, lr_schedule, owner):
 
 
 def resolve_device(device: Any, owner: str) -> torch.device:
-    """Return the torch device; "auto" is the first of CUDA, MPS and CPU that there is.
+    """Return the torch device; "auto" is the first available of CUDA, MPS and CPU.
 
     Raises
     ------
