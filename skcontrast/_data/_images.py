@@ -76,10 +76,9 @@ class Images(Kind):
                 "or a kind of your own, see skcontrast.kinds.Kind."
             )
 
-    def image_shape(self, sample_shape: tuple) -> tuple[int, int, int]:
+    def image_shape(self, sample_shape: tuple) -> tuple[int, ...]:
         """Return ``(channels, height, width)``."""
-        channels, height, width = (1, *sample_shape)[-3:]
-        return channels, height, width
+        return (1, *sample_shape)[-3:]
 
     def describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(height, width)`` or ``(channels, height, width)``."""

@@ -166,7 +166,7 @@ class Kind(ParameterObject):
         """Return whether samples of this kind can have such a shape."""
         return False
 
-    def image_shape(self, sample_shape: tuple) -> tuple[int, int, int] | None:
+    def image_shape(self, sample_shape: tuple) -> tuple[int, ...] | None:
         """Return ``(channels, height, width)`` if samples are images, else None."""
         return None
 
