@@ -406,5 +406,5 @@ def one_step(graph, probabilities):
 @by_name
 def test_arrays_are_refused(augmentation):
     name = type(augmentation).__name__
-    with pytest.raises(ValueError, match=f"{name} expects graphs, .* got arrays of shape"):
+    with pytest.raises(ValueError, match=f"{name} expects graphs, .* got vectors of shape"):
         ContrastiveEmbedder(augmentation=augmentation, max_epochs=1).fit(np.eye(6))
