@@ -127,7 +127,7 @@ class Kind(ParameterObject):
 
     Examples
     --------
-    Sequences of numbers, of unequal lengths, padded with NaN. The user guide trains on another
+    Sequences of numbers, of unequal lengths, padded with NaN. The user guide has a
     kind, :ref:`own-kind`.
 
     >>> import numpy as np

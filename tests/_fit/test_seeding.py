@@ -8,8 +8,10 @@ import joblib
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
-from skcontrast.encoders import MLP
+from skcontrast._fit._seeding import draws_random_numbers
+from skcontrast.encoders import GIN, MLP, ConvNet, Encoder, ResNet
 from tests.common import IMAGES, X_DIGITS, small
 
 
@@ -75,3 +77,41 @@ def test_fits_in_threads_do_not_disturb_each_other(encoder):
     for h in together:
         np.testing.assert_allclose(h, alone, atol=1e-5)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+class Thinned(Encoder):
+    """An encoder that drops out by functional dropout, under a name of its own."""
+
+    def __init__(self, keep=0.5):
+        self.keep = keep
+
+    def build(self, sample_shape, n_components=None):
+        return ThinnedModule(sample_shape[0], 1 - self.keep)
+
+
+class ThinnedModule(nn.Linear):
+    def __init__(self, n_features, rate):
+        super().__init__(n_features, 8)
+        self.rate = rate
+
+    def forward(self, x):
+        return nn.functional.dropout(super().forward(x), self.rate, self.training)
+
+
+def test_an_encoder_with_dropout_of_any_name_is_seeded():
+    def embed(global_seed):
+        torch.manual_seed(global_seed)
+        before = torch.get_rng_state()
+        h = small(encoder=Thinned()).fit_transform(X_DIGITS)
+        assert torch.equal(torch.get_rng_state(), before)
+        return h
+
+    np.testing.assert_array_equal(embed(1), embed(2))
+
+
+def test_the_encoders_of_the_package_draw_nothing_without_dropout():
+    for encoder, shape in [(MLP(), (4,)), (ConvNet(), (1, 8, 8)), (ResNet(18), (3, 32, 32))]:
+        assert not draws_random_numbers(encoder.build(shape))
+    assert not draws_random_numbers(GIN().build((None, 3)))
+    assert draws_random_numbers(MLP(dropout=0.1).build((4,)))
+    assert draws_random_numbers(Thinned().build((4,)))
