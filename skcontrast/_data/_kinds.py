@@ -127,8 +127,8 @@ class Kind(ParameterObject):
 
     Examples
     --------
-    Sequences of numbers, of unequal lengths, padded with NaN. The user guide has a
-    kind, :ref:`own-kind`.
+    Sequences of numbers, of unequal lengths, padded with NaN. The user guide trains on a
+    kind of token ids: :ref:`own-kind`.
 
     >>> import numpy as np
     >>> import torch
