@@ -1,35 +1,44 @@
-"""The estimator: what a user calls, each method in a few lines."""
+"""The estimator that users call; each of its methods takes a few lines."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
+from skorch.callbacks import Callback
 from torch import nn
 
 from ._data._kinds import Kind
 from ._fit._choices import COMPONENTS, resolve_choices, resolve_device
 from ._fit._defaults import scored_chain
-from ._fit._fit import draw_views, fit_network
+from ._fit._fit import Fitted, fit_network
 from ._fit._optimizer import OPTIMIZERS
 from ._fit._seeding import resolve_seed
 from ._network._inference import encode, on_device
 from ._network._network import Directions
 from ._network._view_score import score_views
 from ._parameters import Interval, Schedule, StrOptions, validate_parameters
-from .augmentation import Views
-from .similarity import Cosine
+from .augmentation import Augmentation, Views
+from .encoders import Encoder
+from .frameworks import Framework
+from .losses import Loss
+from .similarity import Cosine, ProbabilisticSimilarity, Similarity
 
 __all__ = ["ContrastiveEmbedder"]
 
 _OUTPUTS = {"representation", "projection"}
 
 
-def _has_concentrations(embedder):
+def _has_concentrations(embedder: ContrastiveEmbedder) -> bool:
     similarity = getattr(embedder, "similarity_", embedder.similarity)
     similarity = Cosine() if similarity is None else similarity
     if not getattr(similarity, "n_extra", 0):
@@ -44,55 +53,56 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     r"""Learn a representation from unlabeled samples by contrasting their augmented views.
 
     An encoder network is trained so that two augmented views of one sample are close and views of
-    different samples are not; `transform` returns what the encoder makes of each sample, for a
-    classifier or any other step to work on. Four choices are independent of each other: how the
+    different samples are not. `transform` returns the encoder's output for each sample, which a
+    classifier or any other step can work on. Four choices are independent of each other: how the
     expectation over true negatives is estimated (`loss`), who is contrasted with whom
-    (`framework`), what the score of two embeddings is (`similarity`), and what a second view is
-    (`augmentation`, or augmentation steps before the embedder in a Pipeline).
+    (`framework`), what the score of two embeddings is (`similarity`), and how a second view is
+    drawn (`augmentation`, or augmentation steps before the embedder in a Pipeline).
 
-    With a batch of embeddings z of two views each, scores :math:`s` and positives
-    :math:`s^+`, fit minimises the mean over the anchors of
+    With the scores :math:`s_i^+` of the positives and N negatives per anchor i, `fit` minimises
+    the mean over the anchors of
 
     .. math:: L_i = -\log \frac{e^{s_i^+}}{e^{s_i^+} + N \hat E_i^-}
 
-    where the loss says what :math:`\hat E_i^-` is [1]_.
+    where :math:`\hat E_i^-` is the loss's estimate of the mean of :math:`e^s` over true negatives
+    [1]_.
 
     Parameters
     ----------
     encoder : Encoder, torch.nn.Module or callable, default=None
         The network from sample to representation. None chooses by the kind of X: ``MLP()`` for
-        vectors, ``ConvNet()`` for images up to 32 pixels, ``ResNet(18)`` beyond, ``GIN()`` for
-        graphs. An object of :mod:`skcontrast.encoders` is built once the shape of X is known; a
-        module is copied, never trained in place; a callable gets the shape of one sample, of
-        graphs ``(None, n_node_features)``, and returns a module. Modules of graphs are called as
-        those of PyTorch Geometric, ``module(x, edge_index, batch=batch)``.
+        vectors, ``ConvNet()`` for images up to 32 pixels wide and high, ``ResNet(18)`` for larger
+        ones, ``GIN()`` for graphs. An object of :mod:`skcontrast.encoders` is built once the shape
+        of X is known; a module is copied, never trained in place; a callable receives the shape of
+        one sample, ``(None, n_node_features)`` for graphs, and returns a module. Modules for
+        graphs are called as in PyTorch Geometric, ``module(x, edge_index, batch=batch)``.
     loss : Loss, default=None
         An object of :mod:`skcontrast.losses`; None is ``InfoNCE()``. Its hyperparameters may be
         schedules.
     framework : Framework, default=None
         An object of :mod:`skcontrast.frameworks`; None is ``SimCLR()``.
     similarity : Similarity, default=None
-        An object of :mod:`skcontrast.similarity`; None is ``Cosine()``, but ``DotProduct()`` for
+        An object of :mod:`skcontrast.similarity`; None is ``Cosine()``, or ``DotProduct()`` with
         ``InfoGraph()``. Its hyperparameters may be schedules.
     augmentation : augmentation, list or Pipeline of augmentations, default=None
-        What draws a view. None takes the augmentation steps before the embedder in a Pipeline;
-        without any, ``MarginalCorruption()`` for vectors (which keeps some rows of X in the fitted
-        embedder), ``RandomAffine()`` for grey images, ``SimCLRAugmentation()`` for colour images,
-        unless the framework contrasts their channels as they are, and ``NodeDrop()`` for graphs,
-        but nothing with ``InfoGraph()``.
+        Draws the views. None takes the augmentation steps before the embedder in a Pipeline. If
+        there are none, it is ``MarginalCorruption()`` for vectors (which keeps some rows of X in
+        the fitted embedder), ``RandomAffine()`` for grey images, ``SimCLRAugmentation()`` for
+        colour images, or ``RandomAffine()`` if the framework contrasts their channels, and
+        ``NodeDrop()`` for graphs, or no augmentation with ``InfoGraph()``.
     n_components : int, default=None
-        Width of the representation, of each encoder's where the framework has two; None leaves it
-        to the encoder.
+        Width of the representation; with a framework of two encoders, of the output of each. None
+        leaves it to the encoder.
     projection_dim : int, default=64
-        Width of the projection head's output, which the loss sees; 0 trains the representation
-        itself. Each of two encoders has a head of this width.
+        Width of the projection head's output, on which the loss is computed; 0 trains the
+        representation itself. With two encoders, each has a head of this width.
     output : {"representation", "projection"}, default="representation"
-        What `transform` returns: the encoder's output, or the projection head's.
+        What `transform` returns: the output of the encoder or of the projection head.
     n_views : int, default=2
-        Views drawn of each sample and step, at least 2; ``InfoGraph`` always draws one.
+        Views drawn of each sample in a step, at least 2; ``InfoGraph`` always draws one.
     batch_size : int, default=256
-        The most samples in a step. An epoch is cut into random batches whose sizes differ by at
-        most one, so that none is left with a single sample.
+        The most samples in a step. An epoch is divided into random batches whose sizes differ by
+        at most one, so that no batch has a single sample.
     max_epochs : int, default=100
         Passes over the data.
     optimizer : {"adam", "adamw", "sgd"} or torch.optim.Optimizer class, default="adam"
@@ -102,44 +112,46 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     weight_decay : float, default=1e-6
         Weight decay.
     lr_schedule : {"cosine", "constant"} or Schedule, default="cosine"
-        Factor on the learning rate by the progress of the fit. `partial_fit`, which has no end,
-        keeps it constant.
+        Factor on the learning rate by the progress of the fit. `partial_fit` keeps the learning
+        rate constant, since it has no end.
     standardize : bool, default=True
-        Scale the input inside: vectors to zero mean and unit variance per feature, images to
-        intensities in [0, 1] and then per channel. If False, vectors are taken as they are and
-        float images must have intensities in [0, 1].
+        Whether to scale the input: vectors to zero mean and unit variance per feature, images to
+        intensities in [0, 1] and then to zero mean and unit variance per channel. If False,
+        vectors are taken as they are, and float images must have intensities in [0, 1].
     node_features : {"auto", "attributes", "degree", "constant"}, default="auto"
-        What the nodes of graphs are described by: their attributes ``x``, standardised but for
-        columns of 0 and 1, and a one-hot code of ``label``, in which categories that were not
-        seen in fit are zeros; a one-hot code of the in-degree, 64 and more in one; or a single 1.
-        "auto" takes the attributes where there are any, else the degree.
+        What the nodes of graphs are described by. "attributes": their attributes ``x``,
+        standardised except for columns of 0 and 1, and a one-hot code of ``label``, which is zero
+        for categories that were not seen in `fit`. "degree": a one-hot code of the in-degree, with
+        one category for 64 and more. "constant": a single 1. "auto" takes the attributes if there
+        are any, else the degree.
     kind : {"auto", "vectors", "images", "graphs"} or Kind, default="auto"
-        What X holds. "auto" takes what the augmentations or the encoder are for, or guesses it
-        from X; see :mod:`skcontrast.kinds` for kinds of your own.
+        What X holds. "auto" takes the kind that the augmentations or the encoder declare, if it is
+        a kind of your own, and otherwise guesses it from X; see :ref:`own-kind`.
     device : str or torch.device, default="auto"
-        "cpu", "cuda", "cuda:1", "mps"; "auto" is the first of CUDA, MPS and CPU that there is.
-        Under ``torchrun``, "auto" and "cuda" are the GPU of this process.
+        "cpu", "cuda", "cuda:1", "mps"; "auto" is the first available of CUDA, MPS and CPU. Under
+        ``torchrun``, "auto" and "cuda" are the GPU of this process.
     precision : {"auto", "float32", "bf16"}, default="auto"
-        What the network computes in while it trains. "bf16" is bfloat16 where that is safe, by
-        autocast: up to twice as fast for images on processors that have it. "auto" chooses it for
-        images on such processors with an encoder of :mod:`skcontrast.encoders`. Weights, losses
-        and `transform` are float32.
+        The precision in which the network computes during training. "bf16" is bfloat16 where that
+        is safe, by autocast: up to twice as fast for images on processors that support it. "auto"
+        chooses it for images on such processors with an encoder of :mod:`skcontrast.encoders`.
+        Weights, losses and `transform` are float32.
     compile : bool, default=False
-        Whether the network is trained through ``torch.compile``, which takes a minute at first
-        and pays in long fits. Where it fails, a warning says why and the network runs as it is.
+        Whether to train the network through ``torch.compile``. Compiling takes about a minute,
+        which pays off in long fits. If it fails, a warning says why, and the network runs as it
+        is.
     memory_budget : float, default=None
-        The most gigabytes of training samples that are held as tensors, on the device; what is
-        larger, and a Dataset, stays where it is and is read batch by batch, with the same result.
-        None is half of the memory that is free.
+        The most gigabytes of training samples that are held as tensors on the device. Larger
+        arrays, and Datasets, stay where they are and are read batch by batch, with the same
+        result. None is half of the free memory.
     n_workers : int, default=0
-        Processes that read ahead where samples are read batch by batch; 0 reads in this one.
+        Processes that read ahead if samples are read batch by batch; 0 reads in this process.
     callbacks : list, default=None
         Callbacks of skorch, e.g. ``EarlyStopping(monitor="train_loss")``,
         ``Checkpoint(monitor="train_loss_best")``, or ``LRScheduler`` with
         ``lr_schedule="constant"``.
     warm_start : bool, default=False
-        Whether `fit` goes on from the previous fit's weights and optimizer, and from what the
-        framework remembers, such as a queue.
+        Whether `fit` continues from the weights and the optimizer of the previous fit, and from
+        what the framework remembers, such as a queue.
     random_state : int, RandomState instance or None, default=None
         Seeds weights, batches and views. The global generators of numpy and torch are left
         untouched.
@@ -150,25 +162,35 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     ----------
     encoder_ : torch.nn.Module
         The trained encoder, in inference mode. Its first step standardises: it takes vectors as
-        float32, and images as uint8 or as floats in [0, 1]. One for graphs takes a
-        :class:`~skcontrast.graphs.GraphBatch`, whose features are standardised already.
+        float32, and images as uint8 or as floats in [0, 1]. An encoder of graphs takes a
+        :class:`~skcontrast.graphs.GraphBatch`, whose features are already standardised.
     projector_ : torch.nn.Module
         The trained projection head.
-    loss_, framework_, similarity_ : objects
+    loss_, framework_, similarity_ : Loss, Framework, Similarity
         The validated choices.
-    augmentation_ : list of augmentations
-        The fitted chain that drew the views.
+    augmentation_ : list of Augmentation
+        The fitted augmentations that drew the views.
     history_ : skorch.history.History
         A row per epoch: ``train_loss``, ``lr``, ``dur`` and the value of every schedule and of
-        every hyperparameter that is read off the data, such as ``loss__alpha``.
+        every hyperparameter that is estimated from the data, such as ``loss__alpha``.
     estimates_ : dict of str to float
         The last values of the loss's hyperparameters that are "auto".
     n_epochs_ : int
-        Epochs trained in all.
+        Epochs trained in total.
     n_features_in_ : int
         Numbers per sample: features, or channels × height × width. Absent for graphs.
     feature_names_in_ : ndarray of str
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
+
+    See Also
+    --------
+    contrastive_loss : The losses as a function, for a training loop of your own.
+    skcontrast.frameworks.MoCo : Many negatives from a queue, with small batches.
+    skcontrast.frameworks.CMC : Contrasts two parts of each sample, such as colour and lightness.
+    skcontrast.similarity.VonMisesFisher : Embeddings that know how sure they are.
+    skcontrast.losses.Supervised : Uses labels, where there are any.
+    skcontrast.augmentation.Augmentation : Base class of the augmentations.
+    skcontrast.kinds.Kind : Base class of the kinds of data.
 
     References
     ----------
@@ -193,7 +215,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, list] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "projection_dim": [Interval(Integral, 0, None, closed="left")],
         "output": [StrOptions(_OUTPUTS)],
@@ -220,33 +242,33 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def __init__(
         self,
-        encoder=None,
-        loss=None,
-        framework=None,
-        similarity=None,
-        augmentation=None,
-        n_components=None,
-        projection_dim=64,
-        output="representation",
-        n_views=2,
-        batch_size=256,
-        max_epochs=100,
-        optimizer="adam",
-        lr=1e-3,
-        weight_decay=1e-6,
-        lr_schedule="cosine",
-        standardize=True,
-        node_features="auto",
-        kind="auto",
-        device="auto",
-        precision="auto",
-        compile=False,
-        memory_budget=None,
-        n_workers=0,
-        callbacks=None,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
+        encoder: Encoder | nn.Module | Callable[[tuple], nn.Module] | None = None,
+        loss: Loss | None = None,
+        framework: Framework | None = None,
+        similarity: Similarity | None = None,
+        augmentation: Augmentation | Sequence[Augmentation] | Pipeline | None = None,
+        n_components: int | None = None,
+        projection_dim: int = 64,
+        output: str = "representation",
+        n_views: int = 2,
+        batch_size: int = 256,
+        max_epochs: int = 100,
+        optimizer: str | type[torch.optim.Optimizer] = "adam",
+        lr: float = 1e-3,
+        weight_decay: float = 1e-6,
+        lr_schedule: str | Schedule = "cosine",
+        standardize: bool = True,
+        node_features: str = "auto",
+        kind: str | Kind = "auto",
+        device: str | torch.device = "auto",
+        precision: str = "auto",
+        compile: bool = False,
+        memory_budget: float | None = None,
+        n_workers: int = 0,
+        callbacks: Sequence[Callback | tuple[str, Callback]] | None = None,
+        warm_start: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ):
         self.encoder = encoder
         self.loss = loss
@@ -276,11 +298,11 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.random_state = random_state
         self.verbose = verbose
 
-    def set_params(self, **params):
-        """Set parameters, also those of a component that is left to its default.
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, including the parameters of components that are None.
 
-        ``similarity__temperature=0.2`` on an embedder whose `similarity` is None sets the
-        temperature of the default similarity.
+        For example, ``similarity__temperature=0.2`` on an embedder whose `similarity` is None sets
+        `similarity` to ``Cosine(temperature=0.2)``.
 
         Parameters
         ----------
@@ -305,39 +327,40 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 )
         return super().set_params(**params)
 
-    # Not in the signature of fit: there, scikit-learn takes sample_weight for a promise that a
-    # weight of 2 is the same as a sample that occurs twice, which no in-batch contrast can keep.
+    # Not in the signature of fit, where scikit-learn would take sample_weight as a promise that a
+    # weight of 2 equals a sample that occurs twice, which no contrast within a batch can keep.
     __metadata_request__fit = __metadata_request__partial_fit = {
         "sample_weight": None,
         "descriptions": None,
     }
 
-    def fit(self, X, y=None, **metadata):
+    def fit(self, X: Any, y: ArrayLike | None = None, **metadata: Any) -> Self:
         """Train the encoder on X.
 
         Under ``torchrun``, or in any initialised group of ``torch.distributed``, all processes
-        train one embedder together: each must call this with the same X and y, of which it takes
-        its share of every batch. See the user guide, "Many machines, many processes".
+        train one embedder together. Each must call `fit` with the same X and y, and takes its
+        share of every batch. See the user guide, "Many machines, many processes".
 
         Parameters
         ----------
         X : array-like or Views
-            Vectors of shape (n_samples, n_features); grey images (n_samples, height, width);
-            images (n_samples, channels, height, width), uint8 or float; torch tensors; memory
-            maps; a torch Dataset whose items are samples or tuples that start with one; with
-            ``framework=CMC()`` a tuple of two arrays of the same samples; a list of graphs of
-            networkx or of PyTorch Geometric's ``Data``, or
-            :class:`~skcontrast.graphs.PackedGraphs`; or what an augmentation step of a Pipeline
-            hands on. At least 2 samples.
+            At least 2 samples: vectors of shape (n_samples, n_features); grey images (n_samples,
+            height, width); images (n_samples, channels, height, width), uint8 or float; torch
+            tensors; memory maps; a torch Dataset whose items are samples or tuples that start with
+            one; with ``framework=CMC()`` a tuple of two arrays of the same samples; a list of
+            networkx graphs or of PyTorch Geometric's ``Data``, or
+            :class:`~skcontrast.graphs.PackedGraphs`; samples of a :ref:`kind of your own
+            <own-kind>`; or the views that an augmentation step of a Pipeline returns.
         y : array-like of shape (n_samples,), default=None
-            Classes, −1 where unknown. Read by ``Supervised`` and ``SupCon``, and where a
-            hyperparameter of the loss is ``"auto"``; ignored by all other losses.
+            Classes, −1 where unknown. Used by ``Supervised`` and ``SupCon``, and to estimate
+            hyperparameters of the loss that are ``"auto"``; otherwise ignored.
         **metadata : dict
             ``sample_weight``, array-like of shape (n_samples,): factors ≥ 0 on the losses of the
             samples. ``descriptions``, array-like of shape (n_samples, projection width): vectors
-            that say what each sample shows; the loss of a view with projection z is multiplied by
-            max(0, cos(z, description)), so that a wrong anchor counts less. Both go through a
-            Pipeline as ``embed__sample_weight=`` or by metadata routing.
+            that say what each sample shows. The loss of a view with projection z is multiplied by
+            max(0, cos(z, description)), so that a view that does not show what its description
+            says counts less. In a Pipeline, pass both as ``embed__sample_weight=``, with the name
+            of the step, or by metadata routing.
 
         Returns
         -------
@@ -346,11 +369,12 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Raises
         ------
         ValueError
-            If X holds NaN or infinity or has a wrong shape, or a graph without nodes, or a
-            parameter, at any depth, lies outside its range, or training diverges, or processes
-            that train together were given different data. A fitted embedder stays as it was.
+            If X holds NaN, infinity or a graph without nodes, has a wrong shape or is ambiguous;
+            if a parameter, at any depth, lies outside its range; if training diverges; or if
+            processes that train together were given different data or parameters. A fitted
+            embedder stays as it was.
         TypeError
-            If a class is passed where an instance is due, or an unknown keyword.
+            If a class is passed instead of an instance, or an unknown keyword.
         KeyboardInterrupt
             If the user interrupts; the embedder keeps what it learned in the finished epochs.
         """
@@ -358,8 +382,8 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         choices = resolve_choices(self)
         return self._keep(fit_network(choices, X, y, metadata, owner=self, past=past))
 
-    def partial_fit(self, X, y=None, **metadata):
-        """Train for one more epoch, on the same or on other data.
+    def partial_fit(self, X: Any, y: ArrayLike | None = None, **metadata: Any) -> Self:
+        """Train for one more epoch, on the same or on different data.
 
         The first call builds the encoder and learns the scaling of the input; later calls keep
         both. Schedules advance by the epochs trained so far; the learning rate stays at `lr`.
@@ -383,8 +407,8 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             fit_network(choices, X, y, metadata, owner=self, past=past, one_epoch=True)
         )
 
-    def _keep(self, fitted):
-        """Take over what a fit has found out, all at once."""
+    def _keep(self, fitted: Fitted) -> Self:
+        """Take over all that a fit has learned, at once."""
         self._fitted = fitted
         self.loss_, self.framework_ = fitted.loss, fitted.framework
         self.similarity_, self.augmentation_ = fitted.similarity, fitted.augmentation
@@ -399,7 +423,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             )
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> NDArray[np.float32]:
         """Embed samples.
 
         Parameters
@@ -410,9 +434,9 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Returns
         -------
         h : ndarray of shape (n_samples, n_components), dtype float32
-            Representations, or projections where ``output="projection"``; these are mean
-            directions, of length 1 for each encoder, where the similarity has concentrations. A
-            sample's row does not depend on the samples beside it.
+            Representations, or projections if ``output="projection"``. If the similarity has
+            concentrations, projections are mean directions, of length 1 for each encoder. The row
+            of a sample does not depend on the other samples in X.
         """
         check_is_fitted(self)
         if self.output not in _OUTPUTS:
@@ -421,10 +445,10 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             X, self._projecting() if self.output == "projection" else self.encoder_
         )
 
-    def _encode(self, X, module):
-        """Return what a module makes of samples, ndarray of shape (n_samples, width)."""
+    def _encode(self, X: Any, module: nn.Module) -> NDArray[np.float32]:
+        """Return the output of a module for samples, shape (n_samples, width)."""
         scaler, kind = self._fitted.scaler, self._fitted.schema.kind
-        # A scaler that looks for NaN and infinity by itself does so in the same pass.
+        # Some scalers find NaN and infinity in the pass in which they convert X.
         X = self._fitted.read(_plain(X), self, check_finite=not scaler.finds_nonfinite)
         device = resolve_device(self.device, type(self).__name__)
         return encode(
@@ -434,18 +458,19 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             to_tensor=lambda rows: scaler.to_tensor(rows, device),
         )
 
-    def _projecting(self):
-        """Return the network up to the projections that are passed on."""
+    def _projecting(self) -> nn.Module:
+        """Return the network from samples to projections, without concentrations."""
         directions = Directions(self.similarity_, self._fitted.widths.n_parts)
         return nn.Sequential(self.encoder_, self.projector_, directions)
 
-    def score(self, X, y=None):
+    def score(self, X: Any, y: Any = None) -> float:
         r"""Return how well two views of held-out samples find each other; higher is better.
 
-        Minus the InfoNCE loss of fresh views at temperature 0.5 and among at most 256 samples at a
-        time, whatever loss, temperature and batch size the embedder was trained with, so that a
-        search over these compares like with like. Needs no labels. Graphs that are not augmented,
-        as with ``InfoGraph`` by default, are scored by views of ``NodeDrop()``.
+        The score is minus the InfoNCE loss of fresh views at temperature 0.5, among at most 256
+        samples at a time. It does not depend on the loss, temperature and batch size of the
+        training, so that a search over these compares like with like. It needs no labels. Graphs
+        without augmentation, as with ``InfoGraph`` by default, are scored by views of
+        ``NodeDrop()``.
 
         Parameters
         ----------
@@ -457,26 +482,26 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Returns
         -------
         score : float
-            At most 0. The same X gives the same score.
+            At most 0. Two calls with the same X return the same score.
         """
         check_is_fitted(self)
         fitted = self._fitted
         X = fitted.read(_plain(X), self, min_samples=2)
         device = resolve_device(self.device, type(self).__name__)
-        draw = draw_views(fitted, device, scored_chain(fitted.schema.kind, self.augmentation_))
+        chain = scored_chain(fitted.schema.kind, self.augmentation_)
         return score_views(
             self._projecting().to(device).eval(),
-            draw,
+            fitted.composed(chain, device),
             len(X),
             lambda rows: fitted.scaler.to_tensor(X[rows], device),
             device,
         )
 
     @available_if(_has_concentrations)
-    def concentration(self, X):
+    def concentration(self, X: Any) -> NDArray[np.float32]:
         """Return how sure the embedding of each sample is.
 
-        Only where the similarity has concentrations: ``similarity=VonMisesFisher()``.
+        Only with a similarity that has concentrations, such as ``VonMisesFisher()``.
 
         Parameters
         ----------
@@ -486,10 +511,15 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Returns
         -------
         kappa : ndarray of shape (n_samples,), dtype float32
-            Concentrations κ > 0; high where the sample's views lie close together and away from
-            others. A sample's κ does not depend on the samples beside it. Where the framework
-            has an encoder for each of two parts, that of the product of both distributions,
-            :math:`|\\kappa_1 \\mu_1 + \\kappa_2 \\mu_2|`, at most 2κ_max.
+            Concentrations κ > 0, high if the views of the sample lie close together and far from
+            other samples. The κ of a sample does not depend on the other samples in X. With a
+            framework that has two encoders, κ is the concentration of the product of both
+            distributions, :math:`|\\kappa_1 \\mu_1 + \\kappa_2 \\mu_2|`, at most 2κ_max.
+
+        See Also
+        --------
+        sample : Draws embeddings from these distributions.
+        log_score : Compares these distributions.
 
         Examples
         --------
@@ -506,10 +536,12 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self._distributions(X)[1].float().numpy()
 
     @available_if(_has_concentrations)
-    def sample(self, X, n=1, *, random_state=None):
+    def sample(
+        self, X: Any, n: int = 1, *, random_state: int | np.random.RandomState | None = None
+    ) -> NDArray[np.float32]:
         """Draw embeddings of each sample from its distribution.
 
-        Only where the similarity has concentrations: ``similarity=VonMisesFisher()``.
+        Only with a similarity that has concentrations, such as ``VonMisesFisher()``.
 
         Parameters
         ----------
@@ -518,8 +550,8 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         n : int, default=1
             Draws of each sample, at least 1.
         random_state : int, RandomState instance or None, default=None
-            Seeds the draws; None gives other ones at each call. The global generators are left
-            untouched.
+            Seeds the draws; None gives different draws at each call. The global generators are
+            left untouched.
 
         Returns
         -------
@@ -544,26 +576,26 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             )
         rng = np.random.RandomState(resolve_seed(random_state, "sample"))
         mu, kappa = self._distributions(X)
-        return self.similarity_.draw(mu.numpy(), kappa.numpy(), n, rng).astype("float32")
+        return self._probabilistic.draw(mu.numpy(), kappa.numpy(), n, rng).astype("float32")
 
     @available_if(_has_concentrations)
-    def log_score(self, X1, X2=None):
+    def log_score(self, X1: Any, X2: Any = None) -> NDArray[np.float64]:
         r"""Return the mutual likelihood scores of all pairs of samples, for retrieval.
 
         The logarithm of the probability density that both embeddings are the same point, relative
-        to chance, :math:`h(\tilde\kappa) - h(\kappa_i) - h(\kappa_j)`: above 0 where the two
-        rather agree. With one encoder it is what training maximises for views of one sample,
-        without the temperature; with one for each of two parts it compares the products of their
+        to chance, :math:`h(\tilde\kappa) - h(\kappa_i) - h(\kappa_j)`: above 0 if the two agree
+        more than by chance. With one encoder, it is the score that training maximises for views of
+        one sample, without the temperature. With two encoders, it compares the products of their
         distributions, see `concentration`.
 
-        Only where the similarity has concentrations: ``similarity=VonMisesFisher()``.
+        Only with a similarity that has concentrations, such as ``VonMisesFisher()``.
 
         Parameters
         ----------
         X1 : array-like or Dataset
             n samples of the shape seen in `fit`.
         X2 : array-like or Dataset, default=None
-            m samples; None takes those of X1.
+            m samples; None compares X1 with itself.
 
         Returns
         -------
@@ -582,45 +614,51 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         (3, 100)
         """
         check_is_fitted(self)
-        similarity = self.similarity_.without_temperature()
+        similarity = self._probabilistic.without_temperature()
         first = second = similarity.embed(self._named_distributions("X1", X1))
         if X2 is not None:
             second = similarity.embed(self._named_distributions("X2", X2))
         return similarity.scores(first, second).numpy()
 
-    def _named_distributions(self, name, X):
+    @property
+    def _probabilistic(self) -> ProbabilisticSimilarity:
+        """The fitted similarity, which has concentrations."""
+        return cast(ProbabilisticSimilarity, self.similarity_)
+
+    def _named_distributions(self, name: str, X: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the distributions of X, which messages call by its name."""
         try:
             return self._distributions(X)
         except ValueError as error:
             raise ValueError(f"{name} of log_score: {error}") from error
 
-    def _distributions(self, X):
+    def _distributions(self, X: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Return mean directions (n, d) and concentrations (n,), float64."""
         check_is_fitted(self)
         z = torch.from_numpy(self._encode(X, self._fitted.network)).double()
         n_parts = self._fitted.widths.n_parts
-        mu, kappa = self.similarity_.distribution(z.unflatten(1, (n_parts, -1)))
+        mu, kappa = self._probabilistic.distribution(z.unflatten(1, (n_parts, -1)))
         if n_parts == 1:
             return mu[:, 0], kappa[:, 0]
-        return self.similarity_.product(mu, kappa)
+        return self._probabilistic.product(mu, kappa)
 
     @property
-    def _n_features_out(self):
+    def _n_features_out(self) -> int:
         widths = self._fitted.widths
         return widths.projection if self.output == "projection" else widths.representation
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         tags.target_tags.required = getattr(self.loss, "requires_y", False)
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
 
-    def __getstate__(self):
-        """Return a state whose tensors lie on the CPU: it can be unpickled without a GPU."""
+    def __getstate__(self) -> dict[str, Any]:
+        """Return a state with all tensors on the CPU, which can be unpickled without a GPU."""
         state = super().__getstate__()
         if "_fitted" in state:
             fitted = state["_fitted"] = state["_fitted"].on_cpu()
@@ -631,6 +669,6 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return state
 
 
-def _plain(X):
-    """Return the samples of views."""
+def _plain(X: Any) -> Any:
+    """Return the samples of views, and anything else as it is."""
     return X.base if isinstance(X, Views) else X

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from ._sources import InMemory, Streamed
 
 
 class Batch(NamedTuple):
@@ -14,8 +17,8 @@ class Batch(NamedTuple):
 
     Attributes
     ----------
-    x : Tensor of shape (n, ...)
-        The samples.
+    x : Tensor of shape (n, ...), or a batch of its own class
+        The samples, such as a GraphBatch of n graphs.
     labels : Tensor of shape (n,), dtype int64, or None
         Their classes; −1 where unknown.
     weights : Tensor of shape (n,) or None
@@ -32,16 +35,18 @@ class Batch(NamedTuple):
     descriptions: Tensor | None = None
     rows: Tensor | None = None
 
-    def anchor_weights(self, z):
+    def anchor_weights(self, z: Tensor) -> Tensor | None:
         """Return the factors on the losses of anchors, or None where all are 1.
 
-        An anchor whose projection z disagrees with the description t of its sample is a wrong
-        one: its loss is multiplied by max(0, cos(z, t)).
+        The loss of an anchor with projection z is multiplied by the weight of its sample and, if
+        the sample has a description t, by max(0, cos(z, t)): an anchor that disagrees with its
+        description counts less.
 
         Parameters
         ----------
         z : Tensor of shape (n_views, n, d)
-            Projections of the views of the samples; numbers behind them are left out.
+            Projections of the views of the samples. Numbers that follow the projection, such as a
+            concentration, are ignored.
 
         Returns
         -------
@@ -55,7 +60,7 @@ class Batch(NamedTuple):
 
 
 class TrainingSet:
-    """All samples of a fit, by batches.
+    """All samples of a fit, in batches.
 
     Parameters
     ----------
@@ -65,15 +70,15 @@ class TrainingSet:
         What is known about them: fields of `Batch`.
     """
 
-    def __init__(self, source, **known):
+    def __init__(self, source: InMemory | Streamed, **known: Tensor):
         self.source, self.device = source, source.device
         self.known = {name: tensor.to(source.device) for name, tensor in known.items()}
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.source)
 
-    def batches(self, parts, seed):
-        """Yield the `Batch` of each part, a tensor of rows."""
+    def batches(self, parts: Sequence[Tensor], seed: int) -> Iterator[Batch]:
+        """Yield the `Batch` of each part, a tensor of rows; the seed is for worker processes."""
         for rows, x in zip(parts, self.source.batches(parts, seed), strict=True):
             rows = rows.to(self.device)
             known = {name: tensor[rows] for name, tensor in self.known.items()}
@@ -81,22 +86,29 @@ class TrainingSet:
 
 
 class BatchSampler:
-    """All rows in random batches of sizes that differ by at most one; a new order at each pass.
+    """All rows in random batches whose sizes differ by at most one, in a new order at each pass.
 
-    No batch holds a single sample, which has no negatives: with an odd number of rows and
-    `batch_size` 2, some batch holds 3.
+    No batch holds a single sample, which has no negatives: with an odd number of rows and a
+    `batch_size` of 2, one batch holds 3.
+
+    Parameters
+    ----------
+    data : TrainingSet
+        The samples.
+    batch_size : int
+        The most samples in a batch, at least 2.
     """
 
-    def __init__(self, data, batch_size):
+    def __init__(self, data: TrainingSet, batch_size: int):
         self.data = data
         self.n_samples = len(data)
         self.n_batches = min(-(-self.n_samples // batch_size), self.n_samples // 2)
         self.generator = torch.Generator()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.n_batches
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Batch]:
         order = torch.randperm(self.n_samples, generator=self.generator).to(self.data.device)
         seed = self.generator.initial_seed()
         yield from self.data.batches(order.tensor_split(self.n_batches), seed)

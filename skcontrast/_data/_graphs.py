@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 import torch
+from torch import nn
 
 from ..graphs import GraphBatch, NodeFeatures, pack_graphs
 from ..graphs._convert import is_graphs
@@ -18,6 +23,21 @@ class Graphs(Kind):
     """Graphs: a list of networkx graphs or of PyTorch Geometric's ``Data``, or `PackedGraphs`.
 
     The shape of a sample is ``(None, n_node_attributes)``: graphs have any number of nodes.
+
+    See Also
+    --------
+    skcontrast.graphs.pack_graphs : Packs graphs once, so that the embedder need not.
+    Kind : The base class.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.kinds import Graphs
+    >>> graphs = [nx.cycle_graph(5 + k % 4) for k in range(20)]
+    >>> embedder = ContrastiveEmbedder(kind=Graphs(), max_epochs=1, random_state=0)
+    >>> embedder.fit_transform(graphs).shape
+    (20, 96)
     """
 
     name = "graphs"
@@ -25,15 +45,23 @@ class Graphs(Kind):
     augmentation_advice = "; choose an augmentation of graphs such as NodeDrop"
     network_parameters = ("node_features",)
 
-    def accepts(self, X):
+    def accepts(self, X: Any) -> bool:
         """Return whether X holds a graph."""
         return is_graphs(X)
 
-    def describes(self, sample_shape):
+    def describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(None, n_node_features)``."""
         return len(sample_shape) == 2 and sample_shape[0] is None
 
-    def read(self, X, *, owner, seen=None, min_samples=1, check_finite=True):
+    def read(
+        self,
+        X: Any,
+        *,
+        owner: Any,
+        seen: Schema | None = None,
+        min_samples: int = 1,
+        check_finite: bool = True,
+    ) -> tuple[Any, Schema]:
         """Pack the graphs and check them."""
         refuse_unordered(X)
         name = type(owner).__name__
@@ -53,28 +81,28 @@ class Graphs(Kind):
             )
         return X, Schema(self, X.shape[1:], self)
 
-    def scaler(self, *, standardize, node_features):
-        """Return `NodeFeatures`: what the nodes are described by."""
+    def scaler(self, *, standardize: bool, node_features: str) -> NodeFeatures:
+        """Return `NodeFeatures`, the map to what nodes are described by."""
         return NodeFeatures(node_features, standardize)
 
-    def zeros(self, sample_shape):
+    def zeros(self, sample_shape: tuple) -> GraphBatch:
         """Return a path of three nodes and one of two."""
         edges = torch.tensor([[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]])
         topology = Topology.from_edges(edges, torch.tensor([0, 3, 5]), True)
         return GraphBatch(topology, torch.zeros(5, sample_shape[1]))
 
-    def adapt(self, module):
-        """Return a module of PyTorch Geometric as one that is called with a GraphBatch."""
+    def adapt(self, module: nn.Module) -> nn.Module:
+        """Return a module in the style of PyTorch Geometric as one that takes a GraphBatch."""
         return module if isinstance(module, GraphNetwork) else ForeignNetwork(module)
 
-    def describe(self, sample_shape):
-        """Return how many features nodes have, and how a module is called."""
+    def describe(self, sample_shape: tuple) -> str:
+        """Return the number of node features, and how a module is called."""
         return f"graphs with {sample_shape[1]} node features, as (x, edge_index, batch)"
 
-    def rows_per_call(self, X):
-        """Return how many graphs have about 32,768 nodes together."""
+    def rows_per_call(self, X: Any) -> int:
+        """Return the number of graphs that have about 32,768 nodes together."""
         return max(1, int(_NODES_PER_CALL / X.sizes.mean()))
 
-    def arrays(self, X):
+    def arrays(self, X: Any) -> Sequence[np.ndarray]:
         """Return edges, sizes, attributes and labels."""
         return X.arrays()

@@ -1,4 +1,4 @@
-"""Which kind X is where nobody says so, and kinds by name."""
+"""The kind of X where it is not declared, and kinds by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def named_kind(kind: str | Kind, *, owner: str) -> Kind:
     kind : {"vectors", "images", "graphs"} or Kind
         What was declared.
     owner : str
-        Who declared it, for messages.
+        The class that declared it, for messages.
     """
     if isinstance(kind, str) and kind in KINDS:
         return KINDS[kind]()
@@ -35,7 +35,7 @@ def named_kind(kind: str | Kind, *, owner: str) -> Kind:
 
 
 def named_kinds(declared: Any, *, owner: str) -> list[Kind]:
-    """Return the kinds that an augmentation or an encoder declares to be for; [] for none."""
+    """Return the kinds that an augmentation or an encoder declares; [] for none."""
     if declared is None:
         return []
     several = declared if isinstance(declared, (tuple, list)) else [declared]
@@ -43,20 +43,20 @@ def named_kinds(declared: Any, *, owner: str) -> list[Kind]:
 
 
 def guess_kind(X: Any, declared: Kind | None = None) -> tuple[Kind, Any]:
-    """Return the kind of X, and X as an array where it is one in another form.
+    """Return the kind of X, and X, converted if it is a tensor, a list of images or a Dataset.
 
     Parameters
     ----------
     X : object
         What the user passed.
     declared : Kind, default=None
-        What an augmentation or an encoder is for. A kind of the user's own is taken for granted;
-        one of the package's says what ambiguous shapes mean.
+        The kind that an augmentation or an encoder is for. A kind of the user's own is returned
+        as it is; a kind of the package only decides what an ambiguous shape means.
 
     Raises
     ------
     ValueError, TypeError
-        If X is neither an array nor graphs, or may be of several kinds.
+        If X is neither an array nor graphs, or its kind is ambiguous.
     """
     if declared is not None and not isinstance(declared, tuple(KINDS.values())):
         return declared, X
@@ -72,13 +72,13 @@ def guess_kind(X: Any, declared: Kind | None = None) -> tuple[Kind, Any]:
 
 
 def declared_kind(*pieces: Any) -> Kind | None:
-    """Return the kind that augmentations or encoders are for, if one names just one.
+    """Return the kind that augmentations or encoders are for, if any of them is for one only.
 
     Parameters
     ----------
     *pieces : Augmentation, Encoder or any other object
-        Those without an attribute `kind` name none. A kind of the user's own goes before those of
-        the package, which can be guessed.
+        An object without an attribute `kind` declares none. A kind of the user's own takes
+        precedence over a kind of the package, which can be guessed.
     """
     named = [
         named_kinds(getattr(piece, "kind", None), owner=type(piece).__name__) for piece in pieces

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
 from sklearn.utils.validation import check_array
+from torch import Tensor, nn
 
 from .._statistics import as_tensor
 from .._warnings import warn
@@ -22,15 +24,33 @@ from ._validation import (
 )
 from ._vectors import as_float32, cast, rows_for, scaled
 
-# Longer than so many times their height, or higher than so many times their width, arrays of two
-# dimensions per sample are rather series of several channels than images.
+# Samples of two dimensions, one of them longer than this many times the other, are more likely
+# series of several channels than grey images.
 _LONGEST = 4
 
 
 class Images(Kind):
     """Images, (n_samples, height, width) or (n_samples, channels, height, width).
 
-    Of dtype uint8, 255 is white; floats are mapped to [0, 1] by the range of the training set.
+    In uint8, 255 is white; floats are mapped to [0, 1] by the range of the training set. Where the
+    kind is guessed, grey images with one side more than four times as long as the other are
+    refused, because they may be series.
+
+    See Also
+    --------
+    Vectors : For arrays of two dimensions.
+    Kind : The base class.
+    skcontrast.augmentation.Unflatten : Turns flattened images into images.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.kinds import Images
+    >>> spectrograms = np.random.default_rng(0).uniform(size=(20, 4, 32))
+    >>> embedder = ContrastiveEmbedder(kind=Images(), max_epochs=1, random_state=0)
+    >>> embedder.fit_transform(spectrograms).shape[0]
+    20
     """
 
     name = "images"
@@ -40,13 +60,13 @@ class Images(Kind):
     trains_in_bf16 = True
     shares_batches = True
 
-    def accepts(self, X):
+    def accepts(self, X: Any) -> bool:
         """Return whether X has three or four dimensions."""
         return getattr(X, "ndim", 2) in (3, 4)
 
     @staticmethod
-    def refuse_ambiguous(X):
-        """Raise ValueError if samples have two dimensions, one much longer, and may be series."""
+    def refuse_ambiguous(X: Any) -> None:
+        """Raise ValueError if samples have two dimensions of very different length."""
         if X.ndim == 3 and max(X.shape[1:]) > _LONGEST * min(X.shape[1:]) > 0:
             channels, length = sorted(X.shape[1:])
             raise ValueError(
@@ -56,15 +76,23 @@ class Images(Kind):
                 "or a kind of your own, see skcontrast.kinds.Kind."
             )
 
-    def image_shape(self, sample_shape):
+    def image_shape(self, sample_shape: tuple) -> tuple[int, ...]:
         """Return ``(channels, height, width)``."""
         return (1, *sample_shape)[-3:]
 
-    def describes(self, sample_shape):
+    def describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(height, width)`` or ``(channels, height, width)``."""
         return len(sample_shape) in (2, 3) and None not in sample_shape
 
-    def read(self, X, *, owner, seen=None, min_samples=1, check_finite=True):
+    def read(
+        self,
+        X: Any,
+        *,
+        owner: Any,
+        seen: Schema | None = None,
+        min_samples: int = 1,
+        check_finite: bool = True,
+    ) -> tuple[Any, Schema]:
         """Check X: images of one shape, finite numbers."""
         refuse_graphs(X, self, owner, seen)
         X = as_array_like(X)
@@ -92,8 +120,8 @@ class Images(Kind):
             )
         return X, Schema(self, shape, self, math.prod(shape))
 
-    def warn_unusual(self, X):
-        """Warn if images have their channels where height or width belong."""
+    def warn_unusual(self, X: Any) -> None:
+        """Warn if images seem to have their channels last."""
         shape = X.shape[1:]
         if len(shape) == 3 and shape[0] > 4 and shape[-1] in (1, 3, 4):
             warn(
@@ -101,31 +129,39 @@ class Images(Kind):
                 "(n_samples, channels, height, width): pass X.transpose(0, 3, 1, 2)."
             )
 
-    def scaler(self, *, standardize, node_features):
+    def scaler(self, *, standardize: bool, node_features: str) -> ImageScaler:
         """Return an `ImageScaler`."""
         return ImageScaler(standardize)
 
-    def to_tensor(self, X, device):
+    def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
         """Return X with a channel axis, unscaled."""
         return as_tensor(X[:, None] if X.ndim == 3 else X).to(device)
 
-    def first_layer(self, some, scaler, *, standardize, channels_last, convert=None):
-        """Standardise each channel."""
+    def first_layer(
+        self,
+        some: Tensor,
+        scaler: Any,
+        *,
+        standardize: bool,
+        channels_last: bool,
+        convert: nn.Module | None = None,
+    ) -> nn.Module:
+        """Return a layer that standardises each channel."""
         mean, std = 0.0, 1.0
         if standardize:
             mean, std = channel_statistics(some if convert is None else convert(some))
-        return Standardize(*map(as_float32, (mean, std)), channels_last)
+        return Standardize(as_float32(mean), as_float32(std), channels_last)
 
-    def rows_per_call(self, X):
-        """Return how many images make about a million numbers."""
+    def rows_per_call(self, X: Any) -> int:
+        """Return the number of images that hold about a million numbers."""
         return rows_for(math.prod(X.shape[1:]))
 
-    def nbytes(self, X):
+    def nbytes(self, X: Any) -> float:
         """Return the bytes of X as uint8 or in float32."""
         itemsize = 1 if X.dtype == np.uint8 else 4
         return itemsize * float(np.prod(X.shape, dtype=np.float64))
 
-    def arrays(self, X):
+    def arrays(self, X: Any) -> list[np.ndarray]:
         """Return X itself."""
         return [X]
 
@@ -151,7 +187,7 @@ class ImageScaler:
     Parameters
     ----------
     standardize : bool, default=True
-        If False, floats are only cast to float32.
+        If False, floats are only cast to float32; they must lie in [0, 1].
     """
 
     def __init__(self, standardize: bool = True):
@@ -171,11 +207,11 @@ class ImageScaler:
             self.center_, self.scale_ = _range(X)
         return self
 
-    def to_tensor(self, X: np.ndarray, device: torch.device | str) -> torch.Tensor:
+    def to_tensor(self, X: np.ndarray, device: torch.device | str) -> Tensor:
         """Return X as a tensor on a device: uint8 where fitted on it, else float32.
 
-        Grey images of shape (n, height, width) get their channel axis. Nothing is copied that
-        already is as it should be.
+        Grey images of shape (n, height, width) get a channel axis. X is copied only if it has to
+        be converted or moved.
         """
         X = X[:, None] if X.ndim == 3 else X
         self._warn_other_unit(X)
@@ -201,7 +237,7 @@ class ImageScaler:
 
 
 def _range(X):
-    """Return lowest intensity and range of images; a few far outliers do not count."""
+    """Return the lowest intensity of images and their range, without a few far outliers."""
     largest = np.finfo(np.float64).max / 8
     low, high = max(float(X.min()), -largest), min(float(X.max()), largest)
     some = X.reshape(-1)[:: -(-X.size // 1_000_000)]

@@ -1,6 +1,6 @@
 """What a kind of data is: everything that depends on whether X holds vectors, images or graphs.
 
-The rest of the package asks a kind and never tests what X is. The kinds of the package have a room
+The rest of the package asks a kind and never tests what X is. The package's kinds have a module
 each: ``_vectors.py``, ``_images.py``, ``_graphs.py``, ``_pairs.py``.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ class Schema:
     kind : Kind
         The kind of the samples in a batch.
     sample_shape : tuple
-        Shape of one sample of X, in the words of its kind.
+        Shape of one sample of X, as its kind gives it.
     reader : Kind
         What reads X: the kind itself, or `Pairs` of it.
     n_features_in : int or None
@@ -34,7 +34,8 @@ class Schema:
     feature_names_in : ndarray of str or None
         Names of the features, where X has names.
     border : int or None
-        Where the second part of each sample begins, if X was a pair of arrays.
+        The feature or channel with which the second part of each sample begins, where samples
+        have two parts.
     """
 
     kind: Kind
@@ -52,8 +53,22 @@ class Schema:
                 setattr(estimator, f"{name}_", value)
 
 
-class Scaler:
-    """The map from validated samples to the tensors of the training; this one learns nothing.
+class Scaler(Protocol):
+    """What maps validated samples to the batches that augmentations and the network work on."""
+
+    @property
+    def finds_nonfinite(self) -> bool:
+        """Whether `to_tensor` itself raises ValueError for NaN and infinity in X."""
+
+    def fit(self, X: Any, /) -> Scaler:
+        """Learn the map from the training samples."""
+
+    def to_tensor(self, X: Any, device: torch.device | str, /) -> Any:
+        """Return samples as a batch on a device."""
+
+
+class Unscaled:
+    """The scaler that learns nothing.
 
     Parameters
     ----------
@@ -62,55 +77,58 @@ class Scaler:
     """
 
     finds_nonfinite = False
-    """Whether `to_tensor` itself raises ValueError for NaN and infinity in X."""
 
     def __init__(self, kind: Kind):
         self.kind = kind
 
-    def fit(self, X: Any) -> Scaler:
-        """Learn the map from the training samples."""
+    def fit(self, X: Any) -> Unscaled:
+        """Return the scaler as it is."""
         return self
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Any:
-        """Return samples as a batch on a device."""
+        """Return samples as a batch on a device, as they are."""
         return self.kind.to_tensor(X, device)
 
 
 class Kind(ParameterObject):
     """A kind of data: how samples are checked, turned into batches and read by an encoder.
 
-    The embedder and the augmentations ask the kind of X. It is guessed where nobody declares it:
-    pass ``ContrastiveEmbedder(kind=...)``, or set `kind` on an augmentation or an encoder of your
-    own. A kind of your own implements `check` and `to_tensor`, and `zeros` unless an encoder
-    can be tried on floating-point zeros; the rest has defaults that suit small data.
+    The embedder and the augmentations ask the kind of X for all that depends on it. To declare the
+    kind, pass ``ContrastiveEmbedder(kind=...)``, or set `kind` on an augmentation or an encoder of
+    your own; where nobody declares it, it is guessed from X.
+
+    A subclass implements `check` and `to_tensor`. It also overrides `zeros` if its encoders do not
+    take floating-point numbers. All other methods have defaults that suit small data.
 
     Attributes
     ----------
     name : str
         What samples are called in messages, in the plural.
     expected : str
-        `name` and how they are passed, for messages to who passes something else.
+        `name` and the form in which they are passed, for messages.
     augmentation_advice : str
-        What to do where an augmentation is for a different kind, for messages.
+        Ends the message that an augmentation is for a different kind.
     float_batches : bool
-        Whether batches are tensors of numbers, which augmentations get as floats. If not, they
-        get what `to_tensor` returns.
+        Whether batches are tensors of numbers, which augmentations receive as floats. If not,
+        augmentations receive what `to_tensor` returns.
     trains_in_bf16 : bool
         Whether ``precision="auto"`` may train its networks in bfloat16.
     shares_batches : bool
         Whether several processes can share the batches of one fit.
     network_parameters : tuple of str
-        Parameters of the embedder that the network depends on, apart from those that it depends
-        on for every kind.
+        Parameters of the embedder that the network of this kind depends on, such as
+        ``"node_features"``. They must not change when a fit is resumed.
 
     See Also
     --------
+    skcontrast.ContrastiveEmbedder : Its parameter `kind` declares what X holds.
     skcontrast.augmentation.Augmentation : Draws views of batches of a kind.
     skcontrast.encoders.Encoder : Is built for samples of a kind.
 
     Examples
     --------
-    Sequences of numbers, of unequal length, that are padded with NaN:
+    Sequences of numbers, of unequal lengths, padded with NaN. The user guide trains on a
+    kind of token ids: :ref:`own-kind`.
 
     >>> import numpy as np
     >>> import torch
@@ -132,12 +150,12 @@ class Kind(ParameterObject):
             [4., nan, nan]])
     """
 
-    name = "samples"
-    expected = ""
-    augmentation_advice = ""
-    float_batches = False
-    trains_in_bf16 = False
-    shares_batches = False
+    name: str = "samples"
+    expected: str = ""
+    augmentation_advice: str = ""
+    float_batches: bool = False
+    trains_in_bf16: bool = False
+    shares_batches: bool = False
     network_parameters: tuple[str, ...] = ()
 
     def accepts(self, X: Any) -> bool:
@@ -148,7 +166,7 @@ class Kind(ParameterObject):
         """Return whether samples of this kind can have such a shape."""
         return False
 
-    def image_shape(self, sample_shape: tuple) -> tuple[int, int, int] | None:
+    def image_shape(self, sample_shape: tuple) -> tuple[int, ...] | None:
         """Return ``(channels, height, width)`` if samples are images, else None."""
         return None
 
@@ -163,7 +181,7 @@ class Kind(ParameterObject):
         Returns
         -------
         X : array-like of length n_samples
-            Indexed by slices and by arrays of rows. A second call must change nothing.
+            Can be indexed by slices and by arrays of rows. Checking it again changes nothing.
 
         Raises
         ------
@@ -185,8 +203,8 @@ class Kind(ParameterObject):
         Returns
         -------
         batch : Tensor of shape (n, ...)
-            Or any object with a length, a `device` and a `shape`, that is indexed by tensors of
-            rows and can be put together with others by ``torch.cat``.
+            Or any object with a length, a `device` and a `shape` that can be indexed by a tensor
+            of rows and concatenated by ``torch.cat``.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement to_tensor.")
 
@@ -195,7 +213,7 @@ class Kind(ParameterObject):
         return tuple(X.shape[1:]) or (None,)
 
     def zeros(self, sample_shape: tuple) -> Any:
-        """Return a batch of two samples that a new encoder is tried on.
+        """Return a batch of two samples, on which a new encoder is tried.
 
         Parameters
         ----------
@@ -205,11 +223,11 @@ class Kind(ParameterObject):
         return torch.zeros(2, *(3 if size is None else size for size in sample_shape))
 
     def adapt(self, module: nn.Module) -> nn.Module:
-        """Return a user's module as one that is called with a batch."""
+        """Return a user's module as a module that is called with a batch."""
         return module
 
     def describe(self, sample_shape: tuple) -> str:
-        """Return how samples of a shape are called in messages about encoders."""
+        """Return a name of samples of a shape, for messages about encoders."""
         return f"samples of shape {sample_shape}"
 
     def read(
@@ -258,9 +276,9 @@ class Kind(ParameterObject):
         return X, Schema(self, shape, self)
 
     def warn_unusual(self, X: Any) -> None:
-        """Warn once per fit about training samples that look like a mistake."""
+        """Warn, once per fit, about training samples that look like a mistake."""
 
-    def scaler(self, *, standardize: bool, node_features: str) -> Any:
+    def scaler(self, *, standardize: bool, node_features: str) -> Scaler:
         """Return the map from validated samples to batches, unfitted.
 
         Parameters
@@ -268,7 +286,7 @@ class Kind(ParameterObject):
         standardize, node_features : bool, str
             Parameters of the embedder.
         """
-        return Scaler(self)
+        return Unscaled(self)
 
     def first_layer(
         self,
@@ -279,14 +297,14 @@ class Kind(ParameterObject):
         channels_last: bool,
         convert: nn.Module | None = None,
     ) -> nn.Module | None:
-        """Return the layer before the encoder, which standardises its input; None for none.
+        """Return the layer before the encoder, which standardises its input, or None.
 
         Parameters
         ----------
         some : Tensor of shape (n, ...)
-            Some training samples, as in a batch.
-        scaler : object
-            What `scaler` returned, fitted.
+            Some training samples, as a batch.
+        scaler : Scaler
+            The fitted scaler of this kind.
         standardize : bool
             The parameter of the embedder.
         channels_last : bool
@@ -301,10 +319,10 @@ class Kind(ParameterObject):
         return 1024
 
     def nbytes(self, X: Any) -> float:
-        """Return how many bytes X takes as tensors; 0 if it is always held in memory."""
+        """Return how many bytes X takes as tensors; 0 keeps X in memory, whatever its size."""
         return 0
 
     def arrays(self, X: Any) -> Sequence[np.ndarray]:
-        """Return arrays that tell validated samples from different ones."""
+        """Return arrays by which validated samples are compared with other samples."""
         batch = self.to_tensor(X, torch.device("cpu"))
         return [batch.numpy()] if isinstance(batch, Tensor) else []

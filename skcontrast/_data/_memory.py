@@ -1,4 +1,4 @@
-"""How much memory there is."""
+"""Free memory, and what fits into it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ def free_bytes(device: torch.device) -> float:
 
 
 def check_memory(n_numbers: int, device: torch.device, parameter: str) -> None:
-    """Raise ValueError, naming the parameter, if so many floats do not fit into the memory.
+    """Raise ValueError, naming the parameter, if `n_numbers` floats do not fit into memory.
 
     Parameters
     ----------
     n_numbers : int
-        Numbers to be held, float32.
+        How many float32 numbers are to be held.
     device : torch.device
-        Where.
+        The device that holds them.
     parameter : str
-        What the user chose, such as "The 'queue_size' parameter of MoCo".
+        The parameter that asks for them, such as "The 'queue_size' parameter of MoCo".
     """
     needed, available = 4 * n_numbers, _bytes_of(device)
     if needed > available:
@@ -34,7 +34,7 @@ def check_memory(n_numbers: int, device: torch.device, parameter: str) -> None:
 
 
 def _bytes_of(device):
-    """Return how many bytes this process can have on a device; of a CPU, with swapping."""
+    """Return how many bytes this process can get on a device; on a CPU, all there are."""
     if device.type == "cuda":
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return torch.cuda.mem_get_info(device)[0] + cached

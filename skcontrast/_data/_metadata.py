@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.validation import check_array
 from torch import Tensor
@@ -13,7 +14,7 @@ from torch import Tensor
 from .._statistics import as_tensor
 
 
-def validate_labels(y, n_samples, *, needed_by):
+def validate_labels(y: Any, n_samples: int, *, needed_by: str) -> NDArray[np.int64]:
     """Return y as integers, −1 where unlabeled.
 
     Parameters
@@ -40,7 +41,7 @@ def validate_labels(y, n_samples, *, needed_by):
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
         if not np.array_equal(y, np.rint(y)):
-            raise ValueError(f"{needed_by} needs classes as y, got numbers that are no integers.")
+            raise ValueError(f"{needed_by} needs classes as y, got numbers that are not integers.")
     if y.dtype.kind in "US" and "-1" in y.astype(str):
         raise ValueError(
             "y holds the string '-1': to mark unlabeled samples among string classes by the "
@@ -57,10 +58,10 @@ def validate_labels(y, n_samples, *, needed_by):
     return labels
 
 
-def classes_or_none(y, n_samples):
+def classes_or_none(y: Any, n_samples: int) -> NDArray[np.int64] | None:
     """Return y as integers if it holds classes, −1 where unknown; None if it does not.
 
-    Targets of a regression, and labels of which none occurs twice, are no classes.
+    Targets of a regression are not classes, nor are labels that occur fewer than twice on average.
     """
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
@@ -88,10 +89,10 @@ def read_annotations(
     loss : Loss
         May require y.
     uses_classes : bool
-        Whether classes are of use where the loss does not require them.
+        Whether classes are used even if the loss does not require them.
     """
     weights, descriptions = validate_metadata(metadata, n_samples)
-    known = {"labels": None, "weights": weights, "descriptions": descriptions}
+    known: dict[str, NDArray | None] = {"weights": weights, "descriptions": descriptions}
     if loss.requires_y:
         known["labels"] = validate_labels(y, n_samples, needed_by=type(loss).__name__)
     elif uses_classes and y is not None:
@@ -100,7 +101,7 @@ def read_annotations(
 
 
 def check_descriptions(descriptions: Tensor | None, width: int) -> None:
-    """Raise ValueError unless descriptions are as wide as the projection that they are held to."""
+    """Raise ValueError unless descriptions have the width of the projections."""
     if descriptions is not None and descriptions.shape[1] != width:
         raise ValueError(
             f"descriptions must have shape (n_samples, {width}), as wide as the projection "
@@ -108,7 +109,9 @@ def check_descriptions(descriptions: Tensor | None, width: int) -> None:
         )
 
 
-def validate_metadata(metadata, n_samples):
+def validate_metadata(
+    metadata: dict[str, Any], n_samples: int
+) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
     """Return sample weights and descriptions, each None or a float32 array.
 
     Parameters
@@ -128,19 +131,17 @@ def validate_metadata(metadata, n_samples):
         raise TypeError(
             f"fit takes X, y, sample_weight and descriptions; got an unexpected {unknown[0]!r}."
         )
-    checked = [
-        _validate_metadatum(name, metadata.get(name), n_samples, ndim)
-        for name, ndim in (("sample_weight", 1), ("descriptions", 2))
-    ]
-    weight, descriptions = checked
+    weight = _validate_metadatum("sample_weight", metadata, n_samples, ndim=1)
+    descriptions = _validate_metadatum("descriptions", metadata, n_samples, ndim=2)
     if weight is not None and (weight.min() < 0 or weight.max() == 0):
         raise ValueError("sample_weight must hold no negative numbers and not only zeros.")
     if descriptions is not None and not descriptions.any():
         raise ValueError("descriptions must not hold only zeros: no sample would be learned from.")
-    return checked
+    return weight, descriptions
 
 
-def _validate_metadatum(name, value, n_samples, ndim):
+def _validate_metadatum(name, metadata, n_samples, *, ndim):
+    value = metadata.get(name)
     if value is None:
         return None
     if isinstance(value, torch.Tensor):

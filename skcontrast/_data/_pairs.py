@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ._guess import guess_kind
-from ._kinds import Kind
+from ._kinds import Kind, Schema
 from ._sources import LazySamples
 from ._validation import as_array_like
 
@@ -15,21 +16,45 @@ from ._validation import as_array_like
 class Pairs(Kind):
     """Samples of two parts, for a framework that has an encoder for each.
 
-    X is a tuple of two arrays with the same samples, features or channels of which are put side
-    by side; or one array, which the framework cuts. Batches are those of the kind that this gives.
+    X is a tuple of two arrays that hold the same samples, whose features or channels are put side
+    by side; or one array, which the framework splits. Batches are batches of the arrays' kind.
 
     Parameters
     ----------
     of : Kind, default=None
         The kind of the arrays; None guesses it.
+
+    See Also
+    --------
+    skcontrast.frameworks.CMC : Has an encoder for each part, and reads X as pairs by itself.
+    Kind : The base class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.frameworks import CMC
+    >>> rng = np.random.default_rng(0)
+    >>> words, pixels = rng.normal(size=(50, 4)), rng.normal(size=(50, 6))
+    >>> embedder = ContrastiveEmbedder(framework=CMC(), max_epochs=1, random_state=0)
+    >>> embedder.fit_transform((words, pixels)).shape
+    (50, 256)
     """
 
     name = "pairs"
 
-    def __init__(self, of=None):
+    def __init__(self, of: Kind | None = None):
         self.of = of
 
-    def read(self, X, *, owner, seen=None, min_samples=1, check_finite=True):
+    def read(
+        self,
+        X: Any,
+        *,
+        owner: Any,
+        seen: Schema | None = None,
+        min_samples: int = 1,
+        check_finite: bool = True,
+    ) -> tuple[Any, Schema]:
         """Check X and put the two parts of each sample side by side."""
         X, border = _join(X) if isinstance(X, tuple) else (X, None)
         if seen is not None:
@@ -76,13 +101,13 @@ def _join(X):
 
 
 def _check_border(border, fitted):
-    """Raise ValueError if a pair of arrays is divided elsewhere than X was in fit."""
+    """Raise ValueError if the first array of a pair has a different width than in `fit`."""
     if border is None or border == fitted:
         return
     if fitted is None:
         raise ValueError(
-            "X is a pair of arrays, but in fit it was one array that was not cut into its first "
-            "and its other features or channels: pass X as in fit."
+            "X is a pair of arrays, but in fit it was one array that was not split into its first "
+            "and its remaining features or channels: pass X as in fit."
         )
     raise ValueError(
         f"The first array of the pair X has {border} features or channels, in fit it had {fitted}."

@@ -1,13 +1,15 @@
-"""Where training samples come from: memory, or a memory map or Dataset read batch by batch."""
+"""Sources of training samples: memory, or a memory map or Dataset that is read in batches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
+from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from ._memory import free_bytes
@@ -18,7 +20,7 @@ _ENOUGH_SAMPLES = 10_000
 
 
 class LazySamples:
-    """A torch Dataset as an array: it has a shape, and indexing by rows gives an ndarray.
+    """A torch Dataset in the form of an array: it has a shape, and its rows are ndarrays.
 
     Parameters
     ----------
@@ -26,11 +28,11 @@ class LazySamples:
         Items are samples, or tuples that start with one: arrays or tensors of one shape.
     """
 
-    def __init__(self, dataset):
+    def __init__(self, dataset: Any):
         if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
             raise TypeError(
-                "X must be a Dataset with __len__ and __getitem__; an iterable one has no order "
-                f"to draw from: got {type(dataset).__name__}."
+                "X must be a Dataset with __len__ and __getitem__, since an iterable Dataset "
+                f"cannot be shuffled: got {type(dataset).__name__}."
             )
         if not len(dataset):
             raise ValueError("Found a Dataset with 0 samples in X: at least 1 is required.")
@@ -47,10 +49,10 @@ class LazySamples:
             return item
         return item if item.dtype in (np.float32, np.float64) else item.astype(np.float32)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows):
+    def __getitem__(self, rows: Any) -> NDArray:
         rows = np.atleast_1d(np.arange(len(self))[rows])
         items = [self._item(row) for row in rows]
         for row, item in zip(rows, items, strict=True):
@@ -66,16 +68,22 @@ class LazySamples:
 
 
 class InMemory:
-    """Samples in one tensor, or graphs in one GraphBatch, on the device of the training."""
+    """Samples in one tensor, or graphs in one GraphBatch, on the device of the training.
 
-    def __init__(self, x):
+    Parameters
+    ----------
+    x : Tensor of shape (n_samples, ...), or a batch of its own class
+        All samples.
+    """
+
+    def __init__(self, x: Any):
         self.x = x
         self.device, self.sample_shape = x.device, tuple(x.shape[1:])
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.x)
 
-    def batches(self, parts, seed):
+    def batches(self, parts: Sequence[Tensor], seed: int) -> Iterator[Any]:
         """Yield the samples of each part, a tensor of rows; the seed is not needed."""
         for rows in parts:
             yield self.x[rows.to(self.device)]
@@ -96,19 +104,19 @@ class Streamed(Dataset):
         Processes that read ahead; 0 reads in this one.
     """
 
-    def __init__(self, X, to_tensor, device, n_workers):
+    def __init__(self, X: Any, to_tensor: Callable, device: torch.device, n_workers: int):
         self.X, self.to_tensor = X, to_tensor
         self.device, self.n_workers = device, n_workers
         self.sample_shape = tuple(to_tensor(X[:1], torch.device("cpu")).shape[1:])
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.X)
 
-    def __getitem__(self, rows):
+    def __getitem__(self, rows: Tensor) -> Tensor:
         return self.to_tensor(self.X[rows.numpy()], torch.device("cpu"))
 
-    def batches(self, parts, seed):
-        """Yield the samples of each part, a tensor of rows; the seed is that of the workers."""
+    def batches(self, parts: Sequence[Tensor], seed: int) -> Iterator[Any]:
+        """Yield the samples of each part, a tensor of rows; workers draw by the seed."""
         on_gpu = self.device.type == "cuda"
         loader = DataLoader(
             self,
@@ -116,7 +124,7 @@ class Streamed(Dataset):
             batch_size=None,
             num_workers=self.n_workers,
             pin_memory=on_gpu,
-            # Workers draw by it, and without it the loader would draw from the global one.
+            # Seeds the workers; without it, the loader would draw from the global generator.
             generator=torch.Generator().manual_seed(seed),
         )
         for x in loader:
@@ -144,11 +152,11 @@ def make_source(
     to_tensor, device : callable, torch.device
         As in `Streamed`.
     budget : float or None
-        The most gigabytes that the samples may take as tensors; None is half of what is free.
+        The most gigabytes that the samples may take as tensors; None is half of the free memory.
     n_workers : int
         As in `Streamed`.
     n_sharing : int, default=1
-        Processes that take the same X from the same free memory.
+        Processes that each hold X in the same free memory.
     """
     needed = kind.nbytes(X)
     if needed:
@@ -158,11 +166,11 @@ def make_source(
     return InMemory(to_tensor(X, device))
 
 
-def subset(X):
+def subset(X: Any) -> Any:
     """Return at most 10,000 samples, evenly spread: enough for statistics of the input."""
     return X[:: -(-len(X) // _ENOUGH_SAMPLES)]
 
 
-def read(X):
-    """Return X as an array; of what is lazy, the subset."""
+def read(X: Any) -> Any:
+    """Return X as an array; of lazy samples, the subset."""
     return subset(X) if isinstance(X, LazySamples) else X

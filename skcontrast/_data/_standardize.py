@@ -9,21 +9,21 @@ from .._statistics import FARTHEST
 
 
 class Standardize(nn.Module):
-    """Bring each feature or channel to zero mean and unit variance; the encoder's first step.
+    """The encoder's first step: bring each feature or channel to zero mean and unit variance.
 
     uint8 images are divided by 255 first; vectors are clipped at a million standard deviations.
 
     Parameters
     ----------
     mean, std : Tensor of shape (n_features,) or (channels, 1, 1)
-        What is subtracted, and what the rest is divided by.
+        Mean and standard deviation of each feature or channel.
     channels_last : bool, default=False
         Whether images are passed on in channels-last memory format.
     """
 
     def __init__(self, mean: Tensor, std: Tensor, channels_last: bool = False):
         super().__init__()
-        # Not the format itself, which does not unpickle everywhere.
+        # A flag, because torch.channels_last itself cannot be unpickled everywhere.
         self.channels_last = channels_last
         self.register_buffer("mean", mean)
         self.register_buffer("std", std)

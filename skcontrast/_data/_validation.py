@@ -1,4 +1,4 @@
-"""Forms in which arrays are passed, and scikit-learn's checks of them."""
+"""Arrays in the forms in which users pass them, and checks that several kinds share."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ._sources import LazySamples
 
 
 def as_array_like(X: Any) -> Any:
-    """Turn what scikit-learn does not know into arrays: tensors, lists of images, Datasets.
+    """Convert what scikit-learn does not read to arrays: tensors, lists of images, Datasets.
 
     Raises
     ------
     ValueError, TypeError
-        If X is None or an iterator, a mapping or a set, or holds images of several shapes.
+        If X is None, an iterator, a mapping or a set, or holds images of several shapes.
     """
     if X is None:
         raise ValueError("X must be an array of samples, got None.")
@@ -35,8 +35,8 @@ def as_array_like(X: Any) -> Any:
 
 
 def refuse_unordered(X: Any) -> None:
-    """Raise TypeError for what has no order or no length."""
-    # A sparse matrix of keys is a mapping too, which scikit-learn refuses as sparse.
+    """Raise TypeError for an iterator, a mapping or a set, which have no length or no order."""
+    # scikit-learn refuses a dok_matrix, which is a mapping too, as a sparse matrix.
     if isinstance(X, (Iterator, Mapping, Set)) and not hasattr(X, "shape"):
         advice = ": pass list(X)" if isinstance(X, Iterator) else ""
         raise TypeError(
@@ -63,12 +63,12 @@ def _is_cut_from_dataset(X):
 
 
 def refuse_graphs(X: Any, kind: Any, owner: Any, seen: Any) -> None:
-    """Raise ValueError for graphs where a kind of arrays is due."""
+    """Raise ValueError for graphs where X must hold arrays."""
     if not is_graphs(X):
         return
     name = type(owner).__name__
     if seen is None:
-        raise ValueError(f"X holds graphs, but {name} was told to expect {kind.name}.")
+        raise ValueError(f"X holds graphs, but {name} expects {kind.name}.")
     raise ValueError(
         f"X holds graphs, but {name} was fitted on an array of shape "
         f"(n_samples, {', '.join(map(str, seen.sample_shape))})."
@@ -90,7 +90,7 @@ def check_dimensions(X: Any) -> None:
 
 
 def check_lazy(X: LazySamples, min_samples: int) -> None:
-    """Check what the first sample of a Dataset shows; the others are checked as they are read."""
+    """Check the first sample of a Dataset; the others are checked when they are read."""
     if len(X) < min_samples:
         raise ValueError(
             f"Found a Dataset with {len(X)} sample(s) while a minimum of {min_samples} is "
@@ -103,7 +103,7 @@ def check_lazy(X: LazySamples, min_samples: int) -> None:
 
 
 def check_same_shape(shape: tuple, owner: Any, seen: Any) -> None:
-    """Raise ValueError unless samples have the shape that they had in `fit`."""
+    """Raise ValueError unless samples have the shape of the samples in `fit`."""
     if seen is not None and shape != seen.sample_shape:
         raise ValueError(
             f"X has samples of shape {shape}, but {type(owner).__name__} was fitted on "

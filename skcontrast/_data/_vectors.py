@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data
+from torch import Tensor, nn
 
 from .._statistics import FARTHEST, as_tensor, mean_and_std
 from ._kinds import Kind, Schema
@@ -28,14 +29,31 @@ _NUMBERS_PER_CALL = 2**20
 def rows_for(numbers_per_sample: int) -> int:
     """Return how many samples to encode at a time.
 
-    Many where samples are small, since each call has a cost of its own; few where activations are
-    large.
+    Many if samples are small, since each call has a fixed cost; few if activations are large.
     """
     return min(max(_NUMBERS_PER_CALL // numbers_per_sample, 32), 2**14)
 
 
 class Vectors(Kind):
-    """Vectors of numbers, shape (n_samples, n_features): anything that scikit-learn accepts."""
+    """Vectors of numbers, shape (n_samples, n_features): whatever scikit-learn takes as X.
+
+    See Also
+    --------
+    Images : For arrays of three or four dimensions.
+    Kind : The base class.
+
+    Examples
+    --------
+    A series of 3 channels and 8 steps is not an image; as a vector it has 24 features:
+
+    >>> import numpy as np
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.kinds import Vectors
+    >>> series = np.random.default_rng(0).normal(size=(50, 3, 8))
+    >>> embedder = ContrastiveEmbedder(kind=Vectors(), max_epochs=1, random_state=0)
+    >>> embedder.fit_transform(series.reshape(50, -1)).shape
+    (50, 128)
+    """
 
     name = "vectors"
     expected = "vectors, X of shape (n_samples, n_features)"
@@ -46,16 +64,24 @@ class Vectors(Kind):
     float_batches = True
     shares_batches = True
 
-    def accepts(self, X):
-        """Return whether X may be a table: it is checked when it is read."""
+    def accepts(self, X: Any) -> bool:
+        """Return whether X has at most two dimensions; `read` checks the rest."""
         return getattr(X, "ndim", 2) <= 2
 
-    def describes(self, sample_shape):
+    def describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(n_features,)``."""
         return len(sample_shape) == 1 and sample_shape[0] is not None
 
-    def read(self, X, *, owner, seen=None, min_samples=1, check_finite=True):
-        """Check X, in scikit-learn's way; its columns are compared by name where they have one."""
+    def read(
+        self,
+        X: Any,
+        *,
+        owner: Any,
+        seen: Schema | None = None,
+        min_samples: int = 1,
+        check_finite: bool = True,
+    ) -> tuple[Any, Schema]:
+        """Check X as scikit-learn does; columns that have names must be those of `fit`."""
         refuse_graphs(X, self, owner, seen)
         X = as_array_like(X)
         check_dimensions(X)
@@ -83,27 +109,35 @@ class Vectors(Kind):
         names = getattr(checked, "feature_names_in_", None)
         return X, Schema(self, X.shape[1:], self, checked.n_features_in_, names)
 
-    def scaler(self, *, standardize, node_features):
+    def scaler(self, *, standardize: bool, node_features: str) -> VectorScaler:
         """Return a `VectorScaler`."""
         return VectorScaler(standardize)
 
-    def to_tensor(self, X, device):
+    def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
         """Return X as float32, unscaled."""
         return as_tensor(X).to(device, torch.float32)
 
-    def first_layer(self, some, scaler, *, standardize, channels_last, convert=None):
-        """Standardise by the statistics that the scaler has learned."""
-        return Standardize(*map(as_float32, (scaler.mean_, scaler.std_)))
+    def first_layer(
+        self,
+        some: Tensor,
+        scaler: Any,
+        *,
+        standardize: bool,
+        channels_last: bool,
+        convert: nn.Module | None = None,
+    ) -> nn.Module:
+        """Return a layer that standardises by the statistics that the scaler has learned."""
+        return Standardize(as_float32(scaler.mean_), as_float32(scaler.std_))
 
-    def rows_per_call(self, X):
-        """Return how many rows make about a million numbers."""
+    def rows_per_call(self, X: Any) -> int:
+        """Return the number of rows that hold about a million numbers."""
         return rows_for(math.prod(X.shape[1:]))
 
-    def nbytes(self, X):
+    def nbytes(self, X: Any) -> float:
         """Return the bytes of X in float32."""
         return 4 * float(np.prod(X.shape, dtype=np.float64))
 
-    def arrays(self, X):
+    def arrays(self, X: Any) -> list[np.ndarray]:
         """Return X itself."""
         return [X]
 
@@ -111,14 +145,14 @@ class Vectors(Kind):
 class VectorScaler:
     """The map from vectors to the float32 tensors that augmentations work on.
 
-    Values are cast only, and the network standardises them with ``mean_`` and ``std_``. Where
-    float32 would lose something (offsets far beyond the spread, magnitudes near its limits), they
+    Values are only cast, and the network standardises them with ``mean_`` and ``std_``. Where
+    float32 would lose precision (offsets far beyond the spread, magnitudes near its limits), they
     are standardised here, in float64, before they are cast.
 
     Parameters
     ----------
     standardize : bool, default=True
-        If False, values are always cast only.
+        If False, values are only cast.
     """
 
     # Offsets of at most so many standard deviations cost less than 1e-5 of them in float32.
@@ -146,7 +180,7 @@ class VectorScaler:
                 self.center_, self.scale_ = mean, std
         return self
 
-    def to_tensor(self, X: np.ndarray, device: torch.device | str) -> torch.Tensor:
+    def to_tensor(self, X: np.ndarray, device: torch.device | str) -> Tensor:
         """Return X as a float32 tensor on a device, without a copy if it is one already."""
         if self.only_casts_:
             return cast(X, self.standardize).to(device)
@@ -158,10 +192,10 @@ class VectorScaler:
         return bool(near.all() and std.min() > low and std.max() < high)
 
 
-def cast(X: np.ndarray, standardize: bool) -> torch.Tensor:
-    """Return X as float32, or raise ValueError if it holds NaN, infinity or what becomes it."""
+def cast(X: np.ndarray, standardize: bool) -> Tensor:
+    """Return X as float32, or raise ValueError if NaN or infinity is in X or in the result."""
     tensor = as_tensor(X).to(torch.float32)
-    # One sum over what lies in cache tells; only what looks odd is searched.
+    # One sum of what is in cache finds NaN and infinity; only then are they searched for.
     if not tensor.sum().isfinite():
         with np.errstate(over="ignore", invalid="ignore"):
             assert_all_finite(X, input_name="X")
@@ -172,22 +206,22 @@ def cast(X: np.ndarray, standardize: bool) -> torch.Tensor:
     return tensor
 
 
-def scaled(X: np.ndarray, center: Any, scale: Any, lowest: float, highest: float) -> torch.Tensor:
+def scaled(X: np.ndarray, center: Any, scale: Any, lowest: float, highest: float) -> Tensor:
     """Return (X − center) / scale, computed in float64 and clipped, as float32."""
-    # What overflows lies beyond the bounds and is clipped.
+    # Values that overflow are clipped to the bounds.
     with np.errstate(over="ignore"):
         mapped = np.subtract(X, center, dtype=np.float64)
         mapped /= scale
     return torch.from_numpy(mapped.clip(lowest, highest, out=mapped)).to(torch.float32)
 
 
-def as_float32(values: Any) -> torch.Tensor:
+def as_float32(values: Any) -> Tensor:
     """Return numbers as a float32 tensor."""
     return torch.as_tensor(values, dtype=torch.float32)
 
 
 def _stand_in(owner, seen):
-    """Return an object that scikit-learn checks X for, and notes names in, in place of `owner`."""
+    """Return a copy of `owner` on which scikit-learn may set the names that it finds in X."""
     stand_in = object.__new__(type(owner))
     vars(stand_in).update(vars(owner))
     for name in ("n_features_in_", "feature_names_in_"):

@@ -19,7 +19,7 @@ from ..encoders import Encoder
 def prepared(
     module: nn.Module | Callable, *, compile: bool, bf16: bool, world: World | None
 ) -> Callable:
-    """Return a module as a fit runs it."""
+    """Return a module as a fit runs it: compiled, in bfloat16 or shared among ranks."""
     network = Compiled(module) if compile else module
     network = partial(in_bf16, network) if bf16 else network
     return network if world is None else SharedNetwork(network, world)
@@ -28,8 +28,8 @@ def prepared(
 def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.device) -> bool:
     """Return whether the network trains in bfloat16.
 
-    "auto" says so for the package's encoders of images, where the processor computes in bfloat16
-    itself; any other module may use what bfloat16 does not have.
+    "auto" chooses bfloat16 for the package's encoders of images on processors with bfloat16
+    instructions; other modules may use operations that do not support it.
 
     Parameters
     ----------
@@ -47,20 +47,20 @@ def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.devic
         return precision == "bf16"
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    # torch has no public name for this yet; without the private one, float32 is always right.
+    # torch has no public name for this yet; if the private one is gone, float32 is always right.
     computes_bf16 = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
     return device.type == "cpu" and bool(computes_bf16())
 
 
 class Compiled:
-    """A module as ``torch.compile`` makes it, or as it is where that fails."""
+    """A module run through ``torch.compile``, or as it is if that fails."""
 
-    def __init__(self, module):
+    def __init__(self, module: nn.Module | Callable):
         self.module = module
         self.call = torch.compile(module)
         self.works = False
 
-    def __call__(self, x):
+    def __call__(self, x: Any) -> Any:
         try:
             output = self.call(x)
             self.works = True
@@ -69,17 +69,17 @@ class Compiled:
             if self.call is self.module or self.works or isinstance(error, torch.OutOfMemoryError):
                 raise
             self.call = self.module
-            # What is wrong with the module itself is raised here, as without compiling.
+            # An error of the module itself is raised here, as without compiling.
             output = self.module(x)
             reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
             warn(f"compile=True: the encoder could not be compiled ({reason}); it runs as it is.")
             return output
 
 
-def in_bf16(network, x):
-    """Return the output of a network that computes in bfloat16 where that is safe, in float32.
+def in_bf16(network: Callable, x: Any) -> Any:
+    """Return the output of a network that computes in bfloat16 where that is safe.
 
-    It is a tensor, or a tuple of them.
+    The output is a float32 tensor or a tuple of float32 tensors.
     """
     with torch.autocast(x.device.type, torch.bfloat16):
         output = network(x)

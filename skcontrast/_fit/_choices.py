@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from skorch.callbacks import Callback, LRScheduler
 
-from .._data._guess import declared_kind, named_kind
+from .._data._guess import declared_kind, guess_kind, named_kind
 from .._data._kinds import Kind
 from .._data._pairs import Pairs
 from .._parameters import Schedule, at_progress, check_component, validate_parameters
@@ -35,18 +35,22 @@ COMPONENTS = {
 
 @dataclass(frozen=True)
 class Choices:
-    """The parameters of an embedder by their names, with what they stand for.
+    """The parameters of an embedder, checked and resolved.
+
+    Those that are not listed here are as the user gave them.
 
     Attributes
     ----------
     owner : str
         The name of the estimator's class, for messages.
+    settings : dict
+        All parameters as the user gave them.
     loss, framework, similarity : Loss, Framework, Similarity
         Clones, validated.
     kind : Kind or None
         None guesses.
     augmentation : list of Augmentation or None
-        None takes what comes with X, or the default of its kind.
+        None takes the augmentations that come with X, or the default of its kind.
     optimizer : type
         Class of the optimizer.
     lr_schedule : Schedule or None
@@ -54,9 +58,7 @@ class Choices:
     device : torch.device
         Where the network is trained.
     seed : int
-        What `random_state` gives.
-    settings : dict
-        All parameters as the user gave them.
+        Drawn from `random_state`.
     """
 
     owner: str
@@ -83,13 +85,13 @@ class Choices:
     compile: bool
     memory_budget: float | None
     n_workers: int
-    callbacks: Sequence[Any] | None
+    callbacks: Sequence[Callback | tuple[str, Callback]] | None
     warm_start: bool
     seed: int
     verbose: int
 
     def split_views(self, X: Any) -> tuple[Any, list[Augmentation] | None, Any]:
-        """Split what `fit` gets as X into the data and the chain that draws views of it.
+        """Split the X of `fit` into the data and the chain that draws views of it.
 
         Returns
         -------
@@ -98,7 +100,7 @@ class Choices:
         chain : list of Augmentation or None
             None leaves the choice to the kind of X.
         inputs : tuple (array-like, Schema) or None
-            X as an augmentation has checked it.
+            X as an augmentation has checked it; None if a kind is declared that reads X again.
         """
         if not isinstance(X, Views):
             return X, self.augmentation, None
@@ -108,14 +110,24 @@ class Choices:
                 f"parameter of {self.owner} is set too ({_names(self.augmentation)}): keep one of "
                 "the two."
             )
-        return X.base, list(X.chain), X.inputs
+        is_declared = self.kind is not None or self.framework.takes_pairs
+        return X.base, list(X.chain), None if is_declared else X.inputs
 
-    def reader(self, chain: list[Augmentation] | None) -> tuple[Kind | None, Kind | None]:
-        """Return the kind that X is declared to be, and what only helps to guess it."""
-        kind = self.kind
+    def reader(self, X: Any, chain: list[Augmentation] | None) -> tuple[Kind, Any]:
+        """Return the kind that reads X, and X, converted to an array if the kind was guessed.
+
+        Parameters
+        ----------
+        X : object
+            The plain data.
+        chain : list of Augmentation or None
+            The augmentations, which may declare a kind, as the encoder may.
+        """
         if self.framework.takes_pairs:
-            kind = Pairs(kind)
-        return kind, declared_kind(*(chain or ()), self.encoder)
+            return Pairs(self.kind), X
+        if self.kind is not None:
+            return self.kind, X
+        return guess_kind(X, declared_kind(*(chain or ()), self.encoder))
 
 
 def resolve_choices(estimator: Any) -> Choices:
@@ -124,8 +136,8 @@ def resolve_choices(estimator: Any) -> Choices:
     Raises
     ------
     ValueError, TypeError
-        If a parameter, at any depth, lies outside its range or is not what it should be; the
-        message names it.
+        If a parameter, at any depth, lies outside its range or has a wrong type; the message names
+        the parameter.
     """
     validate_parameters(estimator)
     owner, given = type(estimator).__name__, estimator.get_params(deep=False)
@@ -155,7 +167,7 @@ def resolve_choices(estimator: Any) -> Choices:
 def _component(role, given, owner, default=None):
     """Return a validated clone of the loss, framework or similarity.
 
-    Schedules are evaluated at every epoch, so that a value out of range is found before training.
+    Schedules are evaluated at every epoch to find values out of range before training starts.
     """
     base, usual = COMPONENTS[role]
     value = check_component(
@@ -196,7 +208,7 @@ def _check_callback(callback, lr_schedule, owner):
 
 
 def resolve_device(device: Any, owner: str) -> torch.device:
-    """Return the torch device; "auto" is the first of CUDA, MPS and CPU that there is.
+    """Return the torch device; "auto" is the first available of CUDA, MPS and CPU.
 
     Raises
     ------

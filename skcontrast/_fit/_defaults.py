@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._data._graphs import Graphs
 from .._data._images import Images
 from .._data._kinds import Kind
@@ -16,6 +14,7 @@ from ..augmentation import (
     SimCLRAugmentation,
 )
 from ..encoders import GIN, MLP, ConvNet, Encoder, ResNet
+from ..frameworks import Framework
 
 
 def _encoder_of_images(sample_shape):
@@ -30,7 +29,7 @@ def _augmentation_of_images(sample_shape, mixes_channels):
     return SimCLRAugmentation() if is_colour else RandomAffine()
 
 
-# kind: (encoder by the shape of a sample, augmentation by it and by whether it may mix channels)
+# kind: (encoder by the shape of a sample, augmentation by that shape and whether channels may mix)
 _DEFAULTS = {
     Vectors: (lambda shape: MLP(), lambda shape, mixes: MarginalCorruption()),
     Images: (_encoder_of_images, _augmentation_of_images),
@@ -54,7 +53,7 @@ def default_encoder(kind: Kind, sample_shape: tuple) -> Encoder:
 
 
 def default_chain(
-    kind: Kind, sample_shape: tuple, framework: Any, *, mixes_channels: bool = True
+    kind: Kind, sample_shape: tuple, framework: Framework, *, mixes_channels: bool = True
 ) -> list[Augmentation]:
     """Return the augmentations that suit samples of a kind and shape.
 
@@ -63,9 +62,9 @@ def default_chain(
     kind : Kind
         What the samples are.
     sample_shape : tuple
-        Shape of one of them.
+        Shape of one sample.
     framework : Framework
-        One that looks at a single view of graphs needs none that is different.
+        A framework that takes one view of each graph needs no augmentation.
     mixes_channels : bool, default=True
         If False, channels are contrasted with each other and must not be mixed.
     """
@@ -75,5 +74,5 @@ def default_chain(
 
 
 def scored_chain(kind: Kind, chain: list[Augmentation]) -> list[Augmentation]:
-    """Return the chain that draws the views of ``score``: of graphs never an empty one."""
+    """Return the chain that draws the views of `score`; graphs are always augmented."""
     return chain or ([NodeDrop()] if isinstance(kind, Graphs) else [])

@@ -6,7 +6,7 @@ import torch
 from sklearn.base import clone
 from torch import Tensor
 
-from .._distributed._world import pool
+from .._distributed._world import World, pool
 from .._objective._contrast import Contrast
 from .._parameters import Auto, estimable_parameters, is_auto, validate_parameters
 from ..estimation import alpha_from_auc, estimate_alpha_and_tau_plus, tau_plus_from_labels
@@ -17,12 +17,12 @@ from ..similarity import Similarity
 
 # α = .5 trusts no ranks; τ⁺ = .1 is the default of the losses.
 _INITIAL = {"alpha": 0.5, "tau_plus": 0.1}
-# At the ends of its range a loss may be left without any negative or without any positive term.
+# At the ends of these ranges, a loss may lose all its negative or all its positive terms.
 _INSIDE = {"alpha": (0.5, 1 - 1e-6), "tau_plus": (0.001, 0.99)}
 
 
 def auto_parameters(loss: Loss) -> dict[str, Auto]:
-    """Return the settings, by name, of the hyperparameters of a loss that are to be estimated."""
+    """Return, by name, the settings of the hyperparameters of a loss that are "auto"."""
     return {
         name: found.value if isinstance(found.value, Auto) else Auto()
         for name, found in estimable_parameters(loss).items()
@@ -31,23 +31,23 @@ def auto_parameters(loss: Loss) -> dict[str, Auto]:
 
 
 class AutoParameters:
-    """The estimated hyperparameters of a loss and their present values.
+    """The hyperparameters of a loss that are "auto", and their current values.
 
     Parameters
     ----------
     loss : Loss
         Some of whose hyperparameters may be "auto".
     labels : Tensor of shape (n_samples,) or None
-        Classes, −1 where unknown; without them ranks are used.
+        Classes, −1 where unknown; without labels, estimates come from ranks.
     past : dict, default=None
-        Values, by name, at which an earlier fit arrived.
+        The last values, by name, of an earlier fit.
 
     Attributes
     ----------
     settings : dict of str to Auto
-        When and from where each estimated hyperparameter starts, by name.
+        How often each is estimated, and its initial value, by name.
     values : dict of str to float
-        The present value of each.
+        The current value of each, by name.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class AutoParameters:
             self._set(self._of_quantity("tau_plus", self.settings), "tau_plus", tau_plus)
 
     def never_estimated(self, n_epochs: int) -> list[str]:
-        """Return the names whose first estimate comes too late for a fit of so many epochs."""
+        """Return the names whose first estimate would come after `n_epochs` epochs."""
         known = self._of_quantity("tau_plus", self.settings) if self.has_labels else set()
         return [
             name
@@ -79,18 +79,18 @@ class AutoParameters:
         ]
 
     def apply_to(self, loss: Loss) -> Loss:
-        """Return the loss with the present values."""
+        """Return the loss with the current values."""
         return clone(loss).set_params(**self.values) if self.values else loss
 
     def start_epoch(self, epoch: int) -> None:
-        """Decide which values are estimated from the steps of this epoch."""
+        """Find out which values are estimated from the steps of this epoch."""
         self.due = {name for name, auto in self.settings.items() if (epoch + 1) % auto.every == 0}
         if self.has_labels:
             self.due = self._of_quantity("alpha", self.due)
         self.observed = []
 
     def observe(self, contrast: Contrast, similarity: Similarity) -> None:
-        """Note the ranks of the positives in a step, or the AUCs where there are labels."""
+        """Note the ranks of the positives in a step or, with labels, the AUCs of the classes."""
         if not self.due:
             return
         if self.has_labels:
@@ -101,8 +101,8 @@ class AutoParameters:
         self.observed.append(ranks)
         self.n_candidates = n_candidates
 
-    def end_epoch(self, loss: Loss, world=None) -> None:
-        """Make the estimates that are due, from the observations of all processes of the fit."""
+    def end_epoch(self, loss: Loss, world: World | None = None) -> None:
+        """Make the due estimates from the observations of all processes."""
         if not (self.due and self.observed):
             return
         observed = torch.cat(self.observed)
@@ -114,11 +114,11 @@ class AutoParameters:
             self._set(self.due, "alpha", alpha_from_auc(mean_auc(observed)).value)
 
     def _estimate_from_ranks(self, ranks, loss):
-        """Make the estimates that are due, once for each object inside the loss that has any."""
+        """Make the due estimates, once for each object inside the loss that has any."""
         present = estimable_parameters(loss)
         for owner in {self.declared[name].owner for name in self.due}:
             names = {name for name, found in self.declared.items() if found.owner == owner}
-            # A given τ⁺ is knowledge about the classes; a given α is none about the encoder.
+            # A given τ⁺ is a fact about the classes; a given α says nothing about the encoder.
             given = self._of_quantity("tau_plus", names) - set(self.settings)
             estimates = estimate_alpha_and_tau_plus(
                 ranks.clip(0, 1),

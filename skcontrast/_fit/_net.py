@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -10,39 +10,51 @@ import numpy as np
 import skorch
 import torch
 from skorch.callbacks import Callback, EpochTimer, PassthroughScoring
-from torch import nn
+from torch import Tensor, nn
 from tqdm.auto import tqdm
 
-from .._data._batches import BatchSampler, TrainingSet
-from .._distributed._world import HeldInterrupt, any_rank, broadcast_weights, sum_gradients
+from .._data._batches import Batch, BatchSampler, TrainingSet
+from .._distributed._world import HeldInterrupt, World, any_rank, broadcast_weights, sum_gradients
 from .._objective._functional import Contrast, objective_value
 from ..frameworks import Session
 from ._estimated_parameters import AutoParameters
 from ._optimizer import optimizer_options
 from ._plan import Plan
 
-# Steps on a GPU after which distributed training looks whether the user has interrupted.
-_STEPS_UNSEEN = 16
+# On a GPU, distributed training checks every so many steps whether the user has interrupted.
+_STEPS_BETWEEN_CHECKS = 16
 
 
 class ProgressBar(Callback):
     """A bar over epochs that shows the loss."""
 
-    def on_train_begin(self, net, **kwargs):
+    def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         self.bar_ = tqdm(total=net.max_epochs, unit="epoch", desc="ContrastiveEmbedder")
 
-    def on_epoch_end(self, net, **kwargs):
+    def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         self.bar_.set_postfix(loss=f"{net.history[-1, 'train_loss']:.4f}", refresh=False)
         self.bar_.update()
 
-    def on_train_end(self, net, **kwargs):
+    def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         self.bar_.close()
 
 
 class ContrastiveNet(skorch.NeuralNet):
-    """skorch's loop, history and callbacks around one contrastive training step."""
+    """skorch's loop, history and callbacks around one contrastive training step.
 
-    def __init__(self, module, *, plan, auto, **kwargs):
+    Parameters
+    ----------
+    module : Network
+        What is trained.
+    plan : Plan
+        What a step needs to know.
+    auto : AutoParameters
+        The hyperparameters that are "auto".
+    **kwargs : dict
+        Parameters of ``skorch.NeuralNet``.
+    """
+
+    def __init__(self, module: nn.Module, *, plan: Plan, auto: AutoParameters, **kwargs: Any):
         self.plan, self.auto = plan, auto
         super().__init__(module, criterion=Session, train_split=None, **kwargs)
 
@@ -52,31 +64,31 @@ class ContrastiveNet(skorch.NeuralNet):
         return [("epoch_timer", EpochTimer()), ("train_loss", loss)]
 
     def initialize_criterion(self):
-        """Let the framework begin: its session takes the criterion's place in skorch's net."""
+        """Start the framework's session, which takes the place of skorch's criterion."""
         self.criterion_ = self.plan.framework.start(self.plan)
         return self
 
-    def get_all_learnable_params(self):
-        """Yield what the optimizer trains: of the session, what requires a gradient."""
+    def get_all_learnable_params(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Yield the parameters of the network, and of the session those with a gradient."""
         yield from self.module_.named_parameters()
         for name, parameter in self.criterion_.named_parameters():
             if parameter.requires_grad:
                 yield f"framework.{name}", parameter
 
     def check_data(self, X, y=None):
-        """X has been validated by the estimator."""
+        """Do nothing: the estimator has validated X."""
 
     def get_dataset(self, X, y=None):
         """Return the training set itself."""
         return X
 
     def get_iterator(self, dataset, training=False):
-        """Return the batches and note how many there are."""
+        """Return the batches of an epoch."""
         self.sampler_ = BatchSampler(dataset, self.plan.batch_size)
         return self.sampler_
 
     def on_train_begin(self, net, X=None, y=None, **kwargs):
-        """Note the learning rates; let all ranks begin from the same weights."""
+        """Note the learning rates; give all ranks the same weights."""
         super().on_train_begin(net, X=X, y=y, **kwargs)
         self.base_lr_ = [group["lr"] for group in self.optimizer_.param_groups]
         if self.plan.world is not None:
@@ -84,7 +96,7 @@ class ContrastiveNet(skorch.NeuralNet):
             broadcast_weights(self.criterion_)
 
     def on_epoch_begin(self, net, dataset_train=None, **kwargs):
-        """Resolve schedules and seed the epoch's generators."""
+        """Resolve the schedules and seed the epoch's generators."""
         super().on_epoch_begin(net, dataset_train=dataset_train, **kwargs)
         self.epoch_ = len(self.history) - 1 - self.first_epoch_
         if self.epoch_:
@@ -101,14 +113,17 @@ class ContrastiveNet(skorch.NeuralNet):
         self.step_ = 0
 
     def on_epoch_end(self, net, **kwargs):
-        """Record the learning rate; estimate from the data what is due."""
+        """Record the learning rate, check for divergence and make the due estimates."""
         self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
         self._check_finite()
         self.auto.end_epoch(self.loss_, self.plan.world)
         super().on_epoch_end(net, **kwargs)
 
     def notify(self, method_name, **kwargs):
-        """Let callbacks load a checkpoint, or stop the training, not an interrupt."""
+        """Notify the callbacks; a KeyboardInterrupt that one of them raises is an early stop.
+
+        Callbacks may load a checkpoint before training, and with it the history of earlier epochs.
+        """
         try:
             super().notify(method_name, **kwargs)
         except KeyboardInterrupt:
@@ -121,26 +136,26 @@ class ContrastiveNet(skorch.NeuralNet):
             self._stop_together()
 
     def _stop_together(self):
-        """Stop the training on all ranks where a callback or the user stops it on any."""
+        """Stop the training on all ranks if a callback or the user stops it on one."""
         flags = [self.stopped_by_callback_, self.held_interrupt_.came]
         self.stopped_by_callback_, interrupted = any_rank(flags, self.plan.device)
         if self.stopped_by_callback_ or interrupted:
             raise KeyboardInterrupt
 
     def fit_loop(self, X, y=None, epochs=None, **kwargs):
-        """Run the epochs; remember if the user interrupts."""
+        """Run the epochs; note whether the user has interrupted."""
         self.interrupted_ = self.stopped_by_callback_ = False
-        self.held_interrupt_ = nullcontext() if self.plan.world is None else HeldInterrupt()
+        self.held_interrupt_ = HeldInterrupt()
         try:
-            with self.held_interrupt_:
+            with nullcontext() if self.plan.world is None else self.held_interrupt_:
                 return super().fit_loop(X, y, epochs, **kwargs)
         except KeyboardInterrupt:
             self.interrupted_ = not self.stopped_by_callback_
             raise
 
     def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
-        """Run the steps without waiting for the device after each of them, as skorch does."""
-        if iterator is None:  # nothing is held back for validation
+        """Run the steps of an epoch; unlike skorch, do not wait for the device after each."""
+        if iterator is None:  # there is no validation set
             return
         batches = self.history[-1]["batches"]
         for batch in iterator:
@@ -165,29 +180,29 @@ class ContrastiveNet(skorch.NeuralNet):
             "'encoder' returns finite values."
         )
 
-    def train_step(self, batch, **fit_params):
-        """Take a step of the optimizer, then do what the framework has to do after it."""
+    def train_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
+        """Take a step of the optimizer, then update the framework's session."""
         step = super().train_step(batch, **fit_params)
         self.criterion_.update()
         return step
 
-    def train_step_single(self, batch, **fit_params):
-        """Draw views, encode, contrast; leave the gradient in the parameters."""
+    def train_step_single(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
+        """Draw views, encode and contrast them, and compute the gradient of the loss."""
         self._set_training(True)
         plan = self.plan
         self._set_lr()
-        views = [plan.draw(batch.x, self.plan.generator) for _ in range(plan.n_views)]
+        views = [plan.draw(batch.x, plan.generator) for _ in range(plan.n_views)]
         contrasts = self.criterion_.contrast(views, self.similarity_, batch)
         contrasts = [contrasts] if isinstance(contrasts, Contrast) else contrasts
         if plan.world is None:
             loss = self._backward(contrasts, sum(len(c.anchors) for c in contrasts))
         else:
-            loss = self._backward_together(contrasts)
+            loss = self._backward_together(contrasts, plan.world)
         self.step_ += 1
         return {"loss": loss, "y_pred": None}
 
-    def _backward(self, contrasts, n_anchors):
-        """Leave the gradient of these anchors' part of the loss, and return its value."""
+    def _backward(self, contrasts: Sequence[Contrast], n_anchors: int) -> Tensor:
+        """Compute the gradient of these anchors' share of the loss, and return the share."""
         parts = []
         for contrast in contrasts:
             self.auto.observe(contrast, self.similarity_)
@@ -200,16 +215,16 @@ class ContrastiveNet(skorch.NeuralNet):
         loss.backward()
         return loss
 
-    def _backward_together(self, contrasts):
-        """Do the same for this rank's share of the anchors, and add up over the ranks."""
-        shares = [c.take(self.plan.world.share(len(c.anchors))) for c in contrasts]
+    def _backward_together(self, contrasts: Sequence[Contrast], world: World) -> Tensor:
+        """Do the same for this rank's anchors, and sum over the ranks."""
+        shares = [c.take(world.share(len(c.anchors))) for c in contrasts]
         loss = self._backward(shares, sum(len(c.anchors) for c in contrasts)).detach()
         parameters = [p for group in self.optimizer_.param_groups for p in group["params"]]
         came = loss.new_tensor(self.held_interrupt_.came)
         loss, interrupts = sum_gradients(parameters, loss, came)
-        # Elsewhere than on a CPU, looking means to wait for the device.
-        is_time_to_look = loss.device.type == "cpu" or self.step_ % _STEPS_UNSEEN == 0
-        if is_time_to_look and interrupts:
+        # Reading the number of interrupts waits for the device, except on a CPU.
+        is_time_to_check = loss.device.type == "cpu" or self.step_ % _STEPS_BETWEEN_CHECKS == 0
+        if is_time_to_check and interrupts:
             raise KeyboardInterrupt
         return loss
 
@@ -231,7 +246,7 @@ def make_net(
     lr: float,
     weight_decay: float,
     max_epochs: int,
-    callbacks: Sequence[Any] | None,
+    callbacks: Sequence[Callback | tuple[str, Callback]] | None,
     verbose: int,
 ) -> ContrastiveNet:
     """Return an initialised net that trains `network` in place.
@@ -243,7 +258,7 @@ def make_net(
     plan : Plan
         What a step needs to know.
     auto : AutoParameters
-        What is estimated from the data.
+        The hyperparameters that are "auto".
     optimizer, lr, weight_decay : type, float, float
         Class of the optimizer, and its parameters.
     max_epochs : int
@@ -251,7 +266,7 @@ def make_net(
     callbacks : list or None
         The user's callbacks.
     verbose : int
-        Whether to show a progress bar.
+        1 shows a progress bar.
     """
     return ContrastiveNet(
         network,
@@ -268,10 +283,18 @@ def make_net(
 
 
 def train(net: ContrastiveNet, training_set: TrainingSet) -> bool:
-    """Train, drop an epoch that was not finished, and return whether the user interrupted."""
+    """Train, drop an epoch that was not finished, and return whether the user interrupted.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If the user interrupts before any epoch is finished.
+    """
     net.partial_fit(training_set)
     if len(net.history):
         net.history[-1]["batches"].clear()
         if "train_loss" not in net.history[-1]:
             del net.history[-1]
+    if net.interrupted_ and not len(net.history):
+        raise KeyboardInterrupt
     return net.interrupted_

@@ -18,7 +18,9 @@ OPTIMIZERS = {
 }
 
 
-def resolve_optimizer(optimizer: Any, owner: str) -> type[torch.optim.Optimizer]:
+def resolve_optimizer(
+    optimizer: str | type[torch.optim.Optimizer], owner: str
+) -> type[torch.optim.Optimizer]:
     """Return the optimizer class."""
     if isinstance(optimizer, str):
         return OPTIMIZERS[optimizer]
@@ -30,15 +32,15 @@ def resolve_optimizer(optimizer: Any, owner: str) -> type[torch.optim.Optimizer]
     return optimizer
 
 
-def resolve_lr_schedule(lr_schedule: Any) -> Schedule | None:
+def resolve_lr_schedule(lr_schedule: str | Schedule) -> Schedule | None:
     """Return a schedule of factors on the learning rate, or None for a constant one."""
-    if lr_schedule == "cosine":
-        return CosineDecay()
-    return None if lr_schedule == "constant" else lr_schedule
+    if isinstance(lr_schedule, str):
+        return CosineDecay() if lr_schedule == "cosine" else None
+    return lr_schedule
 
 
-def check_lr_schedule(schedule: Any, n_epochs: int, owner: str) -> None:
-    """Raise ValueError for a schedule of ours that leaves its range in any epoch."""
+def check_lr_schedule(schedule: str | Schedule, n_epochs: int, owner: str) -> None:
+    """Raise ValueError if a schedule gives a factor that is negative or not finite."""
     if not isinstance(schedule, Schedule):
         return
     validate_parameters(schedule)
@@ -54,7 +56,7 @@ def check_lr_schedule(schedule: Any, n_epochs: int, owner: str) -> None:
 def optimizer_options(
     optimizer: type[torch.optim.Optimizer], weight_decay: float
 ) -> dict[str, Any]:
-    """Return what an optimizer class is built with, by the names of skorch."""
+    """Return the arguments that an optimizer class takes, under their names in skorch."""
     accepted = inspect.signature(optimizer).parameters
     options = {"weight_decay": weight_decay}
     if optimizer is torch.optim.SGD:
@@ -65,19 +67,19 @@ def optimizer_options(
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, state: dict[str, Any] | None) -> None:
-    """Continue from a state of the same kind of optimizer; keep the present lr and the like."""
+    """Continue from the state of an optimizer of the same class; keep its present options."""
     if state is None or state["kind"] != type(optimizer).__name__:
         return
     n_before = sum(len(group["params"]) for group in state["state"]["param_groups"])
     if n_before != sum(len(group["params"]) for group in optimizer.param_groups):
-        return  # a different framework, with parameters of its own
+        return  # the framework has changed, and with it the parameters that are trained
     options = [
         {name: value for name, value in group.items() if name != "params"}
         for group in optimizer.param_groups
     ]
     optimizer.load_state_dict(state["state"])
-    for group, today in zip(optimizer.param_groups, options, strict=True):
-        group.update(today)
+    for group, current in zip(optimizer.param_groups, options, strict=True):
+        group.update(current)
 
 
 def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from ._estimated_parameters import AutoParameters
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(FitContext):
-    """What a training step needs to know: what a framework knows of the fit, and the rest.
+    """What a training step needs to know: the `FitContext` of frameworks, and the rest.
 
     Attributes
     ----------
@@ -30,22 +30,22 @@ class Plan(FitContext):
     max_epochs : int
         Length of the schedules.
     first_epoch : int
-        Where in the schedules training starts.
+        The epoch in the schedules at which training starts.
     lr_schedule : Schedule or None
-        Factor on the learning rate by progress.
+        Factor on the learning rate by progress; None keeps it constant.
     seed : int
-        Every epoch draws from generators seeded by it and by the epoch's number, so that a
-        resumed fit repeats nothing.
+        Seeds the generators of every epoch together with the epoch's number, so that a resumed
+        fit does not repeat the draws of earlier epochs.
     seeds_layers : bool
         Whether the network draws from torch's global generators, as dropout does.
     world : World or None
-        The processes that share the fit, where there are several.
+        The processes that share the fit; None if there is one.
     """
 
     framework: Framework
     loss: Loss
     similarity: Similarity
-    draw: Callable
+    draw: Callable[..., Any]
     max_epochs: int
     first_epoch: int
     lr_schedule: Schedule | None
@@ -54,14 +54,14 @@ class Plan(FitContext):
     world: World | None
 
     def at(self, epoch: int, auto: AutoParameters) -> tuple[Loss, Similarity, dict[str, float]]:
-        """Return loss, similarity and what is not constant in them, at an epoch of this fit.
+        """Return the loss, the similarity and their varying hyperparameters at an epoch.
 
         Parameters
         ----------
         epoch : int
             Counted from the beginning of this fit.
         auto : AutoParameters
-            The present values of what is estimated from the data.
+            The current values of the hyperparameters that are "auto".
         """
         progress = epoch_progress(self.first_epoch + epoch, self.max_epochs)
         values = {

@@ -1,10 +1,10 @@
-"""Resuming: what a fit continues from, and what must not have changed in between."""
+"""Resuming: the state that a fit continues from, and what must not have changed in between."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,13 +13,17 @@ from torch import Tensor, nn
 from .._data._kinds import Kind
 from .._distributed._world import fingerprint
 from ..encoders import Encoder
+from ..frameworks import Framework, Session
 
-# What the network is not built for, in messages.
+if TYPE_CHECKING:
+    from ._choices import Choices
+
+# What a structure of None means, in messages.
 _STRUCTURELESS = {"framework": "one with one encoder", "similarity": "one without concentrations"}
 
 
-def network_parameters(choices: Any, kind: Kind) -> dict[str, Any]:
-    """Return, by name, what the network is built from."""
+def network_parameters(choices: Choices, kind: Kind) -> dict[str, Any]:
+    """Return, by name, the parameters that the network depends on."""
     encoder = choices.encoder
     if isinstance(encoder, Encoder):
         encoder = repr(encoder)
@@ -35,8 +39,8 @@ def network_parameters(choices: Any, kind: Kind) -> dict[str, Any]:
     }
 
 
-def check_same_network(choices: Any, kind: Kind, built_from: dict[str, Any]) -> None:
-    """Raise ValueError if the parameters name a different network than the fitted one."""
+def check_same_network(choices: Choices, kind: Kind, built_from: dict[str, Any]) -> None:
+    """Raise ValueError if the parameters ask for a different network than the fitted one."""
     for name, value in network_parameters(choices, kind).items():
         before = built_from[name]
         if value != before:
@@ -49,15 +53,15 @@ def check_same_network(choices: Any, kind: Kind, built_from: dict[str, Any]) -> 
 
 
 def samples_fingerprint(kind: Kind, X: Any, labels: Tensor | None) -> int:
-    """Return a number that tells samples and their labels from different ones."""
+    """Return a number that differs, almost surely, for other samples or labels."""
     arrays = list(kind.arrays(X))
     return fingerprint(arrays if labels is None else [*arrays, labels.numpy()])
 
 
 def framework_state(
-    framework: Any, session: Any, fingerprint: Callable[[], int]
+    framework: Framework, session: Session, fingerprint: Callable[[], int]
 ) -> dict[str, Any] | None:
-    """Return what a session needs to resume, None if it needs nothing.
+    """Return the state that a session resumes from, None if it has no state.
 
     Parameters
     ----------
@@ -75,7 +79,10 @@ def framework_state(
 
 
 def resume_session(
-    framework: Any, session: Any, state: dict[str, Any] | None, fingerprint: Callable[[], int]
+    framework: Framework,
+    session: Session,
+    state: dict[str, Any] | None,
+    fingerprint: Callable[[], int],
 ) -> None:
     """Let a session continue from the state of an earlier one, if its framework is the same."""
     if state is not None and state["kind"] == type(framework).__name__:
@@ -83,7 +90,7 @@ def resume_session(
 
 
 def describe(value: Any) -> Any:
-    """Return what a parameter is, at any depth, in words that are the same in every process.
+    """Return a description of a parameter, at any depth, that is the same in every process.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Random numbers of a fit: one seed, and torch's global generators left as they were."""
+"""Random numbers of a fit: one seed, and torch's global generators left untouched."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from torch import nn
 
 _GLOBAL_GENERATORS = threading.RLock()
-# Layers that draw nothing. Any other layer may.
+# Layers that draw no random numbers. All other layers may.
 _DRAWS_NOTHING = {
     nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.Identity, nn.Flatten, nn.Unflatten,
     nn.Linear, nn.Bilinear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Embedding,
@@ -25,7 +25,7 @@ _DRAWS_NOTHING = {
 
 
 def resolve_seed(random_state: Any, owner: str) -> int:
-    """Return an int; None draws it without touching a global generator."""
+    """Return an int; for None a random one, drawn without touching a global generator."""
     if random_state is None:
         return secrets.randbits(31)
     try:
@@ -39,9 +39,9 @@ def resolve_seed(random_state: Any, owner: str) -> int:
 
 @contextlib.contextmanager
 def seeded_rng(seed: int, device: torch.device) -> Iterator[None]:
-    """Seed torch's global generators inside; they are as before afterwards.
+    """Seed torch's global generators within the context, and restore them afterwards.
 
-    The generators belong to the whole process, so only one thread is inside at a time.
+    The generators belong to the whole process, so only one thread enters at a time.
     """
     devices = [] if device.type == "cpu" else [device]
     kind = "cuda" if device.type == "cpu" else device.type
@@ -53,8 +53,7 @@ def seeded_rng(seed: int, device: torch.device) -> Iterator[None]:
 def draws_random_numbers(network: nn.Module) -> bool:
     """Return whether a network may draw from torch's global generators while it trains.
 
-    A layer of dropout does, whatever it is called, and so may every layer that is not known to
-    draw nothing.
+    Dropout does, and so may every layer that is not known to draw none.
     """
     return any(_may_draw(layer) for layer in network.modules())
 

@@ -112,11 +112,12 @@ def contrastive_loss(
     n = len(_first(views[0]))
     y, queue_y = _check_labels(loss, n, None if queue is None else len(_first(queue)), y, queue_y)
     _check_weights(sample_weight, n)
-    views, queue = in_one_dtype(views, queue)
+    same_dtype, queue = in_one_dtype(views, queue)
+    first = _first(same_dtype[0])
     if sample_weight is not None:
-        sample_weight = sample_weight.to(_first(views[0]).dtype)
-    with torch.autocast(_first(views[0]).device.type, enabled=False):
-        return _value(views, loss, similarity, queue, y, queue_y, sample_weight)
+        sample_weight = sample_weight.to(first.dtype)
+    with torch.autocast(first.device.type, enabled=False):
+        return _value(same_dtype, loss, similarity, queue, y, queue_y, sample_weight)
 
 
 def _first(view):

@@ -1,13 +1,19 @@
-"""What all augmentations have in common: transformers that leave X alone and remember a recipe."""
+"""The base class of augmentations: transformers that leave X as it is and pass on a recipe."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Self
+
 import numpy as np
+import torch
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
 from .._data._guess import declared_kind, guess_kind, kind_of_shape, named_kinds
-from .._data._kinds import Kind
+from .._data._kinds import Kind, Schema
 from .._data._sources import read
 from .._parameters import validate_parameters
 from ._compose import Stage
@@ -21,24 +27,58 @@ class Augmentation(
     BaseEstimator,
     auto_wrap_output_keys=None,
 ):
-    """Base class of the augmentations: transformers that leave X alone and remember a recipe.
+    """Base class of the augmentations: transformers that draw views while an embedder trains.
 
     ``transform`` returns X unchanged. ``fit_transform``, which a Pipeline calls while it is
     fitted, returns :class:`Views`, from which the embedder draws in each training step.
 
-    A subclass implements :meth:`augment`, sets `kind` and learns what it needs in ``_learn``.
+    A subclass implements :meth:`augment` and sets `kind`. If it needs statistics of X, it
+    overrides ``_learn(X)``, which `fit` calls with the checked training samples.
+
+    Attributes
+    ----------
+    kind : {"vectors", "images", "graphs"}, Kind or None
+        The kind of samples that it augments, see :class:`skcontrast.kinds.Kind`; None is for
+        vectors and images.
+
+    See Also
+    --------
+    Views : What `fit_transform` returns.
+    compose : Applies a chain of augmentations to a batch.
+    skcontrast.kinds.Kind : Base class of the kinds of data.
+
+    Examples
+    --------
+    An augmentation that changes the sign of some features:
+
+    >>> import numpy as np, torch
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.augmentation import Augmentation
+    >>> class SignFlip(Augmentation):
+    ...     kind = "vectors"
+    ...
+    ...     def __init__(self, rate=0.1):
+    ...         self.rate = rate
+    ...
+    ...     def augment(self, batch, generator=None):
+    ...         u = torch.rand(batch.shape, generator=generator, device=batch.device)
+    ...         return torch.where(u < self.rate, -batch, batch)
+    >>> SignFlip(rate=1.0).augment(torch.tensor([[1.0, -2.0]]))
+    tensor([[-1.,  2.]])
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> embedder = ContrastiveEmbedder(augmentation=SignFlip(), max_epochs=1, random_state=0)
+    >>> embedder.fit_transform(X).shape
+    (50, 128)
     """
 
     _parameter_constraints: dict = {}
 
     kind: str | Kind | None = None
-    """``"vectors"``, ``"images"``, ``"graphs"`` or an object of :mod:`skcontrast.kinds`; None for
-    vectors and images."""
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: None = None) -> Self:
         """Check the parameters and learn from X what `augment` needs.
 
         Parameters
@@ -61,7 +101,7 @@ class Augmentation(
         self._fit(X)
         return self
 
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Any, y: None = None) -> Views:
         """Fit to X and return lazy views of it.
 
         Parameters
@@ -81,7 +121,7 @@ class Augmentation(
             return Views(X.base, (*X.chain, self), inputs)
         return Views(_as_given(X, inputs[0]), (self,), inputs)
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Return X as it is.
 
         Parameters
@@ -92,19 +132,20 @@ class Augmentation(
         Returns
         -------
         X : ndarray or DataFrame of shape (n_samples, ...)
-            X itself where it is a numeric array or a DataFrame, else its values as an array.
+            X itself if it is a numeric array or a DataFrame, else its values as an array.
         """
         check_is_fitted(self)
         base = X.base if isinstance(X, Views) else X
         return _as_given(base, self._schema.kind.read(base, owner=self, seen=self._schema)[0])
 
-    def augment(self, batch, generator=None):
+    def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Draw one fresh view of each sample.
 
         Parameters
         ----------
         batch : Tensor of shape (n, ...)
-            Vectors in the units of X; images as uint8 or as floats in [0, 1]. Not modified.
+            Vectors in the units of X; images as uint8 or as floats in [0, 1]; a
+            :class:`~skcontrast.graphs.GraphBatch`; or a batch of a kind of your own. Not modified.
         generator : torch.Generator, default=None
             Source of randomness, on the device of `batch`; None draws an unpredictable view.
             PyTorch's global random state is never used.
@@ -112,12 +153,12 @@ class Augmentation(
         Returns
         -------
         views : Tensor of shape (n, ...)
-            Floating-point views, one per sample.
+            One view per sample: floating-point numbers for vectors and images.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not implement augment.")
 
-    def prepared(self, convert):
-        """Return an augmentation whose fitted arrays live in the space of the training batches.
+    def prepared(self, convert: Callable[[Any], Tensor]) -> Augmentation:
+        """Return an augmentation whose fitted arrays are in the units of the training batches.
 
         Parameters
         ----------
@@ -128,11 +169,11 @@ class Augmentation(
         Returns
         -------
         augmentation : Augmentation
-            A copy of this augmentation, or itself where nothing has to be converted.
+            A copy of this augmentation, or itself if nothing has to be converted.
         """
         return self
 
-    def check_kind(self, sample_shape, kind=None):
+    def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
         """Raise ValueError if samples of this kind cannot be augmented.
 
         Parameters
@@ -140,7 +181,7 @@ class Augmentation(
         sample_shape : tuple of int
             Shape of a sample.
         kind : Kind, default=None
-            What the samples are; None tells it from their shape.
+            What the samples are; None infers it from their shape.
         """
         kind = kind_of_shape(sample_shape) if kind is None else kind
         own = named_kinds(self.kind or ("vectors", "images"), owner=type(self).__name__)
@@ -152,16 +193,16 @@ class Augmentation(
                 f"{type(self).__name__} expects {expected}, got {got}{kind.augmentation_advice}."
             )
 
-    def parts(self, sample_shape):
-        """Return the tuple of augmentations that this one consists of for such samples."""
+    def parts(self, sample_shape: tuple) -> tuple[Augmentation, ...]:
+        """Return the augmentations that this one consists of for samples of a shape."""
         return (self,)
 
-    def stage(self):
+    def stage(self) -> Stage:
         """Return a new :class:`Stage` that starts with this augmentation."""
         return Stage(self)
 
-    def fit_checked(self, X, schema):
-        """Fit to samples that have been checked already.
+    def fit_checked(self, X: Any, schema: Schema) -> Self:
+        """Fit to samples that have already been checked.
 
         Parameters
         ----------
@@ -183,8 +224,8 @@ class Augmentation(
         self._schema = schema
         return self
 
-    def _fit(self, X):
-        """Check X and fit to it; return it as it was checked, and what it is."""
+    def _fit(self, X: Any) -> tuple[Any, Schema]:
+        """Check X and fit to it; return checked X, and what it is."""
         validate_parameters(self)
         inputs = X.inputs if isinstance(X, Views) else None
         if inputs is None:
@@ -194,24 +235,24 @@ class Augmentation(
         Augmentation.fit_checked(self, *inputs)
         return inputs
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         """Raise ValueError for what ``_parameter_constraints`` cannot express."""
 
-    def _learn(self, X):
-        """Set the fitted attributes from the validated training array."""
+    def _learn(self, X: Any) -> None:
+        """Set the fitted attributes, from the checked training samples."""
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_schema")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
-def _as_given(X, validated):
-    """Return X itself if the next step can read it without loss, else the validated array."""
+def _as_given(X: Any, checked: Any) -> Any:
+    """Return X itself if the next step can read it without loss, else the checked samples."""
     if is_dataframe(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "fiu"):
         return X
-    return validated
+    return checked

@@ -2,33 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
 import torch
+from torch import Tensor
 
 from .._data._guess import kind_of_shape
+from .._data._kinds import Kind
+
+if TYPE_CHECKING:
+    from ._base import Augmentation
 
 
 class Stage:
-    """One pass over the batch; neighbouring augmentations may share it."""
+    """One pass over the batch, which neighbouring augmentations may share.
 
-    def __init__(self, augmentation):
+    Parameters
+    ----------
+    augmentation : Augmentation
+        The first of them.
+    """
+
+    def __init__(self, augmentation: Augmentation):
         self.augmentation = augmentation
 
-    def absorb(self, augmentation):
+    def absorb(self, augmentation: Augmentation) -> bool:
         """Take `augmentation` into this pass and return True, or return False."""
         return False
 
-    def __call__(self, batch, generator):
+    def __call__(self, batch: Tensor, generator: torch.Generator) -> Tensor:
         return self.augmentation.augment(batch, generator)
 
 
 class Composition:
-    """A chain of stages: ``composition(batch, generator)`` draws one view per sample."""
+    """A chain of stages: ``composition(batch, generator)`` draws one view per sample.
 
-    def __init__(self, stages, image_shape):
+    Parameters
+    ----------
+    stages : list of Stage
+        Applied one after the other.
+    image_shape : tuple (channels, height, width) or None
+        The shape that stages need; None leaves batches in theirs.
+    """
+
+    def __init__(self, stages: list[Stage], image_shape: tuple[int, ...] | None):
         self.stages = stages
         self.image_shape = image_shape
 
-    def __call__(self, batch, generator=None):
+    def __call__(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         generator = generator_for(batch, generator)
         views = as_float(batch)
         if self.image_shape is not None:
@@ -39,27 +61,40 @@ class Composition:
 
 
 class PlainComposition:
-    """A chain of augmentations of batches that are not tensors of floats, one after the other."""
+    """A chain of augmentations of batches that are not float tensors, one after the other.
 
-    def __init__(self, augmentations):
+    Parameters
+    ----------
+    augmentations : sequence of Augmentation
+        Fitted.
+    """
+
+    def __init__(self, augmentations: Sequence[Augmentation]):
         self.augmentations = augmentations
 
-    def __call__(self, batch, generator=None):
+    def __call__(self, batch: Any, generator: torch.Generator | None = None) -> Any:
         generator = generator_for(batch, generator)
         for augmentation in self.augmentations:
             batch = augmentation.augment(batch, generator)
         return batch
 
 
-def compose(augmentations, sample_shape, *, kind=None, convert=None):
-    """Return a callable that applies a chain of fitted augmentations to a batch of tensors.
+def compose(
+    augmentations: Sequence[Augmentation],
+    sample_shape: Sequence[int | None],
+    *,
+    kind: Kind | None = None,
+    convert: Callable[[Any], Any] | None = None,
+) -> Callable[..., Any]:
+    """Return a callable that applies a chain of fitted augmentations to a batch.
 
-    Within a run of image augmentations that move pixels (affine maps, crops, flips) or recolour
-    them, all movements are multiplied into one map per image and drawn by one interpolation, and
-    all recolourings into one colour matrix per image, applied after it with one final clamp to
-    [0, 1]. The result differs from one pass per augmentation in what repeated interpolation and
-    clamping lose, and in the padding, which is recoloured too. A blur, a noise, or an affine map
-    with another padding ends a run.
+    Neighbouring augmentations of images that move pixels (affine maps, crops, flips) or recolour
+    them form a run. All movements of a run are multiplied into one map per image and drawn by one
+    interpolation. All recolourings are multiplied into one colour matrix per image, which is
+    applied afterwards, with one final clamp to [0, 1]. The result differs from one pass per
+    augmentation in two ways: nothing is lost by repeated interpolation and clamping, and the
+    padding is recoloured too. A blur, a noise, or an affine map with a different padding ends a
+    run.
 
     Parameters
     ----------
@@ -69,10 +104,10 @@ def compose(augmentations, sample_shape, *, kind=None, convert=None):
         Shape of one sample: ``(n_features,)``, ``(height, width)`` or
         ``(channels, height, width)``; ``(None, n_node_features)`` for graphs.
     kind : Kind, default=None
-        What the samples are; None tells it from their shape.
+        What the samples are; None infers it from their shape.
     convert : callable, default=None
-        From samples in the units of X to those of a batch, see `Augmentation.prepared`; None where
-        they are the same.
+        Maps samples in the units of X to a batch, see `Augmentation.prepared`; None if batches
+        are in the units of X.
 
     Returns
     -------
@@ -85,6 +120,11 @@ def compose(augmentations, sample_shape, *, kind=None, convert=None):
     ValueError
         If an augmentation does not apply to samples of this shape.
 
+    See Also
+    --------
+    Augmentation : Base class of the augmentations.
+    Views : Samples and a chain, for an embedder.
+
     Examples
     --------
     >>> import torch
@@ -94,24 +134,24 @@ def compose(augmentations, sample_shape, *, kind=None, convert=None):
     >>> views(batch, torch.Generator().manual_seed(0)).dtype
     torch.float32
     """
-    sample_shape = tuple(sample_shape)
-    kind = kind_of_shape(sample_shape) if kind is None else kind
+    shape = tuple(sample_shape)
+    kind = kind_of_shape(shape) if kind is None else kind
     for augmentation in augmentations:
-        augmentation.check_kind(sample_shape, kind)
+        augmentation.check_kind(shape, kind)
     if convert is not None:
         augmentations = [augmentation.prepared(convert) for augmentation in augmentations]
     if not kind.float_batches:
         return PlainComposition(augmentations)
-    stages = []
+    stages: list[Stage] = []
     for augmentation in augmentations:
-        for part in augmentation.parts(sample_shape):
+        for part in augmentation.parts(shape):
             if not (stages and stages[-1].absorb(part)):
                 stages.append(part.stage())
-    return Composition(stages, kind.image_shape(sample_shape))
+    return Composition(stages, kind.image_shape(shape))
 
 
-def as_float(batch):
-    """Return `batch` as float32 (float64 stays), uint8 images of 0 to 255 scaled to [0, 1]."""
+def as_float(batch: Tensor) -> Tensor:
+    """Return `batch` as float32 (float64 stays), with uint8 images scaled to [0, 1]."""
     if batch.dtype in (torch.float32, torch.float64):
         return batch
     if batch.dtype == torch.uint8 and batch.ndim > 2:
@@ -119,8 +159,8 @@ def as_float(batch):
     return batch.to(torch.float32)
 
 
-def generator_for(batch, generator):
-    """Return `generator`, or for None a new one on the batch's device, unpredictably seeded."""
+def generator_for(batch: Any, generator: torch.Generator | None) -> torch.Generator:
+    """Return `generator`, or for None a new, unpredictable one on the device of the batch."""
     if generator is None:
         generator = torch.Generator(batch.device)
         generator.seed()

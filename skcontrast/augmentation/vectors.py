@@ -47,6 +47,7 @@ class GaussianNoise(Augmentation):
 
     See Also
     --------
+    FeatureDropout : Replaces features by their means.
     MarginalCorruption : Replaces features by draws from their marginals.
     GaussianBlur : Blurs images.
 
@@ -74,7 +75,7 @@ class GaussianNoise(Augmentation):
             self.mean_, self.std_ = moments(X)
 
     def prepared(self, convert: Callable[[Any], Tensor]) -> Augmentation:
-        """Return a copy whose ``std_`` is in the space of the training batches."""
+        """Return a copy whose ``std_`` is in the units of the training batches."""
         if not hasattr(self, "std_"):
             return self
         centre = convert(self.mean_[np.newaxis])
@@ -109,8 +110,9 @@ class FeatureDropout(Augmentation):
 
     See Also
     --------
+    GaussianNoise : Adds noise to features.
     MarginalCorruption : Replaces features by draws from their marginals.
-    AttributeMask : The same for nodes of graphs.
+    AttributeMask : Replaces attributes of the nodes of graphs.
 
     Examples
     --------
@@ -133,7 +135,7 @@ class FeatureDropout(Augmentation):
         self.mean_ = moments(X.reshape(len(X), -1))[0]
 
     def prepared(self, convert: Callable[[Any], Tensor]) -> Augmentation:
-        """Return a copy whose ``mean_`` is in the space of the training batches."""
+        """Return a copy whose ``mean_`` is in the units of the training batches."""
         prepared = copy.copy(self)
         prepared.mean_ = convert(self.mean_[np.newaxis])[0]
         return prepared
@@ -162,12 +164,13 @@ class MarginalCorruption(Augmentation):
     Attributes
     ----------
     marginals_ : ndarray of shape (n_rows, n_features)
-        A copy of the training samples, evenly thinned to at most 10,000 rows. It is pickled with
-        the augmentation.
+        A copy of at most 10,000 training samples, evenly spread. It is pickled with the
+        augmentation.
 
     See Also
     --------
     FeatureDropout : Replaces features by their means.
+    GaussianNoise : Adds noise to features.
 
     References
     ----------
@@ -195,7 +198,7 @@ class MarginalCorruption(Augmentation):
         self.marginals_ = subset(X).copy()
 
     def prepared(self, convert: Callable[[Any], Tensor]) -> Augmentation:
-        """Return a copy whose ``marginals_`` are in the space of the training batches."""
+        """Return a copy whose ``marginals_`` are in the units of the training batches."""
         prepared = copy.copy(self)
         prepared.marginals_ = convert(self.marginals_).contiguous()
         return prepared
@@ -225,7 +228,7 @@ def _largest(keys: Tensor, count: int) -> Tensor:
     """Return the columns of the `count` largest keys of each row, in no particular order."""
     if keys.device.type != "cpu" or not 0 < count < keys.shape[1]:
         return keys.topk(count, dim=1, sorted=False).indices
-    # numpy needs less than half of the time.
+    # numpy takes less than half the time of torch.
     return torch.from_numpy(keys.numpy().argpartition(-count, axis=1)[:, -count:])
 
 

@@ -235,7 +235,6 @@ class _CMCSession(Session):
         candidates, own, labels = self._drawn(batch, parts, similarity)
         embedded = similarity.embed(parts)
         candidates = similarity.embed(candidates)
-        weights = [batch.anchor_weights(part) for part in parts]
         n_views = len(views)
         return [
             Contrast(
@@ -243,7 +242,7 @@ class _CMCSession(Session):
                 candidates[1 - a],
                 torch.cat([_scores(u, embedded[1 - a], similarity) for u in embedded[a]]),
                 own.repeat(n_views, 1),
-                None if weights[a] is None else weights[a].flatten(),
+                _flat(batch.anchor_weights(parts[a])),
                 None if batch.labels is None else batch.labels.repeat(n_views),
                 None if batch.labels is None else labels,
             )
@@ -267,3 +266,7 @@ class _CMCSession(Session):
 def _scores(u: Tensor, others: Tensor, similarity: Similarity) -> Tensor:
     """Return the scores (n, n_views) of anchors u (n, k) with the other part (n_views, n, k)."""
     return torch.stack([similarity.pairs(u, other) for other in others], 1)
+
+
+def _flat(weights: Tensor | None) -> Tensor | None:
+    return None if weights is None else weights.flatten()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._parameters import check_component
+from ..losses import Loss
 from ..simulation import EstimatorCurve, ScoreModel, estimator_curve
 from ._axes import STYLES, axes
 
@@ -77,7 +78,7 @@ class EstimatorCurveDisplay:
         model: ScoreModel,
         parameter: str,
         values: ArrayLike,
-        estimators: Mapping[str, Any] | None = None,
+        estimators: dict[str, Loss] | Callable[[ScoreModel], dict[str, Loss]] | None = None,
         *,
         metric: str = "mse",
         names: str | Sequence[str] | None = None,

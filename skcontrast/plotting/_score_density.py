@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +79,7 @@ class ScoreDensityDisplay:
         cls,
         model: ScoreModel,
         *,
-        components: Sequence[str] = ("TN", "FN", "UN"),
+        components: Sequence[Literal["TN", "FN", "UN"]] = ("TN", "FN", "UN"),
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> ScoreDensityDisplay:

@@ -1,0 +1,187 @@
+"""What training starts from: a new network and all that belongs to it, or an earlier fit."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from sklearn.base import clone
+from torch import Tensor
+
+from .._data._kinds import Scaler, Schema
+from .._data._sources import read, subset
+from .._network._build import Widths, build_network
+from .._network._network import Network
+from ..augmentation import Augmentation, compose
+from ..frameworks import Framework
+from ..frameworks._parts import Split
+from ..losses import Loss
+from ..similarity import Similarity
+from ._choices import Choices
+from ._defaults import default_chain, default_encoder
+from ._resume import network_parameters
+from ._seeding import seeded_rng
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """What is known before the training, which changes only the weights of the network.
+
+    Attributes
+    ----------
+    loss, framework, similarity : Loss, Framework, Similarity
+        The validated choices.
+    schema : Schema
+        What X is.
+    scaler : Scaler
+        The fitted map from X to batches.
+    network : Network
+        Encoder and projection head.
+    widths : Widths
+        What the network returns.
+    augmentation : list of Augmentation
+        The fitted chain that draws the views.
+    built_from : dict
+        The parameters that the network depends on.
+    """
+
+    loss: Loss
+    framework: Framework
+    similarity: Similarity
+    schema: Schema
+    scaler: Scaler
+    network: Network
+    widths: Widths
+    augmentation: list[Augmentation]
+    built_from: dict[str, Any]
+
+    def composed(self, chain: list[Augmentation], device: torch.device) -> Callable[..., Any]:
+        """Return a fitted chain as one callable on batches on a device."""
+        return compose(
+            chain,
+            self.schema.sample_shape,
+            kind=self.schema.kind,
+            convert=lambda samples: self.scaler.to_tensor(samples, device),
+        )
+
+
+def new_setup(
+    choices: Choices, X: Any, schema: Schema, chain: list[Augmentation] | None, seed: int
+) -> Setup:
+    """Return the setup of a first fit.
+
+    Parameters
+    ----------
+    choices : Choices
+        The user's parameters, checked.
+    X : array-like of length n_samples
+        As its kind returns it.
+    schema : Schema
+        What X is.
+    chain : list of Augmentation or None
+        What draws the views; None is the default of the kind.
+    seed : int
+        Seeds the weights, and a random split of the features.
+    """
+    kind, array = schema.kind, read(X)
+    scaler = kind.scaler(standardize=choices.standardize, node_features=choices.node_features).fit(
+        array
+    )
+    some = scaler.to_tensor(subset(array), torch.device("cpu"))
+    with seeded_rng(seed, choices.device):
+        split = choices.framework.split_samples(kind, tuple(some.shape[1:]), schema.border)
+        network, widths = _new_network(choices, schema, scaler, some, split)
+    if split is not None:
+        schema = replace(schema, border=split.border)
+    if chain is None:
+        chain = default_chain(
+            kind,
+            schema.sample_shape,
+            choices.framework,
+            mixes_channels=split is None or not split.is_of_channels,
+        )
+    return Setup(
+        loss=choices.loss,
+        framework=choices.framework,
+        similarity=choices.similarity,
+        schema=schema,
+        scaler=scaler,
+        network=network,
+        widths=widths,
+        augmentation=_fitted(chain, choices, array, schema),
+        built_from=network_parameters(choices, kind),
+    )
+
+
+def continued_setup(
+    choices: Choices, X: Any, chain: list[Augmentation] | None, past: Setup
+) -> Setup:
+    """Return the setup of a fit that continues from another, whose network is copied.
+
+    Parameters
+    ----------
+    choices : Choices
+        The user's parameters, checked.
+    X : array-like of length n_samples
+        As its kind returns it.
+    chain : list of Augmentation or None
+        What draws the views; None keeps the fitted chain.
+    past : Setup
+        What the earlier fit has left.
+    """
+    augmentation = past.augmentation
+    if chain is not None:
+        augmentation = _fitted(chain, choices, read(X), past.schema)
+    return Setup(
+        loss=choices.loss,
+        framework=choices.framework,
+        similarity=choices.similarity,
+        schema=past.schema,
+        scaler=past.scaler,
+        network=copy.deepcopy(past.network),
+        widths=past.widths,
+        augmentation=augmentation,
+        built_from=network_parameters(choices, past.schema.kind),
+    )
+
+
+def _fitted(chain, choices, array, schema):
+    """Return augmentations fitted to X; the steps of a Pipeline already are."""
+    from_pipeline = choices.augmentation is None
+    return [
+        step
+        if from_pipeline and step.__sklearn_is_fitted__()
+        else clone(step).fit_checked(array, schema)
+        for step in chain
+    ]
+
+
+def _new_network(
+    choices: Choices, schema: Schema, scaler: Scaler, some: Tensor, split: Split | None
+) -> tuple[Network, Widths]:
+    """Return a network with fresh weights, which has something to train, and its widths."""
+
+    def choose_encoder(shape):
+        return default_encoder(schema.kind, shape) if choices.encoder is None else choices.encoder
+
+    network, widths = build_network(
+        some,
+        schema.kind,
+        scaler,
+        split,
+        choose_encoder=choose_encoder,
+        n_components=choices.n_components,
+        projection_dim=choices.projection_dim,
+        similarity=choices.similarity,
+        standardize=choices.standardize,
+        owner=choices.owner,
+    )
+    if not any(parameter.requires_grad for parameter in network.parameters()):
+        raise ValueError(
+            "There is nothing to train: 'encoder' has no trainable parameters and "
+            "'projection_dim' is 0."
+        )
+    return network, widths
