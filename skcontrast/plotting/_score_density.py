@@ -104,7 +104,7 @@ class ScoreDensityDisplay:
         check_component(model, ScoreModel, owner=f"{cls.__name__}.from_model", parameter="model")
         reach = 0.5 if model.proposal == "uniform" else 4.0
         x = np.linspace(-reach, reach, 401)
-        densities = {name: (x, model.density(x, name)) for name in components}
+        densities = {str(name): (x, model.density(x, name)) for name in components}
         return cls(densities, xlabel="score times temperature, x").plot(ax, **kwargs)
 
     @classmethod
