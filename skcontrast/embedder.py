@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 from skorch.callbacks import Callback
 from torch import nn
 
-from ._data._kinds import Kind
 from ._fit._choices import COMPONENTS, resolve_choices, resolve_device
 from ._fit._defaults import scored_chain
 from ._fit._fit import Fitted, fit_network
@@ -30,6 +29,7 @@ from ._parameters import Interval, Schedule, StrOptions, validate_parameters
 from .augmentation import Augmentation, Views
 from .encoders import Encoder
 from .frameworks import Framework
+from .kinds._base import Kind
 from .losses import Loss
 from .similarity import Cosine, ProbabilisticSimilarity, Similarity
 

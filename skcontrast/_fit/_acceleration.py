@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from .._data._kinds import Kind
 from .._distributed._shared_network import SharedNetwork
 from .._distributed._world import World
 from .._warnings import warn
 from ..encoders import Encoder
+from ..kinds._base import Kind
 
 
 def prepared(

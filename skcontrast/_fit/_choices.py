@@ -12,13 +12,13 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from skorch.callbacks import Callback, LRScheduler
 
-from .._data._guess import declared_kind, guess_kind, named_kind
-from .._data._kinds import Kind
-from .._data._pairs import Pairs
 from .._parameters import Schedule, at_progress, check_component, validate_parameters
 from ..augmentation import Augmentation, Views
 from ..encoders import Encoder
 from ..frameworks import Framework, SimCLR
+from ..kinds._base import Kind
+from ..kinds._guess import declared_kind, guess_kind, named_kind
+from ..kinds.pairs import Pairs
 from ..losses import InfoNCE, Loss
 from ..similarity import Cosine, Similarity
 from ._optimizer import check_lr_schedule, resolve_lr_schedule, resolve_optimizer

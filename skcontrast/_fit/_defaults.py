@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from .._data._graphs import Graphs
-from .._data._images import Images
-from .._data._kinds import Kind
-from .._data._vectors import Vectors
 from ..augmentation import (
     Augmentation,
     MarginalCorruption,
@@ -15,6 +11,10 @@ from ..augmentation import (
 )
 from ..encoders import GIN, MLP, ConvNet, Encoder, ResNet
 from ..frameworks import Framework
+from ..kinds._base import Kind
+from ..kinds.graphs import Graphs
+from ..kinds.images import Images
+from ..kinds.vectors import Vectors
 
 
 def _encoder_of_images(sample_shape):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -14,24 +13,24 @@ from skorch.history import History
 from torch import Tensor
 
 from .._data._batches import TrainingSet
-from .._data._kinds import Schema
 from .._data._metadata import check_descriptions, read_annotations
 from .._data._sources import make_source
 from .._distributed._world import World, check_same, current_world, same_everywhere
 from .._network._inference import on_cpu
 from .._warnings import warn
 from ..augmentation import Augmentation
+from ..kinds._base import Schema
 from ._acceleration import prepared, trains_in_bf16
 from ._choices import Choices
 from ._estimated_parameters import AutoParameters, auto_parameters
 from ._net import ContrastiveNet, make_net, train
-from ._optimizer import load_optimizer, optimizer_state
+from ._optimizer import optimizer_state
 from ._plan import Plan
 from ._resume import (
     check_same_network,
     describe,
     framework_state,
-    resume_session,
+    resume,
     samples_fingerprint,
 )
 from ._seeding import draws_random_numbers, seeded_rng
@@ -284,9 +283,7 @@ def _net(
         verbose=choices.verbose if is_first else 0,
     )
     if past is not None:
-        net.history_ = copy.deepcopy(past.history)
-        load_optimizer(net.optimizer_, past.optimizer_state)
-        resume_session(plan.framework, net.criterion_, past.framework_state, fingerprint)
+        resume(net, past.history, past.optimizer_state, past.framework_state, fingerprint)
     return net
 
 

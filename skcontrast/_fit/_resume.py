@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from skorch.history import History
 from torch import Tensor, nn
 
-from .._data._kinds import Kind
 from .._distributed._world import fingerprint
 from ..encoders import Encoder
 from ..frameworks import Framework, Session
-
-if TYPE_CHECKING:
-    from ._choices import Choices
+from ..kinds._base import Kind
+from ._choices import Choices
+from ._net import ContrastiveNet
+from ._optimizer import load_optimizer
 
 # What a structure of None means, in messages.
 _STRUCTURELESS = {"framework": "one with one encoder", "similarity": "one without concentrations"}
@@ -78,15 +80,31 @@ def framework_state(
     return {"kind": type(framework).__name__, "state": dict(state), "samples": fingerprint()}
 
 
-def resume_session(
-    framework: Framework,
-    session: Session,
-    state: dict[str, Any] | None,
+def resume(
+    net: ContrastiveNet,
+    history: History,
+    optimizer: dict[str, Any] | None,
+    framework: dict[str, Any] | None,
     fingerprint: Callable[[], int],
 ) -> None:
-    """Let a session continue from the state of an earlier one, if its framework is the same."""
-    if state is not None and state["kind"] == type(framework).__name__:
-        session.resume(state["state"], state["samples"] == fingerprint())
+    """Bring a new net to the state in which an earlier fit has left its own.
+
+    Parameters
+    ----------
+    net : ContrastiveNet
+        Initialised, with a copy of the earlier network.
+    history : History
+        Of the earlier fit; copied.
+    optimizer, framework : dict or None
+        The states of the optimizer and of the framework's session; left out where the new net
+        has a different optimizer or framework.
+    fingerprint : callable
+        Returns the fingerprint of the samples of this fit.
+    """
+    net.history_ = copy.deepcopy(history)
+    load_optimizer(net.optimizer_, optimizer)
+    if framework is not None and framework["kind"] == type(net.plan.framework).__name__:
+        net.criterion_.resume(framework["state"], framework["samples"] == fingerprint())
 
 
 def describe(value: Any) -> Any:

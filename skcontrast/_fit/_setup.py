@@ -11,13 +11,13 @@ import torch
 from sklearn.base import clone
 from torch import Tensor
 
-from .._data._kinds import Scaler, Schema
 from .._data._sources import read, subset
 from .._network._build import Widths, build_network
 from .._network._network import Network
 from ..augmentation import Augmentation, compose
 from ..frameworks import Framework
 from ..frameworks._parts import Split
+from ..kinds._base import Scaler, Schema
 from ..losses import Loss
 from ..similarity import Similarity
 from ._choices import Choices

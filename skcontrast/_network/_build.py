@@ -8,10 +8,10 @@ from typing import Any
 
 from torch import nn
 
-from .._data._kinds import Kind
 from ..encoders._build import build_encoder, to_channels_last
 from ..encoders._projection import projection_head
 from ..frameworks._parts import Halves, Parts, Split
+from ..kinds._base import Kind
 from ..similarity import Similarity
 from ._network import Network
 

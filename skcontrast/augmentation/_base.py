@@ -12,11 +12,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from .._data._guess import declared_kind, guess_kind, kind_of_shape, named_kinds
-from .._data._kinds import Kind, Schema
 from .._data._sources import read
 from .._parameters import validate_parameters
-from ._compose import Stage
+from ..kinds._base import Kind, Schema
+from ..kinds._guess import declared_kind, guess_kind, kind_of_shape, named_kinds
+from ._stage import Stage
 from ._views import NoOutputContainer, Views, is_dataframe
 
 

@@ -7,10 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._data._kinds import Kind
+from ..kinds._base import Kind
 from ._base import Augmentation
-from ._compose import Stage, compose
+from ._compose import compose
 from ._matrices import after, apply, recolor, warp
+from ._stage import Stage
 
 
 class GeometricAugmentation(Augmentation):

@@ -9,7 +9,6 @@ import torch
 from .._parameters import Interval
 from ..graphs import GraphBatch
 from ._base import Augmentation
-from ._compose import generator_for
 from ._graph_draws import (
     NEVER,
     TIME_BITS,
@@ -22,6 +21,7 @@ from ._graph_draws import (
     random_subset,
     rounded,
 )
+from ._stage import generator_for
 
 __all__ = ["AttributeMask", "EdgePerturb", "NodeDrop", "RandomWalkSubgraph"]
 

@@ -7,14 +7,15 @@ from numbers import Real
 import torch
 from torch import Tensor
 
-from .._data._kinds import Kind
 from .._parameters import Interval, StrOptions
+from ..kinds._base import Kind
 from ._base import Augmentation
 from ._color import ColorJitter, RandomGrayscale
-from ._compose import as_float, compose, generator_for
+from ._compose import compose
 from ._fusion import check_pair
 from ._geometric import RandomAffine, RandomFlip, RandomResizedCrop
 from ._matrices import between, gaussians, uniform
+from ._stage import as_float, generator_for
 from .vectors import GaussianNoise
 
 __all__ = [

@@ -17,7 +17,7 @@ from .._data._sources import subset
 from .._parameters import Interval
 from .._statistics import moments
 from ._base import Augmentation
-from ._compose import as_float, generator_for
+from ._stage import as_float, generator_for
 
 __all__ = ["FeatureDropout", "GaussianNoise", "MarginalCorruption"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from torch import nn
 
-from .._data._guess import named_kinds
-from .._data._kinds import Kind
 from .._parameters import ParameterObject
+from ..kinds._base import Kind
+from ..kinds._guess import named_kinds
 
 
 class Encoder(ParameterObject):

@@ -10,9 +10,9 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from .._data._guess import kind_of_shape
-from .._data._kinds import Kind
 from .._parameters import check_component
+from ..kinds._base import Kind
+from ..kinds._guess import kind_of_shape
 from ._base import Encoder
 
 

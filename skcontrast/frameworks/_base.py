@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from .._data._batches import Batch
-from .._data._kinds import Kind
 from .._objective._contrast import Contrast
 from .._parameters import ParameterObject
+from ..kinds._base import Kind
 from ..similarity import Cosine, Similarity
 from ._parts import Split
 

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from .._data._batches import Batch
-from .._data._kinds import Kind
 from .._data._memory import check_memory
 from .._objective._contrast import Contrast
 from .._parameters import Interval, StrOptions
 from .._warnings import warn
+from ..kinds._base import Kind
 from ..similarity import Similarity
 from ._bank import Bank
 from ._base import FitContext, Framework, Session

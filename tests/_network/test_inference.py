@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast._data._guess import guess_kind
 from skcontrast._network._inference import encode, on_cpu
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.graphs import PackedGraphs
+from skcontrast.kinds._guess import guess_kind
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 7, 10, 99])

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from skcontrast._data._standardize import Standardize, channel_statistics
+from skcontrast.kinds._standardize import Standardize, channel_statistics
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])

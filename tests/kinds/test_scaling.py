@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast._data._images import ImageScaler
-from skcontrast._data._standardize import Standardize
-from skcontrast._data._vectors import VectorScaler
+from skcontrast.kinds._standardize import Standardize
+from skcontrast.kinds.images import ImageScaler
+from skcontrast.kinds.vectors import VectorScaler
 
 
 def rng():

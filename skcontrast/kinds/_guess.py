@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._data._array_like import as_array_like, check_dimensions
 from .._parameters import check_component
-from ._graphs import Graphs
-from ._images import Images
-from ._kinds import Kind
-from ._validation import as_array_like, check_dimensions
-from ._vectors import Vectors
+from ._base import Kind
+from .graphs import Graphs
+from .images import Images
+from .vectors import Vectors
 
 KINDS = {"vectors": Vectors, "images": Images, "graphs": Graphs}
 

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import nn
 
+from .._data._array_like import refuse_unordered
 from ..graphs import GraphBatch, NodeFeatures, pack_graphs
 from ..graphs._convert import is_graphs
 from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..graphs._topology import Topology
-from ._kinds import Kind, Schema
-from ._validation import refuse_unordered
+from ._base import Kind, Schema
 
 _NODES_PER_CALL = 2**15
 

@@ -10,19 +10,19 @@ import torch
 from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
-from .._statistics import as_tensor
-from .._warnings import warn
-from ._kinds import Kind, Schema
-from ._sources import LazySamples
-from ._standardize import Standardize, channel_statistics
-from ._validation import (
+from .._data._array_like import (
     as_array_like,
     check_dimensions,
     check_lazy,
     check_same_shape,
     refuse_graphs,
 )
-from ._vectors import as_float32, cast, rows_for, scaled
+from .._data._sources import LazySamples
+from .._statistics import as_tensor
+from .._warnings import warn
+from ._base import Kind, Schema
+from ._standardize import Standardize, channel_statistics
+from .vectors import as_float32, cast, rows_for, scaled
 
 # Samples of two dimensions, one of them longer than this many times the other, are more likely
 # series of several channels than grey images.

@@ -11,17 +11,17 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
-from .._statistics import FARTHEST, as_tensor, mean_and_std
-from ._kinds import Kind, Schema
-from ._sources import LazySamples
-from ._standardize import Standardize
-from ._validation import (
+from .._data._array_like import (
     as_array_like,
     check_dimensions,
     check_lazy,
     check_same_shape,
     refuse_graphs,
 )
+from .._data._sources import LazySamples
+from .._statistics import FARTHEST, as_tensor, mean_and_std
+from ._base import Kind, Schema
+from ._standardize import Standardize
 
 _NUMBERS_PER_CALL = 2**20
 

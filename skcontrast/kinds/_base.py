@@ -1,7 +1,7 @@
 """What a kind of data is: everything that depends on whether X holds vectors, images or graphs.
 
 The rest of the package asks a kind and never tests what X is. The package's kinds have a module
-each: ``_vectors.py``, ``_images.py``, ``_graphs.py``, ``_pairs.py``.
+each: ``vectors.py``, ``images.py``, ``graphs.py``, ``pairs.py``.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ The kind of X is guessed by default. To declare it, pass ``ContrastiveEmbedder(k
 
 from __future__ import annotations
 
-from ._data._graphs import Graphs
-from ._data._images import Images
-from ._data._kinds import Kind
-from ._data._pairs import Pairs
-from ._data._vectors import Vectors
+from ._base import Kind
+from .graphs import Graphs
+from .images import Images
+from .pairs import Pairs
+from .vectors import Vectors
 
 __all__ = ["Graphs", "Images", "Kind", "Pairs", "Vectors"]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from .._data._array_like import as_array_like
+from .._data._sources import LazySamples
+from ._base import Kind, Schema
 from ._guess import guess_kind
-from ._kinds import Kind, Schema
-from ._sources import LazySamples
-from ._validation import as_array_like
 
 
 class Pairs(Kind):
