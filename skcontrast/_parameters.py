@@ -320,7 +320,7 @@ def interval(
     --------
     >>> import torch
     >>> from skcontrast import ContrastiveEmbedder
-    >>> from skcontrast._parameters import interval
+    >>> from skcontrast.schedules import interval
     >>> from skcontrast.losses import Loss
     >>> class Shrunk(Loss):
     ...     _parameter_constraints = {"prior": interval(0, 1, "left", auto="tau_plus")}

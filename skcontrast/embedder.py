@@ -228,7 +228,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         "lr_schedule": [StrOptions({"cosine", "constant"}), Schedule],
         "standardize": ["boolean"],
         "node_features": [StrOptions({"auto", "attributes", "degree", "constant"})],
-        "kind": [StrOptions({"auto", "vectors", "images", "graphs"}), Kind],
+        "kind": "no_validation",  # checked with the other choices, with a better message
         "device": [str, torch.device],
         "precision": [StrOptions({"auto", "float32", "bf16"})],
         "compile": ["boolean"],

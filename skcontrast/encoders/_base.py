@@ -86,7 +86,7 @@ def check_shape(encoder: Encoder, sample_shape: tuple) -> None:
     own = named_kinds(encoder.kind, owner=type(encoder).__name__)
     for kind in own:
         is_as_in_a_batch = kind.image_shape(sample_shape) in (None, tuple(sample_shape))
-        if kind.describes(sample_shape) and is_as_in_a_batch:
+        if kind._describes(sample_shape) and is_as_in_a_batch:
             return
     expected = " or ".join(kind.expected for kind in own)
     raise ValueError(

@@ -51,7 +51,7 @@ class Loss(ParameterObject):
 
     >>> import torch
     >>> from skcontrast import contrastive_loss
-    >>> from skcontrast._parameters import interval
+    >>> from skcontrast.schedules import interval
     >>> from skcontrast.losses import InfoNCE, Loss
     >>> class WithoutClosest(Loss):
     ...     _parameter_constraints = {"share": interval(0, 1, "left")}

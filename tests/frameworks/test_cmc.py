@@ -207,9 +207,7 @@ def test_bad_pairs_are_refused(pair, message):
 def test_arrays_that_might_be_a_pair_are_refused_with_a_hint(framework):
     pair = [X[:, :20], X[:, 20:]]
     pair = pair if isinstance(framework, CMC) else tuple(pair)
-    with pytest.raises(
-        ValueError, match=r"A pair of arrays must be a tuple, .* framework=CMC\(\)"
-    ):
+    with pytest.raises(ValueError, match=r"[Aa] pair.* framework=CMC\(\)"):
         small(framework=framework).fit(pair)
 
 

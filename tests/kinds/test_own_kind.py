@@ -15,7 +15,7 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import Augmentation, GaussianNoise, NodeDrop, RandomAffine
 from skcontrast.encoders import MLP, ConvNet, Encoder
 from skcontrast.frameworks import CMC, MoCo
-from skcontrast.kinds import Images, Kind
+from skcontrast.kinds import Images, Kind, Pairs, Vectors
 from skcontrast.losses import BCL, DCL
 
 # A kind of one's own: sequences of token ids, of unequal length. 0 is the padding.
@@ -34,9 +34,6 @@ class Tokens(Kind):
     def to_tensor(self, X, device):
         tensors = [torch.from_numpy(x) for x in X]
         return nn.utils.rnn.pad_sequence(tensors, batch_first=True).to(device)
-
-    def zeros(self, sample_shape):
-        return torch.zeros(2, 3, dtype=torch.int64)
 
 
 class BagOfTokens(Encoder):
@@ -145,6 +142,33 @@ def test_what_a_kind_of_ones_own_lacks_is_named():
         token_embedder(augmentation=TokenDropout(), kind=Tokens(), framework=CMC()).fit(X)
 
 
+class Series(Kind):
+    """Series of several channels."""
+
+    name = "series"
+
+    def check(self, X):
+        return np.asarray(X)
+
+    def to_tensor(self, X, device):
+        return torch.from_numpy(X).to(device)
+
+
+class Convolution(Encoder):
+    kind = Series()
+
+    def build(self, sample_shape, n_components=None):
+        layers = nn.Conv1d(sample_shape[0], 4, 3), nn.AdaptiveAvgPool1d(1), nn.Flatten()
+        return nn.Sequential(*layers)
+
+
+class Scaled(Augmentation):
+    kind = Series()
+
+    def augment(self, batch, generator=None):
+        return batch * (1 + torch.rand(len(batch), 1, 1, generator=generator))
+
+
 # What is ambiguous
 
 
@@ -156,10 +180,72 @@ def small(**kwargs):
     return ContrastiveEmbedder(max_epochs=1, random_state=0, device="cpu", **kwargs)
 
 
-@pytest.mark.parametrize("shape", [(20, 3, 200), (20, 200, 3)])
+def test_an_encoder_of_a_kind_of_ones_own_decides_where_the_augmentation_does_not():
+    X = series(length=10)
+    pipe = make_pipeline(GaussianNoise(), small(encoder=Convolution()))
+    with pytest.raises(ValueError, match=r"may hold grey images"):
+        pipe.fit(X)  # the augmentation comes first, and knows nothing of the encoder
+    with pytest.raises(ValueError, match=r"GaussianNoise expects vectors.* or images.*got series"):
+        small(encoder=Convolution(), augmentation=GaussianNoise()).fit(X)
+    assert small(encoder=Convolution(), augmentation=Scaled()).fit_transform(X).shape == (20, 4)
+    assert make_pipeline(Scaled(), small(encoder=Convolution())).fit_transform(X).shape == (20, 4)
+
+
+def test_a_kind_derived_from_one_of_the_package_is_its_own():
+    X = series(length=10)
+    embedder = small(encoder=Convolution(), augmentation=Scaled()).fit(X)
+    assert type(embedder._fitted.schema.kind) is Series
+    with pytest.raises(ValueError, match="series of 3 channels and 10 steps"):
+        small().fit(X)
+
+
+def test_what_check_returns_must_be_indexable_by_rows():
+    class Listed(Series):
+        def check(self, X):
+            return list(X)
+
+    with pytest.raises(TypeError, match=r"Listed.check must return samples .* got a list"):
+        small(kind=Listed(), encoder=Convolution(), augmentation=[]).fit(series(length=10))
+
+
+def test_floats_of_any_precision_become_float32():
+    X = series(length=10).astype(np.float64)
+    assert small(encoder=Convolution(), augmentation=[]).fit_transform(X).dtype == np.float32
+
+
+def test_a_pair_of_series_is_not_silently_a_pair_of_images():
+    with pytest.raises(ValueError, match="series of 3 channels and 200 steps"):
+        small(framework=CMC()).fit((series(), series()))
+
+
+def test_a_pair_of_arrays_needs_a_framework_for_it():
+    X = np.random.default_rng(0).normal(size=(40, 6))
+    for pair in ((X, X), (X, X[:, :3])):
+        with pytest.raises(ValueError, match=r"a pair, which needs framework=CMC\(\)"):
+            small().fit(pair)
+    with pytest.raises(ValueError, match=r"Pairs\(\) needs a framework .*framework=CMC\(\)"):
+        small(kind=Pairs()).fit(X)
+    by_name = small(framework=CMC(), kind=Pairs(Vectors())).fit_transform((X, X[:, :3]))
+    np.testing.assert_array_equal(by_name, small(framework=CMC()).fit_transform((X, X[:, :3])))
+
+
+def test_a_class_where_a_kind_is_due_is_refused_with_advice():
+    with pytest.raises(TypeError, match=r"Write kind=Images\(\) instead"):
+        small(kind=Images).fit(np.zeros((10, 8, 8)))
+
+
+@pytest.mark.parametrize("shape", [(20, 6, 8), (20, 8, 6)])
+def test_what_is_not_square_is_an_image_with_a_warning(shape):
+    X = np.random.default_rng(0).uniform(size=shape)
+    with pytest.warns(UserWarning, match="is taken for grey images of .*kind='images'"):
+        expected = small().fit_transform(X)
+    np.testing.assert_array_equal(small(kind="images").fit_transform(X), expected)
+
+
+@pytest.mark.parametrize("shape", [(20, 3, 200), (20, 200, 3), (20, 8, 32), (20, 64, 256)])
 def test_series_are_not_silently_images(shape):
     X = np.zeros(shape)
-    with pytest.raises(ValueError, match=r"series of 3 channels and 200 steps.*kind='images'"):
+    with pytest.raises(ValueError, match=r"series of \d+ channels and \d+ steps.*kind='images'"):
         small().fit(X)
     with pytest.raises(ValueError, match="may hold grey images of"):
         GaussianNoise().fit(X)
