@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from sklearn.base import BaseEstimator, clone
 
@@ -35,6 +35,7 @@ __all__ = [
     "estimable_parameters",
     "interval",
     "is_auto",
+    "number",
     "validate_parameters",
 ]
 
@@ -55,7 +56,7 @@ class ParameterObject(BaseEstimator):
 
     @classmethod
     @functools.cache
-    def _get_param_names(cls):
+    def _get_param_names(cls) -> list[str]:
         # scikit-learn reads the signature at each call, which shows in a loss of small batches.
         return super()._get_param_names()
 
@@ -221,6 +222,15 @@ class Auto(ParameterObject):
 # A hyperparameter that may be scheduled, and one that may be estimated as well.
 Number: TypeAlias = float | Schedule
 EstimableNumber: TypeAlias = float | Schedule | Auto | Literal["auto"]
+
+
+def number(value: EstimableNumber) -> float:
+    """Return a hyperparameter as the number that it is wherever a loss or score is computed.
+
+    Schedules and estimates are replaced by their values before, see `at_progress`; here only the
+    type changes.
+    """
+    return cast(float, value)
 
 
 class Estimated(StrOptions):

@@ -146,7 +146,9 @@ def continued_setup(
     )
 
 
-def _fitted(chain, choices, array, schema):
+def _fitted(
+    chain: list[Augmentation], choices: Choices, array: Any, schema: Schema
+) -> list[Augmentation]:
     """Return augmentations fitted to X; the steps of a Pipeline already are."""
     from_pipeline = choices.augmentation is None
     return [
@@ -162,7 +164,7 @@ def _new_network(
 ) -> tuple[Network, Widths]:
     """Return a network with fresh weights, which has something to train, and its widths."""
 
-    def choose_encoder(shape):
+    def choose_encoder(shape: tuple) -> Any:
         return default_encoder(schema.kind, shape) if choices.encoder is None else choices.encoder
 
     network, widths = build_network(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from torch import nn
 
 from .._parameters import ParameterObject
 from ..kinds._base import Kind
 from ..kinds._guess import named_kinds
+
+KindOrName: TypeAlias = Kind | Literal["vectors", "images", "graphs"]
 
 
 class Encoder(ParameterObject):
@@ -52,7 +54,7 @@ class Encoder(ParameterObject):
     (100, 16)
     """
 
-    kind: str | Kind | tuple | None = None
+    kind: KindOrName | tuple[KindOrName, ...] | None = None
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new module for samples of shape `sample_shape`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -68,7 +69,7 @@ class Loss(ParameterObject):
     """
 
     shares_ties: bool = True
-    cdf_bins: int | str | None = "auto"
+    cdf_bins: int | Literal["auto"] | None = "auto"
     detach_weights: bool = False
     normalize_weights: bool = True
     sum_stands_for_n: bool = False
