@@ -216,7 +216,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     True
     """
 
-    _parameter_constraints: dict[str, list] = {
+    _parameter_constraints: dict[str, Any] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "projection_dim": [Interval(Integral, 0, None, closed="left")],
         "output": [StrOptions(_OUTPUTS)],
