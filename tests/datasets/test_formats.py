@@ -1,10 +1,8 @@
-"""The TUDatasets: all forms of their files, and what is refused."""
+"""The files of a set of TUDataset in all their forms, and what is refused."""
 
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
 import zipfile
 
 import networkx as nx
@@ -13,7 +11,7 @@ import pytest
 
 from skcontrast.datasets import fetch_tudataset
 from skcontrast.graphs import PackedGraphs, pack_graphs
-from tests.datasets.common import ALL, ATTRIBUTES, LABELS, TEXTS, fetch, zipped
+from tests.datasets.common import ALL, ATTRIBUTES, LABELS, TEXTS, fetch, write_zip, zipped
 
 ARRAYS = {
     "edge_index": np.array(
@@ -25,10 +23,6 @@ ARRAYS = {
     "node_labels": np.array([5, 5, 9, 5, 9, 9, 9, 0], dtype=np.int32),
     "node_attributes": np.array([[k + 0.5, -k] for k in range(8)]),
 }
-
-
-def write_zip(home, texts):
-    (home / "SET.zip").write_bytes(zipped(texts))
 
 
 def write_flat_zip(home, texts):
@@ -131,24 +125,6 @@ def test_node_labels_may_have_several_columns(tmp_path):
     assert [packed.categories[code] for code in packed.labels] == pairs
 
 
-def test_the_folder_is_that_of_scikit_learn(tmp_path, monkeypatch):
-    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
-    (tmp_path / "tudataset").mkdir()
-    write_zip(tmp_path / "tudataset", TEXTS)
-    assert len(fetch(None).data) == 3
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert len(fetch("~/tudataset").data) == 3
-    assert len(fetch(str(tmp_path / "tudataset")).data) == 3
-
-
-def test_without_networkx_there_are_packed_graphs(tmp_path, monkeypatch):
-    write_zip(tmp_path, TEXTS)
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    assert len(fetch(tmp_path, as_packed=True).data) == 3
-    with pytest.raises(ImportError, match="as_packed=True"):
-        fetch(tmp_path)
-
-
 @pytest.mark.parametrize("write", [write_zip, write_npz])
 def test_files_are_compared_with_the_checksum_that_is_given(tmp_path, write):
     write(tmp_path, ALL)
@@ -165,27 +141,6 @@ def test_a_folder_has_no_checksum(tmp_path):
 
 
 # What is refused
-
-
-@pytest.mark.parametrize(
-    "name", ["", "../SET", "a/b", "a\\b", ".hidden", "a b", "ä", 3, None, "SET\n"]
-)
-def test_names_are_names(name, home):
-    with pytest.raises(ValueError, match="The 'name' parameter of fetch_tudataset"):
-        fetch_tudataset(name, data_home=home)
-
-
-@pytest.mark.parametrize(("parameter", "value"), [("n_retries", -1), ("delay", -0.5)])
-def test_numbers_are_checked(parameter, value, home):
-    with pytest.raises(ValueError, match=parameter):
-        fetch_tudataset("SET", data_home=home, **{parameter: value})
-
-
-@pytest.mark.parametrize("sha256", [5, "xyz", "", "0" * 63])
-def test_a_bad_checksum_is_refused_before_the_download(sha256, site, home):
-    with pytest.raises(ValueError, match=r"'sha256' parameter .* must be 64 hexadecimal digits"):
-        fetch_tudataset("SET", data_home=home, sha256=sha256)
-    assert not home.exists()
 
 
 BLANKS = " " * 150_000_000
@@ -318,29 +273,6 @@ def test_damaged_files_are_refused(tmp_path, write, damage):
     file.write_bytes(content)
     with pytest.raises(ValueError, match=f"{file.name} cannot be read as a data set"):
         fetch(tmp_path)
-
-
-# The sets themselves, where somebody has them
-
-
-@pytest.mark.parametrize(
-    ("name", "n_graphs", "n_nodes", "n_edges", "n_classes"),
-    [
-        ("PTC_MR", 344, 14.29, 14.69, 2),
-        ("ENZYMES", 600, 32.63, 62.14, 6),
-        ("DD", 1178, 284.32, 715.66, 2),
-        ("REDDIT-BINARY", 2000, 429.63, 497.75, 2),
-    ],
-)
-def test_real_sets_have_their_published_statistics(name, n_graphs, n_nodes, n_edges, n_classes):
-    home = os.environ.get("SKCONTRAST_DATA")
-    if not home:
-        pytest.skip("SKCONTRAST_DATA names no folder with the sets of TUDataset")
-    data = fetch_tudataset(name, data_home=home, as_packed=True, download_if_missing=False)
-    assert len(data.data) == len(data.target) == n_graphs
-    assert len(data.target_names) == n_classes and set(data.target) == set(range(n_classes))
-    assert data.data.topology.n_nodes / n_graphs == pytest.approx(n_nodes, abs=0.005)
-    assert len(data.data.topology.sources) / n_graphs / 2 == pytest.approx(n_edges, abs=0.005)
 
 
 def test_files_of_other_folders_are_left_out(tmp_path):
