@@ -74,7 +74,7 @@ def test_a_kind_derived_from_one_of_the_package_is_its_own():
     expected = small(kind=Spectrograms(), augmentation=Halved()).fit_transform(X)
     for embedder in (small(augmentation=Halved()), make_pipeline(Halved(), small())):
         np.testing.assert_array_equal(embedder.fit_transform(X), expected)
-    with pytest.raises(ValueError, match=r"expects spectrograms.* got vectors"):
+    with pytest.raises(ValueError, match=r"Halved expects images.* got vectors"):
         small(augmentation=Halved(), kind="vectors").fit(X.reshape(20, -1))
 
 
