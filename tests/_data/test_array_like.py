@@ -1,5 +1,6 @@
 """Arrays in the forms in which users pass them."""
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
@@ -88,3 +89,9 @@ def test_few_or_empty_samples_of_a_dataset_are_refused():
         check_lazy(lazy, 3)
     with pytest.raises(ValueError, match=r"images of shape \(1, 0, 4\) in X"):
         check_lazy(LazySamples(TensorDataset(torch.ones(2, 1, 0, 4))), 2)
+
+
+def test_graphs_are_refused_where_arrays_were_declared():
+    graphs = [nx.path_graph(3), nx.path_graph(4)]
+    with pytest.raises(ValueError, match=r"X holds graphs, but .* expects vectors"):
+        small(kind="vectors").fit(graphs)

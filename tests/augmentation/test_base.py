@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import (
     Augmentation,
     ColorJitter,
@@ -208,3 +209,20 @@ def test_global_random_states_stay_untouched(augmentation, batch):
     augmentation.augment(batch, torch.Generator().manual_seed(0))
     assert torch.get_rng_state().equal(torch_state)
     assert pickle.dumps(np.random.get_state()) == pickle.dumps(numpy_state)  # noqa: NPY002
+
+
+def test_an_augmentation_with_a_fit_of_its_own_is_fitted_by_it():
+    class Centred(Augmentation):
+        def fit(self, X, y=None):
+            self.mean_ = X.mean(0)
+            return self
+
+        def augment(self, batch, generator=None):
+            return batch
+
+    X = np.random.default_rng(0).normal(2, 1, size=(30, 4))
+    embedder = ContrastiveEmbedder(
+        augmentation=Centred(), max_epochs=1, random_state=0, device="cpu"
+    )
+    (augmentation,) = embedder.fit(X).augmentation_
+    np.testing.assert_allclose(augmentation.mean_, X.mean(0))
