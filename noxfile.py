@@ -40,12 +40,12 @@ def oldest(session):
 
 @nox.session
 def coverage(session):
-    """The tests, measured: fails below 98 %, and lists what no test reaches."""
+    """The tests, measured: fails below 98.8 %, and lists what no test reaches."""
     install(session, "test,dev")
     session.run("coverage", "erase")
     session.run("coverage", "run", "-m", "pytest", *session.posargs)
     session.run("coverage", "combine", "--quiet")
-    session.run("coverage", "report", "--fail-under=98")
+    session.run("coverage", "report", "--precision=2", "--fail-under=98.8")
 
 
 @nox.session
