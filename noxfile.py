@@ -1,7 +1,8 @@
 """Sessions for contributors. `nox -l` lists them, `nox -s lint` runs one.
 
 All sessions install what ``constraints.txt`` or ``constraints-oldest.txt`` says. `.ci/run` does
-not need nox: it runs all of this except `oldest` and `benchmarks` in its own environments.
+not need nox: it runs all of this except `oldest`, `coverage` and `benchmarks` in its own
+environments.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ nox.options.sessions = ["tests", "lint", "types", "docs"]
 nox.options.reuse_venv = "yes"
 ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE", "MPLBACKEND": "Agg"}
 GENERATED = {"_build", "auto_examples", "generated"}  # folders of docs
-TIMED = ("loss_engine", "overhead")
+TIMED = ("loss_engine", "overhead", "graph_epoch")
 
 
 def install(session, extras, constraints="constraints.txt"):
@@ -25,7 +26,7 @@ def install(session, extras, constraints="constraints.txt"):
 
 @nox.session
 def tests(session):
-    """The tests, or those that are named: nox -s tests -- tests/test_losses.py."""
+    """The tests, or those that are named: nox -s tests -- tests/losses."""
     install(session, "test")
     session.run("pytest", *session.posargs)
 
@@ -35,6 +36,16 @@ def oldest(session):
     """The tests with the oldest versions that pyproject.toml admits."""
     install(session, "test", "constraints-oldest.txt")
     session.run("pytest", *session.posargs)
+
+
+@nox.session
+def coverage(session):
+    """The tests, measured: fails below 98.8 %, and lists what no test reaches."""
+    install(session, "test,dev")
+    session.run("coverage", "erase")
+    session.run("coverage", "run", "-m", "pytest", *session.posargs)
+    session.run("coverage", "combine", "--quiet")
+    session.run("coverage", "report", "--precision=2", "--fail-under=98.8")
 
 
 @nox.session

@@ -1,9 +1,22 @@
 """Parameter objects: constraints, schedules in them, what may be estimated."""
 
+import numpy as np
 import pytest
 
-from skcontrast._parameters import Estimated, at_progress, check_numbers, estimable_parameters
-from skcontrast.losses import BCL, DCL, HCL
+from skcontrast._parameters import (
+    Auto,
+    Estimated,
+    IntOptions,
+    ParameterObject,
+    PositiveInts,
+    at_progress,
+    check_component,
+    check_numbers,
+    estimable_parameters,
+    is_auto,
+    validate_parameters,
+)
+from skcontrast.losses import BCL, DCL, HCL, Loss
 from skcontrast.schedules import Linear, Steps
 
 
@@ -32,3 +45,55 @@ def test_an_option_of_the_name_auto_is_no_estimate():
 def test_only_what_there_is_an_estimate_of_can_be_declared():
     with pytest.raises(ValueError, match="Only 'alpha' and 'tau_plus' can be estimated"):
         Estimated("beta")
+
+
+class Widths(ParameterObject):
+    _parameter_constraints = {"widths": [PositiveInts(2)], "depth": [IntOptions(18, 50)]}
+
+    def __init__(self, widths=(1, 2), depth=18):
+        self.widths = widths
+        self.depth = depth
+
+
+def test_tuples_of_positive_ints_and_few_ints_are_checked():
+    for good in (Widths(), Widths([3, 4, 5], 50), Widths((np.int64(3), 1))):
+        validate_parameters(good)
+    for bad in ((1,), (1, 0), (1, 2.5), 3, "ab"):
+        with pytest.raises(ValueError, match=r"'widths' .* a tuple of length 2 or more of ints"):
+            validate_parameters(Widths(bad))
+    for bad in (34, 18.5, "18"):
+        with pytest.raises(ValueError, match="'depth' parameter of Widths"):
+            validate_parameters(Widths(depth=bad))
+
+
+def test_parameters_inside_parameters_are_checked_and_combinations_too():
+    class Outer(ParameterObject):
+        def __init__(self, inner):
+            self.inner = inner
+
+        def validate(self):
+            if self.inner.depth == 50:
+                raise ValueError("not both")
+
+    validate_parameters(Outer(Widths()))
+    with pytest.raises(ValueError, match="'depth' parameter of Widths"):
+        validate_parameters(Outer(Widths(depth=3)))
+    with pytest.raises(ValueError, match="not both"):
+        validate_parameters(Outer(Widths(depth=50)))
+
+
+def test_a_component_is_an_instance_or_the_default():
+    names = {"owner": "Embedder", "parameter": "loss"}
+    loss = DCL()
+    assert check_component(loss, Loss, **names) is loss
+    assert isinstance(check_component(None, Loss, **names, default=DCL), DCL)
+    with pytest.raises(TypeError, match=r"'loss' parameter of Embedder .* Write loss=DCL\(\)"):
+        check_component(DCL, Loss, **names)
+    for bad in (None, 3, int):
+        with pytest.raises(TypeError, match="'loss' parameter of Embedder must be an instance of"):
+            check_component(bad, Loss, **names)
+
+
+def test_only_auto_by_name_or_object_is_an_estimate():
+    assert is_auto("auto") and is_auto(Auto(every=3))
+    assert not any(map(is_auto, ("Auto", 0.1, None, Linear(0, 1), np.array(["auto"]))))

@@ -1,5 +1,6 @@
 """Arrays in the forms in which users pass them."""
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
@@ -17,9 +18,7 @@ from tests.frameworks.common import X
 def test_arrays_that_might_be_a_pair_are_refused_with_a_hint(framework):
     pair = [X[:, :20], X[:, 20:]]
     pair = pair if isinstance(framework, CMC) else tuple(pair)
-    with pytest.raises(
-        ValueError, match=r"A pair of arrays must be a tuple, .* framework=CMC\(\)"
-    ):
+    with pytest.raises(ValueError, match=r"[Aa] pair.* framework=CMC\(\)"):
         small(framework=framework).fit(pair)
 
 
@@ -33,7 +32,7 @@ IMAGE = np.arange(12.0, dtype=np.float32).reshape(1, 3, 4)
         torch.from_numpy(np.stack([IMAGE, IMAGE])).requires_grad_(),
         torch.from_numpy(np.stack([IMAGE, IMAGE])).to(torch.bfloat16),
         [IMAGE, IMAGE],
-        (IMAGE, IMAGE),
+        (IMAGE, IMAGE, IMAGE),
         [torch.from_numpy(IMAGE), torch.from_numpy(IMAGE)],
     ],
     ids=["tensor", "tensor with gradient", "bfloat16", "list", "tuple", "list of tensors"],
@@ -41,7 +40,7 @@ IMAGE = np.arange(12.0, dtype=np.float32).reshape(1, 3, 4)
 def test_every_form_of_images_becomes_their_array(X):
     array = as_array_like(X)
     assert array.dtype == np.float32
-    np.testing.assert_array_equal(array, np.stack([IMAGE, IMAGE]))
+    np.testing.assert_array_equal(array, np.stack([IMAGE] * len(X)))
 
 
 def test_what_scikit_learn_reads_is_passed_on():
@@ -88,3 +87,9 @@ def test_few_or_empty_samples_of_a_dataset_are_refused():
         check_lazy(lazy, 3)
     with pytest.raises(ValueError, match=r"images of shape \(1, 0, 4\) in X"):
         check_lazy(LazySamples(TensorDataset(torch.ones(2, 1, 0, 4))), 2)
+
+
+def test_graphs_are_refused_where_arrays_were_declared():
+    graphs = [nx.path_graph(3), nx.path_graph(4)]
+    with pytest.raises(ValueError, match=r"X holds graphs, but .* expects vectors"):
+        small(kind="vectors").fit(graphs)

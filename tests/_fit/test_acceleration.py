@@ -115,3 +115,12 @@ def test_an_error_after_a_success_and_a_full_memory_are_raised(monkeypatch, fail
     call, x = compiled(monkeypatch, nn.Linear(3, 2), failures), torch.ones(4, 3)
     with pytest.raises(RuntimeError, match="later"):
         call(x), call(x)
+
+
+def test_auto_is_bf16_for_our_image_encoders_where_the_gpu_computes_it(monkeypatch):
+    for has_it in (True, False):
+        monkeypatch.setattr(
+            torch.cuda, "is_bf16_supported", lambda has_it=has_it, **kwargs: has_it
+        )
+        assert trains_in_bf16("auto", Images(), None, torch.device("cuda")) == has_it
+    assert not trains_in_bf16("auto", Images(), None, torch.device("mps"))

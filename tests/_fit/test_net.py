@@ -1,11 +1,14 @@
 """The training loop: history, schedules, callbacks, divergence."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 from skorch.callbacks import Checkpoint, EarlyStopping, LRScheduler, TrainEndCheckpoint
 from torch import nn
 
+from skcontrast._fit._net import train
 from skcontrast.encoders import MLP
 from skcontrast.losses import DCL, HCL
 from skcontrast.schedules import CosineDecay, Linear, Steps
@@ -90,3 +93,9 @@ def test_divergence_is_an_error_and_never_an_embedding(params):
     with pytest.raises(ValueError, match=r"Training diverged in epoch \d+: .*'lr'.*'temperature'"):
         embedder.fit(X_DIGITS)
     assert not hasattr(embedder, "encoder_")
+
+
+def test_an_interrupt_before_the_first_epoch_is_raised():
+    net = SimpleNamespace(partial_fit=lambda data: None, history=[], interrupted_=True)
+    with pytest.raises(KeyboardInterrupt):
+        train(net, None)

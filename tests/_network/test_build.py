@@ -35,11 +35,11 @@ def network_of(shape=(5,), split=None, **kwargs):
         "n_components": None,
         "projection_dim": 3,
         "similarity": Cosine(),
-        "standardize": True,
+        "parameters": {"standardize": True},
         "owner": "Embedder",
     }
     X = np.random.default_rng(0).normal(2, 3, size=(20, *shape)).astype(np.float32)
-    scaler = Vectors().scaler(standardize=True, node_features="auto").fit(X)
+    scaler = Vectors().scaler({"standardize": True}).fit(X)
     batch = scaler.to_tensor(X, "cpu")
     return *build_network(batch, Vectors(), scaler, split, **settings | kwargs), batch
 
@@ -67,7 +67,7 @@ def test_the_encoder_is_chosen_by_the_shape_of_its_part():
 
 @pytest.mark.parametrize("projection_dim, name", [(1, "projection_dim"), (0, "n_components")])
 def test_a_similarity_that_needs_more_components_names_the_parameter(projection_dim, name):
-    with pytest.raises(ValueError, match=f"'{name}' parameter of Embedder must be at least 2 wit"):
+    with pytest.raises(ValueError, match=f"'{name}' parameter of Embedder must be at least 2"):
         network_of(similarity=VonMisesFisher(), projection_dim=projection_dim, n_components=1)
 
 

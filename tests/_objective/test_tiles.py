@@ -161,3 +161,9 @@ def test_a_contrast_without_labels_is_refused_where_the_loss_reads_them():
     z = Cosine().embed(torch.stack(random_views(4, 3)))
     with pytest.raises(ValueError, match="Supervised needs labels: pass y"):
         objective_value(in_batch(z, Cosine()), Supervised(), Cosine())
+
+
+def test_classes_of_a_contrast_without_labels_are_refused():
+    z = Cosine().embed(torch.stack(random_views(4, 3)))
+    with pytest.raises(ValueError, match="The contrast has no labels"):
+        _tiles.same_class(in_batch(z, Cosine()), slice(0, 2))

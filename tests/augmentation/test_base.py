@@ -232,3 +232,20 @@ def test_an_augmentation_may_override_fit(X):
     assert embedder.augmentation_[0].largest_ == np.abs(X).max()
     pipe = make_pipeline(Learns(), ContrastiveEmbedder(max_epochs=1, random_state=0))
     assert pipe.fit(X)[0].largest_ == np.abs(X).max()
+
+
+def test_an_augmentation_with_a_fit_of_its_own_is_fitted_by_it():
+    class Centred(Augmentation):
+        def fit(self, X, y=None):
+            self.mean_ = X.mean(0)
+            return self
+
+        def augment(self, batch, generator=None):
+            return batch
+
+    X = np.random.default_rng(0).normal(2, 1, size=(30, 4))
+    embedder = ContrastiveEmbedder(
+        augmentation=Centred(), max_epochs=1, random_state=0, device="cpu"
+    )
+    (augmentation,) = embedder.fit(X).augmentation_
+    np.testing.assert_allclose(augmentation.mean_, X.mean(0))

@@ -174,3 +174,13 @@ def test_nothing_is_downloaded_unasked(site, home):
     with pytest.raises(OSError, match=r"SET.zip not found, nor the folder SET or SET.npz"):
         fetch(home)
     assert not home.exists()
+
+
+def test_a_file_in_the_archive_with_a_wrong_checksum_is_named(site, home):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("SET/SET_graph_labels.txt", "3\n-1\n3\n")
+    (site / "SET.zip").write_bytes(content.getvalue().replace(b"3\n-1\n3", b"3\n-1\n4"))
+    with pytest.raises(OSError, match=r"SET.zip is damaged: the checksum of SET/SET_graph_labels"):
+        fetch_tudataset("SET", data_home=home)
+    assert not list(home.iterdir())

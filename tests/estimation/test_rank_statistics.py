@@ -6,7 +6,9 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from skcontrast._objective import _tiles
+from skcontrast._objective._contrast import in_batch
 from skcontrast.estimation import macro_auc, positive_ranks
+from skcontrast.estimation._rank_statistics import class_aucs
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import random_views
 
@@ -45,3 +47,9 @@ def test_distributions_are_ranked_by_their_mutual_likelihood():
     assert auc.value == pytest.approx(np.mean(expected))
     with pytest.raises(TypeError, match="need similarity=VonMisesFisher"):
         positive_ranks(*views)
+
+
+def test_areas_need_labels():
+    z = Cosine().embed(torch.stack(random_views(4, 3)))
+    with pytest.raises(ValueError, match="The contrast has no labels"):
+        class_aucs(in_batch(z, Cosine()), Cosine())

@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from skcontrast.encoders._build import build_encoder
-from tests.encoders.graphs_common import WIDTH, as_batch, graphs_of
+from skcontrast.graphs._networks import ForeignNetwork, GraphNetwork
+from tests.encoders.graphs_common import WIDTH, as_batch, graphs_of, membership
 
 
 @pytest.fixture
@@ -39,3 +40,29 @@ def test_a_module_without_a_place_for_the_batch_is_called_without(geometric):
     batch = as_batch(graphs_of("loops"), dtype=torch.float32)
     expected = geometric.global_add_pool(layer(batch.x, batch.edge_index), batch.batch)
     torch.testing.assert_close(module(batch), expected)
+
+
+@pytest.mark.parametrize("pooling", ["sum", "mean"])
+def test_graphs_are_the_sum_or_the_mean_of_their_nodes(pooling):
+    class Features(nn.Module):
+        def forward(self, graphs):
+            return graphs.x
+
+    batch = as_batch(graphs_of("directed"))
+    expected = membership(batch.topology) @ batch.x
+    if pooling == "mean":
+        expected = expected / batch.topology.sizes[:, None]
+    network = GraphNetwork(Features(), pooling)
+    torch.testing.assert_close(network(batch), expected)
+    assert network.nodes(batch).equal(batch.x)
+
+
+def test_a_foreign_module_is_asked_by_the_name_of_its_argument():
+    class Keywords(nn.Module):
+        def forward(self, x, edge_index, **kwargs):
+            self.names = set(kwargs)
+            return x
+
+    batch, module = as_batch(graphs_of("loops")), Keywords()
+    assert ForeignNetwork(module).nodes(batch).equal(batch.x)
+    assert module.names == {"batch"}

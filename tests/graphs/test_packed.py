@@ -170,3 +170,8 @@ def test_graphs_are_not_an_array(packed):
         repr(packed[[0, 4]])
         == f"PackedGraphs(2 graphs, 5 nodes, {packed[0].arrays()[2].size} edges)"
     )
+
+
+def test_more_nodes_than_can_be_numbered_are_refused():
+    with pytest.raises(ValueError, match=r"There are \d+ nodes, more than \d+"):
+        PackedGraphs.from_arrays(np.empty((2, 0), dtype=np.int64), [0, 2**40])

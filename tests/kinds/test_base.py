@@ -1,6 +1,7 @@
 """A kind of one's own: sequences of token ids, and what is named where it lacks something."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -143,3 +144,13 @@ def test_what_a_kind_of_ones_own_lacks_is_named():
         token_embedder(augmentation=RandomAffine()).fit(X)
     with pytest.raises(ValueError, match=r"CMC contrasts two parts .* sequences of token ids"):
         token_embedder(augmentation=TokenDropout(), kind=Tokens(), framework=CMC()).fit(X)
+
+
+def test_few_sequences_and_other_shapes_than_in_fit_are_refused():
+    embedder = token_embedder(augmentation=TokenDropout())
+    with pytest.raises(ValueError, match=r"Found 1 sample\(s\) in X while a minimum of 2"):
+        embedder.fit([[1, 2]])
+    kind = Tokens()
+    _, seen = kind.read([[1, 2], [3]], owner=embedder)
+    with pytest.raises(ValueError, match=r"X has samples of shape \(None,\), but Contrastive"):
+        kind.read([[1]], owner=embedder, seen=replace(seen, sample_shape=(3,)))

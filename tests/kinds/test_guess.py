@@ -10,7 +10,14 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import Augmentation, GaussianNoise, NodeDrop, RandomAffine
 from skcontrast.encoders import MLP, ConvNet, Encoder
 from skcontrast.frameworks import CMC
-from skcontrast.kinds import Images, Kind, Pairs, Vectors
+from skcontrast.kinds import Graphs, Images, Kind, Pairs, Vectors
+from skcontrast.kinds._guess import (
+    declared_kind,
+    guess_kind,
+    kind_of_shape,
+    named_kind,
+    named_kinds,
+)
 
 
 class Series(Kind):
@@ -163,3 +170,43 @@ def test_augmentations_and_encoders_say_what_they_are_for():
         ConvNet().build((4,))
     with pytest.raises(ValueError, match=r"MLP expects vectors.* or images.*got samples"):
         MLP().build((None, 4))
+
+
+def test_names_stand_for_kinds_and_others_are_refused():
+    named = [type(named_kind(name, owner="Blur")) for name in ("vectors", "images", "graphs")]
+    assert named == [Vectors, Images, Graphs]
+    own = Images()
+    assert named_kind(own, owner="Blur") is own
+    with pytest.raises(
+        ValueError, match=r"'kind' parameter of Blur must be one of \['graphs', 'images', "
+    ):
+        named_kind("sound", owner="Blur")
+    with pytest.raises(TypeError, match=r"Write kind=Images\(\)"):
+        named_kind(Images, owner="Blur")
+    assert named_kinds(None, owner="Blur") == []
+    assert len(named_kinds(("vectors", "images"), owner="Blur")) == 2
+
+
+def test_a_single_kind_is_declared_and_a_users_own_before_those_of_the_package():
+    class Own(Kind):
+        pass
+
+    class Flips:
+        kind = Own()
+
+    assert declared_kind(MLP(), nn.Identity(), None) is None  # MLP takes vectors and images
+    assert isinstance(declared_kind(MLP(), ConvNet()), Images)
+    assert declared_kind(ConvNet(), Flips()) is Flips.kind
+
+
+def test_shapes_describe_kinds():
+    for kind, shape in ((Vectors, (5,)), (Images, (3, 8, 8)), (Graphs, (None, 4))):
+        assert isinstance(kind_of_shape(shape), kind)
+
+
+def test_a_kind_of_ones_own_is_not_guessed_and_takes_X_as_it_is():
+    class Own(Kind):
+        pass
+
+    X, own = object(), Own()
+    assert guess_kind(X, own) == (own, X)

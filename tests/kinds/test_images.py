@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from skcontrast.kinds import Images
 from tests.common import IMAGES, images, small_images
 
 
@@ -104,3 +105,17 @@ def test_extreme_images_give_finite_embeddings(X):
 def test_channels_last_images_are_pointed_out():
     with pytest.warns(UserWarning, match=r"channels-last.*transpose\(0, 3, 1, 2\)"):
         small_images().fit(images().transpose(0, 2, 3, 1))
+
+
+def test_batches_of_the_kind_itself_are_not_scaled_and_have_a_channel():
+    X = images(2, channels=1)
+    batch = Images().to_tensor(X[:, 0], "cpu")
+    assert batch.dtype == torch.uint8 and batch.shape == X.shape
+    np.testing.assert_array_equal(batch, X)
+
+
+def test_standardize_false_takes_images_as_they_are():
+    X = images() / np.float32(255)
+    embedder = small_images(standardize=False).fit(X)
+    batch = torch.from_numpy(X)
+    assert embedder.encoder_[0](batch).equal(batch)

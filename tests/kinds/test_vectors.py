@@ -5,6 +5,8 @@ import pytest
 import torch
 
 from skcontrast.encoders import MLP
+from skcontrast.kinds import Vectors
+from skcontrast.kinds._guess import guess_kind
 from tests.common import small, vectors
 
 
@@ -73,3 +75,16 @@ def test_extreme_vectors_give_finite_embeddings(X):
     assert np.isfinite(embedder.transform(X)).all()
     assert np.isfinite(embedder.history_[:, "train_loss"]).all()
     assert np.isfinite(embedder.transform(X * 0 + 1e300 if X.dtype == float else X)).all()
+
+
+def test_batches_of_the_kind_itself_are_not_scaled():
+    X = vectors() * 1e3
+    batch = Vectors().to_tensor(X, "cpu")
+    assert batch.dtype == torch.float32
+    np.testing.assert_array_equal(batch, X.astype(np.float32))
+
+
+def test_what_has_at_most_two_dimensions_is_guessed_to_be_vectors():
+    for X in (vectors(), [[1.0]], np.ones(3)):
+        assert isinstance(guess_kind(X)[0], Vectors)
+    assert not isinstance(guess_kind(np.ones((2, 4, 4)))[0], Vectors)

@@ -323,3 +323,7 @@ def test_a_loss_without_class_weights_is_infonce():
     views = random_views(8, 4)
     value = value_and_grads(views, loss=ReadsLabels())
     assert_same(value, value_and_grads(views, loss=InfoNCE()))
+
+
+def test_a_loss_weighs_no_classes_unless_it_says_so():
+    assert InfoNCE().class_weights(torch.ones(2, 3, dtype=torch.bool)) is None

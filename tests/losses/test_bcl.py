@@ -19,3 +19,22 @@ def test_weights_that_are_zero_are_zero_in_every_dtype():
             similarity=Cosine(1 / 80),
         )
         assert value.item() == pytest.approx(1.0986, abs=1e-3)  # log 3: the other one alone counts
+
+
+def test_weights_fall_with_the_rank_from_alpha_to_its_rest():
+    ranks = torch.arange(1, 101, dtype=torch.float64)
+    weights = BCL(alpha=0.8, tau_plus=0.1).rank_weights(ranks, 100)
+    assert (weights.diff() < 0).all()
+    assert weights[-1].item() == pytest.approx(0.9 * 0.2 / (0.9 * 0.2 + 0.1 * 0.8))
+    flat = BCL(alpha=0.5, tau_plus=0.1).rank_weights(ranks, 100)
+    torch.testing.assert_close(flat, torch.full_like(ranks, 0.9))
+
+
+def test_the_printed_cdf_is_the_inverted_one_where_both_classes_are_alike():
+    ranks = torch.arange(1, 51, dtype=torch.float64)
+    for alpha, tau_plus, same in ((0.5, 0.1, True), (0.8, 0.5, True), (0.8, 0.1, False)):
+        printed, inverted = (
+            BCL(alpha=alpha, tau_plus=tau_plus, cdf=cdf).rank_weights(ranks, 50)
+            for cdf in ("printed", "inverted")
+        )
+        assert torch.allclose(printed, inverted) == same

@@ -1,5 +1,6 @@
 """SupCon: all positives of a class."""
 
+import pytest
 import torch
 
 from skcontrast.losses import InfoNCE, SupCon
@@ -11,3 +12,9 @@ def test_supcon_without_labels_is_infonce():
     views = random_views(9, 5)
     expected = value_and_grads(views, loss=InfoNCE())
     assert_same(value_and_grads(views, loss=SupCon(), y=torch.full((9,), -1)), expected)
+
+
+def test_supcon_names_the_labels_that_it_lacks():
+    scores = torch.zeros(2, 3)
+    with pytest.raises(ValueError, match="SupCon needs labels: pass y"):
+        SupCon().row_loss(scores, scores[:, :1], None)

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from skcontrast.plotting import EstimatorCurveDisplay, ScoreDensityDisplay
+from skcontrast.plotting._axes import STYLES, axes
 from skcontrast.simulation import ScoreModel
 
 
@@ -20,3 +21,14 @@ def test_a_missing_matplotlib_is_named(monkeypatch, curve):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"needs matplotlib: pip install 'skcontrast\[plot\]'"):
         EstimatorCurveDisplay(curve).plot()
+
+
+def test_axes_are_those_that_are_given_or_of_a_new_figure(figures):
+    _, ax = figures.subplots()
+    assert axes(ax) is ax
+    assert axes(None).figure is not ax.figure
+
+
+def test_no_two_names_look_alike():
+    looks = [(s["color"], s.get("linestyle"), s.get("marker")) for s in STYLES.values()]
+    assert len(set(looks)) == len(looks)

@@ -85,3 +85,11 @@ def test_bounds_are_enough_for_every_loss(loss):
     assert np.isfinite(
         small(similarity=Distance(), loss=loss).fit(vectors()).history_[-1]["train_loss"]
     )
+
+
+def test_a_score_without_terms_has_no_link():
+    products, terms = torch.zeros(2, 2), torch.zeros(2, 0)
+    with pytest.raises(NotImplementedError, match="DotProduct must implement link"):
+        DotProduct().link(products, terms, terms, d=2)
+    with pytest.raises(NotImplementedError, match="DotProduct must implement pull_terms"):
+        DotProduct().pull_terms(terms, products[0], products[0], d=2)

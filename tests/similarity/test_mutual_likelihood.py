@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -273,3 +274,9 @@ def test_scores_without_a_gradient_take_little_memory():
     assert peak_memory(lambda: VMF.scores(u, u)) < 2 * 8 * 1000**2
     scores = VMF.scores(u, u)
     torch.testing.assert_close(scores, VMF.scores(u.clone().requires_grad_(), u).detach())
+
+
+def test_a_polynomial_that_misses_its_tolerance_has_the_largest_degree():
+    coefficients = mutual_likelihood._fit(lambda x, d: np.abs(x), 16, 1e-12)
+    assert len(coefficients) == mutual_likelihood._LARGEST_DEGREE + 1
+    assert np.isfinite(coefficients).all()
