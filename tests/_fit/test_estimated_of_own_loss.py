@@ -96,5 +96,5 @@ def test_outside_of_fit_the_function_that_estimates_it_is_named():
 
 
 def test_only_what_there_is_an_estimate_of_can_be_declared():
-    with pytest.raises(ValueError, match="Only 'alpha' and 'tau_plus' can be estimated"):
+    with pytest.raises(ValueError, match=r"Only \('alpha', 'sharpness', 'tau_plus'\) can be estimated"):
         Estimated("beta")
