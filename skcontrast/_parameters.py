@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 from sklearn.base import BaseEstimator, clone
 
@@ -35,6 +35,7 @@ __all__ = [
     "estimable_parameters",
     "interval",
     "is_auto",
+    "number",
     "validate_parameters",
 ]
 
@@ -55,7 +56,7 @@ class ParameterObject(BaseEstimator):
 
     @classmethod
     @functools.cache
-    def _get_param_names(cls):
+    def _get_param_names(cls) -> list[str]:
         # scikit-learn reads the signature at each call, which shows in a loss of small batches.
         return super()._get_param_names()
 
@@ -226,6 +227,15 @@ EstimableNumber: TypeAlias = float | Schedule | Auto | Literal["auto"]
 Quantity: TypeAlias = Literal["alpha", "sharpness", "tau_plus"]
 
 
+def number(value: EstimableNumber) -> float:
+    """Return a hyperparameter as the number that it is wherever a loss or score is computed.
+
+    Schedules and estimates are replaced by their values before, see `at_progress`; here only the
+    type changes.
+    """
+    return cast(float, value)
+
+
 class Estimated(StrOptions):
     """Constraint on a hyperparameter: "auto" or an ``Auto``, as an estimate of `quantity`.
 
@@ -323,7 +333,7 @@ def interval(
     --------
     >>> import torch
     >>> from skcontrast import ContrastiveEmbedder
-    >>> from skcontrast._parameters import interval
+    >>> from skcontrast.schedules import interval
     >>> from skcontrast.losses import Loss
     >>> class Shrunk(Loss):
     ...     _parameter_constraints = {"prior": interval(0, 1, "left", auto="tau_plus")}

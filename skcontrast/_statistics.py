@@ -6,13 +6,14 @@ import warnings
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import gen_batches
 
 # Beyond this many standard deviations a value carries no more information, only overflow.
 FARTHEST = 1e6
 
 
-def as_tensor(X):
+def as_tensor(X: ArrayLike) -> torch.Tensor:
     """Return an array as a tensor, without a copy where its rows lie together."""
     X = np.ascontiguousarray(X)
     # torch warns about arrays it must not write to (memory maps, joblib's shared memory), although
@@ -24,7 +25,7 @@ def as_tensor(X):
     return torch.from_numpy(X)
 
 
-def moments(X):
+def moments(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return mean and standard deviation of each column of X, float64, without overflow.
 
     Columns are scaled by their range before anything is squared; a constant column has exactly
@@ -43,7 +44,7 @@ def moments(X):
     return centre + half * mean, half * np.sqrt(variance)
 
 
-def mean_and_std(X):
+def mean_and_std(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return what to subtract from each column of X, and what to divide it by; float64."""
     mean, std = moments(X)
     # As in StandardScaler: what varies less than the rounding of its mean is constant.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from skorch.callbacks import Callback
+from skorch.history import History
 from torch import nn
 
 from ._fit._choices import COMPONENTS, resolve_choices, resolve_device
@@ -215,7 +216,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     True
     """
 
-    _parameter_constraints: dict[str, list] = {
+    _parameter_constraints: dict[str, Any] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "projection_dim": [Interval(Integral, 0, None, closed="left")],
         "output": [StrOptions(_OUTPUTS)],
@@ -228,7 +229,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         "lr_schedule": [StrOptions({"cosine", "constant"}), Schedule],
         "standardize": ["boolean"],
         "node_features": [StrOptions({"auto", "attributes", "degree", "constant"})],
-        "kind": [StrOptions({"auto", "vectors", "images", "graphs"}), Kind],
+        "kind": "no_validation",  # checked with the other choices, with a better message
         "device": [str, torch.device],
         "precision": [StrOptions({"auto", "float32", "bf16"})],
         "compile": ["boolean"],
@@ -240,6 +241,20 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         "verbose": ["verbose"],
     }
 
+    # Set by fit, see Attributes.
+    encoder_: nn.Module
+    projector_: nn.Module
+    loss_: Loss
+    framework_: Framework
+    similarity_: Similarity
+    augmentation_: list[Augmentation]
+    history_: History
+    estimates_: dict[str, float]
+    n_epochs_: int
+    n_features_in_: int
+    feature_names_in_: NDArray[np.str_]
+    _fitted: Fitted
+
     def __init__(
         self,
         encoder: Encoder | nn.Module | Callable[[tuple], nn.Module] | None = None,
@@ -249,19 +264,19 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         augmentation: Augmentation | Sequence[Augmentation] | Pipeline | None = None,
         n_components: int | None = None,
         projection_dim: int = 64,
-        output: str = "representation",
+        output: Literal["representation", "projection"] = "representation",
         n_views: int = 2,
         batch_size: int = 256,
         max_epochs: int = 100,
-        optimizer: str | type[torch.optim.Optimizer] = "adam",
+        optimizer: Literal["adam", "adamw", "sgd"] | type[torch.optim.Optimizer] = "adam",
         lr: float = 1e-3,
         weight_decay: float = 1e-6,
-        lr_schedule: str | Schedule = "cosine",
+        lr_schedule: Literal["cosine", "constant"] | Schedule = "cosine",
         standardize: bool = True,
-        node_features: str = "auto",
-        kind: str | Kind = "auto",
+        node_features: Literal["auto", "attributes", "degree", "constant"] = "auto",
+        kind: Literal["auto", "vectors", "images", "graphs"] | Kind = "auto",
         device: str | torch.device = "auto",
-        precision: str = "auto",
+        precision: Literal["auto", "float32", "bf16"] = "auto",
         compile: bool = False,
         memory_budget: float | None = None,
         n_workers: int = 0,
@@ -422,6 +437,12 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 "epochs"
             )
         return self
+
+    if TYPE_CHECKING:  # scikit-learn, which defines it, has no annotations
+
+        def fit_transform(
+            self, X: Any, y: ArrayLike | None = None, **metadata: Any
+        ) -> NDArray[np.float32]: ...
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Embed samples.

@@ -12,9 +12,12 @@ import math
 from collections.abc import Sequence
 from numbers import Integral, Real
 
-from ._parameters import Auto, Interval, Schedule, at_progress
+from ._parameters import Auto, Interval, Schedule, at_progress, interval
 
-__all__ = ["Auto", "CosineDecay", "Linear", "Schedule", "Steps", "at_progress"]
+__all__ = ["Auto", "CosineDecay", "Linear", "Schedule", "Steps", "at_progress", "interval"]
+
+# Where users find them, in messages and pickles.
+Schedule.__module__ = Auto.__module__ = __name__
 
 _NUMBER = [Interval(Real, None, None, closed="neither")]
 _FRACTION = [Interval(Real, 0, 1, closed="both")]

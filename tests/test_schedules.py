@@ -6,7 +6,7 @@ import pytest
 from sklearn.base import clone
 
 from skcontrast._parameters import at_progress
-from skcontrast.losses import DCL, HCL
+from skcontrast.losses import DCL
 from skcontrast.schedules import CosineDecay, Linear, Steps
 
 SCHEDULES = [
@@ -60,23 +60,6 @@ def test_steps_hold_until_their_milestone():
 def test_steps_that_do_not_fit_are_refused(steps, message):
     with pytest.raises(ValueError, match=message):
         at_progress(DCL(tau_plus=steps), 0.5)
-
-
-def test_at_progress_resolves_every_schedule_and_leaves_the_original():
-    loss = HCL(tau_plus=Linear(0, 0.2), beta=Steps([2, 1], [0.5]))
-    now = at_progress(loss, 0.5)
-    assert now.get_params() == {"tau_plus": 0.1, "beta": 1.0, "detach_weights": False}
-    assert isinstance(loss.tau_plus, Linear)
-
-
-def test_a_schedule_that_leaves_the_range_is_refused_by_name():
-    with pytest.raises(ValueError, match=r"'tau_plus' parameter of DCL must be"):
-        at_progress(DCL(tau_plus=Linear(0, 2)), 1.0)
-
-
-def test_nested_parameters_of_a_schedule_can_be_set():
-    loss = DCL(tau_plus=Linear(0, 0.1)).set_params(tau_plus__stop=0.3)
-    assert loss.tau_plus.stop == 0.3
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=repr)

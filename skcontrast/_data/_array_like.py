@@ -24,6 +24,11 @@ def as_array_like(X: Any) -> Any:
     if X is None:
         raise ValueError("X must be an array of samples, got None.")
     refuse_unordered(X)
+    if isinstance(X, tuple) and len(X) == 2 and all(getattr(x, "ndim", 0) > 1 for x in X):
+        raise ValueError(
+            "X is a tuple of two arrays, a pair, which needs framework=CMC(). Pass two images as "
+            "a list."
+        )
     if isinstance(X, Dataset) or _is_cut_from_dataset(X):
         return LazySamples(X)
     if isinstance(X, (list, tuple)) and len(X) and getattr(X[0], "ndim", 0) > 1:

@@ -78,7 +78,7 @@ class InMemory:
 
     def __init__(self, x: Any):
         self.x = x
-        self.device, self.sample_shape = x.device, tuple(x.shape[1:])
+        self.device = x.device
 
     def __len__(self) -> int:
         return len(self.x)
@@ -107,7 +107,6 @@ class Streamed(Dataset):
     def __init__(self, X: Any, to_tensor: Callable, device: torch.device, n_workers: int):
         self.X, self.to_tensor = X, to_tensor
         self.device, self.n_workers = device, n_workers
-        self.sample_shape = tuple(to_tensor(X[:1], torch.device("cpu")).shape[1:])
 
     def __len__(self) -> int:
         return len(self.X)
@@ -171,6 +170,6 @@ def subset(X: Any) -> Any:
     return X[:: -(-len(X) // _ENOUGH_SAMPLES)]
 
 
-def read(X: Any) -> Any:
+def array_of(X: Any) -> Any:
     """Return X as an array; of lazy samples, the subset."""
     return subset(X) if isinstance(X, LazySamples) else X

@@ -17,7 +17,7 @@ from ..augmentation import Augmentation, Views
 from ..encoders import Encoder
 from ..frameworks import Framework, SimCLR
 from ..kinds._base import Kind
-from ..kinds._guess import declared_kind, guess_kind, named_kind
+from ..kinds._guess import declared_kind, guess_kind, is_own, named_kind
 from ..kinds.pairs import Pairs
 from ..losses import InfoNCE, Loss
 from ..similarity import Cosine, Similarity
@@ -100,7 +100,7 @@ class Choices:
         chain : list of Augmentation or None
             None leaves the choice to the kind of X.
         inputs : tuple (array-like, Schema) or None
-            X as an augmentation has checked it; None if a kind is declared that reads X again.
+            X as an augmentation has checked it.
         """
         if not isinstance(X, Views):
             return X, self.augmentation, None
@@ -110,8 +110,7 @@ class Choices:
                 f"parameter of {self.owner} is set too ({_names(self.augmentation)}): keep one of "
                 "the two."
             )
-        is_declared = self.kind is not None or self.framework.takes_pairs
-        return X.base, list(X.chain), None if is_declared else X.inputs
+        return X.base, list(X.chain), X.inputs
 
     def reader(self, X: Any, chain: list[Augmentation] | None) -> tuple[Kind, Any]:
         """Return the kind that reads X, and X, converted to an array if the kind was guessed.
@@ -123,11 +122,18 @@ class Choices:
         chain : list of Augmentation or None
             The augmentations, which may declare a kind, as the encoder may.
         """
+        declared = self.kind or declared_kind(*(chain or ()), self.encoder)
+        if isinstance(declared, Pairs) and not self.framework.takes_pairs:
+            raise ValueError(
+                f"{declared!r} needs a framework with an encoder for each part, such as "
+                f"framework=CMC(), got {self.framework!r}."
+            )
+        if isinstance(declared, Pairs):
+            return declared, X
         if self.framework.takes_pairs:
-            return Pairs(self.kind), X
-        if self.kind is not None:
-            return self.kind, X
-        return guess_kind(X, declared_kind(*(chain or ()), self.encoder))
+            is_given = self.kind is not None or (declared is not None and is_own(declared))
+            return Pairs(declared if is_given else None), X
+        return (self.kind, X) if self.kind is not None else guess_kind(X, declared)
 
 
 def resolve_choices(estimator: Any) -> Choices:

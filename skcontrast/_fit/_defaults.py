@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from ..augmentation import (
     Augmentation,
     MarginalCorruption,
@@ -29,27 +32,53 @@ def _augmentation_of_images(sample_shape, mixes_channels):
     return SimCLRAugmentation() if is_colour else RandomAffine()
 
 
-# kind: (encoder by the shape of a sample, augmentation by that shape and whether channels may mix)
+class Defaults(NamedTuple):
+    """The defaults of a kind.
+
+    Attributes
+    ----------
+    encoder : callable
+        Returns an encoder for samples of a shape.
+    augmentation : callable
+        Returns an augmentation for samples of a shape, which mixes channels or does not.
+    one_view : list of Augmentation or None
+        What draws the view for a framework that takes one of each sample; None as for others.
+    scored : list of Augmentation
+        What draws the views of `score` where there is no augmentation.
+    """
+
+    encoder: Callable[[tuple], Encoder]
+    augmentation: Callable[[tuple, bool], Augmentation]
+    one_view: list[Augmentation] | None = None
+    scored: list[Augmentation] = []
+
+
 _DEFAULTS = {
-    Vectors: (lambda shape: MLP(), lambda shape, mixes: MarginalCorruption()),
-    Images: (_encoder_of_images, _augmentation_of_images),
-    Graphs: (lambda shape: GIN(), lambda shape, mixes: NodeDrop()),
+    Vectors: Defaults(lambda shape: MLP(), lambda shape, mixes: MarginalCorruption()),
+    Images: Defaults(_encoder_of_images, _augmentation_of_images),
+    Graphs: Defaults(
+        lambda shape: GIN(), lambda shape, mixes: NodeDrop(), one_view=[], scored=[NodeDrop()]
+    ),
 }
 
 
-def _defaults_of(kind, parameter):
-    for known, defaults in _DEFAULTS.items():
-        if isinstance(kind, known):
-            return defaults
-    raise ValueError(
-        f"There is no default {parameter!r} for {kind.name} ({kind!r}): pass one"
-        f"{', or [] for none' if parameter == 'augmentation' else ''}."
+def _defaults_of(kind: Kind) -> Defaults | None:
+    return next((own for known, own in _DEFAULTS.items() if isinstance(kind, known)), None)
+
+
+def _missing(parameter: str, kind: Kind) -> ValueError:
+    none = ", or [] for none" if parameter == "augmentation" else ""
+    return ValueError(
+        f"There is no default {parameter!r} for {kind.name} ({kind!r}): pass one{none}."
     )
 
 
 def default_encoder(kind: Kind, sample_shape: tuple) -> Encoder:
     """Return the encoder that suits samples of a kind and shape."""
-    return _defaults_of(kind, "encoder")[0](sample_shape)
+    defaults = _defaults_of(kind)
+    if defaults is None:
+        raise _missing("encoder", kind)
+    return defaults.encoder(sample_shape)
 
 
 def default_chain(
@@ -68,11 +97,15 @@ def default_chain(
     mixes_channels : bool, default=True
         If False, channels are contrasted with each other and must not be mixed.
     """
-    if isinstance(kind, Graphs) and framework.n_views == 1:
-        return []
-    return [_defaults_of(kind, "augmentation")[1](sample_shape, mixes_channels)]
+    defaults = _defaults_of(kind)
+    if defaults is None:
+        raise _missing("augmentation", kind)
+    if framework.n_views == 1 and defaults.one_view is not None:
+        return defaults.one_view
+    return [defaults.augmentation(sample_shape, mixes_channels)]
 
 
 def scored_chain(kind: Kind, chain: list[Augmentation]) -> list[Augmentation]:
     """Return the chain that draws the views of `score`; graphs are always augmented."""
-    return chain or ([NodeDrop()] if isinstance(kind, Graphs) else [])
+    defaults = _defaults_of(kind)
+    return chain or ([] if defaults is None else defaults.scored)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
+from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import Tensor
 
@@ -139,7 +142,7 @@ class AutoParameters:
             tau_plus = present[min(self._of_quantity("tau_plus", beside))].value
             self._set({name}, "sharpness", sharpness_from_auc(auc, tau_plus).value)
 
-    def _estimate_from_ranks(self, ranks, loss):
+    def _estimate_from_ranks(self, ranks: NDArray, loss: Loss) -> None:
         """Make the due estimates, once for each object inside the loss that has any."""
         present = estimable_parameters(loss)
         for owner in {self.declared[name].owner for name in self.due}:
@@ -158,9 +161,9 @@ class AutoParameters:
     def _quantity(self, name: str) -> str:
         return self.declared[name].quantity
 
-    def _of_quantity(self, quantity, names) -> set[str]:
+    def _of_quantity(self, quantity: str, names: Iterable[str]) -> set[str]:
         return {name for name in names if self._quantity(name) == quantity}
 
-    def _set(self, names, quantity, value):
+    def _set(self, names: Iterable[str], quantity: str, value: float) -> None:
         low, high = _INSIDE[quantity]
         self.values.update(dict.fromkeys(names, min(max(value, low), high)))

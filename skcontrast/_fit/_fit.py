@@ -155,11 +155,10 @@ def _read(
         X, schema = past.schema.reader.read(X, owner=owner, seen=past.schema, min_samples=2)
         check_same_network(choices, past.schema.kind, past.built_from)
         return X, past.schema, chain
-    guesses = choices.kind is None and not choices.framework.takes_pairs
-    if guesses and inputs is not None and len(inputs[0]) > 1:
+    reader, X = choices.reader(X, chain)
+    if inputs is not None and type(inputs[1].reader) is type(reader) and len(inputs[0]) > 1:
         X, schema = inputs  # as an augmentation has checked it
     else:
-        reader, X = choices.reader(X, chain)
         X, schema = reader.read(X, owner=owner, min_samples=2)
     schema.kind.warn_unusual(X)
     return X, schema, chain

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import skorch
@@ -59,11 +59,11 @@ class ContrastiveNet(skorch.NeuralNet):
         super().__init__(module, criterion=Session, train_split=None, **kwargs)
 
     @property
-    def _default_callbacks(self):
+    def _default_callbacks(self) -> list[tuple[str, Callback]]:
         loss = PassthroughScoring(name="train_loss", on_train=True)
         return [("epoch_timer", EpochTimer()), ("train_loss", loss)]
 
-    def initialize_criterion(self):
+    def initialize_criterion(self) -> Self:
         """Start the framework's session, which takes the place of skorch's criterion."""
         self.criterion_ = self.plan.framework.start(self.plan)
         return self
@@ -75,19 +75,21 @@ class ContrastiveNet(skorch.NeuralNet):
             if parameter.requires_grad:
                 yield f"framework.{name}", parameter
 
-    def check_data(self, X, y=None):
+    def check_data(self, X: Any, y: Any = None) -> None:
         """Do nothing: the estimator has validated X."""
 
-    def get_dataset(self, X, y=None):
+    def get_dataset(self, X: TrainingSet, y: Any = None) -> TrainingSet:
         """Return the training set itself."""
         return X
 
-    def get_iterator(self, dataset, training=False):
+    def get_iterator(self, dataset: TrainingSet, training: bool = False) -> BatchSampler:
         """Return the batches of an epoch."""
         self.sampler_ = BatchSampler(dataset, self.plan.batch_size)
         return self.sampler_
 
-    def on_train_begin(self, net, X=None, y=None, **kwargs):
+    def on_train_begin(
+        self, net: skorch.NeuralNet, X: Any = None, y: Any = None, **kwargs: Any
+    ) -> None:
         """Note the learning rates; give all ranks the same weights."""
         super().on_train_begin(net, X=X, y=y, **kwargs)
         self.base_lr_ = [group["lr"] for group in self.optimizer_.param_groups]
@@ -95,7 +97,9 @@ class ContrastiveNet(skorch.NeuralNet):
             broadcast_weights(self.module_)
             broadcast_weights(self.criterion_)
 
-    def on_epoch_begin(self, net, dataset_train=None, **kwargs):
+    def on_epoch_begin(
+        self, net: skorch.NeuralNet, dataset_train: Any = None, **kwargs: Any
+    ) -> None:
         """Resolve the schedules and seed the epoch's generators."""
         super().on_epoch_begin(net, dataset_train=dataset_train, **kwargs)
         self.epoch_ = len(self.history) - 1 - self.first_epoch_
@@ -112,14 +116,14 @@ class ContrastiveNet(skorch.NeuralNet):
         self.auto.start_epoch(epoch)
         self.step_ = 0
 
-    def on_epoch_end(self, net, **kwargs):
+    def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         """Record the learning rate, check for divergence and make the due estimates."""
         self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
         self._check_finite()
         self.auto.end_epoch(self.loss_, self.plan.world)
         super().on_epoch_end(net, **kwargs)
 
-    def notify(self, method_name, **kwargs):
+    def notify(self, method_name: str, **kwargs: Any) -> None:
         """Notify the callbacks; a KeyboardInterrupt that one of them raises is an early stop.
 
         Callbacks may load a checkpoint before training, and with it the history of earlier epochs.
@@ -135,14 +139,16 @@ class ContrastiveNet(skorch.NeuralNet):
         if self.plan.world is not None and method_name == "on_epoch_end":
             self._stop_together()
 
-    def _stop_together(self):
+    def _stop_together(self) -> None:
         """Stop the training on all ranks if a callback or the user stops it on one."""
         flags = [self.stopped_by_callback_, self.held_interrupt_.came]
         self.stopped_by_callback_, interrupted = any_rank(flags, self.plan.device)
         if self.stopped_by_callback_ or interrupted:
             raise KeyboardInterrupt
 
-    def fit_loop(self, X, y=None, epochs=None, **kwargs):
+    def fit_loop(
+        self, X: TrainingSet, y: Any = None, epochs: int | None = None, **kwargs: Any
+    ) -> Self:
         """Run the epochs; note whether the user has interrupted."""
         self.interrupted_ = self.stopped_by_callback_ = False
         self.held_interrupt_ = HeldInterrupt()
@@ -153,7 +159,14 @@ class ContrastiveNet(skorch.NeuralNet):
             self.interrupted_ = not self.stopped_by_callback_
             raise
 
-    def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
+    def run_single_epoch(
+        self,
+        iterator: Iterable[Batch] | None,
+        training: bool,
+        prefix: str,
+        step_fn: Callable[..., dict[str, Any]],
+        **fit_params: Any,
+    ) -> None:
         """Run the steps of an epoch; unlike skorch, do not wait for the device after each."""
         if iterator is None:  # there is no validation set
             return
@@ -169,7 +182,8 @@ class ContrastiveNet(skorch.NeuralNet):
             row[f"{prefix}_loss"] = loss
         self.history.record(f"{prefix}_batch_count", len(batches))
 
-    def _check_finite(self):
+    def _check_finite(self) -> None:
+        """Raise ValueError if a loss of the epoch or a weight is not finite."""
         losses = [batch["train_loss"] for batch in self.history[-1]["batches"]]
         state = [t.sum() for t in self.module_.state_dict().values() if t.is_floating_point()]
         if np.isfinite(losses).all() and bool(torch.stack(state).isfinite().all()):
@@ -216,7 +230,7 @@ class ContrastiveNet(skorch.NeuralNet):
         return loss
 
     def _backward_together(self, contrasts: Sequence[Contrast], world: World) -> Tensor:
-        """Do the same for this rank's anchors, and sum over the ranks."""
+        """Compute the gradient from this rank's anchors, and sum loss and gradient over ranks."""
         shares = [c.take(world.share(len(c.anchors))) for c in contrasts]
         loss = self._backward(shares, sum(len(c.anchors) for c in contrasts)).detach()
         parameters = [p for group in self.optimizer_.param_groups for p in group["params"]]
@@ -228,7 +242,8 @@ class ContrastiveNet(skorch.NeuralNet):
             raise KeyboardInterrupt
         return loss
 
-    def _set_lr(self):
+    def _set_lr(self) -> None:
+        """Set the learning rates of this step by the schedule."""
         if self.plan.lr_schedule is None:
             return
         total = self.max_epochs * len(self.sampler_)

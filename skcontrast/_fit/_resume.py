@@ -136,5 +136,5 @@ def describe(value: Any) -> Any:
     return _name(type(value))
 
 
-def _name(thing):
+def _name(thing: Any) -> str:
     return f"{thing.__module__}.{thing.__qualname__}"

@@ -59,7 +59,7 @@ def draws_random_numbers(network: nn.Module) -> bool:
 
 
 def _may_draw(layer):
-    if layer._forward_hooks or layer._forward_pre_hooks:
+    if layer._forward_hooks or layer._forward_pre_hooks or "forward" in vars(layer):
         return True
     own = type(layer).__module__.partition(".")[0] == __name__.partition(".")[0]
     return not (own or type(layer) in _DRAWS_NOTHING)

@@ -11,7 +11,7 @@ import torch
 from sklearn.base import clone
 from torch import Tensor
 
-from .._data._sources import read, subset
+from .._data._sources import array_of, subset
 from .._network._build import Widths, build_network
 from .._network._network import Network
 from ..augmentation import Augmentation, compose
@@ -86,10 +86,8 @@ def new_setup(
     seed : int
         Seeds the weights, and a random split of the features.
     """
-    kind, array = schema.kind, read(X)
-    scaler = kind.scaler(standardize=choices.standardize, node_features=choices.node_features).fit(
-        array
-    )
+    kind, array = schema.kind, array_of(X)
+    scaler = kind.scaler(choices.settings).fit(array)
     some = scaler.to_tensor(subset(array), torch.device("cpu"))
     with seeded_rng(seed, choices.device):
         split = choices.framework.split_samples(kind, tuple(some.shape[1:]), schema.border)
@@ -134,7 +132,7 @@ def continued_setup(
     """
     augmentation = past.augmentation
     if chain is not None:
-        augmentation = _fitted(chain, choices, read(X), past.schema)
+        augmentation = _fitted(chain, choices, array_of(X), past.schema)
     return Setup(
         loss=choices.loss,
         framework=choices.framework,
@@ -148,7 +146,9 @@ def continued_setup(
     )
 
 
-def _fitted(chain, choices, array, schema):
+def _fitted(
+    chain: list[Augmentation], choices: Choices, array: Any, schema: Schema
+) -> list[Augmentation]:
     """Return augmentations fitted to X; the steps of a Pipeline already are."""
     from_pipeline = choices.augmentation is None
     return [
@@ -164,7 +164,7 @@ def _new_network(
 ) -> tuple[Network, Widths]:
     """Return a network with fresh weights, which has something to train, and its widths."""
 
-    def choose_encoder(shape):
+    def choose_encoder(shape: tuple) -> Any:
         return default_encoder(schema.kind, shape) if choices.encoder is None else choices.encoder
 
     network, widths = build_network(
@@ -176,7 +176,7 @@ def _new_network(
         n_components=choices.n_components,
         projection_dim=choices.projection_dim,
         similarity=choices.similarity,
-        standardize=choices.standardize,
+        parameters=choices.settings,
         owner=choices.owner,
     )
     if not any(parameter.requires_grad for parameter in network.parameters()):

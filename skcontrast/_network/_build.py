@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import nn
 
 from ..encoders._build import build_encoder, to_channels_last
@@ -43,7 +44,7 @@ def build_network(
     n_components: int | None,
     projection_dim: int,
     similarity: Similarity,
-    standardize: bool,
+    parameters: Mapping[str, Any],
     owner: str,
 ) -> tuple[Network, Widths]:
     """Return a network with fresh weights, drawn from torch's global generator.
@@ -64,15 +65,19 @@ def build_network(
         Parameters of the embedder.
     similarity : Similarity
         Determines how many numbers the heads return.
-    standardize : bool
-        The parameter of the embedder.
+    parameters : dict
+        All parameters of the embedder, of which the kind takes what concerns it.
     owner : str
         The name of the estimator's class, for messages.
     """
     shape = tuple(some.shape[1:])
     shapes = [shape] if split is None else split.shapes
+    # An encoder of numbers is tried on zeros, of anything else on what it will get.
+    tried_on = None if kind.float_batches else some[torch.arange(2)]
     built = [
-        build_encoder(choose_encoder(part), part, n_components, kind=kind, owner=owner)
+        build_encoder(
+            choose_encoder(part), part, n_components, kind=kind, tried_on=tried_on, owner=owner
+        )
         for part in shapes
     ]
     encoders, widths = zip(*built, strict=True)
@@ -84,11 +89,10 @@ def build_network(
     _check_dimension(min(projections), projection_dim, similarity, owner)
     heads = [projection_head(width, projection_dim, similarity.n_extra) for width in widths]
     first = kind.first_layer(
-        some,
+        some if split is None else split.convert(some),
         scaler,
-        standardize=standardize,
+        parameters=parameters,
         channels_last=all(channels_last),
-        convert=None if split is None else split.convert,
     )
     if split is None:
         encoder = encoders[0] if first is None else nn.Sequential(first, encoders[0])

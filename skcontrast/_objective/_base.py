@@ -8,8 +8,8 @@ by autograd; that is cheap, as nothing in it has one entry per candidate).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -18,6 +18,8 @@ from ._rank_weights import weights_by_rank
 
 if TYPE_CHECKING:
     from ..losses import Loss
+
+ObjectiveName: TypeAlias = Literal["contrastive", "jensen-shannon"]
 
 
 class Tile(NamedTuple):
@@ -172,7 +174,7 @@ class Objective:
         return Evaluation(total.detach(), TileGradients(d_scores, d_positives, d_self_scores))
 
     @classmethod
-    def _expectations(cls, tile, loss):
+    def _expectations(cls, tile: Tile, loss: Loss) -> list[Expectation]:
         """Return the expectations of all estimators; the first comes last, on the scores."""
         first, *others = loss.estimators()
         copies = [
@@ -181,11 +183,11 @@ class Objective:
         return [cls.expectation(tile, first), *copies]
 
 
-def _row_loss(tile, loss, needs_gradient):
+def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> Evaluation:
     """Evaluate a loss that implements ``row_loss``, by autograd."""
     scores = tile.scores.scatter_(1, tile.excluded, -torch.inf)
     with torch.set_grad_enabled(needs_gradient):
-        leaves = [_leaf(scores, needs_gradient), _leaf(tile.positives, needs_gradient)]
+        leaves = _leaf(scores, needs_gradient), _leaf(tile.positives, needs_gradient)
         total = tile.total(loss.row_loss(*leaves, tile.same_class))
     if not needs_gradient:
         return Evaluation(total, None)
@@ -194,11 +196,11 @@ def _row_loss(tile, loss, needs_gradient):
     return Evaluation(total.detach(), TileGradients(d_scores, d_positives, None))
 
 
-def _leaf(values, needs_gradient):
+def _leaf(values: Tensor, needs_gradient: bool) -> Tensor:
     return values.detach().requires_grad_(needs_gradient)
 
 
-def _sum(gradients):
+def _sum(gradients: Sequence[ScaledMatrix]) -> ScaledMatrix:
     """Return the sum of several scaled matrices as one; the first is overwritten."""
     first, *others = gradients
     if not others:

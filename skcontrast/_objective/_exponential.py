@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor
@@ -51,7 +51,7 @@ class Contrastive(Objective):
         mass_v, mass_w = (part.total.masked_fill(empty, 1.0) for part in (weighted, weights))
         mean = weighted.top - weights.top + (mass_v / mass_w).log_()
         mean = mean.masked_fill_(empty, tile.bounds[0])
-        v, w = weighted.terms, weights.terms
+        v, w = cast(Tensor, weighted.terms), weights.terms
         if beta == 0 or loss.detach_weights:
             return Expectation(mean, lambda d_mean: ScaledMatrix(column(d_mean / mass_v), v))
         if not loss.normalize_weights:
@@ -107,11 +107,11 @@ def log_expectation(
     return loss.log_expectation(log_mean, positives, bounds[0])
 
 
-def _may_overflow(bounds, beta):
+def _may_overflow(bounds: tuple[float, float], beta: float) -> bool:
     return (1 + beta) * max(-bounds[0], bounds[1]) > _LARGEST_EXPONENT
 
 
-def _unshifted(tile, prior, beta):
+def _unshifted(tile: Tile, prior: Tensor | None, beta: float) -> tuple[Exponentials, Exponentials]:
     """Return c e^{(1 + β) s} and c e^{β s} for every candidate, as they are.
 
     Only the sums of the second are returned where it does not depend on the scores.
@@ -132,7 +132,7 @@ def _unshifted(tile, prior, beta):
     return Exponentials(0.0, v.sum(1), v), Exponentials(0.0, prior.sum(1), None)
 
 
-def _shifted(tile, prior, beta):
+def _shifted(tile: Tile, prior: Tensor | None, beta: float) -> tuple[Exponentials, Exponentials]:
     """Return the same two as `_unshifted`, with the maximum of each row taken out."""
     if beta:
         logits = log_weights(tile, prior, beta)
@@ -145,6 +145,6 @@ def _shifted(tile, prior, beta):
     return exponentials(tile.scores.add_(prior.log_())), Exponentials(0.0, total, None)
 
 
-def _ones(like, n):
+def _ones(like: Tensor, n: int) -> Exponentials:
     """Return the sums of n weights of 1, one for each row."""
     return Exponentials(0.0, like.new_full((len(like),), n), None)

@@ -11,7 +11,8 @@ the way in for people with their own training loop.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -50,7 +51,7 @@ def contrastive_loss(
     Parameters
     ----------
     *views : Tensor of shape (n, d)
-        Embeddings of the same n samples, at least two tensors, floating. They need not be
+        View of the same n samples, at least two tensors, floating. They need not be
         normalised: the similarity does that. Computed in float32, or float64 if they are. For
         ``VonMisesFisher`` each is a tuple of mean directions (n, d), of any length, and
         concentrations κ (n,) in [0, κ_max]; or a tensor (n, d + 1) as the network of an embedder
@@ -60,7 +61,7 @@ def contrastive_loss(
     similarity : Similarity, default=None
         The score of two embeddings; None is ``Cosine()``.
     queue : Tensor of shape (m, d), default=None
-        Embeddings, of the form of the views, that serve as the negatives, as in MoCo. Then the
+        View, of the form of the views, that serve as the negatives, as in MoCo. Then the
         first view gives the anchors and the others their positives. Without a queue, every view
         is an anchor and its negatives are the views of the other samples.
     y : Tensor of shape (n,), dtype int, default=None
@@ -120,11 +121,19 @@ def contrastive_loss(
         return _value(same_dtype, loss, similarity, queue, y, queue_y, sample_weight)
 
 
-def _first(view):
+def _first(view: View) -> Tensor:
     return view[0] if isinstance(view, tuple) else view
 
 
-def _value(views, loss, similarity, queue, y, queue_y, sample_weight):
+def _value(
+    views: Sequence[View],
+    loss: Loss,
+    similarity: Similarity,
+    queue: View | None,
+    y: Tensor | None,
+    queue_y: Tensor | None,
+    sample_weight: Tensor | None,
+) -> Tensor:
     embedded = embed_views(views, similarity)
     if queue is None:
         if sample_weight is not None:
@@ -146,7 +155,9 @@ def _value(views, loss, similarity, queue, y, queue_y, sample_weight):
     return objective_value(contrast, loss, similarity)
 
 
-def _check_labels(loss, n, n_queue, y, queue_y):
+def _check_labels(
+    loss: Loss, n: int, n_queue: int | None, y: Tensor | None, queue_y: Tensor | None
+) -> tuple[Tensor | None, Tensor | None]:
     if not loss.requires_y:
         return None, None
     expected = {"y": (y, n)} if n_queue is None else {"y": (y, n), "queue_y": (queue_y, n_queue)}
@@ -160,7 +171,7 @@ def _check_labels(loss, n, n_queue, y, queue_y):
     return y, queue_y
 
 
-def _check_weights(weights, n):
+def _check_weights(weights: Any, n: int) -> None:
     if weights is None:
         return
     if not isinstance(weights, Tensor) or weights.shape != (n,):

@@ -63,7 +63,7 @@ class JensenShannon(Objective):
         phi = F.softplus(scores)
         mean = (weights * phi).sum(1)
 
-        def pull(d_mean):
+        def pull(d_mean: Tensor) -> ScaledMatrix:
             slope = torch.sigmoid(scores)
             if beta and not loss.detach_weights:
                 slope += beta * (phi - column(mean) if is_normalized else phi)
@@ -82,7 +82,7 @@ class JensenShannon(Objective):
         return F.softplus(-positives).mean(1) + negative
 
 
-def _plain_mean(tile):
+def _plain_mean(tile: Tile) -> Expectation:
     """Return the mean of softplus(s) over all candidates that are not excluded."""
     scores, n = tile.scores, tile.n_negatives
     total = _softplus_sum(scores, tile.excluded)
@@ -90,7 +90,7 @@ def _plain_mean(tile):
     return Expectation(total / n, lambda d_mean: ScaledMatrix(column(d_mean / n), slope))
 
 
-def _softplus_sum(scores, excluded):
+def _softplus_sum(scores: Tensor, excluded: Tensor) -> Tensor:
     """Return the sum of softplus(s) over each row without its excluded columns, shape (n,).
 
     softplus(s) = max(s, 0) + log(1 + e^{−|s|}). The sum of the logarithms of k such columns is the

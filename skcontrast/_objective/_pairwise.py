@@ -69,11 +69,13 @@ def pairwise_scores(
 class _Products(PairwiseScores):
     """Scores that are dot products: two matrix products give the gradients."""
 
-    def __init__(self, anchors, candidates, out):
+    def __init__(self, anchors: Tensor, candidates: Tensor, out: Tensor):
         self.anchors, self.candidates = anchors, candidates
         self.values = torch.mm(anchors, candidates.T, out=out)
 
-    def add_gradients(self, d_scores, d_anchors, d_candidates, is_one):
+    def add_gradients(
+        self, d_scores: ScaledMatrix, d_anchors: Tensor, d_candidates: Tensor | None, is_one: bool
+    ) -> None:
         scale, matrix = d_scores
         if is_one and len(self.anchors) == len(self.candidates):
             # One tile of all vectors with themselves: one product gives both gradients.
@@ -92,7 +94,14 @@ class _LinkedProducts(PairwiseScores):
     The slopes of that function give the gradients: two matrix products, and sums for the terms.
     """
 
-    def __init__(self, anchors, candidates, similarity, needs_gradient, out):
+    def __init__(
+        self,
+        anchors: Tensor,
+        candidates: Tensor,
+        similarity: Similarity,
+        needs_gradient: bool,
+        out: Tensor,
+    ):
         self.similarity, self.d = similarity, anchors.shape[1] - similarity.n_terms
         (self.anchors, self.terms), (self.candidates, self.candidate_terms) = (
             u.tensor_split([self.d], 1) for u in (anchors, candidates)
@@ -101,7 +110,9 @@ class _LinkedProducts(PairwiseScores):
         self.slopes: Tensor = torch.empty_like(out) if needs_gradient else None
         similarity.link(out, self.terms, self.candidate_terms, self.slopes, d=self.d)
 
-    def add_gradients(self, d_scores, d_anchors, d_candidates, is_one):
+    def add_gradients(
+        self, d_scores: ScaledMatrix, d_anchors: Tensor, d_candidates: Tensor | None, is_one: bool
+    ) -> None:
         scale, matrix = d_scores
         inner, d, weights = self.slopes.mul_(matrix), self.d, scale[:, 0]
         pull = partial(self.similarity.pull_terms, d=d)
@@ -122,7 +133,14 @@ class _LinkedProducts(PairwiseScores):
 class _AnyScores(PairwiseScores):
     """Scores of any kind, differentiated by autograd."""
 
-    def __init__(self, anchors, candidates, similarity, needs_gradient, out):
+    def __init__(
+        self,
+        anchors: Tensor,
+        candidates: Tensor,
+        similarity: Similarity,
+        needs_gradient: bool,
+        out: Tensor,
+    ):
         with torch.set_grad_enabled(needs_gradient):
             self.leaves = [
                 t.detach().requires_grad_(needs_gradient) for t in (anchors, candidates)
@@ -130,7 +148,9 @@ class _AnyScores(PairwiseScores):
             self.scores = similarity.scores(*self.leaves)
         self.values = out.copy_(self.scores.detach())
 
-    def add_gradients(self, d_scores, d_anchors, d_candidates, is_one):
+    def add_gradients(
+        self, d_scores: ScaledMatrix, d_anchors: Tensor, d_candidates: Tensor | None, is_one: bool
+    ) -> None:
         pulled_anchors, pulled_candidates = torch.autograd.grad(
             self.scores, self.leaves, d_scores.scale * d_scores.matrix
         )

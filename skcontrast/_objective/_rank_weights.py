@@ -13,7 +13,7 @@ up in that table. Finding the ranks takes most of the time. There are four ways:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -64,26 +64,26 @@ def weights_by_rank(scores: Tensor, excluded: Tensor, loss: Loss) -> Tensor:
     return by_rank[(ranks - 1).clamp_(0, n_candidates - 1)]
 
 
-def _table(loss, step, n_candidates, like):
+def _table(loss: Loss, step: float, n_candidates: int, like: Tensor) -> Tensor:
     """Return the weights at ranks step, 2·step, …, N, computed in float64."""
     ranks = torch.arange(1, int(n_candidates / step) + 1, dtype=torch.float64, device=like.device)
     return loss.rank_weights(ranks * step, n_candidates).to(like.dtype)
 
 
-def _number_of_bins(cdf_bins, scores):
+def _number_of_bins(cdf_bins: int | Literal["auto"] | None, scores: Tensor) -> int | None:
     if cdf_bins != "auto":
         return cdf_bins
     is_large = scores.device.type == "cpu" and scores.shape[1] >= _COUNTED_FROM
     return _BINS if is_large and scores.dtype == torch.float32 else None
 
 
-def _packs(scores):
+def _packs(scores: Tensor) -> bool:
     """Return whether a score and its column fit into a float64, and numpy can sort it."""
     is_float32_on_cpu = scores.device.type == "cpu" and scores.dtype == torch.float32
     return is_float32_on_cpu and scores.shape[1] < 2**_COLUMN_BITS
 
 
-def _by_packed_sort(scores, excluded, by_rank):
+def _by_packed_sort(scores: Tensor, excluded: Tensor, by_rank: Tensor) -> Tensor:
     """Find ranks by one sort of float64 numbers that hold the column in their spare bits."""
     n = scores.shape[1]
     weights, order, ordered = _sorted_columns(scores, excluded)
@@ -101,7 +101,7 @@ def _by_packed_sort(scores, excluded, by_rank):
     return weights
 
 
-def _sorted_columns(scores, excluded):
+def _sorted_columns(scores: Tensor, excluded: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return an empty tensor for the weights, the columns by score, and the sorted scores."""
     lowest = -(2.0**100) * torch.arange(1, excluded.shape[1] + 1, dtype=torch.float64)
     keys = scores.double().scatter_(1, excluded, lowest.expand_as(excluded))
@@ -111,7 +111,7 @@ def _sorted_columns(scores, excluded):
     return torch.empty_like(scores), bits.bitwise_and_(2**_COLUMN_BITS - 1), ordered
 
 
-def _by_position(scores, excluded, by_rank):
+def _by_position(scores: Tensor, excluded: Tensor, by_rank: Tensor) -> Tensor:
     """Give each candidate the weight of its place in the order; no two candidates share one."""
     kept = scores.scatter(1, excluded, -torch.inf)
     if scores.device.type == "cpu":
@@ -123,7 +123,7 @@ def _by_position(scores, excluded, by_rank):
     return torch.empty_like(scores).scatter_(1, order, by_position.expand_as(scores))
 
 
-def _window(kept, by_rank, n_excluded):
+def _window(kept: Tensor, by_rank: Tensor, n_excluded: int) -> Tensor | None:
     """Return weights by position where they are 1 in a window of ranks and 0 outside of it.
 
     Two thresholds on the scores are enough then, and no sort is needed. Returns None if the
@@ -145,7 +145,9 @@ def _window(kept, by_rank, n_excluded):
     return weights if bool((weights.sum(1) == length).all()) else None
 
 
-def _by_bin(scores, excluded, by_half_rank, n_bins):
+def _by_bin(
+    scores: Tensor, excluded: Tensor, by_half_rank: Tensor, n_bins: int
+) -> tuple[Tensor | None, int]:
     """Give each candidate the weight at the mean rank of its bin.
 
     The empirical cdf is off by at most the share of the candidates in one bin.

@@ -8,20 +8,20 @@ its square.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from ..losses import Loss
 from ..similarity import Similarity
-from ._base import Objective, ScaledMatrix, Tile, TileGradients
+from ._base import Objective, ObjectiveName, ScaledMatrix, Tile, TileGradients
 from ._contrast import Contrast
 from ._exponential import Contrastive
 from ._jensen_shannon import JensenShannon
 from ._pairwise import PairwiseScores, pairwise_scores
 
-OBJECTIVES: dict[str, type[Objective]] = {
+OBJECTIVES: dict[ObjectiveName, type[Objective]] = {
     "contrastive": Contrastive,
     "jensen-shannon": JensenShannon,
 }
@@ -33,7 +33,10 @@ _TILE_ROWS = 128
 
 
 def objective_value(
-    contrast: Contrast, loss: Loss, similarity: Similarity, objective: str = "contrastive"
+    contrast: Contrast,
+    loss: Loss,
+    similarity: Similarity,
+    objective: ObjectiveName = "contrastive",
 ) -> Tensor:
     """Return the mean loss over the anchors of a contrast, differentiable.
 
@@ -135,7 +138,14 @@ class _TiledObjective(torch.autograd.Function):
     """Mean loss over anchors; the gradient is computed along with it, a tile at a time."""
 
     @staticmethod
-    def forward(ctx, problem, anchors, candidates, positives, self_scores):
+    def forward(
+        ctx: Any,
+        problem: _Problem,
+        anchors: Tensor,
+        candidates: Tensor,
+        positives: Tensor,
+        self_scores: Tensor | float | None,
+    ) -> Tensor:
         _, *needed = ctx.needs_input_grad
         _, needs_candidates, _, _ = needed
         ctx.gradients = None
@@ -152,7 +162,7 @@ class _TiledObjective(torch.autograd.Function):
         return _mean_loss(problem, ctx.gradients)
 
     @staticmethod
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
             raise RuntimeError(
                 "contrastive_loss computes its gradient along with its value and can be "

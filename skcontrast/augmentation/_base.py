@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from .._data._sources import read
+from .._data._sources import array_of
 from .._parameters import validate_parameters
 from ..kinds._base import Kind, Schema
 from ..kinds._guess import declared_kind, guess_kind, kind_of_shape, named_kinds
@@ -98,8 +98,7 @@ class Augmentation(
         ValueError
             If a parameter lies outside its range or X is not finite, numeric and non-empty.
         """
-        self._fit(X)
-        return self
+        return self._fit_checked(*self._checked(X))
 
     def fit_transform(self, X: Any, y: None = None) -> Views:
         """Fit to X and return lazy views of it.
@@ -116,10 +115,12 @@ class Augmentation(
         views : Views
             The samples, with this augmentation at the end of the chain.
         """
-        inputs = self._fit(X)
-        if isinstance(X, Views):
-            return Views(X.base, (*X.chain, self), inputs)
-        return Views(_as_given(X, inputs[0]), (self,), inputs)
+        inputs = self._checked(X)
+        base, chain = (X.base, X.chain) if isinstance(X, Views) else (X, ())
+        base = base if chain else _as_given(base, inputs[0])
+        # Views are not checked again; a fit of a subclass's own may look at X.
+        self.fit(X if self._overrides_fit else Views(base, chain, inputs))
+        return Views(base, (*chain, self), inputs)
 
     def transform(self, X: Any) -> Any:
         """Return X as it is.
@@ -215,25 +216,27 @@ class Augmentation(
         -------
         self : Augmentation
         """
-        if type(self).fit is not Augmentation.fit:
-            return self.fit(X)
+        return self.fit(X) if self._overrides_fit else self._fit_checked(X, schema)
+
+    @property
+    def _overrides_fit(self) -> bool:
+        return type(self).fit is not Augmentation.fit
+
+    def _checked(self, X: Any) -> tuple[Any, Schema]:
+        """Return X as it is cut into batches, and what it is."""
+        validate_parameters(self)
+        if isinstance(X, Views) and X.inputs is not None:
+            return X.inputs
+        kind, X = guess_kind(X.base if isinstance(X, Views) else X, declared_kind(self))
+        return kind.read(X, owner=self)
+
+    def _fit_checked(self, X: Any, schema: Schema) -> Self:
         validate_parameters(self)
         self._check_parameters()
-        self._learn(read(X))
+        self._learn(array_of(X))
         schema.assign_names(self)
         self._schema = schema
         return self
-
-    def _fit(self, X: Any) -> tuple[Any, Schema]:
-        """Check X and fit to it; return checked X, and what it is."""
-        validate_parameters(self)
-        inputs = X.inputs if isinstance(X, Views) else None
-        if inputs is None:
-            X = X.base if isinstance(X, Views) else X
-            kind, X = guess_kind(X, declared_kind(self))
-            inputs = kind.read(X, owner=self)
-        Augmentation.fit_checked(self, *inputs)
-        return inputs
 
     def _check_parameters(self) -> None:
         """Raise ValueError for what ``_parameter_constraints`` cannot express."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Real
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -67,7 +68,7 @@ class RandomAffine(GeometricAugmentation):
         scale: tuple[float, float] = (0.8, 1.2),
         shear: float = 15,
         p: float = 1.0,
-        padding: str = "border",
+        padding: Literal["zeros", "border", "reflection"] = "border",
     ):
         self.rotation = rotation
         self.translate = translate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -144,7 +145,7 @@ class SimCLRAugmentation(Augmentation):
         flip: float = 0.5,
         strength: float = 0.5,
         grayscale: float = 0.2,
-        blur: bool | str = "auto",
+        blur: bool | Literal["auto"] = "auto",
     ):
         self.crop_scale = crop_scale
         self.flip = flip

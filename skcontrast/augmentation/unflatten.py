@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._parameters import validate_parameters
@@ -39,6 +40,11 @@ class Unflatten(
     n_features_in_ : int
         Number of features of X.
 
+    See Also
+    --------
+    Augmentation : Base class of the augmentations, which follow in the Pipeline.
+    RandomAffine : The default augmentation of grey images.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits
@@ -49,6 +55,8 @@ class Unflatten(
     """
 
     _parameter_constraints: dict = {"shape": [tuple, list]}
+
+    n_features_in_: int
 
     def __init__(self, shape: tuple[int, ...]):
         self.shape = shape
@@ -85,6 +93,10 @@ class Unflatten(
             )
         return self
 
+    if TYPE_CHECKING:  # scikit-learn, which defines it, has no annotations
+
+        def fit_transform(self, X: ArrayLike, y: None = None) -> NDArray: ...
+
     def transform(self, X: ArrayLike) -> NDArray:
         """Return X with samples of the given shape.
 
@@ -120,7 +132,7 @@ class Unflatten(
             X = X.detach().cpu().numpy()
         return validate_data(self, X, reset=reset)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

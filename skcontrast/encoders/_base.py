@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from torch import nn
 
 from .._parameters import ParameterObject
 from ..kinds._base import Kind
 from ..kinds._guess import named_kinds
+
+KindOrName: TypeAlias = Kind | Literal["vectors", "images", "graphs"]
 
 
 class Encoder(ParameterObject):
@@ -52,7 +54,7 @@ class Encoder(ParameterObject):
     (100, 16)
     """
 
-    kind: str | Kind | tuple | None = None
+    kind: KindOrName | tuple[KindOrName, ...] | None = None
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new module for samples of shape `sample_shape`.
@@ -86,7 +88,7 @@ def check_shape(encoder: Encoder, sample_shape: tuple) -> None:
     own = named_kinds(encoder.kind, owner=type(encoder).__name__)
     for kind in own:
         is_as_in_a_batch = kind.image_shape(sample_shape) in (None, tuple(sample_shape))
-        if kind.describes(sample_shape) and is_as_in_a_batch:
+        if kind._describes(sample_shape) and is_as_in_a_batch:
             return
     expected = " or ".join(kind.expected for kind in own)
     raise ValueError(

@@ -22,6 +22,7 @@ def build_encoder(
     n_components: int | None = None,
     *,
     kind: Kind | None = None,
+    tried_on: Any = None,
     owner: str = "ContrastiveEmbedder",
 ) -> tuple[nn.Module, int]:
     """Return the module that `encoder` stands for, tried on a small batch, and its width.
@@ -38,6 +39,8 @@ def build_encoder(
         Width of the representation that was requested.
     kind : Kind, default=None
         The kind of the samples; None guesses it from their shape.
+    tried_on : Tensor of shape (2, ...) or any other batch, default=None
+        What the encoder is tried on; None is a batch of zeros.
     owner : str, default="ContrastiveEmbedder"
         The name of the estimator's class, for messages.
 
@@ -68,7 +71,8 @@ def build_encoder(
     kind = kind_of_shape(sample_shape) if kind is None else kind
     name, module = _resolve(encoder, sample_shape, n_components, owner)
     module = kind.adapt(module.to("cpu"))
-    width = _width_of(module, kind, sample_shape, name)
+    batch = kind._zeros(sample_shape) if tried_on is None else tried_on
+    width = _width_of(module, batch, kind.describe(sample_shape), name)
     if n_components is not None and width != n_components:
         raise ValueError(
             f"n_components={n_components}, but the encoder {name} returns {width} components. "
@@ -158,14 +162,12 @@ def _checked_module(module: Any, source: str) -> nn.Module:
     return module
 
 
-def _width_of(module: nn.Module, kind: Kind, sample_shape: tuple, name: str) -> int:
-    """Return the width of the module's output for a small batch, the kind's two zero samples."""
+def _width_of(module: nn.Module, batch: Any, samples: str, name: str) -> int:
+    """Return the width of the module's output for a batch of two samples, called `samples`."""
     try:
-        output = _dry_run(module, kind.zeros(sample_shape))
+        output = _dry_run(module, batch)
     except Exception as error:
-        raise ValueError(
-            f"The encoder {name} failed on {kind.describe(sample_shape)}: {error}"
-        ) from error
+        raise ValueError(f"The encoder {name} failed on {samples}: {error}") from error
     if not isinstance(output, torch.Tensor):
         found = f"a {type(output).__name__}"
     elif output.ndim != 2 or len(output) != 2 or output.shape[1] == 0:
@@ -175,8 +177,8 @@ def _width_of(module: nn.Module, kind: Kind, sample_shape: tuple, name: str) -> 
     else:
         return output.shape[1]
     raise ValueError(
-        f"The encoder {name} must map a batch of two, {kind.describe(sample_shape)}, to a "
-        f"floating tensor of shape (2, width), got {found}."
+        f"The encoder {name} must map a batch of two, {samples}, to a floating tensor of "
+        f"shape (2, width), got {found}."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Literal
 
 from torch import nn
 
@@ -125,7 +126,7 @@ class GIN(_GraphEncoder):
         self,
         n_layers: int = 3,
         width: int = 32,
-        pooling: str = "sum",
+        pooling: Literal["sum", "mean"] = "sum",
         batch_norm: bool = True,
         jumping_knowledge: bool = True,
     ):
@@ -188,7 +189,7 @@ class GCN(_GraphEncoder):
         self,
         n_layers: int = 3,
         width: int = 32,
-        pooling: str = "sum",
+        pooling: Literal["sum", "mean"] = "sum",
         batch_norm: bool = True,
         jumping_knowledge: bool = True,
     ):

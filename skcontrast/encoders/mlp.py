@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
+from typing import Literal
 
 from torch import nn
 
@@ -62,7 +63,7 @@ class MLP(Encoder):
         hidden: int | Sequence[int] = (256, 256),
         batch_norm: bool = True,
         dropout: float = 0.0,
-        activation: str = "relu",
+        activation: Literal["relu", "gelu", "silu", "tanh"] = "relu",
     ):
         self.hidden = hidden
         self.batch_norm = batch_norm

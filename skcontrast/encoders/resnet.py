@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Literal
 
 from torch import Tensor, nn
 
@@ -69,8 +70,8 @@ class ResNet(Encoder):
 
     def __init__(
         self,
-        depth: int = 18,
-        stem: str = "cifar",
+        depth: Literal[18, 34, 50] = 18,
+        stem: Literal["cifar", "imagenet"] = "cifar",
         width: int = 64,
         zero_init_residual: bool = True,
     ):

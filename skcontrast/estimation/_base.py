@@ -65,7 +65,7 @@ def contrast_of(
     return in_batch(embed_views(views, similarity), similarity, labels), similarity
 
 
-def _in_double(view):
+def _in_double(view: Any) -> Any:
     if isinstance(view, tuple):
         return tuple(map(_in_double, view))
     if isinstance(view, torch.Tensor):

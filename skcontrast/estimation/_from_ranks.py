@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
+from torch import Tensor
 
 from ..similarity import Similarity
 from ._base import INTEGERS, NUMBERS, Estimate, contrast_of
@@ -179,7 +180,7 @@ def estimate_alpha_and_tau_plus(
     free = [name for name, value in given.items() if value is None]
     likelihood = Likelihood(shares, n_candidates)
 
-    def negative_log_likelihood(point):
+    def negative_log_likelihood(point: Tensor) -> Tensor:
         values = {**given, **dict(zip(free, point, strict=True))}
         return -likelihood(values["alpha"], values["tau_plus"])
 

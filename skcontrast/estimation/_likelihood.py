@@ -44,7 +44,7 @@ class Likelihood:
         return self.times @ (self.table @ density).log()
 
 
-def _thinned(counts, n):
+def _thinned(counts: np.ndarray, n: int) -> tuple[np.ndarray, int]:
     """Return the counts in a random subset of the candidates, and its size."""
     if n <= _MOST_CANDIDATES:
         return counts, n
@@ -57,10 +57,10 @@ def minimise(
 ) -> np.ndarray:
     """Return the point of a box at which a smooth function of few variables is lowest."""
 
-    def value_and_gradient(point):
-        point = torch.tensor(point, dtype=torch.float64, requires_grad=True)
-        value = function(point)
-        return value.item(), torch.autograd.grad(value, point)[0].numpy()
+    def value_and_gradient(point: np.ndarray) -> tuple[float, np.ndarray]:
+        leaf = torch.tensor(point, dtype=torch.float64, requires_grad=True)
+        value = function(leaf)
+        return value.item(), torch.autograd.grad(value, leaf)[0].numpy()
 
     inner = [np.linspace(low, high, 9)[1:-1] for low, high in bounds]
     starts = np.stack([axis.ravel() for axis in np.meshgrid(*inner)], axis=1)

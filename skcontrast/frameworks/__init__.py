@@ -1,5 +1,6 @@
 """Frameworks: which vectors are anchors, positives and candidate negatives."""
 
+from .._data._batches import Batch
 from .._objective._contrast import Contrast, in_batch
 from ._base import FitContext, Framework, Session
 from ._momentum import MomentumNetwork
@@ -11,6 +12,7 @@ from .simclr import SimCLR
 
 __all__ = [
     "CMC",
+    "Batch",
     "Contrast",
     "FitContext",
     "Framework",

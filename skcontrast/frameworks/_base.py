@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from .._data._batches import Batch
+from .._objective._base import ObjectiveName
 from .._objective._contrast import Contrast
 from .._parameters import ParameterObject
 from ..kinds._base import Kind
@@ -263,7 +264,7 @@ class Session(nn.Module):
     (100, 128)
     """
 
-    objective: str = "contrastive"
+    objective: ObjectiveName = "contrastive"
 
     def __init__(self, fit: FitContext):
         super().__init__()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from .._data._batches import Batch
@@ -105,7 +106,12 @@ class CMC(Framework):
     draws_random_numbers = False
     takes_pairs = True
 
-    def __init__(self, split: Any = "auto", n_negatives: Any = "auto", momentum: float = 0.5):
+    def __init__(
+        self,
+        split: Literal["auto", "lab", "random"] | int | Sequence[int] | NDArray = "auto",
+        n_negatives: int | Literal["auto"] = "auto",
+        momentum: float = 0.5,
+    ):
         self.split = split
         self.n_negatives = n_negatives
         self.momentum = momentum

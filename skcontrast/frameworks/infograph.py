@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from .._data._batches import Batch
+from .._objective._base import ObjectiveName
 from .._objective._contrast import Contrast
 from .._parameters import StrOptions
 from ..graphs import GraphBatch
@@ -71,7 +72,7 @@ class InfoGraph(Framework):
     draws_random_numbers = False
     n_views = 1
 
-    def __init__(self, objective: str = "jensen-shannon"):
+    def __init__(self, objective: ObjectiveName = "jensen-shannon"):
         self.objective = objective
 
     @property

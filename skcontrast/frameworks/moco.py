@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -103,7 +103,7 @@ class MoCo(Framework):
 
     def __init__(
         self,
-        queue_size: Any = "auto",
+        queue_size: int | Literal["auto"] = "auto",
         momentum: float = 0.999,
         symmetric: bool = False,
         in_batch: bool = False,

@@ -153,7 +153,9 @@ class GraphBatch:
         )
 
     @classmethod
-    def __torch_function__(cls, function, types, args=(), kwargs=None):
+    def __torch_function__(
+        cls, function: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         """Let frameworks concatenate views of any kind by ``torch.cat``."""
         if function is torch.cat and not kwargs and len(args) == 1:
             return cls.cat(list(args[0]))

@@ -12,4 +12,7 @@ from .images import Images
 from .pairs import Pairs
 from .vectors import Vectors
 
+# Where users find it, in messages and pickles.
+Kind.__module__ = __name__
+
 __all__ = ["Graphs", "Images", "Kind", "Pairs", "Vectors"]

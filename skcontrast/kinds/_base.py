@@ -6,7 +6,7 @@ each: ``vectors.py``, ``images.py``, ``graphs.py``, ``pairs.py``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -54,7 +54,7 @@ class Schema:
 
 
 class Scaler(Protocol):
-    """What maps validated samples to the batches that augmentations and the network work on."""
+    """What maps checked samples to the batches that augmentations and the network work on."""
 
     @property
     def finds_nonfinite(self) -> bool:
@@ -86,8 +86,10 @@ class Unscaled:
         return self
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Any:
-        """Return samples as a batch on a device, as they are."""
-        return self.kind.to_tensor(X, device)
+        """Return samples as a batch on a device, as they are; floats in float32."""
+        batch = self.kind.to_tensor(X, device)
+        is_tensor = isinstance(batch, Tensor) and batch.is_floating_point()
+        return batch.float() if is_tensor else batch
 
 
 class Kind(ParameterObject):
@@ -97,8 +99,8 @@ class Kind(ParameterObject):
     kind, pass ``ContrastiveEmbedder(kind=...)``, or set `kind` on an augmentation or an encoder of
     your own; where nobody declares it, it is guessed from X.
 
-    A subclass implements `check` and `to_tensor`. It also overrides `zeros` if its encoders do not
-    take floating-point numbers. All other methods have defaults that suit small data.
+    A subclass implements `check` and `to_tensor`. All other methods have defaults that suit small
+    data.
 
     Attributes
     ----------
@@ -158,11 +160,7 @@ class Kind(ParameterObject):
     shares_batches: bool = False
     network_parameters: tuple[str, ...] = ()
 
-    def accepts(self, X: Any) -> bool:
-        """Return whether X, whose kind was not declared, is of this kind."""
-        return False
-
-    def describes(self, sample_shape: tuple) -> bool:
+    def _describes(self, sample_shape: tuple) -> bool:
         """Return whether samples of this kind can have such a shape."""
         return False
 
@@ -191,7 +189,7 @@ class Kind(ParameterObject):
         raise NotImplementedError(f"{type(self).__name__} does not implement check.")
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Any:
-        """Return validated samples as a batch on a device.
+        """Return checked samples as a batch on a device.
 
         Parameters
         ----------
@@ -209,17 +207,11 @@ class Kind(ParameterObject):
         raise NotImplementedError(f"{type(self).__name__} does not implement to_tensor.")
 
     def sample_shape(self, X: Any) -> tuple:
-        """Return the shape of one sample of validated X; one number is None where it varies."""
-        return tuple(X.shape[1:]) or (None,)
+        """Return the shape of one sample of checked X; a number that varies is None."""
+        return tuple(getattr(X, "shape", ())[1:]) or (None,)
 
-    def zeros(self, sample_shape: tuple) -> Any:
-        """Return a batch of two samples, on which a new encoder is tried.
-
-        Parameters
-        ----------
-        sample_shape : tuple
-            Shape of one sample of a batch.
-        """
+    def _zeros(self, sample_shape: tuple) -> Any:
+        """Return a batch of two samples, on which a new encoder is tried."""
         return torch.zeros(2, *(3 if size is None else size for size in sample_shape))
 
     def adapt(self, module: nn.Module) -> nn.Module:
@@ -262,6 +254,11 @@ class Kind(ParameterObject):
             What X is.
         """
         X = self.check(X)
+        if not hasattr(X, "__len__") or isinstance(X, (list, tuple)):
+            raise TypeError(
+                f"{type(self).__name__}.check must return samples that can be indexed by an array "
+                f"of rows, such as an array of objects, got a {type(X).__name__}."
+            )
         if len(X) < min_samples:
             raise ValueError(
                 f"Found {len(X)} sample(s) in X while a minimum of {min_samples} is required by "
@@ -278,13 +275,14 @@ class Kind(ParameterObject):
     def warn_unusual(self, X: Any) -> None:
         """Warn, once per fit, about training samples that look like a mistake."""
 
-    def scaler(self, *, standardize: bool, node_features: str) -> Scaler:
-        """Return the map from validated samples to batches, unfitted.
+    def scaler(self, parameters: Mapping[str, Any]) -> Scaler:
+        """Return the map from checked samples to batches, unfitted.
 
         Parameters
         ----------
-        standardize, node_features : bool, str
-            Parameters of the embedder.
+        parameters : dict
+            The parameters of the embedder, of which a kind takes what concerns it, such as
+            ``"standardize"``.
         """
         return Unscaled(self)
 
@@ -293,9 +291,8 @@ class Kind(ParameterObject):
         some: Any,
         scaler: Any,
         *,
-        standardize: bool,
+        parameters: Mapping[str, Any],
         channels_last: bool,
-        convert: nn.Module | None = None,
     ) -> nn.Module | None:
         """Return the layer before the encoder, which standardises its input, or None.
 
@@ -305,12 +302,10 @@ class Kind(ParameterObject):
             Some training samples, as a batch.
         scaler : Scaler
             The fitted scaler of this kind.
-        standardize : bool
-            The parameter of the embedder.
+        parameters : dict
+            The parameters of the embedder.
         channels_last : bool
-            Whether the encoder runs in channels-last memory format.
-        convert : torch.nn.Module, default=None
-            Applied to batches before they are standardised.
+            Whether the encoder takes images in channels-last memory format.
         """
         return None
 
@@ -323,6 +318,6 @@ class Kind(ParameterObject):
         return 0
 
     def arrays(self, X: Any) -> Sequence[np.ndarray]:
-        """Return arrays by which validated samples are compared with other samples."""
+        """Return arrays by which checked samples are compared with other samples."""
         batch = self.to_tensor(X, torch.device("cpu"))
         return [batch.numpy()] if isinstance(batch, Tensor) else []

@@ -6,6 +6,7 @@ from typing import Any
 
 from .._data._array_like import as_array_like, check_dimensions
 from .._parameters import check_component
+from ..graphs._convert import is_graphs
 from ._base import Kind
 from .graphs import Graphs
 from .images import Images
@@ -28,7 +29,7 @@ def named_kind(kind: str | Kind, *, owner: str) -> Kind:
         return KINDS[kind]()
     if isinstance(kind, str):
         raise ValueError(
-            f"The 'kind' of {owner} must be one of {sorted(KINDS)} or an object of "
+            f"The 'kind' parameter of {owner} must be one of {sorted(KINDS)} or an object of "
             f"skcontrast.kinds, got {kind!r}."
         )
     return check_component(kind, Kind, owner=owner, parameter="kind")
@@ -58,17 +59,22 @@ def guess_kind(X: Any, declared: Kind | None = None) -> tuple[Kind, Any]:
     ValueError, TypeError
         If X is neither an array nor graphs, or its kind is ambiguous.
     """
-    if declared is not None and not isinstance(declared, tuple(KINDS.values())):
+    if declared is not None and is_own(declared):
         return declared, X
-    if Graphs().accepts(X):
+    if is_graphs(X):
         return Graphs(), X
     X = as_array_like(X)
     check_dimensions(X)
-    if not Images().accepts(X):
+    if getattr(X, "ndim", 2) < 3:
         return Vectors(), X
     if not isinstance(declared, Images):
         Images.refuse_ambiguous(X)
     return Images(), X
+
+
+def is_own(kind: Kind) -> bool:
+    """Return whether a kind is the user's own."""
+    return type(kind) not in KINDS.values()
 
 
 def declared_kind(*pieces: Any) -> Kind | None:
@@ -84,10 +90,9 @@ def declared_kind(*pieces: Any) -> Kind | None:
         named_kinds(getattr(piece, "kind", None), owner=type(piece).__name__) for piece in pieces
     ]
     single = [kinds[0] for kinds in named if len(kinds) == 1]
-    own = [kind for kind in single if not isinstance(kind, tuple(KINDS.values()))]
-    return next(iter(own or single), None)
+    return next(iter([kind for kind in single if is_own(kind)] or single), None)
 
 
 def kind_of_shape(sample_shape: tuple) -> Kind:
     """Return the kind of the package whose samples have such a shape."""
-    return next(kind() for kind in KINDS.values() if kind().describes(sample_shape))
+    return next(kind() for kind in KINDS.values() if kind()._describes(sample_shape))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,11 +45,7 @@ class Graphs(Kind):
     augmentation_advice = "; choose an augmentation of graphs such as NodeDrop"
     network_parameters = ("node_features",)
 
-    def accepts(self, X: Any) -> bool:
-        """Return whether X holds a graph."""
-        return is_graphs(X)
-
-    def describes(self, sample_shape: tuple) -> bool:
+    def _describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(None, n_node_features)``."""
         return len(sample_shape) == 2 and sample_shape[0] is None
 
@@ -81,11 +77,11 @@ class Graphs(Kind):
             )
         return X, Schema(self, X.shape[1:], self)
 
-    def scaler(self, *, standardize: bool, node_features: str) -> NodeFeatures:
+    def scaler(self, parameters: Mapping[str, Any]) -> NodeFeatures:
         """Return `NodeFeatures`, the map to what nodes are described by."""
-        return NodeFeatures(node_features, standardize)
+        return NodeFeatures(parameters["node_features"], parameters["standardize"])
 
-    def zeros(self, sample_shape: tuple) -> GraphBatch:
+    def _zeros(self, sample_shape: tuple) -> GraphBatch:
         """Return a path of three nodes and one of two."""
         edges = torch.tensor([[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]])
         topology = Topology.from_edges(edges, torch.tensor([0, 3, 5]), True)

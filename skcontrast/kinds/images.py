@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,20 +22,20 @@ from .._data._sources import LazySamples
 from .._statistics import as_tensor
 from .._warnings import warn
 from ._base import Kind, Schema
+from ._scaling import as_float32, cast, rows_for, scaled
 from ._standardize import Standardize, channel_statistics
-from .vectors import as_float32, cast, rows_for, scaled
 
 # Samples of two dimensions, one of them longer than this many times the other, are more likely
 # series of several channels than grey images.
-_LONGEST = 4
+_LONGEST = 2
 
 
 class Images(Kind):
     """Images, (n_samples, height, width) or (n_samples, channels, height, width).
 
     In uint8, 255 is white; floats are mapped to [0, 1] by the range of the training set. Where the
-    kind is guessed, grey images with one side more than four times as long as the other are
-    refused, because they may be series.
+    kind is guessed, grey images with one side more than twice as long as the other are refused,
+    because they may be series; others that are not square are taken with a warning.
 
     See Also
     --------
@@ -60,27 +61,29 @@ class Images(Kind):
     trains_in_bf16 = True
     shares_batches = True
 
-    def accepts(self, X: Any) -> bool:
-        """Return whether X has three or four dimensions."""
-        return getattr(X, "ndim", 2) in (3, 4)
-
     @staticmethod
     def refuse_ambiguous(X: Any) -> None:
-        """Raise ValueError if samples have two dimensions of very different length."""
-        if X.ndim == 3 and max(X.shape[1:]) > _LONGEST * min(X.shape[1:]) > 0:
-            channels, length = sorted(X.shape[1:])
+        """Raise ValueError, or warn, if samples have two dimensions of different length."""
+        if X.ndim != 3 or X.shape[1] == X.shape[2] or 0 in X.shape:
+            return
+        channels, length = sorted(X.shape[1:])
+        images = f"grey images of {X.shape[1]} × {X.shape[2]} pixels"
+        advice = (
+            "pass kind='images' or X[:, None] for images, X.reshape(len(X), -1) for vectors, or a "
+            "kind of your own, see skcontrast.kinds.Kind."
+        )
+        if length > _LONGEST * channels:
             raise ValueError(
-                f"X of shape {X.shape} may hold grey images of {X.shape[1]} × {X.shape[2]} pixels "
-                f"or series of {channels} channels and {length} steps. Pass kind='images' or "
-                "X[:, None] if they are images, X.reshape(len(X), -1) to treat them as vectors, "
-                "or a kind of your own, see skcontrast.kinds.Kind."
+                f"X of shape {X.shape} may hold {images} or series of {channels} channels and "
+                f"{length} steps: {advice}"
             )
+        warn(f"X of shape {X.shape} is taken for {images}. To say what it is, {advice}")
 
     def image_shape(self, sample_shape: tuple) -> tuple[int, ...]:
         """Return ``(channels, height, width)``."""
         return (1, *sample_shape)[-3:]
 
-    def describes(self, sample_shape: tuple) -> bool:
+    def _describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(height, width)`` or ``(channels, height, width)``."""
         return len(sample_shape) in (2, 3) and None not in sample_shape
 
@@ -129,9 +132,9 @@ class Images(Kind):
                 "(n_samples, channels, height, width): pass X.transpose(0, 3, 1, 2)."
             )
 
-    def scaler(self, *, standardize: bool, node_features: str) -> ImageScaler:
+    def scaler(self, parameters: Mapping[str, Any]) -> ImageScaler:
         """Return an `ImageScaler`."""
-        return ImageScaler(standardize)
+        return ImageScaler(parameters["standardize"])
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
         """Return X with a channel axis, unscaled."""
@@ -142,14 +145,13 @@ class Images(Kind):
         some: Tensor,
         scaler: Any,
         *,
-        standardize: bool,
+        parameters: Mapping[str, Any],
         channels_last: bool,
-        convert: nn.Module | None = None,
     ) -> nn.Module:
         """Return a layer that standardises each channel."""
         mean, std = 0.0, 1.0
-        if standardize:
-            mean, std = channel_statistics(some if convert is None else convert(some))
+        if parameters["standardize"]:
+            mean, std = channel_statistics(some)
         return Standardize(as_float32(mean), as_float32(std), channels_last)
 
     def rows_per_call(self, X: Any) -> int:

@@ -56,14 +56,13 @@ class Pairs(Kind):
         check_finite: bool = True,
     ) -> tuple[Any, Schema]:
         """Check X and put the two parts of each sample side by side."""
+        first = X[0] if isinstance(X, tuple) and X else X
         X, border = _join(X) if isinstance(X, tuple) else (X, None)
         if seen is not None:
             _check_border(border, seen.border)
             kind = seen.kind
-        elif self.of is not None:
-            kind = self.of
         else:
-            kind, X = guess_kind(X)
+            kind = self.of or guess_kind(first)[0]
         X, schema = kind.read(
             X, owner=owner, seen=seen, min_samples=min_samples, check_finite=check_finite
         )

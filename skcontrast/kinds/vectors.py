@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
-from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
@@ -21,17 +21,8 @@ from .._data._array_like import (
 from .._data._sources import LazySamples
 from .._statistics import FARTHEST, as_tensor, mean_and_std
 from ._base import Kind, Schema
+from ._scaling import as_float32, cast, rows_for, scaled
 from ._standardize import Standardize
-
-_NUMBERS_PER_CALL = 2**20
-
-
-def rows_for(numbers_per_sample: int) -> int:
-    """Return how many samples to encode at a time.
-
-    Many if samples are small, since each call has a fixed cost; few if activations are large.
-    """
-    return min(max(_NUMBERS_PER_CALL // numbers_per_sample, 32), 2**14)
 
 
 class Vectors(Kind):
@@ -64,11 +55,7 @@ class Vectors(Kind):
     float_batches = True
     shares_batches = True
 
-    def accepts(self, X: Any) -> bool:
-        """Return whether X has at most two dimensions; `read` checks the rest."""
-        return getattr(X, "ndim", 2) <= 2
-
-    def describes(self, sample_shape: tuple) -> bool:
+    def _describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(n_features,)``."""
         return len(sample_shape) == 1 and sample_shape[0] is not None
 
@@ -109,9 +96,9 @@ class Vectors(Kind):
         names = getattr(checked, "feature_names_in_", None)
         return X, Schema(self, X.shape[1:], self, checked.n_features_in_, names)
 
-    def scaler(self, *, standardize: bool, node_features: str) -> VectorScaler:
+    def scaler(self, parameters: Mapping[str, Any]) -> VectorScaler:
         """Return a `VectorScaler`."""
-        return VectorScaler(standardize)
+        return VectorScaler(parameters["standardize"])
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
         """Return X as float32, unscaled."""
@@ -122,9 +109,8 @@ class Vectors(Kind):
         some: Tensor,
         scaler: Any,
         *,
-        standardize: bool,
+        parameters: Mapping[str, Any],
         channels_last: bool,
-        convert: nn.Module | None = None,
     ) -> nn.Module:
         """Return a layer that standardises by the statistics that the scaler has learned."""
         return Standardize(as_float32(scaler.mean_), as_float32(scaler.std_))
@@ -190,34 +176,6 @@ class VectorScaler:
         low, high = self._WELL_INSIDE_FLOAT32
         near = np.abs(mean) / self._NEAR_ZERO <= std
         return bool(near.all() and std.min() > low and std.max() < high)
-
-
-def cast(X: np.ndarray, standardize: bool) -> Tensor:
-    """Return X as float32, or raise ValueError if NaN or infinity is in X or in the result."""
-    tensor = as_tensor(X).to(torch.float32)
-    # One sum of what is in cache finds NaN and infinity; only then are they searched for.
-    if not tensor.sum().isfinite():
-        with np.errstate(over="ignore", invalid="ignore"):
-            assert_all_finite(X, input_name="X")
-        if not standardize and not tensor.isfinite().all():
-            raise ValueError(
-                "X holds values too large for float32: pass standardize=True or rescale X."
-            )
-    return tensor
-
-
-def scaled(X: np.ndarray, center: Any, scale: Any, lowest: float, highest: float) -> Tensor:
-    """Return (X − center) / scale, computed in float64 and clipped, as float32."""
-    # Values that overflow are clipped to the bounds.
-    with np.errstate(over="ignore"):
-        mapped = np.subtract(X, center, dtype=np.float64)
-        mapped /= scale
-    return torch.from_numpy(mapped.clip(lowest, highest, out=mapped)).to(torch.float32)
-
-
-def as_float32(values: Any) -> Tensor:
-    """Return numbers as a float32 tensor."""
-    return torch.as_tensor(values, dtype=torch.float32)
 
 
 def _stand_in(owner, seen):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -51,7 +52,7 @@ class Loss(ParameterObject):
 
     >>> import torch
     >>> from skcontrast import contrastive_loss
-    >>> from skcontrast._parameters import interval
+    >>> from skcontrast.schedules import interval
     >>> from skcontrast.losses import InfoNCE, Loss
     >>> class WithoutClosest(Loss):
     ...     _parameter_constraints = {"share": interval(0, 1, "left")}
@@ -68,7 +69,7 @@ class Loss(ParameterObject):
     """
 
     shares_ties: bool = True
-    cdf_bins: int | str | None = "auto"
+    cdf_bins: int | Literal["auto"] | None = "auto"
     detach_weights: bool = False
     normalize_weights: bool = True
     sum_stands_for_n: bool = False

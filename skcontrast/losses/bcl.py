@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from torch import Tensor
 
-from .._parameters import EstimableNumber, Number, StrOptions, interval
+from .._parameters import EstimableNumber, Number, StrOptions, interval, number
 from ._base import Loss
 from ._posterior import CDF_BINS, invert_unlabeled_cdf, true_negative_probability
 
@@ -88,20 +88,20 @@ class BCL(Loss):
         detach_weights: bool = True,
         cdf_bins: int | Literal["auto"] | None = "auto",
     ):
-        self.alpha: Any = alpha
-        self.beta: Any = beta
-        self.tau_plus: Any = tau_plus
+        self.alpha = alpha
+        self.beta = beta
+        self.tau_plus = tau_plus
         self.cdf = cdf
         self.detach_weights = detach_weights
         self.cdf_bins = cdf_bins
 
     def hardness(self) -> float:
         """Return β."""
-        return self.beta
+        return number(self.beta)
 
     def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | s) by rank."""
-        phi = ranks / n_candidates
+        phi, alpha, tau_plus = ranks / n_candidates, number(self.alpha), number(self.tau_plus)
         if self.cdf == "inverted":
-            phi = invert_unlabeled_cdf(phi, self.alpha, self.tau_plus)
-        return true_negative_probability(phi, self.alpha, self.tau_plus)
+            phi = invert_unlabeled_cdf(phi, alpha, tau_plus)
+        return true_negative_probability(phi, alpha, tau_plus)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from .._parameters import EstimableNumber, interval
+from .._parameters import EstimableNumber, interval, number
 from ._base import Loss
 
 __all__ = ["DCL"]
@@ -54,8 +52,9 @@ class DCL(Loss):
     _parameter_constraints: dict = {"tau_plus": interval(0, 1, "left", auto="tau_plus")}
 
     def __init__(self, tau_plus: EstimableNumber = 0.1):
-        self.tau_plus: Any = tau_plus
+        self.tau_plus = tau_plus
 
     def coefficients(self) -> tuple[float, float]:
         """Return a = 1/τ⁻ and b = τ⁺/τ⁻."""
-        return 1 / (1 - self.tau_plus), self.tau_plus / (1 - self.tau_plus)
+        tau_plus = number(self.tau_plus)
+        return 1 / (1 - tau_plus), tau_plus / (1 - tau_plus)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from .._parameters import EstimableNumber, Number, interval
+from .._parameters import EstimableNumber, Number, interval, number
 from .dcl import DCL
 
 __all__ = ["HCL"]
@@ -63,9 +61,9 @@ class HCL(DCL):
         detach_weights: bool = False,
     ):
         super().__init__(tau_plus=tau_plus)
-        self.beta: Any = beta
+        self.beta = beta
         self.detach_weights = detach_weights
 
     def hardness(self) -> float:
         """Return β."""
-        return self.beta
+        return number(self.beta)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from torch import Tensor
 
-from .._parameters import EstimableNumber, Number, interval
+from .._parameters import EstimableNumber, Number, interval, number
 from ._base import Loss
 from ._posterior import CDF_BINS, invert_unlabeled_cdf, ratio
 
@@ -79,9 +79,9 @@ class NonparametricBCL(Loss):
         normalize_weights: bool = False,
         cdf_bins: int | Literal["auto"] | None = "auto",
     ):
-        self.alpha: Any = alpha
-        self.beta: Any = beta
-        self.tau_plus: Any = tau_plus
+        self.alpha = alpha
+        self.beta = beta
+        self.tau_plus = tau_plus
         self.normalize_weights = normalize_weights
         self.cdf_bins = cdf_bins
 
@@ -95,7 +95,7 @@ class NonparametricBCL(Loss):
 
     def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
         """Return ω by rank."""
-        alpha, beta, tau_plus = self.alpha, self.beta, self.tau_plus
+        alpha, beta, tau_plus = map(number, (self.alpha, self.beta, self.tau_plus))
         phi = invert_unlabeled_cdf(ranks / n_candidates, alpha, tau_plus)
         wanted = 2 * (alpha * (1 - beta) * (1 - phi) + (1 - alpha) * beta * phi)
         wanted = wanted / (alpha * (1 - beta) + (1 - alpha) * beta)

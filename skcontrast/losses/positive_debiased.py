@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from .._parameters import EstimableNumber, StrOptions, check_component, interval
+from .._parameters import EstimableNumber, StrOptions, check_component, interval, number
 from .._warnings import warn
 from ._base import Loss
 from .infonce import InfoNCE
@@ -47,6 +47,11 @@ class PositiveDebiased(Loss):
         ``BCL()``, whose :math:`\hat E^-` replaces the factor g of N in the denominator. None is
         ``InfoNCE()``, the loss above.
 
+    See Also
+    --------
+    DCL : Corrects the expectation over negatives instead of the positive term.
+    PUCL : Corrects the negatives where some samples of a class serve as positives.
+
     References
     ----------
     .. [1] L. Troeshestova, R. Isachenko, "Mitigating Distributional Biases in Contrastive
@@ -76,7 +81,7 @@ class PositiveDebiased(Loss):
         aggregate: Literal["loss", "scores"] = "loss",
         negatives: Loss | None = None,
     ):
-        self.tau_plus: Any = tau_plus
+        self.tau_plus = tau_plus
         self.positive_mean = positive_mean
         self.aggregate = aggregate
         self.negatives = negatives
@@ -123,19 +128,33 @@ class PositiveDebiased(Loss):
             log_negative = self.negatives.log_expectation(log_means[1], positives, bounds[0])
         return self._loss(log_mean, log_negative, positives, n_candidates, bounds)
 
-    def _aggregated(self, positives):
+    def _aggregated(self, positives: Tensor) -> Tensor:
         if self.aggregate == "loss":
             return positives
         return (torch.logsumexp(positives, 1) - math.log(positives.shape[1]))[:, None]
 
-    def _loss(self, log_mean, log_negative, positives, n_candidates, bounds):
+    def _loss(
+        self,
+        log_mean: Tensor,
+        log_negative: Tensor,
+        positives: Tensor,
+        n_candidates: int,
+        bounds: tuple[float, Tensor | float],
+    ) -> Tensor:
         log_numerator = self._log_numerator(log_mean, positives, n_candidates, bounds)
-        excess = math.log(n_candidates * self.tau_plus) + log_negative[:, None] - log_numerator
+        log_scale = math.log(n_candidates * number(self.tau_plus))
+        excess = log_scale + log_negative[:, None] - log_numerator
         return torch.logaddexp(excess, torch.zeros_like(excess)).mean(1)
 
-    def _log_numerator(self, log_mean, positives, n_candidates, bounds):
+    def _log_numerator(
+        self,
+        log_mean: Tensor,
+        positives: Tensor,
+        n_candidates: int,
+        bounds: tuple[float, Tensor | float],
+    ) -> Tensor:
         """Return log(P − τ⁻ g), floored, shape (n_anchors, n_positives)."""
-        lowest, highest = bounds
+        (lowest, highest), tau_plus = bounds, number(self.tau_plus)
         top = torch.maximum(log_mean, positives.amax(1)).detach()
         if self.positive_mean == "rows":
             top = top.clamp_min(highest)
@@ -145,12 +164,12 @@ class PositiveDebiased(Loss):
         else:
             itself = (highest - top).exp()[:, None]
             mean = (n_candidates * g + p + itself) / (n_candidates + 2)
-        numerator = mean - (1 - self.tau_plus) * g
-        log_floor = math.log(self.tau_plus) + lowest
+        numerator = mean - (1 - tau_plus) * g
+        log_floor = math.log(tau_plus) + lowest
         above = numerator.detach().clamp_min(0).log() + top[:, None] > log_floor
-        if n_candidates + 2 < 2 / self.tau_plus and not bool(above.all()):
+        if n_candidates + 2 < 2 / tau_plus and not bool(above.all()):
             warn(
-                f"PositiveDebiased: with tau_plus={self.tau_plus} and {n_candidates} candidates "
+                f"PositiveDebiased: with tau_plus={tau_plus} and {n_candidates} candidates "
                 "some positive terms are negative and floored. Raise 'tau_plus' or the batch."
             )
         log_numerator = torch.where(above, numerator, 1.0).log() + top[:, None]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from .._parameters import EstimableNumber, Number, StrOptions, check_numbers, interval
+from .._parameters import EstimableNumber, Number, StrOptions, check_numbers, interval, number
 from ._base import Loss
 
 __all__ = ["PUCL"]
@@ -66,20 +66,22 @@ class PUCL(Loss):
         c: Number = 0.1,
         floor: Literal["lowest", "printed"] = "lowest",
     ):
-        self.tau_plus: Any = tau_plus
-        self.c: Any = c
+        self.tau_plus = tau_plus
+        self.c = c
         self.floor = floor
 
     @property
     def effective_tau_plus(self) -> float:
         """The `tau_plus` of the :class:`DCL` that this loss equals, τ⁺(1 − c)/(1 − τ⁺c)."""
         check_numbers(self)
-        return self.tau_plus * (1 - self.c) / (1 - self.tau_plus * self.c)
+        tau_plus, c = number(self.tau_plus), number(self.c)
+        return tau_plus * (1 - c) / (1 - tau_plus * c)
 
     def coefficients(self) -> tuple[float, float]:
         """Return a = (1 − τ⁺c)/(1 − τ⁺) and b = τ⁺(1 − c)/(1 − τ⁺)."""
-        rest = 1 - self.tau_plus
-        return (1 - self.tau_plus * self.c) / rest, self.tau_plus * (1 - self.c) / rest
+        tau_plus, c = number(self.tau_plus), number(self.c)
+        rest = 1 - tau_plus
+        return (1 - tau_plus * c) / rest, tau_plus * (1 - c) / rest
 
     def lowest_score(self, lower_bound: float) -> float:
         """Return the score at which the estimate is floored: −1 as printed, or the lowest."""

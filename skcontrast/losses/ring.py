@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from torch import Tensor
 
-from .._parameters import Number, interval
+from .._parameters import Number, interval, number
 from ._base import Loss
 
 __all__ = ["Ring"]
@@ -61,13 +60,13 @@ class Ring(Loss):
     shares_ties = False
 
     def __init__(self, outer: Number = 0.5, inner: Number = 0.1):
-        self.outer: Any = outer
-        self.inner: Any = inner
+        self.outer = outer
+        self.inner = inner
 
     def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
         """Return 1[in ring] by rank."""
-        within = _floor(self.outer * n_candidates)
-        dropped = _floor(self.inner * within)
+        within = _floor(number(self.outer) * n_candidates)
+        dropped = _floor(number(self.inner) * within)
         if within == 0:
             raise ValueError(
                 f"The ring is empty: outer={self.outer} of {n_candidates} candidates is less than "

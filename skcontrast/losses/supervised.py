@@ -21,6 +21,11 @@ class Supervised(Loss):
     to its positive. Positives are views of the same sample; for all samples of a class as
     positives see :class:`SupCon`.
 
+    See Also
+    --------
+    SupCon : All samples of a class are positives.
+    DCL : Estimates the same mean without labels.
+
     References
     ----------
     .. [1] C.-Y. Chuang, J. Robinson, L. Yen-Chen, A. Torralba, S. Jegelka, "Debiased Contrastive

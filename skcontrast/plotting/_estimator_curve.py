@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from .._parameters import check_component
 from ..losses import Loss
 from ..simulation import EstimatorCurve, ScoreModel, estimator_curve
+from ..simulation._curves import CurveParameter
+from ..simulation._estimators import Metric
 from ._axes import STYLES, axes
 
 if TYPE_CHECKING:
@@ -76,11 +78,11 @@ class EstimatorCurveDisplay:
     def from_model(
         cls,
         model: ScoreModel,
-        parameter: str,
+        parameter: CurveParameter,
         values: ArrayLike,
         estimators: dict[str, Loss] | Callable[[ScoreModel], dict[str, Loss]] | None = None,
         *,
-        metric: str = "mse",
+        metric: Metric = "mse",
         names: str | Sequence[str] | None = None,
         ax: Axes | None = None,
         random_state: int | np.random.Generator | None = None,
@@ -123,7 +125,7 @@ class EstimatorCurveDisplay:
         self,
         ax: Axes | None = None,
         *,
-        metric: str = "mse",
+        metric: Metric = "mse",
         names: str | Sequence[str] | None = None,
         **kwargs: Any,
     ) -> EstimatorCurveDisplay:
@@ -182,7 +184,7 @@ class EstimatorCurveDisplay:
             x, means - 2 * errors, means + 2 * errors, color=line.get_color(), alpha=0.15, lw=0
         )
 
-    def _label(self, metric: str) -> None:
+    def _label(self, metric: Metric) -> None:
         parameter = self.curve.parameter
         self.ax_.set(xlabel=_PARAMETERS[parameter], ylabel=_METRICS[metric])
         if parameter in _LOGARITHMIC:

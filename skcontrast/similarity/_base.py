@@ -75,11 +75,15 @@ class Similarity(ParameterObject):
     n_terms: int = 0
     n_extra: int = 0
     least_dimension: int = 1
-    bounds: Any = (float("-inf"), float("inf"))
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         _check_class(cls)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """A lower and an upper bound of all scores; a subclass may set a tuple instead."""
+        return float("-inf"), float("inf")
 
     @property
     def bilinear(self) -> bool:

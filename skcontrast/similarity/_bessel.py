@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -57,13 +59,13 @@ def ratio_of_square(y: Tensor, d: int) -> Tensor:
 
 class _LogPartition(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, y, v):
+    def forward(ctx: Any, y: Tensor, v: float) -> Tensor:
         ctx.save_for_backward(y)
         ctx.v = v
         return _evaluate(y, v)[0]
 
     @staticmethod
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (y,) = ctx.saved_tensors
         return grad * _Ratio.apply(y, ctx.v) / 2, None
 
@@ -72,19 +74,19 @@ class _Ratio(torch.autograd.Function):
     """r_v(y) = I_{v+1}(√y) / (√y I_v(√y)); its derivative is r_v (r_{v+1} − r_v) / 2."""
 
     @staticmethod
-    def forward(ctx, y, v):
+    def forward(ctx: Any, y: Tensor, v: float) -> Tensor:
         ctx.save_for_backward(y)
         ctx.v = v
         return _evaluate(y, v)[1]
 
     @staticmethod
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (y,) = ctx.saved_tensors
         r, above = _Ratio.apply(y, ctx.v), _Ratio.apply(y, ctx.v + 1)
         return grad * r * (above - r) / 2, None
 
 
-def _evaluate(y, v):
+def _evaluate(y: Tensor, v: float) -> tuple[Tensor, Tensor]:
     """Return h(√y) and r_v(y)."""
     n_steps = max(0, math.ceil(_LEAST_ORDER - v))
     h, r = _debye(y, v + n_steps)
@@ -96,7 +98,7 @@ def _evaluate(y, v):
     return h, r
 
 
-def _debye(y, u):
+def _debye(y: Tensor, u: float) -> tuple[Tensor, Tensor]:
     """Return h and r of a large order u by Debye's expansion, with p = u/t and t = √(u² + y).
 
     The sum S(p) = Σ U_k(p)/u^k is divided by S(1), which makes h(0) = 0.
@@ -114,7 +116,7 @@ def _debye(y, u):
     return h, 1 / (u + t) - 0.5 / t**2 - u / t**3 * slope / total
 
 
-def _horner(coefficients, x):
+def _horner(coefficients: Sequence[float], x: Tensor) -> tuple[Tensor, Tensor]:
     """Return a polynomial, lowest coefficient first, and its derivative."""
     value = torch.full_like(x, coefficients[-1])
     slope = torch.zeros_like(x)
@@ -125,7 +127,7 @@ def _horner(coefficients, x):
 
 
 @functools.lru_cache(maxsize=256)
-def _debye_coefficients(u):
+def _debye_coefficients(u: float) -> tuple[float, ...]:
     """Return the coefficients of Σ_k U_k(p)/u^k, lowest first."""
     terms = _debye_polynomials()
     degree = max(map(len, terms))
@@ -136,7 +138,7 @@ def _debye_coefficients(u):
 
 
 @functools.cache
-def _debye_polynomials():
+def _debye_polynomials() -> list[list[Fraction]]:
     """Return U_0 … U_K, exactly, from U_{k+1} = p²(1 − p²)/2 U_k′ + ⅛ ∫(1 − 5s²) U_k ds."""
     terms = [[Fraction(1)]]
     for _ in range(_N_TERMS):

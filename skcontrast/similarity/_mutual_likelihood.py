@@ -25,10 +25,12 @@ polynomial of the same kind, within 1e-6.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 from numpy.polynomial import chebyshev
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ._bessel import log_partition_of_square, ratio_of_square
@@ -82,7 +84,7 @@ def mutual_score(
     return grown + _remainder(y, t, y / (t + b), d) + minus_g_i + minus_g_j
 
 
-def _remainder(y, t, m, d):
+def _remainder(y: Tensor, t: Tensor, m: Tensor, d: int) -> Tensor:
     """Return g as a function of κ²."""
     if t.dtype == torch.float64:
         return log_partition_of_square(y, d) - m
@@ -138,10 +140,18 @@ def link_in_place(
 class _ExactLink:
     """The link in float64, exact."""
 
-    def __init__(self, d, temperature):
+    def __init__(self, d: int, temperature: float):
         self.d, self.b, self.temperature = d, (d + 1) / 2, temperature
 
-    def __call__(self, x, m_i, minus_g_i, m_j, minus_g_j, slopes):
+    def __call__(
+        self,
+        x: Tensor,
+        m_i: Tensor,
+        minus_g_i: Tensor,
+        m_j: Tensor,
+        minus_g_j: Tensor,
+        slopes: Tensor | None,
+    ) -> None:
         if slopes is not None:
             y = m_i * (m_i + 2 * self.b) + m_j * (m_j + 2 * self.b) + 2 * x
             torch.div(ratio_of_square(y.clamp_min_(0), self.d), self.temperature, out=slopes)
@@ -152,7 +162,7 @@ class _ExactLink:
 class _FastLink:
     """The link in float32: few passes over the pairs, in buffers that stay in cache."""
 
-    def __init__(self, d, temperature, buffers):
+    def __init__(self, d: int, temperature: float, buffers: Tensor):
         self.a, self.b, self.scale, self.buffers = (
             (d - 1) / 2,
             (d + 1) / 2,
@@ -165,7 +175,15 @@ class _FastLink:
             for c in _fitted(d)
         )
 
-    def __call__(self, x, m_i, minus_g_i, m_j, minus_g_j, slopes):
+    def __call__(
+        self,
+        x: Tensor,
+        m_i: Tensor,
+        minus_g_i: Tensor,
+        m_j: Tensor,
+        minus_g_j: Tensor,
+        slopes: Tensor | None,
+    ) -> None:
         a, b, scale = self.a, self.b, self.scale
         y, t, ratio, p = self.buffers[:, : len(x)]
         torch.add(m_i * (m_i + 2 * b), x, alpha=2, out=y)
@@ -182,7 +200,7 @@ class _FastLink:
         x.sub_(y.div_(t).log1p_(), alpha=a * scale)
 
 
-def _polynomial(x, coefficients, out):
+def _polynomial(x: Tensor, coefficients: Sequence[Tensor], out: Tensor) -> Tensor:
     """Return a polynomial, lowest coefficient first, by Horner's rule: one pass for each."""
     torch.addcmul(coefficients[-2], x, coefficients[-1], out=out)
     for c in coefficients[-3::-1]:
@@ -191,12 +209,14 @@ def _polynomial(x, coefficients, out):
 
 
 @functools.lru_cache(maxsize=256)
-def _fitted(d):
+def _fitted(d: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the coefficients of P and of t times the slope, lowest first."""
     return _fit(_wanted, d, _TOLERANCE), _fit(_wanted_slope, d, _SLOPE_TOLERANCE)
 
 
-def _fit(function, d, tolerance):
+def _fit(
+    function: Callable[[NDArray, int], NDArray], d: int, tolerance: float
+) -> tuple[float, ...]:
     """Return the coefficients of a polynomial that is within a tolerance of a function."""
     check = np.linspace(-0.999, 1, 2001)
     exact = function(check, d)
@@ -208,7 +228,7 @@ def _fit(function, d, tolerance):
     return tuple(chebyshev.cheb2poly(series).tolist())
 
 
-def _wanted(x, d):
+def _wanted(x: NDArray, d: int) -> NDArray:
     """Return the function that P approximates, at 2b/t − 1 = x."""
     a, b = (d - 1) / 2, (d + 1) / 2
     t = 2 * b / (torch.from_numpy(x) + 1)
@@ -217,7 +237,7 @@ def _wanted(x, d):
     return (log_partition_of_square(y, d) - m + a * (m / (a + b)).log1p()).numpy()
 
 
-def _wanted_slope(x, d):
+def _wanted_slope(x: NDArray, d: int) -> NDArray:
     """Return t times the slope at 2b/t − 1 = x; from b/d to 1."""
     b = (d + 1) / 2
     t = 2 * b / (torch.from_numpy(x) + 1)

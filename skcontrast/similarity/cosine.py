@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from .._parameters import Schedule, interval
+from .._parameters import Number, interval, number
 from ._base import Similarity
 
 __all__ = ["Cosine"]
@@ -43,16 +42,14 @@ class Cosine(Similarity):
 
     _parameter_constraints: dict = {"temperature": interval(0, None, "neither")}
 
-    # A number wherever scores are computed: schedules are resolved before.
-    temperature: Any
-
-    def __init__(self, temperature: float | Schedule = 0.5):
+    def __init__(self, temperature: Number = 0.5):
         self.temperature = temperature
 
     @property
     def bounds(self) -> tuple[float, float]:
         """The scores of opposite and of equal directions, (−1/t, 1/t)."""
-        return -1 / self.temperature, 1 / self.temperature
+        temperature = number(self.temperature)
+        return -1 / temperature, 1 / temperature
 
     def embed(self, z: Tensor) -> Tensor:
         """Return `z` scaled to length 1/√t, so that scores are plain dot products."""
@@ -60,4 +57,4 @@ class Cosine(Similarity):
         has_direction = length > _SHORTEST
         # A vector without a direction scores 0; its gradient would be unbounded and is left out.
         length = torch.where(has_direction, length, 1.0)
-        return z * has_direction / (length * math.sqrt(self.temperature))
+        return z * has_direction / (length * math.sqrt(number(self.temperature)))

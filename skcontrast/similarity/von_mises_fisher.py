@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._parameters import Interval, Schedule, interval
+from .._parameters import Interval, Number, interval, number
 from ._bessel import log_partition
 from ._mutual_likelihood import link_in_place, mutual_score, parts_of
 from ._probabilistic import ProbabilisticSimilarity
@@ -93,23 +93,21 @@ class VonMisesFisher(ProbabilisticSimilarity):
     }
     n_terms = 2
 
-    # Numbers wherever scores are computed: schedules are resolved before.
-    temperature: Any
-    kappa_max: Any
-
-    def __init__(self, temperature: float | Schedule = 8.0, kappa_max: float = 1000.0):
+    def __init__(self, temperature: Number = 8.0, kappa_max: float = 1000.0):
         self.temperature = temperature
         self.kappa_max = kappa_max
 
     @property
     def bounds(self) -> tuple[float, float]:
         """Numbers below and above the scores in any dimension, (−2κ_max/t, κ_max/t)."""
-        return -2 * self.kappa_max / self.temperature, self.kappa_max / self.temperature
+        temperature = number(self.temperature)
+        return -2 * self.kappa_max / temperature, self.kappa_max / temperature
 
     def limits(self, u: Tensor) -> tuple[float, float]:
         """Return the scores of opposite and of equal directions, both of concentration κ_max."""
         h, of_both = _largest(self.kappa_max, u.shape[-1] - self.n_terms)
-        return -2 * h / self.temperature, (of_both - 2 * h) / self.temperature
+        temperature = number(self.temperature)
+        return -2 * h / temperature, (of_both - 2 * h) / temperature
 
     def highest(self, u: Tensor) -> Tensor:
         """Return the score of each vector with itself, shape (n,)."""
@@ -174,7 +172,7 @@ class VonMisesFisher(ProbabilisticSimilarity):
     def _scores(self, products: Tensor, u_terms: Tensor, v_terms: Tensor, d: int) -> Tensor:
         m_i, minus_g_i = u_terms.unbind(-1)
         m_j, minus_g_j = v_terms.unbind(-1)
-        return mutual_score(products, m_i, minus_g_i, m_j, minus_g_j, d) / self.temperature
+        return mutual_score(products, m_i, minus_g_i, m_j, minus_g_j, d) / number(self.temperature)
 
     def link(
         self,
@@ -188,7 +186,8 @@ class VonMisesFisher(ProbabilisticSimilarity):
         """Turn products κ_i κ_j cos θ into scores, in place, and write their slopes."""
         m_i, minus_g_i = u_terms.unbind(-1)
         m_j, minus_g_j = v_terms.unbind(-1)
-        link_in_place(products, m_i, minus_g_i, m_j, minus_g_j, d, self.temperature, slopes)
+        temperature = number(self.temperature)
+        link_in_place(products, m_i, minus_g_i, m_j, minus_g_j, d, temperature, slopes)
 
     def pull_terms(self, terms: Tensor, d_scores: Tensor, d_products: Tensor, *, d: int) -> Tensor:
         """Return the gradient with respect to m and −g(κ).
@@ -196,7 +195,7 @@ class VonMisesFisher(ProbabilisticSimilarity):
         The score is a function of κ_i²/2 = m(m + d + 1)/2 as it is of the products, minus m.
         """
         t = terms[:, 0] + (d + 1) / 2
-        d_scores = d_scores / self.temperature
+        d_scores = d_scores / number(self.temperature)
         return torch.stack([t * d_products - d_scores, d_scores], 1)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,8 @@ from sklearn.base import clone
 from .._parameters import check_component
 from ._estimators import EstimatorComparison, Losses, Metric, compare_estimators
 from ._scores import RandomState, ScoreModel
+
+CurveParameter: TypeAlias = Literal["alpha", "tau_plus", "temperature", "gamma", "n_candidates"]
 
 
 class EstimatorCurve(NamedTuple):
@@ -50,7 +52,7 @@ class EstimatorCurve(NamedTuple):
 
 def estimator_curve(
     model: ScoreModel,
-    parameter: str,
+    parameter: CurveParameter,
     values: ArrayLike,
     estimators: Losses | Callable[[ScoreModel], Losses] | None = None,
     *,

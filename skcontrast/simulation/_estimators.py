@@ -179,7 +179,7 @@ class EstimatorComparison:
         """
         return _mean_and_error(self._values(first, "mse") - factor * self._values(second, "mse"))
 
-    def _values(self, name, metric):
+    def _values(self, name: str, metric: Metric) -> np.ndarray:
         if metric == "mean":
             return self.estimates[name]
         error = self.estimates[name] - self.supervised
@@ -266,7 +266,9 @@ def compare_estimators(
     return EstimatorComparison(supervised, together)
 
 
-def _compare_chunk(sample, losses):
+def _compare_chunk(
+    sample: ScoreSample, losses: Losses
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Return θ_SUP and the estimates of the anchors that have a true negative."""
     some = sample.is_negative.any(axis=1)
     sample = sample._replace(
@@ -279,11 +281,13 @@ def _compare_chunk(sample, losses):
     return supervised, {name: estimate(loss, sample) for name, loss in losses.items()}
 
 
-def _mean_and_error(values):
+def _mean_and_error(values: np.ndarray) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
-def _resolve_estimators(estimators, model):
+def _resolve_estimators(
+    estimators: Losses | Callable[[ScoreModel], Losses] | None, model: ScoreModel
+) -> Losses:
     if estimators is None:
         estimators = matched_estimators
     losses = estimators(model) if callable(estimators) else estimators
@@ -292,7 +296,7 @@ def _resolve_estimators(estimators, model):
     return losses
 
 
-def _check_metric(metric):
+def _check_metric(metric: str) -> None:
     if metric not in ("mse", "bias", "mean"):
         raise ValueError(f"metric must be 'mse', 'bias' or 'mean', got {metric!r}.")
 

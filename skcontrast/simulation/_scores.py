@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
 from .._parameters import (
@@ -255,7 +255,7 @@ class ScoreModel(ParameterObject):
         phi = self._proposal_cdf(np.asarray(x, dtype=float))
         return 2 * lower * phi + (1 - 2 * lower) * phi**2
 
-    def _lower_share(self, component):
+    def _lower_share(self, component: Literal["TN", "FN", "UN"]) -> float:
         """Return the share of φ₍₁₎ in a component."""
         validate_parameters(self)
         shares = {"TN": self.alpha, "FN": 1 - self.alpha}
@@ -264,28 +264,28 @@ class ScoreModel(ParameterObject):
             raise ValueError(f"component must be 'TN', 'FN' or 'UN', got {component!r}.")
         return shares[component]
 
-    def _largest(self):
+    def _largest(self) -> float:
         return 1.0 if self.form == "once" else 1 / self.temperature**2
 
-    def _quantile(self, phi):
+    def _quantile(self, phi: NDArray) -> NDArray:
         return phi - 0.5 if self.proposal == "uniform" else ndtri(phi)
 
-    def _proposal_cdf(self, x):
+    def _proposal_cdf(self, x: NDArray) -> NDArray:
         return np.clip(x + 0.5, 0, 1) if self.proposal == "uniform" else ndtr(x)
 
-    def _proposal_density(self, x):
+    def _proposal_density(self, x: NDArray) -> NDArray:
         if self.proposal == "uniform":
             return (np.abs(x) <= 0.5).astype(float)
         return np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
 
 
-def _by_inversion(lower, rng):
+def _by_inversion(lower: NDArray, rng: np.random.Generator) -> NDArray:
     """Draw u of cdf 2λu + (1 − 2λ)u² for every share λ of φ₍₁₎."""
     p = 1 - rng.random(lower.shape)  # never 0, where λ = 0 would give 0/0
     return p / (lower + np.sqrt(np.maximum(lower**2 + (1 - 2 * lower) * p, 0)))
 
 
-def _by_rejection(lower, rng):
+def _by_rejection(lower: NDArray, rng: np.random.Generator) -> NDArray:
     """Draw the same by accepting uniform u with probability density / 2 max(λ, 1 − λ)."""
     phi = np.empty(lower.shape)
     flat, lower = phi.reshape(-1), lower.reshape(-1)
@@ -299,7 +299,9 @@ def _by_rejection(lower, rng):
     return phi
 
 
-def check_sample_arguments(owner, n_anchors, n_candidates, n_positives, method):
+def check_sample_arguments(
+    owner: str, n_anchors: int, n_candidates: int, n_positives: int, method: str
+) -> None:
     """Raise ``InvalidParameterError`` if an argument of `ScoreModel.sample` is out of range."""
     given = {
         "n_anchors": n_anchors,

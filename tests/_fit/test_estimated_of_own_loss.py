@@ -6,7 +6,7 @@ import torch
 from sklearn.datasets import load_digits
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
-from skcontrast._parameters import Estimated, check_numbers, estimable_parameters, interval
+from skcontrast._parameters import check_numbers, interval
 from skcontrast.losses import BCL, DCL, Loss, PositiveDebiased
 from skcontrast.schedules import Auto
 
@@ -82,19 +82,9 @@ def test_a_name_alone_says_nothing():
     assert np.isfinite(small(loss=Undeclared()).fit(X).transform(X)).all()
 
 
-def test_an_option_of_the_name_auto_is_no_estimate():
-    assert set(estimable_parameters(BCL(cdf_bins="auto"))) == {"alpha", "tau_plus"}
-    check_numbers(BCL(cdf_bins="auto"))
-
-
 def test_outside_of_fit_the_function_that_estimates_it_is_named():
     with pytest.raises(ValueError, match=r"'prior' parameter.*estimation\.estimate_tau_plus"):
         check_numbers(Renamed(prior="auto"))
     nested = PositiveDebiased(negatives=Renamed(location="auto"))
     with pytest.raises(ValueError, match=r"'negatives__location' .*\.estimate_alpha\(ranks\)"):
         check_numbers(nested)
-
-
-def test_only_what_there_is_an_estimate_of_can_be_declared():
-    with pytest.raises(ValueError, match=r"Only \('alpha', 'sharpness', 'tau_plus'\) can be estimated"):
-        Estimated("beta")

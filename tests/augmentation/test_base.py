@@ -11,8 +11,10 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import (
     Augmentation,
     ColorJitter,
@@ -208,3 +210,25 @@ def test_global_random_states_stay_untouched(augmentation, batch):
     augmentation.augment(batch, torch.Generator().manual_seed(0))
     assert torch.get_rng_state().equal(torch_state)
     assert pickle.dumps(np.random.get_state()) == pickle.dumps(numpy_state)  # noqa: NPY002
+
+
+class Learns(GaussianNoise):
+    """Overrides fit, calls the base class's, and learns something more."""
+
+    def fit(self, X, y=None):
+        super().fit(X)
+        samples = X.base if isinstance(X, Views) else X
+        self.largest_ = float(np.abs(samples).max())
+        return self
+
+
+def test_an_augmentation_may_override_fit(X):
+    assert Learns().fit(X).largest_ == np.abs(X).max()
+    views = Learns().fit_transform(X)
+    assert views.chain[0].largest_ == np.abs(X).max()
+    chained = Learns().fit_transform(GaussianNoise().fit_transform(X))
+    assert len(chained.chain) == 2 and chained.chain[1].largest_ == np.abs(X).max()
+    embedder = ContrastiveEmbedder(augmentation=Learns(), max_epochs=1, random_state=0).fit(X)
+    assert embedder.augmentation_[0].largest_ == np.abs(X).max()
+    pipe = make_pipeline(Learns(), ContrastiveEmbedder(max_epochs=1, random_state=0))
+    assert pipe.fit(X)[0].largest_ == np.abs(X).max()

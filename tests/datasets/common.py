@@ -29,3 +29,7 @@ def zipped(texts, folder="SET/"):
 
 def fetch(home, **kwargs):
     return fetch_tudataset("SET", data_home=home, download_if_missing=False, **kwargs)
+
+
+def write_zip(home, texts):
+    (home / "SET.zip").write_bytes(zipped(texts))

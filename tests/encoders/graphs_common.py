@@ -46,3 +46,10 @@ def seeded(build, seed=0):
         for parameter in module.parameters():
             nn.init.normal_(parameter, std=0.5)
     return module
+
+
+def adjacency(topology):
+    """Return A, with A[v, u] the number of edges from u to v."""
+    matrix = torch.zeros(topology.n_nodes, topology.n_nodes, dtype=torch.float64)
+    ones = torch.ones(len(topology.sources), dtype=torch.float64)
+    return matrix.index_put_((topology.targets, topology.sources), ones, accumulate=True)

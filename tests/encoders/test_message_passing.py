@@ -1,4 +1,4 @@
-"""Sums over neighbours and the layers made of them."""
+"""The layers made of sums over neighbours."""
 
 from __future__ import annotations
 
@@ -9,65 +9,7 @@ from torch import nn
 
 from skcontrast.encoders._message_passing import GCNLayer, GINLayer
 from skcontrast.graphs import GraphBatch, pack_graphs
-from skcontrast.graphs._sums import graph_sum, neighbour_sum
-from skcontrast.graphs._topology import Topology
-from tests.encoders.graphs_common import WIDTH, as_batch, graphs_of, membership, seeded
-
-
-def adjacency(topology):
-    """Return A, with A[v, u] the number of edges from u to v."""
-    matrix = torch.zeros(topology.n_nodes, topology.n_nodes, dtype=torch.float64)
-    ones = torch.ones(len(topology.sources), dtype=torch.float64)
-    return matrix.index_put_((topology.targets, topology.sources), ones, accumulate=True)
-
-
-# Sums
-
-
-def test_sum_over_neighbours_is_the_product_with_the_adjacency_matrix(batch):
-    expected = adjacency(batch.topology) @ batch.x
-    torch.testing.assert_close(neighbour_sum(batch.x, batch.topology), expected)
-
-
-def test_sum_over_graphs_is_the_product_with_the_membership_matrix(batch):
-    expected = membership(batch.topology) @ batch.x
-    torch.testing.assert_close(graph_sum(batch.x, batch.topology), expected)
-
-
-@pytest.mark.parametrize("total", [neighbour_sum, graph_sum])
-def test_gradients_of_the_sums(batch, total):
-    x = batch.x.clone().requires_grad_()
-    assert torch.autograd.gradcheck(lambda x: total(x, batch.topology).sin(), x)
-    assert torch.autograd.gradgradcheck(lambda x: total(x, batch.topology).sin(), x)
-
-
-@pytest.mark.parametrize("total, rows", [(neighbour_sum, 3), (graph_sum, 2)])
-def test_sums_over_nothing_are_zero(total, rows):
-    node_ptr = torch.tensor([0, 0, 3]) if total is graph_sum else torch.tensor([0, 1, 3])
-    topology = Topology.from_edges(torch.empty(2, 0, dtype=torch.int64), node_ptr, True)
-    x = torch.ones(3, WIDTH, requires_grad=True)
-    value = total(x, topology)
-    value.sum().backward()
-    if total is neighbour_sum:
-        assert not value.any() and not x.grad.any()
-    else:
-        assert value.tolist() == [[0.0] * WIDTH, [3.0] * WIDTH]
-    none = Topology.from_edges(torch.empty(2, 0, dtype=torch.int64), torch.tensor([0, 0, 0]), True)
-    assert not total(torch.ones(0, WIDTH), none).any()
-    assert total(torch.ones(0, WIDTH), none).shape == ((0 if rows == 3 else 2), WIDTH)
-
-
-@pytest.mark.parametrize("total", [neighbour_sum, graph_sum])
-def test_half_precision_is_summed_in_float32(total):
-    topology = pack_graphs([nx.star_graph(1000)]).topology
-    x = torch.ones(1001, 1, dtype=torch.bfloat16, requires_grad=True)
-    value = total(x, topology)
-    assert value.dtype == torch.float32 and value.max() >= 1000
-    value.sum().backward()
-    assert x.grad.dtype == torch.bfloat16
-
-
-# Layers
+from tests.encoders.graphs_common import WIDTH, adjacency, as_batch, graphs_of, seeded
 
 
 @pytest.mark.parametrize("n_dense", [0, 2])

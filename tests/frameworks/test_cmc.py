@@ -5,18 +5,15 @@ import copy
 import numpy as np
 import pytest
 import torch
-from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from torch import nn
-from torch.utils.data import TensorDataset
 
 from skcontrast import contrastive_loss
 from skcontrast._data._batches import Batch
 from skcontrast._objective._functional import objective_value
-from skcontrast.augmentation import SimCLRAugmentation
 from skcontrast.encoders import ConvNet
-from skcontrast.frameworks import CMC, MoCo
+from skcontrast.frameworks import CMC
 from skcontrast.losses import InfoNCE
 from skcontrast.similarity import Cosine
 from tests.common import small
@@ -97,42 +94,6 @@ def test_lab_contrasts_lightness_with_colour():
         assert np.isfinite(fitted.transform(images / 255)).all()
 
 
-def test_a_pair_of_arrays_is_their_concatenation_and_a_split():
-    pair = X[:, :20], X[:, 20:].astype(np.float32)
-    whole = small(framework=CMC(split=20)).fit(X)
-    embedder = small(framework=CMC()).fit(pair)
-    np.testing.assert_array_equal(embedder.transform(pair), whole.transform(X))
-    np.testing.assert_array_equal(embedder.transform(X), whole.transform(X))
-    assert embedder.score(pair) == whole.score(X)
-    grey, colour = IMAGES[:, 0], np.concatenate([IMAGES, IMAGES], 1)
-    images = small(encoder=ConvNet(widths=(4,)), framework=CMC()).fit((grey, colour))
-    assert images.transform((grey, colour)).shape[0] == 101
-    assert [part.shape for part in images.encoder_[-1].split.buffers()] == [(1,), (2,)]
-
-
-@pytest.mark.parametrize(
-    "framework, as_pair, is_mixed",
-    [(CMC(), False, True), (CMC(), True, False), (CMC(split=1), False, False)],
-)
-def test_default_views_mix_no_channels_that_are_contrasted(framework, as_pair, is_mixed):
-    images = np.random.default_rng(0).random((20, 3, 6, 6))
-    data = (images[:, 0], images[:, 1:]) if as_pair else images
-    embedder = small(encoder=ConvNet(widths=(4,)), framework=framework).fit(data)
-    assert isinstance(embedder.augmentation_[0], SimCLRAugmentation) == is_mixed
-
-
-def test_a_pair_must_be_cut_as_in_fit():
-    pair, other = ((X[:, :k], X[:, k:]) for k in (20, 30))
-    embedder = small(framework=CMC(split=20)).fit(X)
-    np.testing.assert_array_equal(embedder.transform(pair), embedder.transform(X))
-    with pytest.raises(ValueError, match=r"pair X has 30 .*, in fit it had 20"):
-        embedder.transform(other)
-    for split in ("random", [5, 3]):
-        embedder = small(framework=CMC(split=split)).fit(X)
-        with pytest.raises(ValueError, match="X is a pair of arrays, but in fit it was one"):
-            embedder.transform(pair)
-
-
 def test_continuing_with_the_same_split_in_a_different_spelling():
     embedder = small(framework=CMC(split=[0, 1]), warm_start=True).fit(X)
     embedder.set_params(framework__split=np.array([0, 1])).fit(X)
@@ -179,38 +140,6 @@ def test_grid_search_over_splits():
         alone = small(framework=CMC(split=split, momentum=0.5)).fit(X[51:])
         assert len(alone.encoder_[-1].split.first) == split
         assert score == pytest.approx(alone.score(X[:51]), rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    "pair, message",
-    [
-        ((X, X[:50]), "same samples: the first has 101, the second 50"),
-        ((X, IMAGES), "both be vectors, or both be images of one height and width"),
-        ((IMAGES, IMAGES[..., 1:]), "both be images of one height and width"),
-        ((X, X, X), "a pair of arrays, got a tuple of 3"),
-        ((None, X), "X must be an array of samples, got None"),
-        ((csr_matrix(X), X), "must hold two arrays of samples, got csr_matrix and ndarray"),
-        ((TensorDataset(torch.tensor(X)), X), "two arrays of samples, got TensorDataset and"),
-        ((X[:, :3], X[:, 3:]), "in fit it had 20|first array of the pair X has 3"),
-        ((X[:, :20], np.full_like(X[:, 20:], np.nan)), "NaN"),
-    ],
-)
-def test_bad_pairs_are_refused(pair, message):
-    embedder = small(framework=CMC(), warm_start=True).fit((X[:, :20], X[:, 20:]))
-    with pytest.raises(ValueError, match=message):
-        embedder.fit(pair)
-    with pytest.raises(ValueError, match=message):
-        embedder.transform(pair)
-
-
-@pytest.mark.parametrize("framework", [None, MoCo(), CMC()], ids=repr)
-def test_arrays_that_might_be_a_pair_are_refused_with_a_hint(framework):
-    pair = [X[:, :20], X[:, 20:]]
-    pair = pair if isinstance(framework, CMC) else tuple(pair)
-    with pytest.raises(
-        ValueError, match=r"A pair of arrays must be a tuple, .* framework=CMC\(\)"
-    ):
-        small(framework=framework).fit(pair)
 
 
 def test_settings_that_do_not_suit_two_encoders_are_refused():

@@ -1,6 +1,8 @@
-"""Figures that are drawn without a screen and closed after each test."""
+"""Figures that are drawn without a screen and closed after each test, and what they show."""
 
 import pytest
+
+from skcontrast.simulation import ScoreModel, estimator_curve
 
 
 @pytest.fixture(autouse=True)
@@ -16,3 +18,11 @@ def figures():
 def legend():
     """The function that reads the legend of a display."""
     return lambda display: [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+@pytest.fixture(scope="module")
+def curve():
+    """The errors of the estimators by the number of candidates."""
+    return estimator_curve(
+        ScoreModel(), "n_candidates", [16, 64, 256], n_anchors=100, random_state=0
+    )

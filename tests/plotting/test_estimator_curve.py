@@ -1,19 +1,10 @@
 """Curves of the errors of estimators."""
 
-import sys
-
 import numpy as np
 import pytest
 
-from skcontrast.plotting import EstimatorCurveDisplay, ScoreDensityDisplay
+from skcontrast.plotting import EstimatorCurveDisplay
 from skcontrast.simulation import ScoreModel, estimator_curve
-
-
-@pytest.fixture(scope="module")
-def curve():
-    return estimator_curve(
-        ScoreModel(), "n_candidates", [16, 64, 256], n_anchors=100, random_state=0
-    )
 
 
 @pytest.mark.parametrize("metric", ["mse", "bias", "mean"])
@@ -48,14 +39,6 @@ def test_names_choose_the_curves_and_a_name_has_one_colour(curve):
     assert len(set(colors)) == len(colors)
 
 
-def test_given_axes_and_line_settings_are_used(figures, curve):
-    _, (left, right) = figures.subplots(1, 2)
-    display = EstimatorCurveDisplay(curve).plot(left, names=["DCL"], linewidth=5)
-    assert display.ax_ is left and display.lines_["DCL"].get_linewidth() == 5
-    assert ScoreDensityDisplay.from_model(ScoreModel(), ax=right).ax_ is right
-    assert len(figures.get_fignums()) == 1
-
-
 def test_from_model_simulates_and_draws():
     settings = {"n_anchors": 50, "n_candidates": 32, "random_state": 0}
     display = EstimatorCurveDisplay.from_model(
@@ -70,9 +53,3 @@ def test_unknown_names_and_metrics_are_refused(curve):
         EstimatorCurveDisplay(curve).plot(names=["SupCon"])
     with pytest.raises(ValueError, match="metric must be"):
         EstimatorCurveDisplay(curve).plot(metric="rmse")
-
-
-def test_a_missing_matplotlib_is_named(monkeypatch, curve):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"needs matplotlib: pip install 'skcontrast\[plot\]'"):
-        EstimatorCurveDisplay(curve).plot()

@@ -1,4 +1,4 @@
-"""Kinds of data: a kind of one's own, declared kinds, and what is too ambiguous to guess."""
+"""A kind of one's own: sequences of token ids, and what is named where it lacks something."""
 
 import pickle
 
@@ -12,10 +12,10 @@ from sklearn.pipeline import make_pipeline
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast.augmentation import Augmentation, GaussianNoise, NodeDrop, RandomAffine
-from skcontrast.encoders import MLP, ConvNet, Encoder
+from skcontrast.augmentation import Augmentation, RandomAffine
+from skcontrast.encoders import Encoder
 from skcontrast.frameworks import CMC, MoCo
-from skcontrast.kinds import Images, Kind
+from skcontrast.kinds import Kind
 from skcontrast.losses import BCL, DCL
 
 # A kind of one's own: sequences of token ids, of unequal length. 0 is the padding.
@@ -143,58 +143,3 @@ def test_what_a_kind_of_ones_own_lacks_is_named():
         token_embedder(augmentation=RandomAffine()).fit(X)
     with pytest.raises(ValueError, match=r"CMC contrasts two parts .* sequences of token ids"):
         token_embedder(augmentation=TokenDropout(), kind=Tokens(), framework=CMC()).fit(X)
-
-
-# What is ambiguous
-
-
-def series(n=20, channels=3, length=200):
-    return np.random.default_rng(0).normal(size=(n, channels, length)).astype(np.float32)
-
-
-def small(**kwargs):
-    return ContrastiveEmbedder(max_epochs=1, random_state=0, device="cpu", **kwargs)
-
-
-@pytest.mark.parametrize("shape", [(20, 3, 200), (20, 200, 3)])
-def test_series_are_not_silently_images(shape):
-    X = np.zeros(shape)
-    with pytest.raises(ValueError, match=r"series of 3 channels and 200 steps.*kind='images'"):
-        small().fit(X)
-    with pytest.raises(ValueError, match="may hold grey images of"):
-        GaussianNoise().fit(X)
-
-
-def test_what_names_images_settles_the_question():
-    X = series()
-    encoder = ConvNet(widths=(4,))
-    expected = small(encoder=encoder, augmentation=RandomAffine()).fit_transform(X[:, None])
-    for embedder in (
-        small(encoder=encoder, augmentation=RandomAffine()),
-        small(encoder=encoder, augmentation=RandomAffine(), kind="images"),
-        small(encoder=encoder, augmentation=RandomAffine(), kind=Images()),
-        make_pipeline(RandomAffine(), small(encoder=encoder)),
-    ):
-        np.testing.assert_array_equal(embedder.fit_transform(X), expected)
-
-
-def test_a_declared_kind_is_not_guessed_again():
-    X = series(length=8)
-    with pytest.raises(ValueError, match="must hold vectors"):
-        small(kind="vectors").fit(X)
-    with pytest.raises(ValueError, match="must hold images"):
-        small(kind="images").fit(X.reshape(20, -1))
-    with pytest.raises(TypeError, match="list of graphs"):
-        small(kind="graphs").fit(3)
-    with pytest.raises(ValueError, match="'kind' parameter of ContrastiveEmbedder"):
-        small(kind="sound").fit(X)
-
-
-def test_augmentations_and_encoders_say_what_they_are_for():
-    X = np.random.default_rng(0).normal(size=(10, 4))
-    with pytest.raises(ValueError, match=r"NodeDrop expects graphs.*got vectors"):
-        small(augmentation=NodeDrop()).fit(X)
-    with pytest.raises(ValueError, match=r"ConvNet expects images.*got samples of shape"):
-        ConvNet().build((4,))
-    with pytest.raises(ValueError, match=r"MLP expects vectors.* or images.*got samples"):
-        MLP().build((None, 4))

@@ -1,4 +1,4 @@
-"""The layer that standardises the channels of images."""
+"""The layer that standardises vectors and images."""
 
 import pytest
 import torch

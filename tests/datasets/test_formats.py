@@ -1,0 +1,283 @@
+"""The files of a set of TUDataset in all their forms, and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from skcontrast.datasets import fetch_tudataset
+from skcontrast.graphs import PackedGraphs, pack_graphs
+from tests.datasets.common import ALL, ATTRIBUTES, LABELS, TEXTS, fetch, write_zip, zipped
+
+ARRAYS = {
+    "edge_index": np.array(
+        [[0, 1, 1, 2, 2, 0, 3, 4, 4, 5, 5, 6], [1, 0, 2, 1, 0, 2, 4, 3, 5, 4, 6, 5]]
+    ),
+    "node_ptr": np.array([0, 3, 7, 8], dtype=np.int32),
+    "y": np.array([1, 0, 1], dtype=np.int32),
+    "y_original": np.array([-1, 3], dtype=np.int32),
+    "node_labels": np.array([5, 5, 9, 5, 9, 9, 9, 0], dtype=np.int32),
+    "node_attributes": np.array([[k + 0.5, -k] for k in range(8)]),
+}
+
+
+def write_flat_zip(home, texts):
+    (home / "SET.zip").write_bytes(zipped(texts, folder=""))
+
+
+def write_folder(home, texts):
+    (home / "SET").mkdir()
+    for file, text in texts.items():
+        (home / "SET" / file).write_text(text)
+
+
+def write_npz(home, texts, file="SET.npz"):
+    without = {"node_labels", "node_attributes"} - {f[4:-4] for f in texts}
+    np.savez_compressed(home / file, **{k: v for k, v in ARRAYS.items() if k not in without})
+
+
+def write_prefixed_npz(home, texts):
+    write_npz(home, texts, "tu_SET.npz")
+
+
+FORMS = [write_zip, write_flat_zip, write_folder, write_npz, write_prefixed_npz]
+
+
+# What is read
+
+
+@pytest.mark.parametrize("write", FORMS)
+def test_all_forms_are_read_alike(tmp_path, write):
+    write(tmp_path, ALL)
+    data = fetch(tmp_path)
+    triangle, path, lonely = data.data
+    assert nx.utils.graphs_equal(nx.Graph(triangle.edges), nx.cycle_graph(3))
+    assert nx.utils.graphs_equal(nx.Graph(path.edges), nx.path_graph(4))
+    assert list(lonely) == [0] and not lonely.edges
+    assert type(path) is nx.Graph and list(path) == [0, 1, 2, 3]
+    assert [label for g in data.data for _, label in g.nodes(data="label")] == [
+        5,
+        5,
+        9,
+        5,
+        9,
+        9,
+        9,
+        0,
+    ]
+    x = np.array([x for g in data.data for _, x in g.nodes(data="x")])
+    assert x.dtype == np.float32
+    np.testing.assert_array_equal(x, ARRAYS["node_attributes"])
+    assert data.target.tolist() == [1, 0, 1] and data.target.dtype == np.int64
+    assert data.target_names.tolist() == [-1, 3]
+    assert data.DESCR.startswith("SET: 3 graphs in 2 classes, with 8 nodes")
+    assert data.DESCR.endswith("What the set is.") == ("npz" not in write.__name__)
+
+
+@pytest.mark.parametrize("write", FORMS)
+@pytest.mark.parametrize("optional", [{}, LABELS, ATTRIBUTES])
+def test_packed_graphs_are_those_of_networkx(tmp_path, write, optional):
+    write(tmp_path, TEXTS | optional)
+    graphs, y = fetch(tmp_path, return_X_y=True)
+    packed, y_packed = fetch(tmp_path, return_X_y=True, as_packed=True)
+    again = pack_graphs(graphs)
+    assert isinstance(packed, PackedGraphs) and y.tolist() == y_packed.tolist() == [1, 0, 1]
+    for one, other in zip(packed.topology[:3], again.topology[:3], strict=True):
+        assert one.equal(other)
+    assert packed.topology.symmetric
+    assert (packed.attributes is None) == (optional is not ATTRIBUTES)
+    assert (packed.labels is None) == (optional is not LABELS)
+    if packed.attributes is not None:
+        assert packed.attributes.equal(again.attributes)
+    if packed.labels is not None:
+        named = [[p.categories[code] for code in p.labels] for p in (packed, again)]
+        assert named[0] == named[1] == [5, 5, 9, 5, 9, 9, 9, 0]
+
+
+def test_edges_that_stand_twice_count_once_and_loops_stay(tmp_path):
+    write_zip(tmp_path, TEXTS | {"SET_A.txt": TEXTS["SET_A.txt"] * 2 + "8, 8\n"})
+    graphs = fetch(tmp_path, as_packed=True).data
+    assert len(graphs.topology.sources) == 13
+    assert list(fetch(tmp_path).data[2].edges) == [(0, 0)]
+
+
+def test_edges_without_their_reverse_make_directed_graphs(tmp_path):
+    write_zip(tmp_path, TEXTS | {"SET_A.txt": "1, 2\n4,5\n"})
+    graphs = fetch(tmp_path).data
+    assert type(graphs[0]) is nx.DiGraph and list(graphs[0].edges) == [(0, 1)]
+
+
+def test_there_may_be_no_edges(tmp_path):
+    write_zip(tmp_path, TEXTS | {"SET_A.txt": "\n"})
+    assert [graph.number_of_edges() for graph in fetch(tmp_path).data] == [0, 0, 0]
+
+
+def test_node_labels_may_have_several_columns(tmp_path):
+    pairs = [(1, 2), (0, 2), (1, 2), (1, 0), (0, 0), (1, 2), (0, 2), (1, 0)]
+    write_zip(tmp_path, TEXTS | {"SET_node_labels.txt": "".join(f"{a}, {b}\n" for a, b in pairs)})
+    graphs = fetch(tmp_path).data
+    assert [label for g in graphs for _, label in g.nodes(data="label")] == pairs
+    packed = fetch(tmp_path, as_packed=True).data
+    assert [packed.categories[code] for code in packed.labels] == pairs
+
+
+@pytest.mark.parametrize("write", [write_zip, write_npz])
+def test_files_are_compared_with_the_checksum_that_is_given(tmp_path, write):
+    write(tmp_path, ALL)
+    (file,) = tmp_path.iterdir()
+    assert len(fetch(tmp_path, sha256=hashlib.sha256(file.read_bytes()).hexdigest()).data) == 3
+    with pytest.raises(OSError, match=f"{file.name} has the SHA-256 .* the 'sha256' parameter"):
+        fetch(tmp_path, sha256="0" * 64)
+
+
+def test_a_folder_has_no_checksum(tmp_path):
+    write_folder(tmp_path, TEXTS)
+    with pytest.raises(ValueError, match="'sha256' parameter"):
+        fetch(tmp_path, sha256="0" * 64)
+
+
+# What is refused
+
+
+BLANKS = " " * 150_000_000
+
+
+@pytest.mark.parametrize("file", ["README.txt", "SET_node_labels.txt", "unread.txt"])
+def test_archives_that_unpack_to_too_much_are_refused_and_not_kept(site, home, file):
+    bomb = zipped(TEXTS | {file: BLANKS})
+    (site / "SET.zip").write_bytes(bomb)
+    with pytest.raises(OSError, match=r"it would unpack to 150 MB, \d+ times its size"):
+        fetch_tudataset("SET", data_home=home)
+    assert not list(home.iterdir())
+    (home / "SET.zip").write_bytes(bomb)
+    with pytest.raises(ValueError, match=r"cannot be read .* would unpack to 150 MB"):
+        fetch(home)
+
+
+def test_arrays_that_unpack_to_too_much_are_refused(tmp_path):
+    np.savez_compressed(tmp_path / "SET.npz", **ARRAYS, unread=np.zeros(2 * 10**7))
+    with pytest.raises(ValueError, match=r"cannot be read .* would unpack to 160 MB"):
+        fetch(tmp_path)
+
+
+@pytest.mark.parametrize("number", [2**31, 3037000500, 2**63 - 1, -(2**63)])
+def test_edges_of_nodes_that_do_not_exist_are_refused_however_large(tmp_path, number):
+    write_zip(tmp_path, TEXTS | {"SET_A.txt": f"1, 2\n{number}, 1\n"})
+    with pytest.raises(ValueError, match=r"cannot be read .* numbers of nodes"):
+        fetch(tmp_path)
+
+
+@pytest.mark.parametrize("file", sorted(TEXTS))
+@pytest.mark.parametrize("write", [write_zip, write_folder])
+def test_missing_files_are_named(tmp_path, file, write):
+    write(tmp_path, {name: text for name, text in TEXTS.items() if name != file})
+    with pytest.raises(ValueError, match=f"SET.* cannot be read .* {file} is missing"):
+        fetch(tmp_path)
+
+
+@pytest.mark.parametrize("array", ["edge_index", "node_ptr", "y"])
+def test_missing_arrays_are_named(tmp_path, array):
+    np.savez(tmp_path / "SET.npz", **{k: v for k, v in ARRAYS.items() if k != array})
+    with pytest.raises(
+        ValueError, match=f"SET.npz cannot be read .* the array '{array}' is missing"
+    ):
+        fetch(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("SET_A.txt", "1, 2\n2\n", "SET_A.txt must hold integers"),
+        ("SET_A.txt", "1, 2, 3\n", r"SET_A.txt must have 2 column\(s\), got 3"),
+        ("SET_A.txt", "1, x\n", "SET_A.txt must hold integers"),
+        ("SET_A.txt", "0, 1\n", "numbers of nodes"),
+        ("SET_A.txt", "1, 9\n", "numbers of nodes"),
+        ("SET_A.txt", "1, 4\n", "An edge leaves graph 0"),
+        ("SET_graph_indicator.txt", "1\n1\n1\n3\n3\n2\n2\n3\n", "must ascend from 1 to 3"),
+        ("SET_graph_indicator.txt", "1\n1\n1\n1\n1\n2\n2\n2\n", "must ascend from 1 to 3"),
+        ("SET_graph_indicator.txt", "1\n1\n1\n1\n1\n3\n3\n3\n", "Graph 1 in X has no nodes"),
+        ("SET_graph_indicator.txt", "", "must ascend from 1 to 3"),
+        ("SET_graph_labels.txt", "1\n2\n", "must ascend from 1 to 2"),
+        ("SET_graph_labels.txt", "1, 2\n1, 2\n1, 2\n", r"must have 1 column\(s\), got 2"),
+        ("SET_graph_labels.txt", "0.5\n1\n1\n", "SET_graph_labels.txt must hold integers"),
+        ("SET_node_labels.txt", "1\n2\n", r"labels must have shape \(8,\), got \(2,\)"),
+        ("SET_node_attributes.txt", "1\n2\n", r"attributes must have shape \(8, n_attributes\)"),
+        ("SET_node_attributes.txt", "1\n" * 7 + "nan\n", "Graph 2 .* NaN"),
+        (
+            "SET_node_attributes.txt",
+            "1\n" * 7 + "red\n",
+            "SET_node_attributes.txt must hold numbers",
+        ),
+    ],
+)
+def test_bad_contents_are_named(tmp_path, file, text, message):
+    write_zip(tmp_path, TEXTS | {file: text})
+    for as_packed in (False, True):
+        with pytest.raises(ValueError, match=f"SET.zip cannot be read .*{message}"):
+            fetch(tmp_path, as_packed=as_packed)
+
+
+@pytest.mark.parametrize(
+    ("array", "value", "message"),
+    [
+        ("edge_index", np.zeros(4, dtype=int), r"edge_index must have shape \(2, n_edges\)"),
+        ("edge_index", np.array([[0.5], [1.0]]), "edge_index must hold integers"),
+        ("edge_index", np.array([[-1], [0]]), "numbers of nodes"),
+        ("node_ptr", np.array([0, 3, 8]), "there are 2 graphs, but 3 classes"),
+        ("y", np.array([0, 1]), "there are 3 graphs, but 2 classes"),
+        ("y_original", np.array([1]), "'y_original' must name the 2 classes"),
+        ("y", np.array([{}, {}, {}]), "allow_pickle"),
+        ("y", np.array([0.0, np.nan, 1.0]), "'y' must have 1 dimension.* integers, got float64"),
+        ("y", np.zeros((3, 1), dtype=int), r"'y' must have 1 dimension.*shape \(3, 1\)"),
+        ("node_labels", np.array(5), "'node_labels' must have 1 or 2 dimension"),
+        ("node_labels", np.full(8, np.nan), "'node_labels' .* hold integers"),
+        ("node_attributes", np.ones((8, 1)) * 1j, "'node_attributes' .* hold numbers"),
+        ("node_ptr", np.array([0, 3, 7, 2**33]), "claims to have more than"),
+        ("node_ptr", np.array([0, 3, 7, 2**64 - 1], dtype=np.uint64), "claims to have more than"),
+        ("edge_index", np.array([[2**64 - 1], [0]], dtype=np.uint64), "numbers of nodes"),
+    ],
+)
+def test_bad_arrays_are_named(tmp_path, array, value, message):
+    np.savez(tmp_path / "SET.npz", **(ARRAYS | {array: value}))
+    with pytest.raises(ValueError, match=f"SET.npz cannot be read .*{message}"):
+        fetch(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "member", ["../outside.txt", "/etc/outside", "SET/../../x", "C:\\x", "..\\x"]
+)
+def test_archives_that_reach_out_of_their_folder_are_refused(tmp_path, member):
+    with zipfile.ZipFile(tmp_path / "SET.zip", "w") as archive:
+        for file, text in (TEXTS | {member: ""}).items():
+            archive.writestr(file, text)
+    with pytest.raises(ValueError, match="outside its folder"):
+        fetch(tmp_path)
+
+
+@pytest.mark.parametrize("write", [write_zip, write_npz])
+@pytest.mark.parametrize("damage", ["cut", "flipped", "text"])
+def test_damaged_files_are_refused(tmp_path, write, damage):
+    write(tmp_path, ALL)
+    (file,) = tmp_path.iterdir()
+    content = bytearray(file.read_bytes())
+    if damage == "cut":
+        del content[len(content) // 2 :]
+    elif damage == "flipped":
+        content[80:110] = bytes(255 - byte for byte in content[80:110])
+    else:
+        content = b"no archive"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=f"{file.name} cannot be read as a data set"):
+        fetch(tmp_path)
+
+
+def test_files_of_other_folders_are_left_out(tmp_path):
+    other = {f"SET/old/{name}": "9\n" for name in TEXTS}
+    content = {f"SET/{name}": text for name, text in TEXTS.items()}
+    (tmp_path / "SET.zip").write_bytes(zipped(content | other, folder=""))
+    data = fetch(tmp_path)
+    assert data.target.tolist() == [1, 0, 1] and len(data.data) == 3

@@ -1,0 +1,165 @@
+"""The kind of X: declared, guessed, and what is too ambiguous to guess."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.pipeline import make_pipeline
+from torch import nn
+
+from skcontrast import ContrastiveEmbedder
+from skcontrast.augmentation import Augmentation, GaussianNoise, NodeDrop, RandomAffine
+from skcontrast.encoders import MLP, ConvNet, Encoder
+from skcontrast.frameworks import CMC
+from skcontrast.kinds import Images, Kind, Pairs, Vectors
+
+
+class Series(Kind):
+    """Series of several channels."""
+
+    name = "series"
+
+    def check(self, X):
+        return np.asarray(X)
+
+    def to_tensor(self, X, device):
+        return torch.from_numpy(X).to(device)
+
+
+class Convolution(Encoder):
+    kind = Series()
+
+    def build(self, sample_shape, n_components=None):
+        layers = nn.Conv1d(sample_shape[0], 4, 3), nn.AdaptiveAvgPool1d(1), nn.Flatten()
+        return nn.Sequential(*layers)
+
+
+class Scaled(Augmentation):
+    kind = Series()
+
+    def augment(self, batch, generator=None):
+        return batch * (1 + torch.rand(len(batch), 1, 1, generator=generator))
+
+
+def series(n=20, channels=3, length=200):
+    return np.random.default_rng(0).normal(size=(n, channels, length)).astype(np.float32)
+
+
+def small(**kwargs):
+    return ContrastiveEmbedder(max_epochs=1, random_state=0, device="cpu", **kwargs)
+
+
+def test_an_encoder_of_a_kind_of_ones_own_decides_where_the_augmentation_does_not():
+    X = series(length=10)
+    pipe = make_pipeline(GaussianNoise(), small(encoder=Convolution()))
+    with pytest.raises(ValueError, match=r"may hold grey images"):
+        pipe.fit(X)  # the augmentation comes first, and knows nothing of the encoder
+    with pytest.raises(ValueError, match=r"GaussianNoise expects vectors.* or images.*got series"):
+        small(encoder=Convolution(), augmentation=GaussianNoise()).fit(X)
+    assert small(encoder=Convolution(), augmentation=Scaled()).fit_transform(X).shape == (20, 4)
+    assert make_pipeline(Scaled(), small(encoder=Convolution())).fit_transform(X).shape == (20, 4)
+
+
+class Spectrograms(Images):
+    """A kind derived from one of the package."""
+
+    name = "spectrograms"
+
+
+class Halved(GaussianNoise):
+    kind = Spectrograms()
+
+
+def test_a_kind_derived_from_one_of_the_package_is_its_own():
+    X = series(length=10)
+    expected = small(kind=Spectrograms(), augmentation=Halved()).fit_transform(X)
+    for embedder in (small(augmentation=Halved()), make_pipeline(Halved(), small())):
+        np.testing.assert_array_equal(embedder.fit_transform(X), expected)
+    with pytest.raises(ValueError, match=r"Halved expects images.* got vectors"):
+        small(augmentation=Halved(), kind="vectors").fit(X.reshape(20, -1))
+
+
+def test_what_check_returns_must_be_indexable_by_rows():
+    class Listed(Series):
+        def check(self, X):
+            return list(X)
+
+    with pytest.raises(TypeError, match=r"Listed.check must return samples .* got a list"):
+        small(kind=Listed(), encoder=Convolution(), augmentation=[]).fit(series(length=10))
+
+
+def test_floats_of_any_precision_become_float32():
+    X = series(length=10).astype(np.float64)
+    assert small(encoder=Convolution(), augmentation=[]).fit_transform(X).dtype == np.float32
+
+
+def test_a_pair_of_series_is_not_silently_a_pair_of_images():
+    with pytest.raises(ValueError, match="series of 3 channels and 200 steps"):
+        small(framework=CMC()).fit((series(), series()))
+
+
+def test_a_pair_of_arrays_needs_a_framework_for_it():
+    X = np.random.default_rng(0).normal(size=(40, 6))
+    for pair in ((X, X), (X, X[:, :3])):
+        with pytest.raises(ValueError, match=r"a pair, which needs framework=CMC\(\)"):
+            small().fit(pair)
+    with pytest.raises(ValueError, match=r"Pairs\(\) needs a framework .*framework=CMC\(\)"):
+        small(kind=Pairs()).fit(X)
+    by_name = small(framework=CMC(), kind=Pairs(Vectors())).fit_transform((X, X[:, :3]))
+    np.testing.assert_array_equal(by_name, small(framework=CMC()).fit_transform((X, X[:, :3])))
+
+
+def test_a_class_where_a_kind_is_due_is_refused_with_advice():
+    with pytest.raises(TypeError, match=r"Write kind=Images\(\) instead"):
+        small(kind=Images).fit(np.zeros((10, 8, 8)))
+
+
+@pytest.mark.parametrize("shape", [(20, 6, 8), (20, 8, 6)])
+def test_what_is_not_square_is_an_image_with_a_warning(shape):
+    X = np.random.default_rng(0).uniform(size=shape)
+    with pytest.warns(UserWarning, match="is taken for grey images of .*kind='images'"):
+        expected = small().fit_transform(X)
+    np.testing.assert_array_equal(small(kind="images").fit_transform(X), expected)
+
+
+@pytest.mark.parametrize("shape", [(20, 3, 200), (20, 200, 3), (20, 8, 32), (20, 64, 256)])
+def test_series_are_not_silently_images(shape):
+    X = np.zeros(shape)
+    with pytest.raises(ValueError, match=r"series of \d+ channels and \d+ steps.*kind='images'"):
+        small().fit(X)
+    with pytest.raises(ValueError, match="may hold grey images of"):
+        GaussianNoise().fit(X)
+
+
+def test_what_names_images_settles_the_question():
+    X = series()
+    encoder = ConvNet(widths=(4,))
+    expected = small(encoder=encoder, augmentation=RandomAffine()).fit_transform(X[:, None])
+    for embedder in (
+        small(encoder=encoder, augmentation=RandomAffine()),
+        small(encoder=encoder, augmentation=RandomAffine(), kind="images"),
+        small(encoder=encoder, augmentation=RandomAffine(), kind=Images()),
+        make_pipeline(RandomAffine(), small(encoder=encoder)),
+    ):
+        np.testing.assert_array_equal(embedder.fit_transform(X), expected)
+
+
+def test_a_declared_kind_is_not_guessed_again():
+    X = series(length=8)
+    with pytest.raises(ValueError, match="must hold vectors"):
+        small(kind="vectors").fit(X)
+    with pytest.raises(ValueError, match="must hold images"):
+        small(kind="images").fit(X.reshape(20, -1))
+    with pytest.raises(TypeError, match="list of graphs"):
+        small(kind="graphs").fit(3)
+    with pytest.raises(ValueError, match="'kind' parameter of ContrastiveEmbedder"):
+        small(kind="sound").fit(X)
+
+
+def test_augmentations_and_encoders_say_what_they_are_for():
+    X = np.random.default_rng(0).normal(size=(10, 4))
+    with pytest.raises(ValueError, match=r"NodeDrop expects graphs.*got vectors"):
+        small(augmentation=NodeDrop()).fit(X)
+    with pytest.raises(ValueError, match=r"ConvNet expects images.*got samples of shape"):
+        ConvNet().build((4,))
+    with pytest.raises(ValueError, match=r"MLP expects vectors.* or images.*got samples"):
+        MLP().build((None, 4))
