@@ -49,7 +49,7 @@ def refuse_unordered(X: Any) -> None:
         )
 
 
-def _stacked(images):
+def _stacked(images: Any) -> Any:
     shapes = {tuple(image.shape) for image in images}
     if len(shapes) > 1:
         hint = " A pair of arrays must be a tuple, and needs framework=CMC()."
@@ -61,7 +61,7 @@ def _stacked(images):
     return torch.stack(list(images)) if is_torch else np.stack(images)
 
 
-def _is_cut_from_dataset(X):
+def _is_cut_from_dataset(X: Any) -> bool:
     """Return whether X is a list of tuples (sample, ...), as scikit-learn cuts a Dataset."""
     is_list = isinstance(X, list) and len(X) and isinstance(X[0], tuple) and len(X[0])
     return bool(is_list and getattr(X[0][0], "ndim", 0))

@@ -33,7 +33,7 @@ def check_memory(n_numbers: int, device: torch.device, parameter: str) -> None:
         )
 
 
-def _bytes_of(device):
+def _bytes_of(device: torch.device) -> float:
     """Return how many bytes this process can get on a device; on a CPU, all there are."""
     if device.type == "cuda":
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)

@@ -140,7 +140,9 @@ def validate_metadata(
     return weight, descriptions
 
 
-def _validate_metadatum(name, metadata, n_samples, *, ndim):
+def _validate_metadatum(
+    name: str, metadata: dict[str, Any], n_samples: int, *, ndim: int
+) -> np.ndarray | None:
     value = metadata.get(name)
     if value is None:
         return None

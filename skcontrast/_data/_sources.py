@@ -41,7 +41,7 @@ class LazySamples:
         self.shape, self.dtype = (len(dataset), *first.shape), first.dtype
         self.ndim = len(self.shape)
 
-    def _item(self, row):
+    def _item(self, row: int) -> np.ndarray:
         item = self.dataset[int(row)]
         item = item[0] if isinstance(item, (tuple, list)) else item
         item = np.asarray(item)

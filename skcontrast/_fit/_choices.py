@@ -170,7 +170,7 @@ def resolve_choices(estimator: Any) -> Choices:
     return Choices(owner=owner, settings=given, **fields)
 
 
-def _component(role, given, owner, default=None):
+def _component(role: str, given: dict[str, Any], owner: str, default: type | None = None) -> Any:
     """Return a validated clone of the loss, framework or similarity.
 
     Schedules are evaluated at every epoch to find values out of range before training starts.
@@ -187,7 +187,7 @@ def _component(role, given, owner, default=None):
     return value
 
 
-def _check_callback(callback, lr_schedule, owner):
+def _check_callback(callback: Any, lr_schedule: Any, owner: str) -> None:
     callback = callback[1] if isinstance(callback, tuple) and len(callback) == 2 else callback
     if inspect.isclass(callback):
         raise TypeError(
@@ -238,18 +238,18 @@ def resolve_device(device: Any, owner: str) -> torch.device:
     return device
 
 
-def _as_list(augmentation, owner):
+def _as_list(augmentation: Any, owner: str) -> list[Augmentation] | None:
     if augmentation is None:
         return None
     if isinstance(augmentation, Pipeline):
         steps = [step for _, step in augmentation.steps if step not in (None, "passthrough")]
-        return [part for step in steps for part in _as_list(step, owner)]
+        return [part for step in steps for part in _as_list(step, owner) or ()]
     if isinstance(augmentation, (list, tuple)):
-        return [part for step in augmentation for part in _as_list(step, owner)]
+        return [part for step in augmentation for part in _as_list(step, owner) or ()]
     check_component(augmentation, Augmentation, owner=owner, parameter="augmentation")
     validate_parameters(augmentation)
     return [augmentation]
 
 
-def _names(chain):
+def _names(chain: Sequence[Augmentation]) -> str:
     return ", ".join(type(step).__name__ for step in chain)

@@ -20,14 +20,14 @@ from ..kinds.images import Images
 from ..kinds.vectors import Vectors
 
 
-def _encoder_of_images(sample_shape):
+def _encoder_of_images(sample_shape: tuple) -> Encoder:
     side = max(sample_shape[-2:])
     if side <= 32:
         return ConvNet()
     return ResNet(depth=18, stem="imagenet" if side > 64 else "cifar")
 
 
-def _augmentation_of_images(sample_shape, mixes_channels):
+def _augmentation_of_images(sample_shape: tuple, mixes_channels: bool) -> Augmentation:
     is_colour = len(sample_shape) == 3 and sample_shape[0] == 3 and mixes_channels
     return SimCLRAugmentation() if is_colour else RandomAffine()
 

@@ -58,7 +58,7 @@ def draws_random_numbers(network: nn.Module) -> bool:
     return any(_may_draw(layer) for layer in network.modules())
 
 
-def _may_draw(layer):
+def _may_draw(layer: nn.Module) -> bool:
     if layer._forward_hooks or layer._forward_pre_hooks or "forward" in vars(layer):
         return True
     own = type(layer).__module__.partition(".")[0] == __name__.partition(".")[0]

@@ -168,7 +168,7 @@ class Images(Kind):
         return [X]
 
 
-def _no_images(owner, seen):
+def _no_images(owner: str, seen: Schema | None) -> str:
     if seen is None:
         return (
             "X must hold images, shape (n_samples, channels, height, width), got an array of two "
@@ -223,7 +223,7 @@ class ImageScaler:
             return cast(X, self.standardize).to(device)
         return scaled(X, self.center_, self.scale_, 0.0, 1.0).to(device)
 
-    def _warn_other_unit(self, X):
+    def _warn_other_unit(self, X: np.ndarray) -> None:
         is_uint8 = X.dtype == np.uint8
         white = 255.0 if self.keeps_uint8_ else self.center_ + self.scale_
         if self.keeps_uint8_ and not is_uint8 and 0 < X.max() <= 1:
@@ -238,7 +238,7 @@ class ImageScaler:
         )
 
 
-def _range(X):
+def _range(X: np.ndarray) -> tuple[float, float]:
     """Return the lowest intensity of images and their range, without a few far outliers."""
     largest = np.finfo(np.float64).max / 8
     low, high = max(float(X.min()), -largest), min(float(X.max()), largest)

@@ -69,7 +69,7 @@ class Pairs(Kind):
         return X, replace(schema, reader=self, border=border)
 
 
-def _join(X):
+def _join(X: tuple) -> tuple[np.ndarray, int]:
     """Return two arrays side by side, and where the second begins.
 
     Raises
@@ -99,7 +99,7 @@ def _join(X):
     return np.concatenate([first, second], axis=1), first.shape[1]
 
 
-def _check_border(border, fitted):
+def _check_border(border: int | None, fitted: int | None) -> None:
     """Raise ValueError if the first array of a pair has a different width than in `fit`."""
     if border is None or border == fitted:
         return

@@ -172,13 +172,13 @@ class VectorScaler:
             return cast(X, self.standardize).to(device)
         return scaled(X, self.center_, self.scale_, -FARTHEST, FARTHEST).to(device)
 
-    def _fits_float32(self, mean, std):
+    def _fits_float32(self, mean: np.ndarray, std: np.ndarray) -> bool:
         low, high = self._WELL_INSIDE_FLOAT32
         near = np.abs(mean) / self._NEAR_ZERO <= std
         return bool(near.all() and std.min() > low and std.max() < high)
 
 
-def _stand_in(owner, seen):
+def _stand_in(owner: Any, seen: Schema | None) -> Any:
     """Return a copy of `owner` on which scikit-learn may set the names that it finds in X."""
     stand_in = object.__new__(type(owner))
     vars(stand_in).update(vars(owner))
