@@ -1,7 +1,13 @@
 """Arrays in the forms in which users pass them."""
 
+import numpy as np
 import pytest
+import torch
+from scipy.sparse import csr_matrix, dok_matrix
+from torch.utils.data import TensorDataset
 
+from skcontrast._data._array_like import as_array_like, check_dimensions, check_lazy
+from skcontrast._data._sources import LazySamples
 from skcontrast.frameworks import CMC, MoCo
 from tests.common import small
 from tests.frameworks.common import X
@@ -15,3 +21,70 @@ def test_arrays_that_might_be_a_pair_are_refused_with_a_hint(framework):
         ValueError, match=r"A pair of arrays must be a tuple, .* framework=CMC\(\)"
     ):
         small(framework=framework).fit(pair)
+
+
+IMAGE = np.arange(12.0, dtype=np.float32).reshape(1, 3, 4)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        torch.from_numpy(np.stack([IMAGE, IMAGE])),
+        torch.from_numpy(np.stack([IMAGE, IMAGE])).requires_grad_(),
+        torch.from_numpy(np.stack([IMAGE, IMAGE])).to(torch.bfloat16),
+        [IMAGE, IMAGE],
+        (IMAGE, IMAGE),
+        [torch.from_numpy(IMAGE), torch.from_numpy(IMAGE)],
+    ],
+    ids=["tensor", "tensor with gradient", "bfloat16", "list", "tuple", "list of tensors"],
+)
+def test_every_form_of_images_becomes_their_array(X):
+    array = as_array_like(X)
+    assert array.dtype == np.float32
+    np.testing.assert_array_equal(array, np.stack([IMAGE, IMAGE]))
+
+
+def test_what_scikit_learn_reads_is_passed_on():
+    for data in (np.eye(3), [[1.0, 2.0]], csr_matrix(np.eye(3)), dok_matrix(np.eye(3))):
+        assert as_array_like(data) is data
+
+
+def test_a_dataset_and_what_scikit_learn_cuts_from_it_are_lazy():
+    dataset = TensorDataset(torch.from_numpy(np.stack([IMAGE] * 5)))
+    for data in (dataset, [dataset[0], dataset[3]]):
+        lazy = as_array_like(data)
+        assert isinstance(lazy, LazySamples) and lazy.shape == (len(data), 1, 3, 4)
+
+
+@pytest.mark.parametrize(
+    "X, error, message",
+    [
+        (None, ValueError, "must be an array of samples, got None"),
+        (iter([1, 2]), TypeError, r"got a list_iterator: pass list\(X\)"),
+        ({"a": 1}, TypeError, r"got a dict\."),
+        ({1, 2}, TypeError, r"got a set\."),
+        ([IMAGE, IMAGE, IMAGE[:, 1:]], ValueError, r"one shape, got 2: \[\(1, 2, 4\), \(1, 3, 4"),
+    ],
+    ids=["None", "iterator", "mapping", "set", "several shapes"],
+)
+def test_what_has_no_order_or_no_shape_is_refused(X, error, message):
+    with pytest.raises(error, match=message):
+        as_array_like(X)
+
+
+def test_more_dimensions_than_images_have_are_refused():
+    for n_dims in (2, 3, 4):
+        check_dimensions(np.ones((2,) * n_dims))
+    with pytest.raises(ValueError, match=r"got an array of shape \(2, 2, 2, 2, 2\)"):
+        check_dimensions(np.ones((2,) * 5))
+    with pytest.raises(ValueError, match=r"samples of a Dataset must be .* got shape \(1, 1, 3, "):
+        check_dimensions(LazySamples(TensorDataset(torch.ones(4, 1, 1, 3, 4))))
+
+
+def test_few_or_empty_samples_of_a_dataset_are_refused():
+    lazy = LazySamples(TensorDataset(torch.ones(2, 1, 3, 4)))
+    check_lazy(lazy, 2)
+    with pytest.raises(ValueError, match=r"Dataset with 2 sample\(s\) while a minimum of 3"):
+        check_lazy(lazy, 3)
+    with pytest.raises(ValueError, match=r"images of shape \(1, 0, 4\) in X"):
+        check_lazy(LazySamples(TensorDataset(torch.ones(2, 1, 0, 4))), 2)

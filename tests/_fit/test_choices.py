@@ -2,13 +2,17 @@
 
 import numpy as np
 import pytest
+import torch
+from sklearn.pipeline import make_pipeline
 from skorch.callbacks import EarlyStopping, LRScheduler
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast.augmentation import GaussianNoise, Views
-from skcontrast.encoders import MLP
-from skcontrast.frameworks import SimCLR
+from skcontrast._fit._choices import resolve_choices, resolve_device
+from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine, Views
+from skcontrast.encoders import MLP, ConvNet
+from skcontrast.frameworks import CMC, InfoGraph, SimCLR
+from skcontrast.kinds import Images, Pairs, Vectors
 from skcontrast.losses import DCL
 from skcontrast.schedules import Linear, Steps
 from skcontrast.similarity import Cosine
@@ -81,3 +85,60 @@ def test_views_can_be_passed_directly():
     assert isinstance(views, Views)
     embedder = small().fit(views)
     np.testing.assert_array_equal(embedder.transform(views), embedder.transform(X_DIGITS))
+
+
+def test_choices_are_clones_and_the_rest_is_as_it_was_given():
+    loss, encoder = DCL(tau_plus=0.2), MLP(hidden=(4,))
+    choices = resolve_choices(small(loss=loss, encoder=encoder, batch_size=17))
+    assert choices.loss is not loss and repr(choices.loss) == repr(loss)
+    assert choices.encoder is encoder and choices.batch_size == 17
+    assert choices.settings["loss"] is loss
+
+
+def test_a_framework_brings_its_similarity_unless_one_is_named():
+    brought = resolve_choices(small(framework=InfoGraph())).similarity
+    assert isinstance(brought, InfoGraph().default_similarity)
+    assert repr(resolve_choices(small()).similarity) == repr(Cosine())
+    named = resolve_choices(small(framework=InfoGraph(), similarity=Cosine(0.2))).similarity
+    assert repr(named) == repr(Cosine(0.2))
+
+
+def test_augmentations_in_every_form_become_one_list():
+    noise, corruption = GaussianNoise(), MarginalCorruption()
+    for given in (
+        [noise, corruption],
+        (noise, [corruption]),
+        make_pipeline(noise, "passthrough", corruption),
+        [make_pipeline(noise), corruption],
+    ):
+        assert resolve_choices(small(augmentation=given)).augmentation == [noise, corruption]
+    assert resolve_choices(small(augmentation=[])).augmentation == []
+    assert resolve_choices(small()).augmentation is None
+
+
+def test_a_random_state_gives_one_seed_and_an_instance_the_next():
+    assert (
+        resolve_choices(small(random_state=3)).seed == resolve_choices(small(random_state=3)).seed
+    )
+    rng = np.random.RandomState(3)
+    first, second = (resolve_choices(small(random_state=rng)).seed for _ in range(2))
+    assert first != second
+
+
+def test_the_device_by_default_is_the_first_accelerator(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    assert resolve_device("auto", "Embedder") == torch.device("cpu")
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert resolve_device("auto", "Embedder") == torch.device("mps")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert resolve_device("auto", "Embedder") == torch.device("cuda")
+
+
+def test_what_reads_X_is_declared_by_the_user_first_and_by_the_pieces_next():
+    X = np.zeros((4, 5, 6))
+    assert isinstance(resolve_choices(small(kind="vectors")).reader(X, None)[0], Vectors)
+    pieces = resolve_choices(small(encoder=ConvNet()))
+    assert isinstance(pieces.reader(X, [RandomAffine()])[0], Images)
+    pairs = resolve_choices(small(framework=CMC(), kind="images")).reader(X, None)[0]
+    assert isinstance(pairs, Pairs) and isinstance(pairs.of, Images)

@@ -1,8 +1,15 @@
 """A new network: its encoder, its head, and their widths."""
 
 import numpy as np
+import pytest
 import torch
+from torch import nn
 
+from skcontrast._network._build import Widths, build_network
+from skcontrast.encoders import MLP
+from skcontrast.frameworks._parts import Split
+from skcontrast.kinds import Vectors
+from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import X_DIGITS, small
 
 
@@ -20,3 +27,64 @@ def test_without_a_head_projection_is_representation():
     h = embedder.transform(X_DIGITS)
     np.testing.assert_array_equal(embedder.set_params(output="projection").transform(X_DIGITS), h)
     assert len(embedder.get_feature_names_out()) == h.shape[1]
+
+
+def network_of(shape=(5,), split=None, **kwargs):
+    settings = {
+        "choose_encoder": lambda shape: MLP(hidden=(8,)),
+        "n_components": None,
+        "projection_dim": 3,
+        "similarity": Cosine(),
+        "standardize": True,
+        "owner": "Embedder",
+    }
+    X = np.random.default_rng(0).normal(2, 3, size=(20, *shape)).astype(np.float32)
+    scaler = Vectors().scaler(standardize=True, node_features="auto").fit(X)
+    batch = scaler.to_tensor(X, "cpu")
+    return *build_network(batch, Vectors(), scaler, split, **settings | kwargs), batch
+
+
+def halves():
+    return Split(torch.tensor([0, 1]), torch.tensor([2, 3, 4]), (5,))
+
+
+def test_each_part_has_an_encoder_and_a_head_of_its_own():
+    network, widths, batch = network_of(split=halves(), n_components=4)
+    assert widths == Widths(representation=8, projection=6, n_parts=2)
+    changed = batch.clone()
+    changed[:, 2:] += 1
+    network.eval()
+    for module, width in ((network.encoder, 4), (network, 3)):
+        assert module(changed)[:, :width].equal(module(batch)[:, :width])
+        assert not module(changed)[:, width:].equal(module(batch)[:, width:])
+
+
+def test_the_encoder_is_chosen_by_the_shape_of_its_part():
+    shapes = []
+    network_of(split=halves(), choose_encoder=lambda shape: shapes.append(shape) or MLP((8,)))
+    assert shapes == [(2,), (3,)]
+
+
+@pytest.mark.parametrize("projection_dim, name", [(1, "projection_dim"), (0, "n_components")])
+def test_a_similarity_that_needs_more_components_names_the_parameter(projection_dim, name):
+    with pytest.raises(ValueError, match=f"'{name}' parameter of Embedder must be at least 2 wit"):
+        network_of(similarity=VonMisesFisher(), projection_dim=projection_dim, n_components=1)
+
+
+def test_numbers_of_a_similarity_follow_the_projection_and_do_not_count_in_the_width():
+    network, widths, batch = network_of(similarity=VonMisesFisher())
+    assert network(batch).shape == (20, 3 + VonMisesFisher.n_extra) and widths.projection == 3
+
+
+def test_parts_of_different_widths_cannot_be_compared_without_a_head():
+    def same(shape):
+        return nn.Linear(shape[0], shape[0])
+
+    with pytest.raises(ValueError, match="return 2 and 3 components, which cannot be compared"):
+        network_of(split=halves(), choose_encoder=same, projection_dim=0)
+    network_of(split=halves(), choose_encoder=same, projection_dim=4)
+
+
+def test_networks_are_float32_whatever_an_encoder_is():
+    network, _, _ = network_of(choose_encoder=lambda shape: lambda s: nn.Linear(*s, 4))
+    assert {p.dtype for p in network.parameters()} == {torch.float32}
