@@ -111,7 +111,7 @@ def sharpness_from_auc(auc: float | Estimate, tau_plus: float) -> Estimate:
     return Estimate(high, error / slope if slope > 0 else math.nan)
 
 
-def _auc_of(sharpness, tau_plus):
+def _auc_of(sharpness: float, tau_plus: float) -> float:
     """Return the AUC of ranks that are false negatives with the probability of SoftRing."""
     p = false_negative_probability(ranks_inside(_RANKS), sharpness, tau_plus)
     true = (1 - p) / (1 - p).sum()

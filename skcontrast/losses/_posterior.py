@@ -93,7 +93,7 @@ def ranks_inside(n: int) -> Tensor:
 
 
 @functools.lru_cache(maxsize=256)
-def _middle(sharpness, tau_plus):
+def _middle(sharpness: float, tau_plus: float) -> float:
     """Return m, by bisection."""
     logits = torch.logit(ranks_inside(_STEPS))
     low, high = -_FARTHEST / min(sharpness, 1.0), _FARTHEST / min(sharpness, 1.0)

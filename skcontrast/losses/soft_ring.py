@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from torch import Tensor
 
-from .._parameters import interval
+from .._parameters import EstimableNumber, Number, interval, number
 from ._base import Loss
 from ._posterior import CDF_BINS, false_negative_probability
 
@@ -71,7 +73,12 @@ class SoftRing(Loss):
     }
 
     def __init__(
-        self, sharpness=2.0, tau_plus=0.1, beta=0.0, detach_weights=True, cdf_bins="auto"
+        self,
+        sharpness: EstimableNumber = 2.0,
+        tau_plus: EstimableNumber = 0.1,
+        beta: Number = 0.0,
+        detach_weights: bool = True,
+        cdf_bins: int | Literal["auto"] | None = "auto",
     ):
         self.sharpness = sharpness
         self.tau_plus = tau_plus
@@ -81,10 +88,10 @@ class SoftRing(Loss):
 
     def hardness(self) -> float:
         """Return β."""
-        return self.beta
+        return number(self.beta)
 
     def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
         """Return 1 − p(FN | u) by rank."""
         # The middle of a candidate's step in the empirical cdf: u lies inside (0, 1).
         u = (ranks - 0.5).clamp_min(0) / n_candidates
-        return 1 - false_negative_probability(u, self.sharpness, self.tau_plus)
+        return 1 - false_negative_probability(u, number(self.sharpness), number(self.tau_plus))
