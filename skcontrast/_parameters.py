@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 from sklearn.base import BaseEstimator, clone
 
@@ -224,6 +224,9 @@ Number: TypeAlias = float | Schedule
 EstimableNumber: TypeAlias = float | Schedule | Auto | Literal["auto"]
 
 
+Quantity: TypeAlias = Literal["alpha", "sharpness", "tau_plus"]
+
+
 def number(value: EstimableNumber) -> float:
     """Return a hyperparameter as the number that it is wherever a loss or score is computed.
 
@@ -238,13 +241,13 @@ class Estimated(StrOptions):
 
     Parameters
     ----------
-    quantity : {"alpha", "tau_plus"}
+    quantity : {"alpha", "sharpness", "tau_plus"}
         The quantity that the hyperparameter stands for, whatever its own name.
     """
 
-    def __init__(self, quantity: Literal["alpha", "tau_plus"]):
-        if quantity not in ("alpha", "tau_plus"):
-            raise ValueError(f"Only 'alpha' and 'tau_plus' can be estimated, not {quantity!r}.")
+    def __init__(self, quantity: Quantity):
+        if quantity not in get_args(Quantity):
+            raise ValueError(f"Only {get_args(Quantity)} can be estimated, not {quantity!r}.")
         super().__init__({"auto"})
         self.quantity = quantity
 
@@ -308,7 +311,7 @@ def interval(
     low: float | None,
     high: float | None,
     closed: Literal["left", "right", "both", "neither"],
-    auto: Literal["alpha", "tau_plus"] | None = None,
+    auto: Quantity | None = None,
 ) -> list:
     """Return the constraint of a hyperparameter that is a number in a range or a schedule.
 

@@ -43,7 +43,7 @@ def test_an_option_of_the_name_auto_is_no_estimate():
 
 
 def test_only_what_there_is_an_estimate_of_can_be_declared():
-    with pytest.raises(ValueError, match="Only 'alpha' and 'tau_plus' can be estimated"):
+    with pytest.raises(ValueError, match=r"'sharpness', 'tau_plus'\) can be estimated"):
         Estimated("beta")
 
 

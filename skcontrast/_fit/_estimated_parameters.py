@@ -1,4 +1,4 @@
-"""α and τ⁺ of a loss, estimated from the data while it trains."""
+"""α, τ⁺ and the sharpness of a loss, estimated from the data while it trains."""
 
 from __future__ import annotations
 
@@ -12,16 +12,24 @@ from torch import Tensor
 from .._distributed._world import World, pool
 from .._objective._contrast import Contrast
 from .._parameters import Auto, estimable_parameters, is_auto, validate_parameters
-from ..estimation import alpha_from_auc, estimate_alpha_and_tau_plus, tau_plus_from_labels
+from ..estimation import (
+    Estimate,
+    alpha_from_auc,
+    estimate_alpha_and_tau_plus,
+    sharpness_from_auc,
+    tau_plus_from_labels,
+)
 from ..estimation._from_labels import mean_auc
 from ..estimation._rank_statistics import class_aucs, count_outscored
 from ..losses import Loss
 from ..similarity import Similarity
 
-# α = .5 trusts no ranks; τ⁺ = .1 is the default of the losses.
-_INITIAL = {"alpha": 0.5, "tau_plus": 0.1}
+# α = .5 and a sharpness of 0 trust no ranks; τ⁺ = .1 is the default of the losses.
+_INITIAL = {"alpha": 0.5, "sharpness": 0.0, "tau_plus": 0.1}
 # At the ends of these ranges, a loss may lose all its negative or all its positive terms.
-_INSIDE = {"alpha": (0.5, 1 - 1e-6), "tau_plus": (0.001, 0.99)}
+_INSIDE = {"alpha": (0.5, 1 - 1e-6), "sharpness": (0.0, 100.0), "tau_plus": (0.001, 0.99)}
+# Ranks of views do not show these: a view is much closer than a sample of the same class.
+_FROM_LABELS_ONLY = {"sharpness"}
 
 
 def auto_parameters(loss: Loss) -> dict[str, Auto]:
@@ -81,6 +89,12 @@ class AutoParameters:
             if auto.every >= n_epochs and name not in known
         ]
 
+    def need_labels(self) -> list[str]:
+        """Return the names that can only be estimated from classes, where none are known."""
+        if self.has_labels:
+            return []
+        return [name for name in self.settings if self._quantity(name) in _FROM_LABELS_ONLY]
+
     def apply_to(self, loss: Loss) -> Loss:
         """Return the loss with the current values."""
         return clone(loss).set_params(**self.values) if self.values else loss
@@ -89,7 +103,9 @@ class AutoParameters:
         """Find out which values are estimated from the steps of this epoch."""
         self.due = {name for name, auto in self.settings.items() if (epoch + 1) % auto.every == 0}
         if self.has_labels:
-            self.due = self._of_quantity("alpha", self.due)
+            self.due -= self._of_quantity("tau_plus", self.due)
+        else:
+            self.due -= set(self.need_labels())
         self.observed = []
 
     def observe(self, contrast: Contrast, similarity: Similarity) -> None:
@@ -114,7 +130,17 @@ class AutoParameters:
         if not self.has_labels:
             self._estimate_from_ranks(observed.cpu().numpy(), loss)
         elif not bool(observed.isnan().all()):
-            self._set(self.due, "alpha", alpha_from_auc(mean_auc(observed)).value)
+            self._estimate_from_auc(mean_auc(observed), loss)
+
+    def _estimate_from_auc(self, auc: Estimate, loss: Loss) -> None:
+        """Make the due estimates from how well the scores separate the classes."""
+        self._set(self._of_quantity("alpha", self.due), "alpha", alpha_from_auc(auc).value)
+        present = estimable_parameters(loss)
+        for name in self._of_quantity("sharpness", self.due):
+            owner = self.declared[name].owner
+            beside = {other for other, found in present.items() if found.owner == owner}
+            tau_plus = present[min(self._of_quantity("tau_plus", beside))].value
+            self._set({name}, "sharpness", sharpness_from_auc(auc, tau_plus).value)
 
     def _estimate_from_ranks(self, ranks: NDArray, loss: Loss) -> None:
         """Make the due estimates, once for each object inside the loss that has any."""

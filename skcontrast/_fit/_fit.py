@@ -207,6 +207,11 @@ def _estimated_parameters(
 ) -> AutoParameters:
     """Return the hyperparameters that are "auto"; warn if one keeps its initial value."""
     auto = AutoParameters(choices.loss, labels, None if past is None else past.estimates)
+    for name in auto.need_labels():
+        warn(
+            f"The {name!r} parameter of the loss is estimated from classes, but no y was passed: "
+            f"it keeps {auto.values[name]:g}. Pass y, with -1 where classes are unknown."
+        )
     if past is None and not one_epoch:
         for name in auto.never_estimated(choices.max_epochs):
             warn(

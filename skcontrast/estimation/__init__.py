@@ -13,7 +13,7 @@ know: on real data, compare the estimate from ranks with the one from labels whe
 """
 
 from ._base import Estimate
-from ._from_labels import alpha_from_auc, macro_auc, tau_plus_from_labels
+from ._from_labels import alpha_from_auc, macro_auc, sharpness_from_auc, tau_plus_from_labels
 from ._from_ranks import (
     estimate_alpha,
     estimate_alpha_and_tau_plus,
@@ -29,5 +29,6 @@ __all__ = [
     "estimate_tau_plus",
     "macro_auc",
     "positive_ranks",
+    "sharpness_from_auc",
     "tau_plus_from_labels",
 ]

@@ -11,9 +11,15 @@ import torch
 from torch import Tensor
 
 from .._data._metadata import validate_labels
+from ..losses._posterior import false_negative_probability, ranks_inside
 from ..similarity import Similarity
 from ._base import NUMBERS, Estimate, contrast_of
 from ._rank_statistics import class_aucs
+
+# The sharpest posterior that is looked for, and how finely.
+_SHARPEST = 100.0
+_BISECTIONS = 50
+_RANKS = 2**12
 
 
 def alpha_from_auc(auc: float | Estimate, standard_error: float = math.nan) -> Estimate:
@@ -53,6 +59,64 @@ def alpha_from_auc(auc: float | Estimate, standard_error: float = math.nan) -> E
         raise ValueError(f"auc must be a number in [0, 1], got {value!r}.")
     alpha = min(max((6 * value - 1) / 4, 0.5), 1.0)
     return Estimate(float(alpha), 1.5 * standard_error)
+
+
+def sharpness_from_auc(auc: float | Estimate, tau_plus: float) -> Estimate:
+    r"""Return the sharpness of :class:`~skcontrast.losses.SoftRing` from a macro-AUC.
+
+    With the densities of the ranks u of false and of true negatives,
+    :math:`f_{\mathrm{FN}} = p/\tau^+` and :math:`f_{\mathrm{TN}} = (1 - p)/(1 - \tau^+)` where
+    p is the probability that the loss gives, the AUC is
+
+    .. math:: A(k) = \int_0^1 f_{\mathrm{FN}}(u) \int_0^u f_{\mathrm{TN}}(v)\, dv\, du,
+
+    which increases in the sharpness k from 1/2 at k = 0 to 1; k is found by bisection.
+
+    Parameters
+    ----------
+    auc : float or Estimate
+        Probability, in [0, 1], that a sample of the anchor's class scores above one of a different
+        class, as :func:`macro_auc` returns it. Below 1/2 the sharpness is 0.
+    tau_plus : float
+        Class prior in (0, 1).
+
+    Returns
+    -------
+    sharpness : Estimate
+        At most 100; its standard error is that of the AUC, by the slope of A.
+
+    See Also
+    --------
+    alpha_from_auc : The same for BCL.
+
+    Examples
+    --------
+    >>> from skcontrast.estimation import sharpness_from_auc
+    >>> round(sharpness_from_auc(0.9, tau_plus=0.1).value, 2)
+    1.32
+    """
+    value, error = auc if isinstance(auc, Estimate) else (auc, math.nan)
+    if not (isinstance(value, NUMBERS) and 0 <= value <= 1):
+        raise ValueError(f"auc must be a number in [0, 1], got {value!r}.")
+    if not (isinstance(tau_plus, NUMBERS) and 0 < tau_plus < 1):
+        raise ValueError(f"tau_plus must be a number in (0, 1), got {tau_plus!r}.")
+    if value <= 0.5:
+        return Estimate(0.0, math.nan)
+    low, high = 0.0, _SHARPEST
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _auc_of(middle, tau_plus) < value else (low, middle)
+    step = 1e-3 * max(high, 1e-3)
+    slope = (_auc_of(high + step, tau_plus) - _auc_of(high, tau_plus)) / step
+    return Estimate(high, error / slope if slope > 0 else math.nan)
+
+
+def _auc_of(sharpness: float, tau_plus: float) -> float:
+    """Return the AUC of ranks that are false negatives with the probability of SoftRing."""
+    p = false_negative_probability(ranks_inside(_RANKS), sharpness, tau_plus)
+    true = (1 - p) / (1 - p).sum()
+    below = true.cumsum(0) - true / 2
+    return float((p * below).sum() / p.sum())
 
 
 def tau_plus_from_labels(y: Sequence | np.ndarray) -> Estimate:

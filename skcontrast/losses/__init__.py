@@ -9,6 +9,7 @@ from .nonparametric_bcl import NonparametricBCL
 from .positive_debiased import PositiveDebiased
 from .pucl import PUCL
 from .ring import Ring
+from .soft_ring import SoftRing
 from .supcon import SupCon
 from .supervised import Supervised
 
@@ -22,6 +23,7 @@ __all__ = [
     "NonparametricBCL",
     "PositiveDebiased",
     "Ring",
+    "SoftRing",
     "SupCon",
     "Supervised",
 ]

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from numbers import Integral
 
 import torch
 from torch import Tensor
 
 from .._parameters import Interval, StrOptions
+
+# Steps of the integral over ranks, and of the bisection for the middle of the posterior; an
+# exponent beyond this one makes a probability 0 or 1.
+_STEPS = 2**14
+_BISECTIONS = 60
+_FARTHEST = 40.0
 
 CDF_BINS = [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None]
 
@@ -58,3 +65,42 @@ def true_negative_probability(phi: Tensor, alpha: float, tau_plus: float) -> Ten
 def ratio(density: Tensor, total: Tensor) -> Tensor:
     """Return the ratio of two densities; 1 where both vanish, at Φ = 1 for α = 1 and τ⁺ = 0."""
     return torch.where(total > 0, density / total, 1.0)
+
+
+def false_negative_probability(u: Tensor, sharpness: float, tau_plus: float) -> Tensor:
+    r"""Return the probability that a candidate is a false negative, by its unlabeled rank.
+
+    .. math:: p(\mathrm{FN} \mid u) = \sigma\bigl(k\,(\operatorname{logit} u - m)\bigr), \qquad
+        \int_0^1 p(\mathrm{FN} \mid u)\, du = \tau^+
+
+    Parameters
+    ----------
+    u : Tensor
+        Shares of the candidates that score lower, in [0, 1].
+    sharpness, tau_plus : float
+        k ≥ 0 and the class prior in [0, 1).
+    """
+    if tau_plus == 0:
+        return torch.zeros_like(u)
+    if sharpness == 0:
+        return torch.full_like(u, tau_plus)
+    return torch.sigmoid(sharpness * (torch.logit(u) - _middle(float(sharpness), float(tau_plus))))
+
+
+def ranks_inside(n: int) -> Tensor:
+    """Return the middles of n equal steps from 0 to 1, shape (n,), dtype float64."""
+    return (torch.arange(n, dtype=torch.float64) + 0.5) / n
+
+
+@functools.lru_cache(maxsize=256)
+def _middle(sharpness: float, tau_plus: float) -> float:
+    """Return m, by bisection."""
+    logits = torch.logit(ranks_inside(_STEPS))
+    low, high = -_FARTHEST / min(sharpness, 1.0), _FARTHEST / min(sharpness, 1.0)
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        if float(torch.sigmoid(sharpness * (logits - middle)).mean()) > tau_plus:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2

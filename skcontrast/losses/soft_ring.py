@@ -1,0 +1,97 @@
+"""SoftRing: the closest candidates count less, as sharply as the encoder separates classes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from torch import Tensor
+
+from .._parameters import EstimableNumber, Number, interval, number
+from ._base import Loss
+from ._posterior import CDF_BINS, false_negative_probability
+
+
+class SoftRing(Loss):
+    r"""Contrastive loss that discounts candidates by the probability to be false negatives.
+
+    A candidate of which a share u of all candidates scores lower is a false negative with
+    probability
+
+    .. math:: p(\mathrm{FN} \mid u) = \sigma\bigl(k\,(\operatorname{logit} u - m)\bigr), \qquad
+        \int_0^1 p(\mathrm{FN} \mid u)\, du = \tau^+,
+
+    where the sharpness k says how well ranks separate the classes and the condition fixes m. The
+    estimate is
+
+    .. math:: \hat E^- = \frac1N \sum_j w_j e^{s_j}, \qquad
+        w_j \propto \bigl(1 - p(\mathrm{FN} \mid u_j)\bigr)\, e^{\beta s_j}.
+
+    At k = 0 ranks say nothing and the loss is :class:`InfoNCE`; for k → ∞ the closest share τ⁺ of
+    the candidates is dropped, as by :class:`Ring` with ``outer=1, inner=tau_plus`` but for the
+    ring's size, by which that is smaller. Unlike in :class:`BCL`, whose model of the scores has
+    an AUC of at most 5/6, k belongs to any AUC between 1/2 and 1, see
+    :func:`skcontrast.estimation.sharpness_from_auc`, and nothing has to be inverted: u is the rank
+    among unlabeled candidates itself.
+
+    Parameters
+    ----------
+    sharpness : float, Schedule or "auto", default=2.0
+        The sharpness k ≥ 0. What suits a poor encoder is small, and grows as it learns; "auto"
+        follows the AUC of the labeled samples.
+    tau_plus : float, Schedule or "auto", default=0.1
+        Class prior τ⁺ in [0, 1).
+    beta : float or Schedule, default=0.0
+        Hardness β ≥ 0, as in :class:`HCL`.
+    detach_weights : bool, default=True
+        Whether the factor :math:`e^{\beta s}` of the weights carries no gradient. The probability
+        never does.
+    cdf_bins : int, None or "auto", default="auto"
+        As in :class:`BCL`.
+
+    See Also
+    --------
+    BCL : A posterior from a model of the scores.
+    Ring : Drops the closest candidates altogether.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast import contrastive_loss
+    >>> from skcontrast.losses import InfoNCE, SoftRing
+    >>> z = torch.randn(8, 16, generator=torch.Generator().manual_seed(0))
+    >>> flat = contrastive_loss(z, z, loss=SoftRing(sharpness=0.0))
+    >>> torch.allclose(flat, contrastive_loss(z, z, loss=InfoNCE()))
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "sharpness": interval(0, None, "left", auto="sharpness"),
+        "tau_plus": interval(0, 1, "left", auto="tau_plus"),
+        "beta": interval(0, None, "left"),
+        "detach_weights": ["boolean"],
+        "cdf_bins": CDF_BINS,
+    }
+
+    def __init__(
+        self,
+        sharpness: EstimableNumber = 2.0,
+        tau_plus: EstimableNumber = 0.1,
+        beta: Number = 0.0,
+        detach_weights: bool = True,
+        cdf_bins: int | Literal["auto"] | None = "auto",
+    ):
+        self.sharpness = sharpness
+        self.tau_plus = tau_plus
+        self.beta = beta
+        self.detach_weights = detach_weights
+        self.cdf_bins = cdf_bins
+
+    def hardness(self) -> float:
+        """Return β."""
+        return number(self.beta)
+
+    def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
+        """Return 1 − p(FN | u) by rank."""
+        # The middle of a candidate's step in the empirical cdf: u lies inside (0, 1).
+        u = (ranks - 0.5).clamp_min(0) / n_candidates
+        return 1 - false_negative_probability(u, number(self.sharpness), number(self.tau_plus))

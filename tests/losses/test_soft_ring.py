@@ -1,0 +1,115 @@
+"""SoftRing: its limits, its condition, and the AUC that belongs to a sharpness."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import roc_auc_score
+
+from skcontrast import ContrastiveEmbedder, contrastive_loss
+from skcontrast.augmentation import GaussianNoise
+from skcontrast.estimation import Estimate, sharpness_from_auc
+from skcontrast.losses import InfoNCE, Loss, Ring, SoftRing
+from skcontrast.losses._posterior import false_negative_probability, ranks_inside
+from skcontrast.schedules import Auto
+from skcontrast.similarity import Cosine
+from tests.common import random_views
+
+
+class NormalisedRing(Ring):
+    """Ring whose weights are scaled to mean 1."""
+
+    sum_stands_for_n = False
+    normalize_weights = True
+
+
+@pytest.mark.parametrize("kwargs", [{"sharpness": 0.0}, {"sharpness": 3.0, "tau_plus": 0.0}])
+def test_without_sharpness_or_prior_it_is_infonce(kwargs):
+    views = random_views(20, 6)
+    value = contrastive_loss(*views, loss=SoftRing(**kwargs))
+    torch.testing.assert_close(value, contrastive_loss(*views, loss=InfoNCE()))
+
+
+@pytest.mark.parametrize("tau_plus", [0.1, 0.25, 0.5])
+@pytest.mark.parametrize("n", [11, 41])
+def test_infinitely_sharp_it_is_a_ring_scaled_to_mean_one(tau_plus, n):
+    views = random_views(n, 6)  # of 2n − 2 candidates, τ⁺ of them are a whole number
+    value = contrastive_loss(*views, loss=SoftRing(sharpness=1e7, tau_plus=tau_plus))
+    ring = NormalisedRing(outer=1.0, inner=tau_plus)
+    torch.testing.assert_close(value, contrastive_loss(*views, loss=ring))
+
+
+@pytest.mark.parametrize("tau_plus", [0.01, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("sharpness", [0.01, 0.5, 2.0, 8.0, 100.0])
+def test_the_mean_probability_is_the_prior(sharpness, tau_plus):
+    u = ranks_inside(100_000)
+    p = false_negative_probability(u, sharpness, tau_plus)
+    assert float(p.mean()) == pytest.approx(tau_plus, abs=2e-4)
+    assert bool((p.diff() >= 0).all()) and float(p[0]) >= 0 and float(p[-1]) <= 1
+
+
+@pytest.mark.parametrize("tau_plus", [0.05, 0.1, 0.5])
+@pytest.mark.parametrize("auc", [0.55, 0.75, 0.9, 0.97])
+def test_the_sharpness_gives_back_the_auc(auc, tau_plus):
+    sharpness = sharpness_from_auc(auc, tau_plus).value
+    u = ranks_inside(200_000)
+    p = false_negative_probability(u, sharpness, tau_plus).numpy()
+    is_false = np.random.default_rng(0).random(len(u)) < p
+    assert roc_auc_score(is_false, u.numpy()) == pytest.approx(auc, abs=0.005)
+
+
+def test_the_sharpness_grows_with_the_auc_and_ends_where_the_auc_says_nothing():
+    values = [sharpness_from_auc(auc, 0.1).value for auc in (0.3, 0.5, 0.6, 0.8, 0.95, 0.999)]
+    assert values[:2] == [0.0, 0.0] and values == sorted(values)
+    assert sharpness_from_auc(1.0, 0.1).value == pytest.approx(100)
+    error = sharpness_from_auc(Estimate(0.8, 0.01), 0.1).standard_error
+    slope = sharpness_from_auc(0.805, 0.1).value - sharpness_from_auc(0.795, 0.1).value
+    assert error == pytest.approx(slope, rel=0.05)
+
+
+@pytest.mark.parametrize("auc, tau_plus", [(1.1, 0.1), ("0.5", 0.1), (0.8, 0.0), (0.8, 1.0)])
+def test_bad_numbers_are_refused(auc, tau_plus):
+    with pytest.raises(ValueError, match="must be a number in"):
+        sharpness_from_auc(auc, tau_plus)
+
+
+class SharpOnly(Loss):
+    """A loss of one's own that gives SoftRing's weights."""
+
+    def rank_weights(self, ranks, n_candidates):
+        return SoftRing(2.0, 0.2).rank_weights(ranks, n_candidates)
+
+
+def test_the_weights_are_all_there_is_to_it():
+    views = random_views(20, 6)
+    torch.testing.assert_close(
+        contrastive_loss(*views, loss=SharpOnly(), similarity=Cosine(0.2)),
+        contrastive_loss(*views, loss=SoftRing(2.0, 0.2), similarity=Cosine(0.2)),
+    )
+
+
+def clusters(n=300):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, n)
+    return 3 * np.eye(3, 8)[y] + rng.normal(size=(n, 8)), y
+
+
+@pytest.mark.parametrize("share_known", [1.0, 0.2])
+def test_the_sharpness_follows_the_auc_of_the_known_classes(share_known):
+    X, y = clusters()
+    y = np.where(np.random.default_rng(1).random(len(y)) < share_known, y, -1)
+    loss = SoftRing(sharpness=Auto(every=1), tau_plus="auto")
+    views = GaussianNoise(0.1)
+    embedder = ContrastiveEmbedder(
+        loss=loss, augmentation=views, max_epochs=8, random_state=0
+    ).fit(X, y)
+    sharpness = embedder.history_[:, "loss__sharpness"]
+    assert sharpness[0] == 0 and sharpness[-1] > 0.3
+    assert embedder.estimates_["tau_plus"] == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_without_classes_the_sharpness_stays_with_a_warning():
+    X, _ = clusters()
+    loss = SoftRing(sharpness=Auto(every=1, initial=0.5))
+    with pytest.warns(UserWarning, match=r"'sharpness'.* no y was passed: it keeps 0\.5"):
+        embedder = ContrastiveEmbedder(loss=loss, max_epochs=2, random_state=0).fit(X)
+    assert embedder.estimates_["sharpness"] == 0.5
