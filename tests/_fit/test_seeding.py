@@ -36,21 +36,25 @@ def test_without_random_state_two_fits_differ():
     assert not np.array_equal(first, second)
 
 
+DIGEST = """
+    import hashlib
+    from sklearn.datasets import load_digits
+    from skcontrast import ContrastiveEmbedder
+    from skcontrast.augmentation import RandomAffine
+    X = load_digits().data[:200].reshape(-1, 1, 8, 8)
+    embedder = ContrastiveEmbedder(
+        augmentation=RandomAffine(), max_epochs=2, random_state=0, device="cpu"
+    )
+    digest = hashlib.sha256(embedder.fit_transform(X).tobytes()).hexdigest()
+"""
+
+
 def test_same_embedding_in_a_different_process():
-    script = """
-        import hashlib
-        from sklearn.datasets import load_digits
-        from skcontrast import ContrastiveEmbedder
-        from skcontrast.augmentation import RandomAffine
-        X = load_digits().data[:200].reshape(-1, 1, 8, 8)
-        embedder = ContrastiveEmbedder(
-            augmentation=RandomAffine(), max_epochs=2, random_state=0, device="cpu"
-        )
-        print(hashlib.sha256(embedder.fit_transform(X).tobytes()).hexdigest())
-    """
-    run = [sys.executable, "-c", textwrap.dedent(script)]
-    prints = [subprocess.run(run, capture_output=True, text=True, check=True) for _ in range(2)]
-    assert prints[0].stdout == prints[1].stdout != ""
+    script, here = textwrap.dedent(DIGEST), {}
+    exec(script, here)
+    run = [sys.executable, "-c", f"{script}print(digest)"]
+    there = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert there.stdout.strip() == here["digest"]
 
 
 @pytest.mark.parametrize("random_state", [0, None])

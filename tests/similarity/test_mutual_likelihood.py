@@ -260,6 +260,7 @@ def peak_memory(function):
     return highest
 
 
+@pytest.mark.slow
 def test_memory_grows_with_the_batch_and_not_with_its_square():
     def peak(n):
         z = torch.randn(2, n, 17, generator=torch.Generator().manual_seed(0)).requires_grad_()
