@@ -68,6 +68,7 @@ def test_an_error_on_one_rank_ends_all(tmp_path):
     assert run.returncode != 0 and "disk full" in run.stderr
 
 
+@pytest.mark.slow
 def test_grid_search_on_a_dask_cluster():
     dask = pytest.importorskip("dask.distributed")
     pipe = Pipeline(

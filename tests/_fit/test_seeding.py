@@ -36,25 +36,22 @@ def test_without_random_state_two_fits_differ():
     assert not np.array_equal(first, second)
 
 
-DIGEST = """
-    import hashlib
-    from sklearn.datasets import load_digits
-    from skcontrast import ContrastiveEmbedder
-    from skcontrast.augmentation import RandomAffine
-    X = load_digits().data[:200].reshape(-1, 1, 8, 8)
-    embedder = ContrastiveEmbedder(
-        augmentation=RandomAffine(), max_epochs=2, random_state=0, device="cpu"
-    )
-    digest = hashlib.sha256(embedder.fit_transform(X).tobytes()).hexdigest()
-"""
-
-
 def test_same_embedding_in_a_different_process():
-    script, here = textwrap.dedent(DIGEST), {}
-    exec(script, here)
-    run = [sys.executable, "-c", f"{script}print(digest)"]
-    there = subprocess.run(run, capture_output=True, text=True, check=True)
-    assert there.stdout.strip() == here["digest"]
+    script = """
+        import hashlib
+        from sklearn.datasets import load_digits
+        from skcontrast import ContrastiveEmbedder
+        from skcontrast.augmentation import RandomAffine
+        X = load_digits().data[:200].reshape(-1, 1, 8, 8)
+        embedder = ContrastiveEmbedder(
+            augmentation=RandomAffine(), max_epochs=2, random_state=0, device="cpu"
+        )
+        print(hashlib.sha256(embedder.fit_transform(X).tobytes()).hexdigest())
+    """
+    run = [sys.executable, "-c", textwrap.dedent(script)]
+    processes = [subprocess.Popen(run, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    first, second = (process.communicate(timeout=120)[0] for process in processes)
+    assert first == second != ""
 
 
 @pytest.mark.parametrize("random_state", [0, None])
