@@ -1,7 +1,12 @@
 """Data that tests in several folders share. Lists and helpers for parametrising: see common.py."""
 
 import pytest
+import torch
 from sklearn.datasets import load_digits
+
+# Tensors are small here: a second thread costs more than it gives. What depends on the number
+# of threads is tested with several.
+torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")

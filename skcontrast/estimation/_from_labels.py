@@ -93,7 +93,7 @@ def sharpness_from_auc(auc: float | Estimate, tau_plus: float) -> Estimate:
     --------
     >>> from skcontrast.estimation import sharpness_from_auc
     >>> round(sharpness_from_auc(0.9, tau_plus=0.1).value, 2)
-    1.32
+    1.23
     """
     value, error = auc if isinstance(auc, Estimate) else (auc, math.nan)
     if not (isinstance(value, NUMBERS) and 0 <= value <= 1):
