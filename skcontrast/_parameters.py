@@ -182,19 +182,22 @@ class Schedule(ParameterObject):
 class Auto(ParameterObject):
     """A hyperparameter that is estimated from the data while the embedder trains.
 
-    May stand for ``alpha`` and ``tau_plus`` of the losses, and for every hyperparameter of a loss
-    of one's own whose constraint says which of the two it is; the string ``"auto"`` is short for
-    ``Auto()``. Every few epochs the value is estimated again from the ranks of the positives,
-    pooled over an epoch, as in :func:`skcontrast.estimation.estimate_alpha`. If `fit` gets classes
-    as y, the estimates are those of :func:`skcontrast.estimation.alpha_from_auc` and
+    May stand for ``alpha``, ``tau_plus`` and ``sharpness`` of the losses, and for every
+    hyperparameter of a loss of one's own whose constraint says which of them it is; the string
+    ``"auto"`` is short for ``Auto()``. Every few epochs the value is estimated again from the ranks
+    of the positives, pooled over an epoch, as in :func:`skcontrast.estimation.estimate_alpha`. If
+    `fit` gets classes as y, the estimates are those of :func:`skcontrast.estimation.alpha_from_auc` and
     :func:`skcontrast.estimation.tau_plus_from_labels` instead, the latter from the first epoch on.
+    A sharpness is estimated from classes only, by
+    :func:`skcontrast.estimation.sharpness_from_auc`.
 
     Parameters
     ----------
     every : int, default=5
         Epochs between two estimates.
     initial : float, default=None
-        Value until the first estimate; None is .5 for α, which trusts no ranks, and .1 for τ⁺.
+        Value until the first estimate, ≥ 0; None is .5 for α and 0 for a sharpness, which trust
+        no ranks, and .1 for τ⁺.
 
     See Also
     --------
@@ -211,7 +214,7 @@ class Auto(ParameterObject):
 
     _parameter_constraints: dict = {
         "every": [Interval(Integral, 1, None, closed="left")],
-        "initial": [Interval(Real, 0, 1, closed="both"), None],
+        "initial": [Interval(Real, 0, None, closed="left"), None],
     }
 
     def __init__(self, every: int = 5, initial: float | None = None):
@@ -263,7 +266,7 @@ class Estimable(NamedTuple):
 
     Attributes
     ----------
-    quantity : {"alpha", "tau_plus"}
+    quantity : {"alpha", "sharpness", "tau_plus"}
         The quantity that it stands for.
     owner : str
         Where it stands: the part of its name before its own, such as ``"negatives__"``.
@@ -321,7 +324,7 @@ def interval(
         The ends of the range; None is infinite.
     closed : {"left", "right", "both", "neither"}
         Which ends belong to it.
-    auto : {"alpha", "tau_plus"}, default=None
+    auto : {"alpha", "sharpness", "tau_plus"}, default=None
         The quantity whose estimate the hyperparameter becomes if it is "auto"; None if it may not
         be "auto".
 

@@ -16,7 +16,7 @@ from .._parameters import Schedule, at_progress, check_component, validate_param
 from ..augmentation import Augmentation, Views
 from ..encoders import Encoder
 from ..frameworks import Framework, SimCLR
-from ..kinds._base import Kind
+from ..kinds._base import Kind, Schema
 from ..kinds._guess import declared_kind, guess_kind, is_own, named_kind
 from ..kinds.pairs import Pairs
 from ..losses import InfoNCE, Loss
@@ -112,7 +112,12 @@ class Choices:
             )
         return X.base, list(X.chain), X.inputs
 
-    def reader(self, X: Any, chain: list[Augmentation] | None) -> tuple[Kind, Any]:
+    def reader(
+        self,
+        X: Any,
+        chain: list[Augmentation] | None,
+        inputs: tuple[Any, Schema] | None = None,
+    ) -> tuple[Kind, Any]:
         """Return the kind that reads X, and X, converted to an array if the kind was guessed.
 
         Parameters
@@ -121,6 +126,8 @@ class Choices:
             The plain data.
         chain : list of Augmentation or None
             The augmentations, which may declare a kind, as the encoder may.
+        inputs : tuple (array-like, Schema), default=None
+            X as an augmentation has checked it, which has guessed already.
         """
         declared = self.kind or declared_kind(*(chain or ()), self.encoder)
         if isinstance(declared, Pairs) and not self.framework.takes_pairs:
@@ -133,7 +140,11 @@ class Choices:
         if self.framework.takes_pairs:
             is_given = self.kind is not None or (declared is not None and is_own(declared))
             return Pairs(declared if is_given else None), X
-        return (self.kind, X) if self.kind is not None else guess_kind(X, declared)
+        if self.kind is not None:
+            return self.kind, X
+        if inputs is not None and (declared is None or not is_own(declared)):
+            return inputs[1].reader, X
+        return guess_kind(X, declared)
 
 
 def resolve_choices(estimator: Any) -> Choices:

@@ -77,8 +77,8 @@ class AutoParameters:
         self.observed: list[Tensor] = []
         self.has_labels = labels is not None and bool((labels >= 0).any())
         if labels is not None and self.has_labels and self.settings:
-            tau_plus = tau_plus_from_labels(labels.cpu().numpy()).value
-            self._set(self._of_quantity("tau_plus", self.settings), "tau_plus", tau_plus)
+            self.tau_plus = tau_plus_from_labels(labels.cpu().numpy()).value
+            self._set(self._of_quantity("tau_plus", self.settings), "tau_plus", self.tau_plus)
 
     def never_estimated(self, n_epochs: int) -> list[str]:
         """Return the names whose first estimate would come after `n_epochs` epochs."""
@@ -138,8 +138,13 @@ class AutoParameters:
         present = estimable_parameters(loss)
         for name in self._of_quantity("sharpness", self.due):
             owner = self.declared[name].owner
-            beside = {other for other, found in present.items() if found.owner == owner}
-            tau_plus = present[min(self._of_quantity("tau_plus", beside))].value
+            priors = [
+                found.value
+                for found in present.values()
+                if found.owner == owner and found.quantity == "tau_plus"
+            ]
+            low, high = _INSIDE["tau_plus"]
+            tau_plus = min(max([*priors, self.tau_plus][0], low), high)
             self._set({name}, "sharpness", sharpness_from_auc(auc, tau_plus).value)
 
     def _estimate_from_ranks(self, ranks: NDArray, loss: Loss) -> None:

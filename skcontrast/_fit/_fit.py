@@ -155,7 +155,7 @@ def _read(
         X, schema = past.schema.reader.read(X, owner=owner, seen=past.schema, min_samples=2)
         check_same_network(choices, past.schema.kind, past.built_from)
         return X, past.schema, chain
-    reader, X = choices.reader(X, chain)
+    reader, X = choices.reader(X, chain, inputs)
     if inputs is not None and type(inputs[1].reader) is type(reader) and len(inputs[0]) > 1:
         X, schema = inputs  # as an augmentation has checked it
     else:

@@ -1,4 +1,4 @@
-r"""α and τ⁺ estimated from the data instead of being searched for.
+r"""α, τ⁺ and sharpness estimated from the data instead of being searched for.
 
 Under the model of BCL, the rank v of an anchor's positive among the candidate negatives (the
 share of candidates that score at most as high) has the density
@@ -7,7 +7,8 @@ share of candidates that score at most as high) has the density
     v = b\,u + a\,u^2,\quad a = (1 - 2\alpha)(1 - 2\tau^+),\; b = 1 - a,
 
 so that both parameters can be estimated by maximum likelihood from unlabeled data. Where labels
-are known, τ⁺ is the probability that two samples share a class, and α follows from the macro-AUC.
+are known, τ⁺ is the probability that two samples share a class, and α and the
+sharpness of ``SoftRing`` follow from the macro-AUC.
 Augmented views are closer to each other than samples of one class are, which the model does not
 know: on real data, compare the estimate from ranks with the one from labels where there are some.
 """

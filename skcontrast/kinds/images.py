@@ -22,8 +22,7 @@ from .._data._sources import LazySamples
 from .._statistics import as_tensor
 from .._warnings import warn
 from ._base import Kind, Schema
-from ._scaling import as_float32, cast, rows_for, scaled
-from ._standardize import Standardize, channel_statistics
+from ._scaling import Standardize, as_float32, cast, channel_statistics, rows_for, scaled
 
 # Samples of two dimensions, one of them longer than this many times the other, are more likely
 # series of several channels than grey images.

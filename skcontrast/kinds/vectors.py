@@ -21,8 +21,7 @@ from .._data._array_like import (
 from .._data._sources import LazySamples
 from .._statistics import FARTHEST, as_tensor, mean_and_std
 from ._base import Kind, Schema
-from ._scaling import as_float32, cast, rows_for, scaled
-from ._standardize import Standardize
+from ._scaling import Standardize, as_float32, cast, rows_for, scaled
 
 
 class Vectors(Kind):

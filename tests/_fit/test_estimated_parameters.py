@@ -168,7 +168,8 @@ def test_a_step_without_pairs_does_not_count():
     "loss, message",
     [
         (DCL(tau_plus=Auto(every=0)), "'every' parameter of Auto"),
-        (DCL(tau_plus=Auto(initial=2)), "'initial' parameter of Auto"),
+        (DCL(tau_plus=Auto(initial=2)), "'tau_plus' parameter of DCL"),
+        (DCL(tau_plus=Auto(initial=-1)), "'initial' parameter of Auto"),
         (BCL(alpha=Auto(initial=0.2)), "'alpha' parameter of BCL"),
         (HCL(beta="auto"), "'beta' parameter of HCL"),
         (DCL(tau_plus="estimated"), "'tau_plus' parameter of DCL .*'auto'"),

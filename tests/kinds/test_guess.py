@@ -128,6 +128,13 @@ def test_what_is_not_square_is_an_image_with_a_warning(shape):
     np.testing.assert_array_equal(small(kind="images").fit_transform(X), expected)
 
 
+def test_what_is_not_square_is_warned_about_once():
+    X = np.random.default_rng(0).uniform(size=(20, 6, 8))
+    with pytest.warns(UserWarning, match="is taken for grey images") as record:
+        make_pipeline(GaussianNoise(), small()).fit(X)
+    assert len(record) == 1
+
+
 @pytest.mark.parametrize("shape", [(20, 3, 200), (20, 200, 3), (20, 8, 32), (20, 64, 256)])
 def test_series_are_not_silently_images(shape):
     X = np.zeros(shape)

@@ -10,7 +10,7 @@ from skcontrast.augmentation import GaussianNoise
 from skcontrast.estimation import Estimate, sharpness_from_auc
 from skcontrast.losses import InfoNCE, Loss, Ring, SoftRing
 from skcontrast.losses._posterior import false_negative_probability, ranks_inside
-from skcontrast.schedules import Auto
+from skcontrast.schedules import Auto, interval
 from skcontrast.similarity import Cosine
 from tests.common import random_views
 
@@ -113,3 +113,35 @@ def test_without_classes_the_sharpness_stays_with_a_warning():
     with pytest.warns(UserWarning, match=r"'sharpness'.* no y was passed: it keeps 0\.5"):
         embedder = ContrastiveEmbedder(loss=loss, max_epochs=2, random_state=0).fit(X)
     assert embedder.estimates_["sharpness"] == 0.5
+
+
+def test_the_sharpness_may_begin_anywhere():
+    X, y = clusters()
+    loss = SoftRing(sharpness=Auto(every=2, initial=4.0))
+    embedder = ContrastiveEmbedder(loss=loss, max_epochs=3, random_state=0).fit(X, y)
+    sharpness = embedder.history_[:, "loss__sharpness"]
+    assert sharpness[:2] == [4.0, 4.0] and sharpness[2] < 4
+
+
+class Sharp(Loss):
+    """A loss of one's own with a sharpness and without a prior."""
+
+    _parameter_constraints = {"k": interval(0, None, "left", auto="sharpness")}
+
+    def __init__(self, k="auto"):
+        self.k = k
+
+    def rank_weights(self, ranks, n_candidates):
+        return SoftRing(self.k, 0.3).rank_weights(ranks, n_candidates)
+
+
+@pytest.mark.parametrize(
+    "loss", [SoftRing(sharpness=Auto(every=1), tau_plus=0.0), Sharp(Auto(every=1))], ids=repr
+)
+def test_without_a_prior_the_sharpness_is_estimated_with_that_of_the_classes(loss):
+    X, y = clusters()
+    embedder = ContrastiveEmbedder(
+        loss=loss, augmentation=GaussianNoise(0.1), max_epochs=3, random_state=0
+    ).fit(X, y)
+    (sharpness,) = embedder.estimates_.values()
+    assert 0 < sharpness < 100
