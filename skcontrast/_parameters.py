@@ -184,9 +184,10 @@ class Auto(ParameterObject):
 
     May stand for ``alpha``, ``tau_plus`` and ``sharpness`` of the losses, and for every
     hyperparameter of a loss of one's own whose constraint says which of them it is; the string
-    ``"auto"`` is short for ``Auto()``. Every few epochs the value is estimated again from the ranks
-    of the positives, pooled over an epoch, as in :func:`skcontrast.estimation.estimate_alpha`. If
-    `fit` gets classes as y, the estimates are those of :func:`skcontrast.estimation.alpha_from_auc` and
+    ``"auto"`` is short for ``Auto()``. Every few epochs the value is estimated again from the
+    ranks of the positives, pooled over an epoch, as in
+    :func:`skcontrast.estimation.estimate_alpha`. If `fit` gets classes as y, the estimates are
+    those of :func:`skcontrast.estimation.alpha_from_auc` and
     :func:`skcontrast.estimation.tau_plus_from_labels` instead, the latter from the first epoch on.
     A sharpness is estimated from classes only, by
     :func:`skcontrast.estimation.sharpness_from_auc`.
