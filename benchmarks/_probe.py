@@ -8,22 +8,25 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 
-def linear_probe(train, y_train, test, y_test):
-    """Return the test accuracy of a standardised logistic regression on all labels."""
-    probe = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
+def linear_probe(train, y_train, test, y_test, *, scale=True):
+    """Return the test accuracy of a logistic regression, standardised or not, on all labels."""
+    probe = make_pipeline(
+        StandardScaler() if scale else "passthrough", LogisticRegression(max_iter=2000)
+    )
     return probe.fit(train, y_train).score(test, y_test)
 
 
-def few_label_probe(train, y_train, test, y_test, n_labels, n_draws=10):
+def few_rows(y, n_labels, seed):
+    """Return `n_labels` random rows of each class."""
+    rng = np.random.default_rng(seed)
+    drawn = [rng.choice(np.flatnonzero(y == k), n_labels, replace=False) for k in np.unique(y)]
+    return np.concatenate(drawn)
+
+
+def few_label_probe(train, y_train, test, y_test, n_labels, n_draws=10, seed=0, *, scale=True):
     """Return the test accuracies with `n_labels` random labels per class, one per draw."""
     accuracies = []
-    for seed in range(n_draws):
-        rng = np.random.default_rng(seed)
-        rows = np.concatenate(
-            [
-                rng.choice(np.flatnonzero(y_train == k), n_labels, replace=False)
-                for k in np.unique(y_train)
-            ]
-        )
-        accuracies.append(linear_probe(train[rows], y_train[rows], test, y_test))
+    for draw in range(n_draws):
+        rows = few_rows(y_train, n_labels, seed + draw)
+        accuracies.append(linear_probe(train[rows], y_train[rows], test, y_test, scale=scale))
     return np.array(accuracies)

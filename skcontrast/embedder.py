@@ -87,10 +87,12 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         ``InfoGraph()``. Its hyperparameters may be schedules.
     augmentation : augmentation, list or Pipeline of augmentations, default=None
         Draws the views. None takes the augmentation steps before the embedder in a Pipeline. If
-        there are none, it is ``MarginalCorruption()`` for vectors (which keeps some rows of X in
-        the fitted embedder), ``RandomAffine()`` for grey images, ``SimCLRAugmentation()`` for
-        colour images, or ``RandomAffine()`` if the framework contrasts their channels, and
-        ``NodeDrop()`` for graphs, or no augmentation with ``InfoGraph()``.
+        there are none, it depends on the kind of X, see :ref:`default-views`:
+        ``MarginalCorruption`` for vectors (which keeps some rows of X in the fitted embedder);
+        crops, or for fewer than 16 pixels ``RandomAffine``, and a strong ``ColorJitter`` for grey
+        images; ``SimCLRAugmentation()`` for colour images, or ``RandomAffine()`` if the framework
+        contrasts their channels; ``NodeDrop()`` for graphs, or no augmentation with
+        ``InfoGraph()``.
     n_components : int, default=None
         Width of the representation; with a framework of two encoders, of the output of each. None
         leaves it to the encoder.
@@ -101,7 +103,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         What `transform` returns: the output of the encoder or of the projection head.
     n_views : int, default=2
         Views drawn of each sample in a step, at least 2; ``InfoGraph`` always draws one.
-    batch_size : int, default=256
+    batch_size : int, default=128
         The most samples in a step. An epoch is divided into random batches whose sizes differ by
         at most one, so that no batch has a single sample.
     max_epochs : int, default=100
@@ -266,7 +268,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         projection_dim: int = 64,
         output: Literal["representation", "projection"] = "representation",
         n_views: int = 2,
-        batch_size: int = 256,
+        batch_size: int = 128,
         max_epochs: int = 100,
         optimizer: Literal["adam", "adamw", "sgd"] | type[torch.optim.Optimizer] = "adam",
         lr: float = 1e-3,

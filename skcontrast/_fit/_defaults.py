@@ -7,9 +7,12 @@ from typing import NamedTuple
 
 from ..augmentation import (
     Augmentation,
+    ColorJitter,
+    GaussianBlur,
     MarginalCorruption,
     NodeDrop,
     RandomAffine,
+    RandomResizedCrop,
     SimCLRAugmentation,
 )
 from ..encoders import GIN, MLP, ConvNet, Encoder, ResNet
@@ -27,9 +30,25 @@ def _encoder_of_images(sample_shape: tuple) -> Encoder:
     return ResNet(depth=18, stem="imagenet" if side > 64 else "cifar")
 
 
-def _augmentation_of_images(sample_shape: tuple, mixes_channels: bool) -> Augmentation:
-    is_colour = len(sample_shape) == 3 and sample_shape[0] == 3 and mixes_channels
-    return SimCLRAugmentation() if is_colour else RandomAffine()
+# From so many pixels on a crop keeps what an image shows.
+_LEAST_SIDE_FOR_CROPS = 16
+
+
+def _chain_of_images(sample_shape: tuple, mixes_channels: bool) -> list[Augmentation]:
+    """Return the views of images; two views of a sample must not be alike in brightness.
+
+    Otherwise that is all the network learns to recognise. Flips are for colour images alone, which
+    are photographs: grey ones may be characters.
+    """
+    channels = sample_shape[0] if len(sample_shape) == 3 else 1
+    if channels == 3 and mixes_channels:
+        return [SimCLRAugmentation()]
+    if channels != 1:
+        return [RandomAffine()]
+    jitter = ColorJitter(brightness=0.6, contrast=0.6)
+    if min(sample_shape[-2:]) < _LEAST_SIDE_FOR_CROPS:
+        return [RandomAffine(), jitter]
+    return [RandomResizedCrop(scale=(0.5, 1.0)), jitter, GaussianBlur(p=0.3)]
 
 
 class Defaults(NamedTuple):
@@ -39,8 +58,8 @@ class Defaults(NamedTuple):
     ----------
     encoder : callable
         Returns an encoder for samples of a shape.
-    augmentation : callable
-        Returns an augmentation for samples of a shape, which mixes channels or does not.
+    chain : callable
+        Returns the augmentations of samples of a shape, which mix channels or do not.
     one_view : list of Augmentation or None
         What draws the view for a framework that takes one of each sample; None as for others.
     scored : list of Augmentation
@@ -48,16 +67,16 @@ class Defaults(NamedTuple):
     """
 
     encoder: Callable[[tuple], Encoder]
-    augmentation: Callable[[tuple, bool], Augmentation]
+    chain: Callable[[tuple, bool], list[Augmentation]]
     one_view: list[Augmentation] | None = None
     scored: list[Augmentation] = []
 
 
 _DEFAULTS = {
-    Vectors: Defaults(lambda shape: MLP(), lambda shape, mixes: MarginalCorruption()),
-    Images: Defaults(_encoder_of_images, _augmentation_of_images),
+    Vectors: Defaults(lambda shape: MLP(), lambda shape, mixes: [MarginalCorruption()]),
+    Images: Defaults(_encoder_of_images, _chain_of_images),
     Graphs: Defaults(
-        lambda shape: GIN(), lambda shape, mixes: NodeDrop(), one_view=[], scored=[NodeDrop()]
+        lambda shape: GIN(), lambda shape, mixes: [NodeDrop()], one_view=[], scored=[NodeDrop()]
     ),
 }
 
@@ -102,7 +121,7 @@ def default_chain(
         raise _missing("augmentation", kind)
     if framework.n_views == 1 and defaults.one_view is not None:
         return defaults.one_view
-    return [defaults.augmentation(sample_shape, mixes_channels)]
+    return defaults.chain(sample_shape, mixes_channels)
 
 
 def scored_chain(kind: Kind, chain: list[Augmentation]) -> list[Augmentation]:

@@ -8,13 +8,16 @@ from torch import Tensor, nn
 
 from ._base import init_kaiming
 
+# Representations wider than this, grids of a map, would make a square W₁ the largest layer of all.
+_WIDEST_HIDDEN = 512
+
 
 def projection_head(in_features: int, projection_dim: int, n_extra: int = 0) -> nn.Module:
     """Return the two-layer head of SimCLR, which is used in training but not in ``transform``.
 
     .. math:: z = W_2\\, \\mathrm{ReLU}(\\mathrm{BN}(W_1 h)) + b_2
 
-    with W₁ square [1]_. The weights are drawn from torch's global random state.
+    with W₁ square [1]_, or with 512 rows if h is wider than that. The weights are drawn from torch's global random state.
 
     Parameters
     ----------
@@ -44,11 +47,12 @@ def projection_head(in_features: int, projection_dim: int, n_extra: int = 0) -> 
     """
     if projection_dim == 0:
         return WithExtra(nn.Identity(), in_features, n_extra) if n_extra else nn.Identity()
-    first = init_kaiming(nn.Linear(in_features, in_features, bias=False))
-    last = init_kaiming(nn.Linear(in_features, projection_dim), "linear")
+    hidden = min(in_features, _WIDEST_HIDDEN)
+    first = init_kaiming(nn.Linear(in_features, hidden, bias=False))
+    last = init_kaiming(nn.Linear(hidden, projection_dim), "linear")
     if n_extra:
-        last = WithExtra(last, in_features, n_extra)
-    return nn.Sequential(first, nn.BatchNorm1d(in_features), nn.ReLU(), last)
+        last = WithExtra(last, hidden, n_extra)
+    return nn.Sequential(first, nn.BatchNorm1d(hidden), nn.ReLU(), last)
 
 
 class WithExtra(nn.Module):

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 
 from torch import nn
 
-from .._parameters import PositiveInts, validate_parameters
+from .._parameters import Interval, PositiveInts, validate_parameters
 from ._base import Encoder, check_shape, init_kaiming
 
-# A side is halved only if at least this many pixels remain, and averaged to `_GRID` at the end.
+# A side is halved only if at least this many pixels remain.
 _SMALLEST_SIDE = 4
-_GRID = 2
-# The default blocks; the third one only helps if two poolings leave more than a few pixels.
+# From so many pixels on, images have a third block, which only helps if two poolings leave more
+# than a few pixels, and the grid of the last map is the representation. Smaller images, whose grid
+# is little else than a copy of them, gain by a linear layer after it.
+_LARGE_SIDE = 16
 _WIDTHS = (32, 64, 128)
-_SIDE_FOR_ALL = 16
+_SMALL_GRID, _LARGE_GRID = 2, 4
+_SMALL_COMPONENTS = 128
 
 
 class ConvNet(Encoder):
@@ -22,7 +26,9 @@ class ConvNet(Encoder):
 
     Each block is a 3×3 convolution, normalised over the batch and rectified. Between two blocks
     a max-pooling halves each side of 8 pixels or more, so that small images are not pooled away.
-    The last map is averaged to at most 2×2 and a linear layer gives the representation.
+    The last map is averaged to a small grid, which is the representation of images of 16 pixels
+    or more on their shorter side: what the loss sees is the projection head's, so that nothing of
+    the grid need be lost. For smaller images, or if a width is asked for, a linear layer follows.
 
     Parameters
     ----------
@@ -31,6 +37,10 @@ class ConvNet(Encoder):
         than 16 pixels on their shorter side, and (32, 64, 128) for larger ones.
     batch_norm : bool, default=True
         Whether the blocks are normalised over the batch.
+    pool_size : int, default=None
+        Rows and columns of the grid to which the last map is averaged, at most those of the map.
+        None is 2 for images of fewer than 16 pixels on their shorter side, and 4, or 3 if the
+        map's sides are not divisible by 4, for larger ones.
 
     See Also
     --------
@@ -49,11 +59,18 @@ class ConvNet(Encoder):
     _parameter_constraints: dict = {
         "widths": [PositiveInts(min_length=1), None],
         "batch_norm": ["boolean"],
+        "pool_size": [Interval(Integral, 1, None, closed="left"), None],
     }
 
-    def __init__(self, widths: Sequence[int] | None = None, batch_norm: bool = True):
+    def __init__(
+        self,
+        widths: Sequence[int] | None = None,
+        batch_norm: bool = True,
+        pool_size: int | None = None,
+    ):
         self.widths = widths
         self.batch_norm = batch_norm
+        self.pool_size = pool_size
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new network for images of shape `sample_shape`.
@@ -65,7 +82,9 @@ class ConvNet(Encoder):
         sample_shape : tuple of int
             ``(channels, height, width)``; one pixel is enough.
         n_components : int or None, default=None
-            Width of the representation; None means 128.
+            Width of the representation, which a last linear layer gives. None leaves this layer
+            out for images of 16 pixels or more, whose width is then that of the grid, the last of
+            `widths` times ``pool_size**2``; it is 128 for smaller images.
 
         Returns
         -------
@@ -81,7 +100,8 @@ class ConvNet(Encoder):
         check_shape(self, sample_shape)
         layers: list[nn.Module] = []
         channels, *sides = sample_shape
-        widths = self.widths or _WIDTHS[: 2 if min(sides) < _SIDE_FOR_ALL else 3]
+        is_large = min(sides) >= _LARGE_SIDE
+        widths = self.widths or _WIDTHS[: 3 if is_large else 2]
         for index, width in enumerate(widths):
             if index > 0:
                 steps = tuple(2 if side >= 2 * _SMALLEST_SIDE else 1 for side in sides)
@@ -89,12 +109,23 @@ class ConvNet(Encoder):
                 sides = [side // step for side, step in zip(sides, steps, strict=True)]
             layers += self._block(channels, width)
             channels = width
-        cells = [min(side, _GRID) for side in sides]
+        cells = [min(side, self._grid(sides, is_large)) for side in sides]
         layers += [_average_to(cells, sides), nn.Flatten()]
-        last = nn.Linear(
-            channels * cells[0] * cells[1], 128 if n_components is None else n_components
-        )
-        return nn.Sequential(*layers, init_kaiming(last, "linear"))
+        if n_components is None and not is_large:
+            n_components = _SMALL_COMPONENTS
+        if n_components is not None:
+            last = nn.Linear(channels * cells[0] * cells[1], n_components)
+            layers.append(init_kaiming(last, "linear"))
+        return nn.Sequential(*layers)
+
+    def _grid(self, sides: Sequence[int], is_large: bool) -> int:
+        """Return the rows and columns of the grid; where they divide a map, it has no overlaps."""
+        if self.pool_size is not None:
+            return self.pool_size
+        if not is_large:
+            return _SMALL_GRID
+        divides = all(side % _LARGE_GRID == 0 for side in sides)
+        return _LARGE_GRID if divides else _LARGE_GRID - 1
 
     def _block(self, channels: int, width: int) -> Iterator[nn.Module]:
         yield init_kaiming(nn.Conv2d(channels, width, 3, padding=1, bias=not self.batch_norm))
@@ -106,8 +137,11 @@ class ConvNet(Encoder):
 def _average_to(cells: Sequence[int], sides: Sequence[int]) -> nn.Module:
     """Return the average pooling from a map of `sides` pixels to one of `cells` pixels.
 
-    It equals AdaptiveAvgPool2d, but has a deterministic gradient on every device.
+    Every pixel counts: windows overlap where they must. Unlike AdaptiveAvgPool2d it has a
+    deterministic gradient on every device.
     """
-    kernel = tuple(-(-side // cell) for side, cell in zip(sides, cells, strict=True))
     stride = tuple(side // cell for side, cell in zip(sides, cells, strict=True))
+    kernel = tuple(
+        side - (cell - 1) * step for side, cell, step in zip(sides, cells, stride, strict=True)
+    )
     return nn.AvgPool2d(kernel, stride)

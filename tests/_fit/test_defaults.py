@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
+import torch
 
 from skcontrast._fit._defaults import default_chain, default_encoder, scored_chain
 from skcontrast.augmentation import (
+    ColorJitter,
     MarginalCorruption,
     NodeDrop,
     RandomAffine,
     SimCLRAugmentation,
+    compose,
 )
 from skcontrast.encoders import GIN, MLP, ConvNet, ResNet
 from skcontrast.frameworks import CMC, InfoGraph, SimCLR
@@ -16,13 +19,37 @@ from skcontrast.kinds import Graphs, Images, Vectors
 from tests.common import images, small, vectors
 
 
-def test_default_augmentation_suits_the_kind_of_input():
+def test_default_views_suit_the_kind_of_input():
     def default(X):
-        return type(small(encoder=None).fit(X).augmentation_[0])
+        return [type(step) for step in small(encoder=None).fit(X).augmentation_]
 
-    assert default(vectors()) is MarginalCorruption
-    assert default(images(channels=1)) is RandomAffine
-    assert default(images(channels=3)) is SimCLRAugmentation
+    assert default(vectors()) == [MarginalCorruption]
+    assert default(images(channels=1)) == [RandomAffine, ColorJitter]
+    assert default(images(channels=3)) == [SimCLRAugmentation]
+
+
+def chain(*shape):
+    return default_chain(Images(), shape, SimCLR())
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 8), (1, 28, 28), (1, 15, 40), (1, 64, 64), (3, 32, 32)])
+def test_views_of_images_differ_in_brightness(shape):
+    ramp = torch.linspace(0.2, 0.8, shape[-1]).expand(64, *shape).contiguous()
+    views = compose(chain(*shape), shape)(ramp, torch.Generator().manual_seed(0))
+    factors = views.flatten(1).mean(1) / ramp.flatten(1).mean(1)
+    assert factors.std() > 0.1
+
+
+@pytest.mark.parametrize("side", [8, 28, 64])
+def test_views_of_grey_images_are_not_flipped_or_turned_far(side):
+    ramp = torch.linspace(0, 1, side).expand(64, 1, side, side).contiguous()
+    views = compose(chain(1, side, side), (1, side, side))(ramp, torch.Generator().manual_seed(0))
+    left, right = views[..., : side // 4].mean((1, 2, 3)), views[..., -side // 4 :].mean((1, 2, 3))
+    assert (left <= right + 0.05).all()
+
+
+def test_images_of_other_channels_keep_their_channels_apart():
+    assert [type(step) for step in chain(2, 28, 28)] == [RandomAffine]
 
 
 @pytest.mark.parametrize(

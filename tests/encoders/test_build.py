@@ -108,25 +108,27 @@ class PartlyFrozen(nn.Sequential):
 
 
 @pytest.mark.parametrize(
-    "shape, expected",
+    "shape, expected, default_width",
     [
-        ((64,), MLP()),
-        ((1, 8, 8), ConvNet()),
-        ((3, 32, 32), ConvNet()),
-        ((3, 20, 33), ResNet(stem="cifar")),
-        ((3, 64, 64), ResNet(stem="cifar")),
-        ((3, 65, 64), ResNet(stem="imagenet")),
+        ((64,), MLP(), 128),
+        ((1, 8, 8), ConvNet(), 128),
+        ((3, 32, 32), ConvNet(), 128 * 4**2),
+        ((3, 20, 33), ResNet(stem="cifar"), 512),
+        ((3, 64, 64), ResNet(stem="cifar"), 512),
+        ((3, 65, 64), ResNet(stem="imagenet"), 512),
     ],
     ids=case_id,
 )
 @pytest.mark.parametrize("n_components", [None, 6])
-def test_default_encoder_follows_the_shape_of_the_samples(shape, expected, n_components):
+def test_default_encoder_follows_the_shape_of_the_samples(
+    shape, expected, default_width, n_components
+):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         chosen = default_encoder(kind_of_shape(shape), shape)
         module, width = build_encoder(chosen, shape, n_components)
     assert same_state(module, seeded(expected, shape, n_components))
-    assert width == (n_components or {MLP: 128, ConvNet: 128, ResNet: 512}[type(expected)])
+    assert width == (n_components or default_width)
 
 
 def test_a_module_is_copied_and_never_touched():

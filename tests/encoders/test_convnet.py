@@ -8,16 +8,45 @@ from skcontrast.encoders import ConvNet
 from tests.encoders.common import same_state, seeded
 
 
-@pytest.mark.parametrize("side, cells", [(1, 1), (3, 2), (4, 2), (7, 2), (8, 2), (28, 2), (33, 2)])
-def test_convnet_keeps_at_most_two_by_two_cells_and_pools_no_side_below_four(side, cells):
-    module = seeded(ConvNet(widths=(2, 3, 4, 5, 6)), (1, side, side))
-    smallest = min(
-        module[:index](torch.zeros(2, 1, side, side)).shape[-1]
-        for index, layer in enumerate(module)
-        if isinstance(layer, nn.Conv2d)
-    )
-    assert smallest >= min(side, 4)
-    assert module[-1].in_features == 6 * cells**2
+SIDES = [(1, 1), (3, 2), (4, 2), (7, 2), (8, 2), (15, 2), (16, 4), (28, 3), (32, 4), (33, 4)]
+
+
+def blocks(module, side):
+    """Return the output of the convolutional blocks, and of the pooling after them."""
+    pooling = max(i for i, layer in enumerate(module) if isinstance(layer, nn.AvgPool2d))
+    x = module[:pooling](torch.rand(2, 1, side, side))
+    return x, module[pooling](x)
+
+
+@pytest.mark.parametrize("side, cells", SIDES)
+def test_convnet_averages_to_a_grid_and_pools_no_side_below_four(side, cells):
+    last, grid = blocks(seeded(ConvNet(), (1, side, side)), side)
+    assert last.shape[-1] >= min(side, 4)
+    assert grid.shape[-2:] == (cells, cells)
+
+
+@pytest.mark.parametrize("side", [5, 9, 28, 33, 38])
+@pytest.mark.parametrize("pool_size", [1, 2, 3, 4, 5])
+def test_every_cell_of_the_last_map_is_in_the_grid(side, pool_size):
+    module = seeded(ConvNet(pool_size=pool_size, widths=(2, 3)), (1, side, side))
+    pooling = next(layer for layer in module if isinstance(layer, nn.AvgPool2d))
+    last, _ = blocks(module, side)
+    last = last.detach().requires_grad_()
+    pooling(last).sum().backward()
+    assert (last.grad > 0).all()
+    assert pooling(last).shape[-1] == min(pool_size, last.shape[-1])
+
+
+def test_the_grid_is_the_representation_of_large_images_only():
+    assert seeded(ConvNet(), (1, 28, 28))(torch.zeros(2, 1, 28, 28)).shape == (2, 128 * 3**2)
+    assert seeded(ConvNet(), (3, 32, 32))(torch.zeros(2, 3, 32, 32)).shape == (2, 128 * 4**2)
+    assert seeded(ConvNet(), (1, 8, 8))(torch.zeros(2, 1, 8, 8)).shape == (2, 128)
+
+
+def test_n_components_adds_a_linear_layer_to_the_grid():
+    with_layer = ConvNet().build((1, 28, 28), 7)
+    assert with_layer(torch.zeros(2, 1, 28, 28)).shape == (2, 7)
+    assert with_layer[-1].in_features == 128 * 3**2
 
 
 @pytest.mark.parametrize("shape, widths", [((1, 8, 8), (32, 64)), ((3, 16, 28), (32, 64, 128))])

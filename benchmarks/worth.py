@@ -1,0 +1,287 @@
+"""What an embedding is worth: the default embedder against everything that costs less.
+
+    python benchmarks/worth.py                                       # digits and small tables
+    python benchmarks/worth.py --sets Fashion-MNIST --fashion fashion_mnist.npz --n 4000
+    python benchmarks/worth.py --sets CIFAR-10 --cifar FOLDER --n 5000 --epochs 50
+    python benchmarks/worth.py --sets PTC_MR ENZYMES --data-home FOLDER
+
+Rows that learn nothing: the data as they are, standardised, their principal components, UMAP where
+umap-learn is installed, the bag of labels or degrees of a graph, and the encoder with its first
+weights. A denoising autoencoder has the encoder and the views of the default embedder and a linear
+decoder. Then come the default embedder (``ContrastiveEmbedder(random_state=seed)``), the same with
+other losses, with the same five labels a class in fit that the probe has, and the oracles, which
+have all labels.
+
+Columns: accuracy on test data of a logistic regression on standardised features with 1, 5 and 20
+labels a class, of 20 neighbours (Euclidean, features as they are), and of the regression with all
+labels; the normalised mutual information of k-means and the classes; CPU minutes of training and
+embedding. Principal components and UMAP are not standardised. A seed sets the split, the labels,
+the weights and the views, for all rows alike. p is that of a paired t-test over the seeds, between
+the five-label accuracies of the row and of the default. The gap closed is the part of the way from
+the default to Supervised that a row goes, where that is longer than .005.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from time import process_time
+
+import numpy as np
+import torch
+from _probe import few_label_probe, linear_probe
+from _results import Table, make_parser, spread
+from graph_table import bag
+from scipy.stats import ttest_rel
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.decomposition import PCA
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
+from torch import nn
+
+from skcontrast import ContrastiveEmbedder
+from skcontrast.augmentation import compose
+from skcontrast.datasets import fetch_tudataset
+from skcontrast.estimation import tau_plus_from_labels
+from skcontrast.losses import BCL, DCL, HCL, PUCL, Ring, SoftRing, SupCon, Supervised
+
+GRAPHS = ("PTC_MR", "ENZYMES", "DD", "REDDIT-BINARY")
+TABLES = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer}
+LABELS = (1, 5, 20)
+FEW, ORACLE = "5 labels", "Supervised (all labels)"
+PLAIN = ("as they are", "standardised", "PCA", "UMAP")
+
+
+def losses(tau_plus):
+    """Return the losses without labels, at the prior of the classes."""
+    return {
+        "DCL": DCL(tau_plus),
+        "HCL": HCL(tau_plus, beta=0.5),
+        "PUCL": PUCL(tau_plus, c=0.1),
+        "BCL": BCL(0.9, tau_plus),
+        "SoftRing, k = 4": SoftRing(4.0, tau_plus),
+        "Ring(1, τ⁺)": Ring(1.0, tau_plus),
+    }
+
+
+ROWS = [*PLAIN, "untrained", "autoencoder", "default", *losses(0.1), ORACLE, "SupCon (all labels)"]
+
+
+def digits(args, *, flat=False):
+    """Return the digits, with intensities in [0, 1]."""
+    X, y = load_digits(return_X_y=True)
+    X = (X / 16).astype(np.float32)
+    return (X if flat else X.reshape(-1, 1, 8, 8)), y, 0.25
+
+
+def fashion(args):
+    """Return all of Fashion-MNIST, and where its test set begins."""
+    with np.load(args.fashion) as file:
+        X = np.concatenate([file["X_train"], file["X_test"]])[:, None]
+        return X, np.concatenate([file["y_train"], file["y_test"]]), len(file["X_train"])
+
+
+def cifar(args):
+    """Return all of CIFAR-10, and where its test set begins."""
+    names = [*(f"batch_{k}" for k in range(1, 6)), "test"]
+    parts = [decoded(f"{args.cifar}/cifar10_{name}.npz") for name in names]
+    X, y = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return X, y, 50000
+
+
+def decoded(path):
+    """Return images and classes of a file with differences of the planes G, R − G and B − G."""
+    with np.load(path) as file:
+        sums = np.cumsum(np.cumsum(file["d"], axis=2, dtype=np.uint8), axis=3, dtype=np.uint8)
+        planes = np.stack([sums[1] + sums[0], sums[0], sums[2] + sums[0]])
+        return planes.transpose(1, 0, 2, 3), file["y"].astype(int)
+
+
+def table(load):
+    """Return a function that returns a table of scikit-learn, half of it to test on."""
+
+    def loaded(args):
+        X, y = load(return_X_y=True)
+        return X.astype(np.float32), y, 0.5
+
+    return loaded
+
+
+def graphs(name):
+    """Return a function that returns a set of graphs, half of it to test on."""
+
+    def loaded(args):
+        X, y = fetch_tudataset(name, data_home=args.data_home, return_X_y=True, as_packed=True)
+        return X, y, 0.5
+
+    return loaded
+
+
+SETS = {
+    "digits": digits,
+    "digits as vectors": lambda args: digits(args, flat=True),
+    **{name: table(load) for name, load in TABLES.items()},
+    "Fashion-MNIST": fashion,
+    "CIFAR-10": cifar,
+    **{name: graphs(name) for name in GRAPHS},
+}
+
+
+def split(y, test, n, seed):
+    """Return the rows to train on and to test on.
+
+    Where a test set of its own begins at row `test`, those are `n` and 3,000 random ones;
+    otherwise `test` is a share, and the split is stratified.
+    """
+    if isinstance(test, float):
+        rows = np.arange(len(y))
+        return train_test_split(rows, stratify=y, random_state=seed, test_size=test)
+    rng = np.random.default_rng(seed)
+    drawn = rng.choice(test, n, replace=False)
+    return drawn, test + rng.choice(len(y) - test, 3000, replace=False)
+
+
+def numbers(X, rows):
+    """Return what needs no learning: pixels, features, or how often each node label occurs."""
+    if isinstance(X, np.ndarray):
+        flat = X[rows].reshape(len(rows), -1)
+        return flat / np.float32(255) if X.dtype == np.uint8 else flat
+    return np.log1p(bag(X))[rows]
+
+
+def plain(name, X, train, test, seed):
+    """Return representations that no encoder has made."""
+    A, B = numbers(X, train), numbers(X, test)
+    if name == "as they are":
+        return A, B
+    scaler = StandardScaler().fit(A)
+    A, B = scaler.transform(A), scaler.transform(B)
+    if name == "standardised":
+        return A, B
+    reducer = PCA(min(64, *A.shape), random_state=seed)
+    if name == "UMAP":
+        from umap import UMAP
+
+        reducer = UMAP(n_components=min(10, A.shape[1]), random_state=seed, n_jobs=1)
+    return reducer.fit_transform(A), reducer.transform(B)
+
+
+def autoencoded(embedder, X, epochs, seed):
+    """Train the encoder of an embedder to undo its augmentations, through a linear decoder."""
+    encoder, samples = embedder.encoder_.train(), torch.from_numpy(X)
+    views = compose(embedder.augmentation_, samples.shape[1:])
+    target = encoder[0](samples).flatten(1)
+    torch.manual_seed(seed)
+    decoder = nn.Linear(encoder(samples[:2]).shape[1], target.shape[1])
+    optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=1e-3)
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(epochs):
+        for rows in torch.randperm(len(samples), generator=generator).split(256):
+            decoded_views = decoder(encoder(views(samples[rows], generator)))
+            loss = nn.functional.mse_loss(decoded_views, target[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return embedder
+
+
+def judged(H, y, H_test, y_test, seed, *, scale):
+    """Return the columns of a representation."""
+    found = {}
+    data = H, y, H_test, y_test
+    least = np.unique(y, return_counts=True)[1].min()
+    for k in LABELS:
+        if k <= least:
+            name = f"{k} label" + "s" * (k > 1)
+            found[name] = few_label_probe(*data, k, seed=100 * seed, scale=scale).mean()
+    found["20-NN"] = KNeighborsClassifier(20).fit(H, y).score(H_test, y_test)
+    found["linear"] = linear_probe(*data, scale=scale)
+    clusters = KMeans(len(np.unique(y)), n_init=3, random_state=seed).fit_predict(H_test)
+    found["NMI"] = normalized_mutual_info_score(y_test, clusters)
+    return found
+
+
+def fits(row, X):
+    """Return whether a row can be had for such samples."""
+    if row == "UMAP":
+        return importlib.util.find_spec("umap") is not None
+    return row != "autoencoder" or isinstance(X, np.ndarray)
+
+
+def learned(name, X, y, args, seed):
+    """Return the fitted embedder of a row."""
+    rows = {
+        "default": {},
+        **{name: {"loss": loss} for name, loss in losses(tau_plus_from_labels(y).value).items()},
+        "Supervised (all labels)": {"loss": Supervised()},
+        "SupCon (all labels)": {"loss": SupCon()},
+    }
+    given = {"random_state": seed, "device": "cpu"}
+    if args.epochs:
+        given["max_epochs"] = args.epochs
+    if name in ("untrained", "autoencoder"):
+        embedder = ContrastiveEmbedder(**{**given, "max_epochs": 1, "lr": 1e-12}).fit(X)
+        epochs = args.epochs or ContrastiveEmbedder().max_epochs
+        return embedder if name == "untrained" else autoencoded(embedder, X, epochs, seed)
+    return ContrastiveEmbedder(**given, **rows[name]).fit(X, y)
+
+
+def run(name, X, y, test, args, seed):
+    """Return the columns of a row for a seed; None where it cannot be had."""
+    train, test = split(y, test, args.n, seed)
+    start = process_time()
+    if name in PLAIN:
+        H, H_test = plain(name, X, train, test, seed)
+    else:
+        embedder = learned(name, X[train], y[train], args, seed)
+        H, H_test = embedder.transform(X[train]), embedder.transform(X[test])
+    minutes = (process_time() - start) / 60
+    scale = name not in ("PCA", "UMAP")
+    return {**judged(H, y[train], H_test, y[test], seed, scale=scale), "CPU min": minutes}
+
+
+def row_of(name, runs, default, oracle):
+    """Return a row of the table: means over the seeds, and how it compares."""
+    row = {"row": name}
+    for column in runs[0]:
+        values = [one[column] for one in runs]
+        row[column] = spread(values) if len(values) > 1 else values[0]
+    if default is not None and runs is not default:
+        ours, theirs = ([one[FEW] for one in some] for some in (runs, default))
+        row["p"] = ttest_rel(ours, theirs).pvalue if np.ptp(np.subtract(ours, theirs)) else None
+        gap = 0 if oracle is None else np.mean([one[FEW] for one in oracle]) - np.mean(theirs)
+        row["gap closed"] = (np.mean(ours) - np.mean(theirs)) / gap if gap > 0.005 else None
+    return row
+
+
+def main():
+    """Print a table for each set."""
+    parser = make_parser(__doc__)
+    default_sets = ["digits", "digits as vectors", *TABLES]
+    parser.add_argument("--sets", nargs="+", default=default_sets, choices=list(SETS))
+    parser.add_argument("--rows", nargs="+", default=ROWS, choices=ROWS)
+    parser.add_argument("--fashion", default="fashion_mnist.npz", help="npz file")
+    parser.add_argument("--cifar", default=".", help="folder of npz files")
+    parser.add_argument("--data-home", help="folder of the sets of graphs; else they are fetched")
+    parser.add_argument("--n", type=int, default=4000, help="images to train on")
+    parser.add_argument("--epochs", type=int, help="those of the embedder if left out")
+    parser.add_argument("--seeds", type=int, default=10)
+    args = parser.parse_args()
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
+    for name in args.sets:
+        X, y, test = SETS[name](args)
+        rows = [row for row in args.rows if fits(row, X)]
+        found = {
+            row: [run(row, X, y, test, args, seed) for seed in range(args.seeds)] for row in rows
+        }
+        title = f"{name}, {args.n:,}" if isinstance(test, int) else name
+        with Table(title, args, ratios=[FEW, "20-NN", "linear"], packages=["umap-learn"]) as table:
+            for row, runs in found.items():
+                table.add(row_of(row, runs, found.get("default"), found.get(ORACLE)))
+
+
+if __name__ == "__main__":
+    main()
