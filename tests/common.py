@@ -28,6 +28,7 @@ from skcontrast.losses import (
     PositiveDebiased,
     Ring,
     SoftRing,
+    SoftSupCon,
     SupCon,
     Supervised,
 )
@@ -82,6 +83,7 @@ LOSSES = [
     PUCL(tau_plus=0.15, c=0.1, floor="printed"),
     Ring(outer=0.6, inner=0.2),
     SoftRing(sharpness=4.0, tau_plus=0.15, beta=0.5, detach_weights=False),
+    SoftSupCon(sharpness=4.0, tau_plus=0.15, pull=0.4),
     BCL(alpha=0.8, tau_plus=0.2),
     BCL(alpha=0.9, beta=0.7, cdf="printed", detach_weights=False),
     NonparametricBCL(alpha=0.8, beta=0.7),

@@ -17,7 +17,8 @@ def projection_head(in_features: int, projection_dim: int, n_extra: int = 0) -> 
 
     .. math:: z = W_2\\, \\mathrm{ReLU}(\\mathrm{BN}(W_1 h)) + b_2
 
-    with W₁ square [1]_, or with 512 rows if h is wider than that. The weights are drawn from torch's global random state.
+    with W₁ square [1]_, or with 512 rows if h is wider than that. The weights are drawn from
+    torch's global random state.
 
     Parameters
     ----------

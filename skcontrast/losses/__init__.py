@@ -10,6 +10,7 @@ from .positive_debiased import PositiveDebiased
 from .pucl import PUCL
 from .ring import Ring
 from .soft_ring import SoftRing
+from .soft_supcon import SoftSupCon
 from .supcon import SupCon
 from .supervised import Supervised
 
@@ -24,6 +25,7 @@ __all__ = [
     "PositiveDebiased",
     "Ring",
     "SoftRing",
+    "SoftSupCon",
     "SupCon",
     "Supervised",
 ]

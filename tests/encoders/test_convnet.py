@@ -7,7 +7,6 @@ from torch import nn
 from skcontrast.encoders import ConvNet
 from tests.encoders.common import same_state, seeded
 
-
 SIDES = [(1, 1), (3, 2), (4, 2), (7, 2), (8, 2), (15, 2), (16, 4), (28, 3), (32, 4), (33, 4)]
 
 

@@ -17,10 +17,12 @@ from skcontrast.losses import (
     NonparametricBCL,
     PositiveDebiased,
     Ring,
+    SoftSupCon,
     SupCon,
     Supervised,
 )
 from skcontrast.losses import __all__ as exported
+from skcontrast.losses._posterior import false_negative_probability
 from skcontrast.schedules import Auto, Linear
 from skcontrast.similarity import Cosine
 from tests.common import LOSSES, evaluate, random_views, some_labels
@@ -108,6 +110,8 @@ def naive_loss(views, loss, temperature):
             args = negatives, positives, same_class, temperature
             if isinstance(loss, PositiveDebiased):
                 total = total + positive_debiased(loss, *args)
+            elif isinstance(loss, SoftSupCon):
+                total = total + soft_supcon(loss, negatives, positives)
             elif isinstance(loss, SupCon):
                 pulled = torch.cat([positives, negatives[same_class]])
                 log_all = torch.cat([positives, negatives]).logsumexp(0)
@@ -131,6 +135,14 @@ def positive_debiased(loss, negatives, positives, same_class, temperature):
     floor = loss.tau_plus / self_score
     top = torch.maximum(mean - rest * g, floor)
     return -(top / (top + n * loss.tau_plus * estimate)).log().mean()
+
+
+def soft_supcon(loss, negatives, positives):
+    u = ((negatives[:, None] >= negatives).sum(1).double() - 0.5) / len(negatives)
+    p = false_negative_probability(u, loss.sharpness, loss.tau_plus)
+    push = ((1 - p) * negatives.exp()).sum() / (1 - p).mean()
+    excess = (positives.exp() + push).log() - (1 - loss.pull) * positives
+    return excess.mean() - loss.pull * (p * negatives).sum() / p.sum()
 
 
 @pytest.mark.parametrize("temperature", [0.2, 1.0])

@@ -18,6 +18,7 @@ from skcontrast.losses import (
     PositiveDebiased,
     Ring,
     SoftRing,
+    SoftSupCon,
     SupCon,
     Supervised,
 )
@@ -134,10 +135,10 @@ def test_printed_bcl_takes_the_empirical_cdf_for_phi():
 
 def test_every_loss_is_an_estimator_or_refused():
     sample = ScoreModel().sample(2, 5, random_state=0)
-    for loss in (SupCon(), PositiveDebiased()):
+    for loss in (SupCon(), SoftSupCon(), PositiveDebiased()):
         with pytest.raises(ValueError, match=f"{type(loss).__name__} does not differ from"):
             estimate(loss, sample)
-    refused = {SupCon, PositiveDebiased}
+    refused = {SupCon, SoftSupCon, PositiveDebiased}
     assert {kind.__name__ for kind in refused.union(NAIVE)} == set(exported_losses) - {"Loss"}
 
 
