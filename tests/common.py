@@ -27,6 +27,7 @@ from skcontrast.losses import (
     NonparametricBCL,
     PositiveDebiased,
     Ring,
+    SemiSupCon,
     SoftRing,
     SoftSupCon,
     SupCon,
@@ -95,6 +96,7 @@ LOSSES = [
     PositiveDebiased(tau_plus=0.1, negatives=Supervised()),
     Supervised(),
     SupCon(),
+    SemiSupCon(every=1, share=0.5),
 ]
 
 

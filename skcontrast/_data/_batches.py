@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -77,6 +77,10 @@ class TrainingSet:
     def __len__(self) -> int:
         return len(self.source)
 
+    def in_order(self, batch_size: int) -> Iterator[Any]:
+        """Yield all samples in the order of X, at most `batch_size` at a time."""
+        yield from self.source.batches(torch.arange(len(self)).split(batch_size), seed=0)
+
     def batches(self, parts: Sequence[Tensor], seed: int) -> Iterator[Batch]:
         """Yield the `Batch` of each part, a tensor of rows; the seed is for worker processes."""
         for rows, x in zip(parts, self.source.batches(parts, seed), strict=True):
@@ -91,18 +95,39 @@ class BatchSampler:
     No batch holds a single sample, which has no negatives: with an odd number of rows and a
     `batch_size` of 2, one batch holds 3.
 
+    Where fewer of the rows are labeled than `labeled_share`, labeled rows are added to each batch
+    until they are that share of it, or all in it. They are drawn again for each batch, and an
+    epoch has more batches, as these still hold at most `batch_size` samples.
+
     Parameters
     ----------
     data : TrainingSet
         The samples.
     batch_size : int
         The most samples in a batch, at least 2.
+    labeled : Tensor of shape (n_labeled,), dtype int64, default=None
+        The labeled rows.
+    labeled_share : float, default=0.0
+        In [0, 1).
     """
 
-    def __init__(self, data: TrainingSet, batch_size: int):
+    def __init__(
+        self,
+        data: TrainingSet,
+        batch_size: int,
+        labeled: Tensor | None = None,
+        labeled_share: float = 0.0,
+    ):
         self.data = data
         self.n_samples = len(data)
-        self.n_batches = min(-(-self.n_samples // batch_size), self.n_samples // 2)
+        self.labeled = torch.empty(0, dtype=torch.int64) if labeled is None else labeled
+        natural = len(self.labeled) / self.n_samples
+        # With m added to p rows, of which the natural share is labeled: m = excess · (p + m).
+        excess = max(0.0, labeled_share - natural) / (1 - natural) if natural < 1 else 0.0
+        self.n_added = min(int(excess * batch_size), len(self.labeled), batch_size - 2)
+        self.n_batches = min(
+            -(-self.n_samples // (batch_size - self.n_added)), self.n_samples // 2
+        )
         self.generator = torch.Generator()
 
     def __len__(self) -> int:
@@ -110,5 +135,13 @@ class BatchSampler:
 
     def __iter__(self) -> Iterator[Batch]:
         order = torch.randperm(self.n_samples, generator=self.generator).to(self.data.device)
-        seed = self.generator.initial_seed()
-        yield from self.data.batches(order.tensor_split(self.n_batches), seed)
+        parts = order.tensor_split(self.n_batches)
+        if self.n_added:
+            parts = [torch.cat([part, self._added_to(part)]) for part in parts]
+        yield from self.data.batches(parts, self.generator.initial_seed())
+
+    def _added_to(self, part: Tensor) -> Tensor:
+        """Draw labeled rows that are not in a part of the rows yet."""
+        order = torch.randperm(len(self.labeled), generator=self.generator)
+        drawn = self.labeled[order].to(part.device)
+        return drawn[~torch.isin(drawn, part)][: self.n_added]

@@ -107,6 +107,13 @@ def same_everywhere(number: int, device: torch.device) -> int:
     return int(sent)
 
 
+def from_first_rank(tensor: Tensor) -> Tensor:
+    """Return rank 0's tensor on every rank; all have the same shape."""
+    sent = tensor.clone()
+    dist.broadcast(sent, src=0)
+    return sent
+
+
 @torch.no_grad()
 def broadcast_weights(module: nn.Module) -> None:
     """Give every rank the parameters and buffers of rank 0."""

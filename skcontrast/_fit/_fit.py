@@ -23,6 +23,7 @@ from ..kinds._base import Schema
 from ._acceleration import prepared, trains_in_bf16
 from ._choices import Choices
 from ._estimated_parameters import AutoParameters, auto_parameters
+from ._label_spreading import LabelSpreader
 from ._net import ContrastiveNet, make_net, train
 from ._optimizer import optimizer_state
 from ._plan import Plan
@@ -138,7 +139,8 @@ def fit_network(
         fingerprint = cache(partial(samples_fingerprint, schema.kind, X, known.get("labels")))
         # What a framework adds to the network starts from different numbers than the network.
         with seeded_rng(seed + 1, choices.device):
-            net = _net(choices, setup, plan, auto, past, one_epoch, fingerprint)
+            spreader = LabelSpreader(choices.loss.label_spreading(), known.get("labels"))
+            net = _net(choices, setup, plan, auto, spreader, past, one_epoch, fingerprint)
         # Other threads wait only where the network itself draws random numbers.
         with seeded_rng(seed, choices.device) if plan.seeds_layers else nullcontext():
             interrupted = train(net, training_set)
@@ -269,6 +271,7 @@ def _net(
     setup: Setup,
     plan: Plan,
     auto: AutoParameters,
+    spreader: LabelSpreader,
     past: Fitted | None,
     one_epoch: bool,
     fingerprint: Callable[[], int],
@@ -279,6 +282,7 @@ def _net(
         setup.network,
         plan,
         auto,
+        spreader,
         optimizer=choices.optimizer,
         lr=choices.lr,
         weight_decay=choices.weight_decay,

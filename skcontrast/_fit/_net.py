@@ -18,6 +18,7 @@ from .._distributed._world import HeldInterrupt, World, any_rank, broadcast_weig
 from .._objective._functional import Contrast, objective_value
 from ..frameworks import Session
 from ._estimated_parameters import AutoParameters
+from ._label_spreading import LabelSpreader
 from ._optimizer import optimizer_options
 from ._plan import Plan
 
@@ -50,12 +51,22 @@ class ContrastiveNet(skorch.NeuralNet):
         What a step needs to know.
     auto : AutoParameters
         The hyperparameters that are "auto".
+    spreader : LabelSpreader
+        Completes the labels.
     **kwargs : dict
         Parameters of ``skorch.NeuralNet``.
     """
 
-    def __init__(self, module: nn.Module, *, plan: Plan, auto: AutoParameters, **kwargs: Any):
-        self.plan, self.auto = plan, auto
+    def __init__(
+        self,
+        module: nn.Module,
+        *,
+        plan: Plan,
+        auto: AutoParameters,
+        spreader: LabelSpreader,
+        **kwargs: Any,
+    ):
+        self.plan, self.auto, self.spreader = plan, auto, spreader
         super().__init__(module, criterion=Session, train_split=None, **kwargs)
 
     @property
@@ -84,7 +95,10 @@ class ContrastiveNet(skorch.NeuralNet):
 
     def get_iterator(self, dataset: TrainingSet, training: bool = False) -> BatchSampler:
         """Return the batches of an epoch."""
-        self.sampler_ = BatchSampler(dataset, self.plan.batch_size)
+        spreader = self.spreader
+        self.sampler_ = BatchSampler(
+            dataset, self.plan.batch_size, spreader.labeled, spreader.labeled_share
+        )
         return self.sampler_
 
     def on_train_begin(
@@ -114,6 +128,14 @@ class ContrastiveNet(skorch.NeuralNet):
         self.plan.generator.manual_seed(views)
         self.plan.seed_layers(layers)
         self.auto.start_epoch(epoch)
+        self.spreader.start_epoch(
+            epoch,
+            is_first=self.epoch_ == 0,
+            data=dataset_train,
+            encoder=self.module_.encoder,
+            batch_size=self.plan.batch_size,
+            world=self.plan.world,
+        )
         self.step_ = 0
 
     def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
@@ -256,6 +278,7 @@ def make_net(
     network: nn.Module,
     plan: Plan,
     auto: AutoParameters,
+    spreader: LabelSpreader,
     *,
     optimizer: type[torch.optim.Optimizer],
     lr: float,
@@ -274,6 +297,8 @@ def make_net(
         What a step needs to know.
     auto : AutoParameters
         The hyperparameters that are "auto".
+    spreader : LabelSpreader
+        Completes the labels.
     optimizer, lr, weight_decay : type, float, float
         Class of the optimizer, and its parameters.
     max_epochs : int
@@ -287,6 +312,7 @@ def make_net(
         network,
         plan=plan,
         auto=auto,
+        spreader=spreader,
         optimizer=optimizer,
         lr=lr,
         max_epochs=max_epochs,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,21 @@ def encode(
         h = _of_any_size(module, batch if to_tensor is None else to_tensor(batch))
         parts.append(h.float().cpu().numpy())
     return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+@torch.inference_mode()
+def encode_batches(module: nn.Module, batches: Iterable[Any]) -> Tensor:
+    """Return the output of a module in inference mode for batches, as one tensor in float32.
+
+    Parameters
+    ----------
+    module : nn.Module
+        Maps (n, ...) to (n, d).
+    batches : iterable of Tensor of shape (n, ...)
+        The samples, on the device of the module.
+    """
+    module.eval()
+    return torch.cat([_of_any_size(module, batch).float() for batch in batches])
 
 
 def _of_any_size(module: Callable, batch: Any) -> Tensor:

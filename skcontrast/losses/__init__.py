@@ -9,6 +9,7 @@ from .nonparametric_bcl import NonparametricBCL
 from .positive_debiased import PositiveDebiased
 from .pucl import PUCL
 from .ring import Ring
+from .semi_supcon import SemiSupCon
 from .soft_ring import SoftRing
 from .soft_supcon import SoftSupCon
 from .supcon import SupCon
@@ -24,6 +25,7 @@ __all__ = [
     "NonparametricBCL",
     "PositiveDebiased",
     "Ring",
+    "SemiSupCon",
     "SoftRing",
     "SoftSupCon",
     "SupCon",

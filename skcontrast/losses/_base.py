@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from .._parameters import ParameterObject
+
+
+class LabelSpreading(NamedTuple):
+    """How a fit guesses the classes of unlabeled samples from those of labeled ones.
+
+    Attributes
+    ----------
+    every : int
+        Epochs between two guesses.
+    share : float
+        Share of the guesses, the surest of each class, that are taken for true.
+    labeled_share : float
+        Share of each batch that is drawn from the labeled samples at least, in [0, 1).
+    n_neighbors : int
+        Neighbours of each sample in the graph along which labels spread.
+    """
+
+    every: int
+    share: float
+    labeled_share: float
+    n_neighbors: int
 
 
 class Loss(ParameterObject):
@@ -152,6 +173,10 @@ class Loss(ParameterObject):
         -------
         c : Tensor of shape (n_anchors, n), or None
         """
+        return None
+
+    def label_spreading(self) -> LabelSpreading | None:
+        """Return how `fit` guesses the classes of unlabeled samples; None leaves them unknown."""
         return None
 
     def lowest_score(self, lower_bound: float) -> float:

@@ -24,3 +24,36 @@ def test_batches_cover_all_rows_and_none_holds_one_sample():
             assert sorted(torch.cat(batches).tolist()) == list(range(n))
             assert min(sizes) >= 2 and max(sizes) - min(sizes) <= 1
             assert max(sizes) <= batch_size + (batch_size == 2)
+
+
+def drawn(n, batch_size, n_labeled, share):
+    """Return the rows of the batches of an epoch."""
+    sampler = BatchSampler(
+        TrainingSet(InMemory(torch.arange(n))), batch_size, torch.arange(n_labeled), share
+    )
+    return [batch.x for batch in sampler]
+
+
+@pytest.mark.parametrize("n_labeled", [1, 7, 40, 90])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_labeled_rows_are_a_share_of_each_batch_or_all_in_it(n_labeled, share):
+    n, batch_size = 100, 20
+    batches = drawn(n, batch_size, n_labeled, share)
+    assert sorted(set(torch.cat(batches).tolist())) == list(range(n))
+    for rows in batches:
+        assert len(rows) <= batch_size and len(set(rows.tolist())) == len(rows)
+    labeled = torch.cat(batches) < n_labeled
+    all_in_each = n_labeled * len(batches)
+    assert labeled.sum() >= min((share - 0.06) * len(labeled), all_in_each)
+
+
+def test_enough_labeled_rows_leave_the_batches_as_they_are():
+    expected = torch.cat(drawn(100, 20, 0, 0.0)).tolist()
+    assert torch.cat(drawn(100, 20, 30, 0.3)).tolist() == expected
+    assert torch.cat(drawn(100, 20, 0, 0.3)).tolist() == expected
+    assert torch.cat(drawn(100, 20, 100, 0.3)).tolist() == expected
+
+
+def test_samples_come_in_order_too():
+    samples = TrainingSet(InMemory(torch.arange(10)))
+    assert [x.tolist() for x in samples.in_order(4)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]

@@ -1,0 +1,195 @@
+"""Classes of unlabeled samples, spread from the labeled ones, and what a fit does with them."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits, make_blobs
+from skorch.callbacks import Callback
+
+from skcontrast._fit import _label_spreading
+from skcontrast._fit._label_spreading import LabelSpreader, confident_labels, spread_labels
+from skcontrast.frameworks import CMC, MoCo
+from skcontrast.losses import InfoNCE, Loss, SemiSupCon, SupCon
+from skcontrast.losses._base import LabelSpreading
+from tests.common import small
+
+X, y = load_digits(return_X_y=True)
+X, y = X[:300], y[:300]
+FEW = np.where(np.arange(300) < 50, y, -1)
+
+
+def blobs(n=300, labeled=1):
+    """Return clusters far from each other, their classes, and the same with few known."""
+    h, truth = make_blobs(n, 4, centers=3, cluster_std=0.5, center_box=(-20, 20), random_state=0)
+    labels = np.full(n, -1)
+    for k in range(3):
+        rows = np.flatnonzero(truth == k)[:labeled]
+        labels[rows] = k
+    return torch.as_tensor(h).float(), truth, torch.as_tensor(labels)
+
+
+class Labels(Callback):
+    """Notes the labels of the training set at the end of each epoch."""
+
+    def __init__(self):
+        self.seen = []
+
+    def on_epoch_end(self, net, dataset_train=None, **kwargs):
+        self.seen.append(dataset_train.known["labels"].clone())
+
+
+def test_one_label_a_cluster_is_enough():
+    h, truth, labels = blobs()
+    probabilities = spread_labels(h, labels, 10)
+    np.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-5)
+    assert (probabilities.argmax(1) == truth).all()
+
+
+def test_samples_outside_of_a_bounded_graph_take_the_classes_of_their_neighbours(monkeypatch):
+    monkeypatch.setattr(_label_spreading, "_LARGEST_GRAPH", 60)
+    h, truth, labels = blobs()
+    assert (spread_labels(h, labels, 10).argmax(1) == truth).all()
+
+
+def test_chunks_of_rows_do_not_show(monkeypatch):
+    h, _, labels = blobs()
+    expected = spread_labels(h, labels, 10)
+    monkeypatch.setattr(_label_spreading, "_CHUNK", 7)
+    np.testing.assert_allclose(spread_labels(h, labels, 10), expected, atol=1e-5)
+
+
+def test_renamed_classes_get_the_same_probabilities():
+    h, _, labels = blobs(labeled=2)
+    names = torch.tensor([2, 0, 1, -1])  # the last is what −1 finds
+    expected = spread_labels(h, labels, 10)
+    renamed = spread_labels(h, names[labels], 10)
+    np.testing.assert_allclose(renamed[:, names[:3]], expected, atol=1e-6)
+
+
+def test_samples_in_another_order_get_the_same_probabilities():
+    h, _, labels = blobs(labeled=2)
+    order = torch.randperm(len(h), generator=torch.Generator().manual_seed(0))
+    expected = spread_labels(h, labels, 10)[order]
+    np.testing.assert_allclose(spread_labels(h[order], labels[order], 10), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 1000])
+def test_any_number_of_neighbours_gives_finite_probabilities(n_neighbors):
+    h, _, labels = blobs(30)
+    assert np.isfinite(spread_labels(h, labels, n_neighbors)).all()
+
+
+def test_samples_that_no_label_reaches_have_no_class():
+    h = torch.eye(4).repeat_interleave(5, 0)
+    labels = torch.full((20,), -1)
+    labels[0], labels[5] = 0, 1
+    probabilities = spread_labels(h, labels, 3)
+    np.testing.assert_allclose(probabilities.sum(1), [1] * 10 + [0] * 10, atol=1e-6)
+    assert (confident_labels(probabilities, labels, 1.0)[10:] == -1).all()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_given_labels_stay_and_the_surest_share_of_each_class_is_kept(share):
+    rng = np.random.default_rng(0)
+    probabilities = rng.dirichlet(np.ones(4), size=200).astype(np.float32)
+    labels = torch.full((200,), -1)
+    labels[:20] = torch.arange(20) % 4
+    completed = confident_labels(probabilities, labels, share)
+    assert (completed[:20] == labels[:20]).all()
+    free, guesses = completed[20:].numpy(), probabilities[20:].argmax(1)
+    for k in range(4):
+        kept, dropped = (probabilities[20:][(guesses == k) & (free == c), k] for c in (k, -1))
+        assert len(kept) == round(share * (guesses == k).sum())
+        assert not (len(kept) and len(dropped)) or kept.min() >= dropped.max()
+
+
+def test_with_all_labels_the_fit_is_that_of_supcon():
+    expected = small(loss=SupCon(), max_epochs=3).fit(X, y).transform(X)
+    assert np.array_equal(
+        small(loss=SemiSupCon(every=1), max_epochs=3).fit(X, y).transform(X), expected
+    )
+
+
+def test_without_any_label_the_fit_is_that_of_supcon_without_labels_and_of_infonce():
+    none = np.full(300, -1)
+    h = small(loss=SemiSupCon(every=1), max_epochs=3).fit(X, none).transform(X)
+    assert np.array_equal(small(loss=SupCon(), max_epochs=3).fit(X, none).transform(X), h)
+    label_free = small(loss=InfoNCE(), optimizer="sgd", max_epochs=3).fit(X).transform(X)
+    h = small(loss=SemiSupCon(every=1), optimizer="sgd", max_epochs=3).fit(X, none).transform(X)
+    np.testing.assert_allclose(h, label_free, atol=1e-4)
+
+
+def test_without_guesses_and_without_more_labeled_samples_it_is_supcon():
+    loss = SemiSupCon(every=1, share=0, labeled_share=0)
+    expected = small(loss=SupCon(), max_epochs=3).fit(X, FEW).transform(X)
+    assert np.array_equal(small(loss=loss, max_epochs=3).fit(X, FEW).transform(X), expected)
+
+
+def test_a_single_known_class_gives_no_guesses():
+    one = np.where(np.arange(300) < 20, 7, -1)
+    labels = Labels()
+    small(loss=SemiSupCon(every=1), max_epochs=3, callbacks=[labels]).fit(X, one)
+    assert all((seen >= 0).sum() == 20 for seen in labels.seen)
+
+
+def test_guesses_come_every_few_epochs_and_never_replace_given_labels():
+    labels = Labels()
+    small(loss=SemiSupCon(every=2), max_epochs=6, callbacks=[labels]).fit(X, FEW)
+    first, second, third, fourth, fifth, sixth = labels.seen
+    given = torch.as_tensor(FEW)
+    assert torch.equal(first, given) and torch.equal(second, given)
+    assert torch.equal(third, fourth) and torch.equal(fifth, sixth)
+    known = given >= 0
+    for seen in labels.seen[2:]:
+        assert torch.equal(seen[known], given[known])
+        assert 0.7 < (seen[~known] >= 0).double().mean() < 0.9
+
+
+def test_renamed_classes_give_the_same_embedding():
+    names = np.random.default_rng(0).permutation(10)
+    renamed = np.where(FEW >= 0, names[FEW], -1)
+    h = small(loss=SemiSupCon(every=1), max_epochs=3, optimizer="sgd").fit(X, FEW).transform(X)
+    other = small(loss=SemiSupCon(every=1), max_epochs=3, optimizer="sgd").fit(X, renamed)
+    np.testing.assert_allclose(other.transform(X), h, atol=1e-4)
+
+
+def test_partial_fit_and_warm_start_begin_with_guesses_for_what_they_get():
+    labels = Labels()
+    embedder = small(loss=SemiSupCon(every=100), callbacks=[labels], warm_start=True)
+    embedder.partial_fit(X, FEW).partial_fit(X, FEW).set_params(max_epochs=2).fit(
+        X[:200], FEW[:200]
+    )
+    known = [(seen >= 0).double().mean() for seen in labels.seen]
+    assert known[0] == pytest.approx(50 / 300)
+    assert min(known[1:]) > 0.7
+    assert len(labels.seen[-1]) == 200
+
+
+def test_samples_that_are_read_in_batches_get_the_same_guesses():
+    expected = small(loss=SemiSupCon(every=1), max_epochs=3).fit(X, FEW).transform(X)
+    streamed = small(loss=SemiSupCon(every=1), max_epochs=3, memory_budget=0)
+    assert np.array_equal(streamed.fit(X, FEW).transform(X), expected)
+
+
+@pytest.mark.parametrize("framework", [MoCo(queue_size=60), CMC()], ids=repr)
+def test_frameworks_with_a_memory_take_guesses(framework):
+    embedder = small(loss=SemiSupCon(every=1), framework=framework, max_epochs=3)
+    assert np.isfinite(embedder.fit(X, FEW).transform(X)).all()
+
+
+def test_a_loss_of_ones_own_may_ask_for_guesses():
+    class OwnClasses(Loss):
+        def class_weights(self, same_class):
+            return ~same_class
+
+        def label_spreading(self):
+            return LabelSpreading(every=1, share=0.5, labeled_share=0, n_neighbors=5)
+
+    labels = Labels()
+    small(loss=OwnClasses(), max_epochs=2, callbacks=[labels]).fit(X, FEW)
+    assert (labels.seen[-1] >= 0).sum() > 100
+
+
+def test_there_is_nothing_to_spread_without_settings_or_labels():
+    assert not LabelSpreader(None, torch.as_tensor(FEW)).spreads
+    assert not LabelSpreader(SemiSupCon().label_spreading(), None).spreads
