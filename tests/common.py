@@ -81,7 +81,7 @@ LOSSES = [
     PUCL(tau_plus=0.15, c=0.2),
     PUCL(tau_plus=0.15, c=0.1, floor="printed"),
     Ring(outer=0.6, inner=0.2),
-    SoftRing(sharpness=4.0, tau_plus=0.15, beta=0.5, detach_weights=False),
+    SoftRing(sharpness=4.0, tau_plus=0.15, beta=0.5, floor=0.2, detach_weights=False),
     BCL(alpha=0.8, tau_plus=0.2),
     BCL(alpha=0.9, beta=0.7, cdf="printed", detach_weights=False),
     NonparametricBCL(alpha=0.8, beta=0.7),
