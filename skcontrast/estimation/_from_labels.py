@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from .._data._metadata import validate_labels
+from .._objective._from_arrays import contrast_of
 from ..losses._posterior import false_negative_probability, ranks_inside
 from ..similarity import Similarity
-from ._base import NUMBERS, Estimate, contrast_of
+from ._base import NUMBERS, Estimate
 from ._rank_statistics import class_aucs
 
 # The sharpest posterior that is looked for, and how finely.

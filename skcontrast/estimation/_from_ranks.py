@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 from torch import Tensor
 
+from .._objective._from_arrays import contrast_of
 from ..similarity import Similarity
-from ._base import INTEGERS, NUMBERS, Estimate, contrast_of
+from ._base import INTEGERS, NUMBERS, Estimate
 from ._likelihood import Likelihood, minimise, standard_errors
 from ._rank_statistics import count_outscored
 

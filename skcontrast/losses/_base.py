@@ -114,6 +114,14 @@ class Loss(ParameterObject):
         return self._overrides("rank_weights")
 
     @property
+    def has_posterior(self) -> bool:
+        """Whether the loss says how probable a true negative is at each rank.
+
+        It does where `true_negative_probability` is overridden.
+        """
+        return self._overrides("true_negative_probability")
+
+    @property
     def corrects_positives(self) -> bool:
         """Whether the positive term is not e^{s⁺}: where `anchor_loss` is overridden."""
         return self._overrides("anchor_loss")
@@ -158,6 +166,26 @@ class Loss(ParameterObject):
         -------
         c : Tensor of shape (k,)
             Factors ≥ 0. If `class_weights` is overridden too, both factors are multiplied.
+        """
+        raise NotImplementedError
+
+    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+        """Return the probability that a candidate is a true negative, by its rank.
+
+        No training needs it: it is what :func:`skcontrast.estimation.reliability` compares with
+        labels.
+
+        Parameters
+        ----------
+        ranks : Tensor of shape (k,), dtype float64
+            As in `rank_weights`.
+        n_candidates : int
+            N.
+
+        Returns
+        -------
+        probability : Tensor of shape (k,)
+            In [0, 1].
         """
         raise NotImplementedError
 

@@ -67,10 +67,13 @@ def ratio(density: Tensor, total: Tensor) -> Tensor:
     return torch.where(total > 0, density / total, 1.0)
 
 
-def false_negative_probability(u: Tensor, sharpness: float, tau_plus: float) -> Tensor:
+def false_negative_probability(
+    u: Tensor, sharpness: float, tau_plus: float, floor: float = 0.0
+) -> Tensor:
     r"""Return the probability that a candidate is a false negative, by its unlabeled rank.
 
-    .. math:: p(\mathrm{FN} \mid u) = \sigma\bigl(k\,(\operatorname{logit} u - m)\bigr), \qquad
+    .. math:: p(\mathrm{FN} \mid u) = f + (1 - f)\,
+        \sigma\bigl(k\,(\operatorname{logit} u - m)\bigr), \qquad
         \int_0^1 p(\mathrm{FN} \mid u)\, du = \tau^+
 
     Parameters
@@ -79,12 +82,17 @@ def false_negative_probability(u: Tensor, sharpness: float, tau_plus: float) -> 
         Shares of the candidates that score lower, in [0, 1].
     sharpness, tau_plus : float
         k ≥ 0 and the class prior in [0, 1).
+    floor : float, default=0.0
+        The least probability f as a share of τ⁺, in [0, 1].
     """
-    if tau_plus == 0:
-        return torch.zeros_like(u)
+    least = floor * tau_plus
+    rest = (tau_plus - least) / (1 - least)  # the mean of the second term's sigmoid
+    if rest == 0:
+        return torch.full_like(u, least)
     if sharpness == 0:
         return torch.full_like(u, tau_plus)
-    return torch.sigmoid(sharpness * (torch.logit(u) - _middle(float(sharpness), float(tau_plus))))
+    middle = _middle(float(sharpness), float(rest))
+    return least + (1 - least) * torch.sigmoid(sharpness * (torch.logit(u) - middle))
 
 
 def ranks_inside(n: int) -> Tensor:

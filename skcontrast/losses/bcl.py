@@ -101,6 +101,10 @@ class BCL(Loss):
 
     def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | s) by rank."""
+        return self.true_negative_probability(ranks, n_candidates)
+
+    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+        """Return p(TN | s) by rank."""
         phi, alpha, tau_plus = ranks / n_candidates, number(self.alpha), number(self.tau_plus)
         if self.cdf == "inverted":
             phi = invert_unlabeled_cdf(phi, alpha, tau_plus)

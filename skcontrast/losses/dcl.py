@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import torch
+from torch import Tensor
+
 from .._parameters import EstimableNumber, interval, number
 from ._base import Loss
 
@@ -58,3 +61,7 @@ class DCL(Loss):
         """Return a = 1/τ⁻ and b = τ⁺/τ⁻."""
         tau_plus = number(self.tau_plus)
         return 1 / (1 - tau_plus), tau_plus / (1 - tau_plus)
+
+    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+        """Return 1 − τ⁺ at every rank."""
+        return torch.full_like(ranks, 1 - number(self.tau_plus))

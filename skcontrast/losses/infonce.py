@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import torch
+from torch import Tensor
+
 from ._base import Loss
 
 __all__ = ["InfoNCE"]
@@ -37,3 +40,7 @@ class InfoNCE(Loss):
     >>> contrastive_loss(z, z, loss=InfoNCE()).item()  # log(1 + 4 e^-2) at temperature 0.5
     0.432...
     """
+
+    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+        """Return 1: every candidate is taken for a true negative."""
+        return torch.ones_like(ranks)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from .._parameters import EstimableNumber, Number, interval, number
 from ._base import Loss
-from ._posterior import CDF_BINS, invert_unlabeled_cdf, ratio
+from ._posterior import CDF_BINS, invert_unlabeled_cdf, ratio, true_negative_probability
 
 __all__ = ["NonparametricBCL"]
 
@@ -102,3 +102,9 @@ class NonparametricBCL(Loss):
         true = 2 * (alpha * (1 - phi) + (1 - alpha) * phi)
         false = 2 * ((1 - alpha) * (1 - phi) + alpha * phi)
         return ratio(wanted, (1 - tau_plus) * true + tau_plus * false)
+
+    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+        """Return p(TN | s) by rank: that of :class:`BCL`, whatever is wanted of the negatives."""
+        alpha, tau_plus = number(self.alpha), number(self.tau_plus)
+        phi = invert_unlabeled_cdf(ranks / n_candidates, alpha, tau_plus)
+        return true_negative_probability(phi, alpha, tau_plus)

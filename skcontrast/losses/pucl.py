@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+import torch
+from torch import Tensor
+
 from .._parameters import EstimableNumber, Number, StrOptions, check_numbers, interval, number
 from ._base import Loss
 
@@ -86,3 +89,7 @@ class PUCL(Loss):
     def lowest_score(self, lower_bound: float) -> float:
         """Return the score at which the estimate is floored: −1 as printed, or the lowest."""
         return -1.0 if self.floor == "printed" else lower_bound
+
+    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+        """Return 1 − `effective_tau_plus`, that of the unlabeled rest, at every rank."""
+        return torch.full_like(ranks, 1 - self.effective_tau_plus)

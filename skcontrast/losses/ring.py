@@ -75,6 +75,10 @@ class Ring(Loss):
         inside = (ranks > n_candidates - within) & (ranks <= n_candidates - dropped)
         return inside.to(ranks.dtype)
 
+    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+        """Return 1 in the ring and 0 outside of it."""
+        return self.rank_weights(ranks, n_candidates)
+
 
 def _floor(share: float) -> int:
     """Return the integer below; a number that misses an integer by rounding counts as that."""

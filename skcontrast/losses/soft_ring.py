@@ -17,11 +17,12 @@ class SoftRing(Loss):
     A candidate of which a share u of all candidates scores lower is a false negative with
     probability
 
-    .. math:: p(\mathrm{FN} \mid u) = \sigma\bigl(k\,(\operatorname{logit} u - m)\bigr), \qquad
+    .. math:: p(\mathrm{FN} \mid u) = f + (1 - f)\,
+        \sigma\bigl(k\,(\operatorname{logit} u - m)\bigr), \qquad
         \int_0^1 p(\mathrm{FN} \mid u)\, du = \tau^+,
 
-    where the sharpness k says how well ranks separate the classes and the condition fixes m. The
-    estimate is
+    where the sharpness k says how well ranks separate the classes, the floor f how many of a
+    class are nowhere near the anchor, and the condition fixes m. The estimate is
 
     .. math:: \hat E^- = \frac1N \sum_j w_j e^{s_j}, \qquad
         w_j \propto \bigl(1 - p(\mathrm{FN} \mid u_j)\bigr)\, e^{\beta s_j}.
@@ -42,6 +43,9 @@ class SoftRing(Loss):
         Class prior τ⁺ in [0, 1).
     beta : float or Schedule, default=0.0
         Hardness β ≥ 0, as in :class:`HCL`.
+    floor : float or Schedule, default=0.0
+        The least probability f, as a share of τ⁺, in [0, 1]: where classes are made of several
+        clusters, some of a class are far away. At 1 ranks say nothing, as at k = 0.
     detach_weights : bool, default=True
         Whether the factor :math:`e^{\beta s}` of the weights carries no gradient. The probability
         never does.
@@ -52,6 +56,7 @@ class SoftRing(Loss):
     --------
     BCL : A posterior from a model of the scores.
     Ring : Drops the closest candidates altogether.
+    skcontrast.estimation.estimate_soft_ring : k and f from labels.
 
     Examples
     --------
@@ -68,6 +73,7 @@ class SoftRing(Loss):
         "sharpness": interval(0, None, "left", auto="sharpness"),
         "tau_plus": interval(0, 1, "left", auto="tau_plus"),
         "beta": interval(0, None, "left"),
+        "floor": interval(0, 1, "both"),
         "detach_weights": ["boolean"],
         "cdf_bins": CDF_BINS,
     }
@@ -77,12 +83,14 @@ class SoftRing(Loss):
         sharpness: EstimableNumber = 2.0,
         tau_plus: EstimableNumber = 0.1,
         beta: Number = 0.0,
+        floor: Number = 0.0,
         detach_weights: bool = True,
         cdf_bins: int | Literal["auto"] | None = "auto",
     ):
         self.sharpness = sharpness
         self.tau_plus = tau_plus
         self.beta = beta
+        self.floor = floor
         self.detach_weights = detach_weights
         self.cdf_bins = cdf_bins
 
@@ -91,7 +99,13 @@ class SoftRing(Loss):
         return number(self.beta)
 
     def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
-        """Return 1 − p(FN | u) by rank."""
+        """Return p(TN | u) by rank."""
+        return self.true_negative_probability(ranks, n_candidates)
+
+    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+        """Return p(TN | u) = 1 − p(FN | u) by rank."""
         # The middle of a candidate's step in the empirical cdf: u lies inside (0, 1).
         u = (ranks - 0.5).clamp_min(0) / n_candidates
-        return 1 - false_negative_probability(u, number(self.sharpness), number(self.tau_plus))
+        return 1 - false_negative_probability(
+            u, number(self.sharpness), number(self.tau_plus), number(self.floor)
+        )

@@ -13,6 +13,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "TN": {"color": "#0072B2", "linestyle": "-"},
     "FN": {"color": "#D55E00", "linestyle": "--"},
     "UN": {"color": "#555555", "linestyle": ":"},
+    "P": {"color": "#009E73", "linestyle": "-."},
+    "observed": {"color": "black", "marker": "o", "linestyle": "-", "linewidth": 3, "alpha": 0.4},
     "BIASED": {"color": "#555555", "marker": "s", "linestyle": ":"},
     "DCL": {"color": "#0072B2", "marker": "o", "linestyle": "--"},
     "HCL": {"color": "#E69F00", "marker": "v", "linestyle": "-."},

@@ -10,20 +10,24 @@ from numpy.typing import NDArray
 from scipy.stats import gaussian_kde
 
 from .._parameters import check_component
+from ..estimation import project_views
+from ..similarity import Similarity
 from ..simulation import ScoreModel, ScoreSample
 from ._axes import STYLES, axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_COMPONENTS = {"TN": "true negatives", "FN": "false negatives", "UN": "unlabeled candidates"}
-_PARAMETERS = {
-    "alpha": "location parameter α",
-    "tau_plus": "class prior τ⁺",
-    "temperature": "temperature t",
-    "gamma": "variation of the proposal γ",
-    "n_candidates": "number of candidates N",
+    from ..embedder import ContrastiveEmbedder
+
+_COMPONENTS = {
+    "TN": "true negatives",
+    "FN": "false negatives",
+    "UN": "unlabeled candidates",
+    "P": "positives",
 }
+# A kernel density of this many quantiles is as good as one of all scores, and much quicker.
+_MOST_VALUES = 4000
 
 
 class ScoreDensityDisplay:
@@ -32,7 +36,7 @@ class ScoreDensityDisplay:
     Parameters
     ----------
     densities : dict of str to (ndarray, ndarray)
-        Points and density of "TN", "FN", "UN", or some of them.
+        Points and density of "TN", "FN", "UN" or "P" (positives), or some of them.
     xlabel : str
         Label of the x axis: the meaning of the points.
     samples : dict of str to ndarray, default=None
@@ -138,22 +142,92 @@ class ScoreDensityDisplay:
         check_component(
             sample, ScoreSample, owner=f"{cls.__name__}.from_sample", parameter="sample"
         )
-        values = np.exp(sample.scores)
-        samples = {"TN": values[sample.is_negative], "FN": values[~sample.is_negative]}
-        smallest = min(map(len, samples.values()))
-        if smallest < 2:
-            raise ValueError(
-                "sample must hold at least two true and two false negatives, got "
-                f"{len(samples['TN'])} and {len(samples['FN'])}."
-            )
-        densities = {}
-        for name, some in samples.items():
-            kernel = gaussian_kde(some)
-            tail = 3 * kernel.factor * some.std()
-            x = np.linspace(some.min() - tail, some.max() + tail, 301)
-            densities[name] = x, kernel(x)
-        display = cls(densities, xlabel="$e^s$", samples=samples)
+        samples = {name: np.exp(some) for name, some in _split(sample).items()}
+        display = cls(_kernel_densities(samples), xlabel="$e^s$", samples=samples)
         return display.plot(ax, bins=bins, **kwargs)
+
+    @classmethod
+    def from_views(
+        cls,
+        *views: Any,
+        y: Sequence | NDArray,
+        similarity: Similarity | None = None,
+        bins: int = 60,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> ScoreDensityDisplay:
+        """Draw the scores of real embeddings: true and false negatives, and positives.
+
+        Parameters
+        ----------
+        *views : array-like of shape (n, d)
+            Embeddings of two or more views of the same samples, as in
+            :meth:`ScoreSample.from_views <skcontrast.simulation.ScoreSample.from_views>`.
+        y : array-like of shape (n,)
+            Classes; −1 where unknown.
+        similarity : Similarity, default=None
+            The score; None is ``Cosine()``.
+        bins : int, default=60
+            Number of bins of the histograms.
+        ax : Axes, default=None
+            The axes to draw on; None makes a figure.
+        **kwargs : dict
+            Passed to ``Axes.plot``.
+
+        Returns
+        -------
+        display : ScoreDensityDisplay
+            Already drawn.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than two true or false negatives.
+        """
+        sample = ScoreSample.from_views(*views, y=y, similarity=similarity)
+        samples = {**_split(sample), "P": sample.positives.ravel()}
+        display = cls(_kernel_densities(samples), xlabel="score s", samples=samples)
+        return display.plot(ax, bins=bins, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        embedder: ContrastiveEmbedder,
+        X: Any,
+        y: Sequence | NDArray,
+        *,
+        bins: int = 60,
+        ax: Axes | None = None,
+        random_state: int = 0,
+        **kwargs: Any,
+    ) -> ScoreDensityDisplay:
+        """Draw the scores of two views of each sample as a fitted embedder sees them.
+
+        Parameters
+        ----------
+        embedder : ContrastiveEmbedder
+            Fitted.
+        X : array-like or list of graphs
+            Samples of the shape seen in `fit`; a few hundred are enough.
+        y : array-like of shape (n,)
+            Classes; −1 where unknown.
+        bins : int, default=60
+            Number of bins of the histograms.
+        ax : Axes, default=None
+            The axes to draw on; None makes a figure.
+        random_state : int, default=0
+            Seeds the views.
+        **kwargs : dict
+            Passed to ``Axes.plot``.
+
+        Returns
+        -------
+        display : ScoreDensityDisplay
+            Already drawn.
+        """
+        views = project_views(embedder, X, random_state=random_state)
+        similarity = embedder.similarity_
+        return cls.from_views(*views, y=y, similarity=similarity, bins=bins, ax=ax, **kwargs)
 
     def plot(
         self, ax: Axes | None = None, *, bins: int = 60, **kwargs: Any
@@ -187,3 +261,30 @@ class ScoreDensityDisplay:
         self.ax_.set(xlabel=self.xlabel, ylabel="density")
         self.ax_.legend()
         return self
+
+
+def _split(sample: ScoreSample) -> dict[str, NDArray]:
+    """Return the scores of true and of false negatives."""
+    samples = {
+        "TN": sample.scores[sample.is_negative],
+        "FN": sample.scores[~sample.is_negative],
+    }
+    if min(map(len, samples.values())) < 2:
+        raise ValueError(
+            "sample must hold at least two true and two false negatives, got "
+            f"{len(samples['TN'])} and {len(samples['FN'])}."
+        )
+    return samples
+
+
+def _kernel_densities(samples: Mapping[str, NDArray]) -> dict[str, tuple[NDArray, NDArray]]:
+    """Return points and density of each."""
+    densities = {}
+    for name, some in samples.items():
+        if len(some) > _MOST_VALUES:
+            some = np.quantile(some, (np.arange(_MOST_VALUES) + 0.5) / _MOST_VALUES)
+        kernel = gaussian_kde(some)
+        tail = 3 * kernel.factor * some.std()
+        x = np.linspace(some.min() - tail, some.max() + tail, 301)
+        densities[name] = x, kernel(x)
+    return densities

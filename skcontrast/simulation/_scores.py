@@ -1,9 +1,10 @@
-"""The generative model of scores."""
+"""Samples of scores, and the generative model of scores."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +17,8 @@ from .._parameters import (
     validate_parameter_constraints,
     validate_parameters,
 )
+from ..similarity import Similarity
+from ._real_scores import scores_of_views
 
 RandomState: TypeAlias = int | np.random.Generator | None
 
@@ -47,6 +50,64 @@ class ScoreSample(NamedTuple):
     is_negative: np.ndarray
     positives: np.ndarray
     lower_bound: float
+
+    @classmethod
+    def from_views(
+        cls,
+        *views: Any,
+        y: Sequence | np.ndarray,
+        similarity: Similarity | None = None,
+        positives: Literal["views", "classmates"] = "views",
+    ) -> ScoreSample:
+        r"""Return the scores of real embeddings, with the truth that their labels tell.
+
+        Every view of a sample is an anchor, and its candidates are all views of the other
+        samples, as in a step of training with one batch of these samples. All anchors have the
+        same number of candidates, N = n_views · (n − 1), but of rare classes a smaller share of
+        them are false negatives.
+
+        Parameters
+        ----------
+        *views : Tensor or array-like of shape (n, d), or tuple of two
+            Embeddings of two or more views of the same n samples. For ``VonMisesFisher`` tuples
+            of mean directions (n, d) and concentrations (n,).
+        y : array-like of shape (n,)
+            Classes; −1 where unknown: such samples are left out.
+        similarity : Similarity, default=None
+            The score; None is ``Cosine()``.
+        positives : {"views", "classmates"}, default="views"
+            The positives of an anchor: the other views of the same sample, as in training; or
+            the other views of the next sample of its class (after the last comes the first),
+            which are draws from the false negatives, as the theory of ``DCL`` and ``PUCL`` has
+            it. Candidates are the same in both cases.
+
+        Returns
+        -------
+        sample : ScoreSample
+            Of n_views · n anchors with n_views − 1 positives each, float64. It takes
+            (n_views · n)² numbers of memory.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than two views or two samples of known class, or classmates are
+            wanted of a class with one sample.
+
+        See Also
+        --------
+        skcontrast.estimation.negative_bias : How far a loss is off on such scores.
+        skcontrast.estimation.project_views : Views from a fitted embedder.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skcontrast.simulation import ScoreSample
+        >>> z1, z2 = np.random.default_rng(0).normal(size=(2, 6, 4))
+        >>> sample = ScoreSample.from_views(z1, z2, y=[0, 0, 0, 1, 1, 1])
+        >>> sample.scores.shape, sample.is_negative.sum(axis=1)[0], sample.positives.shape
+        ((12, 10), np.int64(6), (12, 1))
+        """
+        return cls(*scores_of_views(views, y, similarity, positives))
 
 
 class ScoreModel(ParameterObject):

@@ -22,7 +22,10 @@ class NormalisedRing(Ring):
     normalize_weights = True
 
 
-@pytest.mark.parametrize("kwargs", [{"sharpness": 0.0}, {"sharpness": 3.0, "tau_plus": 0.0}])
+@pytest.mark.parametrize(
+    "kwargs",
+    [{"sharpness": 0.0}, {"sharpness": 3.0, "tau_plus": 0.0}, {"sharpness": 3.0, "floor": 1.0}],
+)
 def test_without_sharpness_or_prior_it_is_infonce(kwargs):
     views = random_views(20, 6)
     value = contrastive_loss(*views, loss=SoftRing(**kwargs))
@@ -38,13 +41,17 @@ def test_infinitely_sharp_it_is_a_ring_scaled_to_mean_one(tau_plus, n):
     torch.testing.assert_close(value, contrastive_loss(*views, loss=ring))
 
 
+@pytest.mark.parametrize("floor", [0.0, 0.4, 1.0])
 @pytest.mark.parametrize("tau_plus", [0.01, 0.1, 0.5, 0.9])
 @pytest.mark.parametrize("sharpness", [0.01, 0.5, 2.0, 8.0, 100.0])
-def test_the_mean_probability_is_the_prior(sharpness, tau_plus):
+def test_the_mean_probability_is_the_prior_and_the_least_is_the_floor(sharpness, tau_plus, floor):
     u = ranks_inside(100_000)
-    p = false_negative_probability(u, sharpness, tau_plus)
+    p = false_negative_probability(u, sharpness, tau_plus, floor)
     assert float(p.mean()) == pytest.approx(tau_plus, abs=2e-4)
-    assert bool((p.diff() >= 0).all()) and float(p[0]) >= 0 and float(p[-1]) <= 1
+    assert bool((p.diff() >= 0).all()) and float(p[-1]) <= 1
+    assert float(p[0]) >= floor * tau_plus
+    if sharpness >= 2:
+        assert float(p[0]) == pytest.approx(floor * tau_plus, abs=1e-3)
 
 
 @pytest.mark.parametrize("tau_plus", [0.05, 0.1, 0.5])

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from skcontrast.estimation import project_views
 from skcontrast.plotting import EstimatorCurveDisplay, ScoreDensityDisplay
-from skcontrast.simulation import ScoreModel
+from skcontrast.simulation import ScoreModel, ScoreSample
+from tests.common import X_DIGITS, small
 
 
 @pytest.mark.parametrize("proposal", ["uniform", "normal"])
@@ -28,6 +30,21 @@ def test_sample_densities_come_with_histograms_of_mass_one():
     for line in display.lines_.values():
         area = np.trapezoid(line.get_ydata(), line.get_xdata())
         assert area == pytest.approx(1, abs=0.01)
+
+
+def test_views_of_an_embedder_are_drawn_with_their_positives(legend):
+    y = np.arange(len(X_DIGITS)) % 10
+    embedder = small().fit(X_DIGITS)
+    display = ScoreDensityDisplay.from_estimator(embedder, X_DIGITS, y, bins=20)
+    assert legend(display) == ["true negatives", "false negatives", "positives"]
+    views = project_views(embedder, X_DIGITS)
+    sample = ScoreSample.from_views(*views, y=y, similarity=embedder.similarity_)
+    np.testing.assert_array_equal(display.samples["P"], sample.positives.ravel())
+    assert display.samples["TN"].size == sample.is_negative.sum()
+    for line in display.lines_.values():
+        area = np.trapezoid(line.get_ydata(), line.get_xdata())
+        assert area == pytest.approx(1, abs=0.01)
+    assert display.ax_.get_xlabel() == "score s"
 
 
 def test_samples_of_one_class_have_no_two_densities():

@@ -1,0 +1,74 @@
+"""Views of samples as a fitted embedder sees them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from .._network._inference import encode
+from ._base import INTEGERS
+
+if TYPE_CHECKING:
+    from ..embedder import ContrastiveEmbedder
+
+
+def project_views(
+    embedder: ContrastiveEmbedder, X: Any, *, n_views: int = 2, random_state: int = 0
+) -> tuple[NDArray[np.float32], ...]:
+    """Return the projections of random views of samples: the vectors that the loss compares.
+
+    Parameters
+    ----------
+    embedder : ContrastiveEmbedder
+        Fitted. Views are drawn by its `augmentation_`, and projected in inference mode.
+    X : array-like or list of graphs
+        Samples of the shape seen in `fit`.
+    n_views : int, default=2
+        Number of views.
+    random_state : int, default=0
+        Seeds the draws.
+
+    Returns
+    -------
+    views : tuple of n_views ndarrays of shape (n_samples, d), dtype float32
+        Projections, as :meth:`ScoreSample.from_views
+        <skcontrast.simulation.ScoreSample.from_views>`, :func:`macro_auc` and
+        :func:`positive_ranks` take them together with ``similarity=embedder.similarity_``. With
+        concentrations they have one more column. Without augmentation all views are equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.estimation import macro_auc, project_views
+    >>> X = np.repeat(np.eye(4), 10, axis=0)
+    >>> embedder = ContrastiveEmbedder(max_epochs=1, random_state=0).fit(X)
+    >>> z1, z2 = project_views(embedder, X)
+    >>> macro_auc(z1, z2, y=np.repeat(np.arange(4), 10)).value > 0.5
+    True
+    """
+    check_is_fitted(embedder)
+    if not (isinstance(n_views, INTEGERS) and n_views >= 1):
+        raise ValueError(f"n_views must be a positive integer, got {n_views!r}.")
+    fitted = embedder._fitted
+    X = fitted.read(X, embedder)
+    device = next(embedder.projector_.parameters()).device
+    draw = fitted.composed(embedder.augmentation_, device)
+    generator = torch.Generator(device=device).manual_seed(random_state)
+    network = embedder._projecting()
+    if embedder.similarity_.n_extra:
+        network = nn.Sequential(embedder.encoder_, embedder.projector_)
+    return tuple(
+        encode(
+            network,
+            X,
+            fitted.schema.kind.rows_per_call(X),
+            to_tensor=lambda rows: draw(fitted.scaler.to_tensor(rows, device), generator),
+        )
+        for _ in range(n_views)
+    )

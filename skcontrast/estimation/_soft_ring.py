@@ -1,0 +1,78 @@
+"""The parameters of SoftRing at which its probabilities fit labels best."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+
+from .._parameters import check_component
+from ..losses._posterior import false_negative_probability, ranks_inside
+from ..simulation._scores import ScoreSample
+from ._truth import true_negatives_by_rank
+
+_SHARPNESSES = np.geomspace(0.1, 10.0, 9)
+# Of the logarithm of the sharpness, and of the floor.
+_BOUNDS = [(np.log(0.01), np.log(100.0)), (0.0, 1.0)]
+
+
+def estimate_soft_ring(sample: ScoreSample) -> dict[str, float]:
+    r"""Estimate the sharpness and the floor of ``SoftRing`` from scores whose labels are known.
+
+    They minimise the Brier score, the mean over all candidates of
+    :math:`(p(\mathrm{FN} \mid u) - \mathbb 1[\mathrm{FN}])^2`, with τ⁺ set to the share of
+    false negatives. The sharpness that belongs to the AUC (:func:`sharpness_from_auc`) fits the
+    order of all pairs instead, and is too low where some of a class are far from the rest of it.
+
+    Parameters
+    ----------
+    sample : ScoreSample
+        Scores and the truth, as :meth:`ScoreSample.from_views
+        <skcontrast.simulation.ScoreSample.from_views>` returns them from embeddings and labels.
+
+    Returns
+    -------
+    parameters : dict of str to float
+        "sharpness" in [.01, 100], "tau_plus" and "floor", as ``SoftRing`` takes them.
+
+    Raises
+    ------
+    ValueError
+        If there are no true or no false negatives.
+    TypeError
+        If `sample` is not a ScoreSample.
+
+    See Also
+    --------
+    reliability : How well the probabilities fit a different sample.
+    sharpness_from_auc : The sharpness where only the AUC is known.
+
+    Examples
+    --------
+    >>> from skcontrast.estimation import estimate_soft_ring, reliability
+    >>> from skcontrast.losses import SoftRing
+    >>> from skcontrast.simulation import ScoreModel
+    >>> model = ScoreModel(alpha=0.9, tau_plus=0.1)
+    >>> loss = SoftRing(**estimate_soft_ring(model.sample(1000, 64, random_state=0)))
+    >>> reliability(loss, model.sample(1000, 64, random_state=1)).largest_gap < 0.03
+    True
+    """
+    check_component(sample, ScoreSample, owner="estimate_soft_ring", parameter="sample")
+    observed = torch.from_numpy(1 - true_negatives_by_rank(sample))
+    tau_plus = float(observed.mean())
+    if not 0 < tau_plus < 1:
+        raise ValueError("sample must hold both true and false negatives.")
+    u = ranks_inside(len(observed))
+
+    def error(point: np.ndarray) -> float:
+        p = false_negative_probability(u, float(np.exp(point[0])), tau_plus, float(point[1]))
+        return float(((p - observed) ** 2).mean())
+
+    start = min(([np.log(k), 0.1] for k in _SHARPNESSES), key=error)
+    options = {"xatol": 1e-3, "fatol": 1e-9, "maxiter": 200}
+    found = minimize(error, start, method="Nelder-Mead", bounds=_BOUNDS, options=options).x
+    return {
+        "sharpness": float(np.exp(found[0])),
+        "tau_plus": tau_plus,
+        "floor": float(found[1]),
+    }

@@ -1,0 +1,255 @@
+"""Losses on scores of which the labels are known: bias, push on false negatives, reliability."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from .._objective._base import Tile
+from .._objective._exponential import Contrastive
+from .._parameters import check_component, check_numbers
+from ..losses import Loss, Supervised
+from ..simulation._estimators import estimate
+from ..simulation._scores import ScoreSample
+from ._base import INTEGERS, Estimate
+
+
+def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
+    r"""Return the relative bias of a loss's estimate of the mean over true negatives.
+
+    .. math:: \frac{\sum_i \hat E^-_i}{\sum_i \theta_i} - 1, \qquad
+        \theta_i = \frac{1}{N^-_i} \sum_{j \in \mathrm{TN}_i} e^{s_{ij}}
+
+    over the anchors i that have a true negative among their candidates.
+
+    Parameters
+    ----------
+    loss : Loss
+        An instance with numbers, not schedules, as hyperparameters.
+    sample : ScoreSample
+        Scores and the truth, as :meth:`ScoreSample.from_views
+        <skcontrast.simulation.ScoreSample.from_views>` returns them from embeddings and labels.
+
+    Returns
+    -------
+    bias : Estimate
+        0 where the loss is right on average, positive where it pushes too hard; with the standard
+        error of a ratio of means over the anchors, as if they were independent.
+
+    Raises
+    ------
+    ValueError
+        If the loss is not such an estimate (``SupCon``, ``PositiveDebiased``), or fewer than two
+        anchors have a true negative.
+    TypeError
+        If `loss` is not a Loss or `sample` is not a ScoreSample.
+
+    See Also
+    --------
+    skcontrast.simulation.estimate : The estimates themselves.
+    push_share : Where the gradient goes.
+
+    Notes
+    -----
+    A loss with hardness β > 0 aims at a mean that is tilted towards hard negatives, and the sum
+    over a ``Ring`` is not scaled to a mean: not all of their difference is an error.
+
+    Examples
+    --------
+    >>> from skcontrast.estimation import negative_bias
+    >>> from skcontrast.losses import DCL, InfoNCE
+    >>> from skcontrast.simulation import ScoreModel
+    >>> sample = ScoreModel().sample(2000, 64, random_state=0)
+    >>> negative_bias(InfoNCE(), sample).value > 0.05
+    True
+    >>> abs(negative_bias(DCL(0.1), sample).value) < 0.02
+    True
+    """
+    _check(loss, sample, owner="negative_bias")
+    some = sample.is_negative.any(axis=1)
+    if some.sum() < 2:
+        raise ValueError(f"At least two anchors must have a true negative, got {some.sum()}.")
+    scores, is_negative, positives = (part[some] for part in sample[:3])
+    sample = ScoreSample(scores, is_negative, positives, sample.lower_bound)
+    truth, estimates = estimate(Supervised(), sample), estimate(loss, sample)
+    ratio = estimates.mean() / truth.mean()
+    spread = np.std(estimates - ratio * truth, ddof=1) / truth.mean()
+    return Estimate(float(ratio - 1), float(spread / math.sqrt(len(truth))))
+
+
+def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
+    r"""Return the share of a loss's push that lands on false negatives.
+
+    A candidate is pushed away from its anchor by the derivative of the anchor's loss with respect
+    to the candidate's score, where that is positive:
+
+    .. math:: \frac1M \sum_i \frac{\sum_{j \in \mathrm{FN}_i} (\partial L_i / \partial s_{ij})_+}
+        {\sum_j (\partial L_i / \partial s_{ij})_+}
+
+    Parameters
+    ----------
+    loss : Loss
+        An instance with numbers, not schedules, as hyperparameters.
+    sample : ScoreSample
+        As in :func:`negative_bias`. For ``PositiveDebiased`` the highest score is taken to be
+        minus the lowest, as that of a cosine is.
+
+    Returns
+    -------
+    share : Estimate
+        In [0, 1], with its standard error over the anchors, as if they were independent. Anchors
+        that push no candidate are left out, such as those whose estimate is floored. Without
+        preference it is the share of false negatives among the candidates; it is 0 for
+        ``Supervised``.
+
+    Raises
+    ------
+    ValueError
+        If no anchor pushes any candidate, or a hyperparameter lies outside its range or is a
+        schedule.
+    TypeError
+        If `loss` is not a Loss or `sample` is not a ScoreSample.
+
+    See Also
+    --------
+    negative_bias : How much an anchor pushes in all.
+
+    Examples
+    --------
+    A subtracted term scales the push and does not move it:
+
+    >>> from skcontrast.estimation import push_share
+    >>> from skcontrast.losses import BCL, InfoNCE, Supervised
+    >>> from skcontrast.simulation import ScoreModel
+    >>> sample = ScoreModel(alpha=0.9).sample(500, 64, random_state=0)
+    >>> push_share(BCL(0.9), sample).value < push_share(InfoNCE(), sample).value
+    True
+    >>> push_share(Supervised(), sample).value
+    0.0
+    """
+    _check(loss, sample, owner="push_share")
+    is_false = torch.tensor(~sample.is_negative)
+    scores = torch.tensor(sample.scores, dtype=torch.float64)
+    tile = Tile(
+        scores=scores,
+        excluded=torch.empty(len(scores), 0, dtype=torch.int64),
+        positives=torch.tensor(sample.positives, dtype=torch.float64),
+        weights=None,
+        same_class=is_false,
+        bounds=(sample.lower_bound, -sample.lower_bound),
+        self_scores=-sample.lower_bound,
+    )
+    gradients = Contrastive.evaluate(tile, loss, needs_gradient=True).gradients
+    assert gradients is not None
+    scale, matrix = gradients.scores
+    push = (scale * matrix).clamp_min(0)
+    total = push.sum(1)
+    if not bool((total > 0).any()):
+        raise ValueError(f"{loss!r} pushes no candidate of these scores.")
+    shares = ((push * is_false).sum(1) / total)[total > 0].numpy()
+    return Estimate(float(shares.mean()), float(shares.std() / math.sqrt(len(shares))))
+
+
+class Reliability(NamedTuple):
+    """How probable a true negative is by rank: predicted by a loss, and observed.
+
+    Attributes
+    ----------
+    ranks : ndarray of shape (n_bins,)
+        The mean unlabeled rank u of each bin, the share of an anchor's candidates that score
+        lower; from the farthest candidates to the closest.
+    predicted : ndarray of shape (n_bins,)
+        The mean of p(TN | u) by the loss.
+    observed : ndarray of shape (n_bins,)
+        The share of true negatives.
+    counts : ndarray of shape (n_bins,), dtype int64
+        Number of candidates, of all anchors together.
+    brier : float
+        The Brier score of single candidates, in [0, 1]; lower is better.
+    """
+
+    ranks: np.ndarray
+    predicted: np.ndarray
+    observed: np.ndarray
+    counts: np.ndarray
+    brier: float
+
+    @property
+    def largest_gap(self) -> float:
+        """The largest difference of `predicted` and `observed` in a bin, in [0, 1]."""
+        return float(np.abs(self.predicted - self.observed).max())
+
+
+def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliability:
+    """Compare how probable a loss takes true negatives to be, by rank, with what they are.
+
+    Parameters
+    ----------
+    loss : Loss
+        A loss that has a probability of true negatives by rank: ``BCL`` and ``NonparametricBCL``
+        by their model of scores, ``SoftRing`` by its own, ``Ring`` 0 or 1; constants are
+        ``InfoNCE`` with 1, ``DCL``, ``HCL`` and ``PUCL`` with one minus their class prior.
+    sample : ScoreSample
+        As in :func:`negative_bias`.
+    n_bins : int, default=10
+        Number of bins of (nearly) equally many ranks, from 1 to N.
+
+    Returns
+    -------
+    reliability : Reliability
+        Predictions and observations by bin, and the Brier score.
+
+    Raises
+    ------
+    ValueError
+        If the loss has no such probability, a hyperparameter lies outside its range or is a
+        schedule, or there are more bins than candidates.
+    TypeError
+        If `loss` is not a Loss or `sample` is not a ScoreSample.
+
+    See Also
+    --------
+    skcontrast.plotting.ReliabilityDisplay : The figure.
+
+    Examples
+    --------
+    >>> from skcontrast.estimation import reliability
+    >>> from skcontrast.losses import BCL
+    >>> from skcontrast.simulation import ScoreModel
+    >>> sample = ScoreModel(alpha=0.9, tau_plus=0.1).sample(2000, 64, random_state=0)
+    >>> reliability(BCL(alpha=0.9, tau_plus=0.1), sample).largest_gap < 0.03
+    True
+    """
+    _check(loss, sample, owner="reliability")
+    if not loss.has_posterior:
+        raise ValueError(f"{type(loss).__name__} has no probability of true negatives by rank.")
+    n_anchors, n_candidates = sample.scores.shape
+    if not (isinstance(n_bins, INTEGERS) and 1 <= n_bins <= n_candidates):
+        raise ValueError(f"n_bins must be an integer from 1 to {n_candidates}, got {n_bins!r}.")
+    observed = true_negatives_by_rank(sample)
+    ranks = torch.arange(1, n_candidates + 1, dtype=torch.float64)
+    predicted = loss.true_negative_probability(ranks, n_candidates).numpy()
+    places = np.array_split((ranks.numpy() - 0.5) / n_candidates, n_bins)
+    brier = observed * (1 - predicted) ** 2 + (1 - observed) * predicted**2
+    return Reliability(
+        ranks=np.array([part.mean() for part in places]),
+        predicted=np.array([part.mean() for part in np.array_split(predicted, n_bins)]),
+        observed=np.array([part.mean() for part in np.array_split(observed, n_bins)]),
+        counts=n_anchors * np.array([len(part) for part in places]),
+        brier=float(brier.mean()),
+    )
+
+
+def true_negatives_by_rank(sample: ScoreSample) -> np.ndarray:
+    """Return the share of true negatives at each rank, shape (N,), from the lowest score on."""
+    order = np.argsort(sample.scores, axis=1, kind="stable")
+    return np.take_along_axis(sample.is_negative, order, axis=1).mean(axis=0)
+
+
+def _check(loss: Loss, sample: ScoreSample, *, owner: str) -> None:
+    check_component(loss, Loss, owner=owner, parameter="loss")
+    check_component(sample, ScoreSample, owner=owner, parameter="sample")
+    check_numbers(loss)

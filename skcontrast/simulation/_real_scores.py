@@ -1,0 +1,76 @@
+"""Scores of embeddings whose classes are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .._data._metadata import validate_labels
+from .._objective._from_arrays import contrast_of
+from .._objective._tiles import same_class, tiles
+from ..similarity import Similarity
+
+
+def scores_of_views(
+    views: Sequence[Any],
+    y: Sequence | np.ndarray,
+    similarity: Similarity | None,
+    positives: str,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Return scores, which of them are of true negatives, positives and the lowest score."""
+    if positives not in ("views", "classmates"):
+        raise ValueError(f"positives must be 'views' or 'classmates', got {positives!r}.")
+    if len(views) < 2:
+        raise ValueError(f"ScoreSample.from_views needs at least two views, got {len(views)}.")
+    n_samples = len(views[0][0] if isinstance(views[0], tuple) else views[0])
+    labels = validate_labels(y, n_samples, needed_by="ScoreSample.from_views")
+    known = np.flatnonzero(labels >= 0)
+    if len(known) < 2:
+        raise ValueError(f"y must hold at least two known classes, got {len(known)}.")
+    if len(known) < len(labels):
+        views, labels = [_take(view, known) for view in views], labels[known]
+    contrast, similarity = contrast_of(views, similarity, torch.from_numpy(labels))
+    with torch.no_grad():
+        scores = torch.cat([part.values.clone() for _, part in tiles(contrast, similarity, False)])
+    if positives == "classmates":
+        contrast = contrast._replace(positives=_of_classmates(scores, labels, len(views)))
+    is_candidate = torch.ones_like(scores, dtype=torch.bool)
+    is_candidate.scatter_(1, contrast.excluded, False)
+    is_negative = ~same_class(contrast, slice(None))
+    return (
+        _kept(scores, is_candidate),
+        _kept(is_negative, is_candidate),
+        contrast.positives.numpy(),
+        similarity.limits(contrast.anchors)[0],
+    )
+
+
+def _take(view: Any, rows: np.ndarray) -> Any:
+    if isinstance(view, tuple):
+        return tuple(_take(part, rows) for part in view)
+    return view[rows] if isinstance(view, Tensor) else np.asarray(view)[rows]
+
+
+def _kept(values: Tensor, is_candidate: Tensor) -> np.ndarray:
+    """Return the values of the candidates of each anchor, shape (n_anchors, N)."""
+    return values[is_candidate].view(len(values), -1).numpy()
+
+
+def _of_classmates(scores: Tensor, labels: np.ndarray, n_views: int) -> Tensor:
+    """Return the scores of the other views of the next sample of the class."""
+    following = np.empty(len(labels), dtype=np.int64)
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        if len(members) == 1:
+            raise ValueError(
+                "positives='classmates' needs two samples of each class; one class has one."
+            )
+        following[members] = np.roll(members, -1)
+    columns = [
+        [w * len(labels) + following for w in range(n_views) if w != v] for v in range(n_views)
+    ]
+    return scores.gather(1, torch.from_numpy(np.array(columns)).transpose(1, 2).flatten(0, 1))

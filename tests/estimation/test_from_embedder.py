@@ -1,0 +1,45 @@
+"""Views as a fitted embedder sees them."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from skcontrast.augmentation import GaussianNoise
+from skcontrast.estimation import macro_auc, project_views
+from skcontrast.similarity import VonMisesFisher
+from skcontrast.simulation import ScoreSample
+from tests.common import X_DIGITS, small, vectors
+
+
+def test_views_are_projections_of_what_the_augmentation_draws():
+    X = vectors()
+    still = small(augmentation=GaussianNoise(0.0), output="projection").fit(X)
+    (view,) = project_views(still, X, n_views=1)
+    np.testing.assert_allclose(view, still.transform(X), rtol=1e-5, atol=1e-6)
+    moved = small(augmentation=GaussianNoise(0.5)).fit(X)
+    z1, z2 = project_views(moved, X)
+    assert z1.shape == z2.shape and not np.allclose(z1, z2)
+
+
+def test_a_seed_gives_the_same_views_again():
+    embedder = small().fit(X_DIGITS)
+    first, second = (project_views(embedder, X_DIGITS, random_state=3) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first, project_views(embedder, X_DIGITS, random_state=4))
+
+
+def test_concentrations_are_kept_for_the_similarity():
+    X = vectors()
+    embedder = small(similarity=VonMisesFisher()).fit(X)
+    views = project_views(embedder, X)
+    y = np.arange(len(X)) % 3
+    sample = ScoreSample.from_views(*views, y=y, similarity=embedder.similarity_)
+    assert np.isfinite(sample.scores).all()
+    assert 0 < macro_auc(*views, y=y, similarity=embedder.similarity_).value < 1
+
+
+def test_an_unfitted_embedder_and_no_views_are_refused():
+    with pytest.raises(NotFittedError):
+        project_views(small(), X_DIGITS)
+    with pytest.raises(ValueError, match="n_views must be a positive integer, got 0"):
+        project_views(small().fit(X_DIGITS), X_DIGITS, n_views=0)

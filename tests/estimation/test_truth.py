@@ -1,0 +1,176 @@
+"""Bias, push and reliability where the truth is known by construction."""
+
+import numpy as np
+import pytest
+import torch
+
+from skcontrast import contrastive_loss
+from skcontrast.estimation import negative_bias, push_share, reliability
+from skcontrast.losses import (
+    BCL,
+    DCL,
+    HCL,
+    PUCL,
+    InfoNCE,
+    NonparametricBCL,
+    PositiveDebiased,
+    Ring,
+    SoftRing,
+    SupCon,
+    Supervised,
+)
+from skcontrast.schedules import Linear
+from skcontrast.simulation import ScoreModel, ScoreSample
+from tests.common import LOSSES, random_views
+
+Y = np.arange(12) // 2
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    """Scores of BCL's model at the parameters that the losses are given here."""
+    return ScoreModel(alpha=0.9, tau_plus=0.2, gamma=0.0).sample(3000, 100, random_state=0)
+
+
+def real(**kwargs):
+    return ScoreSample.from_views(*random_views(12, 6), y=Y, **kwargs)
+
+
+def test_the_oracle_has_no_bias_and_pushes_no_false_negative():
+    assert negative_bias(Supervised(), real()) == pytest.approx((0, 0), abs=1e-12)
+    assert push_share(Supervised(), real()) == (0, 0)
+
+
+@pytest.mark.parametrize("loss", [DCL(0.2), BCL(0.9, tau_plus=0.2), PUCL(1 / 4.6, c=0.1)])
+def test_a_loss_whose_model_is_true_has_no_bias(loss, simulated):
+    bias, error = negative_bias(loss, simulated)
+    assert abs(bias) < 3 * error + 0.01 < 0.03
+    assert negative_bias(InfoNCE(), simulated).value > 10 * error
+
+
+def test_dcl_is_unbiased_with_classmates_as_positives_and_not_with_views():
+    z = random_views(12, 6)[0]
+    z = z[::2].repeat_interleave(2, 0) + 0.2 * z  # pairs that are close, and views that are equal
+    views = {"y": Y, "positives": "views"}, {"y": Y, "positives": "classmates"}
+    by_view, by_mate = (ScoreSample.from_views(z, z, **kwargs) for kwargs in views)
+    loss = DCL(tau_plus=2 / 22)
+    assert negative_bias(loss, by_mate) == pytest.approx((0, 0), abs=1e-9)
+    assert negative_bias(loss, by_view).value < -0.005
+    assert negative_bias(InfoNCE(), by_mate) == negative_bias(InfoNCE(), by_view)
+
+
+def test_the_relative_bias_of_infonce_is_its_excess_over_true_negatives():
+    sample = real()
+    exponentials = np.exp(sample.scores)
+    truth = np.array([e[n].mean() for e, n in zip(exponentials, sample.is_negative, strict=True)])
+    expected = exponentials.mean() / truth.mean() - 1
+    assert negative_bias(InfoNCE(), sample).value == pytest.approx(expected)
+
+
+def test_the_push_of_infonce_is_the_share_of_the_exponentials_and_subtracting_moves_none():
+    sample = real()
+    exponentials = np.exp(sample.scores)
+    shares = (exponentials * ~sample.is_negative).sum(1) / exponentials.sum(1)
+    share = push_share(InfoNCE(), sample)
+    assert share.value == pytest.approx(shares.mean())
+    assert share.standard_error == pytest.approx(shares.std() / np.sqrt(len(shares)))
+    for loss in (DCL(0.01), PUCL(0.01, c=0.5)):
+        assert push_share(loss, sample).value == pytest.approx(share.value)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_the_push_is_the_positive_derivative_of_the_training_loss(loss):
+    n = 12
+    z1, z2 = random_views(n, n)
+    y = torch.from_numpy(Y)
+    anchors = torch.nn.functional.normalize(torch.cat([z1, z2]), dim=1)
+    sample = ScoreSample.from_views(z1, z2, y=Y)
+    shares = []
+    for i in range(2 * n):
+        first = anchors[i : i + 1]
+        others = [j for j in range(2 * n) if j % n != i % n]
+        # Moving a candidate along the anchor changes its score with this anchor alone.
+        queue = anchors[others].clone().requires_grad_()
+        labels = {"y": y[[i % n]], "queue_y": y[torch.tensor(others) % n]}
+        value = contrastive_loss(
+            first,
+            anchors[(i + n) % (2 * n)][None],
+            loss=loss,
+            queue=queue,
+            **(labels if loss.requires_y else {}),
+        )
+        (grad,) = torch.autograd.grad(value, queue)
+        # d cos = (anchor − cos · candidate) / |candidate|, of squared length 1 − cos².
+        cosine = queue.detach() @ first[0]
+        slope = (grad @ first[0]) / (1 - cosine**2)
+        push = slope.clamp_min(0)
+        if push.sum() > 0:
+            shares.append(float(push[labels["queue_y"] == labels["y"]].sum() / push.sum()))
+    assert push_share(loss, sample).value == pytest.approx(np.mean(shares), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "loss", [BCL(0.9, tau_plus=0.2), NonparametricBCL(0.9, beta=0.2, tau_plus=0.2)], ids=repr
+)
+def test_the_probability_is_reliable_where_the_model_is_true(loss, simulated):
+    found = reliability(loss, simulated, n_bins=5)
+    assert found.largest_gap < 0.02
+    assert found.brier < reliability(DCL(0.2), simulated).brier
+
+
+def test_bins_hold_all_candidates_and_the_score_is_that_of_single_ones(simulated):
+    loss = SoftRing(1.0, 0.2)
+    found = reliability(loss, simulated, n_bins=7)
+    assert found.counts.sum() == simulated.scores.size and np.ptp(found.counts) == 3000
+    assert found.observed @ found.counts == pytest.approx(simulated.is_negative.sum())
+    ranks = simulated.scores.argsort(1).argsort(1) + 1.0
+    p = loss.true_negative_probability(torch.from_numpy(ranks), 100).numpy()
+    assert found.brier == pytest.approx(((p - simulated.is_negative) ** 2).mean())
+    assert found.predicted @ found.counts == pytest.approx(p.sum())
+    assert found.largest_gap == abs(found.predicted - found.observed).max()
+
+
+@pytest.mark.parametrize(
+    "loss, expected",
+    [
+        (InfoNCE(), [1.0, 1.0, 1.0]),
+        (DCL(0.3), [0.7, 0.7, 0.7]),
+        (HCL(0.3, beta=2.0), [0.7, 0.7, 0.7]),
+        (PUCL(0.3, c=0.0), [0.7, 0.7, 0.7]),
+        (BCL(0.5, tau_plus=0.3), [0.7, 0.7, 0.7]),
+        (SoftRing(0.0, 0.3), [0.7, 0.7, 0.7]),
+        (SoftRing(5.0, 0.3, floor=1.0), [0.7, 0.7, 0.7]),
+        (Ring(outer=1.0, inner=1 / 3), [1.0, 1.0, 0.0]),
+    ],
+    ids=repr,
+)
+def test_what_a_loss_takes_ranks_for(loss, expected):
+    found = reliability(loss, real(), n_bins=3)
+    limit = 0.05 if isinstance(loss, Ring) else 1e-9  # 20 candidates are not thirds
+    np.testing.assert_allclose(found.predicted, expected, atol=limit + 0.1 * (limit > 1e-3))
+
+
+def test_what_has_no_answer_is_refused():
+    sample = real()
+    for loss in (SupCon(), PositiveDebiased()):
+        with pytest.raises(ValueError, match="there is nothing to compare"):
+            negative_bias(loss, sample)
+    with pytest.raises(ValueError, match="Supervised has no probability of true negatives"):
+        reliability(Supervised(), sample)
+    with pytest.raises(ValueError, match="n_bins must be an integer from 1 to 22, got 23"):
+        reliability(InfoNCE(), sample, n_bins=23)
+    one_class = ScoreSample.from_views(*random_views(5, 3), y=np.zeros(5, dtype=int))
+    with pytest.raises(ValueError, match="At least two anchors must have a true negative, got 0"):
+        negative_bias(InfoNCE(), one_class)
+    with pytest.raises(ValueError, match="pushes no candidate"):
+        push_share(Supervised(), one_class)
+
+
+@pytest.mark.parametrize("function", [negative_bias, push_share, reliability])
+def test_a_sample_and_a_loss_with_numbers_are_needed(function):
+    with pytest.raises(TypeError, match="must be an instance of ScoreSample"):
+        function(InfoNCE(), np.zeros((2, 3)))
+    with pytest.raises(TypeError, match=r"must be an instance of .*Loss"):
+        function("dcl", real())
+    with pytest.raises(ValueError, match="schedule"):
+        function(DCL(Linear(0.0, 0.1)), real())
