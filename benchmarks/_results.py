@@ -34,8 +34,9 @@ def make_parser(doc):
 
 
 def spread(values):
-    """Return mean and standard deviation (n in the denominator) of several runs."""
-    return {"mean": statistics.fmean(values), "std": statistics.pstdev(values)}
+    """Return mean and standard deviation (n in the denominator) of runs; None for a single one."""
+    std = statistics.pstdev(values) if len(values) > 1 else None
+    return {"mean": statistics.fmean(values), "std": std}
 
 
 class Table:

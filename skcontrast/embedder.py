@@ -124,9 +124,9 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     node_features : {"auto", "attributes", "degree", "constant"}, default="auto"
         What the nodes of graphs are described by. "attributes": their attributes ``x``,
         standardised except for columns of 0 and 1, and a one-hot code of ``label``, which is zero
-        for categories that were not seen in `fit`. "degree": a one-hot code of the in-degree, with
-        one category for 64 and more. "constant": a single 1. "auto" takes the attributes if there
-        are any, else the degree.
+        for categories that were not seen in `fit`. "degree": a cumulative code of the in-degree d,
+        with component k = 0, …, 64 equal to 1 if d ≥ k. "constant": a single 1. "auto" takes the
+        attributes if there are any, else the degree.
     kind : {"auto", "vectors", "images", "graphs"} or Kind, default="auto"
         What X holds. "auto" takes the kind that the augmentations or the encoder declare, if it is
         a kind of your own, and otherwise guesses it from X; see :ref:`own-kind`.

@@ -22,7 +22,17 @@ from skcontrast.graphs import PackedGraphs, pack_graphs
 from skcontrast.losses import PositiveDebiased
 from skcontrast.similarity import DotProduct, VonMisesFisher
 from tests.common import LOSSES
-from tests.graphs.common import FRAMEWORKS, GRAPHS, N, Y, attributed, embedded, make_graphs, small
+from tests.graphs.common import (
+    FRAMEWORKS,
+    GRAPHS,
+    N_DEGREES,
+    N,
+    Y,
+    attributed,
+    embedded,
+    make_graphs,
+    small,
+)
 
 # Continuing, and randomness
 
@@ -57,7 +67,7 @@ def test_continuing_keeps_the_codes_of_the_first_fit():
     first = [attributed(graph, label=lambda k: "CN"[k % 2]) for graph in GRAPHS]
     second = [attributed(graph, label=lambda k: "NOC"[k % 3]) for graph in GRAPHS]
     embedder = small().partial_fit(first)
-    assert embedder.partial_fit(second).transform(second).shape == (N, 16)
+    assert embedder.partial_fit(second).transform(second).shape == (N, 2 + 16)
     assert embedder._fitted.scaler.codes_ == {"C": 0, "N": 1}
 
 
@@ -97,6 +107,43 @@ def test_users_graphs_are_not_touched():
     embedded(packed, augmentation=AttributeMask(0.5), standardize=False)
     for array, old in zip(packed.arrays(), arrays, strict=True):
         np.testing.assert_array_equal(array, old)
+
+
+# What counting gives
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS, ids=repr)
+def test_the_bag_of_degrees_is_in_the_representation(framework):
+    h = embedded(framework=framework, lr=0.01)
+    counts = [np.bincount([d for _, d in g.degree], minlength=N_DEGREES) for g in GRAPHS]
+    at_least = np.expm1(h[:, :N_DEGREES])
+    np.testing.assert_allclose(-np.diff(at_least, axis=1, append=0), counts, atol=1e-4)
+
+
+@pytest.mark.parametrize("encoder", [GIN(2, 8), GCN(2, 8)], ids=repr)
+def test_the_bag_of_labels_is_in_the_representation(encoder):
+    graphs = [attributed(graph, label=lambda k: "CNO"[k % 3]) for graph in GRAPHS]
+    embedder = small(encoder=encoder, augmentation=AttributeMask(0.5)).fit(graphs)
+    others = [attributed(graph, label=lambda k: "CXO"[k % 3]) for graph in GRAPHS]
+    sizes = np.array([len(graph) for graph in GRAPHS])
+    counts = np.stack([(sizes + 2) // 3, (sizes + 1) // 3, sizes // 3], 1)
+    bag = np.expm1(embedder.transform(graphs)[:, :3])
+    np.testing.assert_allclose(bag, counts, atol=1e-4)
+    # A category that did not occur in fit is not counted.
+    bag = np.expm1(embedder.transform(others)[:, :3])
+    np.testing.assert_allclose(bag, counts * [1, 0, 1], atol=1e-4)
+
+
+def test_the_sum_of_attributes_is_in_the_representation():
+    graphs = [attributed(graph, lambda k: [k - 3.0, k % 2]) for graph in GRAPHS]
+    h = small(standardize=False).fit(graphs).transform(graphs)[:, :2].astype(float)
+    sums = [np.sum([x for _, x in g.nodes(data="x")], axis=0) for g in graphs]
+    np.testing.assert_allclose(np.sign(h) * np.expm1(np.abs(h)), sums, rtol=1e-4)
+
+
+def test_without_features_nodes_are_counted():
+    h = embedded(node_features="constant")
+    np.testing.assert_allclose(np.expm1(h[:, 0]), [len(graph) for graph in GRAPHS], rtol=1e-5)
 
 
 # Transform and score

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
@@ -45,7 +43,10 @@ class GCNLayer(nn.Module):
 
 
 class MessagePassing(nn.Module):
-    """A stack of layers, whose outputs for each node are put side by side.
+    """A stack of layers; a node is represented by its input and the outputs side by side.
+
+    The output of a layer is normalised where it enters the next one, not where it is read out:
+    so the read-out stays positive, and its sum over the nodes of a graph is a weighted count.
 
     Parameters
     ----------
@@ -54,10 +55,12 @@ class MessagePassing(nn.Module):
     in_features, width, n_layers : int
         Number of node features, width of each layer, number of layers.
     batch_norm : bool
-        Whether the output of each layer is normalised over the nodes of the batch.
+        Whether the input of each layer but the first is normalised over the nodes of the batch.
     jumping_knowledge : bool
         Whether the outputs of all layers are put side by side; otherwise only the last one is
         returned.
+    readout_input : bool
+        Whether the features of the node stand before them.
     n_components : int or None
         Width of a linear map at the end; None adds no such map.
     """
@@ -70,28 +73,29 @@ class MessagePassing(nn.Module):
         n_layers: int,
         batch_norm: bool,
         jumping_knowledge: bool,
+        readout_input: bool,
         n_components: int | None,
     ):
         super().__init__()
         widths = [in_features, *[width] * n_layers]
         self.layers = nn.ModuleList(layer(widths[k], width) for k in range(n_layers))
         self.norms = nn.ModuleList(
-            nn.BatchNorm1d(width) if batch_norm else nn.Identity() for _ in self.layers
+            nn.BatchNorm1d(width) if batch_norm else nn.Identity() for _ in self.layers[1:]
         )
-        self.jumping_knowledge = jumping_knowledge
+        self.jumping_knowledge, self.readout_input = jumping_knowledge, readout_input
         self.last = nn.Identity()
         if n_components is not None:
             n_inputs = width * (n_layers if jumping_knowledge else 1)
+            n_inputs += in_features if readout_input else 0
             self.last = nn.Linear(n_inputs, n_components, bias=False)
 
     def forward(self, graphs: GraphBatch) -> Tensor:
         """Return the representations of the nodes of a GraphBatch, shape (n_nodes, width)."""
-        h: Any = graphs
-        states = []
-        for layer, norm in zip(self.layers, self.norms, strict=True):
-            h = norm(layer(h, graphs.topology))
-            states.append(h)
-        return self.last(torch.cat(states, 1) if self.jumping_knowledge else h)
+        states = [self.layers[0](graphs, graphs.topology)]
+        for norm, layer in zip(self.norms, self.layers[1:], strict=True):
+            states.append(layer(norm(states[-1]), graphs.topology))
+        read = states if self.jumping_knowledge else states[-1:]
+        return self.last(torch.cat([graphs.x, *read] if self.readout_input else read, 1))
 
 
 def _linear(linear: nn.Linear, x: Tensor | GraphBatch) -> Tensor:

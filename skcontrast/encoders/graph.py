@@ -24,14 +24,16 @@ class _GraphEncoder(Encoder):
     pooling: str
     batch_norm: bool
     jumping_knowledge: bool
+    readout_input: bool
 
     kind = "graphs"
     _parameter_constraints: dict = {
         "n_layers": [Interval(Integral, 1, None, closed="left")],
         "width": [Interval(Integral, 1, None, closed="left")],
-        "pooling": [StrOptions({"sum", "mean"})],
+        "pooling": [StrOptions({"log-sum", "sum", "mean"})],
         "batch_norm": ["boolean"],
         "jumping_knowledge": ["boolean"],
+        "readout_input": ["boolean"],
     }
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
@@ -44,8 +46,8 @@ class _GraphEncoder(Encoder):
         sample_shape : tuple
             ``(None, n_node_features)``: graphs have any number of nodes.
         n_components : int or None, default=None
-            Width of the representation; None means the width of all layers together, or of the
-            last one without jumping knowledge.
+            Width of the representation; None means the number of node features and the width of
+            all layers together, or of the last one without jumping knowledge.
 
         Returns
         -------
@@ -67,6 +69,7 @@ class _GraphEncoder(Encoder):
                 self.n_layers,
                 self.batch_norm,
                 self.jumping_knowledge,
+                self.readout_input,
                 n_components,
             ),
             self.pooling,
@@ -78,24 +81,36 @@ class GIN(_GraphEncoder):
 
     Layer k computes for node v
 
-    .. math:: h_v^{(k)} = \mathrm{BN}\Bigl(\mathrm{MLP}^{(k)}\bigl(h_v^{(k-1)}
-        + \textstyle\sum_{u \to v} h_u^{(k-1)}\bigr)\Bigr)
+    .. math:: h_v^{(k)} = \mathrm{MLP}^{(k)}\bigl(g_v^{(k-1)}
+        + \textstyle\sum_{u \to v} g_u^{(k-1)}\bigr), \qquad
+        g_v^{(0)} = x_v, \quad g_v^{(k)} = \mathrm{BN}(h_v^{(k)})
 
-    with a perceptron of two layers, each followed by a ReLU [1]_. A node is represented by the
-    outputs of all layers side by side, a graph by the sum over its nodes [2]_.
+    with a perceptron of two layers, each followed by a ReLU [1]_. A node is represented by its
+    features :math:`x_v` and the outputs of all layers side by side [2]_, a graph by the sum over
+    its nodes on a logarithmic scale,
+
+    .. math:: h_G = \operatorname{sign}(s) \log(1 + |s|), \qquad
+        s = \sum_{v \in G} \bigl(x_v, h_v^{(1)}, h_v^{(2)}, \dots\bigr).
+
+    The first components of the representation therefore say how many nodes of the graph have each
+    label, or at least each degree: training cannot lose what counting gives.
 
     Parameters
     ----------
     n_layers : int, default=3
         Number of layers, the distance up to which neighbours influence a node.
     width : int, default=32
-        Width of each layer. The representation has ``n_layers * width`` components.
-    pooling : {"sum", "mean"}, default="sum"
-        How the nodes of a graph become one vector. The sum grows with the graph.
+        Width of each layer. The representation has ``n_node_features + n_layers * width``
+        components.
+    pooling : {"log-sum", "sum", "mean"}, default="log-sum"
+        How the nodes of a graph become one vector. The sum grows with the graph, and a few large
+        graphs decide on distances and slopes; "log-sum" is its logarithm, as above.
     batch_norm : bool, default=True
-        Whether layers are normalised over the nodes of the batch.
+        Whether what one layer passes to the next is normalised over the nodes of the batch.
     jumping_knowledge : bool, default=True
         Whether the outputs of all layers are used; otherwise only the last one is.
+    readout_input : bool, default=True
+        Whether the features of the nodes are used beside the outputs of the layers.
 
     See Also
     --------
@@ -112,12 +127,19 @@ class GIN(_GraphEncoder):
     Examples
     --------
     >>> import networkx as nx
+    >>> import numpy as np
     >>> from skcontrast import ContrastiveEmbedder
     >>> from skcontrast.encoders import GIN
     >>> graphs = [nx.gnp_random_graph(10, 0.3, seed=k) for k in range(20)]
     >>> embedder = ContrastiveEmbedder(encoder=GIN(n_layers=2), max_epochs=2, random_state=0)
     >>> embedder.fit_transform(graphs).shape
-    (20, 64)
+    (20, 71)
+
+    Degrees go up to 6, and the first 7 components count the nodes that have at least each:
+
+    >>> H = embedder.transform([nx.star_graph(3)])
+    >>> np.expm1(H[0, :7]).round()
+    array([4., 4., 1., 1., 0., 0., 0.], dtype=float32)
     """
 
     _layer = GINLayer
@@ -126,15 +148,17 @@ class GIN(_GraphEncoder):
         self,
         n_layers: int = 3,
         width: int = 32,
-        pooling: Literal["sum", "mean"] = "sum",
+        pooling: Literal["log-sum", "sum", "mean"] = "log-sum",
         batch_norm: bool = True,
         jumping_knowledge: bool = True,
+        readout_input: bool = True,
     ):
         self.n_layers = n_layers
         self.width = width
         self.pooling = pooling
         self.batch_norm = batch_norm
         self.jumping_knowledge = jumping_knowledge
+        self.readout_input = readout_input
 
 
 class GCN(_GraphEncoder):
@@ -142,11 +166,12 @@ class GCN(_GraphEncoder):
 
     Layer k computes for node v
 
-    .. math:: h_v^{(k)} = \mathrm{BN}\Bigl(\mathrm{ReLU}\Bigl(b + W^{(k)}
-        \textstyle\sum_{u \to v \text{ or } u = v} \frac{h_u^{(k-1)}}{\sqrt{d_u d_v}}\Bigr)\Bigr)
+    .. math:: h_v^{(k)} = \mathrm{ReLU}\Bigl(b + W^{(k)}
+        \textstyle\sum_{u \to v \text{ or } u = v} \frac{g_u^{(k-1)}}{\sqrt{d_u d_v}}\Bigr),
+        \qquad g_v^{(0)} = x_v, \quad g_v^{(k)} = \mathrm{BN}(h_v^{(k)})
 
     where :math:`d_v` is one more than the number of edges that end at v [1]_. If a node already
-    has a loop, it counts in addition to the one that is added. Graphs are pooled as in
+    has a loop, it counts in addition to the one that is added. Graphs are represented as in
     :class:`GIN`, and the parameters are the same.
 
     Parameters
@@ -155,12 +180,14 @@ class GCN(_GraphEncoder):
         Number of layers.
     width : int, default=32
         Width of each layer.
-    pooling : {"sum", "mean"}, default="sum"
+    pooling : {"log-sum", "sum", "mean"}, default="log-sum"
         How the nodes of a graph become one vector.
     batch_norm : bool, default=True
-        Whether layers are normalised over the nodes of the batch.
+        Whether what one layer passes to the next is normalised over the nodes of the batch.
     jumping_knowledge : bool, default=True
         Whether the outputs of all layers are used; otherwise only the last one is.
+    readout_input : bool, default=True
+        Whether the features of the nodes are used beside the outputs of the layers.
 
     See Also
     --------
@@ -180,7 +207,7 @@ class GCN(_GraphEncoder):
     >>> graphs = [nx.gnp_random_graph(10, 0.3, seed=k) for k in range(20)]
     >>> embedder = ContrastiveEmbedder(encoder=GCN(width=16), max_epochs=2, random_state=0)
     >>> embedder.fit_transform(graphs).shape
-    (20, 48)
+    (20, 55)
     """
 
     _layer = GCNLayer
@@ -189,12 +216,14 @@ class GCN(_GraphEncoder):
         self,
         n_layers: int = 3,
         width: int = 32,
-        pooling: Literal["sum", "mean"] = "sum",
+        pooling: Literal["log-sum", "sum", "mean"] = "log-sum",
         batch_norm: bool = True,
         jumping_knowledge: bool = True,
+        readout_input: bool = True,
     ):
         self.n_layers = n_layers
         self.width = width
         self.pooling = pooling
         self.batch_norm = batch_norm
         self.jumping_knowledge = jumping_knowledge
+        self.readout_input = readout_input

@@ -33,6 +33,9 @@ class InfoGraph(Framework):
     original InfoGraph, up to a constant. With the contrastive objective, the loss is
     :math:`-\log(e^{s^+} / (e^{s^+} + N \hat E^-[\exp]))`, as in other frameworks.
 
+    Nodes and graphs are represented in the same width: with :class:`~skcontrast.encoders.GIN`, a
+    node by its features and the outputs of the layers, a graph by the logarithm of their sum.
+
     A single view is drawn of each graph, and gives both the nodes and the graph; without
     augmentation it is the graph itself. The embedder's `n_views` has no effect.
 
@@ -64,7 +67,7 @@ class InfoGraph(Framework):
     ...     framework=InfoGraph(), loss=DCL(tau_plus=0.1), max_epochs=2, random_state=0
     ... )
     >>> embedder.fit_transform(graphs).shape
-    (20, 96)
+    (20, 105)
     """
 
     _parameter_constraints: dict = {"objective": [StrOptions({"jensen-shannon", "contrastive"})]}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -31,6 +30,8 @@ class GraphBatch:
         The category of each node, −1 if it is unknown or masked.
     n_codes : int
         Number of categories.
+    ordinal : bool
+        Whether the categories have an order, in which a node also has all earlier ones.
 
     See Also
     --------
@@ -42,20 +43,23 @@ class GraphBatch:
     dense: Tensor
     codes: Tensor | None = None
     n_codes: int = 0
+    ordinal: bool = False
 
     @property
     def x(self) -> Tensor:
-        """Node features, shape (n_nodes, n_dense + n_codes): numbers, then a one-hot code."""
+        """Node features, shape (n_nodes, n_dense + n_codes): numbers, then the category.
+
+        The category is a one-hot code, or, if categories are ordinal, a cumulative one: ones up to
+        the category and zeros from there on.
+        """
         if self.codes is None:
             return self.dense
-        n_dense = self.dense.shape[1]
-        x = self.dense.new_zeros(len(self.dense), n_dense + self.n_codes)
-        x[:, :n_dense] = self.dense
-        known = (self.codes >= 0).to(x.dtype)[:, None]
-        return x.scatter_(1, self.codes.clamp_min(0)[:, None] + n_dense, known)
+        categories, codes = torch.arange(self.n_codes, device=self.device), self.codes[:, None]
+        code = categories <= codes if self.ordinal else categories == codes
+        return torch.cat([self.dense, code.to(self.dense.dtype)], 1)
 
     def project(self, weight: Tensor) -> Tensor:
-        """Return ``x @ weight.T``, shape (n_nodes, n_out), without forming the one-hot code.
+        """Return ``x @ weight.T``, shape (n_nodes, n_out), without forming the code.
 
         Parameters
         ----------
@@ -65,7 +69,8 @@ class GraphBatch:
         if self.codes is None:
             return self.dense @ weight.T
         # The last row stands for an unknown category.
-        table = F.pad(weight[:, n_dense:].T, (0, 0, 0, 1))
+        table = weight[:, n_dense:].T
+        table = F.pad(table.cumsum(0) if self.ordinal else table, (0, 0, 0, 1))
         projected = F.embedding(self.codes % (self.n_codes + 1), table)
         return torch.addmm(projected, self.dense, weight[:, :n_dense].T) if n_dense else projected
 
@@ -106,12 +111,13 @@ class GraphBatch:
         rows = torch.arange(len(self), device=self.device)[rows].reshape(-1)
         topology, nodes = self.topology.take(rows)
         codes = None if self.codes is None else self.codes[nodes]
-        return GraphBatch(topology, self.dense[nodes], codes, self.n_codes)
+        return replace(self, topology=topology, dense=self.dense[nodes], codes=codes)
 
     def to(self, device: torch.device | str) -> GraphBatch:
         """Return the batch on a device."""
         codes = None if self.codes is None else self.codes.to(device)
-        return GraphBatch(self.topology.to(device), self.dense.to(device), codes, self.n_codes)
+        topology, dense = self.topology.to(device), self.dense.to(device)
+        return replace(self, topology=topology, dense=dense, codes=codes)
 
     def with_edges(self, edge_index: Tensor) -> GraphBatch:
         """Return the same nodes with different edges.
@@ -124,12 +130,13 @@ class GraphBatch:
         """
         node_ptr, symmetric = self.topology.node_ptr, self.topology.symmetric
         topology = Topology.from_edges(edge_index, node_ptr, symmetric)
-        return dataclasses.replace(self, topology=topology)
+        return replace(self, topology=topology)
 
     def keep(self, nodes: Tensor) -> GraphBatch:
         """Return the graphs with only some of their nodes, a mask of shape (n_nodes,)."""
         codes = None if self.codes is None else self.codes[nodes]
-        return GraphBatch(self.topology.keep(nodes), self.dense[nodes], codes, self.n_codes)
+        topology = self.topology.keep(nodes)
+        return replace(self, topology=topology, dense=self.dense[nodes], codes=codes)
 
     def mask(self, nodes: Tensor) -> GraphBatch:
         """Return the graphs without the features of some nodes, a mask of shape (n_nodes,).
@@ -138,18 +145,18 @@ class GraphBatch:
         """
         codes = None if self.codes is None else self.codes.masked_fill(nodes, -1)
         dense = self.dense.masked_fill(nodes[:, None], 0.0)
-        return GraphBatch(self.topology, dense, codes, self.n_codes)
+        return replace(self, dense=dense, codes=codes)
 
     @classmethod
     def cat(cls, batches: Sequence[GraphBatch]) -> GraphBatch:
         """Return the graphs of several batches as one."""
         first = batches[0]
         codes = None if first.codes is None else torch.cat([batch.codes for batch in batches])
-        return cls(
-            Topology.cat([batch.topology for batch in batches]),
-            torch.cat([batch.dense for batch in batches]),
-            codes,
-            first.n_codes,
+        return replace(
+            first,
+            topology=Topology.cat([batch.topology for batch in batches]),
+            dense=torch.cat([batch.dense for batch in batches]),
+            codes=codes,
         )
 
     @classmethod

@@ -19,8 +19,9 @@ class NodeFeatures:
     Attributes are standardised over all nodes of the training set, except columns of zeros and
     ones, and clipped at a million standard deviations. Labels become one-hot codes of the
     categories of the training set; any other category is all zeros. Graphs with neither get the
-    in-degree as a one-hot code, in which the largest degree of the training set, or 64, and all
-    larger ones share a category.
+    in-degree d as a cumulative code, whose component k = 0, 1, … is 1 if d ≥ k. It ends at the
+    largest degree of the training set, or at 64. So near degrees have near codes, however rare
+    they are.
 
     Parameters
     ----------
@@ -39,12 +40,12 @@ class NodeFeatures:
     >>> import networkx as nx
     >>> from skcontrast.graphs import NodeFeatures, pack_graphs
     >>> graphs = pack_graphs([nx.star_graph(2), nx.path_graph(2)])
-    >>> NodeFeatures().fit(graphs).to_tensor(graphs, "cpu").x  # degrees 0, 1 and 2
-    tensor([[0., 0., 1.],
-            [0., 1., 0.],
-            [0., 1., 0.],
-            [0., 1., 0.],
-            [0., 1., 0.]])
+    >>> NodeFeatures().fit(graphs).to_tensor(graphs, "cpu").x  # degrees 2 and 1
+    tensor([[1., 1., 1.],
+            [1., 1., 0.],
+            [1., 1., 0.],
+            [1., 1., 0.],
+            [1., 1., 0.]])
     """
 
     def __init__(self, kind: str = "auto", standardize: bool = True):
@@ -93,7 +94,8 @@ class NodeFeatures:
                 raise ValueError(f"The graphs in fit {had} node labels ('label'), X is different.")
             if self.codes_ is not None:
                 n_codes, codes = self.n_codes_, self._coded(graphs)
-        return GraphBatch(graphs.topology, dense, codes, n_codes).to(device)
+        ordinal = self.kind_ == "degree"
+        return GraphBatch(graphs.topology, dense, codes, n_codes, ordinal).to(device)
 
     def _coded(self, graphs: PackedGraphs) -> Tensor:
         codes = self.codes_ or {}

@@ -18,7 +18,7 @@ class GraphNetwork(nn.Module):
     ----------
     message_passing : nn.Module
         Maps a GraphBatch to (n_nodes, width).
-    pooling : {"sum", "mean"}
+    pooling : {"log-sum", "sum", "mean"}
         How the nodes of a graph become one vector.
     """
 
@@ -34,8 +34,8 @@ class GraphNetwork(nn.Module):
         """Return the representations of the graphs, shape (n_graphs, width)."""
         pooled = graph_sum(nodes, graphs.topology)
         if self.pooling == "mean":
-            pooled = pooled / graphs.topology.sizes.clamp_min(1)[:, None]
-        return pooled
+            return pooled / graphs.topology.sizes.clamp_min(1)[:, None]
+        return _symmetric_log(pooled) if self.pooling == "log-sum" else pooled
 
     def forward(self, graphs: GraphBatch) -> Tensor:
         """Return the representations of the graphs, shape (n_graphs, width)."""
@@ -95,3 +95,8 @@ class ForeignNetwork(GraphNetwork):
         """Return the representations of the graphs, shape (n_graphs, width)."""
         output = self._output(graphs)
         return output if len(output) == len(graphs) else self.pool(output, graphs)
+
+
+def _symmetric_log(x: Tensor) -> Tensor:
+    """Return the logarithm of one more than the size, with the sign: sign(x) log(1 + |x|)."""
+    return x.sign() * x.abs().log1p()

@@ -18,7 +18,13 @@ from skcontrast.graphs import GraphBatch
 from skcontrast.graphs._topology import Topology
 from tests.encoders.graphs_common import KINDS, WIDTH, as_batch, graphs_of, membership, seeded
 
-ENCODERS = [GIN(), GIN(n_layers=5, width=4, pooling="mean"), GCN(), GCN(2, 4, batch_norm=False)]
+ENCODERS = [
+    GIN(),
+    GIN(n_layers=5, width=4, pooling="mean"),
+    GCN(readout_input=False),
+    GCN(2, 4, "sum", batch_norm=False),
+]
+POOLINGS = ["log-sum", "sum", "mean"]
 
 
 def built(encoder, n_components=None):
@@ -26,13 +32,17 @@ def built(encoder, n_components=None):
 
 
 @pytest.mark.parametrize("layer", [GIN, GCN])
-@pytest.mark.parametrize("pooling", ["sum", "mean"])
+@pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("jumping_knowledge", [True, False])
+@pytest.mark.parametrize("readout_input", [True, False])
 @pytest.mark.parametrize("n_components", [None, 1, 7])
-def test_widths(layer, pooling, jumping_knowledge, n_components):
-    encoder = layer(4, 6, pooling=pooling, jumping_knowledge=jumping_knowledge)
+def test_widths(layer, pooling, jumping_knowledge, readout_input, n_components):
+    encoder = layer(
+        4, 6, pooling, jumping_knowledge=jumping_knowledge, readout_input=readout_input
+    )
     module, width = build_encoder(encoder, (None, WIDTH), n_components)
-    assert width == (n_components or (24 if jumping_knowledge else 6))
+    expected = (24 if jumping_knowledge else 6) + (WIDTH if readout_input else 0)
+    assert width == (n_components or expected)
     batch = as_batch(graphs_of("undirected"), dtype=torch.float32)
     assert module.nodes(batch).shape == (batch.n_nodes, width)
     assert module(batch).shape == (len(batch), width)
@@ -46,6 +56,8 @@ def test_a_graph_is_the_sum_or_the_mean_of_its_nodes(encoder, n_components):
     expected = membership(batch.topology) @ nodes
     if encoder.pooling == "mean":
         expected /= batch.topology.sizes[:, None]
+    if encoder.pooling == "log-sum":
+        expected = expected.sign() * expected.abs().log1p()
     torch.testing.assert_close(module(batch), expected)
     torch.testing.assert_close(module.pool(nodes, batch), expected)
 
@@ -54,7 +66,28 @@ def test_jumping_knowledge_is_all_layers_side_by_side():
     batch, every = as_batch(graphs_of("undirected")), built(GIN(3, 4))
     last = built(GIN(3, 4, jumping_knowledge=False))
     last.load_state_dict(every.state_dict())
-    torch.testing.assert_close(every.nodes(batch)[:, 8:], last.nodes(batch))
+    nodes = every.nodes(batch)
+    assert nodes[:, :WIDTH].equal(batch.x)
+    torch.testing.assert_close(nodes[:, WIDTH + 8 :], last.nodes(batch)[:, WIDTH:])
+
+
+@pytest.mark.parametrize("layer", [GIN, GCN])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_input_is_read_out_and_changes_nothing_else(layer, kind):
+    batch, module = as_batch(graphs_of(kind)), built(layer(2, 4))
+    without = built(layer(2, 4, readout_input=False))
+    without.load_state_dict(module.state_dict())
+    h = module(batch)
+    torch.testing.assert_close(h[:, WIDTH:], without(batch))
+    sums = h[:, :WIDTH].sign() * h[:, :WIDTH].abs().expm1()
+    torch.testing.assert_close(sums, membership(batch.topology) @ batch.x)
+
+
+@pytest.mark.parametrize("layer", [GIN, GCN])
+def test_outputs_of_layers_are_read_out_before_they_are_normalised(layer):
+    batch, module = as_batch(graphs_of("undirected")), built(layer(3, 4))
+    assert (module.nodes(batch)[:, WIDTH:] >= 0).all()
+    assert len(module.message_passing.norms) == 2
 
 
 def test_a_node_sees_as_far_as_there_are_layers():
@@ -94,8 +127,11 @@ def test_a_graph_does_not_depend_on_the_batch_in_inference(encoder, kind):
 def test_batch_norm_is_over_the_nodes_of_the_batch():
     batch = as_batch(graphs_of("undirected"), dtype=torch.float32)
     module, _ = build_encoder(GIN(2, 4), (None, WIDTH))
-    nodes = module.train().nodes(batch)
-    torch.testing.assert_close(nodes.mean(0), torch.zeros(8), atol=1e-5, rtol=0)
+    passed = []
+    (norm,) = module.message_passing.norms
+    norm.register_forward_hook(lambda norm, inputs, output: passed.append(output))
+    module.train().nodes(batch)
+    torch.testing.assert_close(passed[0].mean(0), torch.zeros(4), atol=1e-5, rtol=0)
     plain, _ = build_encoder(GIN(2, 4, batch_norm=False), (None, WIDTH))
     assert not any(isinstance(part, nn.BatchNorm1d) for part in plain.modules())
 
@@ -126,6 +162,7 @@ def test_encoders_are_parameter_objects(encoder):
         "pooling",
         "batch_norm",
         "jumping_knowledge",
+        "readout_input",
     }
 
 
@@ -134,9 +171,10 @@ def test_encoders_are_parameter_objects(encoder):
     [
         (GIN(n_layers=0), "'n_layers' parameter of GIN .* range \\[1, inf\\)"),
         (GIN(width=2.5), "'width' parameter of GIN"),
-        (GCN(pooling="max"), "'pooling' parameter of GCN .*{'mean', 'sum'}|{'sum', 'mean'}"),
+        (GCN(pooling="max"), "'pooling' parameter of GCN must be a str among .*'log-sum'"),
         (GCN(batch_norm=None), "'batch_norm' parameter of GCN"),
         (GIN(jumping_knowledge="cat"), "'jumping_knowledge' parameter of GIN"),
+        (GIN(readout_input=2), "'readout_input' parameter of GIN"),
     ],
     ids=repr,
 )

@@ -14,12 +14,13 @@ from tests.encoders.graphs_common import WIDTH, adjacency, as_batch, graphs_of, 
 
 @pytest.mark.parametrize("n_dense", [0, 2])
 @pytest.mark.parametrize("n_codes", [0, 1, 4])
-def test_features_are_projected_without_being_written_out(n_dense, n_codes):
+@pytest.mark.parametrize("ordinal", [False, True])
+def test_features_are_projected_without_being_written_out(n_dense, n_codes, ordinal):
     topology = pack_graphs(graphs_of("undirected")).topology
     generator = torch.Generator().manual_seed(0)
     dense = torch.randn(topology.n_nodes, n_dense, generator=generator, dtype=torch.float64)
     codes = torch.randint(-1, n_codes, (topology.n_nodes,), generator=generator)
-    batch = GraphBatch(topology, dense, codes if n_codes else None, n_codes)
+    batch = GraphBatch(topology, dense, codes if n_codes else None, n_codes, ordinal)
     weight = torch.randn(5, n_dense + n_codes, generator=generator, dtype=torch.float64)
     weight.requires_grad_()
     results = []

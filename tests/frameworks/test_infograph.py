@@ -101,7 +101,7 @@ def test_nodes_and_graphs_have_a_head_each():
 
 
 def test_without_a_head_nodes_and_graphs_are_compared_as_they_are():
-    embedder, steps = watched_fit(projection_dim=0)
+    embedder, steps = watched_fit(projection_dim=0, encoder=GIN(2, 8, "sum"))
     (graphs,), contrast = steps[0]
     sums = torch.zeros_like(contrast.candidates).index_add(0, graphs.batch, contrast.anchors)
     torch.testing.assert_close(sums, contrast.candidates)

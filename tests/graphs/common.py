@@ -73,6 +73,7 @@ def make_graphs(n=N, seed=0):
 
 
 GRAPHS = make_graphs()
+N_DEGREES = 1 + max(degree for graph in GRAPHS for _, degree in graph.degree)
 
 
 def small(**kwargs):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -24,6 +26,22 @@ def test_features_are_numbers_and_a_one_hot_code(undirected):
     assert batch.x[:, :2].equal(batch.dense)
     assert batch.x[:, 2:].equal(torch.eye(3)[batch.codes])
     assert GraphBatch(batch.topology, batch.dense).x is batch.dense
+
+
+def test_ordinal_categories_are_a_cumulative_code_wherever_the_batch_goes(undirected):
+    batch = replace(as_batch(undirected), ordinal=True)
+    assert batch.x[:, 2:].equal(torch.eye(3).flip(1).cumsum(1).flip(1)[batch.codes])
+    nodes = torch.arange(batch.n_nodes) % 2 == 0
+    for again, rows in (
+        (batch[:], slice(None)),
+        (batch.to("cpu"), slice(None)),
+        (batch.with_edges(batch.edge_index), slice(None)),
+        (torch.cat([batch[:2], batch[2:]]), slice(None)),
+        (batch.keep(nodes), nodes),
+        (batch.mask(~nodes).keep(nodes), nodes),
+    ):
+        assert again.x.equal(batch.x[rows])
+    assert not batch.mask(nodes).x[nodes].any()
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,12 @@ from skcontrast.augmentation import GaussianNoise, RandomAffine
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import CMC
 from skcontrast.graphs import PackedGraphs, pack_graphs
-from tests.graphs.common import FRAMEWORKS, GRAPHS, N, Y, attributed, embedded, small
+from tests.graphs.common import FRAMEWORKS, GRAPHS, N_DEGREES, N, Y, attributed, embedded, small
 
 
 def test_a_list_a_tuple_an_array_a_series_and_packed_graphs_are_the_same():
     expected = embedded()
-    assert expected.shape == (N, 16) and expected.dtype == np.float32
+    assert expected.shape == (N, N_DEGREES + 16) and expected.dtype == np.float32
     as_array = np.empty(N, dtype=object)
     as_array[:] = GRAPHS
     for X in (tuple(GRAPHS), as_array, pd.Series(GRAPHS), pack_graphs(GRAPHS)):
@@ -149,7 +149,7 @@ def test_fit_may_change_from_vectors_to_graphs_and_back():
     assert embedder.n_features_in_ == 5
     embedder.fit(GRAPHS)
     assert not hasattr(embedder, "n_features_in_") and not hasattr(embedder, "feature_names_in_")
-    assert embedder.transform(GRAPHS).shape == (N, 96)
+    assert embedder.transform(GRAPHS).shape == (N, N_DEGREES + 96)
     embedder.fit(vectors)
     assert embedder.n_features_in_ == 5 and len(embedder.feature_names_in_) == 5
 
@@ -178,13 +178,13 @@ def test_cmc_refuses_graphs(split):
 def test_networkx_suffices(monkeypatch):
     for name in ("torch_geometric", "torch_geometric.data"):
         monkeypatch.setitem(sys.modules, name, None)
-    assert embedded().shape == (N, 16)
+    assert embedded().shape == (N, N_DEGREES + 16)
 
 
 def test_packed_graphs_need_no_package_of_graphs(monkeypatch):
     for name in ("torch_geometric", "torch_geometric.data", "networkx"):
         monkeypatch.setitem(sys.modules, name, None)
     edges = [[0, 1, 2, 3], [1, 0, 3, 2]]
-    assert embedded(PackedGraphs.from_arrays(edges, [0, 2, 4, 5])).shape == (3, 16)
+    assert embedded(PackedGraphs.from_arrays(edges, [0, 2, 4, 5])).shape == (3, 2 + 16)
     with pytest.raises(ValueError):
         small().fit([[1.0, np.nan]] * 4)
