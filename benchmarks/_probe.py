@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -30,3 +31,9 @@ def few_label_probe(train, y_train, test, y_test, n_labels, n_draws=10, seed=0, 
         rows = few_rows(y_train, n_labels, seed + draw)
         accuracies.append(linear_probe(train[rows], y_train[rows], test, y_test, scale=scale))
     return np.array(accuracies)
+
+
+def neighbour_probe(train, y_train, test, y_test, n_neighbors=20):
+    """Return the test accuracy of the nearest neighbours by cosine."""
+    knn = KNeighborsClassifier(n_neighbors, metric="cosine")
+    return knn.fit(train, y_train).score(test, y_test)
