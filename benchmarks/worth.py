@@ -9,8 +9,8 @@ Rows that learn nothing: the data as they are, standardised, their principal com
 umap-learn is installed, the bag of labels or degrees of a graph, and the encoder with its first
 weights. A denoising autoencoder has the encoder and the views of the default embedder and a linear
 decoder. Then come the default embedder (``ContrastiveEmbedder(random_state=seed)``), the same with
-other losses, with the same five labels a class in fit that the probe has, and the oracles, which
-have all labels.
+other losses, with the same five labels a class in fit that the probe has (two draws of them), and
+the oracles, which have all labels.
 
 Columns: accuracy on test data of a logistic regression on standardised features with 1, 5 and 20
 labels a class, of 20 neighbours (Euclidean, features as they are), and of the regression with all
@@ -29,7 +29,7 @@ from time import process_time
 
 import numpy as np
 import torch
-from _probe import few_label_probe, linear_probe
+from _probe import few_label_probe, few_rows, linear_probe
 from _results import Table, make_parser, spread
 from graph_table import bag
 from scipy.stats import ttest_rel
@@ -46,7 +46,19 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import compose
 from skcontrast.datasets import fetch_tudataset
 from skcontrast.estimation import tau_plus_from_labels
-from skcontrast.losses import BCL, DCL, HCL, PUCL, Ring, SoftRing, SupCon, Supervised
+from skcontrast.losses import (
+    BCL,
+    DCL,
+    HCL,
+    PUCL,
+    Ring,
+    SemiSupCon,
+    SoftRing,
+    SoftSupCon,
+    SupCon,
+    Supervised,
+)
+from skcontrast.similarity import Cosine
 
 GRAPHS = ("PTC_MR", "ENZYMES", "DD", "REDDIT-BINARY")
 TABLES = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer}
@@ -64,10 +76,13 @@ def losses(tau_plus):
         "BCL": BCL(0.9, tau_plus),
         "SoftRing, k = 4": SoftRing(4.0, tau_plus),
         "Ring(1, τ⁺)": Ring(1.0, tau_plus),
+        "SoftSupCon": SoftSupCon(tau_plus=tau_plus),
     }
 
 
-ROWS = [*PLAIN, "untrained", "autoencoder", "default", *losses(0.1), ORACLE, "SupCon (all labels)"]
+ORACLES = {ORACLE: Supervised(), "SupCon (all labels)": SupCon()}
+IN_FIT = "SemiSupCon (5 labels in fit)"
+ROWS = [*PLAIN, "untrained", "autoencoder", "default", *losses(0.1), IN_FIT, *ORACLES]
 
 
 def digits(args, *, flat=False):
@@ -212,26 +227,45 @@ def fits(row, X):
 
 
 def learned(name, X, y, args, seed):
-    """Return the fitted embedder of a row."""
-    rows = {
-        "default": {},
-        **{name: {"loss": loss} for name, loss in losses(tau_plus_from_labels(y).value).items()},
-        "Supervised (all labels)": {"loss": Supervised()},
-        "SupCon (all labels)": {"loss": SupCon()},
-    }
+    """Return the fitted embedder of a row that is trained once."""
     given = {"random_state": seed, "device": "cpu"}
     if args.epochs:
         given["max_epochs"] = args.epochs
+    if args.temperature:
+        given["similarity"] = Cosine(args.temperature)
     if name in ("untrained", "autoencoder"):
         embedder = ContrastiveEmbedder(**{**given, "max_epochs": 1, "lr": 1e-12}).fit(X)
         epochs = args.epochs or ContrastiveEmbedder().max_epochs
         return embedder if name == "untrained" else autoencoded(embedder, X, epochs, seed)
-    return ContrastiveEmbedder(**given, **rows[name]).fit(X, y)
+    own = {"default": None, **losses(tau_plus_from_labels(y).value), **ORACLES}
+    return ContrastiveEmbedder(**given, loss=own[name]).fit(X, y)
+
+
+def with_few_labels(X, y, X_test, y_test, args, seed, n_labels=5, n_draws=2):
+    """Return the columns of fits that know the labels which the probe knows."""
+    found = []
+    for draw in range(n_draws):
+        rows = few_rows(y, n_labels, 100 * seed + draw)
+        known = np.full(len(y), -1)
+        known[rows] = y[rows]
+        given = {} if args.epochs is None else {"max_epochs": args.epochs}
+        embedder = ContrastiveEmbedder(loss=SemiSupCon(), random_state=seed, device="cpu", **given)
+        H, H_test = embedder.fit(X, known).transform(X), embedder.transform(X_test)
+        found.append(
+            {
+                FEW: linear_probe(H[rows], y[rows], H_test, y_test),
+                "20-NN": KNeighborsClassifier(20).fit(H, y).score(H_test, y_test),
+                "linear": linear_probe(H, y, H_test, y_test),
+            }
+        )
+    return {column: np.mean([one[column] for one in found]) for column in found[0]}
 
 
 def run(name, X, y, test, args, seed):
-    """Return the columns of a row for a seed; None where it cannot be had."""
+    """Return the columns of a row for a seed."""
     train, test = split(y, test, args.n, seed)
+    if name == IN_FIT:
+        return with_few_labels(X[train], y[train], X[test], y[test], args, seed)
     start = process_time()
     if name in PLAIN:
         H, H_test = plain(name, X, train, test, seed)
@@ -268,6 +302,7 @@ def main():
     parser.add_argument("--data-home", help="folder of the sets of graphs; else they are fetched")
     parser.add_argument("--n", type=int, default=4000, help="images to train on")
     parser.add_argument("--epochs", type=int, help="those of the embedder if left out")
+    parser.add_argument("--temperature", type=float, help="that of the embedder if left out")
     parser.add_argument("--seeds", type=int, default=10)
     args = parser.parse_args()
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))

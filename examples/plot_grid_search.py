@@ -12,8 +12,8 @@ The claim of this example: nothing about this search is specific to contrastive 
 # %%
 # One pipeline
 # ------------
-# The steps are Unflatten, augmentation, embedder and classifier. The augmentation draws new views
-# while the embedder trains, and does nothing at prediction time.
+# The steps are Unflatten, augmentations, embedder and classifier. The augmentations draw new views
+# while the embedder trains, and do nothing at prediction time.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,7 +24,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_sp
 from sklearn.pipeline import Pipeline
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast.augmentation import RandomAffine, Unflatten
+from skcontrast.augmentation import ColorJitter, RandomAffine, Unflatten
 from skcontrast.losses import DCL, HCL, InfoNCE
 
 X, y = load_digits(return_X_y=True)
@@ -36,6 +36,7 @@ pipe = Pipeline(
     [
         ("image", Unflatten((1, 8, 8))),
         ("affine", RandomAffine()),
+        ("jitter", ColorJitter(brightness=0.6, contrast=0.6)),
         ("embed", ContrastiveEmbedder(max_epochs=60, batch_size=100, random_state=0)),
         ("clf", LogisticRegression(max_iter=2000)),
     ]
