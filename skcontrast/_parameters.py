@@ -199,6 +199,9 @@ class Auto(ParameterObject):
     initial : float, default=None
         Value until the first estimate, ≥ 0; None is .5 for α and 0 for a sharpness, which trust
         no ranks, and .1 for τ⁺.
+    n_classes : int, default=None
+        The number of classes, at least 2, where it is all that is known: without y, τ⁺ is
+        1/n_classes, as for classes of equal size, from the first epoch on. For ``tau_plus`` only.
 
     See Also
     --------
@@ -216,11 +219,13 @@ class Auto(ParameterObject):
     _parameter_constraints: dict = {
         "every": [Interval(Integral, 1, None, closed="left")],
         "initial": [Interval(Real, 0, None, closed="left"), None],
+        "n_classes": [Interval(Integral, 2, None, closed="left"), None],
     }
 
-    def __init__(self, every: int = 5, initial: float | None = None):
+    def __init__(self, every: int = 5, initial: float | None = None, n_classes: int | None = None):
         self.every = every
         self.initial = initial
+        self.n_classes = n_classes
 
 
 # A hyperparameter that may be scheduled, and one that may be estimated as well.

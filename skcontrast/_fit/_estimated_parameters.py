@@ -11,7 +11,13 @@ from torch import Tensor
 
 from .._distributed._world import World, pool
 from .._objective._contrast import Contrast
-from .._parameters import Auto, estimable_parameters, is_auto, validate_parameters
+from .._parameters import (
+    Auto,
+    InvalidParameterError,
+    estimable_parameters,
+    is_auto,
+    validate_parameters,
+)
 from ..estimation import (
     Estimate,
     alpha_from_auc,
@@ -76,13 +82,32 @@ class AutoParameters:
         self.due: set[str] = set()
         self.observed: list[Tensor] = []
         self.has_labels = labels is not None and bool((labels >= 0).any())
+        self.has_all_labels = self.has_labels and bool((labels >= 0).all())
+        self._take_numbers_of_classes()
         if labels is not None and self.has_labels and self.settings:
             self.tau_plus = tau_plus_from_labels(labels.cpu().numpy()).value
             self._set(self._of_quantity("tau_plus", self.settings), "tau_plus", self.tau_plus)
 
+    def _take_numbers_of_classes(self) -> None:
+        """Set the priors of which the number of classes is known, where labels are not."""
+        self.of_equal_classes = set()
+        for name, auto in self.settings.items():
+            if auto.n_classes is None:
+                continue
+            if self._quantity(name) != "tau_plus":
+                raise InvalidParameterError(
+                    f"The {name!r} parameter of the loss cannot be estimated from a number of "
+                    "classes: Auto(n_classes=...) is for 'tau_plus'."
+                )
+            if not self.has_labels:
+                self.of_equal_classes.add(name)
+                self._set({name}, "tau_plus", 1 / auto.n_classes)
+
     def never_estimated(self, n_epochs: int) -> list[str]:
         """Return the names whose first estimate would come after `n_epochs` epochs."""
-        known = self._of_quantity("tau_plus", self.settings) if self.has_labels else set()
+        known = self.of_equal_classes
+        if self.has_labels:
+            known = self._of_quantity("tau_plus", self.settings)
         return [
             name
             for name, auto in self.settings.items()
@@ -102,11 +127,15 @@ class AutoParameters:
     def start_epoch(self, epoch: int) -> None:
         """Find out which values are estimated from the steps of this epoch."""
         self.due = {name for name, auto in self.settings.items() if (epoch + 1) % auto.every == 0}
-        if self.has_labels:
+        if self.has_all_labels:
             self.due -= self._of_quantity("tau_plus", self.due)
-        else:
-            self.due -= set(self.need_labels())
+        self.due -= self.of_equal_classes | set(self.need_labels())
         self.observed = []
+
+    def take_shares(self, shares: NDArray) -> None:
+        """Estimate τ⁺ from the shares of the classes, shape (n_classes,), if that is due."""
+        self.tau_plus = float((shares**2).sum() / shares.sum() ** 2)
+        self._set(self._of_quantity("tau_plus", self.due), "tau_plus", self.tau_plus)
 
     def observe(self, contrast: Contrast, similarity: Similarity) -> None:
         """Note the ranks of the positives in a step or, with labels, the AUCs of the classes."""
@@ -139,8 +168,8 @@ class AutoParameters:
         for name in self._of_quantity("sharpness", self.due):
             owner = self.declared[name].owner
             priors = [
-                found.value
-                for found in present.values()
+                self.values.get(other, found.value)
+                for other, found in present.items()
                 if found.owner == owner and found.quantity == "tau_plus"
             ]
             low, high = _INSIDE["tau_plus"]
@@ -154,6 +183,7 @@ class AutoParameters:
             names = {name for name, found in self.declared.items() if found.owner == owner}
             # A given τ⁺ is a fact about the classes; a given α says nothing about the encoder.
             given = self._of_quantity("tau_plus", names) - set(self.settings)
+            given |= self._of_quantity("tau_plus", names) & self.of_equal_classes
             estimates = estimate_alpha_and_tau_plus(
                 ranks.clip(0, 1),
                 n_candidates=self.n_candidates,

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
-from torch import Tensor, nn
+from torch import Tensor
 
-from .._data._batches import TrainingSet
-from .._distributed._world import World, from_first_rank
-from .._network._inference import encode_batches
 from ..losses._base import LabelSpreading
 
+# Neighbours in the graph where no loss says how many.
+N_NEIGHBORS = 15
 # As in Iscen et al.: neighbours weigh cos³; with α near 1, classes spread along whole clusters.
 _POWER = 3
 _ALPHA = 0.99
 _STEPS = 50
+# The power that makes F probabilities: with it, the surest classes are right as often as they say.
+_CALIBRATION = 6
 # The graph holds at most so many samples, so that its cost does not grow with the square of n.
 _LARGEST_GRAPH = 10_000
 # Rows whose scores with all samples of the graph are held at once.
@@ -29,8 +32,9 @@ def spread_labels(h: Tensor, labels: Tensor, n_neighbors: int) -> NDArray[np.flo
 
     Label spreading on the graph of nearest neighbours: with the symmetric adjacency matrix S,
     normalised by the degrees, :math:`F \leftarrow \alpha S F + (1 - \alpha) Y` is repeated from
-    F = Y, where each class has the same mass in Y. Samples outside of the graph, which is bounded
-    in size, take the weighted mean of their neighbours in it.
+    F = Y, where each class has the same mass in Y. Rows of F are much flatter than probabilities;
+    :math:`F^6`, scaled to sum 1, is near. Samples outside of the graph, which is bounded in size,
+    take the weighted mean of their neighbours in it.
 
     Parameters
     ----------
@@ -96,7 +100,7 @@ def _nearest(h: Tensor, graph: Tensor, own: Tensor, k: int) -> tuple[Tensor, Ten
 
 
 def _spread(weights: Tensor, places: Tensor, classes: Tensor, known: Tensor) -> NDArray:
-    """Return F after some steps, shape (n, n_classes), rows scaled to sum 1."""
+    """Return the probabilities of the samples of the graph, shape (n, n_classes)."""
     n, k = places.shape
     index = np.repeat(np.arange(n), k), places.flatten().numpy()
     directed = coo_array((weights.flatten().double().numpy(), index), shape=(n, n)).tocsr()
@@ -108,7 +112,8 @@ def _spread(weights: Tensor, places: Tensor, classes: Tensor, known: Tensor) -> 
     spread = start
     for _ in range(_STEPS):
         spread = _ALPHA * (adjacency @ spread) + (1 - _ALPHA) * start
-    return spread / spread.sum(1, keepdims=True).clip(1e-300)
+    spread = (spread / spread.max(1, keepdims=True).clip(1e-300)) ** _CALIBRATION
+    return spread / spread.sum(1, keepdims=True).clip(1)
 
 
 def confident_labels(probabilities: NDArray[np.float32], labels: Tensor, share: float) -> Tensor:
@@ -137,13 +142,42 @@ def confident_labels(probabilities: NDArray[np.float32], labels: Tensor, share: 
     return torch.from_numpy(completed).to(labels.device)
 
 
+def drawn_labels(
+    probabilities: NDArray[np.float32], labels: Tensor, rng: np.random.Generator
+) -> Tensor:
+    """Return the labels, drawn from their probabilities where they are unknown.
+
+    Unlike the likeliest classes, which agree with the representation where the true ones do not,
+    draws separate no better than true classes.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, n_classes)
+        As `spread_labels` returns them.
+    labels : Tensor of shape (n,), dtype int64
+        Classes, −1 where unknown.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    labels : Tensor of shape (n,), dtype int64
+        −1 where no class is possible.
+    """
+    given = labels.cpu().numpy()
+    steps = probabilities.cumsum(1)
+    drawn = (rng.random((len(given), 1)) * steps[:, -1:] >= steps).sum(1)
+    drawn = np.where(steps[:, -1] > 0, drawn.clip(max=steps.shape[1] - 1), -1)
+    return torch.from_numpy(np.where(given >= 0, given, drawn)).to(labels.device)
+
+
 class LabelSpreader:
-    """Completes the labels of a training set every few epochs.
+    """Completes the labels of a training set while the network learns.
 
     Parameters
     ----------
     settings : LabelSpreading or None
-        How; None does nothing.
+        How labels are completed for the loss; None leaves them as they are.
     labels : Tensor of shape (n,), dtype int64, or None
         The given classes, −1 where unknown. There is nothing to spread unless classes of some
         samples are unknown and two classes are known.
@@ -159,50 +193,47 @@ class LabelSpreader:
     def __init__(self, settings: LabelSpreading | None, labels: Tensor | None):
         self.settings, self.labels = settings, labels
         self.labeled, self.labeled_share = torch.empty(0, dtype=torch.int64), 0.0
-        if settings is not None and labels is not None:
+        if labels is not None:
             self.labeled = (labels >= 0).nonzero()[:, 0].cpu()
-            self.labeled_share = settings.labeled_share if len(self.labeled) else 0.0
+        if settings is not None and len(self.labeled):
+            self.labeled_share = settings.labeled_share
 
     @property
-    def spreads(self) -> bool:
+    def has_some_labels(self) -> bool:
         """Whether there is anything to spread."""
-        return (
-            self.settings is not None
-            and self.labels is not None
-            and len(self.labeled) < len(self.labels)
-            and int(self.labels.max()) > 0
-        )
+        if self.labels is None:
+            return False
+        return len(self.labeled) < len(self.labels) and int(self.labels.max()) > 0
 
-    def start_epoch(
-        self,
-        epoch: int,
-        is_first: bool,
-        data: TrainingSet,
-        encoder: nn.Module,
-        batch_size: int,
-        world: World | None,
-    ) -> None:
-        """Complete the labels of the training set, if that is due.
+    def is_due(self, epoch: int, is_first: bool) -> bool:
+        """Return whether the loss gets new guesses before an epoch.
 
         Parameters
         ----------
         epoch : int
-            Counted over all fits of the network; before the first, nothing is known about it.
+            Counted over all fits of the network; before epoch 0 it has learned nothing.
         is_first : bool
-            Whether it is the first epoch of this fit.
-        data : TrainingSet
-            Whose labels are completed.
-        encoder : torch.nn.Module
-            Through whose output they are spread.
-        batch_size : int
-            Samples that are encoded at once.
-        world : World or None
-            The processes that share the fit; all take the labels of the first.
+            Whether it is the first epoch of a fit.
         """
-        if not (self.spreads and epoch and (is_first or epoch % self.settings.every == 0)):
-            return
-        h = encode_batches(encoder, data.in_order(batch_size))
-        probabilities = spread_labels(h, self.labels, self.settings.n_neighbors)
-        labels = confident_labels(probabilities, self.labels, self.settings.share)
-        labels = labels.to(data.device)
-        data.known["labels"] = labels if world is None else from_first_rank(labels)
+        if self.settings is None or not self.has_some_labels or not epoch:
+            return False
+        return is_first or epoch % self.settings.every == 0
+
+    def probabilities(self, h: Tensor) -> NDArray[np.float32]:
+        """Return the probabilities of the classes of all samples, shape (n, n_classes).
+
+        Parameters
+        ----------
+        h : Tensor of shape (n, d)
+            Representations.
+        """
+        n_neighbors = N_NEIGHBORS if self.settings is None else self.settings.n_neighbors
+        return spread_labels(h, self.labels, n_neighbors)
+
+    def guess(self, probabilities: NDArray[np.float32]) -> Tensor:
+        """Return the labels for the loss: where unknown, the surest guesses."""
+        return confident_labels(probabilities, self.labels, self.settings.share)
+
+    def draw(self, probabilities: NDArray[np.float32], seed: Sequence[int]) -> Tensor:
+        """Return the labels for estimates: where unknown, drawn from their probabilities."""
+        return drawn_labels(probabilities, self.labels, np.random.default_rng(seed))

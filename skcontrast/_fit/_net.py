@@ -14,7 +14,15 @@ from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from .._data._batches import Batch, BatchSampler, TrainingSet
-from .._distributed._world import HeldInterrupt, World, any_rank, broadcast_weights, sum_gradients
+from .._distributed._world import (
+    HeldInterrupt,
+    World,
+    any_rank,
+    broadcast_weights,
+    from_first_rank,
+    sum_gradients,
+)
+from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
 from ..frameworks import Session
 from ._estimated_parameters import AutoParameters
@@ -128,15 +136,30 @@ class ContrastiveNet(skorch.NeuralNet):
         self.plan.generator.manual_seed(views)
         self.plan.seed_layers(layers)
         self.auto.start_epoch(epoch)
-        self.spreader.start_epoch(
-            epoch,
-            is_first=self.epoch_ == 0,
-            data=dataset_train,
-            encoder=self.module_.encoder,
-            batch_size=self.plan.batch_size,
-            world=self.plan.world,
-        )
+        self._complete_labels(dataset_train, epoch)
         self.step_ = 0
+
+    def _complete_labels(self, data: TrainingSet, epoch: int) -> None:
+        """Guess unknown classes for the loss or for estimates, if either is due."""
+        spreader, plan = self.spreader, self.plan
+        is_for_loss = spreader.is_due(epoch, is_first=self.epoch_ == 0)
+        is_for_estimates = spreader.has_some_labels and bool(self.auto.due)
+        if not (is_for_loss or is_for_estimates):
+            return
+        h = encode_batches(self.module_.encoder, data.in_order(plan.batch_size))
+        probabilities = spreader.probabilities(h)
+        if plan.world is not None:
+            sent = from_first_rank(torch.from_numpy(probabilities).to(plan.device))
+            probabilities = sent.cpu().numpy()
+        if is_for_estimates:
+            self.auto.take_shares(probabilities.mean(0))
+        if is_for_loss:
+            labels = spreader.guess(probabilities)
+        elif plan.loss.requires_y:
+            return
+        else:
+            labels = spreader.draw(probabilities, [plan.seed, epoch])
+        data.known["labels"] = labels.to(data.device)
 
     def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         """Record the learning rate, check for divergence and make the due estimates."""

@@ -8,6 +8,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, ParameterGrid
 from sklearn.pipeline import make_pipeline
+from skorch.callbacks import Callback
 
 from skcontrast._fit._estimated_parameters import AutoParameters
 from skcontrast._objective._contrast import in_batch
@@ -214,3 +215,64 @@ def test_supervised_loss_without_any_label_estimates_from_ranks():
     loss = PositiveDebiased(tau_plus=Auto(every=1), negatives=Supervised())
     embedder = small(loss=loss, max_epochs=3).fit(X, np.full(300, -1))
     assert len(set(embedder.history_[:, "loss__tau_plus"])) > 1
+
+
+def few_of(y, n=5, seed=0):
+    """Return the classes of n samples of each class, −1 elsewhere."""
+    rng, few = np.random.default_rng(seed), np.full(len(y), -1)
+    for k in np.unique(y):
+        few[rng.choice(np.flatnonzero(y == k), n, replace=False)] = k
+    return few
+
+
+def test_a_few_labels_estimate_the_prior_and_the_auc_of_all_labels():
+    loss = BCL(alpha=Auto(every=2), tau_plus=Auto(every=2))
+    unbalanced = (y < 5) | (np.arange(300) % 3 == 0)
+    X_some, y_some = X[unbalanced], y[unbalanced]
+    all_known = small(loss=loss, max_epochs=5).fit(X_some, y_some)
+    for seed in range(3):
+        few = small(loss=loss, max_epochs=5).fit(X_some, few_of(y_some, seed=seed))
+        tau_plus, auc = (
+            abs(few.history_[2, "loss__tau_plus"] - all_known.history_[2, "loss__tau_plus"]),
+            abs(few.history_[2, "loss__alpha"] - all_known.history_[2, "loss__alpha"]) * 4 / 6,
+        )
+        assert tau_plus < 0.02 and auc < 0.03
+
+
+def test_the_prior_follows_the_shares_that_classes_have_in_the_representation():
+    unequal = np.repeat(np.arange(2), [160, 40])
+    points = np.random.default_rng(0).normal(size=(200, 4)) + 8 * unequal[:, None]
+    loss = DCL(tau_plus=Auto(every=1))
+    found = (
+        small(loss=loss, max_epochs=3).fit(points, few_of(unequal)).history_[:, "loss__tau_plus"]
+    )
+    assert found[0] == 0.5
+    assert found[1:] == pytest.approx([0.68] * 2, abs=0.02)
+
+
+def test_labels_that_the_loss_reads_are_not_replaced_by_draws():
+    loss = PositiveDebiased(tau_plus=Auto(every=1), negatives=Supervised())
+    seen = []
+
+    class Note(Callback):
+        def on_epoch_end(self, net, dataset_train=None, **kwargs):
+            seen.append(dataset_train.known["labels"].tolist())
+
+    few = few_of(y)
+    small(loss=loss, max_epochs=2, callbacks=[Note()]).fit(X, few)
+    assert seen == [few.tolist()] * 2
+
+
+def test_a_number_of_classes_gives_the_prior_from_the_first_epoch():
+    loss = BCL(alpha=Auto(every=1), tau_plus=Auto(n_classes=4))
+    embedder = small(loss=loss, max_epochs=3).fit(X)
+    assert embedder.history_[:, "loss__tau_plus"] == [0.25] * 3
+    given = small(loss=BCL(alpha=Auto(every=1), tau_plus=0.25), max_epochs=3).fit(X)
+    assert embedder.history_[:, "loss__alpha"] == given.history_[:, "loss__alpha"]
+    known = small(loss=loss, max_epochs=3).fit(X, y).history_[:, "loss__tau_plus"]
+    assert known == [tau_plus_from_labels(y).value] * 3
+
+
+def test_a_number_of_classes_says_nothing_of_other_quantities():
+    with pytest.raises(ValueError, match="'alpha' parameter of the loss cannot be estimated from"):
+        small(loss=BCL(alpha=Auto(n_classes=4))).fit(X)

@@ -7,7 +7,12 @@ from sklearn.datasets import load_digits, make_blobs
 from skorch.callbacks import Callback
 
 from skcontrast._fit import _label_spreading
-from skcontrast._fit._label_spreading import LabelSpreader, confident_labels, spread_labels
+from skcontrast._fit._label_spreading import (
+    LabelSpreader,
+    confident_labels,
+    drawn_labels,
+    spread_labels,
+)
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.losses import InfoNCE, Loss, SemiSupCon, SupCon
 from skcontrast.losses._base import LabelSpreading
@@ -190,6 +195,34 @@ def test_a_loss_of_ones_own_may_ask_for_guesses():
     assert (labels.seen[-1] >= 0).sum() > 100
 
 
-def test_there_is_nothing_to_spread_without_settings_or_labels():
-    assert not LabelSpreader(None, torch.as_tensor(FEW)).spreads
-    assert not LabelSpreader(SemiSupCon().label_spreading(), None).spreads
+@pytest.mark.parametrize(
+    "labels", [None, np.full(9, -1), np.arange(9), np.where(np.arange(9) < 4, 0, -1)]
+)
+def test_there_is_something_to_spread_only_if_some_labels_of_two_classes_are_known(labels):
+    labels = None if labels is None else torch.as_tensor(labels)
+    assert not LabelSpreader(SemiSupCon().label_spreading(), labels).has_some_labels
+    assert LabelSpreader(None, torch.tensor([0, 1, -1])).has_some_labels
+
+
+def test_drawn_labels_keep_the_given_ones_and_follow_their_probabilities():
+    probabilities = np.tile(np.array([[0.2, 0.5, 0.3]], np.float32), (9000, 1))
+    probabilities[-1] = 0
+    labels = torch.full((9000,), -1)
+    labels[:100] = 2
+    drawn = drawn_labels(probabilities, labels, np.random.default_rng(0)).numpy()
+    assert (drawn[:100] == 2).all() and drawn[-1] == -1
+    shares = np.bincount(drawn[100:-1], minlength=3) / 8899
+    np.testing.assert_allclose(shares, [0.2, 0.5, 0.3], atol=0.02)
+
+
+def test_the_surest_classes_are_right_about_as_often_as_they_say():
+    pixels = torch.as_tensor(X).float()
+    right, said = [], []
+    for seed in range(5):
+        few = np.full(300, -1)
+        for k in range(10):
+            few[np.random.default_rng(seed).choice(np.flatnonzero(y == k), 5, replace=False)] = k
+        probabilities = spread_labels(pixels, torch.as_tensor(few), 15)
+        right.append((probabilities.argmax(1) == y).mean())
+        said.append(probabilities.max(1).mean())
+    assert np.mean(said) == pytest.approx(np.mean(right), abs=0.05)
