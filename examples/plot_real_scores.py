@@ -16,6 +16,7 @@ has too much; weights by rank (SoftRing) need no positives, and fit.
 # ---------------------------------------------------------
 
 import matplotlib.pyplot as plt
+import numpy as np
 from sklearn.datasets import load_digits
 
 from skcontrast import ContrastiveEmbedder
@@ -31,7 +32,8 @@ from skcontrast.plotting import ReliabilityDisplay, ScoreDensityDisplay
 from skcontrast.simulation import ScoreSample
 
 X, y = load_digits(return_X_y=True)
-X = X.reshape(-1, 1, 8, 8)
+order = np.random.default_rng(0).permutation(len(y))  # neighbours in the file share a writer
+X, y = X[order].reshape(-1, 1, 8, 8), y[order]
 embedder = ContrastiveEmbedder(max_epochs=15, random_state=0).fit(X)
 
 

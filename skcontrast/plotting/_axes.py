@@ -21,6 +21,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "BCL (printed)": {"color": "#D55E00", "marker": "D", "linestyle": "--"},
     "BCL (inverted)": {"color": "#009E73", "marker": "o", "linestyle": "-"},
     "NonparametricBCL": {"color": "#CC79A7", "marker": "^", "linestyle": "-."},
+    "BCL": {"color": "#009E73", "marker": "D", "linestyle": "-"},
+    "SoftRing": {"color": "#CC79A7", "marker": "s", "linestyle": "-"},
     "oracle": {"color": "black", "linestyle": "-", "linewidth": 6, "alpha": 0.25, "zorder": 1},
 }
 

@@ -212,7 +212,13 @@ class ReliabilityDisplay:
         (self.observed_,) = self.ax_.plot(first.ranks, first.observed, **style)
         self.lines_ = {}
         for name, one in self.reliabilities.items():
-            style = {"label": name, "marker": ".", **STYLES.get(name, {}), **kwargs}
+            style = {
+                "label": name,
+                "markersize": 4,
+                "marker": "o",
+                **STYLES.get(name, {}),
+                **kwargs,
+            }
             (self.lines_[name],) = self.ax_.plot(one.ranks, one.predicted, **style)
         self.ax_.set(
             xlabel="rank u among the candidates", ylabel="p(true negative | u)", xlim=(0, 1)

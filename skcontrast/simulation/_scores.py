@@ -79,7 +79,7 @@ class ScoreSample(NamedTuple):
             The positives of an anchor: the other views of the same sample, as in training; or
             the other views of the next sample of its class (after the last comes the first),
             which are draws from the false negatives, as the theory of ``DCL`` and ``PUCL`` has
-            it. Candidates are the same in both cases.
+            it, if the samples are in random order. Candidates are the same in both cases.
 
         Returns
         -------
