@@ -19,19 +19,20 @@ from skorch.history import History
 from torch import nn
 
 from ._fit._choices import COMPONENTS, resolve_choices, resolve_device
-from ._fit._defaults import scored_chain
 from ._fit._fit import Fitted, fit_network
 from ._fit._optimizer import OPTIMIZERS
+from ._fit._scored_views import scored_views
 from ._fit._seeding import resolve_seed
 from ._network._inference import encode, on_device
 from ._network._network import Directions
-from ._network._view_score import score_views
+from ._network._view_score import Measure, score_views
 from ._parameters import Interval, Schedule, StrOptions, validate_parameters
 from .augmentation import Augmentation, Views
 from .encoders import Encoder
 from .frameworks import Framework
 from .kinds._base import Kind
 from .losses import Loss
+from .metrics import neighbor_agreement
 from .similarity import Cosine, ProbabilisticSimilarity, Similarity
 
 __all__ = ["ContrastiveEmbedder"]
@@ -487,34 +488,51 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return nn.Sequential(self.encoder_, self.projector_, directions)
 
     def score(self, X: Any, y: Any = None) -> float:
-        r"""Return how well two views of held-out samples find each other; higher is better.
+        r"""Return how well held-out samples keep their neighbours from view to view.
 
-        The score is minus the InfoNCE loss of fresh views at temperature 0.5, among at most 256
-        samples at a time. It does not depend on the loss, temperature and batch size of the
-        training, so that a search over these compares like with like. It needs no labels. Graphs
-        without augmentation, as with ``InfoGraph`` by default, are scored by views of
-        ``NodeDrop()``.
+        .. math:: \frac1{5n} \sum_i \left| N_5(h_i) \cap N_5(h_i') \right|
+
+        where h and h' are what `transform` returns for two fresh views of the samples, and
+        :math:`N_5` the five samples with the highest cosines, among at most 1,024 samples at a
+        time; see :func:`skcontrast.metrics.neighbor_agreement`. It needs no labels and does not
+        depend on the loss, similarity, batch size and augmentation of the training: the views are
+        those of the default augmentation of the kind of X, or, for kinds of your own, of
+        `augmentation_`. So a search over these compares like with like. How far it agrees with
+        accuracies, and when it does not: :ref:`label-free`.
 
         Parameters
         ----------
-        X : array-like or list of graphs
-            At least 2 samples of the shape seen in `fit`.
+        X : array-like, Dataset, tuple of two arrays or list of graphs
+            At least 2 samples of the shape seen in `fit`; better some hundreds that were not used
+            in it. Scores of the same number of samples can be compared.
         y : ignored
             Present for API consistency.
 
         Returns
         -------
         score : float
-            At most 0. Two calls with the same X return the same score.
+            In [0, 1]; by chance, 5 / (n_samples - 1). Two calls with the same X return the same
+            score.
+
+        See Also
+        --------
+        skcontrast.metrics.make_view_scorer : Scores by a different measure or different views.
         """
+        return self._score_views(X, neighbor_agreement)
+
+    def _score_views(self, X: Any, measure: Measure, augmentation: Any = None) -> float:
+        """Return a measure of two views; None draws them by the default of the kind of X."""
         check_is_fitted(self)
+        if self.output not in _OUTPUTS:
+            validate_parameters(self)
         fitted = self._fitted
         X = fitted.read(_plain(X), self, min_samples=2)
         device = resolve_device(self.device, type(self).__name__)
-        chain = scored_chain(fitted.schema.kind, self.augmentation_)
+        module = self._projecting() if self.output == "projection" else self.encoder_
         return score_views(
-            self._projecting().to(device).eval(),
-            fitted.composed(chain, device),
+            measure,
+            on_device(module, device).eval(),
+            fitted.composed(scored_views(fitted, X, augmentation), device),
             len(X),
             lambda rows: fitted.scaler.to_tensor(X[rows], device),
             device,

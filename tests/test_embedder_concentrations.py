@@ -174,11 +174,12 @@ def test_descriptions_are_compared_with_directions():
         embedder.fit(X, descriptions=descriptions[:, :5])
 
 
-def test_score_compares_directions(embedder):
-    score = embedder.score(X)
-    assert score < 0 and score == embedder.score(X)
+def test_the_score_of_projections_compares_directions(embedder):
+    projecting = clone(embedder).set_params(output="projection").fit(X)
+    score = projecting.score(X)
+    assert 0 <= score <= 1 and score == projecting.score(X)
     # Without any effect of the concentrations.
-    changed = clone(embedder).fit(X)
+    changed = clone(projecting).fit(X)
     with torch.no_grad():
         changed.projector_[-1].extra.bias += 3
     assert changed.score(X) == score

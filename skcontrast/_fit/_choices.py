@@ -171,7 +171,7 @@ def resolve_choices(estimator: Any) -> Choices:
         "framework": framework,
         "similarity": _component("similarity", given, owner, default),
         "kind": None if given["kind"] == "auto" else named_kind(given["kind"], owner=owner),
-        "augmentation": _as_list(given["augmentation"], owner),
+        "augmentation": augmentations_of(given["augmentation"], owner),
         "optimizer": resolve_optimizer(given["optimizer"], owner),
         "lr_schedule": resolve_lr_schedule(given["lr_schedule"]),
         "device": resolve_device(given["device"], owner),
@@ -249,14 +249,15 @@ def resolve_device(device: Any, owner: str) -> torch.device:
     return device
 
 
-def _as_list(augmentation: Any, owner: str) -> list[Augmentation] | None:
+def augmentations_of(augmentation: Any, owner: str) -> list[Augmentation] | None:
+    """Return an augmentation, a list or a Pipeline of them as a checked list; None stays None."""
     if augmentation is None:
         return None
     if isinstance(augmentation, Pipeline):
         steps = [step for _, step in augmentation.steps if step not in (None, "passthrough")]
-        return [part for step in steps for part in _as_list(step, owner) or ()]
+        return [part for step in steps for part in augmentations_of(step, owner) or ()]
     if isinstance(augmentation, (list, tuple)):
-        return [part for step in augmentation for part in _as_list(step, owner) or ()]
+        return [part for step in augmentation for part in augmentations_of(step, owner) or ()]
     check_component(augmentation, Augmentation, owner=owner, parameter="augmentation")
     validate_parameters(augmentation)
     return [augmentation]

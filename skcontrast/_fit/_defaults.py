@@ -62,22 +62,17 @@ class Defaults(NamedTuple):
         Returns the augmentations of samples of a shape, which mix channels or do not.
     one_view : list of Augmentation or None
         What draws the view for a framework that takes one of each sample; None as for others.
-    scored : list of Augmentation
-        What draws the views of `score` where there is no augmentation.
     """
 
     encoder: Callable[[tuple], Encoder]
     chain: Callable[[tuple, bool], list[Augmentation]]
     one_view: list[Augmentation] | None = None
-    scored: list[Augmentation] = []
 
 
 _DEFAULTS = {
     Vectors: Defaults(lambda shape: MLP(), lambda shape, mixes: [MarginalCorruption()]),
     Images: Defaults(_encoder_of_images, _chain_of_images),
-    Graphs: Defaults(
-        lambda shape: GIN(), lambda shape, mixes: [NodeDrop()], one_view=[], scored=[NodeDrop()]
-    ),
+    Graphs: Defaults(lambda shape: GIN(), lambda shape, mixes: [NodeDrop()], one_view=[]),
 }
 
 
@@ -124,7 +119,13 @@ def default_chain(
     return defaults.chain(sample_shape, mixes_channels)
 
 
-def scored_chain(kind: Kind, chain: list[Augmentation]) -> list[Augmentation]:
-    """Return the chain that draws the views of `score`; graphs are always augmented."""
+def scored_chain(
+    kind: Kind, sample_shape: tuple, chain: list[Augmentation], *, mixes_channels: bool = True
+) -> list[Augmentation]:
+    """Return the augmentations that draw the views of `score`: the default, whatever the chain.
+
+    So embedders that were trained with different augmentations can be compared. A kind without a
+    default is scored by the chain.
+    """
     defaults = _defaults_of(kind)
-    return chain or ([] if defaults is None else defaults.scored)
+    return chain if defaults is None else defaults.chain(sample_shape, mixes_channels)

@@ -1,36 +1,38 @@
-"""How well views of a sample find each other, on one scale for all losses and similarities."""
+"""What a measure says of two views of held-out samples; the same number at every call."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
-from .._objective._contrast import in_batch
-from .._objective._functional import objective_value
-from ..losses import InfoNCE
-from ..similarity import Cosine
-
-_TEMPERATURE = 0.5
+# Samples that are compared with each other, and that are drawn and encoded at a time.
+_COMPARED = 1024
 _BATCH = 256
+
+Measure = Callable[[NDArray[np.float32], NDArray[np.float32]], float]
 
 
 def score_views(
+    measure: Measure,
     network: nn.Module,
     draw: Callable[[Any, torch.Generator], Any],
     n_samples: int,
-    read: Callable[[np.ndarray], Any],
+    read: Callable[[NDArray[np.int64]], Any],
     device: torch.device,
 ) -> float:
-    """Return minus the InfoNCE loss of two views of each sample; the same number at every call.
+    """Return a measure of two views of each sample, the mean over parts of at most 1,024 samples.
 
     Parameters
     ----------
+    measure : callable
+        ``measure(z1, z2)`` compares embeddings (n, d) of two views of the same samples.
     network : Module
-        Maps samples to the projections that are compared; in inference mode.
+        Maps samples to embeddings; in inference mode.
     draw : callable
         ``draw(batch, generator)`` returns a view of a batch.
     n_samples : int
@@ -40,13 +42,32 @@ def score_views(
     device : torch.device
         Where random numbers are drawn.
     """
-    similarity = Cosine(_TEMPERATURE)
-    generator = torch.Generator(device=device).manual_seed(0)
     total = 0.0
-    for rows in np.array_split(np.arange(n_samples), -(-n_samples // _BATCH)):
-        batch = read(rows)
-        with torch.inference_mode():
-            z = torch.stack([network(draw(batch, generator)) for _ in range(2)])
-            contrast = in_batch(similarity.embed(z), similarity)
-            total -= len(rows) * float(objective_value(contrast, InfoNCE(), similarity))
+    for n, (z1, z2) in embedded_views(network, draw, n_samples, read, device):
+        total += n * float(measure(z1, z2))
     return total / n_samples
+
+
+@torch.inference_mode()
+def embedded_views(
+    network: nn.Module,
+    draw: Callable[[Any, torch.Generator], Any],
+    n_samples: int,
+    read: Callable[[NDArray[np.int64]], Any],
+    device: torch.device,
+) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """Yield the number of samples in each part and embeddings (2, n, d) of their views.
+
+    Parts differ by at most one sample, and each is spread evenly over the samples, which may be
+    sorted.
+    """
+    generator = torch.Generator(device=device).manual_seed(0)
+    n_parts = -(-n_samples // _COMPARED)
+    for part in range(n_parts):
+        rows = np.arange(part, n_samples, n_parts)
+        batches = []
+        for some in np.array_split(rows, -(-len(rows) // _BATCH)):
+            batch = read(some)
+            z = torch.stack([network(draw(batch, generator)) for _ in range(2)])
+            batches.append(z.float().cpu().numpy())
+        yield len(rows), np.concatenate(batches, axis=1)

@@ -1,0 +1,265 @@
+"""What can be said of embeddings without classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+from sklearn.utils import check_array, check_consistent_length, gen_batches
+
+# Rows of a matrix of distances that are in memory at a time.
+_ROWS = 512
+
+
+def alignment(z1: ArrayLike, z2: ArrayLike) -> float:
+    r"""Return how far apart two views of a sample are on the sphere, on average; 0 is best.
+
+    .. math:: \frac1n \sum_i \left\lVert \hat z_i - \hat z_i' \right\rVert^2, \qquad
+        \hat z = z / \lVert z \rVert
+
+    which is 2 − 2 cos [1]_. An embedding that is the same for all samples has alignment 0 too, so
+    read it with :func:`uniformity`.
+
+    Parameters
+    ----------
+    z1, z2 : array-like of shape (n_samples, d)
+        Embeddings of two views of the same samples. Rows of zeros stay zero.
+
+    Returns
+    -------
+    alignment : float
+        In [0, 4].
+
+    Raises
+    ------
+    ValueError
+        If the embeddings are not finite or their shapes differ.
+
+    See Also
+    --------
+    uniformity : How evenly the embeddings fill the sphere.
+
+    References
+    ----------
+    .. [1] T. Wang, P. Isola, "Understanding Contrastive Representation Learning through Alignment
+       and Uniformity on the Hypersphere", ICML 2020.
+
+    Examples
+    --------
+    >>> from skcontrast.metrics import alignment
+    >>> alignment([[1.0, 0.0], [0.0, 2.0]], [[3.0, 0.0], [1.0, 0.0]])
+    1.0
+    """
+    first, second = check_views(z1, z2)
+    return float(np.square(_on_sphere(first) - _on_sphere(second)).sum(axis=1).mean())
+
+
+def uniformity(z: ArrayLike, t: float = 2.0) -> float:
+    r"""Return how evenly embeddings fill the sphere; lower is more even, 0 is a single point.
+
+    .. math:: \log \frac{2}{n(n-1)} \sum_{i<j} e^{-t \lVert \hat z_i - \hat z_j \rVert^2}, \qquad
+        \hat z = z / \lVert z \rVert
+
+    the logarithm of the mean Gaussian potential of all pairs [1]_. Computed in parts, so that
+    memory grows with n, not with its square.
+
+    Parameters
+    ----------
+    z : array-like of shape (n_samples, d)
+        Embeddings of at least two samples.
+    t : float, default=2.0
+        Sharpness of the potential, above 0.
+
+    Returns
+    -------
+    uniformity : float
+        In [−4t, 0].
+
+    Raises
+    ------
+    ValueError
+        If the embeddings are not finite or there are fewer than two, or t is not above 0.
+
+    See Also
+    --------
+    alignment : How close the views of a sample are.
+    effective_rank : In how many directions the embeddings spread.
+
+    References
+    ----------
+    .. [1] T. Wang, P. Isola, "Understanding Contrastive Representation Learning through Alignment
+       and Uniformity on the Hypersphere", ICML 2020.
+
+    Examples
+    --------
+    >>> from skcontrast.metrics import uniformity
+    >>> uniformity([[1.0, 0.0], [-1.0, 0.0]])
+    -8.0
+    """
+    if not t > 0:
+        raise ValueError(f"t must be above 0, got {t!r}.")
+    unit = _on_sphere(check_embeddings(z))
+    n = len(unit)
+    parts = [logsumexp(-t * distances) for distances in _distances_to_earlier(unit)]
+    return float(logsumexp(parts) - np.log(n * (n - 1) / 2))
+
+
+def effective_rank(z: ArrayLike) -> float:
+    r"""Return in how many directions embeddings spread: between 1 and d.
+
+    .. math:: \exp\Big(-\sum_k p_k \log p_k\Big), \qquad p_k = \sigma_k / \textstyle\sum_l \sigma_l
+
+    with the singular values σ of the matrix of embeddings [1]_, which is not centred, as in RankMe
+    [2]_. Values near 1 are the mark of a collapsed embedding; a matrix of zeros has rank 0.
+
+    Parameters
+    ----------
+    z : array-like of shape (n_samples, d)
+        Embeddings of at least two samples, better of many more than d.
+
+    Returns
+    -------
+    rank : float
+        At most the smaller of n_samples and d.
+
+    Raises
+    ------
+    ValueError
+        If the embeddings are not finite or there are fewer than two.
+
+    See Also
+    --------
+    uniformity : How evenly the embeddings fill the sphere.
+
+    References
+    ----------
+    .. [1] O. Roy, M. Vetterli, "The Effective Rank: A Measure of Effective Dimensionality",
+       EUSIPCO 2007.
+    .. [2] Q. Garrido, R. Balestriero, L. Najman, Y. LeCun, "RankMe: Assessing the Downstream
+       Performance of Pretrained Self-Supervised Representations by Their Rank", ICML 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast.metrics import effective_rank
+    >>> round(effective_rank(np.eye(5)), 6)
+    5.0
+    """
+    values = np.linalg.svd(check_embeddings(z), compute_uv=False)
+    if values[0] == 0:
+        return 0.0
+    shares = values[values > 0] / values.sum()
+    return float(np.exp(-(shares * np.log(shares)).sum()))
+
+
+def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 5) -> float:
+    r"""Return the share of nearest neighbours that two embeddings of the same samples agree on.
+
+    .. math:: \frac1{nk} \sum_i \left| N_k(z_i) \cap N_k(z_i') \right|
+
+    where :math:`N_k(z_i)` are the k samples j ≠ i whose embeddings have the highest cosines with
+    :math:`z_i`, and :math:`N_k(z_i')` the same in the second embedding: the mutual k-nearest
+    neighbours of [1]_. For two views it says whether a sample keeps its neighbourhood when it is
+    seen differently. Unlike a comparison of :math:`z_i` with :math:`z_i'`, it asks for samples
+    that belong together, not for a sample to be told from all others. Ties are broken at random,
+    differently in each embedding, so that a collapsed embedding agrees by chance only,
+    k/(n − 1). It also compares two embedders, or a representation with its input.
+
+    Parameters
+    ----------
+    z1, z2 : array-like of shape (n_samples, d1) and (n_samples, d2)
+        Embeddings of the same samples, at least two.
+    n_neighbors : int, default=5
+        Number k of neighbours, at least 1; n_samples − 1 if that is less.
+
+    Returns
+    -------
+    agreement : float
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If the embeddings are not finite or differ in length, or `n_neighbors` is below 1.
+
+    See Also
+    --------
+    make_view_scorer : Makes it a scorer with views of your own.
+
+    References
+    ----------
+    .. [1] M. Huh, B. Cheung, T. Wang, P. Isola, "The Platonic Representation Hypothesis",
+       ICML 2024.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast.metrics import neighbor_agreement
+    >>> z = np.random.default_rng(0).normal(size=(100, 8))
+    >>> neighbor_agreement(z, 2 * z)
+    1.0
+    """
+    if n_neighbors < 1:
+        raise ValueError(f"n_neighbors must be at least 1, got {n_neighbors!r}.")
+    first, second = check_embeddings(z1, "z1"), check_embeddings(z2, "z2")
+    check_consistent_length(first, second)
+    n = len(first)
+    k, rng = min(n_neighbors, n - 1), np.random.default_rng(0)
+    found = [_on_sphere(z) for z in (first, second)]
+    orders = [rng.permutation(n) for _ in found]
+    shared = 0
+    for rows in gen_batches(n, _ROWS):
+        is_neighbor = [
+            _neighbors(z, rows, order, k) for z, order in zip(found, orders, strict=True)
+        ]
+        shared += np.count_nonzero(is_neighbor[0] & is_neighbor[1])
+    return float(shared / (n * k))
+
+
+def check_embeddings(z: ArrayLike, name: str = "z") -> NDArray[np.float64]:
+    """Return the embeddings of at least two samples as float64."""
+    return check_array(z, dtype=np.float64, ensure_min_samples=2, input_name=name)
+
+
+def check_views(z1: ArrayLike, z2: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the embeddings of two views as float64 arrays of one shape."""
+    first, second = check_embeddings(z1, "z1"), check_embeddings(z2, "z2")
+    check_consistent_length(first, second)
+    if first.shape != second.shape:
+        raise ValueError(
+            f"z1 and z2 must be equally wide, got {first.shape[1]} and {second.shape[1]}."
+        )
+    return first, second
+
+
+def _on_sphere(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return embeddings at length 1, or 0."""
+    longest = np.abs(z).max(axis=1, keepdims=True)
+    scaled = z / np.where(longest > 0, longest, 1.0)
+    length = np.linalg.norm(scaled, axis=1, keepdims=True)
+    return scaled / np.where(length > 0, length, 1.0)
+
+
+def _distances_to_earlier(unit: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    """Yield the squared distances of all pairs i < j, in parts."""
+    squares = np.square(unit).sum(axis=1)
+    for rows in gen_batches(len(unit), _ROWS):
+        columns = slice(0, rows.stop)
+        distances = squares[rows, None] + squares[columns] - 2 * unit[rows] @ unit[columns].T
+        earlier = np.arange(rows.stop) < np.arange(rows.start, rows.stop)[:, None]
+        if earlier.any():
+            yield distances[earlier].clip(0)
+
+
+def _neighbors(
+    unit: NDArray[np.float64], rows: slice, order: NDArray[np.int64], k: int
+) -> NDArray[np.bool_]:
+    """Return which samples are among the k nearest of each row; ties as in a random order."""
+    cosines = unit[rows] @ unit[order].T
+    cosines[np.arange(rows.start, rows.stop)[:, None] == order] = -np.inf
+    nearest = order[np.argpartition(-cosines, k - 1, axis=1)[:, :k]]
+    is_neighbor = np.zeros(cosines.shape, dtype=bool)
+    np.put_along_axis(is_neighbor, nearest, True, axis=1)
+    return is_neighbor
