@@ -70,7 +70,7 @@ class Defaults(NamedTuple):
 
 
 _DEFAULTS = {
-    Vectors: Defaults(lambda shape: MLP(), lambda shape, mixes: [MarginalCorruption()]),
+    Vectors: Defaults(lambda shape: MLP(), lambda shape, mixes: [MarginalCorruption(rate=0.3)]),
     Images: Defaults(_encoder_of_images, _chain_of_images),
     Graphs: Defaults(lambda shape: GIN(), lambda shape, mixes: [NodeDrop()], one_view=[]),
 }
