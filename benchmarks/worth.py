@@ -1,6 +1,7 @@
 """What an embedding is worth: the default embedder against everything that costs less.
 
     python benchmarks/worth.py                                       # digits and small tables
+    python benchmarks/worth.py --sets digits --temperature 0.2 --epochs 60
     python benchmarks/worth.py --sets Fashion-MNIST --fashion fashion_mnist.npz --n 4000
     python benchmarks/worth.py --sets CIFAR-10 --cifar FOLDER --n 5000 --epochs 50
     python benchmarks/worth.py --sets PTC_MR ENZYMES --data-home FOLDER
@@ -313,6 +314,7 @@ def main():
             row: [run(row, X, y, test, args, seed) for seed in range(args.seeds)] for row in rows
         }
         title = f"{name}, {args.n:,}" if isinstance(test, int) else name
+        title += f", temperature {args.temperature}" if args.temperature else ""
         with Table(title, args, ratios=[FEW, "20-NN", "linear"], packages=["umap-learn"]) as table:
             for row, runs in found.items():
                 table.add(row_of(row, runs, found.get("default"), found.get(ORACLE)))
