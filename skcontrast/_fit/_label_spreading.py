@@ -230,6 +230,23 @@ class LabelSpreader:
         n_neighbors = N_NEIGHBORS if self.settings is None else self.settings.n_neighbors
         return spread_labels(h, self.labels, n_neighbors)
 
+    def shares(self, probabilities: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the shares of the classes among all samples, shape (n_classes,).
+
+        Where classes cannot be told apart yet, their shares are those among the labeled samples:
+        spread labels would gather in a few classes.
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (n, n_classes)
+            As `probabilities` returns them.
+        """
+        labels, n_classes = self.labels.cpu().numpy(), probabilities.shape[1]
+        given = np.bincount(labels[self.labeled], minlength=n_classes) / len(self.labeled)
+        sureness = (probabilities.max(1).mean() - 1 / n_classes) / (1 - 1 / n_classes)
+        spread = probabilities.sum(0, dtype=np.float64) / probabilities.sum(dtype=np.float64)
+        return given + max(sureness, 0.0) * (spread - given)
+
     def guess(self, probabilities: NDArray[np.float32]) -> Tensor:
         """Return the labels for the loss: where unknown, the surest guesses."""
         return confident_labels(probabilities, self.labels, self.settings.share)
