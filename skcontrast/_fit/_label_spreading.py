@@ -20,7 +20,7 @@ _POWER = 3
 _ALPHA = 0.99
 _STEPS = 50
 # The power that makes F probabilities: with it, the surest classes are right as often as they say.
-_CALIBRATION = 6
+_CALIBRATION = 5
 # The graph holds at most so many samples, so that its cost does not grow with the square of n.
 _LARGEST_GRAPH = 10_000
 # Rows whose scores with all samples of the graph are held at once.
@@ -33,7 +33,7 @@ def spread_labels(h: Tensor, labels: Tensor, n_neighbors: int) -> NDArray[np.flo
     Label spreading on the graph of nearest neighbours: with the symmetric adjacency matrix S,
     normalised by the degrees, :math:`F \leftarrow \alpha S F + (1 - \alpha) Y` is repeated from
     F = Y, where each class has the same mass in Y. Rows of F are much flatter than probabilities;
-    :math:`F^6`, scaled to sum 1, is near. Samples outside of the graph, which is bounded in size,
+    :math:`F^5`, scaled to sum 1, is near. Samples outside of the graph, which is bounded in size,
     take the weighted mean of their neighbours in it.
 
     Parameters
