@@ -192,6 +192,12 @@ class Auto(ParameterObject):
     A sharpness is estimated from classes only, by
     :func:`skcontrast.estimation.sharpness_from_auc`.
 
+    If classes are known for some samples only, they are spread to the others through the
+    representation at every estimate, as by :class:`skcontrast.losses.SemiSupCon`. The shares of
+    the spread classes give τ⁺, so that the labeled samples need not be drawn at random: five of
+    each class will do. Labels that are drawn from the probabilities of the classes give the AUC,
+    unless the loss reads labels itself; then only given labels do.
+
     Parameters
     ----------
     every : int, default=5

@@ -134,7 +134,7 @@ class AutoParameters:
 
     def take_shares(self, shares: NDArray) -> None:
         """Estimate τ⁺ from the shares of the classes, shape (n_classes,), if that is due."""
-        self.tau_plus = float((shares**2).sum() / shares.sum() ** 2)
+        self.tau_plus = float((shares**2).sum())
         self._set(self._of_quantity("tau_plus", self.due), "tau_plus", self.tau_plus)
 
     def observe(self, contrast: Contrast, similarity: Similarity) -> None:

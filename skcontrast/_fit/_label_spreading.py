@@ -20,7 +20,7 @@ _POWER = 3
 _ALPHA = 0.99
 _STEPS = 50
 # The power that makes F probabilities: with it, the surest classes are right as often as they say.
-_CALIBRATION = 6
+_CALIBRATION = 5
 # The graph holds at most so many samples, so that its cost does not grow with the square of n.
 _LARGEST_GRAPH = 10_000
 # Rows whose scores with all samples of the graph are held at once.
@@ -33,7 +33,7 @@ def spread_labels(h: Tensor, labels: Tensor, n_neighbors: int) -> NDArray[np.flo
     Label spreading on the graph of nearest neighbours: with the symmetric adjacency matrix S,
     normalised by the degrees, :math:`F \leftarrow \alpha S F + (1 - \alpha) Y` is repeated from
     F = Y, where each class has the same mass in Y. Rows of F are much flatter than probabilities;
-    :math:`F^6`, scaled to sum 1, is near. Samples outside of the graph, which is bounded in size,
+    :math:`F^5`, scaled to sum 1, is near. Samples outside of the graph, which is bounded in size,
     take the weighted mean of their neighbours in it.
 
     Parameters
@@ -229,6 +229,23 @@ class LabelSpreader:
         """
         n_neighbors = N_NEIGHBORS if self.settings is None else self.settings.n_neighbors
         return spread_labels(h, self.labels, n_neighbors)
+
+    def shares(self, probabilities: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the shares of the classes among all samples, shape (n_classes,).
+
+        Where classes cannot be told apart yet, their shares are those among the labeled samples:
+        spread labels would gather in a few classes.
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (n, n_classes)
+            As `probabilities` returns them.
+        """
+        labels, n_classes = self.labels.cpu().numpy(), probabilities.shape[1]
+        given = np.bincount(labels[self.labeled], minlength=n_classes) / len(self.labeled)
+        sureness = (probabilities.max(1).mean() - 1 / n_classes) / (1 - 1 / n_classes)
+        spread = probabilities.sum(0, dtype=np.float64) / probabilities.sum(dtype=np.float64)
+        return given + max(sureness, 0.0) * (spread - given)
 
     def guess(self, probabilities: NDArray[np.float32]) -> Tensor:
         """Return the labels for the loss: where unknown, the surest guesses."""

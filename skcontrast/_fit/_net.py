@@ -152,7 +152,7 @@ class ContrastiveNet(skorch.NeuralNet):
             sent = from_first_rank(torch.from_numpy(probabilities).to(plan.device))
             probabilities = sent.cpu().numpy()
         if is_for_estimates:
-            self.auto.take_shares(probabilities.mean(0))
+            self.auto.take_shares(spreader.shares(probabilities))
         if is_for_loss:
             labels = spreader.guess(probabilities)
         elif plan.loss.requires_y:

@@ -226,3 +226,11 @@ def test_the_surest_classes_are_right_about_as_often_as_they_say():
         right.append((probabilities.argmax(1) == y).mean())
         said.append(probabilities.max(1).mean())
     assert np.mean(said) == pytest.approx(np.mean(right), abs=0.05)
+
+
+def test_shares_are_those_of_the_clusters_or_where_nothing_is_sure_of_the_given_labels():
+    labels = torch.tensor([0, 0, 0, 1, -1, -1, -1, -1])
+    spreader = LabelSpreader(None, labels)
+    sure = np.eye(2, dtype=np.float32)[[0, 0, 0, 1, 1, 1, 1, 1]]
+    np.testing.assert_allclose(spreader.shares(sure), [3 / 8, 5 / 8])
+    np.testing.assert_allclose(spreader.shares(np.full_like(sure, 0.5)), [3 / 4, 1 / 4])
