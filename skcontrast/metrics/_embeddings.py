@@ -207,14 +207,11 @@ def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 5) -> fl
     check_consistent_length(first, second)
     n = len(first)
     k, rng = min(n_neighbors, n - 1), np.random.default_rng(0)
-    found = [_on_sphere(z) for z in (first, second)]
-    orders = [rng.permutation(n) for _ in found]
+    ordered = [(_on_sphere(z), rng.permutation(n)) for z in (first, second)]
     shared = 0
     for rows in gen_batches(n, _ROWS):
-        is_neighbor = [
-            _neighbors(z, rows, order, k) for z, order in zip(found, orders, strict=True)
-        ]
-        shared += np.count_nonzero(is_neighbor[0] & is_neighbor[1])
+        in_first, in_second = (_neighbors(unit, rows, order, k) for unit, order in ordered)
+        shared += np.count_nonzero(in_first & in_second)
     return float(shared / (n * k))
 
 
