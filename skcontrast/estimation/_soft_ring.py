@@ -68,7 +68,7 @@ def estimate_soft_ring(sample: ScoreSample) -> dict[str, float]:
         p = false_negative_probability(u, float(np.exp(point[0])), tau_plus, float(point[1]))
         return float(((p - observed) ** 2).mean())
 
-    start = min(([np.log(k), 0.1] for k in _SHARPNESSES), key=error)
+    start = min((np.array([np.log(k), 0.1]) for k in _SHARPNESSES), key=error)
     options = {"xatol": 1e-3, "fatol": 1e-9, "maxiter": 200}
     found = minimize(error, start, method="Nelder-Mead", bounds=_BOUNDS, options=options).x
     return {
