@@ -83,7 +83,10 @@ def test_default_encoder_suits_the_kind_and_the_longer_side(kind, shape, encoder
 def test_one_view_of_a_graph_is_not_augmented_in_training_and_is_in_score():
     assert isinstance(default_chain(Graphs(), (None, 4), SimCLR())[0], NodeDrop)
     assert default_chain(Graphs(), (None, 4), InfoGraph()) == []
-    assert isinstance(scored_chain(Graphs(), [])[0], NodeDrop)
-    assert scored_chain(Vectors(), []) == []
-    given = [MarginalCorruption()]
-    assert scored_chain(Graphs(), given) is given
+    assert isinstance(scored_chain(Graphs(), (None, 4), [])[0], NodeDrop)
+
+
+def test_score_draws_the_default_views_whatever_the_chain():
+    for kind, shape in [(Vectors(), (5,)), (Images(), (1, 28, 28)), (Graphs(), (None, 4))]:
+        scored, default = scored_chain(kind, shape, []), default_chain(kind, shape, SimCLR())
+        assert repr(scored) == repr(default)

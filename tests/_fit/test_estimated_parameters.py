@@ -12,14 +12,22 @@ from skorch.callbacks import Callback
 
 from skcontrast._fit._estimated_parameters import AutoParameters
 from skcontrast._objective._contrast import in_batch
+from skcontrast.augmentation import MarginalCorruption
 from skcontrast.estimation import alpha_from_auc, macro_auc, tau_plus_from_labels
 from skcontrast.losses import BCL, DCL, HCL, PUCL, NonparametricBCL, PositiveDebiased, Supervised
 from skcontrast.schedules import Auto, Linear
 from skcontrast.similarity import Cosine
-from tests.common import random_views, simulated_ranks, small
+from tests import common
+from tests.common import random_views, simulated_ranks
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:300], y[:300]
+
+
+def small(**kwargs):
+    """Return a small embedder whose views differ so much that ranks do not say all."""
+    given = {"augmentation": MarginalCorruption(0.5), "batch_size": 256, **kwargs}
+    return common.small(**given)
 
 
 @pytest.mark.parametrize(

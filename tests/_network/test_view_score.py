@@ -49,7 +49,7 @@ def test_the_score_is_that_of_what_transform_returns():
 
 def test_the_score_is_the_agreement_of_neighbours_in_views_of_the_default_augmentation():
     embedder = small(augmentation=GaussianNoise(0.01)).fit(X_DIGITS)
-    scorer = make_view_scorer(neighbor_agreement, augmentation=MarginalCorruption())
+    scorer = make_view_scorer(neighbor_agreement, augmentation=MarginalCorruption(0.3))
     assert scorer(embedder, X_DIGITS) == embedder.score(X_DIGITS)
 
 
