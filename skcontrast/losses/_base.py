@@ -204,7 +204,11 @@ class Loss(ParameterObject):
         return None
 
     def label_spreading(self) -> LabelSpreading | None:
-        """Return how `fit` guesses the classes of unlabeled samples; None leaves them unknown."""
+        """Return how `fit` guesses the classes of unlabeled samples; None leaves them unknown.
+
+        A loss of your own that reads classes may return the settings of
+        ``SemiSupCon(every=5).label_spreading()``.
+        """
         return None
 
     def lowest_score(self, lower_bound: float) -> float:
