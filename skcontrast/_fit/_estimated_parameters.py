@@ -81,8 +81,9 @@ class AutoParameters:
         validate_parameters(self.apply_to(loss))
         self.due: set[str] = set()
         self.observed: list[Tensor] = []
-        self.has_labels = labels is not None and bool((labels >= 0).any())
-        self.has_all_labels = self.has_labels and bool((labels >= 0).all())
+        n_known = 0 if labels is None else int((labels >= 0).sum())
+        self.has_labels = n_known > 0
+        self.has_all_labels = labels is not None and 0 < n_known == len(labels)
         self._take_numbers_of_classes()
         if labels is not None and self.has_labels and self.settings:
             self.tau_plus = tau_plus_from_labels(labels.cpu().numpy()).value

@@ -208,10 +208,10 @@ def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 5) -> fl
     n = len(first)
     k, rng = min(n_neighbors, n - 1), np.random.default_rng(0)
     ordered = [(_on_sphere(z), rng.permutation(n)) for z in (first, second)]
-    shared = 0
+    shared: int = 0
     for rows in gen_batches(n, _ROWS):
         in_first, in_second = (_neighbors(unit, rows, order, k) for unit, order in ordered)
-        shared += np.count_nonzero(in_first & in_second)
+        shared += int(np.count_nonzero(in_first & in_second))
     return float(shared / (n * k))
 
 

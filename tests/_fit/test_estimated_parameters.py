@@ -121,7 +121,8 @@ def test_auto_changes_nothing_before_its_first_estimate():
 
 def test_grid_search_reaches_into_auto_and_the_estimates_of_negatives():
     pipe = make_pipeline(
-        small(loss=PositiveDebiased(negatives=DCL())), LogisticRegression(max_iter=1000)
+        small(loss=PositiveDebiased(negatives=DCL()), batch_size=32),
+        LogisticRegression(max_iter=1000),
     )
     prefix = "contrastiveembedder__loss__"
     grid = {
