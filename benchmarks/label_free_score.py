@@ -236,7 +236,7 @@ def scores(found, X):
     own_z, common_z = found["own z"], found["common z"]
     return {
         "neighbours of two common views": neighbor_agreement(*common),
-        "the same, 20 neighbours": neighbor_agreement(*common, 20),
+        "the same, 5 neighbours": neighbor_agreement(*common, 5),
         "the same, plain affine views": neighbor_agreement(*affine),
         "the same, projections": neighbor_agreement(*common_z),
         "the same, own views": neighbor_agreement(*own),

@@ -490,10 +490,10 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def score(self, X: Any, y: Any = None) -> float:
         r"""Return how well held-out samples keep their neighbours from view to view.
 
-        .. math:: \frac1{5n} \sum_i \left| N_5(h_i) \cap N_5(h_i') \right|
+        .. math:: \frac1{10n} \sum_i \left| N_{10}(h_i) \cap N_{10}(h_i') \right|
 
         where h and h' are what `transform` returns for two fresh views of the samples, and
-        :math:`N_5` the five samples with the highest cosines, among at most 1,024 samples at a
+        :math:`N_{10}` the ten samples with the highest cosines, among at most 1,024 samples at a
         time; see :func:`skcontrast.metrics.neighbor_agreement`. It needs no labels and does not
         depend on the loss, similarity, batch size and augmentation of the training: the views are
         those of the default augmentation of the kind of X, or, for kinds of your own, of
@@ -511,7 +511,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Returns
         -------
         score : float
-            In [0, 1]; by chance, 5 / (n_samples - 1). Two calls with the same X return the same
+            In [0, 1]; by chance, 10 / (n_samples - 1). Two calls with the same X return the same
             score.
 
         See Also

@@ -154,7 +154,7 @@ def effective_rank(z: ArrayLike) -> float:
     return float(np.exp(-(shares * np.log(shares)).sum()))
 
 
-def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 5) -> float:
+def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> float:
     r"""Return the share of nearest neighbours that two embeddings of the same samples agree on.
 
     .. math:: \frac1{nk} \sum_i \left| N_k(z_i) \cap N_k(z_i') \right|
@@ -171,7 +171,7 @@ def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 5) -> fl
     ----------
     z1, z2 : array-like of shape (n_samples, d1) and (n_samples, d2)
         Embeddings of the same samples, at least two.
-    n_neighbors : int, default=5
+    n_neighbors : int, default=10
         Number k of neighbours, at least 1; n_samples − 1 if that is less.
 
     Returns
