@@ -47,6 +47,7 @@ from skcontrast.losses import (
     PUCL,
     InfoNCE,
     NonparametricBCL,
+    PositiveDebiased,
     Ring,
     SoftRing,
     Supervised,
@@ -218,9 +219,10 @@ def same_embedding(*losses):
 def curves(figures, args):
     """Learning curves at a constant learning rate."""
     names = (BIASED, "DCL", "HCL", "BCL", "SoftRing", "Ring")
+    losses = {name: LOSSES[name] for name in names} | {"PositiveDebiased": PositiveDebiased(0.1)}
     scores = {
-        name: np.array([curve_of(LOSSES[name], seed, figures) for seed in range(args.seeds)])
-        for name in names
+        name: np.array([curve_of(loss, seed, figures) for seed in range(args.seeds)])
+        for name, loss in losses.items()
     }
     with axis_table("curves", args) as table:
         add_rows(table, "epochs", "–", untouched(), figures, args)
