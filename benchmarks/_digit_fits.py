@@ -142,7 +142,7 @@ def differences(scores, reference, names):
         if reference is not None:
             difference = scores[:, i] - reference[:, i]
             row[f"Δ {name}"] = f"{difference.mean():+.3f}"
-            if np.ptp(difference) > 0:
+            if np.ptp(difference) > 1e-9:
                 p = ttest_rel(scores[:, i], reference[:, i]).pvalue
                 row[f"p, {name}"] = "< .001" if p < 0.001 else f"{p:.3f}"
     return row
