@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,12 +13,9 @@ from torch import nn
 from .._network._inference import encode
 from ._base import INTEGERS
 
-if TYPE_CHECKING:
-    from ..embedder import ContrastiveEmbedder
-
 
 def project_views(
-    embedder: ContrastiveEmbedder, X: Any, *, n_views: int = 2, random_state: int = 0
+    embedder: Any, X: Any, *, n_views: int = 2, random_state: int = 0
 ) -> tuple[NDArray[np.float32], ...]:
     """Return the projections of random views of samples: the vectors that the loss compares.
 
