@@ -10,8 +10,7 @@ Rows that learn nothing: the data as they are, standardised, their principal com
 umap-learn is installed, the bag of labels or degrees of a graph, and the encoder with its first
 weights. A denoising autoencoder has the encoder and the views of the default embedder and a linear
 decoder. Then come the default embedder (``ContrastiveEmbedder(random_state=seed)``), the same with
-other losses, with the same five labels a class in fit that the probe has (two draws of them), and
-the oracles, which have all labels.
+other losses, and the oracles, which have all labels. For a few labels in fit see few_labels.py.
 
 Columns: accuracy on test data of a logistic regression on standardised features with 1, 5 and 20
 labels a class, of 20 neighbours (Euclidean, features as they are), and of the regression with all
@@ -30,7 +29,7 @@ from time import process_time
 
 import numpy as np
 import torch
-from _probe import few_label_probe, few_rows, linear_probe
+from _probe import few_label_probe, linear_probe
 from _results import Table, make_parser, spread
 from graph_table import bag
 from scipy.stats import ttest_rel
@@ -53,7 +52,6 @@ from skcontrast.losses import (
     HCL,
     PUCL,
     Ring,
-    SemiSupCon,
     SoftRing,
     SoftSupCon,
     SupCon,
@@ -82,8 +80,7 @@ def losses(tau_plus):
 
 
 ORACLES = {ORACLE: Supervised(), "SupCon (all labels)": SupCon()}
-IN_FIT = "SemiSupCon (5 labels in fit)"
-ROWS = [*PLAIN, "untrained", "autoencoder", "default", *losses(0.1), IN_FIT, *ORACLES]
+ROWS = [*PLAIN, "untrained", "autoencoder", "default", *losses(0.1), *ORACLES]
 
 
 def digits(args, *, flat=False):
@@ -195,7 +192,7 @@ def autoencoded(embedder, X, epochs, seed):
     optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=1e-3)
     generator = torch.Generator().manual_seed(seed)
     for _ in range(epochs):
-        for rows in torch.randperm(len(samples), generator=generator).split(256):
+        for rows in torch.randperm(len(samples), generator=generator).split(128):
             decoded_views = decoder(encoder(views(samples[rows], generator)))
             loss = nn.functional.mse_loss(decoded_views, target[rows])
             optimizer.zero_grad()
@@ -242,31 +239,9 @@ def learned(name, X, y, args, seed):
     return ContrastiveEmbedder(**given, loss=own[name]).fit(X, y)
 
 
-def with_few_labels(X, y, X_test, y_test, args, seed, n_labels=5, n_draws=2):
-    """Return the columns of fits that know the labels which the probe knows."""
-    found = []
-    for draw in range(n_draws):
-        rows = few_rows(y, n_labels, 100 * seed + draw)
-        known = np.full(len(y), -1)
-        known[rows] = y[rows]
-        given = {} if args.epochs is None else {"max_epochs": args.epochs}
-        embedder = ContrastiveEmbedder(loss=SemiSupCon(), random_state=seed, device="cpu", **given)
-        H, H_test = embedder.fit(X, known).transform(X), embedder.transform(X_test)
-        found.append(
-            {
-                FEW: linear_probe(H[rows], y[rows], H_test, y_test),
-                "20-NN": KNeighborsClassifier(20).fit(H, y).score(H_test, y_test),
-                "linear": linear_probe(H, y, H_test, y_test),
-            }
-        )
-    return {column: np.mean([one[column] for one in found]) for column in found[0]}
-
-
 def run(name, X, y, test, args, seed):
     """Return the columns of a row for a seed."""
     train, test = split(y, test, args.n, seed)
-    if name == IN_FIT:
-        return with_few_labels(X[train], y[train], X[test], y[test], args, seed)
     start = process_time()
     if name in PLAIN:
         H, H_test = plain(name, X, train, test, seed)

@@ -400,6 +400,13 @@ def at_progress(obj: _P, progress: float) -> _P:
     return resolved
 
 
+_ESTIMATORS = {
+    "alpha": "estimate_alpha(ranks)",
+    "sharpness": "sharpness_from_auc(auc, tau_plus)",
+    "tau_plus": "estimate_tau_plus(ranks)",
+}
+
+
 def check_numbers(component: ParameterObject) -> None:
     """Check the hyperparameters of a component that is used outside of `fit`.
 
@@ -414,7 +421,7 @@ def check_numbers(component: ParameterObject) -> None:
             raise ValueError(
                 f"The {name!r} parameter of {owner} is estimated from the data in fit only; "
                 "outside of it pass a number, such as "
-                f"skcontrast.estimation.estimate_{found.quantity}(ranks).value."
+                f"skcontrast.estimation.{_ESTIMATORS[found.quantity]}.value."
             )
     for name, value in component.get_params().items():
         if isinstance(value, Schedule):

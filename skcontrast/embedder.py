@@ -92,8 +92,8 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         ``MarginalCorruption`` for vectors (which keeps some rows of X in the fitted embedder);
         crops, or for fewer than 16 pixels ``RandomAffine``, and a strong ``ColorJitter`` for grey
         images; ``SimCLRAugmentation()`` for colour images, or ``RandomAffine()`` if the framework
-        contrasts their channels; ``NodeDrop()`` for graphs, or no augmentation with
-        ``InfoGraph()``.
+        contrasts their channels or there are neither one nor three; ``NodeDrop()`` for graphs, or
+        no augmentation with ``InfoGraph()``.
     n_components : int, default=None
         Width of the representation; with a framework of two encoders, of the output of each. None
         leaves it to the encoder.
@@ -126,8 +126,8 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         What the nodes of graphs are described by. "attributes": their attributes ``x``,
         standardised except for columns of 0 and 1, and a one-hot code of ``label``, which is zero
         for categories that were not seen in `fit`. "degree": a cumulative code of the in-degree d,
-        with component k = 0, …, 64 equal to 1 if d ≥ k. "constant": a single 1. "auto" takes the
-        attributes if there are any, else the degree.
+        with component k equal to 1 if d ≥ k, up to the largest degree in `fit`, at most 64.
+        "constant": a single 1. "auto" takes the attributes if there are any, else the degree.
     kind : {"auto", "vectors", "images", "graphs"} or Kind, default="auto"
         What X holds. "auto" takes the kind that the augmentations or the encoder declare, if it is
         a kind of your own, and otherwise guesses it from X; see :ref:`own-kind`.

@@ -61,7 +61,8 @@ def validate_labels(y: Any, n_samples: int, *, needed_by: str) -> NDArray[np.int
 def classes_or_none(y: Any, n_samples: int) -> NDArray[np.int64] | None:
     """Return y as integers if it holds classes, −1 where unknown; None if it does not.
 
-    Targets of a regression are not classes, nor are labels that occur fewer than twice on average.
+    Targets of a regression are not classes, nor are labels that all occur fewer than twice on
+    average, unless -1 marks some as unknown.
     """
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
@@ -70,7 +71,9 @@ def classes_or_none(y: Any, n_samples: int) -> NDArray[np.int64] | None:
         return None
     labels = validate_labels(y, n_samples, needed_by="'auto'")
     _, counts = np.unique(labels[labels >= 0], return_counts=True)
-    return labels if len(counts) >= 2 and 2 * len(counts) <= counts.sum() else None
+    is_partly_known = bool((labels < 0).any())
+    are_classes = is_partly_known or 2 * len(counts) <= counts.sum()
+    return labels if len(counts) >= 2 and are_classes else None
 
 
 def read_annotations(

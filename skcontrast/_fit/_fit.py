@@ -211,8 +211,8 @@ def _estimated_parameters(
     auto = AutoParameters(choices.loss, labels, None if past is None else past.estimates)
     for name in auto.need_labels():
         warn(
-            f"The {name!r} parameter of the loss is estimated from classes, but no y was passed: "
-            f"it keeps {auto.values[name]:g}. Pass y, with -1 where classes are unknown."
+            f"The {name!r} parameter of the loss is estimated from classes, but y holds no two "
+            f"classes: it keeps {auto.values[name]:g}. Pass y, with -1 where they are unknown."
         )
     if past is None and not one_epoch:
         for name in auto.never_estimated(choices.max_epochs):

@@ -43,7 +43,7 @@ class Unflatten(
     See Also
     --------
     Augmentation : Base class of the augmentations, which follow in the Pipeline.
-    RandomAffine : The default augmentation of grey images.
+    RandomAffine : Part of the default augmentation of small grey images.
 
     Examples
     --------

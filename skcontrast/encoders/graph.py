@@ -110,7 +110,7 @@ class GIN(_GraphEncoder):
     jumping_knowledge : bool, default=True
         Whether the outputs of all layers are used; otherwise only the last one is.
     readout_input : bool, default=True
-        Whether the features of the nodes are used beside the outputs of the layers.
+        Whether the features of the nodes are used alongside the outputs of the layers.
 
     See Also
     --------
@@ -187,7 +187,7 @@ class GCN(_GraphEncoder):
     jumping_knowledge : bool, default=True
         Whether the outputs of all layers are used; otherwise only the last one is.
     readout_input : bool, default=True
-        Whether the features of the nodes are used beside the outputs of the layers.
+        Whether the features of the nodes are used alongside the outputs of the layers.
 
     See Also
     --------

@@ -50,11 +50,16 @@ def project_views(
     True
     """
     check_is_fitted(embedder)
+    if not hasattr(embedder, "projector_"):
+        raise TypeError(f"embedder must be a ContrastiveEmbedder, got {embedder!r}.")
     if not (isinstance(n_views, INTEGERS) and n_views >= 1):
         raise ValueError(f"n_views must be a positive integer, got {n_views!r}.")
+    if not (isinstance(random_state, INTEGERS) and random_state >= 0):
+        raise ValueError(f"random_state must be an int of at least 0, got {random_state!r}.")
     fitted = embedder._fitted
     X = fitted.read(X, embedder)
-    device = next(embedder.projector_.parameters()).device
+    first = next(embedder.encoder_.parameters(), None)
+    device = torch.device("cpu") if first is None else first.device
     draw = fitted.composed(embedder.augmentation_, device)
     generator = torch.Generator(device=device).manual_seed(random_state)
     network = embedder._projecting()

@@ -72,7 +72,7 @@ def false_negative_probability(
 ) -> Tensor:
     r"""Return the probability that a candidate is a false negative, by its unlabeled rank.
 
-    .. math:: p(\mathrm{FN} \mid u) = f + (1 - f)\,
+    .. math:: p(\mathrm{FN} \mid u) = f \tau^+ + (1 - f \tau^+)\,
         \sigma\bigl(k\,(\operatorname{logit} u - m)\bigr), \qquad
         \int_0^1 p(\mathrm{FN} \mid u)\, du = \tau^+
 

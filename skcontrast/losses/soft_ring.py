@@ -17,7 +17,7 @@ class SoftRing(Loss):
     A candidate of which a share u of all candidates scores lower is a false negative with
     probability
 
-    .. math:: p(\mathrm{FN} \mid u) = f + (1 - f)\,
+    .. math:: p(\mathrm{FN} \mid u) = f \tau^+ + (1 - f \tau^+)\,
         \sigma\bigl(k\,(\operatorname{logit} u - m)\bigr), \qquad
         \int_0^1 p(\mathrm{FN} \mid u)\, du = \tau^+,
 

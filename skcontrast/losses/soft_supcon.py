@@ -88,6 +88,13 @@ class SoftSupCon(Loss):
         own = (excess - (1 - self.pull) * positives).mean(1)
         return own - self.pull * pulled
 
+    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+        """Return p(TN | u) = 1 − p(FN | u) by rank."""
+        return 1 - self._false_negative_probability((ranks - 0.5).clamp_min(0) / n_candidates)
+
+    def _false_negative_probability(self, u: Tensor) -> Tensor:
+        return false_negative_probability(u, number(self.sharpness), number(self.tau_plus))
+
     def _probabilities(self, scores: Tensor, n: Tensor) -> Tensor:
         """Return p(FN | u) of each candidate, shape (n_anchors, n); ties have the same u."""
         ordered = scores.sort(1).values.contiguous()
@@ -97,5 +104,4 @@ class SoftSupCon(Loss):
         # Excluded candidates, at −inf, lie below all others and are not among the n.
         excluded = scores.shape[1] - n
         u = ((below + up_to).double() / 2 - excluded).clamp_min(0.5) / n
-        p = false_negative_probability(u, number(self.sharpness), number(self.tau_plus))
-        return p.to(scores.dtype)
+        return self._false_negative_probability(u).to(scores.dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -98,8 +99,8 @@ def uniformity(z: ArrayLike, t: float = 2.0) -> float:
     >>> uniformity([[1.0, 0.0], [-1.0, 0.0]])
     -8.0
     """
-    if not t > 0:
-        raise ValueError(f"t must be above 0, got {t!r}.")
+    if not (isinstance(t, Real) and t > 0):
+        raise ValueError(f"t must be a number above 0, got {t!r}.")
     unit = _on_sphere(check_embeddings(z))
     n = len(unit)
     parts = [logsumexp(-t * distances) for distances in _distances_to_earlier(unit)]
@@ -201,8 +202,8 @@ def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> f
     >>> neighbor_agreement(z, 2 * z)
     1.0
     """
-    if n_neighbors < 1:
-        raise ValueError(f"n_neighbors must be at least 1, got {n_neighbors!r}.")
+    if not isinstance(n_neighbors, Integral) or n_neighbors < 1:
+        raise ValueError(f"n_neighbors must be an int of at least 1, got {n_neighbors!r}.")
     first, second = check_embeddings(z1, "z1"), check_embeddings(z2, "z2")
     check_consistent_length(first, second)
     n = len(first)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from .._network._view_score import Measure
 from ..augmentation import Augmentation
 
 
 def make_view_scorer(
-    measure: Measure,
+    measure: Callable[..., float],
     *,
     augmentation: Augmentation | Pipeline | Sequence[Augmentation] | None = None,
     greater_is_better: bool = True,
+    n_views: Literal[1, 2] = 2,
 ) -> ViewScorer:
     """Return a scorer without labels: a measure of two views of held-out samples.
 
@@ -32,6 +34,9 @@ def make_view_scorer(
         ``ContrastiveEmbedder.score``: the default of the kind of X.
     greater_is_better : bool, default=True
         If False, the score is minus the measure.
+    n_views : {1, 2}, default=2
+        Number of views that the measure takes: 1 for ``measure(z)``, such as :func:`uniformity`
+        and :func:`effective_rank`.
 
     Returns
     -------
@@ -56,7 +61,11 @@ def make_view_scorer(
     >>> cross_val_score(embedder, X, cv=3, scoring=scorer).shape
     (3,)
     """
-    return ViewScorer(measure, augmentation, 1 if greater_is_better else -1)
+    if not callable(measure):
+        raise TypeError(f"measure must be a function of embeddings, got {measure!r}.")
+    if n_views not in (1, 2):
+        raise ValueError(f"n_views must be 1 or 2, got {n_views!r}.")
+    return ViewScorer(measure, augmentation, 1 if greater_is_better else -1, n_views)
 
 
 class ViewScorer:
@@ -70,19 +79,34 @@ class ViewScorer:
         Draws the views.
     sign : {1, -1}
         Factor on the measure.
+    n_views : {1, 2}
+        Number of views that the measure takes.
     """
 
-    def __init__(self, measure: Measure, augmentation: Any, sign: int):
+    def __init__(
+        self, measure: Callable[..., float], augmentation: Any, sign: int, n_views: int = 2
+    ):
         self.measure, self.augmentation, self.sign = measure, augmentation, sign
+        self.n_views = n_views
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         if isinstance(estimator, Pipeline):
             X = estimator[:-1].transform(X) if len(estimator) > 1 else X
             estimator = estimator[-1]
-        return self.sign * estimator._score_views(X, self.measure, self.augmentation)
+        if not hasattr(estimator, "_score_views"):
+            raise TypeError(
+                "A scorer of views takes a ContrastiveEmbedder or a Pipeline that ends in one, "
+                f"got {estimator!r}."
+            )
+        return self.sign * estimator._score_views(X, self._of_views, self.augmentation)
+
+    def _of_views(self, *views: NDArray[np.float32]) -> float:
+        """Return the measure of as many of the views as it takes."""
+        return self.measure(*views[: self.n_views])
 
     def __repr__(self) -> str:
         sign = "" if self.sign == 1 else ", greater_is_better=False"
         views = "" if self.augmentation is None else f", augmentation={self.augmentation!r}"
+        one = "" if self.n_views == 2 else ", n_views=1"
         name = getattr(self.measure, "__name__", repr(self.measure))
-        return f"make_view_scorer({name}{views}{sign})"
+        return f"make_view_scorer({name}{views}{sign}{one})"

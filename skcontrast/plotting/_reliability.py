@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 
 from .._parameters import check_component
 from ..estimation import Reliability, project_views, reliability
@@ -97,6 +98,8 @@ class ReliabilityDisplay:
         display : ReliabilityDisplay
             Already drawn.
         """
+        if not isinstance(losses, Mapping):
+            raise TypeError(f"losses must be a dict of losses by name, got {losses!r}.")
         found = {name: reliability(loss, sample, n_bins) for name, loss in losses.items()}
         return cls(found).plot(ax, **kwargs)
 
@@ -162,7 +165,7 @@ class ReliabilityDisplay:
         y : array-like of shape (n,)
             Classes; −1 where unknown.
         losses : dict of str to Loss, default=None
-            As in `from_sample`; None is the embedder's own loss.
+            As in `from_sample`; None is the embedder's own loss, with its last estimates.
         n_bins : int, default=10
             Number of bins of ranks.
         ax : Axes, default=None
@@ -179,7 +182,8 @@ class ReliabilityDisplay:
         """
         views = project_views(embedder, X, random_state=random_state)
         if losses is None:
-            losses = {type(embedder.loss_).__name__: embedder.loss_}
+            loss = clone(embedder.loss_).set_params(**embedder.estimates_)
+            losses = {type(loss).__name__: loss}
         return cls.from_views(
             *views,
             y=y,

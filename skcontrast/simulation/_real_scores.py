@@ -30,7 +30,7 @@ def scores_of_views(
     labels = validate_labels(y, n_samples, needed_by="ScoreSample.from_views")
     known = np.flatnonzero(labels >= 0)
     if len(known) < 2:
-        raise ValueError(f"y must hold at least two known classes, got {len(known)}.")
+        raise ValueError(f"y must hold the classes of at least two samples, got {len(known)}.")
     if len(known) < len(labels):
         views, labels = [_take(view, known) for view in views], labels[known]
     contrast, similarity = contrast_of(views, similarity, torch.from_numpy(labels))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import StandardScaler
 
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.estimation import macro_auc, project_views
@@ -43,3 +44,17 @@ def test_an_unfitted_embedder_and_no_views_are_refused():
         project_views(small(), X_DIGITS)
     with pytest.raises(ValueError, match="n_views must be a positive integer, got 0"):
         project_views(small().fit(X_DIGITS), X_DIGITS, n_views=0)
+
+
+def test_an_embedder_without_a_head_is_projected_by_its_encoder():
+    X = vectors()
+    embedder = small(projection_dim=0, augmentation=GaussianNoise(0.0)).fit(X)
+    (view,) = project_views(embedder, X, n_views=1)
+    np.testing.assert_allclose(view, embedder.transform(X), rtol=1e-5, atol=1e-6)
+
+
+def test_other_estimators_and_seeds_are_refused():
+    with pytest.raises(TypeError, match="embedder must be a ContrastiveEmbedder"):
+        project_views(StandardScaler().fit(X_DIGITS), X_DIGITS)
+    with pytest.raises(ValueError, match="random_state must be an int"):
+        project_views(small().fit(X_DIGITS), X_DIGITS, random_state=None)

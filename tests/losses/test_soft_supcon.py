@@ -1,10 +1,12 @@
 """SoftSupCon: its limits, ties, and what it pulls."""
 
+import numpy as np
 import pytest
 import torch
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
 from skcontrast.losses import InfoNCE, SoftRing, SoftSupCon, SupCon
+from skcontrast.schedules import Auto
 from tests.common import X_DIGITS, random_views
 
 
@@ -68,3 +70,18 @@ def test_auto_follows_the_labels():
 def test_parameters_out_of_range_are_refused(kwargs):
     with pytest.raises(ValueError, match=next(iter(kwargs))):
         contrastive_loss(*random_views(8, 4), loss=SoftSupCon(**kwargs))
+
+
+def test_its_probability_by_rank_is_that_of_soft_ring():
+    ranks = torch.arange(1, 41, dtype=torch.float64)
+    expected = SoftRing(3.0, 0.2).true_negative_probability(ranks, 40)
+    torch.testing.assert_close(SoftSupCon(3.0, 0.2).true_negative_probability(ranks, 40), expected)
+
+
+def test_one_label_a_class_is_enough_for_auto():
+    y = np.full(200, -1)
+    y[:10] = np.arange(10)
+    loss = SoftSupCon(Auto(every=1), Auto(every=1))
+    embedder = ContrastiveEmbedder(loss=loss, max_epochs=3, random_state=0).fit(X_DIGITS, y)
+    assert embedder.estimates_["tau_plus"] == pytest.approx(0.1, abs=0.03)
+    assert embedder.estimates_["sharpness"] > 0

@@ -66,7 +66,7 @@ def test_rows_of_zeros_are_finite():
 
 @pytest.mark.parametrize("t", [0, -1.0, math.nan])
 def test_a_sharpness_that_is_not_positive_is_refused(t):
-    with pytest.raises(ValueError, match="t must be above 0"):
+    with pytest.raises(ValueError, match="t must be a number above 0"):
         uniformity(Z1, t=t)
 
 
@@ -113,5 +113,5 @@ def test_there_are_at_most_n_minus_one_neighbours():
 
 
 def test_no_neighbours_are_refused():
-    with pytest.raises(ValueError, match="n_neighbors must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="n_neighbors must be an int of at least 1, got 0"):
         neighbor_agreement(Z1, Z2, 0)

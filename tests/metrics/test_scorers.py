@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
@@ -14,6 +15,7 @@ from skcontrast.metrics import (
     effective_rank,
     make_view_scorer,
     neighbor_agreement,
+    uniformity,
 )
 from tests.common import X_DIGITS, small
 
@@ -68,3 +70,20 @@ def test_a_scorer_shows_how_it_was_made():
         "make_view_scorer(alignment, augmentation=GaussianNoise(), greater_is_better=False)"
     )
     assert repr(make_view_scorer(alignment)) == "make_view_scorer(alignment)"
+
+
+@pytest.mark.parametrize("measure", [uniformity, effective_rank])
+def test_a_measure_of_one_view_gets_one(measure):
+    embedder = small(augmentation=GaussianNoise(0.1)).fit(X_DIGITS)
+    scorer = make_view_scorer(measure, augmentation=GaussianNoise(0.0), n_views=1)
+    assert scorer(embedder, X_DIGITS) == pytest.approx(measure(embedder.transform(X_DIGITS)))
+
+
+def test_what_is_no_measure_or_no_embedder_is_refused():
+    with pytest.raises(TypeError, match="measure must be a function"):
+        make_view_scorer("alignment")
+    with pytest.raises(ValueError, match="n_views must be 1 or 2"):
+        make_view_scorer(alignment, n_views=3)
+    pipe = make_pipeline(small(), LogisticRegression(max_iter=1000))
+    with pytest.raises(TypeError, match="takes a ContrastiveEmbedder"):
+        MISALIGNED(pipe.fit(X_DIGITS, np.arange(len(X_DIGITS)) % 10), X_DIGITS)

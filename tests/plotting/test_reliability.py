@@ -6,6 +6,7 @@ import pytest
 from skcontrast.estimation import project_views, reliability
 from skcontrast.losses import BCL, DCL, Ring
 from skcontrast.plotting import ReliabilityDisplay
+from skcontrast.schedules import Auto
 from skcontrast.simulation import ScoreModel, ScoreSample
 from tests.common import X_DIGITS, small
 
@@ -42,3 +43,17 @@ def test_anything_except_reliabilities_is_refused():
         ReliabilityDisplay({})
     with pytest.raises(TypeError, match="must be an instance of Reliability"):
         ReliabilityDisplay({"BCL": BCL(0.9)})
+
+
+def test_the_own_loss_of_an_embedder_has_its_estimates(figures):
+    y = np.arange(len(X_DIGITS)) % 10
+    embedder = small(loss=DCL(Auto(every=1))).fit(X_DIGITS, y)
+    display = ReliabilityDisplay.from_estimator(embedder, X_DIGITS, y)
+    predicted = display.lines_["DCL"].get_ydata()
+    np.testing.assert_allclose(predicted, 1 - embedder.estimates_["tau_plus"])
+
+
+def test_losses_without_names_are_refused():
+    sample = ScoreModel().sample(10, 20, random_state=0)
+    with pytest.raises(TypeError, match="losses must be a dict"):
+        ReliabilityDisplay.from_sample(sample, [BCL(0.9)])
