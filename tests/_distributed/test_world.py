@@ -58,6 +58,15 @@ def test_collectives(ranks):
         }
 
 
+@pytest.fixture
+def interruptible():
+    """Let Ctrl-C interrupt, also where the tests run as a background job, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_a_second_interrupt_is_raised_at_once():
     with pytest.raises(KeyboardInterrupt), HeldInterrupt() as held:
         signal.raise_signal(signal.SIGINT)
@@ -67,6 +76,7 @@ def test_a_second_interrupt_is_raised_at_once():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_unread_interrupt_is_raised_at_the_end():
     reached = False
     with pytest.raises(KeyboardInterrupt), HeldInterrupt():

@@ -121,7 +121,7 @@ def test_auto_changes_nothing_before_its_first_estimate():
 
 def test_grid_search_reaches_into_auto_and_the_estimates_of_negatives():
     pipe = make_pipeline(
-        small(loss=PositiveDebiased(negatives=DCL()), batch_size=32, lr=0.01, max_epochs=4),
+        small(loss=PositiveDebiased(negatives=DCL()), batch_size=32, lr=0.01, max_epochs=2),
         LogisticRegression(max_iter=1000),
     )
     prefix = "contrastiveembedder__loss__"

@@ -117,9 +117,7 @@ def test_the_sharpness_follows_the_auc_of_the_known_classes(share_known):
 def test_without_classes_the_sharpness_stays_with_a_warning():
     X, _ = clusters()
     loss = SoftRing(sharpness=Auto(every=1, initial=0.5))
-    with pytest.warns(
-        UserWarning, match=r"'sharpness'.* y holds no two classes: it keeps 0\.5"
-    ):
+    with pytest.warns(UserWarning, match=r"'sharpness'.* y holds no two classes: it keeps 0\.5"):
         embedder = ContrastiveEmbedder(loss=loss, max_epochs=2, random_state=0).fit(X)
     assert embedder.estimates_["sharpness"] == 0.5
 
