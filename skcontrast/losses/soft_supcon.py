@@ -98,10 +98,8 @@ class SoftSupCon(Loss):
     def _probabilities(self, scores: Tensor, n: Tensor) -> Tensor:
         """Return p(FN | u) of each candidate, shape (n_anchors, n); ties have the same u."""
         ordered = scores.sort(1).values.contiguous()
-        scores = scores.contiguous()
-        below = torch.searchsorted(ordered, scores)
-        up_to = torch.searchsorted(ordered, scores, right=True)
+        at_most = torch.searchsorted(ordered, scores.contiguous(), right=True)
         # Excluded candidates, at −inf, lie below all others and are not among the n.
-        excluded = scores.shape[1] - n
-        u = ((below + up_to).double() / 2 - excluded).clamp_min(0.5) / n
+        ranks = at_most.double() - (scores.shape[1] - n)
+        u = (ranks - 0.5).clamp_min(0.5) / n
         return self._false_negative_probability(u).to(scores.dtype)
