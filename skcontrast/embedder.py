@@ -21,8 +21,8 @@ from torch import nn
 from ._fit._choices import COMPONENTS, resolve_choices, resolve_device
 from ._fit._fit import Fitted, fit_network
 from ._fit._optimizer import OPTIMIZERS
-from ._fit._scored_views import scored_views
 from ._fit._seeding import resolve_seed
+from ._fit._setup import scored_views
 from ._network._inference import encode, on_device
 from ._network._network import Directions
 from ._network._view_score import Measure, score_views

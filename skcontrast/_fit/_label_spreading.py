@@ -59,7 +59,9 @@ def spread_labels(h: Tensor, labels: Tensor, n_neighbors: int) -> NDArray[np.flo
     own[rows] = torch.arange(len(rows))
     scores, places = _nearest(h, h[rows.to(h.device)], own, min(n_neighbors, len(rows) - 1))
     given = labels.cpu()[rows]
-    spread = _spread(scores[rows], places[rows], F.one_hot(given[given >= 0]), given >= 0)
+    # The graph may lack a rare class.
+    classes = F.one_hot(given[given >= 0], int(labels.max()) + 1)
+    spread = _spread(scores[rows], places[rows], classes, given >= 0)
     outside = own < 0
     probabilities = np.zeros((len(h), spread.shape[1]), np.float32)
     probabilities[rows] = spread

@@ -20,8 +20,8 @@ from ..frameworks._parts import Split
 from ..kinds._base import Scaler, Schema
 from ..losses import Loss
 from ..similarity import Similarity
-from ._choices import Choices
-from ._defaults import default_chain, default_encoder
+from ._choices import Choices, augmentations_of
+from ._defaults import default_chain, default_encoder, scored_chain
 from ._resume import network_parameters
 from ._seeding import seeded_rng
 
@@ -144,6 +144,34 @@ def continued_setup(
         augmentation=augmentation,
         built_from=network_parameters(choices, past.schema.kind),
     )
+
+
+def scored_views(setup: Setup, X: Any, augmentation: Any = None) -> list[Augmentation]:
+    """Return the fitted augmentations that draw the views.
+
+    Parameters
+    ----------
+    setup : Setup
+        The fitted embedder's.
+    X : array-like of length n_samples
+        The samples that are scored, as their kind returns them; the augmentations are fitted to
+        them.
+    augmentation : augmentation, list, Pipeline or None
+        None takes the default of the kind or, where it has none, those of the training.
+    """
+    schema = setup.schema
+    chain = augmentations_of(augmentation, "make_view_scorer")
+    if chain is None:
+        chain = scored_chain(
+            schema.kind,
+            schema.sample_shape,
+            setup.augmentation,
+            mixes_channels=schema.border is None,
+        )
+    if chain is setup.augmentation:
+        return chain
+    array = array_of(X)
+    return [clone(step).fit_checked(array, schema) for step in chain]
 
 
 def _fitted(

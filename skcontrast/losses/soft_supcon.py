@@ -46,7 +46,8 @@ class SoftSupCon(Loss):
     Notes
     -----
     Where the closest candidates are mostly not of the anchor's class, this makes an embedding
-    worse. The loss has no Jensen–Shannon form.
+    worse. The loss has no Jensen–Shannon form, and is computed by autograd from all scores of a
+    tile: on a CPU it takes 5 to 10 times as long as :class:`BCL`, without the network.
 
     Examples
     --------

@@ -234,3 +234,14 @@ def test_shares_are_those_of_the_clusters_or_where_nothing_is_sure_of_the_given_
     sure = np.eye(2, dtype=np.float32)[[0, 0, 0, 1, 1, 1, 1, 1]]
     np.testing.assert_allclose(spreader.shares(sure), [3 / 8, 5 / 8])
     np.testing.assert_allclose(spreader.shares(np.full_like(sure, 0.5)), [3 / 4, 1 / 4])
+
+
+def test_a_class_that_the_graph_has_no_room_for_keeps_its_column(monkeypatch):
+    monkeypatch.setattr(_label_spreading, "_LARGEST_GRAPH", 20)
+    h = torch.randn(60, 4, generator=torch.Generator().manual_seed(0))
+    labels = torch.arange(60) % 2
+    labels[1], labels[40:] = 2, -1
+    spreader = LabelSpreader(None, labels)
+    probabilities = spreader.probabilities(h)
+    assert probabilities.shape == (60, 3)
+    assert spreader.shares(probabilities).shape == (3,)
