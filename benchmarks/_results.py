@@ -219,12 +219,21 @@ def command(argv):
 
 
 def commit():
-    """Return the commit that is checked out, with a mark where files differ from it."""
-    git = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    done = subprocess.run(
-        git, cwd=Path(__file__).parent, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() or "unknown"
+    """Return the commit that is checked out, with a mark where files differ from it.
+
+    Stored results are left out: saving one table does not make the next one's code differ.
+    """
+    described = git("describe", "--always", "--exclude=*")
+    code = ["--", ":/", ":/!benchmarks/results", ":/!benchmarks/RESULTS.md"]
+    changes = git("status", "--porcelain", "--untracked-files=no", *code)
+    return (described or "unknown") + ("-dirty" if changes else "")
+
+
+def git(*words):
+    """Return what git answers in the checkout of this file, or nothing where it cannot."""
+    folder = Path(__file__).parent
+    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def machine():
