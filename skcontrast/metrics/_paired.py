@@ -143,12 +143,11 @@ def compare_paired(
 
 
 def _check_scores(scores: ArrayLike, name: str) -> NDArray[np.float64]:
-    scores = check_array(
-        scores, dtype=np.float64, ensure_2d=False, ensure_min_samples=2, input_name=name
-    )
-    if scores.ndim != 1:
-        raise ValueError(f"{name} must have one score per pair, got shape {scores.shape}.")
-    return scores
+    options = {"dtype": np.float64, "ensure_2d": False, "ensure_min_samples": 2}
+    checked = np.asarray(check_array(scores, **options, input_name=name))
+    if checked.ndim != 1:
+        raise ValueError(f"{name} must have one score per pair, got shape {checked.shape}.")
+    return checked
 
 
 def _t_test(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +9,8 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array, column_or_1d
 
 from .._data._metadata import validate_labels
+
+INTEGERS = (int, np.integer)
 
 
 class Parts(NamedTuple):
@@ -85,7 +86,7 @@ def _known(
 
 def check_count(value: Any, name: str, most: int | None = None, of: str = "") -> int:
     """Return an int of at least 1 and at most `most`, which is the number of ... `of`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, INTEGERS) or value < 1:
         raise ValueError(f"{name} must be an int of at least 1, got {value!r}.")
     if most is not None and value > most:
         raise ValueError(f"{name} must be at most {most}, {of}, got {value}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
-from ._parts import Parts, check_count, check_parts
+from ._parts import INTEGERS, Parts, check_count, check_parts
 
 _MAX_ITER = 2000
 
@@ -88,7 +88,7 @@ def linear_probe(
     probe = _make_probe(scale, C)
     if parts.H_test is not None:
         return _accuracy(probe, parts, top_k)
-    if not isinstance(cv, Integral) or cv < 2:
+    if not isinstance(cv, INTEGERS) or cv < 2:
         raise ValueError(f"cv must be an int of at least 2, got {cv!r}.")
     folds = StratifiedKFold(cv, shuffle=True, random_state=0).split(parts.H, parts.y)
     accuracies = [_accuracy(probe, _split(parts, *fold), top_k) for fold in folds]
@@ -162,11 +162,10 @@ def few_label_accuracy(
     check_count(n_draws, "n_draws")
     smallest = int(np.unique(parts.y, return_counts=True)[1].min())
     check_count(n_labels, "n_labels", smallest, "the size of the smallest class in y")
-    if not isinstance(random_state, Integral):
-        random_state = check_random_state(random_state).randint(2**31 - 1 - n_draws)
     probe, accuracies = _make_probe(scale, C), []
-    for draw in range(n_draws):
-        few = _few_rows(parts.y, n_labels, int(random_state) + draw)
+    first = _first_seed(random_state, n_draws)
+    for seed in range(first, first + n_draws):
+        few = _few_rows(parts.y, n_labels, seed)
         accuracies.append(_accuracy(probe, _split(parts, few), top_k=1))
     return np.array(accuracies)
 
@@ -176,6 +175,15 @@ def _make_probe(scale: bool, C: float) -> Pipeline:
         raise ValueError(f"C must be a number above 0, got {C!r}.")
     scaler: Any = StandardScaler() if scale else "passthrough"
     return make_pipeline(scaler, LogisticRegression(C=float(C), max_iter=_MAX_ITER))
+
+
+def _first_seed(random_state: Any, n_draws: int) -> int:
+    """Return an int as it is, and from anything else a random one."""
+    if isinstance(random_state, INTEGERS):
+        if random_state < 0:
+            raise ValueError(f"random_state must be at least 0, got {random_state}.")
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1 - n_draws))
 
 
 def _few_rows(y: NDArray[np.int64], n_labels: int, seed: int) -> NDArray[np.int64]:

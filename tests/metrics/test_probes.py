@@ -103,17 +103,18 @@ def test_labels_that_are_not_there_are_refused_by_name():
         few_label_accuracy(H[:4], [0, 0, 1, 1], n_labels=2)
 
 
-@pytest.mark.parametrize("wrong", [{"n_labels": 0}, {"n_draws": 0}, {"C": 0}, {"C": "1"}])
+@pytest.mark.parametrize(
+    "wrong", [{"n_labels": 0}, {"n_draws": 0}, {"C": 0}, {"C": "1"}, {"random_state": -1}]
+)
 def test_a_parameter_outside_its_range_is_named(wrong):
     (name,) = wrong
     with pytest.raises(ValueError, match=f"{name} must be"):
         few_label_accuracy(*DATA, **wrong)
 
 
-@pytest.mark.parametrize("wrong", [{"top_k": 0}, {"C": -1.0}, {"C": np.nan}])
-def test_a_parameter_of_the_probe_outside_its_range_is_named(wrong):
-    (name,) = wrong
+@pytest.mark.parametrize(("name", "value"), [("top_k", 0), ("C", -1.0), ("C", np.nan)])
+def test_a_parameter_of_the_probe_outside_its_range_is_named(name, value):
     with pytest.raises(ValueError, match=f"{name} must be"):
-        linear_probe(*DATA, **wrong)
+        linear_probe(*DATA, **{name: value})
     with pytest.raises(ValueError, match="cv must be an int of at least 2, got 1"):
         linear_probe(H, Y, cv=1)
