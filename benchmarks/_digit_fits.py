@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from _probe import few_label_probe, neighbour_probe
 from _results import spread
-from scipy.stats import ttest_rel
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import ColorJitter, RandomAffine
 from skcontrast.losses import InfoNCE
+from skcontrast.metrics import compare_paired, few_label_accuracy, knn_accuracy
 from skcontrast.similarity import Cosine
 
 PROBES = ("5 labels", "20-NN")
@@ -83,8 +82,8 @@ def make_embedder(setting):
 
 def probes(train, y_train, test, y_test):
     """Return the accuracy with 5 labels a class, a mean of 10 draws, and of 20 neighbours."""
-    few = few_label_probe(train, y_train, test, y_test, 5).mean()
-    return [float(few), neighbour_probe(train, y_train, test, y_test)]
+    data = train, y_train, test, y_test
+    return [float(few_label_accuracy(*data, n_labels=5).mean()), knn_accuracy(*data)]
 
 
 def accuracies(setting):
@@ -143,7 +142,7 @@ def differences(scores, reference, names):
             difference = scores[:, i] - reference[:, i]
             row[f"Δ {name}"] = f"{difference.mean():+.3f}"
             if np.ptp(difference) > 1e-9:
-                p = ttest_rel(scores[:, i], reference[:, i]).pvalue
+                p = compare_paired(scores[:, i], reference[:, i]).p_t
                 row[f"p, {name}"] = "< .001" if p < 0.001 else f"{p:.3f}"
     return row
 

@@ -13,7 +13,6 @@ probe where it abstains by low κ, by its own margin, or at random, on mixed cor
 from __future__ import annotations
 
 import numpy as np
-from _probe import few_label_probe, linear_probe
 from _results import Table, make_parser
 from scipy.ndimage import gaussian_filter, rotate
 from scipy.stats import spearmanr
@@ -23,6 +22,7 @@ from sklearn.model_selection import train_test_split
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import RandomAffine, RandomResizedCrop
+from skcontrast.metrics import few_label_accuracy, linear_probe
 from skcontrast.similarity import Cosine, VonMisesFisher
 
 LEVELS = np.arange(6)
@@ -109,7 +109,7 @@ def evaluated(train, test, y_train, y_test, epochs, seed):
         h, h_test = embedder.transform(train), embedder.transform(test)
         name = type(similarity).__name__
         figures[f"linear probe, {name}"] = linear_probe(h, y_train, h_test, y_test)
-        few = few_label_probe(h, y_train, h_test, y_test, 5)
+        few = few_label_accuracy(h, y_train, h_test, y_test, n_labels=5)
         figures[f"5 labels per class, {name}"] = few.mean()
     rng = np.random.default_rng(seed)
     return {

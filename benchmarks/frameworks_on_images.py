@@ -17,16 +17,15 @@ from __future__ import annotations
 from time import perf_counter
 
 import numpy as np
-from _probe import linear_probe
 from _results import Table, make_parser, spread
 from losses_on_images import load
-from sklearn.neighbors import KNeighborsClassifier
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import ColorJitter, RandomAffine, RandomFlip, RandomResizedCrop
 from skcontrast.encoders import ConvNet
 from skcontrast.frameworks import CMC, MoCo, SimCLR
 from skcontrast.losses import BCL, DCL, HCL, PUCL, InfoNCE, Ring
+from skcontrast.metrics import knn_accuracy, linear_probe
 from skcontrast.similarity import Cosine
 
 LOSSES = {
@@ -86,10 +85,8 @@ def evaluated(embedder, data):
     start = perf_counter()
     embedder.fit(X_train)
     seconds = perf_counter() - start
-    H_train, H_test = embedder.transform(X_train), embedder.transform(X_test)
-    knn = KNeighborsClassifier(20, metric="cosine").fit(H_train, y_train)
-    linear = linear_probe(H_train, y_train, H_test, y_test)
-    return linear, knn.score(H_test, y_test), seconds
+    data = embedder.transform(X_train), y_train, embedder.transform(X_test), y_test
+    return linear_probe(*data), knn_accuracy(*data), seconds
 
 
 def main():

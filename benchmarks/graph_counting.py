@@ -18,7 +18,6 @@ from __future__ import annotations
 from time import process_time
 
 import numpy as np
-from _probe import linear_probe
 from _results import Table, make_parser, spread
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -30,6 +29,7 @@ from skcontrast.datasets import fetch_tudataset
 from skcontrast.encoders import GIN
 from skcontrast.graphs import NodeFeatures
 from skcontrast.graphs._sums import graph_sum
+from skcontrast.metrics import linear_probe
 
 SETS = ["PTC_MR", "ENZYMES", "DD", "REDDIT-BINARY"]
 UNTRAINED = {"lr": 1e-12, "max_epochs": 1}

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from _probe import few_label_probe
 from _results import Table, make_parser
 from scipy.stats import spearmanr
 from sklearn.base import clone
@@ -27,7 +26,6 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.metrics import silhouette_score
 from sklearn.model_selection import train_test_split
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import normalize
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
@@ -41,7 +39,14 @@ from skcontrast.augmentation import (
 )
 from skcontrast.encoders import ConvNet
 from skcontrast.losses import BCL, DCL, HCL, InfoNCE, Ring
-from skcontrast.metrics import alignment, effective_rank, neighbor_agreement, uniformity
+from skcontrast.metrics import (
+    alignment,
+    effective_rank,
+    few_label_accuracy,
+    knn_accuracy,
+    neighbor_agreement,
+    uniformity,
+)
 from skcontrast.similarity import Cosine
 
 JITTER = ColorJitter(0.6, 0.6, 0, 0)
@@ -259,9 +264,8 @@ def scores(found, X):
 
 def accuracies(found, y_train, y_test):
     """Return the accuracies of 5 labels a class and of 20 neighbours."""
-    few = few_label_probe(found["train"], y_train, found["test"], y_test, 5, n_draws=20).mean()
-    knn = KNeighborsClassifier(20, metric="cosine").fit(found["train"], y_train)
-    return few, knn.score(found["test"], y_test)
+    data = found["train"], y_train, found["test"], y_test
+    return few_label_accuracy(*data, n_labels=5, n_draws=20).mean(), knn_accuracy(*data)
 
 
 def correlations(values, few, knn):

@@ -15,10 +15,8 @@ from __future__ import annotations
 from time import perf_counter
 
 import numpy as np
-from _probe import few_label_probe, linear_probe
 from _results import Table, make_parser, spread
 from sklearn.datasets import fetch_openml
-from sklearn.neighbors import KNeighborsClassifier
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import ColorJitter, RandomAffine, RandomFlip, RandomResizedCrop
@@ -35,6 +33,7 @@ from skcontrast.losses import (
     SupCon,
     Supervised,
 )
+from skcontrast.metrics import few_label_accuracy, knn_accuracy, linear_probe
 
 PROBES = ("5 labels per class", "linear, all labels", "20-NN")
 AUTO = BCL(alpha="auto", tau_plus="auto")
@@ -92,9 +91,9 @@ def make_embedder(loss, args, seed, *, trains=True):
 
 def accuracies(train, y_train, test, y_test):
     """Return the accuracy of a few-label probe, a linear probe and 20 nearest neighbours."""
-    few = few_label_probe(train, y_train, test, y_test, 5, n_draws=3).mean()
-    knn = KNeighborsClassifier(20, metric="cosine").fit(train, y_train)
-    return few, linear_probe(train, y_train, test, y_test), knn.score(test, y_test)
+    data = train, y_train, test, y_test
+    few = few_label_accuracy(*data, n_labels=5, n_draws=3).mean()
+    return few, linear_probe(*data), knn_accuracy(*data)
 
 
 def row(name, scores, seconds=None):

@@ -36,7 +36,6 @@ from _digit_fits import (
     make_embedder,
     split,
 )
-from _probe import few_label_probe, linear_probe, neighbour_probe
 from _results import Table, make_parser
 
 from skcontrast.frameworks import CMC, SimCLR
@@ -52,6 +51,7 @@ from skcontrast.losses import (
     SoftRing,
     Supervised,
 )
+from skcontrast.metrics import few_label_accuracy, knn_accuracy, linear_probe
 from skcontrast.schedules import Auto, Linear, Steps
 from skcontrast.simulation import ScoreModel
 
@@ -346,8 +346,8 @@ def cifar_accuracies(choice, seed, args):
         embedder = cifar_embedder(*choice, seed, args).fit(X_train)
         H_train, H_test = embedder.transform(X_train), embedder.transform(X_test)
     data = H_train, y_train, H_test, y_test
-    few = few_label_probe(*data, 20, n_draws=5).mean()
-    return [float(few), neighbour_probe(*data), linear_probe(*data)]
+    few = few_label_accuracy(*data, n_labels=20, n_draws=5).mean()
+    return [float(few), knn_accuracy(*data), linear_probe(*data)]
 
 
 def cifar_embedder(framework, loss, trains, seed, args):

@@ -1,16 +1,39 @@
-"""What can be said of embeddings without classes, as functions and as scorers.
+"""How good an embedding is: with classes, without them, and against a different embedder.
 
-Functions take arrays of embeddings. A scorer is called as ``scorer(estimator, X, y=None)`` and can
-be the ``scoring`` of ``GridSearchCV`` and ``cross_val_score``; none of them looks at y.
+Functions take arrays of embeddings, and return the same number at every call. With classes:
+``knn_accuracy``, ``linear_probe``, ``few_label_accuracy``, ``recall_at_k`` and ``map_at_r``, of a
+training and a test part or of one part alone. With two views of each sample, or embeddings of two
+embedders: ``alignment``, ``top_k``, ``bits_above_chance``, ``neighbor_agreement`` and
+``linear_cka``. Of one embedding alone: ``uniformity`` and ``effective_rank``. Of the scores of two
+embedders: ``compare_paired``.
+
+A scorer is called as ``scorer(estimator, X, y=None)`` and can be the ``scoring`` of
+``GridSearchCV``, ``cross_validate`` and ``cross_val_score``: ``make_embedding_scorer`` makes it
+from a measure of embeddings, ``make_view_scorer`` from a measure of two views.
 """
 
-from ._embeddings import alignment, effective_rank, neighbor_agreement, uniformity
-from ._scorers import make_view_scorer
+from ._embeddings import alignment, effective_rank, linear_cka, neighbor_agreement, uniformity
+from ._neighbors import knn_accuracy, map_at_r, recall_at_k
+from ._paired import PairedComparison, compare_paired
+from ._probes import few_label_accuracy, linear_probe
+from ._scorers import make_embedding_scorer, make_view_scorer
+from ._views import bits_above_chance, top_k
 
 __all__ = [
+    "PairedComparison",
     "alignment",
+    "bits_above_chance",
+    "compare_paired",
     "effective_rank",
+    "few_label_accuracy",
+    "knn_accuracy",
+    "linear_cka",
+    "linear_probe",
+    "make_embedding_scorer",
     "make_view_scorer",
+    "map_at_r",
     "neighbor_agreement",
+    "recall_at_k",
+    "top_k",
     "uniformity",
 ]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
-from sklearn.utils import check_array, check_consistent_length, gen_batches
+from sklearn.utils import check_array, check_consistent_length
 
-# Rows of a matrix of distances that are in memory at a time.
-_ROWS = 512
+from ._parts import check_count
+from ._search import batches, nearest, on_sphere
 
 
 def alignment(z1: ArrayLike, z2: ArrayLike) -> float:
@@ -54,7 +54,7 @@ def alignment(z1: ArrayLike, z2: ArrayLike) -> float:
     1.0
     """
     first, second = check_views(z1, z2)
-    return float(np.square(_on_sphere(first) - _on_sphere(second)).sum(axis=1).mean())
+    return float(np.square(on_sphere(first) - on_sphere(second)).sum(axis=1).mean())
 
 
 def uniformity(z: ArrayLike, t: float = 2.0) -> float:
@@ -101,7 +101,7 @@ def uniformity(z: ArrayLike, t: float = 2.0) -> float:
     """
     if not (isinstance(t, Real) and t > 0):
         raise ValueError(f"t must be a number above 0, got {t!r}.")
-    unit = _on_sphere(check_embeddings(z))
+    unit = on_sphere(check_embeddings(z))
     n = len(unit)
     parts = [logsumexp(-t * distances) for distances in _distances_to_earlier(unit)]
     return float(logsumexp(parts) - np.log(n * (n - 1) / 2))
@@ -188,6 +188,7 @@ def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> f
     See Also
     --------
     make_view_scorer : Makes it a scorer with views of your own.
+    linear_cka : Compares the geometry at large.
 
     References
     ----------
@@ -202,18 +203,80 @@ def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> f
     >>> neighbor_agreement(z, 2 * z)
     1.0
     """
-    if not isinstance(n_neighbors, Integral) or n_neighbors < 1:
-        raise ValueError(f"n_neighbors must be an int of at least 1, got {n_neighbors!r}.")
+    check_count(n_neighbors, "n_neighbors")
     first, second = check_embeddings(z1, "z1"), check_embeddings(z2, "z2")
     check_consistent_length(first, second)
-    n = len(first)
-    k, rng = min(n_neighbors, n - 1), np.random.default_rng(0)
-    ordered = [(_on_sphere(z), rng.permutation(n)) for z in (first, second)]
+    n, k = len(first), min(n_neighbors, len(first) - 1)
     shared: int = 0
-    for rows in gen_batches(n, _ROWS):
-        in_first, in_second = (_neighbors(unit, rows, order, k) for unit, order in ordered)
-        shared += int(np.count_nonzero(in_first & in_second))
+    # The two searches have seeds of their own, which break ties differently.
+    searches = [nearest(z, None, k, seed=seed) for seed, z in enumerate((first, second))]
+    for (_, in_first), (_, in_second) in zip(*searches, strict=True):
+        both = np.sort(np.hstack([in_first, in_second]), axis=1)
+        shared += int(np.count_nonzero(both[:, 1:] == both[:, :-1]))
     return float(shared / (n * k))
+
+
+def linear_cka(z1: ArrayLike, z2: ArrayLike, *, debiased: bool = True) -> float:
+    r"""Return how similar the geometry of two embeddings of the same samples is.
+
+    Centred kernel alignment with linear kernels [1]_,
+
+    .. math:: \frac{\mathrm{HSIC}(K, K')}{\sqrt{\mathrm{HSIC}(K, K)\, \mathrm{HSIC}(K', K')}},
+        \qquad K = Z Z^\top,\quad K' = Z' Z'^\top
+
+    which is 1 if the second embedding is the first one, turned, shifted or scaled. It looks at
+    large distances and is ruled by the directions of largest variance, where
+    :func:`neighbor_agreement` looks at the nearest samples only: embeddings may agree in one and
+    not in the other. Memory grows with n, not with its square.
+
+    Parameters
+    ----------
+    z1, z2 : array-like of shape (n_samples, d1) and (n_samples, d2)
+        Embeddings of the same samples, at least four.
+    debiased : bool, default=True
+        Whether HSIC is estimated without bias [2]_, so that 0 is chance. The biased estimate,
+        usual in papers, is far above 0 for unrelated embeddings unless there are many more
+        samples than dimensions: about d/(n + d) for Gaussian ones.
+
+    Returns
+    -------
+    cka : float
+        In [−1, 1], by chance 0; in [0, 1] if biased. 0 if an embedding is constant.
+
+    Raises
+    ------
+    ValueError
+        If the embeddings are not finite, differ in length or there are fewer than four.
+
+    See Also
+    --------
+    neighbor_agreement : Compares neighbourhoods.
+
+    References
+    ----------
+    .. [1] S. Kornblith, M. Norouzi, H. Lee, G. Hinton, "Similarity of Neural Network
+       Representations Revisited", ICML 2019.
+    .. [2] L. Song, A. Smola, A. Gretton, J. Bedo, K. Borgwardt, "Feature Selection via Dependence
+       Maximization", JMLR 2012 (equation 5).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast.metrics import linear_cka
+    >>> z, other = np.random.default_rng(0).normal(size=(2, 200, 100))
+    >>> round(linear_cka(z, 3 * z + 1), 6), abs(linear_cka(z, other)) < 0.1
+    (1.0, True)
+    >>> round(linear_cka(z, other, debiased=False), 1)
+    0.3
+    """
+    first, second = check_embeddings(z1, "z1"), check_embeddings(z2, "z2")
+    check_consistent_length(first, second)
+    if len(first) < 4:
+        raise ValueError(f"linear_cka needs at least four samples, got {len(first)}.")
+    first, second = _scaled(first), _scaled(second)
+    across = _hsic(first, second, debiased)
+    within = _hsic(first, first, debiased) * _hsic(second, second, debiased)
+    return float(across / np.sqrt(within)) if within > 0 else 0.0
 
 
 def check_embeddings(z: ArrayLike, name: str = "z") -> NDArray[np.float64]:
@@ -232,18 +295,10 @@ def check_views(z1: ArrayLike, z2: ArrayLike) -> tuple[NDArray[np.float64], NDAr
     return first, second
 
 
-def _on_sphere(z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return embeddings at length 1, or 0."""
-    longest = np.abs(z).max(axis=1, keepdims=True)
-    scaled = z / np.where(longest > 0, longest, 1.0)
-    length = np.linalg.norm(scaled, axis=1, keepdims=True)
-    return scaled / np.where(length > 0, length, 1.0)
-
-
 def _distances_to_earlier(unit: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
     """Yield the squared distances of all pairs i < j, in parts."""
     squares = np.square(unit).sum(axis=1)
-    for rows in gen_batches(len(unit), _ROWS):
+    for rows in batches(len(unit), len(unit)):
         columns = slice(0, rows.stop)
         distances = squares[rows, None] + squares[columns] - 2 * unit[rows] @ unit[columns].T
         earlier = np.arange(rows.stop) < np.arange(rows.start, rows.stop)[:, None]
@@ -251,13 +306,24 @@ def _distances_to_earlier(unit: NDArray[np.float64]) -> Iterator[NDArray[np.floa
             yield distances[earlier].clip(0)
 
 
-def _neighbors(
-    unit: NDArray[np.float64], rows: slice, order: NDArray[np.int64], k: int
-) -> NDArray[np.bool_]:
-    """Return which samples are among the k nearest of each row; ties as in a random order."""
-    cosines = unit[rows] @ unit[order].T
-    cosines[np.arange(rows.start, rows.stop)[:, None] == order] = -np.inf
-    nearest = order[np.argpartition(-cosines, k - 1, axis=1)[:, :k]]
-    is_neighbor = np.zeros(cosines.shape, dtype=bool)
-    np.put_along_axis(is_neighbor, nearest, True, axis=1)
-    return is_neighbor
+def _scaled(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return embeddings around 0 whose largest coordinate is 1; constant ones are 0."""
+    centred = z - z.mean(axis=0)
+    largest, rounding = np.abs(centred).max(), 1e-12 * np.abs(z).max()
+    return centred / largest if largest > rounding else np.zeros_like(z)
+
+
+def _hsic(x: NDArray[np.float64], y: NDArray[np.float64], debiased: bool) -> float:
+    """Return an estimate of HSIC with linear kernels, up to a factor; x and y are centred."""
+    together = np.square(x.T @ y).sum()
+    if not debiased:
+        return float(together)
+    # The kernels without their diagonals: traces and sums of rows, which are −diagonal.
+    n, own_x, own_y = len(x), np.square(x).sum(axis=1), np.square(y).sum(axis=1)
+    diagonal = own_x @ own_y
+    return float(
+        together
+        - diagonal
+        + own_x.sum() * own_y.sum() / ((n - 1) * (n - 2))
+        - 2 / (n - 2) * diagonal
+    )

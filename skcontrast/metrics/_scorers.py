@@ -1,7 +1,8 @@
-"""Measures of two views as scorers, for searches without labels."""
+"""Measures as scorers: of embeddings and their classes, and of views, which need no classes."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -10,6 +11,124 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from ..augmentation import Augmentation
+
+
+def make_embedding_scorer(
+    measure: Callable[..., Any],
+    *,
+    needs_y: bool = True,
+    greater_is_better: bool = True,
+    **kwargs: Any,
+) -> EmbeddingScorer:
+    """Return a scorer that embeds held-out samples and measures the embedding.
+
+    Neither the estimator nor the measure sees the training part: measures with classes judge each
+    held-out sample by the other held-out samples. To let a classifier learn from the training
+    part, end the Pipeline in the classifier and score it as usual.
+
+    An embedder is not a classifier, so ``cv=5`` makes folds of consecutive samples: if samples
+    are sorted by class, pass ``cv=StratifiedKFold(shuffle=True)``.
+
+    Parameters
+    ----------
+    measure : callable
+        ``measure(H, y)``, such as :func:`knn_accuracy`, :func:`linear_probe`,
+        :func:`few_label_accuracy`, :func:`recall_at_k`, :func:`map_at_r`,
+        :func:`skcontrast.estimation.macro_auc` and ``sklearn.metrics.silhouette_score``. H is
+        what `transform` returns; raw images are made flat. y is passed by name if the measure has
+        a parameter of this name. Of several numbers, the score is the mean.
+    needs_y : bool, default=True
+        If False, ``measure(H)``, such as :func:`uniformity` and :func:`effective_rank`.
+    greater_is_better : bool, default=True
+        If False, the score is minus the measure.
+    **kwargs : dict
+        Further arguments of the measure, such as ``n_neighbors=5``.
+
+    Returns
+    -------
+    scorer : callable
+        ``scorer(estimator, X, y=None)``, where the estimator is any fitted transformer, or a
+        Pipeline that ends in one: an embedder, PCA, or for raw data ``FunctionTransformer()``.
+
+    Raises
+    ------
+    TypeError
+        If `measure` is not a function; when it is called, if the estimator has no `transform`.
+    ValueError
+        When it is called, if the measure needs classes and y is None.
+
+    See Also
+    --------
+    make_view_scorer : Measures of two views, without classes.
+    sklearn.metrics.make_scorer : The same for predictions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import StratifiedKFold, cross_validate
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.metrics import few_label_accuracy, knn_accuracy, make_embedding_scorer
+    >>> scoring = {
+    ...     "neighbors": make_embedding_scorer(knn_accuracy, n_neighbors=5),
+    ...     "few labels": make_embedding_scorer(few_label_accuracy, n_labels=3),
+    ... }
+    >>> X, y = load_iris(return_X_y=True)
+    >>> embedder = ContrastiveEmbedder(max_epochs=1, random_state=0)
+    >>> folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    >>> scores = cross_validate(embedder, X, y, cv=folds, scoring=scoring)
+    >>> scores["test_few labels"].shape
+    (3,)
+    """
+    _check_measure(measure)
+    return EmbeddingScorer(measure, needs_y, 1 if greater_is_better else -1, kwargs)
+
+
+class EmbeddingScorer:
+    """What :func:`make_embedding_scorer` returns.
+
+    Parameters
+    ----------
+    measure : callable
+        Measures embeddings.
+    needs_y : bool
+        Whether it takes their classes too.
+    sign : {1, -1}
+        Factor on the measure.
+    kwargs : dict
+        Further arguments of the measure.
+    """
+
+    def __init__(
+        self, measure: Callable[..., Any], needs_y: bool, sign: int, kwargs: dict[str, Any]
+    ):
+        self.measure, self.needs_y, self.sign, self.kwargs = measure, needs_y, sign, kwargs
+
+    def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
+        if not hasattr(estimator, "transform"):
+            raise TypeError(
+                "A scorer of embeddings takes a transformer, such as a ContrastiveEmbedder, or a "
+                f"Pipeline that ends in one, got {estimator!r}."
+            )
+        if self.needs_y and y is None:
+            raise ValueError(f"{_name(self.measure)} needs the classes of the samples: pass y.")
+        H = estimator.transform(X)
+        if getattr(H, "ndim", 2) > 2:
+            H = np.asarray(H).reshape(len(H), -1)
+        value = self._measured(H, y)
+        return self.sign * float(np.mean(getattr(value, "value", value)))
+
+    def _measured(self, H: Any, y: Any) -> Any:
+        if not self.needs_y:
+            return self.measure(H, **self.kwargs)
+        if "y" in inspect.signature(self.measure).parameters:
+            return self.measure(H, y=y, **self.kwargs)
+        return self.measure(H, y, **self.kwargs)
+
+    def __repr__(self) -> str:
+        given = {name: repr(value) for name, value in self.kwargs.items()}
+        if not self.needs_y:
+            given["needs_y"] = "False"
+        return _call("make_embedding_scorer", self, given)
 
 
 def make_view_scorer(
@@ -36,7 +155,8 @@ def make_view_scorer(
         If False, the score is minus the measure.
     n_views : {1, 2}, default=2
         Number of views that the measure takes: 1 for ``measure(z)``, such as :func:`uniformity`
-        and :func:`effective_rank`.
+        and :func:`effective_rank`, of augmented samples. For those of the samples as they are,
+        see :func:`make_embedding_scorer`.
 
     Returns
     -------
@@ -46,7 +166,7 @@ def make_view_scorer(
 
     See Also
     --------
-    sklearn.metrics.make_scorer : The same for predictions.
+    make_embedding_scorer : Measures of embeddings and their classes.
 
     Examples
     --------
@@ -61,8 +181,7 @@ def make_view_scorer(
     >>> cross_val_score(embedder, X, cv=3, scoring=scorer).shape
     (3,)
     """
-    if not callable(measure):
-        raise TypeError(f"measure must be a function of embeddings, got {measure!r}.")
+    _check_measure(measure)
     if n_views not in (1, 2):
         raise ValueError(f"n_views must be 1 or 2, got {n_views!r}.")
     return ViewScorer(measure, augmentation, 1 if greater_is_better else -1, n_views)
@@ -105,8 +224,26 @@ class ViewScorer:
         return self.measure(*views[: self.n_views])
 
     def __repr__(self) -> str:
-        sign = "" if self.sign == 1 else ", greater_is_better=False"
-        views = "" if self.augmentation is None else f", augmentation={self.augmentation!r}"
-        one = "" if self.n_views == 2 else ", n_views=1"
-        name = getattr(self.measure, "__name__", repr(self.measure))
-        return f"make_view_scorer({name}{views}{sign}{one})"
+        given = {}
+        if self.augmentation is not None:
+            given["augmentation"] = repr(self.augmentation)
+        if self.n_views == 1:
+            given["n_views"] = "1"
+        return _call("make_view_scorer", self, given)
+
+
+def _check_measure(measure: Any) -> None:
+    if not callable(measure):
+        raise TypeError(f"measure must be a function of embeddings, got {measure!r}.")
+
+
+def _name(measure: Any) -> str:
+    return getattr(measure, "__name__", repr(measure))
+
+
+def _call(factory: str, scorer: Any, given: dict[str, str]) -> str:
+    """Return the call of the factory that makes a scorer."""
+    if scorer.sign == -1:
+        given["greater_is_better"] = "False"
+    arguments = [_name(scorer.measure), *(f"{name}={value}" for name, value in given.items())]
+    return f"{factory}({', '.join(arguments)})"

@@ -5,8 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from skcontrast.metrics import _embeddings as module
-from skcontrast.metrics import alignment, effective_rank, neighbor_agreement, uniformity
+from skcontrast.metrics import (
+    _search,
+    alignment,
+    effective_rank,
+    linear_cka,
+    neighbor_agreement,
+    uniformity,
+)
 
 RNG = np.random.default_rng(0)
 Z1, Z2 = RNG.normal(size=(2, 40, 6))
@@ -21,9 +27,9 @@ def test_alignment_agrees_with_a_loop():
     assert alignment(Z1, Z2) == pytest.approx(naive, rel=1e-12)
 
 
-@pytest.mark.parametrize("rows", [1, 7, 512])
-def test_uniformity_agrees_with_a_loop_in_parts_of_any_size(rows, monkeypatch):
-    monkeypatch.setattr(module, "_ROWS", rows)
+@pytest.mark.parametrize("entries", [1, 280, 10_000])
+def test_uniformity_agrees_with_a_loop_in_parts_of_any_size(entries, monkeypatch):
+    monkeypatch.setattr(_search, "_ENTRIES", entries)
     pairs = [(i, j) for i in range(len(Z1)) for j in range(i)]
     potentials = [math.exp(-3 * sum((unit(Z1[i]) - unit(Z1[j])) ** 2)) for i, j in pairs]
     assert uniformity(Z1, t=3) == pytest.approx(math.log(sum(potentials) / len(pairs)), rel=1e-12)
@@ -89,10 +95,10 @@ def naive_agreement(z1, z2, k):
     return np.mean([len(nearest(z1, i) & nearest(z2, i)) / k for i in range(len(z1))])
 
 
-@pytest.mark.parametrize("rows", [1, 7, 512])
+@pytest.mark.parametrize("entries", [1, 35, 10_000])
 @pytest.mark.parametrize("k", [1, 5])
-def test_neighbor_agreement_agrees_with_a_loop(rows, k, monkeypatch):
-    monkeypatch.setattr(module, "_ROWS", rows)
+def test_neighbor_agreement_agrees_with_a_loop(entries, k, monkeypatch):
+    monkeypatch.setattr(_search, "_ENTRIES", entries)
     near = Z1 + 0.3 * Z2
     assert neighbor_agreement(Z1, near, k) == pytest.approx(naive_agreement(Z1, near, k))
 
@@ -115,3 +121,53 @@ def test_there_are_at_most_n_minus_one_neighbours():
 def test_no_neighbours_are_refused():
     with pytest.raises(ValueError, match="n_neighbors must be an int of at least 1, got 0"):
         neighbor_agreement(Z1, Z2, 0)
+
+
+def naive_hsic(x, y):
+    """Return Song's unbiased estimate, with matrices that have no diagonal."""
+    n, (k, other) = len(x), (z @ z.T for z in (x, y))
+    k, other = (m * (1 - np.eye(n)) for m in (k, other))
+    one = np.ones(n)
+    sums = (one @ k @ one) * (one @ other @ one) / ((n - 1) * (n - 2))
+    return np.trace(k @ other) + sums - 2 / (n - 2) * (one @ k @ other @ one)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_cka_agrees_with_the_kernel_matrices(seed):
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=(30, 5)) + 2, rng.normal(size=(30, 8))
+    y[:, :3] += x[:, :3]
+    naive = naive_hsic(x, y) / math.sqrt(naive_hsic(x, x) * naive_hsic(y, y))
+    assert linear_cka(x, y) == pytest.approx(naive, rel=1e-9)
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    norms = [np.linalg.norm(a.T @ b) for a, b in ((x, y), (x, x), (y, y))]
+    biased = norms[0] ** 2 / (norms[1] * norms[2])
+    assert linear_cka(x, y, debiased=False) == pytest.approx(biased, rel=1e-9)
+
+
+@pytest.mark.parametrize("debiased", [True, False])
+def test_cka_is_one_for_what_is_turned_shifted_and_scaled(debiased):
+    turned = np.linalg.qr(RNG.normal(size=(9, 9)))[0][:6]
+    assert linear_cka(Z1, 1e-9 * Z1 @ turned + 4, debiased=debiased) == pytest.approx(1, abs=1e-6)
+    assert linear_cka(1e150 * Z1, Z1, debiased=debiased) == pytest.approx(1)
+    there, back = (linear_cka(*pair, debiased=debiased) for pair in ((Z1, Z2), (Z2, Z1)))
+    assert there == pytest.approx(back, rel=1e-12)
+
+
+def test_unrelated_embeddings_have_a_cka_of_zero_on_average_only_without_bias():
+    pairs = np.random.default_rng(1).normal(size=(200, 2, 40, 20))
+    without, with_bias = ([linear_cka(*z, debiased=d) for z in pairs] for d in (True, False))
+    assert np.mean(without) == pytest.approx(0, abs=4 * np.std(without) / math.sqrt(200))
+    assert np.mean(with_bias) == pytest.approx(20 / 60, abs=0.02)
+
+
+def test_a_constant_embedding_has_a_cka_of_zero():
+    for debiased in (True, False):
+        assert linear_cka(np.full((20, 3), 0.1), Z1[:20], debiased=debiased) == 0
+
+
+def test_cka_needs_four_samples_of_both():
+    with pytest.raises(ValueError, match="at least four samples, got 3"):
+        linear_cka(Z1[:3], Z2[:3])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        linear_cka(Z1, Z2[:5])

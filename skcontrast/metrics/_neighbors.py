@@ -1,0 +1,229 @@
+"""Neighbours that share a class: classification by them, and retrieval."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._parts import Parts, check_count, check_parts
+from ._search import Metric, nearest
+
+
+def knn_accuracy(
+    H: ArrayLike,
+    y: ArrayLike,
+    H_test: ArrayLike | None = None,
+    y_test: ArrayLike | None = None,
+    *,
+    n_neighbors: int = 20,
+    metric: Metric = "cosine",
+) -> float:
+    """Return the accuracy of a vote of the nearest neighbours.
+
+    Each test sample gets the class that is most frequent among its nearest training samples; of
+    classes that are equally frequent, the first in sorted order, as in
+    ``KNeighborsClassifier``. It asks how pure neighbourhoods are, without any training [1]_.
+
+    Parameters
+    ----------
+    H : array-like of shape (n_samples, d)
+        Embeddings of the training part.
+    y : array-like of shape (n_samples,)
+        Classes, at least two; −1 where unknown: such samples are left out.
+    H_test, y_test : array-like of shape (n_test, d) and (n_test,), default=None
+        The test part. If there is none, each sample of H is classified by the others.
+    n_neighbors : int, default=20
+        Number of neighbours, from 1 to the number of training samples (without a test part, to
+        one less).
+    metric : str or callable, default="cosine"
+        A metric of :class:`sklearn.neighbors.NearestNeighbors`. For the cosine, a row of zeros is
+        orthogonal to all other rows.
+
+    Returns
+    -------
+    accuracy : float
+        In [0, 1]. The share of the largest class is what guessing achieves.
+
+    Raises
+    ------
+    ValueError
+        If embeddings are not finite, shapes disagree, fewer than two classes are known or
+        `n_neighbors` lies outside its range.
+
+    See Also
+    --------
+    recall_at_k : Retrieval instead of classification.
+    linear_probe : The accuracy of a linear classifier.
+    make_embedding_scorer : Makes it a scorer.
+
+    References
+    ----------
+    .. [1] Z. Wu, Y. Xiong, S. Yu, D. Lin, "Unsupervised Feature Learning via Non-Parametric
+       Instance Discrimination", CVPR 2018.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skcontrast.metrics import knn_accuracy
+    >>> X, y = load_iris(return_X_y=True)
+    >>> round(knn_accuracy(X, y, n_neighbors=5), 3)
+    0.967
+    """
+    parts = check_parts(H, y, H_test, y_test, "knn_accuracy")
+    k, (_, truth) = _check_neighbors(parts, n_neighbors, "n_neighbors"), parts.queries
+    n_classes, n_right = int(parts.y.max()) + 1, 0
+    for rows, found in nearest(parts.H, parts.H_test, k, metric, width=n_classes):
+        cells = np.arange(len(found))[:, None] * n_classes + parts.y[found]
+        votes = np.bincount(cells.ravel(), minlength=len(found) * n_classes)
+        winners = votes.reshape(-1, n_classes).argmax(axis=1)
+        n_right += int(np.count_nonzero(winners == truth[rows]))
+    return n_right / len(truth)
+
+
+def recall_at_k(
+    H: ArrayLike,
+    y: ArrayLike,
+    H_test: ArrayLike | None = None,
+    y_test: ArrayLike | None = None,
+    *,
+    k: int = 1,
+    metric: Metric = "cosine",
+) -> float:
+    r"""Return how often at least one of the k nearest neighbours is of the query's class.
+
+    .. math:: \frac1n \sum_i \max_{j \in N_k(i)} [y_j = y_i]
+
+    the measure of metric learning [1]_, not the recall of information retrieval: one hit is
+    enough, so it increases with k. Queries of a class that nobody else has cannot succeed and are
+    left out.
+
+    Parameters
+    ----------
+    H : array-like of shape (n_samples, d)
+        Embeddings of the samples among which is searched.
+    y : array-like of shape (n_samples,)
+        Classes, at least two; −1 where unknown: such samples are left out.
+    H_test, y_test : array-like of shape (n_test, d) and (n_test,), default=None
+        The queries. If there are none, each sample of H searches among the others.
+    k : int, default=1
+        Number of neighbours, from 1 to the number of samples (without queries, to one less).
+    metric : str or callable, default="cosine"
+        As in :func:`knn_accuracy`.
+
+    Returns
+    -------
+    recall : float
+        In [0, 1]. With C classes of equal size, a random embedding reaches about
+        :math:`1 - (1 - 1/C)^k`.
+
+    Raises
+    ------
+    ValueError
+        As :func:`knn_accuracy`, and if no query has a sample of its class to find.
+
+    See Also
+    --------
+    map_at_r : Counts all samples of the class, and their order.
+    top_k : Retrieval of the own other view, without classes.
+
+    References
+    ----------
+    .. [1] H. Oh Song, Y. Xiang, S. Jegelka, S. Savarese, "Deep Metric Learning via Lifted
+       Structured Feature Embedding", CVPR 2016.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skcontrast.metrics import recall_at_k
+    >>> X, y = load_iris(return_X_y=True)
+    >>> round(recall_at_k(X, y, k=1), 3), round(recall_at_k(X, y, k=8), 3)
+    (0.96, 0.993)
+    """
+    parts = check_parts(H, y, H_test, y_test, "recall_at_k")
+    k, (_, truth) = _check_neighbors(parts, k, "k"), parts.queries
+    can_succeed, n_right = _n_relevant(parts) > 0, 0
+    for rows, found in nearest(parts.H, parts.H_test, k, metric):
+        hit = (parts.y[found] == truth[rows, None]).any(axis=1)
+        n_right += int(np.count_nonzero(hit & can_succeed[rows]))
+    return n_right / int(can_succeed.sum())
+
+
+def map_at_r(
+    H: ArrayLike,
+    y: ArrayLike,
+    H_test: ArrayLike | None = None,
+    y_test: ArrayLike | None = None,
+    *,
+    metric: Metric = "cosine",
+) -> float:
+    r"""Return the mean average precision at R: do the nearest R all share the query's class?
+
+    .. math:: \frac1n \sum_i \frac1{R_i} \sum_{m=1}^{R_i} [y_{(m)} = y_i]
+        \cdot \frac1m \sum_{l=1}^m [y_{(l)} = y_i]
+
+    where :math:`y_{(m)}` is the class of the m-th nearest neighbour and :math:`R_i` the number of
+    samples that share the class of query i [1]_. It is 1 only if these come first for every query,
+    and tells embeddings apart whose :func:`recall_at_k` is near 1. Queries of a class that nobody
+    else has are left out. The time grows with R, memory does not.
+
+    Parameters
+    ----------
+    H : array-like of shape (n_samples, d)
+        Embeddings of the samples among which is searched.
+    y : array-like of shape (n_samples,)
+        Classes, at least two; −1 where unknown: such samples are left out.
+    H_test, y_test : array-like of shape (n_test, d) and (n_test,), default=None
+        The queries. If there are none, each sample of H searches among the others.
+    metric : str or callable, default="cosine"
+        As in :func:`knn_accuracy`.
+
+    Returns
+    -------
+    map_at_r : float
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        As :func:`recall_at_k`.
+
+    See Also
+    --------
+    recall_at_k : One neighbour of the class is enough.
+
+    References
+    ----------
+    .. [1] K. Musgrave, S. Belongie, S.-N. Lim, "A Metric Learning Reality Check", ECCV 2020.
+
+    Examples
+    --------
+    >>> from skcontrast.metrics import map_at_r
+    >>> map_at_r([[1, 0], [2, 0.1], [0, 1], [0.1, 1]], [0, 0, 1, 1])
+    1.0
+    """
+    parts = check_parts(H, y, H_test, y_test, "map_at_r")
+    (_, truth), n_relevant = parts.queries, _n_relevant(parts)
+    k, total = int(n_relevant.max()), 0.0
+    places = np.arange(1, k + 1)
+    for rows, found in nearest(parts.H, parts.H_test, k, metric):
+        counted = places <= n_relevant[rows, None]
+        hits = (parts.y[found] == truth[rows, None]) & counted
+        precision = hits.cumsum(axis=1) / places
+        total += float(((precision * hits).sum(axis=1) / n_relevant[rows].clip(1)).sum())
+    return total / int(np.count_nonzero(n_relevant))
+
+
+def _check_neighbors(parts: Parts, k: int, name: str) -> int:
+    if parts.H_test is None:
+        return check_count(k, name, len(parts.H) - 1, "the samples besides the query")
+    return check_count(k, name, len(parts.H), "the number of samples in H")
+
+
+def _n_relevant(parts: Parts) -> NDArray[np.int64]:
+    """Return for each query how many samples it may find that share its class."""
+    _, truth = parts.queries
+    counts = np.bincount(parts.y, minlength=int(max(parts.y.max(), truth.max())) + 1)
+    found = counts[truth] - (parts.H_test is None)
+    if not found.any():
+        raise ValueError("y must hold a sample of the class of some query, besides the query.")
+    return found

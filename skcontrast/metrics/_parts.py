@@ -1,0 +1,93 @@
+"""Embeddings with classes: a training part and, where there is one, a test part."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array, column_or_1d
+
+from .._data._metadata import validate_labels
+
+INTEGERS = (int, np.integer)
+
+
+class Parts(NamedTuple):
+    """Embeddings whose classes are known, float32 or float64, and the classes as 0, 1, ....
+
+    Without a test part, `H_test` and `y_test` are None.
+    """
+
+    H: NDArray
+    y: NDArray[np.int64]
+    H_test: NDArray | None
+    y_test: NDArray[np.int64] | None
+
+    @property
+    def queries(self) -> tuple[NDArray, NDArray[np.int64]]:
+        """What is judged: the test part, or, without one, every sample in turn."""
+        if self.H_test is None or self.y_test is None:
+            return self.H, self.y
+        return self.H_test, self.y_test
+
+
+def check_parts(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> Parts:
+    """Return both parts without the samples of unknown class (−1).
+
+    Raises
+    ------
+    ValueError
+        If embeddings are not finite, lengths or widths differ, one of `H_test` and `y_test` is
+        missing, or fewer than two classes are known.
+    """
+    if (H_test is None) != (y_test is None):
+        raise ValueError(f"{needed_by} needs both H_test and y_test, or neither.")
+    H, y = _checked(H, y, "H", "y", needed_by)
+    if H_test is None:
+        return Parts(*_known(H, _codes(y, needed_by), "y", n_classes=2), None, None)
+    H_test, y_test = _checked(H_test, y_test, "H_test", "y_test", needed_by)
+    if H.shape[1] != H_test.shape[1]:
+        raise ValueError(
+            f"H and H_test must be equally wide, got {H.shape[1]} and {H_test.shape[1]}."
+        )
+    codes = _codes(np.concatenate([y, y_test]), needed_by)
+    train = _known(H, codes[: len(H)], "y", n_classes=2)
+    return Parts(*train, *_known(H_test, codes[len(H) :], "y_test", n_classes=1))
+
+
+def _checked(H: Any, y: Any, name: str, y_name: str, needed_by: str) -> tuple[NDArray, NDArray]:
+    """Return embeddings and their classes as arrays of one length."""
+    if y is None:
+        raise ValueError(f"{needed_by} needs the classes of the samples, but {y_name} is None.")
+    H = check_array(H, dtype=(np.float64, np.float32), input_name=name)
+    y = column_or_1d(y)
+    if len(y) != len(H):
+        raise ValueError(f"{y_name} must have one entry per sample, {len(H)}, got {len(y)}.")
+    return H, y
+
+
+def _codes(y: NDArray, needed_by: str) -> NDArray[np.int64]:
+    return validate_labels(y, len(y), needed_by=needed_by)
+
+
+def _known(
+    H: NDArray, y: NDArray[np.int64], name: str, n_classes: int
+) -> tuple[NDArray, NDArray[np.int64]]:
+    """Return the samples of known class, which must be of at least `n_classes` classes."""
+    found = len(np.unique(y[y >= 0]))
+    if found < n_classes:
+        raise ValueError(
+            f"{name} must hold at least {n_classes} known class{'es' * (n_classes > 1)}, "
+            f"got {found}; -1 marks samples of unknown class, which are left out."
+        )
+    return H[y >= 0], y[y >= 0]
+
+
+def check_count(value: Any, name: str, most: int | None = None, of: str = "") -> int:
+    """Return an int of at least 1 and at most `most`, which is the number of ... `of`."""
+    if isinstance(value, bool) or not isinstance(value, INTEGERS) or value < 1:
+        raise ValueError(f"{name} must be an int of at least 1, got {value!r}.")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be at most {most}, {of}, got {value}.")
+    return int(value)

@@ -1,0 +1,212 @@
+"""Linear probes: how much of the classes a linear classifier finds in an embedding."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
+
+from ._parts import INTEGERS, Parts, check_count, check_parts
+
+_MAX_ITER = 2000
+
+
+def linear_probe(
+    H: ArrayLike,
+    y: ArrayLike,
+    H_test: ArrayLike | None = None,
+    y_test: ArrayLike | None = None,
+    *,
+    top_k: int = 1,
+    scale: bool = True,
+    C: float = 1.0,
+    cv: int = 5,
+) -> float:
+    """Return the accuracy of a logistic regression on standardised embeddings.
+
+    The linear evaluation of self-supervised learning [1]_, with scikit-learn's
+    ``StandardScaler`` and ``LogisticRegression``.
+
+    Parameters
+    ----------
+    H : array-like of shape (n_samples, d)
+        Embeddings of the training part.
+    y : array-like of shape (n_samples,)
+        Classes, at least two; −1 where unknown: such samples are left out.
+    H_test, y_test : array-like of shape (n_test, d) and (n_test,), default=None
+        The test part. If there is none, the accuracy is the mean over stratified, shuffled folds
+        of H, always the same ones.
+    top_k : int, default=1
+        A test sample counts as right if its class is among the `top_k` most probable ones.
+    scale : bool, default=True
+        Whether each feature is standardised by the training part. If False, the penalty depends
+        on the scale of the embedding.
+    C : float, default=1.0
+        Inverse strength of the penalty, above 0.
+    cv : int, default=5
+        Number of folds, at least 2, where there is no test part.
+
+    Returns
+    -------
+    accuracy : float
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If embeddings are not finite, shapes disagree, fewer than two classes are known or a
+        parameter lies outside its range.
+
+    See Also
+    --------
+    few_label_accuracy : The same from a few labels.
+    knn_accuracy : The accuracy of nearest neighbours.
+    make_embedding_scorer : Makes it a scorer.
+
+    References
+    ----------
+    .. [1] T. Chen, S. Kornblith, M. Norouzi, G. Hinton, "A Simple Framework for Contrastive
+       Learning of Visual Representations", ICML 2020.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skcontrast.metrics import linear_probe
+    >>> X, y = load_iris(return_X_y=True)
+    >>> linear_probe(X[::2], y[::2], X[1::2], y[1::2]) > 0.9
+    True
+    """
+    parts = check_parts(H, y, H_test, y_test, "linear_probe")
+    check_count(top_k, "top_k")
+    probe = _make_probe(scale, C)
+    if parts.H_test is not None:
+        return _accuracy(probe, parts, top_k)
+    if not isinstance(cv, INTEGERS) or cv < 2:
+        raise ValueError(f"cv must be an int of at least 2, got {cv!r}.")
+    folds = StratifiedKFold(cv, shuffle=True, random_state=0).split(parts.H, parts.y)
+    accuracies = [_accuracy(probe, _split(parts, *fold), top_k) for fold in folds]
+    return float(np.mean(accuracies))
+
+
+def few_label_accuracy(
+    H: ArrayLike,
+    y: ArrayLike,
+    H_test: ArrayLike | None = None,
+    y_test: ArrayLike | None = None,
+    *,
+    n_labels: int = 5,
+    n_draws: int = 10,
+    random_state: int | np.random.RandomState | None = 0,
+    scale: bool = True,
+    C: float = 1.0,
+) -> NDArray[np.float64]:
+    """Return the accuracies of a logistic regression that knows a few labels of each class.
+
+    This is what an embedding is for where labels are dear. One draw of the labeled samples says
+    little: their accuracies differ by several percent, so compare means over the same draws.
+
+    Parameters
+    ----------
+    H : array-like of shape (n_samples, d)
+        Embeddings of the part from which the labeled samples are drawn.
+    y : array-like of shape (n_samples,)
+        Classes, at least two; −1 where unknown: such samples are left out.
+    H_test, y_test : array-like of shape (n_test, d) and (n_test,), default=None
+        The test part. If there is none, the probe is tested on all samples of H that it was not
+        trained on.
+    n_labels : int, default=5
+        Labeled samples of each class, at most the size of the smallest class.
+    n_draws : int, default=10
+        Number of draws.
+    random_state : int, RandomState or None, default=0
+        Draw i has the seed ``random_state + i``, and depends on y alone: two embeddings of the
+        same samples get the same draws. None draws other samples at every call.
+    scale : bool, default=True
+        Whether each feature is standardised by the labeled samples.
+    C : float, default=1.0
+        Inverse strength of the penalty, above 0.
+
+    Returns
+    -------
+    accuracies : ndarray of shape (n_draws,)
+        In [0, 1], one per draw.
+
+    Raises
+    ------
+    ValueError
+        If embeddings are not finite, shapes disagree, fewer than two classes are known, a class
+        has fewer than `n_labels` samples or a parameter lies outside its range.
+
+    See Also
+    --------
+    linear_probe : The same from all labels.
+    compare_paired : Compares the means of two embedders over seeds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skcontrast.metrics import few_label_accuracy
+    >>> X, y = load_iris(return_X_y=True)
+    >>> accuracies = few_label_accuracy(X, y, n_labels=5, n_draws=3)
+    >>> accuracies.shape, bool(accuracies.mean() > 0.8)
+    ((3,), True)
+    """
+    parts = check_parts(H, y, H_test, y_test, "few_label_accuracy")
+    check_count(n_draws, "n_draws")
+    smallest = int(np.unique(parts.y, return_counts=True)[1].min())
+    check_count(n_labels, "n_labels", smallest, "the size of the smallest class in y")
+    probe, accuracies = _make_probe(scale, C), []
+    first = _first_seed(random_state, n_draws)
+    for seed in range(first, first + n_draws):
+        few = _few_rows(parts.y, n_labels, seed)
+        accuracies.append(_accuracy(probe, _split(parts, few), top_k=1))
+    return np.array(accuracies)
+
+
+def _make_probe(scale: bool, C: float) -> Pipeline:
+    if not isinstance(C, Real) or not C > 0:
+        raise ValueError(f"C must be a number above 0, got {C!r}.")
+    scaler: Any = StandardScaler() if scale else "passthrough"
+    return make_pipeline(scaler, LogisticRegression(C=float(C), max_iter=_MAX_ITER))
+
+
+def _first_seed(random_state: Any, n_draws: int) -> int:
+    """Return an int as it is, and from anything else a random one."""
+    if isinstance(random_state, INTEGERS):
+        if random_state < 0:
+            raise ValueError(f"random_state must be at least 0, got {random_state}.")
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1 - n_draws))
+
+
+def _few_rows(y: NDArray[np.int64], n_labels: int, seed: int) -> NDArray[np.int64]:
+    """Return `n_labels` random rows of each class."""
+    rng = np.random.default_rng(seed)
+    drawn = [rng.choice(np.flatnonzero(y == k), n_labels, replace=False) for k in np.unique(y)]
+    return np.concatenate(drawn)
+
+
+def _split(parts: Parts, train: NDArray[np.int64], test: NDArray[np.int64] | None = None) -> Parts:
+    """Return rows to train on, and the test part: its own, the given rows, or all other rows."""
+    H, y = parts.H[train], parts.y[train]
+    if parts.H_test is not None:
+        return Parts(H, y, parts.H_test, parts.y_test)
+    test = np.setdiff1d(np.arange(len(parts.y)), train) if test is None else test
+    if not len(test):
+        raise ValueError("n_labels must leave samples to test on; every sample was drawn.")
+    return Parts(H, y, parts.H[test], parts.y[test])
+
+
+def _accuracy(probe: Pipeline, parts: Parts, top_k: int) -> float:
+    """Return how often the class is among the `top_k` most probable ones."""
+    probability = probe.fit(parts.H, parts.y).predict_proba(parts.H_test)
+    best = np.argsort(-probability, axis=1, kind="stable")[:, :top_k]
+    hits = probe.classes_[best] == np.asarray(parts.y_test)[:, None]
+    return float(hits.any(axis=1).mean())
