@@ -37,6 +37,11 @@ def naive_loss(loss, z1, z2, y=None, temperature=0.5):
         pulled = (s * same).sum(1) + positive
         return (log_all - pulled / (same.sum(1) + 1)).mean()
     p, count = positive.exp(), s.shape[1]
+    if name == "SoftSupCon":
+        likely = _false_negative_probability(loss, s)
+        pulled = positive - (likely * s).sum(1) / likely.sum(1)
+        pushed = ((1 - likely) * s.exp()).mean(1) / (1 - likely).mean(1)
+        return (loss.pull * pulled - (p / (p + count * pushed)).log()).mean()
     if name == "PositiveDebiased":
         rest, g = 1 - loss.tau_plus, s.exp().mean(1)
         mean = (s.exp().sum(1) + p + torch.tensor(1 / temperature).exp()) / (count + 2)
@@ -57,12 +62,27 @@ def _coefficients(loss, name):
     return 1.0, 0.0
 
 
+def _false_negative_probability(loss, s):
+    """Return the sigmoid of k (logit u − m), where m makes its mean over ranks the prior."""
+    ranks = torch.logit((torch.arange(2**14, dtype=torch.float64) + 0.5) / 2**14)
+    low, high = -40.0, 40.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = (loss.sharpness * (ranks - middle)).sigmoid().mean() > loss.tau_plus
+        low, high = (middle, high) if above else (low, middle)
+    u = (s.detach().argsort(1).argsort(1) + 0.5) / s.shape[1]
+    return (loss.sharpness * (torch.logit(u) - middle)).sigmoid()
+
+
 def _weights(loss, name, s, same):
     if name == "HCL":
         w = (loss.beta * s).exp()
         return w / w.mean(1, keepdim=True)
     if name == "Supervised":
         return (~same).double() / (~same).double().mean(1, keepdim=True)
+    if name == "SoftRing":
+        w = 1 - _false_negative_probability(loss, s)
+        return w / w.mean(1, keepdim=True)
     rank = s.detach().argsort(1).argsort(1)
     count = s.shape[1]
     if name == "Ring":

@@ -44,6 +44,8 @@ OURS = [
     "BCL",
     "NonparametricBCL",
     "Ring",
+    "SoftRing",
+    "SoftSupCon",
     "Supervised",
     "SupCon",
 ]

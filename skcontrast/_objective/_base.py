@@ -3,7 +3,8 @@
 An objective first takes a weighted mean of φ(s) over the candidates of each anchor, once for each
 estimator of the loss (`Objective.expectation`, with a gradient written by hand), and then computes
 the loss of each anchor from these means and the positives (`Objective.anchor_loss`, differentiated
-by autograd; that is cheap, as nothing in it has one entry per candidate).
+by autograd; that is cheap, as nothing in it has one entry per candidate). Where a loss pulls
+candidates too, a weighted mean of their scores takes the place of a share of the positives.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Tile(NamedTuple):
         return losses.sum() if self.weights is None else losses @ self.weights.to(losses.dtype)
 
     def prior(self, loss: Loss) -> Tensor | None:
-        """Return the factors c that a loss gives by label and by rank, or None where all are 1."""
+        """Return the weights that a loss gives by label and by rank, or None where all are 1."""
         by_class = loss.class_weights(self.same_class) if loss.weighs_classes else None
         if by_class is not None:
             by_class = by_class.to(self.scores.dtype)
@@ -130,8 +131,12 @@ class Objective:
         """Raise ValueError if the objective cannot be computed for this loss."""
 
     @staticmethod
-    def expectation(tile: Tile, loss: Loss) -> Expectation:
-        """Return the weighted mean of φ(s) over the candidates; may overwrite the scores."""
+    def expectation(tile: Tile, loss: Loss, prior: Tensor | None) -> Expectation:
+        """Return the weighted mean of φ(s) over the candidates.
+
+        The scores may be overwritten, and so may the prior: the factors c of the candidates,
+        shape (n_anchors, n_candidates), or None where all are 1.
+        """
         raise NotImplementedError
 
     @staticmethod
@@ -156,14 +161,18 @@ class Objective:
         """Return the sum of the losses of the anchors, and its gradients if needed."""
         if loss.needs_whole_rows:
             return _row_loss(tile, loss, needs_gradient)
-        expectations = cls._expectations(tile, loss)
+        expectations, share = cls._expectations(tile, loss)
         with torch.set_grad_enabled(needs_gradient):
             means = [_leaf(mean.value, needs_gradient) for mean in expectations]
             positives = _leaf(tile.positives, needs_gradient)
             has_self_scores = isinstance(tile.self_scores, Tensor)
             if has_self_scores:
                 tile = tile._replace(self_scores=_leaf(tile.self_scores, needs_gradient))
-            total = tile.total(cls.anchor_loss(means, positives, tile, loss))
+            n = len(means) - (share is not None)
+            losses = cls.anchor_loss(means[:n], positives, tile, loss)
+            if share is not None:
+                losses = losses + share * (positives.mean(1) - means[-1])
+            total = tile.total(losses)
         if not needs_gradient:
             return Evaluation(total, None)
         leaves = [*means, positives, *([tile.self_scores] if has_self_scores else [])]
@@ -174,13 +183,33 @@ class Objective:
         return Evaluation(total.detach(), TileGradients(d_scores, d_positives, d_self_scores))
 
     @classmethod
-    def _expectations(cls, tile: Tile, loss: Loss) -> list[Expectation]:
-        """Return the expectations of all estimators; the first comes last, on the scores."""
+    def _expectations(cls, tile: Tile, loss: Loss) -> tuple[list[Expectation], Tensor | None]:
+        """Return the expectations of all estimators, then of the score of pulled candidates.
+
+        Also returns their share of the pull, or None where no candidates are pulled.
+        """
         first, *others = loss.estimators()
-        copies = [
-            cls.expectation(tile._replace(scores=tile.scores.clone()), one) for one in others
+        further = [
+            cls.expectation(tile._replace(scores=tile.scores.clone()), one, tile.prior(one))
+            for one in others
         ]
-        return [cls.expectation(tile, first), *copies]
+        prior, share = tile.prior(first), None
+        if loss.pulls_candidates:
+            prior, weights = loss.push_and_pull(prior)
+            pulled, share = _pulled(tile, weights, loss)
+            further.append(pulled)
+        # The first may overwrite the scores, so it comes last.
+        return [cls.expectation(tile, first, prior), *further], share
+
+
+def _pulled(tile: Tile, weights: Tensor, loss: Loss) -> tuple[Expectation, Tensor]:
+    """Return the mean score of the candidates by their pull, and their share of the pull."""
+    weights = weights.scatter_(1, tile.excluded, 0.0)
+    total = weights.sum(1)
+    share = loss.pull_share(total, tile.positives.shape[1]).masked_fill(total == 0, 0.0)
+    mass = total.masked_fill(total == 0, 1.0)
+    mean = (weights * tile.scores).sum(1).div_(mass)
+    return Expectation(mean, lambda d_mean: ScaledMatrix(column(d_mean / mass), weights)), share
 
 
 def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> Evaluation:

@@ -30,7 +30,7 @@ class Contrastive(Objective):
     """φ = exp, −log(P / (P + N·E)). The mean over the candidates is held as its logarithm."""
 
     @staticmethod
-    def expectation(tile: Tile, loss: Loss) -> Expectation:
+    def expectation(tile: Tile, loss: Loss, prior: Tensor | None) -> Expectation:
         r"""Return log mean_j w_j e^{s_j}.
 
         With V_j ∝ c_j e^{(1 + β) s_j} and W_j ∝ c_j e^{β s_j}, both of sum 1 over j, the
@@ -40,7 +40,7 @@ class Contrastive(Objective):
         - (1 + β) V_j − β W_j where they are differentiated and scaled to mean 1,
         - (1 + β) V_j where they are differentiated and not scaled.
         """
-        beta, prior = loss.hardness(), tile.prior(loss)
+        beta = loss.hardness()
         split = _shifted if _may_overflow(tile.bounds, beta) else _unshifted
         weighted, weights = split(tile, prior, beta)
         if not loss.normalize_weights:
@@ -103,7 +103,7 @@ def log_expectation(
     """
     none = torch.empty(len(scores), 0, dtype=torch.int64, device=scores.device)
     tile = Tile(scores.clone(), none, positives, None, same_class, bounds)
-    log_mean = Contrastive.expectation(tile, loss).value
+    log_mean = Contrastive.expectation(tile, loss, tile.prior(loss)).value
     return loss.log_expectation(log_mean, positives, bounds[0])
 
 

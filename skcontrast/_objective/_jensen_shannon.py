@@ -39,7 +39,7 @@ class JensenShannon(Objective):
             )
 
     @staticmethod
-    def expectation(tile: Tile, loss: Loss) -> Expectation:
+    def expectation(tile: Tile, loss: Loss, prior: Tensor | None) -> Expectation:
         """Return mean_j w_j softplus(s_j).
 
         With W_j = w_j / N and E the weighted mean, the derivative with respect to s_j is
@@ -48,7 +48,7 @@ class JensenShannon(Objective):
         - W_j (φ′(s_j) + β (φ(s_j) − E)) where they are differentiated and scaled to mean 1,
         - W_j (φ′(s_j) + β φ(s_j)) where they are differentiated and not scaled.
         """
-        scores, beta, prior = tile.scores, loss.hardness(), tile.prior(loss)
+        scores, beta = tile.scores, loss.hardness()
         if prior is None and beta == 0:
             return _plain_mean(tile)
         # N does not occur in this objective: weights whose sum stands for N are scaled as well.

@@ -122,6 +122,11 @@ class Loss(ParameterObject):
         return self._overrides("true_negative_probability")
 
     @property
+    def pulls_candidates(self) -> bool:
+        """Whether candidates are pulled, not only pushed: where `push_and_pull` is overridden."""
+        return self._overrides("push_and_pull")
+
+    @property
     def corrects_positives(self) -> bool:
         """Whether the positive term is not e^{s⁺}: where `anchor_loss` is overridden."""
         return self._overrides("anchor_loss")
@@ -138,7 +143,7 @@ class Loss(ParameterObject):
         Only then does it have a Jensen–Shannon form, may stand for the negatives of
         :class:`PositiveDebiased`, and can be compared with others on simulated scores.
         """
-        beyond = ("anchor_loss", "row_loss", "estimators", "log_expectation")
+        beyond = ("anchor_loss", "row_loss", "estimators", "log_expectation", "push_and_pull")
         return not any(map(self._overrides, beyond))
 
     def _overrides(self, method: str) -> bool:
@@ -202,6 +207,45 @@ class Loss(ParameterObject):
         c : Tensor of shape (n_anchors, n), or None
         """
         return None
+
+    def push_and_pull(self, weights: Tensor) -> tuple[Tensor | None, Tensor]:
+        """Return the factor c of each candidate, and how much it is pulled.
+
+        A loss that overrides this pulls candidates towards the anchor as if they were positives:
+        a share of the pull, see `pull_share`, goes to them in proportion to the second tensor. It
+        has no Jensen–Shannon form.
+
+        Parameters
+        ----------
+        weights : Tensor of shape (n_anchors, n)
+            What `rank_weights` and `class_weights` give, such as the probability that the
+            candidate is of the anchor's class.
+
+        Returns
+        -------
+        c : Tensor of shape (n_anchors, n), or None
+            Factors ≥ 0 by which candidates push, in a tensor of their own; None for 1.
+        pull : Tensor of shape (n_anchors, n)
+            Weights ≥ 0; those of excluded candidates are ignored.
+        """
+        raise NotImplementedError
+
+    def pull_share(self, total: Tensor, n_positives: int) -> Tensor:
+        """Return the share of the pull that goes to candidates; by default all count alike.
+
+        Parameters
+        ----------
+        total : Tensor of shape (n_anchors,)
+            Sum of the weights of the candidates by which they are pulled. Where it is 0, none is.
+        n_positives : int
+            Number of the anchor's own other views.
+
+        Returns
+        -------
+        share : Tensor of shape (n_anchors,)
+            In [0, 1].
+        """
+        return total / (total + n_positives)
 
     def label_spreading(self) -> LabelSpreading | None:
         """Return how `fit` guesses the classes of unlabeled samples; None leaves them unknown.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -39,12 +41,21 @@ class SupCon(Loss):
     1.26...
     """
 
-    requires_y = True
+    def class_weights(self, same_class: Tensor) -> Tensor:
+        """Return 1 for candidates of the anchor's class and 0 for all others."""
+        return same_class
 
-    def row_loss(self, scores: Tensor, positives: Tensor, same_class: Tensor | None) -> Tensor:
-        """Return the loss of each anchor, shape (n_anchors,)."""
-        if same_class is None:
-            raise ValueError("SupCon needs labels: pass y.")
-        log_all = torch.logsumexp(torch.cat([scores, positives], dim=1), dim=1)
-        pulled = torch.where(same_class, scores, 0.0).sum(1) + positives.sum(1)
-        return log_all - pulled / (same_class.sum(1) + positives.shape[1])
+    def push_and_pull(self, weights: Tensor) -> tuple[None, Tensor]:
+        """Push all candidates alike, and pull those of the anchor's class."""
+        return None, weights
+
+    def anchor_loss(
+        self,
+        log_means: list[Tensor],
+        positives: Tensor,
+        n_candidates: int,
+        bounds: tuple[float, Tensor | float],
+    ) -> Tensor:
+        """Return the loss of each anchor, with all its positives in one denominator."""
+        log_negatives = math.log(n_candidates) + log_means[0]
+        return torch.logaddexp(log_negatives, positives.logsumexp(1)) - positives.mean(1)

@@ -20,13 +20,16 @@ from skcontrast.losses import (
     NonparametricBCL,
     PositiveDebiased,
     Ring,
+    SoftSupCon,
     SupCon,
     Supervised,
 )
+from skcontrast.losses._posterior import false_negative_probability
 from skcontrast.similarity import Cosine, DotProduct
 from skcontrast.simulation import ScoreModel, estimate
 
 LABELS = torch.arange(9) % 3
+SOFT = SoftSupCon(sharpness=3.0, tau_plus=0.2, pull=0.4)
 
 
 class OwnBCL(Loss):
@@ -56,7 +59,42 @@ class OwnSupCon(Loss):
     requires_y = True
 
     def row_loss(self, scores, positives, same_class):
-        return SupCon().row_loss(scores, positives, same_class)
+        log_all = torch.logsumexp(torch.cat([scores, positives], 1), 1)
+        pulled = torch.where(same_class, scores, 0.0).sum(1) + positives.sum(1)
+        return log_all - pulled / (same_class.sum(1) + positives.shape[1])
+
+
+class OwnSoftSupCon(Loss):
+    """The same without labels, at the sharpness and the prior of `SOFT`."""
+
+    def row_loss(self, scores, positives, same_class):
+        scores = scores[scores.isfinite()].view(len(scores), -1)  # as many of each anchor
+        n = scores.shape[1]
+        u = ((scores[:, None] <= scores[:, :, None]).sum(2).double() - 0.5) / n
+        p = false_negative_probability(u, SOFT.sharpness, SOFT.tau_plus)
+        negatives = ((1 - p) * scores.exp()).sum(1) / (1 - p).mean(1)
+        own = (negatives[:, None] + positives.exp()).log() - (1 - SOFT.pull) * positives
+        return own.mean(1) - SOFT.pull * (p * scores).sum(1) / p.sum(1)
+
+
+class PullsByRankAndClass(Loss):
+    """Overrides `push_and_pull` and has two estimators."""
+
+    def rank_weights(self, ranks, n_candidates):
+        return ranks / n_candidates
+
+    def class_weights(self, same_class):
+        return 1.0 + same_class
+
+    def push_and_pull(self, weights):
+        return 3 - weights, weights
+
+    def estimators(self):
+        return self, HCL(beta=0.5)
+
+    def anchor_loss(self, log_means, positives, n_candidates, bounds):
+        first, second = log_means
+        return torch.logaddexp(first + 0.5 * second, positives[:, 0]) - positives.mean(1)
 
 
 class OwnInfoNCE(Loss):
@@ -133,6 +171,7 @@ def value_and_gradients(loss, similarity=None, y=None):
         (OwnSupervised(), Supervised(), LABELS),
         (OwnPositiveDebiased(), PositiveDebiased(0.2), None),
         (OwnSupCon(), SupCon(), LABELS),
+        (OwnSoftSupCon(), SOFT, None),
         (OwnInfoNCE(), InfoNCE(), None),
     ],
     ids=lambda value: type(value).__name__,
@@ -149,7 +188,9 @@ def test_a_loss_that_weighs_classes_asks_for_labels():
 
 
 @pytest.mark.parametrize(
-    "loss", [OwnPositiveDebiased(), OwnInfoNCE(), Pulled(), OwnExpectation()], ids=repr
+    "loss",
+    [OwnPositiveDebiased(), OwnInfoNCE(), Pulled(), OwnExpectation(), PullsByRankAndClass()],
+    ids=repr,
 )
 def test_more_than_an_estimate_is_refused_wherever_an_estimate_is_needed(loss):
     assert not loss.is_estimate
@@ -174,6 +215,36 @@ def test_an_anchor_loss_need_not_look_at_the_negatives():
     expected = -torch.nn.functional.cosine_similarity(*views).mean() / 0.5
     torch.testing.assert_close(value, expected.detach())
     torch.testing.assert_close(tuple(gradients), torch.autograd.grad(expected, views))
+
+
+def test_a_loss_may_pull_candidates_by_rank_and_class_and_have_two_estimators():
+    contrast = dot_products()._replace(anchor_labels=LABELS, candidate_labels=LABELS)
+    loss = PullsByRankAndClass()
+
+    def value(anchors, candidates):
+        positives = (anchors * candidates).sum(1, keepdim=True)
+        changed = contrast._replace(anchors=anchors, candidates=candidates, positives=positives)
+        return objective_value(changed, loss, DotProduct())
+
+    leaves = contrast.anchors, contrast.candidates
+    assert torch.autograd.gradcheck(value, leaves)
+    torch.testing.assert_close(value(*leaves), written_out(*leaves))
+
+
+def written_out(anchors, candidates):
+    """Return `PullsByRankAndClass` of all candidates except the one in the anchor's row."""
+    total = 0.0
+    for i, anchor in enumerate(anchors):
+        others = [j for j in range(9) if j != i]
+        s, positive = candidates[others] @ anchor, candidates[i] @ anchor
+        ranks = 1 + s.argsort().argsort().double()
+        pull = ranks / 8 * (1.0 + (LABELS[others] == LABELS[i]))
+        first = ((3 - pull) * s.exp()).sum() / (3 - pull).sum()
+        second = (1.5 * s).exp().mean() / (0.5 * s).exp().mean()
+        share = pull.sum() / (pull.sum() + 1)
+        pushed = torch.logaddexp(first.log() + 0.5 * second.log(), positive)
+        total = total + pushed - (1 - share) * positive - share * (pull @ s) / pull.sum()
+    return total / 9
 
 
 def test_weights_by_rank_and_by_class_are_multiplied():
@@ -228,7 +299,7 @@ def test_the_directional_derivative_is_that_of_finite_differences(loss, objectiv
         tile = Tile(
             scores + shift * step, excluded, scores[:, :1], None, None, (-highest, highest)
         )
-        return OBJECTIVES[objective].expectation(tile, loss)
+        return OBJECTIVES[objective].expectation(tile, loss, tile.prior(loss))
 
     difference = (expectation(1e-6).value - expectation(-1e-6).value) / 2e-6
     mean = expectation(0.0)
@@ -247,7 +318,8 @@ def test_detached_weights_that_are_not_scaled_carry_no_gradient():
         expected = expected.log() if name == "contrastive" else expected
         (wanted,) = torch.autograd.grad(expected.sum(), leaf)
         tile = Tile(scores.clone(), none, scores[:, :1], None, None, (-9.0, 9.0))
-        gradient = OBJECTIVES[name].expectation(tile, loss).pull(torch.ones(4).double())
+        mean = OBJECTIVES[name].expectation(tile, loss, None)
+        gradient = mean.pull(torch.ones(4).double())
         torch.testing.assert_close(gradient.scale * gradient.matrix, wanted)
 
 

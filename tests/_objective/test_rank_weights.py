@@ -6,7 +6,7 @@ import torch
 from skcontrast import contrastive_loss
 from skcontrast._objective import _rank_weights
 from skcontrast._objective._rank_weights import weights_by_rank
-from skcontrast.losses import BCL, Loss, NonparametricBCL, Ring
+from skcontrast.losses import BCL, Loss, NonparametricBCL, Ring, SoftSupCon
 from skcontrast.similarity import Cosine
 from tests.common import random_views
 
@@ -168,3 +168,13 @@ def test_embeddings_that_are_not_finite_give_a_loss_that_is_not():
     views = random_views(800, 8, dtype=torch.float32)
     views[0][3, 0] = torch.nan
     assert not contrastive_loss(*views, loss=BCL()).isfinite()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("cdf_bins", [None, 512])
+def test_no_weight_is_a_subnormal_number(dtype, cdf_bins):
+    scores, none = scores_of("continuous", 3, 600, dtype), torch.empty(3, 0, dtype=torch.int64)
+    weights = weights_by_rank(scores, none, SoftSupCon(60.0, 0.1, cdf_bins=cdf_bins))
+    positive = weights[weights > 0]
+    assert positive.min() > torch.finfo(dtype).eps ** 2 / 2
+    assert 60 <= len(positive) // 3 < 600

@@ -67,7 +67,7 @@ def test_expectation_and_its_gradient_equal_the_definition(loss, name, phi, high
     (expected_grad,) = torch.autograd.grad(expected, scores, weights)
     none = torch.empty(6, 0, dtype=torch.int64)
     tile = Tile(scores.detach().clone(), none, None, None, None, (-highest, highest))
-    mean, pull = _tiles.OBJECTIVES[name].expectation(tile, loss)
+    mean, pull = _tiles.OBJECTIVES[name].expectation(tile, loss, tile.prior(loss))
     scale, matrix = pull(weights)
     torch.testing.assert_close(mean, expected.detach(), rtol=1e-10, atol=0)
     torch.testing.assert_close(scale * matrix, expected_grad, rtol=1e-8, atol=1e-12)

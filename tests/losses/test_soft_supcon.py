@@ -14,8 +14,40 @@ from tests.common import X_DIGITS, random_views
 def test_without_pull_it_is_soft_ring(sharpness):
     views = random_views(16, 6)
     value = contrastive_loss(*views, loss=SoftSupCon(sharpness, 0.2, pull=0.0))
-    expected = contrastive_loss(*views, loss=SoftRing(sharpness, 0.2, cdf_bins=None))
+    expected = contrastive_loss(*views, loss=SoftRing(sharpness, 0.2))
     torch.testing.assert_close(value, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_where_no_candidate_is_likely_of_the_class_none_is_pulled(dtype):
+    # Of 8 candidates, the closest is far below the closest thousandth.
+    views = [v.to(dtype) for v in random_views(5, 6)]
+    value = contrastive_loss(*views, loss=SoftSupCon(1e4, 0.001, pull=0.5))
+    torch.testing.assert_close(value, contrastive_loss(*views, loss=InfoNCE()))
+
+
+def test_one_that_is_hardly_likely_is_pulled_as_a_likely_one():
+    # The pull depends on the ratios of the probabilities, also where 1 − p rounds to 1.
+    views = random_views(5, 6, dtype=torch.float32)
+    values = [
+        contrastive_loss(*(v.to(dtype) for v in views), loss=SoftSupCon(20.0, 0.02, pull=0.5))
+        for dtype in (torch.float32, torch.float64)
+    ]
+    infonce = contrastive_loss(*views, loss=InfoNCE())
+    assert abs(values[0] - infonce) > 0.01
+    torch.testing.assert_close(values[0].double(), values[1], rtol=1e-5, atol=0)
+
+
+def test_counted_ranks_are_near_exact_ones():
+    views = [v.requires_grad_() for v in random_views(800, 8, dtype=torch.float32)]
+    results = []
+    for cdf_bins in (None, "auto"):
+        value = contrastive_loss(*views, loss=SoftSupCon(cdf_bins=cdf_bins))
+        results.append((value.detach(), torch.stack(torch.autograd.grad(value, views))))
+    (exact, gradient), (counted, near) = results
+    assert exact != counted
+    torch.testing.assert_close(counted, exact, rtol=1e-3, atol=0)
+    assert (near - gradient).norm() < 0.01 * gradient.norm()
 
 
 def test_it_is_linear_in_the_pull():
