@@ -122,7 +122,8 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     standardize : bool, default=True
         Whether to scale the input: vectors to zero mean and unit variance per feature, images to
         intensities in [0, 1] and then to zero mean and unit variance per channel. If False,
-        vectors are taken as they are, and float images must have intensities in [0, 1].
+        vectors are taken as they are, and float images must have intensities in [0, 1]; this is
+        for encoders with a normalisation of their own, see :ref:`pretrained`.
     node_features : {"auto", "attributes", "degree", "constant"}, default="auto"
         What the nodes of graphs are described by. "attributes": their attributes ``x``,
         standardised except for columns of 0 and 1, and a one-hot code of ``label``, which is zero

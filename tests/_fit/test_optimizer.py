@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import Callback, Checkpoint, Freezer, LoadInitState
+from skorch.callbacks import Callback, Checkpoint, Freezer, LoadInitState, Unfreezer
 from torch import nn
 
 from skcontrast.encoders import ConvNet
@@ -111,6 +111,15 @@ def test_a_freezer_of_skorch_matches_the_same_names():
     module = encoder()
     embedder = small(encoder=module, callbacks=[Freezer("encoder.0.*")]).fit(X_DIGITS)
     assert weights(embedder)["encoder.0.weight"].equal(module[0].weight)
+
+
+def test_a_frozen_encoder_learns_from_the_epoch_on_in_which_it_is_unfrozen():
+    module, wait = encoder(), [Freezer("encoder.*"), Unfreezer("encoder.*", at=2)]
+    before = module.state_dict()
+    for n_epochs, is_same in ((1, True), (2, False)):
+        embedder = small(encoder=module, callbacks=wait, max_epochs=n_epochs).fit(X_DIGITS)
+        after = embedder.encoder_[-1].state_dict()
+        assert all(after[name].equal(before[name]) == is_same for name in before)
 
 
 def test_partial_fit_in_pieces_equals_fit_with_groups():
