@@ -20,7 +20,6 @@ from torch import nn
 
 from ._fit._choices import COMPONENTS, resolve_choices, resolve_device
 from ._fit._fit import Fitted, fit_network
-from ._fit._optimizer import OPTIMIZERS
 from ._fit._seeding import resolve_seed
 from ._fit._setup import scored_views
 from ._network._inference import encode, on_device
@@ -33,6 +32,7 @@ from .frameworks import Framework
 from .kinds._base import Kind
 from .losses import Loss
 from .metrics import neighbor_agreement
+from .optimizers import ALGORITHMS, Algorithm, Optimizer, as_optimizer
 from .similarity import Cosine, ProbabilisticSimilarity, Similarity
 
 __all__ = ["ContrastiveEmbedder"]
@@ -109,8 +109,9 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         at most one, so that no batch has a single sample.
     max_epochs : int, default=100
         Passes over the data.
-    optimizer : {"adam", "adamw", "sgd"} or torch.optim.Optimizer class, default="adam"
-        "sgd" has momentum 0.9.
+    optimizer : {"adam", "adamw", "sgd"}, torch.optim.Optimizer class or Optimizer, default="adam"
+        "sgd" has momentum 0.9. An :class:`~skcontrast.optimizers.Optimizer` sets other options,
+        and gives parts of the network a learning rate of their own, such as a pretrained encoder.
     lr : float, default=1e-3
         Learning rate.
     weight_decay : float, default=1e-6
@@ -121,7 +122,8 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     standardize : bool, default=True
         Whether to scale the input: vectors to zero mean and unit variance per feature, images to
         intensities in [0, 1] and then to zero mean and unit variance per channel. If False,
-        vectors are taken as they are, and float images must have intensities in [0, 1].
+        vectors are taken as they are, and float images must have intensities in [0, 1]; this is
+        for encoders with a normalisation of their own, see :ref:`pretrained`.
     node_features : {"auto", "attributes", "degree", "constant"}, default="auto"
         What the nodes of graphs are described by. "attributes": their attributes ``x``,
         standardised except for columns of 0 and 1, and a one-hot code of ``label``, which is zero
@@ -226,7 +228,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         "n_views": [Interval(Integral, 2, None, closed="left")],
         "batch_size": [Interval(Integral, 2, None, closed="left")],
         "max_epochs": [Interval(Integral, 1, None, closed="left")],
-        "optimizer": [StrOptions(set(OPTIMIZERS)), type],
+        "optimizer": [StrOptions(set(ALGORITHMS)), type, Optimizer],
         "lr": [Interval(Real, 0, None, closed="neither")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "lr_schedule": [StrOptions({"cosine", "constant"}), Schedule],
@@ -271,7 +273,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         n_views: int = 2,
         batch_size: int = 128,
         max_epochs: int = 100,
-        optimizer: Literal["adam", "adamw", "sgd"] | type[torch.optim.Optimizer] = "adam",
+        optimizer: Algorithm | Optimizer = "adam",
         lr: float = 1e-3,
         weight_decay: float = 1e-6,
         lr_schedule: Literal["cosine", "constant"] | Schedule = "cosine",
@@ -320,7 +322,8 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """Set parameters, including the parameters of components that are None.
 
         For example, ``similarity__temperature=0.2`` on an embedder whose `similarity` is None sets
-        `similarity` to ``Cosine(temperature=0.2)``.
+        `similarity` to ``Cosine(temperature=0.2)``. In the same way, ``optimizer__betas`` makes an
+        ``Optimizer`` of the name "adam".
 
         Parameters
         ----------
@@ -333,9 +336,10 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """
         for role in {name.split("__")[0] for name in params if "__" in name}:
             value = params.get(role, getattr(self, role, None))
-            if value is None and role in COMPONENTS:
+            is_unset = value is None and role in COMPONENTS
+            if is_unset or (role == "optimizer" and not isinstance(value, Optimizer)):
                 nested = {n: params.pop(n) for n in list(params) if n.startswith(f"{role}__")}
-                default = COMPONENTS[role][1]()
+                default = COMPONENTS[role][1]() if is_unset else as_optimizer(value)
                 names = {name.partition("__")[2]: given for name, given in nested.items()}
                 params[role] = default.set_params(**names)
             elif hasattr(self, role) and not hasattr(value, "set_params"):

@@ -20,6 +20,7 @@ from ..kinds._base import Kind, Schema
 from ..kinds._guess import declared_kind, guess_kind, is_own, named_kind
 from ..kinds.pairs import Pairs
 from ..losses import InfoNCE, Loss
+from ..optimizers import Optimizer
 from ..similarity import Cosine, Similarity
 from ._optimizer import check_lr_schedule, resolve_lr_schedule, resolve_optimizer
 from ._plan import epoch_progress
@@ -51,8 +52,8 @@ class Choices:
         None guesses.
     augmentation : list of Augmentation or None
         None takes the augmentations that come with X, or the default of its kind.
-    optimizer : type
-        Class of the optimizer.
+    optimizer : Optimizer
+        A clone, validated.
     lr_schedule : Schedule or None
         None keeps the learning rate constant.
     device : torch.device
@@ -74,7 +75,7 @@ class Choices:
     n_views: int
     batch_size: int
     max_epochs: int
-    optimizer: type[torch.optim.Optimizer]
+    optimizer: Optimizer
     lr: float
     weight_decay: float
     lr_schedule: Schedule | None
@@ -172,7 +173,7 @@ def resolve_choices(estimator: Any) -> Choices:
         "similarity": _component("similarity", given, owner, default),
         "kind": None if given["kind"] == "auto" else named_kind(given["kind"], owner=owner),
         "augmentation": augmentations_of(given["augmentation"], owner),
-        "optimizer": resolve_optimizer(given["optimizer"], owner),
+        "optimizer": resolve_optimizer(given["optimizer"]),
         "lr_schedule": resolve_lr_schedule(given["lr_schedule"]),
         "device": resolve_device(given["device"], owner),
         "seed": resolve_seed(given["random_state"], owner),

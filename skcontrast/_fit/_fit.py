@@ -301,7 +301,7 @@ def _fitted(
     """Return what is known after the training; what a later fit needs only with a fingerprint."""
     optimizer, session = None, None
     if fingerprint is not None:
-        optimizer = optimizer_state(net.optimizer_)
+        optimizer = optimizer_state(net.optimizer_, net.learned_parameters())
         session = framework_state(setup.framework, net.criterion_, fingerprint)
     return Fitted(
         **{**vars(setup), "network": net.module_.eval()},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -25,9 +26,9 @@ from .._distributed._world import (
 from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
 from ..frameworks import Session
+from ..optimizers import Optimizer
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
-from ._optimizer import optimizer_options
 from ._plan import Plan
 
 # On a GPU, distributed training checks every so many steps whether the user has interrupted.
@@ -61,6 +62,8 @@ class ContrastiveNet(skorch.NeuralNet):
         The hyperparameters that are "auto".
     spreader : LabelSpreader
         Completes the labels.
+    build_optimizer : callable
+        Returns the optimizer of named parameters.
     **kwargs : dict
         Parameters of ``skorch.NeuralNet``.
     """
@@ -72,9 +75,11 @@ class ContrastiveNet(skorch.NeuralNet):
         plan: Plan,
         auto: AutoParameters,
         spreader: LabelSpreader,
+        build_optimizer: Callable[..., torch.optim.Optimizer],
         **kwargs: Any,
     ):
         self.plan, self.auto, self.spreader = plan, auto, spreader
+        self.build_optimizer = build_optimizer
         super().__init__(module, criterion=Session, train_split=None, **kwargs)
 
     @property
@@ -89,10 +94,19 @@ class ContrastiveNet(skorch.NeuralNet):
 
     def get_all_learnable_params(self) -> Iterator[tuple[str, nn.Parameter]]:
         """Yield the parameters of the network, and of the session those with a gradient."""
-        yield from self.module_.named_parameters()
+        yield from self.module_.own_named_parameters()
         for name, parameter in self.criterion_.named_parameters():
             if parameter.requires_grad:
                 yield f"framework.{name}", parameter
+
+    def learned_parameters(self) -> list[nn.Parameter]:
+        """Return the parameters without their names, always in the same order."""
+        return [parameter for _, parameter in self.get_all_learnable_params()]
+
+    def initialize_optimizer(self, triggered_directly: Any = None) -> Self:
+        """Build the optimizer, whose groups match the names of the parameters."""
+        self.optimizer_ = self.build_optimizer(self.get_all_learnable_params())
+        return self
 
     def check_data(self, X: Any, y: Any = None) -> None:
         """Do nothing: the estimator has validated X."""
@@ -293,7 +307,10 @@ class ContrastiveNet(skorch.NeuralNet):
             return
         total = self.max_epochs * len(self.sampler_)
         factor = self.plan.lr_schedule((self.epoch_ * len(self.sampler_) + self.step_) / total)
-        for group, lr in zip(self.optimizer_.param_groups, self.base_lr_, strict=True):
+        groups = self.optimizer_.param_groups
+        # A callback may have added a group since training began.
+        self.base_lr_ += [group["lr"] for group in groups[len(self.base_lr_) :]]
+        for group, lr in zip(groups, self.base_lr_, strict=True):
             group["lr"] = lr * factor
 
 
@@ -303,7 +320,7 @@ def make_net(
     auto: AutoParameters,
     spreader: LabelSpreader,
     *,
-    optimizer: type[torch.optim.Optimizer],
+    optimizer: Optimizer,
     lr: float,
     weight_decay: float,
     max_epochs: int,
@@ -322,8 +339,8 @@ def make_net(
         The hyperparameters that are "auto".
     spreader : LabelSpreader
         Completes the labels.
-    optimizer, lr, weight_decay : type, float, float
-        Class of the optimizer, and its parameters.
+    optimizer, lr, weight_decay : Optimizer, float, float
+        The optimizer, and what its groups have unless they say otherwise.
     max_epochs : int
         Passes over the data.
     callbacks : list or None
@@ -336,13 +353,12 @@ def make_net(
         plan=plan,
         auto=auto,
         spreader=spreader,
-        optimizer=optimizer,
+        build_optimizer=partial(optimizer.build, lr=lr, weight_decay=weight_decay),
         lr=lr,
         max_epochs=max_epochs,
         device=plan.device,
         callbacks=[*(callbacks or ()), *([ProgressBar()] if verbose else [])],
         verbose=0,
-        **optimizer_options(optimizer, weight_decay),
     ).initialize()
 
 

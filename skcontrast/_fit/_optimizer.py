@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import inspect
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import torch
+from sklearn.base import clone
+from torch import nn
 
 from .._parameters import Schedule, validate_parameters
+from ..optimizers import Algorithm, Optimizer, as_optimizer
 from ..schedules import CosineDecay
 
-OPTIMIZERS = {
-    "adam": torch.optim.Adam,
-    "adamw": torch.optim.AdamW,
-    "sgd": torch.optim.SGD,
-}
 
-
-def resolve_optimizer(
-    optimizer: str | type[torch.optim.Optimizer], owner: str
-) -> type[torch.optim.Optimizer]:
-    """Return the optimizer class."""
-    if isinstance(optimizer, str):
-        return OPTIMIZERS[optimizer]
-    if not issubclass(optimizer, torch.optim.Optimizer):
-        raise TypeError(
-            f"The 'optimizer' parameter of {owner} must be one of {sorted(OPTIMIZERS)} or a "
-            f"subclass of torch.optim.Optimizer, got {optimizer!r}."
-        )
-    return optimizer
+def resolve_optimizer(optimizer: Algorithm | Optimizer) -> Optimizer:
+    """Return a validated clone of the optimizer, or a new one for a name or a class."""
+    resolved = clone(as_optimizer(optimizer))
+    validate_parameters(resolved)
+    return resolved
 
 
 def resolve_lr_schedule(lr_schedule: str | Schedule) -> Schedule | None:
@@ -53,35 +43,59 @@ def check_lr_schedule(schedule: str | Schedule, n_epochs: int, owner: str) -> No
             )
 
 
-def optimizer_options(
-    optimizer: type[torch.optim.Optimizer], weight_decay: float
+def optimizer_state(
+    optimizer: torch.optim.Optimizer, parameters: Iterable[nn.Parameter]
 ) -> dict[str, Any]:
-    """Return the arguments that an optimizer class takes, under their names in skorch."""
-    accepted = inspect.signature(optimizer).parameters
-    options = {"weight_decay": weight_decay}
-    if optimizer is torch.optim.SGD:
-        options["momentum"] = 0.9
-    if "fused" in accepted:
-        options["fused"] = True
-    return {f"optimizer__{name}": value for name, value in options.items() if name in accepted}
+    """Return what `load_optimizer` needs to continue.
+
+    Parameters
+    ----------
+    optimizer : torch.optim.Optimizer
+        At the end of a fit.
+    parameters : iterable of torch.nn.Parameter
+        All that is trained, in an order that does not depend on the optimizer's groups.
+    """
+    places = _places(optimizer, parameters)
+    state = optimizer.state_dict()["state"]
+    return {
+        "kind": type(optimizer).__name__,
+        "n_parameters": len(places),
+        "state": {places[index]: values for index, values in state.items()},
+    }
 
 
-def load_optimizer(optimizer: torch.optim.Optimizer, state: dict[str, Any] | None) -> None:
-    """Continue from the state of an optimizer of the same class; keep its present options."""
+def load_optimizer(
+    optimizer: torch.optim.Optimizer,
+    parameters: Iterable[nn.Parameter],
+    state: dict[str, Any] | None,
+) -> None:
+    """Continue from the state of an optimizer of the same class; keep the present groups.
+
+    Parameters
+    ----------
+    optimizer : torch.optim.Optimizer
+        New.
+    parameters : iterable of torch.nn.Parameter
+        As in `optimizer_state`. If there are more or fewer than there were, because the framework
+        has changed, the optimizer starts from nothing.
+    state : dict or None
+        What `optimizer_state` has returned.
+    """
+    places = _places(optimizer, parameters)
     if state is None or state["kind"] != type(optimizer).__name__:
         return
-    n_before = sum(len(group["params"]) for group in state["state"]["param_groups"])
-    if n_before != sum(len(group["params"]) for group in optimizer.param_groups):
-        return  # the framework has changed, and with it the parameters that are trained
-    options = [
-        {name: value for name, value in group.items() if name != "params"}
-        for group in optimizer.param_groups
-    ]
-    optimizer.load_state_dict(state["state"])
-    for group, current in zip(optimizer.param_groups, options, strict=True):
-        group.update(current)
+    if state["n_parameters"] != len(places):
+        return
+    present = optimizer.state_dict()
+    known = state["state"]
+    moved = {index: known[place] for index, place in places.items() if place in known}
+    optimizer.load_state_dict({**present, "state": moved})
 
 
-def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """Return what `load_optimizer` needs to continue."""
-    return {"kind": type(optimizer).__name__, "state": optimizer.state_dict()}
+def _places(
+    optimizer: torch.optim.Optimizer, parameters: Iterable[nn.Parameter]
+) -> dict[int, int]:
+    """Return for each index of a parameter in an optimizer's state its place in `parameters`."""
+    place = {id(parameter): k for k, parameter in enumerate(parameters)}
+    members = [p for group in optimizer.param_groups for p in group["params"]]
+    return {index: place[id(parameter)] for index, parameter in enumerate(members)}

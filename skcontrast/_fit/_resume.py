@@ -102,7 +102,7 @@ def resume(
         Returns the fingerprint of the samples of this fit.
     """
     net.history_ = copy.deepcopy(history)
-    load_optimizer(net.optimizer_, optimizer)
+    load_optimizer(net.optimizer_, net.learned_parameters(), optimizer)
     if framework is not None and framework["kind"] == type(net.plan.framework).__name__:
         net.criterion_.resume(framework["state"], framework["samples"] == fingerprint())
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from .._data._sources import array_of, subset
 from .._network._build import Widths, build_network
 from .._network._network import Network
+from .._warnings import warn
 from ..augmentation import Augmentation, compose
 from ..frameworks import Framework
 from ..frameworks._parts import Split
@@ -207,9 +208,20 @@ def _new_network(
         parameters=choices.settings,
         owner=choices.owner,
     )
+    _check_trainable(network, choices)
+    return network, widths
+
+
+def _check_trainable(network: Network, choices: Choices) -> None:
+    """Raise ValueError if nothing can be trained; warn if `transform` would not show it."""
     if not any(parameter.requires_grad for parameter in network.parameters()):
         raise ValueError(
             "There is nothing to train: 'encoder' has no trainable parameters and "
             "'projection_dim' is 0."
         )
-    return network, widths
+    encoder = [parameter.requires_grad for parameter in network.encoder.parameters()]
+    if encoder and not any(encoder) and choices.settings["output"] == "representation":
+        warn(
+            "All parameters of 'encoder' are frozen: fit trains the projection head alone, and "
+            "transform with output='representation' does not show it. Pass output='projection'."
+        )

@@ -96,11 +96,13 @@ def build_network(
     )
     if split is None:
         encoder = encoders[0] if first is None else nn.Sequential(first, encoders[0])
-        network = Network(encoder, heads[0])
+        names = {} if first is None else {"encoder.1.": "encoder."}
+        network = Network(encoder, heads[0], names)
     else:
         _check_widths(projections)
         encoder = nn.Sequential(split.convert, first, Parts(split, encoders))
-        network = Network(encoder, Parts(Halves(widths[0]), heads))
+        names = {"encoder.2.networks.": "encoder.", "projector.networks.": "projector."}
+        network = Network(encoder, Parts(Halves(widths[0]), heads), names)
     return network.float(), Widths(sum(widths), sum(projections), len(shapes))
 
 

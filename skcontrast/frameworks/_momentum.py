@@ -11,7 +11,7 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from ._base import FitContext
 
-_BATCH_NORM = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
+BATCH_NORM = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
 class MomentumNetwork(nn.Module):
@@ -76,14 +76,16 @@ class MomentumNetwork(nn.Module):
     def _take_first_statistics(self, x: Any) -> None:
         """Set the running statistics of layers that have none yet, in both networks, from x.
 
-        A moving average would take long to forget the zeros and ones that they start from.
+        A moving average would take long to forget the zeros and ones that they start from. Frozen
+        layers, which the network runs in inference mode, keep theirs.
         """
         (followed,) = self.followed
         pairs = zip(self.network.modules(), followed.modules(), strict=True)
         new = [
             (mine, theirs)
             for mine, theirs in pairs
-            if isinstance(mine, _BATCH_NORM)
+            if isinstance(mine, BATCH_NORM)
+            and theirs.training
             and mine.track_running_stats
             and not mine.num_batches_tracked
         ]

@@ -1,0 +1,302 @@
+"""The optimizer with its options, and with options of their own for parts of the network."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from numbers import Real
+from typing import Any, Literal, Self, TypeAlias
+
+import torch
+from torch import nn
+
+from ._parameters import InvalidParameterError, ParameterObject, StrOptions
+
+__all__ = ["Optimizer"]
+
+Algorithm: TypeAlias = Literal["adam", "adamw", "sgd"] | type[torch.optim.Optimizer]
+
+ALGORITHMS: dict[str, type[torch.optim.Optimizer]] = {
+    "adam": torch.optim.Adam,
+    "adamw": torch.optim.AdamW,
+    "sgd": torch.optim.SGD,
+}
+# Options that stand in the way of the fused implementation, which is otherwise chosen.
+_IMPLEMENTATIONS = {"foreach", "fused", "differentiable"}
+_MOST_NAMES = 30
+
+
+class Optimizer(ParameterObject):
+    """An optimizer with options, and with options of their own for parts of the network.
+
+    Learning rate, weight decay and schedule are parameters of the embedder. All other options of
+    the algorithm are keyword arguments here, under the names that they have in ``torch.optim``,
+    and parameters that a search reaches, such as ``optimizer__betas``.
+
+    A group of parameters may have options of its own, for instance a low learning rate for a
+    pretrained backbone. The schedule multiplies the learning rate of every group by the same
+    factor.
+
+    Parameters
+    ----------
+    algorithm : {"adam", "adamw", "sgd"} or torch.optim.Optimizer class, default="adam"
+        What makes a step out of the gradients. "sgd" has momentum 0.9 unless `options` says
+        otherwise.
+    param_groups : list of (str, dict), default=None
+        Pairs of a pattern and the options of all parameters whose names match it, in addition to
+        those that are left as they are. In a pattern, ``*`` is any text and ``?`` any character,
+        as for file names. A parameter belongs to the first pattern that matches. Its name is
+        ``encoder.`` followed by its name in the module that was passed as encoder (with two
+        encoders, ``encoder.0.`` and ``encoder.1.``), ``projector.`` followed by its name in the
+        projection head, or ``framework.`` followed by its name in the framework. The options are
+        those of the algorithm, including ``lr`` and ``weight_decay``.
+    **options : dict
+        Options of the algorithm by name, such as ``betas`` of Adam or ``momentum`` of SGD, except
+        ``lr`` and ``weight_decay``.
+
+    Raises
+    ------
+    ValueError
+        In `fit`: if the algorithm has no option of such a name, refuses its value, or needs more
+        than one evaluation of the loss in a step, as ``LBFGS`` does; if no parameter matches a
+        pattern.
+
+    See Also
+    --------
+    skcontrast.ContrastiveEmbedder : Has `lr`, `weight_decay` and `lr_schedule`.
+
+    Examples
+    --------
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.optimizers import Optimizer
+    >>> Optimizer("adamw", betas=(0.9, 0.95))
+    Optimizer(algorithm='adamw', betas=(0.9, 0.95))
+
+    The encoder learns at a tenth of the learning rate of the projection head:
+
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(100, 5))
+    >>> slow_encoder = Optimizer(param_groups=[("encoder.*", {"lr": 1e-4})])
+    >>> embedder = ContrastiveEmbedder(optimizer=slow_encoder, lr=1e-3, max_epochs=2)
+    >>> embedder.fit_transform(X).shape
+    (100, 128)
+
+    ``set_params`` on an embedder makes an object of the name of an optimizer:
+
+    >>> ContrastiveEmbedder(optimizer="sgd").set_params(optimizer__momentum=0.5).optimizer
+    Optimizer(algorithm='sgd', momentum=0.5)
+    """
+
+    _parameter_constraints: dict = {
+        "algorithm": [StrOptions(set(ALGORITHMS)), type],
+        "param_groups": [list, tuple, None],
+    }
+
+    def __init__(
+        self,
+        algorithm: Algorithm = "adam",
+        *,
+        param_groups: Sequence[tuple[str, Mapping[str, Any]]] | None = None,
+        **options: Any,
+    ):
+        self.algorithm = algorithm
+        self.param_groups = param_groups
+        for name, value in options.items():
+            setattr(self, name, value)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return all parameters by name, the options among them.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Has no effect, since no parameter has parameters of its own.
+
+        Returns
+        -------
+        params : dict
+        """
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, including options that have not been given before.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name.
+
+        Returns
+        -------
+        self : Optimizer
+
+        Raises
+        ------
+        ValueError
+            If the algorithm has no option of such a name.
+        """
+        changed = type(self)(**{**self.get_params(), **params})
+        new = [name for name in params if name not in ("algorithm", "param_groups")]
+        changed._check_names(new, changed.torch_class)
+        vars(self).update(vars(changed))
+        return self
+
+    @property
+    def torch_class(self) -> type[torch.optim.Optimizer]:
+        """The class of ``torch.optim`` that the algorithm stands for."""
+        if isinstance(self.algorithm, str) and self.algorithm in ALGORITHMS:
+            return ALGORITHMS[self.algorithm]
+        if inspect.isclass(self.algorithm) and issubclass(self.algorithm, torch.optim.Optimizer):
+            return self.algorithm
+        raise InvalidParameterError(
+            f"The 'optimizer' parameter must be one of {sorted(ALGORITHMS)}, a subclass of "
+            f"torch.optim.Optimizer or a skcontrast.optimizers.Optimizer, got {self.algorithm!r}."
+        )
+
+    def validate(self) -> None:
+        """Raise ValueError for an algorithm, an option or a group that cannot be."""
+        found = self.torch_class
+        if "closure" in _required(found.step):
+            raise InvalidParameterError(
+                f"The optimizer {found.__name__} evaluates the loss several times in a step, but "
+                "each evaluation would draw other views of the batch, and their gradients cannot "
+                "be compared: choose an optimizer with one evaluation, such as 'adam'."
+            )
+        self._check_names(_without(self.get_params(), "algorithm", "param_groups"), found)
+        for group in self.param_groups or ():
+            if not _is_group(group):
+                raise InvalidParameterError(
+                    "The 'param_groups' parameter of Optimizer must hold pairs of a pattern and "
+                    f"a dict of options, such as ('encoder.*', {{'lr': 1e-5}}), got {group!r}."
+                )
+            self._check_group(*group, found)
+
+    def _check_names(self, names: Iterable[str], found: type[torch.optim.Optimizer]) -> None:
+        """Raise ValueError if the algorithm has no such options."""
+        valid = [name for name in _options(found) if name not in ("lr", "weight_decay")]
+        for name in names:
+            if name in ("lr", "weight_decay"):
+                raise InvalidParameterError(
+                    f"{name!r} is a parameter of the embedder, not of Optimizer: pass "
+                    f"ContrastiveEmbedder({name}=...). Only groups have their own."
+                )
+            if name not in valid:
+                raise InvalidParameterError(
+                    f"The optimizer {found.__name__} has no option {name!r}. Its options are "
+                    f"{', '.join(valid)}."
+                )
+
+    @staticmethod
+    def _check_group(
+        pattern: str, options: Mapping[str, Any], found: type[torch.optim.Optimizer]
+    ) -> None:
+        """Raise ValueError if a group has options that the algorithm lacks, or a wrong rate."""
+        valid = _options(found)
+        unknown = [name for name in options if name not in valid]
+        if unknown:
+            raise InvalidParameterError(
+                f"The group {pattern!r} in 'param_groups' has the option {unknown[0]!r}, which "
+                f"{found.__name__} lacks. Its options are {', '.join(valid)}."
+            )
+        for name in ("lr", "weight_decay"):
+            value = options.get(name, 0.0)
+            if not isinstance(value, Real) or not 0 <= value < float("inf"):
+                raise InvalidParameterError(
+                    f"The {name!r} of the group {pattern!r} in 'param_groups' must be a number "
+                    f"of at least 0, got {value!r}."
+                )
+
+    def build(
+        self, named_parameters: Iterable[tuple[str, nn.Parameter]], lr: float, weight_decay: float
+    ) -> torch.optim.Optimizer:
+        """Return an optimizer of ``torch.optim``.
+
+        Parameters
+        ----------
+        named_parameters : iterable of (str, torch.nn.Parameter)
+            What is trained, by the names that patterns match.
+        lr, weight_decay : float
+            Of all parameters whose group does not say otherwise.
+
+        Returns
+        -------
+        optimizer : torch.optim.Optimizer
+            Its first group holds the parameters that no pattern matches, if there are any.
+        """
+        found = self.torch_class
+        options = {"lr": lr, "weight_decay": weight_decay}
+        given = _without(self.get_params(), "algorithm", "param_groups")
+        if found is torch.optim.SGD:
+            options["momentum"] = 0.9
+        if not _IMPLEMENTATIONS & given.keys():
+            options["fused"] = True
+        accepted = inspect.signature(found).parameters
+        taken = {name: value for name, value in options.items() if name in accepted}
+        return found(self._groups(named_parameters), **{**taken, **given})
+
+    def _groups(
+        self, named_parameters: Iterable[tuple[str, nn.Parameter]]
+    ) -> list[dict[str, Any]]:
+        """Return the parameters as groups with their options; first those without a group."""
+        left, groups = list(named_parameters), []
+        names = [name for name, _ in left]
+        for pattern, options in self.param_groups or ():
+            members = [p for name, p in left if fnmatchcase(name, pattern)]
+            if not members:
+                raise InvalidParameterError(_no_match(pattern, names))
+            left = [(name, p) for name, p in left if not fnmatchcase(name, pattern)]
+            groups.append({"params": members, **options})
+        rest = [{"params": [p for _, p in left]}] if left else []
+        return rest + groups
+
+
+def as_optimizer(value: Any) -> Optimizer:
+    """Return the `optimizer` parameter of an embedder as an Optimizer: itself, or a new one.
+
+    Parameters
+    ----------
+    value : Optimizer, str or type
+        The name or the class of an algorithm, or an Optimizer.
+    """
+    return value if isinstance(value, Optimizer) else Optimizer(value)
+
+
+def _options(found: type[torch.optim.Optimizer]) -> list[str]:
+    """Return the names of the options of a class: all arguments except the parameters."""
+    return list(inspect.signature(found).parameters)[1:]
+
+
+def _required(function: Any) -> set[str]:
+    """Return the names of the arguments that a function needs."""
+    arguments = inspect.signature(function).parameters.values()
+    return {argument.name for argument in arguments if argument.default is argument.empty}
+
+
+def _without(params: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in params.items() if name not in names}
+
+
+def _is_group(group: Any) -> bool:
+    """Return whether this is a pair of a pattern and options."""
+    return (
+        isinstance(group, (list, tuple))
+        and len(group) == 2
+        and isinstance(group[0], str)
+        and isinstance(group[1], Mapping)
+    )
+
+
+def _no_match(pattern: str, names: Sequence[str]) -> str:
+    """Return why a group is empty: no name matches, or earlier patterns have matched them all."""
+    if any(fnmatchcase(name, pattern) for name in names):
+        return (
+            f"All parameters that match the pattern {pattern!r} in 'param_groups' belong to an "
+            "earlier pattern: put the narrower pattern first."
+        )
+    shown = ", ".join(names[:_MOST_NAMES])
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return (
+        f"No parameter matches the pattern {pattern!r} in 'param_groups'. Their names are "
+        f"{shown}{more}."
+    )
