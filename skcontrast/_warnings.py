@@ -9,6 +9,10 @@ import warnings
 _PACKAGE = os.path.dirname(__file__) + os.sep
 
 
+class CollapseWarning(UserWarning):
+    """Training has made the representations of nearly all samples alike."""
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning that points at the innermost line of code outside this package.
 
