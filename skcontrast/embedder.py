@@ -408,9 +408,7 @@ class ContrastiveEmbedder(
         tasks = epoch_tasks(self, _plain(X), y, choices.max_epochs)
         choices = choices.with_callbacks(tasks)
         self._keep(
-            fit_network(
-                choices, X, y, metadata, owner=self, as_fitted=self._as_fitted, past=past
-            )
+            fit_network(choices, X, y, metadata, owner=self, as_fitted=self._as_fitted, past=past)
         )
         for task in tasks:
             task.end()

@@ -69,6 +69,7 @@ def _rank(net: Any, samples: Any) -> float:
     guard = torch.random.fork_rng(devices, device_type=kind)
     with guard if net.plan.seeds_layers else nullcontext():
         h = encode_batches(net.module_.encoder, [samples]).cpu().numpy()
+    net.module_.train()
     return effective_rank(h) if np.isfinite(h).all() else np.nan
 
 
@@ -76,7 +77,6 @@ def _warn(epoch: int, rank: float, before: float) -> None:
     warn(
         f"The representation has collapsed in or before epoch {epoch}: nearly all samples are "
         f"alike (effective rank {rank:.1f}, {before:.1f} before training). Lower 'lr' or "
-        "'weight_decay', or check that the loss has negatives: with y of a single class, "
-        "SupCon has none.",
+        "'weight_decay', use a different 'optimizer' or batch norm in 'encoder'.",
         CollapseWarning,
     )

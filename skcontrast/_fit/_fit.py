@@ -147,9 +147,7 @@ def fit_network(
             as_estimator = partial(_as_estimator, setup, as_fitted)
             net = _net(choices, setup, plan, auto, spreader, one_epoch, as_estimator)
             if past is not None:
-                resume(
-                    net, past.history, past.optimizer_state, past.framework_state, fingerprint
-                )
+                resume(net, past.history, past.optimizer_state, past.framework_state, fingerprint)
         # Other threads wait only where the network itself draws random numbers.
         with seeded_rng(seed, choices.device) if plan.seeds_layers else nullcontext():
             interrupted = train(net, training_set)
@@ -301,9 +299,7 @@ def _net(
     )
 
 
-def _as_estimator(
-    setup: Setup, as_fitted: Callable[[Fitted], Any], net: ContrastiveNet
-) -> Any:
+def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: ContrastiveNet) -> Any:
     """Return an embedder with a copy of what a net has learned so far, but not its optimizer."""
     rows = ({**row, "batches": []} for row in net.history)
     return as_fitted(
