@@ -5,12 +5,22 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from importlib.util import find_spec
 
-_PACKAGE = os.path.dirname(__file__) + os.sep
+# Folders whose lines a warning passes by: between the user's line and ours stand those of skorch,
+# which calls callbacks, and of scikit-learn, which calls `fit` in a Pipeline.
+_PASSED_BY = tuple(
+    os.path.dirname(str(find_spec(name).origin)) + os.sep  # type: ignore[union-attr]
+    for name in (__package__, "skorch", "sklearn")
+)
+
+
+class CollapseWarning(UserWarning):
+    """Training has made the representations of nearly all samples alike."""
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Issue a warning that points at the innermost line of code outside this package.
+    """Issue a warning that points at the innermost line outside this package and its engines.
 
     Parameters
     ----------
@@ -20,7 +30,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
         A subclass of Warning.
     """
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PASSED_BY):
         frame = frame.f_back
     warnings.warn_explicit(
         message,

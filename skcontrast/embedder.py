@@ -18,6 +18,7 @@ from skorch.callbacks import Callback
 from skorch.history import History
 from torch import nn
 
+from ._fit._callback_tasks import epoch_tasks
 from ._fit._choices import COMPONENTS, resolve_choices, resolve_device
 from ._fit._fit import Fitted, fit_network
 from ._fit._seeding import resolve_seed
@@ -26,6 +27,7 @@ from ._network._inference import encode, on_device
 from ._network._network import Directions
 from ._network._view_score import Measure, score_views
 from ._parameters import Interval, Schedule, StrOptions, validate_parameters
+from ._sklearn_compat import CallbackSupportMixin, with_callbacks
 from .augmentation import Augmentation, Views
 from .encoders import Encoder
 from .frameworks import Framework
@@ -51,7 +53,9 @@ def _has_concentrations(embedder: ContrastiveEmbedder) -> bool:
     return True
 
 
-class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ContrastiveEmbedder(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator
+):
     r"""Learn a representation from unlabeled samples by contrasting their augmented views.
 
     An encoder network is trained so that two augmented views of one sample are close and views of
@@ -152,9 +156,10 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     n_workers : int, default=0
         Processes that read ahead if samples are read batch by batch; 0 reads in this process.
     callbacks : list, default=None
-        Callbacks of skorch, e.g. ``EarlyStopping(monitor="train_loss")``,
+        :class:`~skcontrast.callbacks.Evaluation`, which scores held-out samples, and callbacks of
+        skorch, e.g. ``EarlyStopping(monitor="train_loss")``,
         ``Checkpoint(monitor="train_loss_best")``, or ``LRScheduler`` with
-        ``lr_schedule="constant"``.
+        ``lr_schedule="constant"``. scikit-learn's own callbacks are set by `set_callbacks`.
     warm_start : bool, default=False
         Whether `fit` continues from the weights and the optimizer of the previous fit, and from
         what the framework remembers, such as a queue.
@@ -178,7 +183,8 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         The fitted augmentations that drew the views.
     history_ : skorch.history.History
         A row per epoch: ``train_loss``, ``lr``, ``dur`` and the value of every schedule and of
-        every hyperparameter that is estimated from the data, such as ``loss__alpha``.
+        every hyperparameter that is estimated from the data, such as ``loss__alpha``, and the
+        scores of an :class:`~skcontrast.callbacks.Evaluation`.
     estimates_ : dict of str to float
         The last values of the loss's hyperparameters that are "auto".
     n_epochs_ : int
@@ -356,6 +362,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         "descriptions": None,
     }
 
+    @with_callbacks
     def fit(self, X: Any, y: ArrayLike | None = None, **metadata: Any) -> Self:
         """Train the encoder on X.
 
@@ -402,7 +409,14 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """
         past = self._fitted if self.warm_start and hasattr(self, "_fitted") else None
         choices = resolve_choices(self)
-        return self._keep(fit_network(choices, X, y, metadata, owner=self, past=past))
+        tasks = epoch_tasks(self, _plain(X), y, choices.max_epochs)
+        choices = choices.with_callbacks(tasks)
+        self._keep(
+            fit_network(choices, X, y, metadata, owner=self, as_fitted=self._as_fitted, past=past)
+        )
+        for task in tasks:
+            task.end()
+        return self
 
     def partial_fit(self, X: Any, y: ArrayLike | None = None, **metadata: Any) -> Self:
         """Train for one more epoch, on the same or on different data.
@@ -426,8 +440,23 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         past = getattr(self, "_fitted", None)
         choices = resolve_choices(self)
         return self._keep(
-            fit_network(choices, X, y, metadata, owner=self, past=past, one_epoch=True)
+            fit_network(
+                choices,
+                X,
+                y,
+                metadata,
+                owner=self,
+                as_fitted=self._as_fitted,
+                past=past,
+                one_epoch=True,
+            )
         )
+
+    def _as_fitted(self, fitted: Fitted) -> Self:
+        """Return a copy of the embedder that has taken over what a fit has learned."""
+        embedder = object.__new__(type(self))
+        vars(embedder).update(vars(self))
+        return embedder._keep(fitted)
 
     def _keep(self, fitted: Fitted) -> Self:
         """Take over all that a fit has learned, at once."""

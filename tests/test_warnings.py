@@ -4,6 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import skcontrast
 from skcontrast._warnings import warn
@@ -56,4 +58,11 @@ def test_dropped_views_are_reported_where_they_are_dropped():
     views = FeatureDropout().fit_transform(np.eye(3))
     with pytest.warns(AugmentationDropped) as record:
         np.asarray(views)
+    assert record[0].filename == __file__
+
+
+def test_a_warning_in_a_pipeline_points_at_the_line_that_called_the_pipeline():
+    pipe = make_pipeline(FeatureDropout(), FunctionTransformer(np.asarray))
+    with pytest.warns(AugmentationDropped) as record:
+        pipe.fit_transform(np.eye(3))
     assert record[0].filename == __file__

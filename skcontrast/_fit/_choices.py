@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from skorch.callbacks import Callback, LRScheduler
+from skorch.callbacks.scoring import ScoringBase
 
 from .._parameters import Schedule, at_progress, check_component, validate_parameters
 from ..augmentation import Augmentation, Views
+from ..callbacks import Evaluation
 from ..encoders import Encoder
 from ..frameworks import Framework, SimCLR
 from ..kinds._base import Kind, Schema
@@ -91,6 +93,10 @@ class Choices:
     seed: int
     verbose: int
 
+    def with_callbacks(self, more: Sequence[Callback]) -> Choices:
+        """Return the choices with further callbacks."""
+        return replace(self, callbacks=[*(self.callbacks or ()), *more])
+
     def split_views(self, X: Any) -> tuple[Any, list[Augmentation] | None, Any]:
         """Split the X of `fit` into the data and the chain that draws views of it.
 
@@ -162,8 +168,7 @@ def resolve_choices(estimator: Any) -> Choices:
     if isinstance(given["encoder"], Encoder):
         validate_parameters(given["encoder"])
     check_lr_schedule(given["lr_schedule"], given["max_epochs"], owner)
-    for callback in given["callbacks"] or ():
-        _check_callback(callback, given["lr_schedule"], owner)
+    _check_callbacks(given["callbacks"] or (), given["lr_schedule"], owner)
     framework = _component("framework", given, owner)
     default = framework.default_similarity
     resolved = {
@@ -199,8 +204,14 @@ def _component(role: str, given: dict[str, Any], owner: str, default: type | Non
     return value
 
 
-def _check_callback(callback: Any, lr_schedule: Any, owner: str) -> None:
-    callback = callback[1] if isinstance(callback, tuple) and len(callback) == 2 else callback
+def _check_callbacks(callbacks: Sequence[Any], lr_schedule: Any, owner: str) -> None:
+    plain = [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in callbacks]
+    is_evaluated = any(isinstance(callback, Evaluation) for callback in plain)
+    for callback in plain:
+        _check_callback(callback, lr_schedule, owner, is_evaluated)
+
+
+def _check_callback(callback: Any, lr_schedule: Any, owner: str, is_evaluated: bool) -> None:
     if inspect.isclass(callback):
         raise TypeError(
             f"The 'callbacks' parameter of {owner} must hold instances, got the class "
@@ -212,11 +223,17 @@ def _check_callback(callback: Any, lr_schedule: Any, owner: str) -> None:
             f"{callback!r}."
         )
     name = type(callback).__name__
-    if str(getattr(callback, "monitor", "")).startswith("valid_"):
+    if isinstance(callback, ScoringBase):
+        raise ValueError(
+            f"The callback {name} of skorch scores predictions on the batches of a classifier: "
+            "pass skcontrast.callbacks.Evaluation(scoring, X, y) with held-out samples instead."
+        )
+    if str(getattr(callback, "monitor", "")).startswith("valid_") and not is_evaluated:
         raise ValueError(
             f"The callback {name} monitors {callback.monitor!r}, but nothing is held back for "
             "validation: pass monitor='train_loss' (EarlyStopping) or 'train_loss_best' "
-            "(Checkpoint)."
+            "(Checkpoint), or score held-out samples by skcontrast.callbacks.Evaluation and "
+            "monitor its column."
         )
     if isinstance(callback, LRScheduler) and lr_schedule != "constant":
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -91,6 +92,7 @@ def fit_network(
     metadata: dict[str, Any] | None = None,
     *,
     owner: Any,
+    as_fitted: Callable[[Fitted], Any],
     past: Fitted | None = None,
     one_epoch: bool = False,
 ) -> Fitted:
@@ -104,6 +106,8 @@ def fit_network(
         What `fit` was passed.
     owner : estimator
         Named in messages about X; never changed.
+    as_fitted : callable
+        Returns a copy of the owner that has learned what it is passed; for callbacks.
     past : Fitted, default=None
         What to continue from; None starts with a new network.
     one_epoch : bool, default=False
@@ -140,7 +144,10 @@ def fit_network(
         # What a framework adds to the network starts from different numbers than the network.
         with seeded_rng(seed + 1, choices.device):
             spreader = LabelSpreader(choices.loss.label_spreading(), known.get("labels"))
-            net = _net(choices, setup, plan, auto, spreader, past, one_epoch, fingerprint)
+            as_estimator = partial(_as_estimator, setup, as_fitted)
+            net = _net(choices, setup, plan, auto, spreader, one_epoch, as_estimator)
+            if past is not None:
+                resume(net, past.history, past.optimizer_state, past.framework_state, fingerprint)
         # Other threads wait only where the network itself draws random numbers.
         with seeded_rng(seed, choices.device) if plan.seeds_layers else nullcontext():
             interrupted = train(net, training_set)
@@ -272,13 +279,12 @@ def _net(
     plan: Plan,
     auto: AutoParameters,
     spreader: LabelSpreader,
-    past: Fitted | None,
     one_epoch: bool,
-    fingerprint: Callable[[], int],
+    as_estimator: Callable[[ContrastiveNet], Any],
 ) -> ContrastiveNet:
-    """Return a net that is about to train, in the state in which a past fit has left it."""
+    """Return a net that is about to train."""
     is_first = plan.world is None or plan.world.rank == 0
-    net = make_net(
+    return make_net(
         setup.network,
         plan,
         auto,
@@ -289,10 +295,23 @@ def _net(
         max_epochs=1 if one_epoch else choices.max_epochs,
         callbacks=choices.callbacks,
         verbose=choices.verbose if is_first else 0,
+        as_estimator=as_estimator,
     )
-    if past is not None:
-        resume(net, past.history, past.optimizer_state, past.framework_state, fingerprint)
-    return net
+
+
+def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: ContrastiveNet) -> Any:
+    """Return an embedder with a copy of what a net has learned so far, but not its optimizer."""
+    rows = ({**row, "batches": []} for row in net.history)
+    return as_fitted(
+        Fitted(
+            **{**vars(setup), "network": copy.deepcopy(net.module_).eval()},
+            history=History(rows),
+            estimates=dict(net.auto.values),
+            optimizer_state=None,
+            framework_state=None,
+            interrupted=False,
+        )
+    )
 
 
 def _fitted(

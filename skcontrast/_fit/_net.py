@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import skorch
 import torch
-from skorch.callbacks import Callback, EpochTimer, PassthroughScoring
+from skorch.callbacks import Callback, EpochTimer, PassthroughScoring, PrintLog
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
@@ -25,8 +25,10 @@ from .._distributed._world import (
 )
 from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
+from ..callbacks import Evaluation
 from ..frameworks import Session
 from ..optimizers import Optimizer
+from ._collapse import CollapseCheck
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
 from ._plan import Plan
@@ -36,13 +38,18 @@ _STEPS_BETWEEN_CHECKS = 16
 
 
 class ProgressBar(Callback):
-    """A bar over epochs that shows the loss."""
+    """A bar over epochs that shows the loss and the latest scores."""
 
     def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         self.bar_ = tqdm(total=net.max_epochs, unit="epoch", desc="ContrastiveEmbedder")
 
     def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
-        self.bar_.set_postfix(loss=f"{net.history[-1, 'train_loss']:.4f}", refresh=False)
+        shown = {"loss": net.history[-1, "train_loss"]}
+        for _, callback in net.callbacks_:
+            if isinstance(callback, Evaluation):
+                shown |= callback.scores_
+        postfix = {name: f"{value:.4f}" for name, value in shown.items()}
+        self.bar_.set_postfix(postfix, refresh=False)
         self.bar_.update()
 
     def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
@@ -64,6 +71,8 @@ class ContrastiveNet(skorch.NeuralNet):
         Completes the labels.
     build_optimizer : callable
         Returns the optimizer of named parameters.
+    as_estimator : callable
+        Takes the net and returns a fitted embedder, a copy of what it has learned so far.
     **kwargs : dict
         Parameters of ``skorch.NeuralNet``.
     """
@@ -76,16 +85,35 @@ class ContrastiveNet(skorch.NeuralNet):
         auto: AutoParameters,
         spreader: LabelSpreader,
         build_optimizer: Callable[..., torch.optim.Optimizer],
+        as_estimator: Callable[[ContrastiveNet], Any],
         **kwargs: Any,
     ):
         self.plan, self.auto, self.spreader = plan, auto, spreader
         self.build_optimizer = build_optimizer
+        self._as_estimator = as_estimator
         super().__init__(module, criterion=Session, train_split=None, **kwargs)
 
     @property
     def _default_callbacks(self) -> list[tuple[str, Callback]]:
         loss = PassthroughScoring(name="train_loss", on_train=True)
-        return [("epoch_timer", EpochTimer()), ("train_loss", loss)]
+        return [
+            ("epoch_timer", EpochTimer()),
+            ("train_loss", loss),
+            ("collapse_check", CollapseCheck()),
+        ]
+
+    @property
+    def is_last_epoch(self) -> bool:
+        """Whether the epoch is the last of the `max_epochs` of a fit."""
+        return self.epoch_ + 1 == self.plan.max_epochs
+
+    def as_estimator(self) -> Any:
+        """Return a fitted embedder, a copy of what has been learned so far."""
+        return self._as_estimator(self)
+
+    def stop(self) -> None:
+        """Stop the training when all callbacks have been told of the end of the epoch."""
+        self.stopped_by_callback_ = True
 
     def initialize_criterion(self) -> Self:
         """Start the framework's session, which takes the place of skorch's criterion."""
@@ -195,13 +223,15 @@ class ContrastiveNet(skorch.NeuralNet):
                 raise
         if method_name == "on_train_begin":
             self.first_epoch_ = len(self.history)
-        if self.plan.world is not None and method_name == "on_epoch_end":
-            self._stop_together()
+        if method_name == "on_epoch_end":
+            self._stop_if_asked()
 
-    def _stop_together(self) -> None:
-        """Stop the training on all ranks if a callback or the user stops it on one."""
-        flags = [self.stopped_by_callback_, self.held_interrupt_.came]
-        self.stopped_by_callback_, interrupted = any_rank(flags, self.plan.device)
+    def _stop_if_asked(self) -> None:
+        """Stop the training if a callback asks for it or, on any rank, a callback or the user."""
+        interrupted = False
+        if self.plan.world is not None:
+            flags = [self.stopped_by_callback_, self.held_interrupt_.came]
+            self.stopped_by_callback_, interrupted = any_rank(flags, self.plan.device)
         if self.stopped_by_callback_ or interrupted:
             raise KeyboardInterrupt
 
@@ -306,10 +336,10 @@ class ContrastiveNet(skorch.NeuralNet):
         if self.plan.lr_schedule is None:
             return
         total = self.max_epochs * len(self.sampler_)
-        factor = self.plan.lr_schedule((self.epoch_ * len(self.sampler_) + self.step_) / total)
         groups = self.optimizer_.param_groups
-        # A callback may have added a group since training began.
+        # Callbacks may have added groups.
         self.base_lr_ += [group["lr"] for group in groups[len(self.base_lr_) :]]
+        factor = self.plan.lr_schedule((self.epoch_ * len(self.sampler_) + self.step_) / total)
         for group, lr in zip(groups, self.base_lr_, strict=True):
             group["lr"] = lr * factor
 
@@ -326,6 +356,7 @@ def make_net(
     max_epochs: int,
     callbacks: Sequence[Callback | tuple[str, Callback]] | None,
     verbose: int,
+    as_estimator: Callable[[ContrastiveNet], Any],
 ) -> ContrastiveNet:
     """Return an initialised net that trains `network` in place.
 
@@ -347,18 +378,28 @@ def make_net(
         The user's callbacks.
     verbose : int
         1 shows a progress bar.
+    as_estimator : callable
+        Takes the net and returns a fitted embedder, a copy of what it has learned so far.
     """
+    named = [item if isinstance(item, tuple) else (None, item) for item in callbacks or ()]
+    # Others may monitor the scores.
+    named.sort(key=lambda item: not isinstance(item[1], Evaluation))
+    prints = any(isinstance(callback, PrintLog) for _, callback in named)
     return ContrastiveNet(
         network,
         plan=plan,
         auto=auto,
         spreader=spreader,
         build_optimizer=partial(optimizer.build, lr=lr, weight_decay=weight_decay),
+        as_estimator=as_estimator,
         lr=lr,
         max_epochs=max_epochs,
         device=plan.device,
-        callbacks=[*(callbacks or ()), *([ProgressBar()] if verbose else [])],
-        verbose=0,
+        callbacks=[
+            *(callback if name is None else (name, callback) for name, callback in named),
+            *([ProgressBar()] if verbose else []),
+        ],
+        verbose=int(prints),  # PrintLog prints only if the net is verbose
     ).initialize()
 
 

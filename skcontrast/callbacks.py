@@ -1,0 +1,243 @@
+"""Callbacks that judge an embedder while it trains.
+
+They stand in the ``callbacks`` of an embedder, beside those of skorch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+from sklearn.metrics import check_scoring
+from skorch.callbacks import Callback
+
+from ._parameters import Interval, validate_parameters
+from ._warnings import CollapseWarning
+
+__all__ = ["CollapseWarning", "Evaluation"]
+
+
+class Evaluation(Callback):
+    """Score held-out samples while an embedder trains.
+
+    Every `every` epochs, and after the last of `max_epochs`, the scorer is called with a fitted
+    embedder, a copy that stands where the training stands. The score is a column of
+    ``history_``, NaN in epochs without an evaluation, and appears in the progress bar. The
+    training is the same, to the bit, as without the callback.
+
+    Parameters
+    ----------
+    scoring : callable, str, list, dict or None
+        A function ``scoring(embedder, X, y)`` that returns a number, or a dictionary of numbers by
+        name, such as the scorers of :mod:`skcontrast.metrics`. A dictionary of such functions, and
+        all else that ``sklearn.metrics.check_scoring`` accepts, works too. scikit-learn's own
+        names, such as "accuracy", need predictions, which an embedder does not make. None is
+        ``ContrastiveEmbedder.score``. Greater is better.
+    X : array-like, Dataset, tuple of two arrays or list of graphs
+        Held-out samples, as the embedder gets them: in a Pipeline, after the steps before it.
+    y : array-like of shape (n_samples,), default=None
+        Their classes, if the scorer needs them.
+    every : int, default=1
+        Epochs from one evaluation to the next, at least 1; counted over all fits of the embedder.
+    patience : int, default=None
+        Stop the training after so many evaluations in a row without a new best score, at least 1;
+        None never stops.
+    restore_best : bool, default=False
+        Whether the embedder gets the weights of the evaluation with the best score at the end.
+        What a later fit continues from besides them, the optimizer and a framework's queue, stays
+        as the last epoch left it.
+    name : str, default=None
+        The column of the history; with several scores, ``name_key`` is the column of each. None is
+        the name of the function, or "score"; with several scores, their keys.
+
+    Attributes
+    ----------
+    best_score_ : float
+        The highest score of the last fit, −inf before the first evaluation. With several scores,
+        only the first counts here, for `patience` and for `restore_best`.
+    best_epoch_ : int or None
+        The epoch of that score, counted from 1 as ``epoch`` in the history.
+    scores_ : dict of str to float
+        The latest scores by column.
+
+    See Also
+    --------
+    skcontrast.metrics.make_view_scorer : Scores without labels.
+    skorch.callbacks.EarlyStopping : Stops by any column of the history.
+
+    Notes
+    -----
+    Next to the column NAME, ``NAME_best`` says whether an epoch has the best score so far, which
+    ``skorch.callbacks.Checkpoint(monitor="NAME_best")`` can watch.
+
+    Clones share X and y. They are left out of the pickle of a callback that has been used, so
+    that a saved embedder does not contain them: pass a new callback to go on training it.
+
+    Where several processes train one embedder, each that has the callback evaluates it, and no
+    messages are exchanged. Give it to all, or only to the process that saves the embedder. If one
+    runs out of patience, all stop.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.model_selection import cross_val_score, train_test_split
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.callbacks import Evaluation
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X_train, X_test, _, y_test = train_test_split(X, y, test_size=300, random_state=0)
+    >>> def knn_accuracy(embedder, X, y):
+    ...     return cross_val_score(KNeighborsClassifier(), embedder.transform(X), y).mean()
+    >>> evaluation = Evaluation(knn_accuracy, X_test, y_test, restore_best=True)
+    >>> embedder = ContrastiveEmbedder(max_epochs=3, callbacks=[evaluation], random_state=0)
+    >>> accuracies = embedder.fit(X_train).history_[:, "knn_accuracy"]
+    >>> len(accuracies), max(accuracies) == evaluation.best_score_
+    (3, True)
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        "scoring": [str, callable, list, tuple, set, dict, None],
+        "X": "no_validation",
+        "y": "no_validation",
+        "every": [Interval(Integral, 1, None, closed="left")],
+        "patience": [Interval(Integral, 1, None, closed="left"), None],
+        "restore_best": ["boolean"],
+        "name": [str, None],
+    }
+
+    def __init__(
+        self,
+        scoring: Callable[..., Any] | str | list | dict | None,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        every: int = 1,
+        patience: int | None = None,
+        restore_best: bool = False,
+        name: str | None = None,
+    ):
+        self.scoring = scoring
+        self.X = X
+        self.y = y
+        self.every = every
+        self.patience = patience
+        self.restore_best = restore_best
+        self.name = name
+
+    def initialize(self) -> Self:
+        """Check the parameters and forget the scores of an earlier fit."""
+        validate_parameters(self)
+        if self.X is None:
+            raise ValueError(
+                "Evaluation has no held-out samples. The pickle of a fitted embedder leaves them "
+                "out: call set_params(callbacks=[Evaluation(...)]) before you fit it again."
+            )
+        self.best_score_, self.best_epoch_ = -math.inf, None
+        self.misses_, self.best_weights_ = 0, None
+        self.scores_ = dict.fromkeys(self._columns(), math.nan)
+        return self
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        """Evaluate the embedder if it is time, and record the scores."""
+        epoch = len(net.history)
+        is_due = epoch % self.every == 0 or net.is_last_epoch
+        scores = self._evaluate(net.as_estimator()) if is_due else self.scores_
+        is_best = is_due and next(iter(scores.values())) > self.best_score_
+        for column, score in scores.items():
+            if column in net.history[-1]:
+                raise ValueError(
+                    f"The history has a column {column!r} already: pass a different 'name' to "
+                    "Evaluation."
+                )
+            net.history.record(column, score if is_due else math.nan)
+        net.history.record(f"{next(iter(scores))}_best", is_best)
+        self.scores_ = scores
+        if is_due:
+            self._keep_best(net, is_best, epoch)
+
+    def _evaluate(self, embedder: Any) -> dict[str, float]:
+        """Return the scores of an embedder by column."""
+        try:
+            scores = check_scoring(embedder, self.scoring)(embedder, self.X, self.y)
+        except AttributeError as error:
+            if not _names_scorers(self.scoring):
+                raise
+            raise ValueError(
+                f"scoring={self.scoring!r} scores predictions, which an embedder does not make: "
+                "pass a function (embedder, X, y) that trains a classifier on "
+                "embedder.transform(X), or a scorer of skcontrast.metrics."
+            ) from error
+        named = scores if isinstance(scores, dict) else {None: scores}
+        try:
+            return {self._column(key): float(score) for key, score in named.items()}
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"scoring={self.scoring!r} must return a number or a dictionary of numbers, got "
+                f"{scores!r}."
+            ) from error
+
+    def _keep_best(self, net: Any, is_best: bool, epoch: int) -> None:
+        """Note a best score, or ask for the end of the training when patience is over."""
+        if not is_best:
+            self.misses_ += 1
+            if self.misses_ == self.patience:
+                net.stop()
+            return
+        self.misses_, self.best_epoch_ = 0, epoch
+        self.best_score_ = next(iter(self.scores_.values()))
+        if self.restore_best:
+            weights = net.module_.state_dict().items()
+            self.best_weights_ = {name: tensor.clone() for name, tensor in weights}
+
+    def on_train_end(self, net: Any, **kwargs: Any) -> None:
+        """Restore the weights of the best epoch."""
+        if self.best_weights_ is not None and self.best_epoch_ != len(net.history):
+            net.module_.load_state_dict(self.best_weights_)
+        self.best_weights_ = None
+
+    def _columns(self) -> list[str]:
+        """Return the columns as far as they are known before the first evaluation."""
+        names: Any = self.scoring if isinstance(self.scoring, (list, tuple, set, dict)) else [None]
+        return [self._column(key) for key in names]
+
+    def _column(self, key: str | None) -> str:
+        """Return the column of a score, of several by its key."""
+        if key is not None:
+            return key if self.name is None else f"{self.name}_{key}"
+        return _name_of(self.scoring) if self.name is None else self.name
+
+    def __sklearn_clone__(self) -> Evaluation:
+        return type(self)(**self.get_params(deep=False))
+
+    def __getstate__(self) -> dict[str, Any]:
+        has_been_used = hasattr(self, "scores_")
+        return {**vars(self), **({"X": None, "y": None} if has_been_used else {})}
+
+    def __repr__(self) -> str:
+        shown = {"every": 1, "patience": None, "restore_best": False, "name": None}
+        options = [
+            f"{name}={getattr(self, name)!r}"
+            for name, default in shown.items()
+            if getattr(self, name) != default
+        ]
+        return f"Evaluation({', '.join([_name_of(self.scoring), 'X=...', *options])})"
+
+
+def _names_scorers(scoring: Any) -> bool:
+    """Return whether scorers are given by their names in scikit-learn."""
+    if isinstance(scoring, (list, tuple, set)):
+        return True
+    scorers = scoring.values() if isinstance(scoring, dict) else [scoring]
+    return any(isinstance(scorer, str) for scorer in scorers)
+
+
+def _name_of(scoring: Any) -> str:
+    """Return the name of what scores, "score" if it has none."""
+    if isinstance(scoring, str):
+        return scoring
+    function = getattr(scoring, "measure", scoring)
+    name = getattr(getattr(function, "func", function), "__name__", "score")
+    return name if name.isidentifier() else "score"
