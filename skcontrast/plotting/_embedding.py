@@ -154,8 +154,9 @@ class EmbeddingDisplay:
             the ``fit_transform`` of an object, which returns two columns.
         subsample : int or None, default=2000
             The most samples that are drawn, at random; None draws all.
-        thumbnails : ndarray of shape (n_samples, h, w) or (n_samples, channels, h, w), default=None
-            Images of the samples; those that find room are drawn at their points.
+        thumbnails : ndarray of shape (n_samples, ..., h, w), default=None
+            Images of the samples, grey or with channels first; those that find room
+            are drawn at their points.
         ax : Axes, default=None
             The axes to draw on; None makes a figure.
         random_state : int, RandomState instance or None, default=0

@@ -188,7 +188,8 @@ class RetrievalDisplay:
         rows = _queries(queries, len(h), random_state)
         if not 1 <= n_neighbors < len(h):
             raise ValueError(
-                f"n_neighbors must be in [1, {len(h) - 1}] for {len(h)} samples, got {n_neighbors}."
+                f"n_neighbors must be in [1, {len(h) - 1}] for {len(h)} samples, got "
+                f"{n_neighbors}."
             )
         neighbors = _nearest(h, rows, n_neighbors)
         display = cls(pictures, rows, neighbors, y=y, concentration=concentration)

@@ -275,23 +275,19 @@ def _short_names(values: Mapping[str, Any]) -> dict[str, str]:
     for name in values:
         parts = name.split("__")
         ends = ["__".join(parts[-k:]) for k in range(1, len(parts) + 1)]
-        short[name] = (
-            next(
-                end
-                for end in ends
-                if sum(("__" + other).endswith("__" + end) for other in values) == 1
-            )
-            if sum(("__" + other).endswith("__" + name) for other in values) == 1
-            else name
-        )
+        short[name] = next((end for end in ends if _ending_in(end, values) == [name]), name)
     return short
+
+
+def _ending_in(end: str, values: Mapping[str, Any]) -> list[str]:
+    return [name for name in values if name == end or name.endswith(f"__{end}")]
 
 
 def _full_name(name: str, values: Mapping[str, Any]) -> str:
     """Return the hyperparameter that a name or the end of one stands for."""
     if name in values:
         return name
-    found = [full for full in values if full.endswith(f"__{name}")]
+    found = _ending_in(name, values)
     if len(found) != 1:
         problem = f"several, {found}," if found else "none"
         raise ValueError(
