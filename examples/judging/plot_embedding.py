@@ -25,7 +25,7 @@ digits = load_digits()
 X_train, X_test, y_train, y_test = train_test_split(
     digits.images, digits.target, test_size=500, stratify=digits.target, random_state=0
 )
-embedder = ContrastiveEmbedder(max_epochs=30, random_state=0).fit(X_train)
+embedder = ContrastiveEmbedder(max_epochs=20, random_state=0).fit(X_train)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3.4), layout="constrained")
 EmbeddingDisplay.from_embeddings(X_test.reshape(len(X_test), -1), y_test, ax=left)

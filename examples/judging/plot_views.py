@@ -26,7 +26,7 @@ from skcontrast.plotting import ViewsDisplay
 
 X = load_digits().images
 
-figure, (top, bottom) = plt.subplots(2, 1, figsize=(6.8, 6), layout="constrained")
+figure, (top, bottom) = plt.subplots(2, 1, figsize=(6.8, 4.8), layout="constrained")
 ViewsDisplay.from_estimator(ContrastiveEmbedder(), X, rows=slice(10), ax=top)
 top.set_title("default: small shifts and turns, changes of brightness")
 turned = ContrastiveEmbedder(augmentation=RandomAffine(rotation=90))

@@ -259,7 +259,8 @@ class EmbeddingDisplay:
                 continue
             shown = picture(self.thumbnails[k], limits)
             zoom = 72 / self.figure_.dpi * across / max(shown.shape[:2])
-            image = OffsetImage(shown, zoom=zoom, cmap="gray", clim=limits)
+            image = OffsetImage(shown, zoom=zoom, cmap="gray", interpolation="nearest")
+            image.get_children()[0].set_clim(*limits)
             drawn[k] = AnnotationBbox(image, self.points[k], frameon=False)
             self.ax_.add_artist(drawn[k])
         return drawn

@@ -176,6 +176,7 @@ class SearchDisplay:
                 "linestyle": "-" if connected else "none",
                 "capsize": 3,
                 "markersize": 5,
+                "transform": self._moved_by(4 * (k - (len(groups) - 1) / 2)),
                 **kwargs,
             }
             self.lines_[label] = self.ax_.errorbar(x[best], mean[best], std[best], **style)
@@ -224,6 +225,13 @@ class SearchDisplay:
             label: np.flatnonzero(has_value & (np.array(labels, dtype=object) == label))
             for label in dict.fromkeys(chosen)
         }
+
+    def _moved_by(self, points: float) -> Any:
+        """Return the transform that moves a line sideways, so that bars do not hide each other."""
+        from matplotlib.transforms import ScaledTranslation
+
+        inches = self.figure_.dpi_scale_trans
+        return self.ax_.transData + ScaledTranslation(points / 72, 0, inches)
 
     def _constant(self, values: dict[str, list[Any]], rows: NDArray) -> bool:
         """Return whether some candidates differ in the shown hyperparameter only."""

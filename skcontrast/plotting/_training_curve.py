@@ -183,6 +183,7 @@ class TrainingCurveDisplay:
             }
             (lines[name],) = ax.plot(epochs, values, **style)
         ax.set_ylabel(_LABELS.get(column, column))
+        ax.xaxis.get_major_locator().set_params(integer=True)
         return lines
 
     def _curve(self, name: str, column: str) -> tuple[NDArray, NDArray]:

@@ -187,7 +187,7 @@ class ViewsDisplay:
             This display.
         """
         of_images, n = is_images(self.samples), len(self.samples)
-        size = grid_size(1 + len(self.views), n) if of_images else (6.5, 1.5 + 0.6 * n)
+        size = grid_size(1 + len(self.views), n) if of_images else (6.5, 2.0 + 0.9 * n)
         self.ax_ = axes(ax, figsize=size)
         self.figure_ = self.ax_.figure
         if of_images:
@@ -233,8 +233,8 @@ class ViewsDisplay:
             handles, self._labels(), loc="lower center", bbox_to_anchor=(0.5, 1), ncols=4
         )
         self.ax_.set_yticks(heights, self.names or [str(k) for k in range(n)])
-        unit = "" if self.scale is None else ", in standard deviations from the mean"
-        self.ax_.set(xlabel="feature", ylabel=f"sample{unit}")
+        unit = "" if self.scale is None else ", in standard deviations from its mean"
+        self.ax_.set(xlabel=f"feature{unit}", ylabel="sample")
         if as_bars and self.feature_names is not None:
             self.ax_.set_xticks(x, self.feature_names, rotation=45, ha="right")
 
