@@ -20,6 +20,7 @@ from torch import nn
 
 from ._fit._callback_tasks import epoch_tasks
 from ._fit._choices import COMPONENTS, resolve_choices, resolve_device
+from ._fit._drawn_views import drawn_views
 from ._fit._fit import Fitted, fit_network
 from ._fit._seeding import resolve_seed
 from ._fit._setup import scored_views
@@ -570,6 +571,64 @@ class ContrastiveEmbedder(
             lambda rows: fitted.scaler.to_tensor(X[rows], device),
             device,
         )
+
+    def views(
+        self,
+        X: Any,
+        n_views: int = 2,
+        *,
+        rows: ArrayLike | slice | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> tuple[Any, ...]:
+        """Draw views of samples to look at, as training draws them.
+
+        The embedder need not be fitted: then the augmentation, the range of intensities and all
+        else are those that `fit` would use for this X, which is how augmentations are checked
+        before a long fit. A fitted embedder uses the augmentation that it was trained with.
+
+        Parameters
+        ----------
+        X : array-like, Dataset, tuple of two arrays, list of graphs or Views
+            Samples as for `fit`, at least 2 of them; for a fitted embedder, samples of the shape
+            seen in `fit`, at least 1.
+        n_views : int, default=2
+            Views of each sample, at least 1.
+        rows : array-like of int or bool, or slice, default=None
+            The samples whose views are drawn; None is all. The others only serve an embedder that
+            is not fitted, whose augmentation and scale are learned from X as a whole.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws; None gives different views at each call. The global generators are
+            left untouched.
+
+        Returns
+        -------
+        views : tuple of n_views arrays of shape (n, ...)
+            Each holds one view of each sample, in the units, shape and dtype of X: images have
+            their own intensities. Of a pair of arrays, both parts side by side; of graphs,
+            :class:`~skcontrast.graphs.PackedGraphs`, in which a masked label is None.
+
+        Raises
+        ------
+        ValueError
+            If `n_views` is less than 1 or X is not as `fit` needs it.
+
+        See Also
+        --------
+        skcontrast.plotting.ViewsDisplay : Draws them beside their originals.
+        skcontrast.estimation.project_views : The network's output for views.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from skcontrast import ContrastiveEmbedder
+        >>> from skcontrast.augmentation import RandomAffine
+        >>> X = load_digits().images
+        >>> embedder = ContrastiveEmbedder(augmentation=RandomAffine())
+        >>> first, second = embedder.views(X, rows=slice(5), random_state=0)
+        >>> first.shape, bool(first.max() <= X.max())
+        ((5, 8, 8), True)
+        """
+        return drawn_views(self, X, n_views, rows, random_state).views
 
     @available_if(_has_concentrations)
     def concentration(self, X: Any) -> NDArray[np.float32]:

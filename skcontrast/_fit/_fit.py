@@ -122,7 +122,7 @@ def fit_network(
     KeyboardInterrupt
         If the user interrupts before an epoch is finished.
     """
-    X, schema, chain = _read(choices, X, owner, past)
+    X, schema, chain = read_training_samples(choices, X, owner, past)
     known = read_annotations(
         y, metadata or {}, len(X), choices.loss, uses_classes=bool(auto_parameters(choices.loss))
     )
@@ -155,7 +155,7 @@ def fit_network(
         return _fitted(setup, net, fingerprint if resumable else None, interrupted)
 
 
-def _read(
+def read_training_samples(
     choices: Choices, X: Any, owner: Any, past: Fitted | None
 ) -> tuple[Any, Schema, list[Augmentation] | None]:
     """Return X as it is cut into batches, what it is, and the chain that draws its views."""

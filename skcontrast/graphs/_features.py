@@ -97,6 +97,22 @@ class NodeFeatures:
         ordinal = self.kind_ == "degree"
         return GraphBatch(graphs.topology, dense, codes, n_codes, ordinal).to(device)
 
+    def from_tensor(self, batch: GraphBatch, X: PackedGraphs) -> PackedGraphs:
+        """Return views of graphs with attributes and labels as in X.
+
+        A label that is masked or was not seen in `fit` is None. Graphs that are described by
+        their degrees or a constant have neither attributes nor labels.
+        """
+        if self.kind_ != "attributes":
+            return PackedGraphs(batch.topology)
+        graphs = PackedGraphs(batch.topology)
+        if self.mean_ is not None and batch.dense.shape[1]:
+            graphs.attributes = (batch.dense.double() * self.std_ + self.mean_).float()
+        if batch.codes is not None:
+            graphs.labels = batch.codes % (batch.n_codes + 1)
+            graphs.categories = (*(self.codes_ or {}), None)
+        return graphs
+
     def _coded(self, graphs: PackedGraphs) -> Tensor:
         codes = self.codes_ or {}
         table = [codes.get(category, -1) for category in graphs.categories]

@@ -91,6 +91,10 @@ class Unscaled:
         is_tensor = isinstance(batch, Tensor) and batch.is_floating_point()
         return batch.float() if is_tensor else batch
 
+    def from_tensor(self, batch: Any, X: Any) -> Any:
+        """Return a batch of views of X as an array if it is a tensor, else as it is."""
+        return batch.numpy() if isinstance(batch, Tensor) else batch
+
 
 class Kind(ParameterObject):
     """A kind of data: how samples are checked, turned into batches and read by an encoder.

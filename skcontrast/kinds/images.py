@@ -222,6 +222,13 @@ class ImageScaler:
             return cast(X, self.standardize).to(device)
         return scaled(X, self.center_, self.scale_, 0.0, 1.0).to(device)
 
+    def from_tensor(self, batch: Tensor, X: np.ndarray) -> np.ndarray:
+        """Return views of X in its own intensities, shape and dtype; uint8 is rounded."""
+        views = batch.double().numpy() * self.scale_ + self.center_
+        if X.dtype == np.uint8:
+            views = np.rint(views).clip(0, 255)
+        return views.reshape(X.shape).astype(X.dtype)
+
     def _warn_other_unit(self, X: np.ndarray) -> None:
         is_uint8 = X.dtype == np.uint8
         white = 255.0 if self.keeps_uint8_ else self.center_ + self.scale_

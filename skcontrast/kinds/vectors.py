@@ -171,6 +171,12 @@ class VectorScaler:
             return cast(X, self.standardize).to(device)
         return scaled(X, self.center_, self.scale_, -FARTHEST, FARTHEST).to(device)
 
+    def from_tensor(self, batch: Tensor, X: np.ndarray) -> np.ndarray:
+        """Return views of X in its own units and dtype."""
+        if self.only_casts_:
+            return batch.numpy().astype(X.dtype, copy=False)
+        return (batch.double().numpy() * self.scale_ + self.center_).astype(X.dtype)
+
     def _fits_float32(self, mean: np.ndarray, std: np.ndarray) -> bool:
         low, high = self._WELL_INSIDE_FLOAT32
         near = np.abs(mean) / self._NEAR_ZERO <= std

@@ -26,15 +26,31 @@ STYLES: dict[str, dict[str, Any]] = {
     "oracle": {"color": "black", "linestyle": "-", "linewidth": 6, "alpha": 0.25, "zorder": 1},
 }
 
+# For classes: Okabe and Ito's colours in an order in which neighbours differ.
+_DISTINCT = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#555555")
 
-def axes(ax: Axes | None) -> Axes:
-    """Return `ax`, or the axes of a new figure."""
+
+def axes(ax: Axes | None, **figure_settings: Any) -> Axes:
+    """Return `ax`, or the axes of a new figure, which `figure_settings` describe."""
     if ax is not None:
         return ax
+    return pyplot().subplots(layout="constrained", **figure_settings)[1]
+
+
+def pyplot() -> Any:
+    """Return the module matplotlib.pyplot, imported only now."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
             "skcontrast.plotting needs matplotlib: pip install 'skcontrast[plot]'."
         ) from error
-    return plt.subplots(layout="constrained")[1]
+    return plt
+
+
+def class_colors(n: int) -> list[Any]:
+    """Return a colour for each of n classes; up to seven can be told apart by everybody."""
+    if n <= len(_DISTINCT):
+        return list(_DISTINCT[:n])
+    colors = pyplot().get_cmap("tab10" if n <= 10 else "tab20" if n <= 20 else "turbo")
+    return [colors(k) if n <= 20 else colors(k / (n - 1)) for k in range(n)]

@@ -143,7 +143,8 @@ class ScoreDensityDisplay:
             sample, ScoreSample, owner=f"{cls.__name__}.from_sample", parameter="sample"
         )
         samples = {name: np.exp(some) for name, some in _split(sample).items()}
-        display = cls(_kernel_densities(samples), xlabel="$e^s$", samples=samples)
+        bounds = np.exp(sample.lower_bound), np.exp(sample.upper_bound)
+        display = cls(_kernel_densities(samples, bounds), xlabel="$e^s$", samples=samples)
         return display.plot(ax, bins=bins, **kwargs)
 
     @classmethod
@@ -186,7 +187,8 @@ class ScoreDensityDisplay:
         """
         sample = ScoreSample.from_views(*views, y=y, similarity=similarity)
         samples = {**_split(sample), "P": sample.positives.ravel()}
-        display = cls(_kernel_densities(samples), xlabel="score s", samples=samples)
+        bounds = sample.lower_bound, sample.upper_bound
+        display = cls(_kernel_densities(samples, bounds), xlabel="score s", samples=samples)
         return display.plot(ax, bins=bins, **kwargs)
 
     @classmethod
@@ -277,14 +279,22 @@ def _split(sample: ScoreSample) -> dict[str, NDArray]:
     return samples
 
 
-def _kernel_densities(samples: Mapping[str, NDArray]) -> dict[str, tuple[NDArray, NDArray]]:
-    """Return points and density of each."""
+def _kernel_densities(
+    samples: Mapping[str, NDArray], bounds: tuple[float, float]
+) -> dict[str, tuple[NDArray, NDArray]]:
+    """Return points and density of each, within the bounds of the scores.
+
+    What the kernels put beyond a bound is reflected there, so that the area stays 1.
+    """
+    low, high = bounds
     densities = {}
     for name, some in samples.items():
         if len(some) > _MOST_VALUES:
             some = np.quantile(some, (np.arange(_MOST_VALUES) + 0.5) / _MOST_VALUES)
+        some = some.clip(low, high)
         kernel = gaussian_kde(some)
         tail = 3 * kernel.factor * some.std()
-        x = np.linspace(some.min() - tail, some.max() + tail, 301)
-        densities[name] = x, kernel(x)
+        x = np.linspace(max(some.min() - tail, low), min(some.max() + tail, high), 301)
+        reflected = [2 * bound - x for bound in bounds if np.isfinite(bound)]
+        densities[name] = x, kernel(x) + sum(kernel(points) for points in reflected)
     return densities

@@ -20,8 +20,8 @@ def scores_of_views(
     y: Sequence | np.ndarray,
     similarity: Similarity | None,
     positives: str,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Return scores, which of them are of true negatives, positives and the lowest score."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
+    """Return scores, which of them are of true negatives, positives and their bounds."""
     if positives not in ("views", "classmates"):
         raise ValueError(f"positives must be 'views' or 'classmates', got {positives!r}.")
     if len(views) < 2:
@@ -45,7 +45,7 @@ def scores_of_views(
         _kept(scores, is_candidate),
         _kept(is_negative, is_candidate),
         contrast.positives.numpy(),
-        similarity.limits(contrast.anchors)[0],
+        *similarity.limits(contrast.anchors),
     )
 
 

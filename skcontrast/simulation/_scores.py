@@ -43,13 +43,16 @@ class ScoreSample(NamedTuple):
     positives : ndarray of shape (n_anchors, n_positives)
         Scores of samples that are known to share the anchor's class.
     lower_bound : float
-        The lowest score that the model allows.
+        The lowest score that the model or the similarity allows.
+    upper_bound : float, default=inf
+        The highest score that it allows.
     """
 
     scores: np.ndarray
     is_negative: np.ndarray
     positives: np.ndarray
     lower_bound: float
+    upper_bound: float = float("inf")
 
     @classmethod
     def from_views(
@@ -257,6 +260,7 @@ class ScoreModel(ParameterObject):
             is_negative=is_negative,
             positives=(self._quantile(phi_positives) + shift) / self.temperature,
             lower_bound=self.lower_bound,
+            upper_bound=-self.lower_bound,  # x is as far above 0 as below
         )
 
     def density(self, x: ArrayLike, component: Literal["TN", "FN", "UN"] = "UN") -> np.ndarray:

@@ -1,0 +1,63 @@
+"""
+What happens during a fit
+=========================
+
+The history of a fitted embedder has a row for each epoch: the loss, the learning rate, the value
+of every schedule and of every hyperparameter that is estimated from the data, and whatever
+callbacks record.
+
+What you should see: with a constant temperature, the loss falls fast at first and flattens out as
+the learning rate goes to 0; with a falling temperature, it falls to the end. Losses of different
+temperatures cannot be compared: the lower curve is not the better fit.
+"""
+
+# %%
+# One fit
+# -------
+# τ⁺ grows in steps, the temperature falls; each has its own panel.
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+
+from skcontrast import ContrastiveEmbedder
+from skcontrast.losses import DCL
+from skcontrast.plotting import TrainingCurveDisplay
+from skcontrast.schedules import Linear
+from skcontrast.similarity import Cosine
+
+digits = load_digits()
+X, y = digits.images[:500], digits.target[:500]
+
+scheduled = ContrastiveEmbedder(
+    loss=DCL(tau_plus=Linear(0.0, 0.1, n_steps=4)),
+    similarity=Cosine(temperature=Linear(1.0, 0.3)),
+    max_epochs=15,
+    random_state=0,
+).fit(X)
+TrainingCurveDisplay.from_estimator(scheduled)
+plt.show()
+
+# %%
+# Several fits
+# ------------
+# A dict names the fits. One column is drawn on the axes that are given.
+
+fits = {
+    f"t = {t}": ContrastiveEmbedder(
+        similarity=Cosine(temperature=t), max_epochs=15, random_state=0
+    ).fit(X)
+    for t in (0.2, 0.5, 1.0)
+}
+figure, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
+TrainingCurveDisplay.from_estimator(fits, ax=ax)
+plt.show()
+
+# %%
+# The loss is not a measure of the embedding. A classifier on it is:
+
+for name, embedder in fits.items():
+    score = cross_val_score(LogisticRegression(max_iter=2000), embedder.transform(X), y, cv=5)
+    loss = embedder.history_[-1, "train_loss"]
+    print(f"{name}: last loss {loss:.2f}, accuracy {score.mean():.3f}")

@@ -1,0 +1,102 @@
+"""Views that are drawn to be looked at: as in training, but in the units of X."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from ..augmentation import Augmentation, Views
+from ..kinds._base import Schema, Unscaled
+from ._choices import Choices, resolve_choices, resolve_device
+from ._fit import read_training_samples
+from ._seeding import resolve_seed
+from ._setup import Setup, new_setup
+
+
+class DrawnViews(NamedTuple):
+    """Views of some samples, in the units of X.
+
+    Attributes
+    ----------
+    views : tuple of n_views array-likes of length n
+        The views.
+    samples : array-like of length n
+        Their originals.
+    X : array-like of length n_samples
+        All samples, as their kind reads them.
+    schema : Schema
+        What they are.
+    """
+
+    views: tuple[Any, ...]
+    samples: Any
+    X: Any
+    schema: Schema
+
+
+def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: Any) -> DrawnViews:
+    """Draw views as `ContrastiveEmbedder.views` documents it.
+
+    Parameters
+    ----------
+    embedder : ContrastiveEmbedder
+        Fitted, or not fitted; never changed.
+    X, n_views, rows, random_state : array-like, int, array-like or slice, int
+        As in `ContrastiveEmbedder.views`.
+    """
+    if not isinstance(n_views, Integral) or isinstance(n_views, bool) or n_views < 1:
+        raise ValueError(
+            f"The 'n_views' parameter of views must be an int of at least 1, got {n_views!r}."
+        )
+    seed = resolve_seed(random_state, "views")
+    setup: Setup
+    if hasattr(embedder, "_fitted"):
+        setup, chain = embedder._fitted, embedder.augmentation_
+        X = embedder._fitted.read(X.base if isinstance(X, Views) else X, embedder)
+    else:
+        X, setup = _setup_before_fit(resolve_choices(embedder), X, embedder)
+        chain = setup.augmentation
+    samples = X if rows is None else X[np.atleast_1d(np.arange(len(X))[rows])]
+    if not len(samples):
+        raise ValueError("The 'rows' parameter of views must choose at least one sample.")
+    device = resolve_device(embedder.device, type(embedder).__name__)
+    views = _draw(setup, chain, samples, int(n_views), seed, device)
+    return DrawnViews(views, samples, X, setup.schema)
+
+
+def _setup_before_fit(choices: Choices, X: Any, owner: Any) -> tuple[Any, Setup]:
+    """Return X as its kind reads it, and what `fit` would set up for it before training."""
+    X, schema, chain = read_training_samples(choices, X, owner, None)
+    with torch.inference_mode(False):
+        return X, new_setup(choices, X, schema, chain, choices.seed)
+
+
+@torch.no_grad()
+def _draw(
+    setup: Setup,
+    chain: list[Augmentation],
+    samples: Any,
+    n_views: int,
+    seed: int,
+    device: torch.device,
+) -> tuple[Any, ...]:
+    """Return views of samples; the first ones are the same for any number of views."""
+    step = setup.schema.kind.rows_per_call(samples)
+    batches = [samples[start : start + step] for start in range(0, len(samples), step)]
+    draw = setup.composed(chain, device)
+    generator = torch.Generator(device=device).manual_seed(seed)
+    back = _from_tensor(setup)
+    views = []
+    for _ in range(n_views):
+        drawn = [draw(setup.scaler.to_tensor(batch, device), generator) for batch in batches]
+        views.append(back(torch.cat([batch.to("cpu") for batch in drawn]), samples))
+    return tuple(views)
+
+
+def _from_tensor(setup: Setup) -> Callable[[Any, Any], Any]:
+    """Return the map from batches to the units of X, which a scaler of one's own may lack."""
+    return getattr(setup.scaler, "from_tensor", Unscaled(setup.schema.kind).from_tensor)

@@ -1,0 +1,309 @@
+"""A display of embeddings as points in the plane."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.manifold import TSNE
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_array, check_consistent_length
+
+from ._axes import axes, class_colors
+from ._pictures import intensities, is_images, picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Method = Literal["pca", "tsne", "umap"]
+_NAMES = {"pca": "principal component", "tsne": "t-SNE", "umap": "UMAP"}
+# Classes beyond this number are not told apart by their colours.
+_MOST_CLASSES = 20
+_UNKNOWN = -1
+
+
+class EmbeddingDisplay:
+    """A map of embeddings in the plane, coloured by labels.
+
+    Neighbours in the map tend to be neighbours in the embedding. Distances between clusters, and
+    their sizes, say little with t-SNE and UMAP.
+
+    Parameters
+    ----------
+    points : array-like of shape (n, 2)
+        Where the samples are drawn.
+    y : array-like of shape (n,), default=None
+        Classes, −1 where unknown, or numbers.
+    thumbnails : ndarray of shape (n, h, w) or (n, channels, h, w), default=None
+        Images of the samples; those that find room are drawn at their points.
+    xlabel, ylabel : str, default=""
+        Labels of the axes.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes of the map.
+    figure_ : Figure
+        The figure of `ax_`.
+    rows_ : ndarray of shape (n,), dtype int64
+        Which samples were drawn, if from an estimator or from embeddings.
+    scatters_ : dict of object to PathCollection
+        The points of each class; if y is not of classes, all of them, by None.
+    legend_ : Legend or None
+        The legend of the classes.
+    colorbar_ : Colorbar or None
+        The scale of the colours if y holds numbers.
+    thumbnails_ : dict of int to AnnotationBbox
+        The images that are drawn, by index into `points`.
+
+    See Also
+    --------
+    RetrievalDisplay : The neighbours themselves.
+    skcontrast.metrics.neighbor_agreement : A number instead of an impression.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn.datasets import load_digits
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.plotting import EmbeddingDisplay
+    >>> X, y = load_digits(n_class=4, return_X_y=True)
+    >>> embedder = ContrastiveEmbedder(max_epochs=1, random_state=0).fit(X)
+    >>> display = EmbeddingDisplay.from_estimator(embedder, X, y, method="pca")
+    >>> [text.get_text() for text in display.legend_.get_texts()]
+    ['0', '1', '2', '3']
+    """
+
+    def __init__(
+        self,
+        points: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        thumbnails: NDArray | None = None,
+        xlabel: str = "",
+        ylabel: str = "",
+    ):
+        self.points = check_array(points, input_name="points")
+        if self.points.shape[1] != 2:
+            raise ValueError(f"points must have shape (n, 2), got {self.points.shape}.")
+        self.y = None if y is None else np.asarray(y)
+        self.thumbnails = thumbnails
+        if thumbnails is not None and not is_images(thumbnails):
+            raise ValueError(
+                "thumbnails must be an array of images (n, h, w) or (n, channels, h, w), got "
+                f"shape {np.shape(thumbnails)}."
+            )
+        check_consistent_length(self.points, self.y, thumbnails)
+        self.xlabel, self.ylabel = xlabel, ylabel
+        self.rows_ = np.arange(len(self.points))
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike | None = None, **kwargs: Any
+    ) -> EmbeddingDisplay:
+        """Draw what a fitted estimator makes of samples.
+
+        Parameters
+        ----------
+        estimator : ContrastiveEmbedder, Pipeline or any other transformer
+            Fitted; its ``transform`` returns the embeddings.
+        X : array-like or list of graphs
+            Samples as the estimator takes them.
+        y : array-like of shape (n_samples,), default=None
+            Classes, −1 where unknown, or numbers.
+        **kwargs : dict
+            Passed to `from_embeddings`.
+
+        Returns
+        -------
+        display : EmbeddingDisplay
+            Already drawn.
+        """
+        return cls.from_embeddings(estimator.transform(X), y, **kwargs)
+
+    @classmethod
+    def from_embeddings(
+        cls,
+        h: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        method: Method | Any = "tsne",
+        subsample: int | None = 2000,
+        thumbnails: NDArray | None = None,
+        ax: Axes | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        **kwargs: Any,
+    ) -> EmbeddingDisplay:
+        """Draw embeddings.
+
+        Parameters
+        ----------
+        h : array-like of shape (n_samples, d)
+            Embeddings.
+        y : array-like of shape (n_samples,), default=None
+            Classes, −1 where unknown, or numbers.
+        method : {"pca", "tsne", "umap"} or transformer, default="tsne"
+            How they are brought into the plane: by their first two principal components; by
+            t-SNE or by UMAP, which needs the package umap-learn, both on cosine distances; or by
+            the ``fit_transform`` of an object, which returns two columns.
+        subsample : int or None, default=2000
+            The most samples that are drawn, at random; None draws all.
+        thumbnails : ndarray of shape (n_samples, ..., h, w), default=None
+            Images of the samples, grey or with channels first; those that find room
+            are drawn at their points.
+        ax : Axes, default=None
+            The axes to draw on; None makes a figure.
+        random_state : int, RandomState instance or None, default=0
+            Seeds the choice of the samples and the map.
+        **kwargs : dict
+            Passed to ``Axes.scatter``.
+
+        Returns
+        -------
+        display : EmbeddingDisplay
+            Already drawn.
+
+        Raises
+        ------
+        ImportError
+            If the method is "umap" and umap-learn is not installed.
+        ValueError
+            If the method is unknown or lengths differ.
+        """
+        h = check_array(h, input_name="h", ensure_min_samples=3)
+        check_consistent_length(h, y, thumbnails)
+        rng = check_random_state(random_state)
+        rows = np.arange(len(h))
+        if subsample is not None and subsample < len(h):
+            rows = np.sort(rng.choice(len(h), subsample, replace=False))
+        reducer, name = _reducer(method, len(rows), rng.randint(2**31 - 1))
+        joint = " " if method == "pca" else ", axis "
+        display = cls(
+            np.asarray(reducer.fit_transform(h[rows])),
+            None if y is None else np.asarray(y)[rows],
+            thumbnails=None if thumbnails is None else np.asarray(thumbnails)[rows],
+            xlabel=f"{name}{joint}1",
+            ylabel=f"{name}{joint}2",
+        )
+        display.rows_ = rows
+        return display.plot(ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> EmbeddingDisplay:
+        """Draw the points.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            The axes to draw on; None makes a figure.
+        **kwargs : dict
+            Passed to ``Axes.scatter``.
+
+        Returns
+        -------
+        display : EmbeddingDisplay
+            This display.
+        """
+        self.ax_ = axes(ax, figsize=(6.2, 4.8))
+        self.figure_ = self.ax_.figure
+        self.scatters_, self.legend_, self.colorbar_ = {}, None, None
+        kwargs = {"s": 10, "linewidths": 0, **kwargs}
+        classes = None if self.y is None else _classes(self.y)
+        if classes is not None:
+            self._plot_classes(classes, **kwargs)
+        else:
+            style = {"color": "#0072B2"} if self.y is None else {"c": self.y, "cmap": "viridis"}
+            points = self.ax_.scatter(*self.points.T, **{**style, **kwargs})
+            self.scatters_[None] = points
+            if self.y is not None:
+                self.colorbar_ = self.figure_.colorbar(points, ax=self.ax_, label="y")
+        self.thumbnails_ = {} if self.thumbnails is None else self._plot_thumbnails()
+        self.ax_.set(xlabel=self.xlabel, ylabel=self.ylabel, xticks=[], yticks=[])
+        return self
+
+    def _plot_classes(self, classes: list[Any], **kwargs: Any) -> None:
+        y = self.y
+        known = [one for one in classes if not _is_unknown(one)]
+        colors = dict(zip(known, class_colors(len(known)), strict=True))
+        for one in sorted(classes, key=lambda one: not _is_unknown(one)):
+            label = "unknown" if _is_unknown(one) else str(one)
+            style = {"color": colors.get(one, "0.8"), "label": label, **kwargs}
+            self.scatters_[one] = self.ax_.scatter(*self.points[y == one].T, **style)
+        self.legend_ = self.ax_.legend(
+            [self.scatters_[one] for one in (*known, *(c for c in classes if c not in colors))],
+            [*map(str, known), *("unknown" for one in classes if one not in colors)],
+            loc="upper left",
+            bbox_to_anchor=(1.01, 1),
+            borderaxespad=0,
+            markerscale=2.5,
+            frameon=False,
+        )
+
+    def _plot_thumbnails(self, side: float = 0.05) -> dict[int, Any]:
+        """Draw the images of points that are not within a side of one that is drawn already."""
+        from matplotlib.offsetbox import AnnotationBbox, OffsetImage
+
+        limits = intensities(self.thumbnails)
+        size = self.ax_.get_window_extent().size
+        span = np.ptp(self.points, axis=0)
+        pixels = self.points / np.where(span > 0, span, 1) * size
+        across = side * float(np.hypot(*size))
+        drawn: dict[int, Any] = {}
+        for k, place in enumerate(pixels):
+            if drawn and np.abs(pixels[list(drawn)] - place).max(axis=1).min() < 1.1 * across:
+                continue
+            shown = picture(self.thumbnails[k], limits)
+            zoom = 72 / self.figure_.dpi * across / max(shown.shape[:2])
+            image = OffsetImage(shown, zoom=zoom, cmap="gray", interpolation="nearest")
+            image.get_children()[0].set_clim(*limits)
+            drawn[k] = AnnotationBbox(image, self.points[k], frameon=False)
+            self.ax_.add_artist(drawn[k])
+        return drawn
+
+
+def _classes(y: NDArray) -> list[Any] | None:
+    """Return the classes in y, or None if it holds numbers or too many classes."""
+    if y.ndim != 1:
+        raise ValueError(f"y must have shape (n_samples,), got {y.shape}.")
+    if y.dtype.kind == "f" and type_of_target(y[np.isfinite(y)]).startswith("continuous"):
+        return None
+    classes = np.unique(y).tolist()
+    return None if y.dtype.kind in "iuf" and len(classes) > _MOST_CLASSES + 1 else classes
+
+
+def _is_unknown(one: Any) -> bool:
+    return not isinstance(one, (str, bool)) and one == _UNKNOWN
+
+
+def _reducer(method: Any, n_samples: int, seed: int) -> tuple[Any, str]:
+    """Return what brings embeddings into the plane, and its name."""
+    if hasattr(method, "fit_transform"):
+        return clone(method), type(method).__name__
+    if method == "pca":
+        return PCA(2, random_state=seed), _NAMES[method]
+    if method == "tsne":
+        perplexity = min(30.0, (n_samples - 1) / 3)
+        return TSNE(metric="cosine", perplexity=perplexity, random_state=seed), _NAMES[method]
+    if method == "umap":
+        settings = {"metric": "cosine", "n_neighbors": min(15, n_samples - 1)}
+        return _umap()(**settings, random_state=seed, n_jobs=1), _NAMES[method]
+    raise ValueError(
+        f"method must be 'pca', 'tsne', 'umap' or an object with fit_transform, got {method!r}."
+    )
+
+
+def _umap() -> Any:
+    """Return the class UMAP."""
+    try:
+        with warnings.catch_warnings():
+            # It warns if TensorFlow, which is not needed, is missing.
+            warnings.simplefilter("ignore", ImportWarning)
+            from umap import UMAP
+    except ImportError as error:
+        raise ImportError("method='umap' needs umap-learn: pip install umap-learn.") from error
+    return UMAP

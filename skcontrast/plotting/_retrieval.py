@@ -1,0 +1,296 @@
+"""A display of samples and their nearest neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import normalize
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, check_consistent_length
+
+from ._axes import STYLES, axes
+from ._estimators import split_at_embedder
+from ._pictures import draw_cell, frame_grid, grid_size, intensities, is_images
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_RIGHT = {"edgecolor": STYLES["P"]["color"], "linestyle": "-"}
+_WRONG = {"edgecolor": STYLES["FN"]["color"], "linestyle": "--"}
+
+
+class RetrievalDisplay:
+    """Queries and their nearest neighbours, a row each.
+
+    Parameters
+    ----------
+    pictures : array-like of shape (n, h, w) or (n, channels, h, w), or sequence of n str
+        What is drawn of each sample: an image or a text.
+    queries : array-like of shape (n_queries,), int
+        Rows of `pictures`.
+    neighbors : array-like of shape (n_queries, n_neighbors), int
+        Rows of `pictures`, the nearest first.
+    y : array-like of shape (n,), default=None
+        Classes, −1 where unknown. A neighbour has a green frame if it is of the class of its
+        query, and a dashed red one if it is not.
+    concentration : array-like of shape (n,), default=None
+        Concentrations κ, which are written under the samples.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes of the grid.
+    figure_ : Figure
+        The figure of `ax_`.
+    cells_ : list of list of AxesImage or Text
+        For each query, itself and its neighbours.
+    frames_ : dict of (int, int) to Rectangle
+        The frames, by query and rank of the neighbour from 0.
+    notes_ : list of list of Text
+        The concentrations under the cells, if there are any.
+
+    See Also
+    --------
+    EmbeddingDisplay : All samples in one map.
+    ViewsDisplay : Samples beside their views.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn.datasets import load_digits
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.plotting import RetrievalDisplay
+    >>> digits = load_digits()
+    >>> X, y = digits.images[:200], digits.target[:200]
+    >>> embedder = ContrastiveEmbedder(max_epochs=1, random_state=0).fit(X)
+    >>> display = RetrievalDisplay.from_estimator(embedder, X, y, queries=[0, 1], n_neighbors=4)
+    >>> len(display.cells_), len(display.cells_[0]), len(display.frames_)
+    (2, 5, 8)
+    """
+
+    def __init__(
+        self,
+        pictures: ArrayLike | Sequence[str],
+        queries: ArrayLike,
+        neighbors: ArrayLike,
+        *,
+        y: ArrayLike | None = None,
+        concentration: ArrayLike | None = None,
+    ):
+        self.pictures = np.asarray(pictures)
+        if not (is_images(self.pictures) or self.pictures.ndim == 1):
+            raise ValueError(
+                "pictures must be images of shape (n, h, w) or (n, channels, h, w), or texts, got "
+                f"an array of shape {self.pictures.shape}: pass pictures= with an image or a text "
+                "for each sample."
+            )
+        self.queries, self.neighbors = np.asarray(queries), np.asarray(neighbors)
+        if self.neighbors.ndim != 2 or self.queries.shape != self.neighbors.shape[:1]:
+            raise ValueError(
+                "queries and neighbors must have shapes (n_queries,) and (n_queries, n_neighbors)"
+                f", got {self.queries.shape} and {self.neighbors.shape}."
+            )
+        self.y = None if y is None else np.asarray(y)
+        self.concentration = None if concentration is None else np.asarray(concentration)
+        check_consistent_length(self.pictures, self.y, self.concentration)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        pictures: ArrayLike | Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> RetrievalDisplay:
+        """Find the neighbours in the embedding of a fitted estimator and draw them.
+
+        If it is an embedder with concentrations, or a Pipeline that ends in one, κ is written
+        under each sample.
+
+        Parameters
+        ----------
+        estimator : ContrastiveEmbedder, Pipeline or any other transformer
+            Fitted; its ``transform`` returns the embeddings.
+        X : array-like or list of graphs
+            Samples as the estimator takes them, among which neighbours are looked for.
+        y : array-like of shape (n_samples,), default=None
+            Classes, −1 where unknown.
+        pictures : array-like of images or sequence of str, default=None
+            What is drawn of each sample; None takes X.
+        **kwargs : dict
+            Passed to `from_embeddings`.
+
+        Returns
+        -------
+        display : RetrievalDisplay
+            Already drawn.
+        """
+        pictures = X if pictures is None else pictures
+        kwargs.setdefault("concentration", _concentration(estimator, X))
+        return cls.from_embeddings(estimator.transform(X), pictures, y, **kwargs)
+
+    @classmethod
+    def from_embeddings(
+        cls,
+        h: ArrayLike,
+        pictures: ArrayLike | Sequence[str],
+        y: ArrayLike | None = None,
+        *,
+        queries: ArrayLike | int = 5,
+        n_neighbors: int = 6,
+        concentration: ArrayLike | None = None,
+        ax: Axes | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        **kwargs: Any,
+    ) -> RetrievalDisplay:
+        """Find the neighbours with the highest cosines and draw them.
+
+        Parameters
+        ----------
+        h : array-like of shape (n_samples, d)
+            Embeddings.
+        pictures : array-like of images or sequence of str
+            What is drawn of each sample, as for the class.
+        y : array-like of shape (n_samples,), default=None
+            Classes, −1 where unknown.
+        queries : int or array-like of int, default=5
+            How many samples are drawn at random as queries, or the rows of h that are queries.
+        n_neighbors : int, default=6
+            Neighbours of each query, at most n_samples − 1. A query is not its own neighbour.
+        concentration : array-like of shape (n_samples,), default=None
+            Concentrations κ.
+        ax : Axes, default=None
+            The axes to draw on; None makes a figure.
+        random_state : int, RandomState instance or None, default=0
+            Seeds the choice of the queries.
+        **kwargs : dict
+            Passed to ``Axes.imshow``, or ``Axes.text`` for texts.
+
+        Returns
+        -------
+        display : RetrievalDisplay
+            Already drawn.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer samples than queries or neighbours, or lengths differ.
+        """
+        h = check_array(h, input_name="h", ensure_min_samples=2)
+        check_consistent_length(h, pictures, y, concentration)
+        rows = _queries(queries, len(h), random_state)
+        if not 1 <= n_neighbors < len(h):
+            raise ValueError(
+                f"n_neighbors must be in [1, {len(h) - 1}] for {len(h)} samples, got "
+                f"{n_neighbors}."
+            )
+        neighbors = _nearest(h, rows, n_neighbors)
+        display = cls(pictures, rows, neighbors, y=y, concentration=concentration)
+        return display.plot(ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> RetrievalDisplay:
+        """Draw the queries and their neighbours.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            The axes to draw on; None makes a figure.
+        **kwargs : dict
+            Passed to ``Axes.imshow``, or ``Axes.text`` for texts.
+
+        Returns
+        -------
+        display : RetrievalDisplay
+            This display.
+        """
+        n_queries, n_neighbors = self.neighbors.shape
+        self.ax_ = axes(ax, figsize=grid_size(n_queries, 1 + n_neighbors))
+        self.figure_ = self.ax_.figure
+        self.cells_: list[list[Any]] = []
+        self.frames_, self.notes_ = {}, []
+        for row, (query, nearest) in enumerate(zip(self.queries, self.neighbors, strict=True)):
+            samples = [query, *nearest]
+            self.cells_.append([self._cell(k, row, c, **kwargs) for c, k in enumerate(samples)])
+            if self.concentration is not None:
+                self.notes_.append([self._note(k, row, c) for c, k in enumerate(samples)])
+            for rank, k in enumerate(nearest):
+                if (style := self._frame(query, k)) is not None:
+                    self.frames_[row, rank] = self._draw_frame(row, rank + 1, style)
+        frame_grid(self.ax_, n_queries, 1 + n_neighbors)
+        self.ax_.axvline(0.5, color="black", linewidth=1)
+        self.ax_.set_xticks(
+            range(1 + n_neighbors), ["query", *map(str, range(1, 1 + n_neighbors))]
+        )
+        self.ax_.set_yticks([])
+        self.ax_.xaxis.tick_top()
+        return self
+
+    def _cell(self, k: int, row: int, column: int, **kwargs: Any) -> Any:
+        if is_images(self.pictures):
+            limits = intensities(self.pictures)
+            return draw_cell(self.ax_, self.pictures[k], row, column, limits, **kwargs)
+        style = {"ha": "center", "va": "center", "fontsize": "small", **kwargs}
+        return self.ax_.text(column, row, str(self.pictures[k]), **style)
+
+    def _note(self, k: int, row: int, column: int) -> Any:
+        return self.ax_.text(
+            column,
+            row + 0.44,
+            f"κ {self.concentration[k]:.3g}",
+            ha="center",
+            va="bottom",
+            fontsize="x-small",
+            bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.8},
+        )
+
+    def _frame(self, query: int, neighbor: int) -> dict[str, Any] | None:
+        """Return the style of a frame, or None if a class is unknown."""
+        if self.y is None:
+            return None
+        first, second = self.y[query], self.y[neighbor]
+        is_unknown = self.y.dtype.kind in "iuf" and (first == -1 or second == -1)
+        return None if is_unknown else _RIGHT if first == second else _WRONG
+
+    def _draw_frame(self, row: int, column: int, style: dict[str, Any]) -> Any:
+        from matplotlib.patches import Rectangle
+
+        corner = (column - 0.47, row - 0.47)
+        return self.ax_.add_patch(Rectangle(corner, 0.94, 0.94, fill=False, linewidth=2, **style))
+
+
+def _queries(queries: Any, n_samples: int, random_state: Any) -> NDArray:
+    """Return the rows that are queries."""
+    if np.ndim(queries) == 0:
+        if not 1 <= queries <= n_samples:
+            raise ValueError(f"queries must be in [1, {n_samples}], got {queries!r}.")
+        return check_random_state(random_state).choice(n_samples, queries, replace=False)
+    return np.atleast_1d(np.arange(n_samples)[np.asarray(queries)])
+
+
+def _nearest(h: NDArray, rows: NDArray, n_neighbors: int) -> NDArray:
+    """Return the rows of the nearest neighbours, without the query itself."""
+    h = normalize(h)
+    found = NearestNeighbors(n_neighbors=n_neighbors + 1).fit(h).kneighbors(h[rows])[1]
+    neighbors = []
+    for row, candidates in zip(rows, found, strict=True):
+        others = candidates[candidates != row]
+        neighbors.append(others[:n_neighbors])
+    return np.array(neighbors)
+
+
+def _concentration(estimator: Any, X: Any) -> NDArray | None:
+    """Return the concentrations of an embedder that has them, or of one at the end of steps."""
+    try:
+        before, embedder = split_at_embedder(estimator, "RetrievalDisplay.from_estimator")
+    except TypeError:
+        return None
+    if not hasattr(embedder, "concentration"):
+        return None
+    return embedder.concentration(X if before is None else before.transform(X))

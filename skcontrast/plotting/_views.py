@@ -1,0 +1,253 @@
+"""A display of views beside their originals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._data._sources import array_of
+from .._fit._drawn_views import drawn_views
+from .._statistics import mean_and_std
+from ..kinds.images import Images
+from ..kinds.vectors import Vectors
+from ._axes import axes, class_colors
+from ._estimators import embedder_and_input
+from ._pictures import draw_cell, frame_grid, grid_size, intensities, is_images
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Vectors of more features than this are drawn as lines, and their features are not named.
+_MOST_BARS = 30
+_MARKERS = "oDs^v"
+
+
+class ViewsDisplay:
+    """Samples beside their views: the first thing to look at.
+
+    Images stand in a grid with a column for each sample, the original on top. Of vectors, the
+    features are bars (lines if there are more than 30) and those of the views markers (or lines),
+    each sample at a height of its own.
+
+    Parameters
+    ----------
+    samples : array-like of shape (n, n_features), (n, h, w) or (n, channels, h, w)
+        The originals.
+    views : sequence of array-likes of the shape of `samples`
+        Each holds one view of each sample, as
+        :meth:`ContrastiveEmbedder.views <skcontrast.ContrastiveEmbedder.views>` returns them.
+    limits : tuple of two floats, default=None
+        The intensities that are drawn black and white; None takes 0 and 255 for uint8, and else
+        the lowest and the highest in `samples`.
+    center, scale : array-like of shape (n_features,), default=None
+        Subtracted from vectors, and what they are divided by, before they are drawn; None draws
+        them as they are.
+    names : sequence of str, default=None
+        Names of the samples; None numbers them.
+    feature_names : sequence of str, default=None
+        Names of the features of vectors.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes of the grid.
+    figure_ : Figure
+        The figure of `ax_`.
+    images_ : list of list of AxesImage
+        The originals, and then each set of views; only for images.
+    originals_ : list of BarContainer or Line2D
+        A sample each; only for vectors.
+    lines_ : list of list of Line2D
+        For each set of views, the views of the samples; only for vectors.
+
+    See Also
+    --------
+    skcontrast.ContrastiveEmbedder.views : The views without a figure.
+    RetrievalDisplay : Images that an embedder takes for similar.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn.datasets import load_digits
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.plotting import ViewsDisplay
+    >>> X = load_digits().images
+    >>> display = ViewsDisplay.from_estimator(ContrastiveEmbedder(), X, rows=range(5))
+    >>> len(display.images_), len(display.images_[0])  # originals and two views, of five samples
+    (3, 5)
+    """
+
+    def __init__(
+        self,
+        samples: ArrayLike,
+        views: Sequence[ArrayLike],
+        *,
+        limits: tuple[float, float] | None = None,
+        center: ArrayLike | None = None,
+        scale: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+        feature_names: Sequence[str] | None = None,
+    ):
+        self.samples = np.asarray(samples)
+        self.views = [np.asarray(view) for view in views]
+        shapes = {view.shape for view in (self.samples, *self.views)}
+        if len(shapes) > 1 or not views or self.samples.ndim not in (2, 3, 4):
+            raise ValueError(
+                "samples and each of views must be arrays of one shape, vectors (n, n_features) "
+                f"or images (n, h, w) or (n, channels, h, w), got {sorted(shapes)} and "
+                f"{len(views)} views."
+            )
+        self.limits = limits
+        self.center, self.scale = center, scale
+        self.names = names
+        self.feature_names = feature_names
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        rows: ArrayLike | slice = slice(8),
+        n_views: int = 2,
+        standardize: bool = True,
+        ax: Axes | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        **kwargs: Any,
+    ) -> ViewsDisplay:
+        """Draw views and show them.
+
+        Parameters
+        ----------
+        estimator : ContrastiveEmbedder, Pipeline, augmentation or list of augmentations
+            An embedder, which need not be fitted, see
+            :meth:`ContrastiveEmbedder.views <skcontrast.ContrastiveEmbedder.views>`; a Pipeline
+            with an embedder as a step; or what an embedder is passed as ``augmentation``.
+        X : array-like
+            Images or vectors, as the estimator takes them.
+        rows : array-like of int or bool, or slice, default=slice(8)
+            The samples that are shown.
+        n_views : int, default=2
+            Views of each.
+        standardize : bool, default=True
+            Whether vectors are shown in standard deviations from the mean of each feature in X,
+            so that features of different units fit one axis.
+        ax : Axes, default=None
+            The axes to draw on; None makes a figure.
+        random_state : int, RandomState instance or None, default=0
+            Seeds the views.
+        **kwargs : dict
+            Passed to ``Axes.imshow`` for images and to ``Axes.plot`` for the views of vectors.
+
+        Returns
+        -------
+        display : ViewsDisplay
+            Already drawn.
+
+        Raises
+        ------
+        ValueError
+            If X holds neither images nor vectors.
+        """
+        embedder, X = embedder_and_input(estimator, X, f"{cls.__name__}.from_estimator")
+        drawn = drawn_views(embedder, X, n_views, rows, random_state)
+        kind, every = drawn.schema.kind, array_of(drawn.X)
+        if not isinstance(kind, (Images, Vectors)):
+            raise ValueError(
+                f"{cls.__name__} draws images and vectors, not {kind.name}. "
+                "ContrastiveEmbedder.views returns their views."
+            )
+        settings: dict[str, Any] = {
+            "names": [str(row) for row in np.atleast_1d(np.arange(len(drawn.X))[rows])],
+            "feature_names": drawn.schema.feature_names_in,
+        }
+        if isinstance(kind, Images):
+            settings["limits"] = intensities(every)
+        elif standardize:
+            settings["center"], settings["scale"] = mean_and_std(every)
+        return cls(drawn.samples, drawn.views, **settings).plot(ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> ViewsDisplay:
+        """Draw the samples and their views.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            The axes to draw on; None makes a figure.
+        **kwargs : dict
+            Passed to ``Axes.imshow`` for images and to ``Axes.plot`` for the views of vectors.
+
+        Returns
+        -------
+        display : ViewsDisplay
+            This display.
+        """
+        of_images, n = is_images(self.samples), len(self.samples)
+        size = grid_size(1 + len(self.views), n) if of_images else (6.5, 2.0 + 0.9 * n)
+        self.ax_ = axes(ax, figsize=size)
+        self.figure_ = self.ax_.figure
+        if of_images:
+            self._plot_images(**kwargs)
+        else:
+            self._plot_vectors(**kwargs)
+        return self
+
+    def _plot_images(self, **kwargs: Any) -> None:
+        limits = self.limits or intensities(self.samples)
+        shown = (self.samples, *self.views)
+        self.images_ = [
+            [
+                draw_cell(self.ax_, image, row, column, limits, **kwargs)
+                for column, image in enumerate(images)
+            ]
+            for row, images in enumerate(shown)
+        ]
+        frame_grid(self.ax_, len(shown), len(self.samples))
+        self.ax_.set_yticks(range(len(shown)), self._labels())
+
+    def _plot_vectors(self, **kwargs: Any) -> None:
+        originals, *views = (self._scaled(some) for some in (self.samples, *self.views))
+        n, n_features = originals.shape
+        x, as_bars = np.arange(n_features), n_features <= _MOST_BARS
+        every = np.concatenate([originals, *views])
+        step = 1.15 * float(np.ptp(every)) or 1.0
+        heights = -step * np.arange(n)
+        colors = class_colors(len(views))
+        self.originals_, self.lines_ = [], [[] for _ in views]
+        for k, height in enumerate(heights):
+            self.ax_.axhline(height, color="0.8", linewidth=0.8, zorder=0)
+            self.originals_.append(self._plot_original(x, originals[k], height, as_bars))
+            for j, view in enumerate(views):
+                style = {"color": colors[j], "linewidth": 1, "alpha": 0.8}
+                if as_bars:
+                    marker = _MARKERS[j % len(_MARKERS)]
+                    style = {**style, "linestyle": "none", "marker": marker, "markersize": 4}
+                (line,) = self.ax_.plot(x, height + view[k], **{**style, **kwargs})
+                self.lines_[j].append(line)
+        handles = [self.originals_[0], *(lines[0] for lines in self.lines_)]
+        self.ax_.legend(
+            handles, self._labels(), loc="lower center", bbox_to_anchor=(0.5, 1), ncols=4
+        )
+        self.ax_.set_yticks(heights, self.names or [str(k) for k in range(n)])
+        unit = "" if self.scale is None else ", in standard deviations from its mean"
+        self.ax_.set(xlabel=f"feature{unit}", ylabel="sample")
+        if as_bars and self.feature_names is not None:
+            self.ax_.set_xticks(x, self.feature_names, rotation=45, ha="right")
+
+    def _plot_original(self, x: NDArray, values: NDArray, height: float, as_bars: bool) -> Any:
+        if as_bars:
+            return self.ax_.bar(x, values, bottom=height, color="0.75", width=0.8, zorder=1)
+        (line,) = self.ax_.plot(x, height + values, color="black", linewidth=1.5)
+        return line
+
+    def _scaled(self, vectors: NDArray) -> NDArray:
+        center = 0.0 if self.center is None else np.asarray(self.center)
+        scale = 1.0 if self.scale is None else np.asarray(self.scale)
+        return (vectors - center) / scale
+
+    def _labels(self) -> list[str]:
+        return ["original", *(f"view {k + 1}" for k in range(len(self.views)))]
