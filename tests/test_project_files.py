@@ -9,7 +9,7 @@ from pathlib import Path
 import skcontrast
 
 ROOT = Path(__file__).parents[1]
-EXTRAS_ALIKE = ("graphs", "plot", "docs", "test")
+EXTRAS_ALIKE = ("graphs", "images", "plot", "docs", "test")
 
 
 def project():
@@ -19,7 +19,8 @@ def project():
 def requirements():
     """Return lower bounds by package, of what skcontrast and its tests need."""
     extras = project()["optional-dependencies"]
-    lines = [*project()["dependencies"], *extras["graphs"], *extras["plot"], *extras["test"]]
+    used = ("graphs", "images", "plot", "test")
+    lines = [*project()["dependencies"], *(line for extra in used for line in extras[extra])]
     pairs = (re.fullmatch(r"([\w-]+)(?:\[\w+\])?>=([\d.]+)", line).groups() for line in lines)
     return {canonical(name): bound for name, bound in pairs}
 

@@ -1,5 +1,17 @@
-"""Loaders of public data sets, in the manner of ``sklearn.datasets``."""
+"""Public data sets in the manner of ``sklearn.datasets``, and folders of your own images."""
 
+from .cifar import fetch_cifar10, fetch_cifar100
+from .image_folder import ImageFolder
+from .mnist import fetch_fashion_mnist, fetch_mnist
+from .stl10 import fetch_stl10
 from .tudataset import fetch_tudataset
 
-__all__ = ["fetch_tudataset"]
+__all__ = [
+    "ImageFolder",
+    "fetch_cifar10",
+    "fetch_cifar100",
+    "fetch_fashion_mnist",
+    "fetch_mnist",
+    "fetch_stl10",
+    "fetch_tudataset",
+]

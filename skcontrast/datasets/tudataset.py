@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from itertools import pairwise
-from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,11 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import get_data_home
 from sklearn.utils import Bunch
-from sklearn.utils.validation import check_scalar
 
 from ..graphs import PackedGraphs
-from ._downloads import download_zip
-from ._formats import find_dataset, read_dataset
+from ._archives import check_zip
+from ._fetch import RemoteFile, check_connection, download
+from ._graph_files import find_dataset, read_dataset
 
 __all__ = ["fetch_tudataset"]
 
@@ -31,9 +30,12 @@ def fetch_tudataset(
     download_if_missing: bool = True,
     return_X_y: bool = False,
     as_packed: bool = False,
+    drop_empty: bool = False,
     sha256: str | None = None,
     n_retries: int = 3,
     delay: float = 1.0,
+    timeout: float = 60.0,
+    verbose: bool | int = True,
 ) -> Any:
     """Load a data set of TUDataset: graphs, and a class of each.
 
@@ -58,6 +60,9 @@ def fetch_tudataset(
     as_packed : bool, default=False
         If True, `data` is :class:`~skcontrast.graphs.PackedGraphs`, which takes less time and
         memory and does not need networkx.
+    drop_empty : bool, default=False
+        If True, graphs without nodes are left out, together with their classes. They are an error
+        otherwise, because they have no embedding. ``Fingerprint`` is a set that has such graphs.
     sha256 : str, default=None
         The SHA-256 that the file must have, 64 hexadecimal digits. With None, the SHA-256 of a
         downloaded file is written next to it, to ``NAME.zip.sha256``, and compared at each later
@@ -66,6 +71,11 @@ def fetch_tudataset(
         How often a failed or cut connection is tried again, at least 0.
     delay : float, default=1.0
         Seconds between attempts, at least 0.
+    timeout : float, default=60.0
+        Seconds, more than 0, within which the server has to answer, and to send each further
+        64 kB.
+    verbose : bool or int, default=True
+        Whether a progress bar shows a download that takes more than a second.
 
     Returns
     -------
@@ -80,6 +90,9 @@ def fetch_tudataset(
             The class of each graph: 0, 1, ….
         target_names : ndarray of shape (n_classes,)
             The classes as the set numbers them.
+        kept : ndarray of shape (n_graphs,), dtype int64
+            The number of each graph in the set, counted from 0: ``arange(n_graphs)`` unless
+            `drop_empty` left some out.
         DESCR : str
             A description of the set and its origin.
     (data, target) : tuple if `return_X_y` is True
@@ -92,17 +105,11 @@ def fetch_tudataset(
         the expected SHA-256. A download that fails leaves nothing behind.
     ValueError
         If a parameter is out of its range, or the files do not hold a set, or would unpack to
-        far more than a set does.
+        far more than a set does, or there are graphs without nodes and `drop_empty` is False.
 
     See Also
     --------
     skcontrast.graphs.pack_graphs : Packs a list of graphs, as `as_packed` does.
-    sklearn.datasets.fetch_file : Downloads the archive.
-
-    Notes
-    -----
-    How long a connection may stall is left to :func:`socket.setdefaulttimeout`, as in
-    scikit-learn's loaders: by default there is no limit.
 
     References
     ----------
@@ -138,8 +145,7 @@ def fetch_tudataset(
             "The 'sha256' parameter of fetch_tudataset must be 64 hexadecimal digits, got "
             f"{sha256!r}."
         )
-    check_scalar(n_retries, "n_retries", Integral, min_val=0)
-    check_scalar(delay, "delay", Real, min_val=0)
+    connection = check_connection("fetch_tudataset", n_retries, delay, timeout, verbose)
     if data_home is None:
         folder = Path(get_data_home(), "tudataset")
     else:
@@ -152,18 +158,23 @@ def fetch_tudataset(
                 f"{path} not found, nor the folder {name} or {name}.npz next to it, and "
                 "download_if_missing is False."
             )
-        url = f"{_SITE}/{name}.zip"
-        download_zip(url, path, sha256=sha256, n_retries=n_retries, delay=delay)
+        remote = RemoteFile(path.name, (f"{_SITE}/{name}.zip",), sha256)
+        download(remote, path, connection, check_zip)
     try:
-        dataset = read_dataset(path, name, sha256)
+        dataset = read_dataset(path, name, sha256, drop_empty)
         data = _packed(dataset) if as_packed else _networkx(dataset)
     except ValueError as error:
         raise ValueError(f"{path} cannot be read as a data set of graphs: {error}") from error
     target, target_names = dataset["target"], dataset["target_names"]
     if return_X_y:
         return data, target
-    descr = _describe(name, dataset)
-    return Bunch(data=data, target=target, target_names=target_names, DESCR=descr)
+    return Bunch(
+        data=data,
+        target=target,
+        target_names=target_names,
+        kept=dataset["kept"],
+        DESCR=_describe(name, dataset),
+    )
 
 
 def _packed(dataset: Mapping[str, Any]) -> PackedGraphs:
@@ -224,10 +235,12 @@ def _describe(name: str, dataset: Mapping[str, Any]) -> str:
     """Return the description of a set."""
     n_graphs, n_classes = len(dataset["target"]), len(dataset["target_names"])
     n_nodes, n_edges = int(dataset["node_ptr"][-1]), dataset["edge_index"].shape[1]
+    n_left_out = dataset["n_graphs"] - n_graphs
+    left_out = f" {n_left_out} graphs without nodes were left out." if n_left_out else ""
     return "\n".join(
         (
             f"{name}: {n_graphs} graphs in {n_classes} classes, with {n_nodes} nodes and",
-            f"{n_edges} edges, counted in both directions.",
+            f"{n_edges} edges, counted in both directions.{left_out}",
             f"From TUDataset, {_SITE}/{name}.zip; please cite Morris et al., TUDataset, 2020, and",
             "the papers named on the site of the collection, https://chrsmrrs.github.io/datasets.",
             dataset.get("readme", ""),

@@ -1,11 +1,16 @@
-"""A small TUDataset in all its forms."""
+"""A small TUDataset in all its forms, and a server."""
 
 from __future__ import annotations
 
+import hashlib
 import io
+import tarfile
+import threading
 import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from skcontrast.datasets import fetch_tudataset
+from skcontrast.datasets._fetch import RemoteFile
 
 # A triangle and a path of four nodes, the classes 3 and −1, and a node by itself, of class 3 too.
 TEXTS = {
@@ -33,3 +38,124 @@ def fetch(home, **kwargs):
 
 def write_zip(home, texts):
     (home / "SET.zip").write_bytes(zipped(texts))
+
+
+class Server:
+    """A server on this machine; as a context, it runs.
+
+    Attributes
+    ----------
+    files : dict
+        By name, the content of a file, or a function of the handler, or a list of these, one for
+        each time that the file is asked for.
+    asked : list
+        The names in the order in which they were asked for.
+    """
+
+    def __init__(self):
+        self.files, self.asked, self.stopped = {}, [], threading.Event()
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                owner.answer(self)
+
+            def log_message(self, *args):
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads, self.http.block_on_close = True, False
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+
+    def __enter__(self):
+        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopped.set()
+        self.http.shutdown()
+        self.http.server_close()
+
+    def answer(self, handler):
+        name = handler.path.strip("/")
+        self.asked.append(name)
+        reply = self.files.get(name, status(404))
+        if isinstance(reply, list):
+            reply = reply.pop(0) if len(reply) > 1 else reply[0]
+        if callable(reply):
+            reply(handler)
+        else:
+            send(handler, reply)
+
+    def hang(self, handler):
+        """Answer nothing until the end of the test."""
+        self.stopped.wait()
+
+    def stall(self, handler, content=b"12345"):
+        """Send a few bytes of many, and then nothing."""
+        send(handler, content, 10**6)
+        handler.wfile.flush()
+        self.stopped.wait()
+
+    def trickle(self, handler):
+        """Send a byte now and then, of many."""
+        send(handler, b"", 10**6)
+        while not self.stopped.wait(0.01):
+            try:
+                handler.wfile.write(b"x")
+                handler.wfile.flush()
+            except OSError:
+                return
+
+
+def send(handler, content, length=None):
+    """Send content, and promise a length, its own by default."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(content) if length is None else length))
+    handler.end_headers()
+    handler.wfile.write(content)
+
+
+def status(code):
+    """Return an answer that is a status of HTTP only."""
+    return lambda handler: handler.send_error(code)
+
+
+def cut(content):
+    """Return an answer in which the connection breaks in the middle."""
+    return lambda handler: send(handler, content[: len(content) // 2], len(content))
+
+
+def unannounced(content):
+    """Return an answer whose length is not promised."""
+
+    def reply(handler):
+        handler.send_response(200)
+        handler.end_headers()
+        handler.wfile.write(content)
+
+    return reply
+
+
+def idx(array):
+    """Return an array of uint8 in the IDX format."""
+    sizes = b"".join(size.to_bytes(4, "big") for size in array.shape)
+    return bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes()
+
+
+def tarred(folder, files):
+    """Return a gzipped tar archive of files in a folder."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as tar:
+        for name, data in files.items():
+            member = tarfile.TarInfo(f"{folder}/{name}")
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return content.getvalue()
+
+
+def remote_file(server, name, content):
+    """Return a file that the server offers."""
+    server.files[name] = content
+    sha256 = hashlib.sha256(content).hexdigest()
+    return RemoteFile(name, [f"{server.url}/{name}"], sha256, len(content))

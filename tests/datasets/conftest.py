@@ -1,11 +1,11 @@
-"""A folder for data sets, and one that serves as the site."""
+"""A folder for data sets, and a server that serves as the sites."""
 
 from __future__ import annotations
 
 import pytest
 
 from skcontrast.datasets import tudataset
-from tests.datasets.common import ALL, zipped
+from tests.datasets.common import ALL, Server, zipped
 
 
 @pytest.fixture
@@ -14,10 +14,16 @@ def home(tmp_path):
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch):
-    """A folder that serves as the site."""
-    folder = tmp_path / "site"
-    folder.mkdir()
-    monkeypatch.setattr(tudataset, "_SITE", f"file://localhost{folder.as_posix()}")
-    (folder / "SET.zip").write_bytes(zipped(ALL))
-    return folder
+def server(monkeypatch):
+    """A server on this machine, which no proxy comes between."""
+    monkeypatch.setenv("no_proxy", "*")
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture
+def site(server, monkeypatch):
+    """The server as the site of TUDataset, with a small set."""
+    monkeypatch.setattr(tudataset, "_SITE", server.url)
+    server.files["SET.zip"] = zipped(ALL)
+    return server

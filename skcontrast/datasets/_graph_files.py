@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import io
 import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._downloads import check_unpacked_size, read_verified
+from ._archives import DAMAGED, check_unpacked_size, member_path
+from ._fetch import verify
 
 # More nodes than any set has: numbers beyond are refused before memory is asked for.
 _MOST_NODES = 2**28
@@ -35,27 +35,28 @@ def find_dataset(folder: Path, name: str) -> Path | None:
     return next((folder / form for form in forms if (folder / form).exists()), None)
 
 
-def read_dataset(path: Path, name: str, sha256: str | None) -> dict[str, Any]:
+def read_dataset(path: Path, name: str, sha256: str | None, drop_empty: bool) -> dict[str, Any]:
     """Return the arrays of a set by name.
 
-    They are ``edge_index``, ``node_ptr``, ``target``, ``target_names`` and, if the set has them,
-    ``node_labels``, ``node_attributes`` and ``readme``.
+    They are ``edge_index``, ``node_ptr``, ``target``, ``target_names``, ``kept``, the number of
+    graphs in the file, ``n_graphs``, and, if the set has them, ``node_labels``,
+    ``node_attributes`` and ``readme``.
 
     Raises
     ------
     OSError
         If the file has a different SHA-256 than the expected one.
     ValueError
-        If it does not hold these arrays.
+        If it does not hold these arrays, or has graphs without nodes and `drop_empty` is False.
     """
     try:
         dataset = _read(path, name, sha256)
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+    except DAMAGED as error:
         raise ValueError(f"it is damaged: {error}. Remove it to download it again") from error
     if dataset["node_ptr"].size and dataset["node_ptr"].max() > _MOST_NODES:
         raise ValueError(f"it claims to have more than {_MOST_NODES} nodes")
     dataset["edge_index"] = _without_repeats(dataset["edge_index"])
-    return dataset
+    return _without_empty(dataset, drop_empty)
 
 
 def _read(path: Path, name: str, sha256: str | None) -> dict[str, Any]:
@@ -64,7 +65,8 @@ def _read(path: Path, name: str, sha256: str | None) -> dict[str, Any]:
             raise ValueError("the 'sha256' parameter is for an archive, but this is a folder.")
         files = {file.name: file.read_bytes for file in path.iterdir() if file.is_file()}
         return _from_texts(files, name)
-    content = read_verified(path, sha256)
+    verify(path, sha256)
+    content = path.read_bytes()
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         check_unpacked_size(archive, len(content))
         if path.suffix != ".npz":
@@ -76,9 +78,7 @@ def _members(archive: zipfile.ZipFile, name: str) -> dict[str, Callable[[], byte
     """Return functions that read the files of the set, by name."""
     files: dict[str, Callable[[], bytes]] = {}
     for member in archive.namelist():
-        path = PurePosixPath(member.replace("\\", "/"))
-        if path.is_absolute() or ".." in path.parts or ":" in member:
-            raise ValueError(f"the archive has a file outside its folder, {member!r}.")
+        path = member_path(member)
         if str(path.parent) in (".", name):
             files[path.name] = partial(archive.read, member)
     return files
@@ -127,11 +127,35 @@ def _numbers(content: bytes, file: str, dtype: type, n_columns: int = 1) -> NDAr
 def _starts(indicator: NDArray, n_graphs: int) -> NDArray:
     """Return the first node of each graph and, last, the number of nodes."""
     ascending = len(indicator) and (np.diff(indicator) >= 0).all()
-    if not (ascending and indicator[0] == 1 and indicator[-1] == n_graphs):
+    if not (ascending and indicator[0] >= 1 and indicator[-1] <= n_graphs):
         raise ValueError(
-            f"the graph indicator must ascend from 1 to {n_graphs}, the number of graph labels."
+            "the graph indicator must ascend, and lie between 1 and the number of graph labels, "
+            f"{n_graphs}."
         )
     return np.searchsorted(indicator, np.arange(1, n_graphs + 2))
+
+
+def _without_empty(dataset: dict[str, Any], drop_empty: bool) -> dict[str, Any]:
+    """Leave out graphs without nodes with their classes, or raise ValueError if there are any."""
+    starts, target = dataset["node_ptr"], dataset["target"]
+    dataset["n_graphs"], dataset["kept"] = len(target), np.arange(len(target))
+    if starts.dtype.kind not in "iu" or starts.shape != (len(target) + 1,):
+        return dataset
+    sizes = np.diff(starts.astype(np.int64))
+    empty = np.flatnonzero(sizes == 0)
+    if not len(empty) or not len(starts) or (sizes < 0).any():
+        return dataset
+    if not drop_empty:
+        some = ", ".join(map(str, empty[:5])) + (", …" if len(empty) > 5 else "")
+        raise ValueError(
+            f"{len(empty)} of its {len(target)} graphs have no nodes, and so no embedding: graphs "
+            f"{some}, counted from 0. Pass drop_empty=True to leave them out with their classes."
+        )
+    kept = np.flatnonzero(sizes)
+    classes, dataset["target"] = np.unique(target[kept], return_inverse=True)
+    dataset["target_names"] = dataset["target_names"][classes]
+    dataset["node_ptr"], dataset["kept"] = starts[np.append(kept, len(target))], kept
+    return dataset
 
 
 def _without_repeats(edges: NDArray) -> NDArray:

@@ -1,0 +1,283 @@
+"""A folder of image files as X of an embedder."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Iterator, Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from torch.utils.data import Dataset
+
+from .._parameters import Interval, StrOptions
+from .._sklearn_compat import validate_parameter_constraints
+from ._decode import SUFFIXES, read_image, require_pillow
+
+__all__ = ["ImageFolder"]
+
+_POSITIVE = Interval(Integral, 1, None, closed="left")
+
+
+class ImageFolder(Dataset):
+    """The image files of a folder, of any sizes, as X of an embedder.
+
+    Images are read when they are needed, turned upright, brought to one size and one mode. The
+    folder may thus be larger than the memory: an embedder reads it batch by batch, and
+    ``n_workers=`` of the embedder reads ahead in several processes. Each epoch reads every file
+    again; where the images in their new size fit into memory, `load` reads them once.
+
+    Subfolders are classes, as far as you use them: pass `target` as y. Hidden files and folders
+    are left out, and so is every file that does not end like an image: ``.avif``, ``.bmp``,
+    ``.gif``, ``.jp2``, ``.jpeg``, ``.jpg``, ``.pbm``, ``.pgm``, ``.png``, ``.pnm``, ``.ppm``,
+    ``.tif``, ``.tiff`` or ``.webp``. It needs Pillow: ``pip install 'skcontrast[images]'``.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        Where the files are, at any depth.
+    size : int or (int, int), default=64
+        The height and width of the images, at least 1; an int is both.
+    mode : {"RGB", "L"}, default="RGB"
+        Three channels, or one of grey.
+    resize : {"crop", "pad", "stretch"}, default="crop"
+        How an image with other proportions gets its size. "crop" scales it until it covers the
+        size, and cuts off what is outside on both sides alike. "pad" scales it until it fits, and
+        adds black on both sides alike. "stretch" changes its proportions.
+    files : sequence of str or path-like, default=None
+        The files, in this order, relative to `folder` or absolute; None is all there are, sorted.
+    classes : sequence of str, default=None
+        Names of subfolders in the order in which `target` counts them: pass `target_names` of the
+        training set for a test set. None is all first-level subfolders with images, sorted.
+
+    Attributes
+    ----------
+    files : list of str
+        The files, relative to `folder`, with slashes.
+    target : ndarray of shape (n_samples,), dtype int64
+        The class of each image: the number of the first-level subfolder that it is in, −1 if it
+        is in none of `classes`.
+    target_names : ndarray of shape (n_classes,)
+        The names of the classes.
+    shape : tuple of int
+        ``(n_samples, 3, height, width)``, for "L" ``(n_samples, 1, height, width)``.
+
+    Raises
+    ------
+    ImportError
+        If Pillow is not installed.
+    OSError
+        If the folder, or one of `files`, does not exist, and at reading if a file is not an image
+        or is damaged; the message names it. See `readable`.
+    ValueError
+        If there are no images, or a parameter is out of its range.
+
+    See Also
+    --------
+    fetch_cifar10 : Photographs with classes, to try things on.
+
+    Notes
+    -----
+    An integer as index returns an image, an ndarray of shape (channels, height, width) and dtype
+    uint8. Anything else, a slice, a mask or numbers, returns an ImageFolder of these files, so
+    that :func:`~sklearn.model_selection.train_test_split` and cross-validation read no image.
+
+    The orientation in EXIF is applied. What is transparent becomes white. Images of 16 bits are
+    rounded to 8; numbers of 32 bits are refused, since nobody knows which of them is white. Of
+    several frames, the first one counts. Colour profiles are ignored.
+
+    Examples
+    --------
+    Two files in a folder, one of them in a subfolder:
+
+    >>> import pathlib, tempfile
+    >>> from PIL import Image
+    >>> from skcontrast.datasets import ImageFolder
+    >>> home = tempfile.TemporaryDirectory()
+    >>> folder = pathlib.Path(home.name)
+    >>> (folder / "cats").mkdir()
+    >>> Image.new("RGB", (60, 40), "red").save(folder / "cats" / "tom.png")
+    >>> Image.new("L", (30, 50)).save(folder / "unknown.png")
+    >>> images = ImageFolder(folder, size=32)
+    >>> images.files, images.target.tolist(), images.shape
+    (['cats/tom.png', 'unknown.png'], [0, -1], (2, 3, 32, 32))
+    >>> images[0][:, 0, 0].tolist()
+    [255, 0, 0]
+
+    An embedder takes it as X, in fit and in transform:
+
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> embedder = ContrastiveEmbedder(max_epochs=1, random_state=0).fit(images)
+    >>> embedder.transform(images).shape[0]
+    2
+    >>> home.cleanup()
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike,
+        size: int | tuple[int, int] = 64,
+        *,
+        mode: str = "RGB",
+        resize: str = "crop",
+        files: Sequence[str | os.PathLike] | None = None,
+        classes: Sequence[str] | None = None,
+    ):
+        require_pillow()
+        _check_options(size, mode, resize)
+        self.folder = Path(folder).expanduser()
+        self.size = (size, size) if isinstance(size, Integral) else tuple(size)
+        self.mode, self.resize = mode, resize
+        if not self.folder.is_dir():
+            raise NotADirectoryError(f"{self.folder} is not a folder.")
+        paths = _find(self.folder) if files is None else _checked(self.folder, files)
+        self.files = [path.as_posix() for path in paths]
+        if not self.files:
+            raise ValueError(
+                f"There are no images in {self.folder}: no file ends with "
+                f"{', '.join(sorted(SUFFIXES))}."
+            )
+        subfolders = [_subfolder(path) for path in paths]
+        if classes is None:
+            classes = sorted({subfolder for subfolder in subfolders if subfolder is not None})
+        numbers = {name: number for number, name in enumerate(map(str, classes))}
+        self.target_names = np.array(list(numbers), dtype=np.str_)
+        self.target = np.array([numbers.get(str(name), -1) for name in subfolders], dtype=np.int64)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``(n_samples, channels, height, width)``."""
+        return (len(self.files), 3 if self.mode == "RGB" else 1, *self.size)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
+            rows = rows[0]  # how scikit-learn takes rows
+        if isinstance(rows, list) and not rows:
+            rows = slice(0)
+        rows = np.arange(len(self))[rows]
+        if rows.ndim == 0:
+            path = self.folder / self.files[rows]
+            return read_image(path, self.size, self.mode, self.resize)
+        part = copy.copy(self)
+        part.files, part.target = [self.files[row] for row in rows], self.target[rows]
+        return part
+
+    def __repr__(self) -> str:
+        return (
+            f"ImageFolder({str(self.folder)!r}, size={self.size}, mode={self.mode!r}, "
+            f"resize={self.resize!r}): {len(self)} images in {len(self.target_names)} classes"
+        )
+
+    def load(self, *, out: NDArray | None = None, n_jobs: int | None = None) -> NDArray[np.uint8]:
+        """Read all images.
+
+        Parameters
+        ----------
+        out : ndarray or memmap of shape (n_samples, channels, height, width), default=None
+            Where to write them; None is a new array. A memory map, such as one of
+            :func:`numpy.lib.format.open_memmap`, holds more than fits into memory.
+        n_jobs : int, default=None
+            Threads that read; None is 1 unless in a :obj:`joblib.parallel_backend` context, −1 is
+            one for each core.
+
+        Returns
+        -------
+        images : ndarray of shape (n_samples, channels, height, width), dtype uint8
+            The images; `out` if it was given.
+
+        Raises
+        ------
+        OSError
+            If a file is not an image or is damaged.
+        ValueError
+            If `out` has a different shape.
+        """
+        images = np.empty(self.shape, dtype=np.uint8) if out is None else out
+        if images.shape != self.shape:
+            raise ValueError(f"out must have shape {self.shape}, got {images.shape}.")
+
+        def read(row: int) -> None:
+            images[row] = self[row]
+
+        Parallel(n_jobs, prefer="threads")(delayed(read)(row) for row in range(len(self)))
+        return images
+
+    def readable(self, *, n_jobs: int | None = None) -> NDArray[np.bool_]:
+        """Return which files can be read, by reading all: ``images[images.readable()]`` has these.
+
+        Parameters
+        ----------
+        n_jobs : int, default=None
+            As in `load`.
+
+        Returns
+        -------
+        mask : ndarray of shape (n_samples,), dtype bool
+            False for files that are not images or are damaged.
+        """
+
+        def can_be_read(row: int) -> bool:
+            try:
+                self[row]
+            except OSError:
+                return False
+            return True
+
+        rows = range(len(self))
+        found = Parallel(n_jobs, prefer="threads")(delayed(can_be_read)(row) for row in rows)
+        return np.array(found, dtype=bool)
+
+
+def _check_options(size: Any, mode: Any, resize: Any) -> None:
+    """Raise ``InvalidParameterError`` if a parameter is out of its range."""
+    constraints = {
+        "size": [_POSITIVE],
+        "mode": [StrOptions({"RGB", "L"})],
+        "resize": [StrOptions({"crop", "pad", "stretch"})],
+    }
+    sides = size if isinstance(size, (tuple, list)) and len(size) == 2 else [size]
+    for side in sides:
+        values = {"size": side, "mode": mode, "resize": resize}
+        validate_parameter_constraints(constraints, values, caller_name="ImageFolder")
+
+
+def _find(folder: Path) -> list[Path]:
+    """Return the image files in a folder, at any depth, relative to it, sorted."""
+    return [path.relative_to(folder) for path in _walk(folder, ())]
+
+
+def _walk(folder: Path, above: tuple[Path, ...]) -> Iterator[Path]:
+    real = folder.resolve()
+    if real in above:  # a link to a folder that it is in
+        return
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            yield from _walk(path, (*above, real))
+        elif path.suffix.lower() in SUFFIXES:
+            yield path
+
+
+def _subfolder(path: Path) -> str | None:
+    """Return the first-level subfolder that a file is in, None if it is in none."""
+    inside = len(path.parts) > 1 and not path.is_absolute() and ".." not in path.parts
+    return path.parts[0] if inside else None
+
+
+def _checked(folder: Path, files: Sequence[str | os.PathLike]) -> list[Path]:
+    """Return the paths of files, relative to a folder where they are in it."""
+    paths = [folder / file for file in files]
+    missing = [path for path in paths if not path.is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"{len(missing)} of {len(paths)} files do not exist, the first of them {missing[0]}."
+        )
+    return [path.relative_to(folder) if path.is_relative_to(folder) else path for path in paths]

@@ -1,0 +1,203 @@
+"""Images of every kind of file, upright, of one size and one mode."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from skcontrast.datasets._decode import SUFFIXES, read_image
+
+RNG = np.random.default_rng(0)
+COLOURS = RNG.integers(0, 256, size=(20, 20, 3), dtype=np.uint8)
+# Two quarters in each row, of four colours: red, green; blue, white.
+QUARTERS = np.zeros((2, 2, 3), dtype=np.uint8)
+QUARTERS[0, 0, 0] = QUARTERS[0, 1, 1] = QUARTERS[1, 0, 2] = 255
+QUARTERS[1, 1] = 255
+QUARTERS = QUARTERS.repeat(8, axis=0).repeat(8, axis=1)
+
+
+def read(path, size=(20, 20), mode="RGB", resize="crop"):
+    return read_image(path, size, mode, resize)
+
+
+def saved(folder, pixels, suffix=".png", **kwargs):
+    path = folder / f"image{suffix}"
+    image = pixels if isinstance(pixels, Image.Image) else Image.fromarray(pixels)
+    image.save(path, **kwargs)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".png", ".bmp", ".ppm", ".tif", ".tiff"])
+def test_images_of_the_wanted_size_are_what_they_are(tmp_path, suffix):
+    image = read(saved(tmp_path, COLOURS, suffix))
+    assert image.shape == (3, 20, 20) and image.dtype == np.uint8
+    assert image.flags.c_contiguous and image.flags.writeable
+    np.testing.assert_array_equal(image, COLOURS.transpose(2, 0, 1))
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".jpeg", ".webp", ".gif"])
+def test_lossy_formats_are_about_what_they_are(tmp_path, suffix):
+    image = read(saved(tmp_path, QUARTERS, suffix), (16, 16))
+    error = np.abs(image.astype(float) - QUARTERS.transpose(2, 0, 1)).mean()
+    assert error < 15 and suffix in SUFFIXES
+
+
+def test_grey_and_colour_become_each_other(tmp_path):
+    grey = COLOURS[..., 0]
+    path = saved(tmp_path, grey)
+    np.testing.assert_array_equal(read(path, mode="L"), grey[None])
+    np.testing.assert_array_equal(read(path), np.stack([grey] * 3))
+    weights = COLOURS @ [0.299, 0.587, 0.114]
+    grey = read(saved(tmp_path, COLOURS), mode="L")
+    assert grey.shape == (1, 20, 20) and np.abs(grey[0] - weights).max() <= 1
+
+
+def test_black_and_white_palettes_and_cmyk_are_read(tmp_path):
+    black = np.zeros((20, 20), dtype=bool)
+    black[:10] = True
+    white = saved(tmp_path, Image.fromarray(black))
+    np.testing.assert_array_equal(read(white, mode="L")[0], black * np.uint8(255))
+    image = Image.fromarray(QUARTERS)
+    palette = saved(tmp_path, image.convert("P", palette=Image.Palette.ADAPTIVE))
+    np.testing.assert_array_equal(read(palette, (16, 16)), QUARTERS.transpose(2, 0, 1))
+    cmyk = saved(tmp_path, image.convert("CMYK"), ".tif")
+    np.testing.assert_array_equal(read(cmyk, (16, 16)), QUARTERS.transpose(2, 0, 1))
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L"])
+@pytest.mark.parametrize("stored", ["RGBA", "LA", "P"])
+def test_what_is_transparent_is_white(tmp_path, stored, mode):
+    alpha = np.zeros((20, 20), dtype=np.uint8)
+    alpha[:, 10:] = 255
+    image = Image.fromarray(np.zeros((20, 20, 4), dtype=np.uint8), "RGBA")
+    image.putalpha(Image.fromarray(alpha))
+    kwargs = {}
+    if stored == "P":
+        image = Image.fromarray((alpha > 0).astype(np.uint8), "P")
+        image.putpalette([200, 0, 0, 0, 0, 0])
+        kwargs["transparency"] = 0
+    elif stored == "LA":
+        image = image.convert("LA")
+    found = read(saved(tmp_path, image, **kwargs), mode=mode)
+    assert (found[:, :, :10] == 255).all() and (found[:, :, 10:] == 0).all()
+
+
+@pytest.mark.parametrize("suffix", [".png", ".tif", ".pgm"])
+def test_16_bits_are_rounded_to_8(tmp_path, suffix):
+    wide = RNG.integers(0, 2**16, size=(20, 20)).astype(np.uint16)
+    wide[0, :3] = 0, 255, 65535
+    path = tmp_path / f"image{suffix}"
+    if suffix == ".pgm":
+        path.write_bytes(b"P5 20 20 65535\n" + wide.astype(">u2").tobytes())
+    else:
+        Image.fromarray(wide).save(path)
+    found = read(path, mode="L")[0]
+    np.testing.assert_array_equal(found, np.rint(wide / 257))
+    assert found[0, :3].tolist() == [0, 1, 255]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+def test_32_bits_are_refused(tmp_path, dtype):
+    path = saved(tmp_path, np.ones((20, 20), dtype=dtype), ".tif")
+    with pytest.raises(OSError, match=r"image.tif cannot be read .* 32 bits"):
+        read(path)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("suffix", [".png", ".tif", ".jpg"])
+def test_images_are_turned_upright(tmp_path, orientation, suffix):
+    # How the upright image is stored for each value of the EXIF tag 274.
+    q = QUARTERS
+    stored = [q, q[:, ::-1], q[::-1, ::-1], q[::-1], q.swapaxes(0, 1)]
+    stored += [np.rot90(q), np.rot90(q.swapaxes(0, 1), 2), np.rot90(q, -1)]
+    exif = Image.Exif()
+    exif[274] = orientation
+    kwargs = {"quality": 95, "subsampling": 0} if suffix == ".jpg" else {}
+    pixels = np.ascontiguousarray(stored[orientation - 1])
+    found = read(saved(tmp_path, pixels, suffix, exif=exif, **kwargs), (16, 16))
+    assert np.abs(found.astype(int) - q.transpose(2, 0, 1)).mean() < 5
+
+
+def test_the_first_frame_counts(tmp_path):
+    frames = [Image.new("L", (20, 20), value) for value in (255, 0)]
+    path = tmp_path / "image.gif"
+    frames[0].save(path, save_all=True, append_images=frames[1:])
+    assert (read(path, mode="L") == 255).all()
+
+
+# Sizes
+
+
+@pytest.mark.parametrize("shape", [(40, 100), (100, 40)])
+def test_crop_keeps_the_middle_and_the_proportions(tmp_path, shape):
+    pixels = np.zeros(shape, dtype=np.uint8)
+    middle = tuple(slice(side // 2 - 20, side // 2 + 20) for side in shape)
+    pixels[middle] = 255
+    found = read(saved(tmp_path, pixels), mode="L")[0]
+    # The pixels at the border take a little from outside.
+    assert (found[1:-1, 1:-1] == 255).all() and found.min() > 200
+
+
+def test_pad_keeps_everything_and_the_proportions(tmp_path):
+    found = read(saved(tmp_path, np.full((50, 100), 255, dtype=np.uint8)), resize="pad", mode="L")
+    assert (found[0, 5:15] == 255).all()
+    assert (found[0, :5] == 0).all() and (found[0, 15:] == 0).all()
+
+
+def test_stretch_keeps_everything(tmp_path):
+    pixels = np.zeros((40, 100), dtype=np.uint8)
+    pixels[:, 50:] = 255
+    found = read(saved(tmp_path, pixels), resize="stretch", mode="L")
+    assert (found[0, :, :9] == 0).all() and (found[0, :, 11:] == 255).all()
+
+
+@pytest.mark.parametrize("resize", ["crop", "pad", "stretch"])
+@pytest.mark.parametrize("shape", [(1, 1), (7, 31), (300, 200)])
+def test_every_size_becomes_the_wanted_one(tmp_path, resize, shape):
+    path = saved(tmp_path, np.full(shape, 100, dtype=np.uint8))
+    found = read(path, (12, 30), resize=resize)
+    assert found.shape == (3, 12, 30)
+    if resize != "pad":
+        assert (found == 100).all()
+
+
+def test_large_jpegs_are_decoded_at_a_reduced_size_with_nearly_the_same_result(
+    tmp_path, monkeypatch
+):
+    smooth = Image.fromarray(COLOURS).resize((640, 400), Image.Resampling.BICUBIC)
+    path = saved(tmp_path, smooth, ".jpg", quality=95)
+    reduced = read(path)
+    monkeypatch.setattr("PIL.JpegImagePlugin.JpegImageFile.draft", lambda *_: None)
+    error = np.abs(reduced.astype(int) - read(path).astype(int))
+    assert error.mean() < 2
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("damage", ["cut", "text", "empty", "missing"])
+@pytest.mark.parametrize("suffix", [".png", ".jpg", ".gif", ".tif", ".webp", ".bmp"])
+def test_damaged_files_are_named(tmp_path, suffix, damage):
+    path = saved(tmp_path, COLOURS, suffix)
+    content = path.read_bytes()
+    contents = {"cut": content[: len(content) // 2], "text": b"no image", "empty": b""}
+    path.unlink()
+    if damage != "missing":
+        path.write_bytes(contents[damage])
+    with pytest.raises(OSError, match=rf"image\{suffix} cannot be read as an image: "):
+        read(path)
+
+
+def test_formats_that_call_other_programs_are_not_opened(tmp_path):
+    path = tmp_path / "image.png"
+    path.write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 20 20\n")
+    with pytest.raises(OSError, match=r"image.png cannot be read"):
+        read(path)
+
+
+def test_images_that_unpack_to_too_much_are_refused(tmp_path, monkeypatch):
+    path = saved(tmp_path, COLOURS)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    with pytest.raises(OSError, match=r"image.png cannot be read .* exceeds limit"):
+        read(path)

@@ -1,0 +1,269 @@
+"""Downloads: once, compared with a checksum, complete or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import socket
+import zipfile
+from urllib import request
+
+import pytest
+
+from skcontrast.datasets import _fetch, fetch_tudataset
+from skcontrast.datasets._fetch import Connection, RemoteFile, download, folder_of, verify
+from tests.datasets.common import ALL, TEXTS, cut, fetch, send, status, unannounced, zipped
+
+CONTENT = bytes(range(256)) * 1000  # four blocks, the last one shorter
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+
+
+def get(server, home, *, urls=None, n_retries=0, timeout=5.0, sha256=DIGEST, size=None):
+    """Download file.bin of the server, and return where it is."""
+    remote = RemoteFile("file.bin", urls or [f"{server.url}/file.bin"], sha256, size)
+    download(remote, home / "file.bin", Connection(n_retries, 0.0, timeout, verbose=False))
+    return home / "file.bin"
+
+
+# What arrives
+
+
+@pytest.mark.parametrize("reply", [CONTENT, unannounced(CONTENT)])
+@pytest.mark.parametrize("size", [None, len(CONTENT)])
+def test_a_file_arrives_whole_and_alone(server, home, reply, size):
+    server.files["file.bin"] = reply
+    assert get(server, home, size=size).read_bytes() == CONTENT
+    assert [file.name for file in home.iterdir()] == ["file.bin"]
+    verify(home / "file.bin", DIGEST)
+
+
+def test_without_a_known_checksum_that_of_the_download_is_kept_and_compared(server, home):
+    server.files["file.bin"] = CONTENT
+    path = get(server, home, sha256=None)
+    assert (home / "file.bin.sha256").read_text() == f"{DIGEST}  file.bin\n"
+    verify(path, None)
+    path.write_bytes(CONTENT + b"more")
+    with pytest.raises(OSError, match=r"file.bin has the SHA-256 .* file.bin.sha256.* Remove it"):
+        verify(path, None)
+    with pytest.raises(OSError, match="the expected one is 0000"):
+        verify(path, "0" * 64)
+
+
+def test_progress_is_shown_only_if_wanted(server, home, monkeypatch):
+    bars = []
+
+    class Bar(_fetch.tqdm):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs | {"disable": True})
+            bars.append((self, kwargs))
+
+        def update(self, n=1):
+            self.n += n
+
+    monkeypatch.setattr(_fetch, "tqdm", Bar)
+    server.files["file.bin"] = CONTENT
+    remote = RemoteFile("file.bin", [f"{server.url}/file.bin"])
+    for verbose in (True, 0):
+        download(remote, home / "file.bin", Connection(0, 0.0, 5.0, verbose))
+    assert [kwargs["disable"] for _, kwargs in bars] == [False, True]
+    assert [kwargs["total"] for _, kwargs in bars] == [len(CONTENT)] * 2
+    assert bars[0][0].n == len(CONTENT)
+
+
+def test_the_folder_of_a_set_is_that_of_scikit_learn_unless_given(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert folder_of(None, "set") == tmp_path / "data" / "set"
+    assert folder_of("~/other", "set") == tmp_path / "other" / "set"
+
+
+# What fails
+
+
+def test_a_cut_connection_is_tried_again(server, home):
+    server.files["file.bin"] = [cut(CONTENT), CONTENT]
+    with pytest.warns(UserWarning, match=r"Retry .* cut after 128000 of 256000 bytes") as record:
+        assert get(server, home, n_retries=3).read_bytes() == CONTENT
+    assert len(server.asked) == 2 and record[0].filename == __file__
+
+
+@pytest.mark.parametrize("code", [500, 503, 408, 429])
+def test_a_server_that_is_busy_is_asked_again(server, home, code):
+    server.files["file.bin"] = [status(code), status(code), CONTENT]
+    with pytest.warns(UserWarning, match=f"Retry .* {code}"):
+        assert get(server, home, n_retries=2).read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("fault", ["cut", "hang", "stall", "trickle", "busy"])
+def test_a_server_that_keeps_failing_is_an_os_error(server, home, fault):
+    faults = {"cut": cut(CONTENT), "busy": status(500)}
+    server.files["file.bin"] = faults[fault] if fault in faults else getattr(server, fault)
+    with (
+        pytest.warns(UserWarning, match="Retry") as record,
+        pytest.raises(OSError, match=r"file.bin cannot be downloaded: .* store it as .*file.bin"),
+    ):
+        get(server, home, n_retries=1, timeout=0.2)
+    assert len(record) == 1 and len(server.asked) == 2 and not list(home.iterdir())
+
+
+@pytest.mark.parametrize("fault", ["hang", "stall", "trickle"])
+def test_a_server_that_sends_nothing_or_next_to_nothing_is_named(server, home, fault):
+    server.files["file.bin"] = getattr(server, fault)
+    with pytest.raises(OSError, match=r"did not answer, or sent less than 65536 bytes, in 0.2 s"):
+        get(server, home, timeout=0.2)
+
+
+def test_a_refused_connection_is_an_os_error(home):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/file.bin"
+        with pytest.raises(OSError, match=r"cannot be downloaded: .*refused"):
+            get(None, home, urls=[url])
+    assert not list(home.iterdir())
+
+
+def test_what_does_not_exist_is_asked_for_once(server, home):
+    with pytest.raises(OSError, match=r"cannot be downloaded: HTTP Error 404"):
+        get(server, home, n_retries=3)
+    assert len(server.asked) == 1 and not list(home.iterdir())
+
+
+def test_a_wrong_checksum_is_said_and_the_file_not_kept(server, home):
+    server.files["file.bin"] = CONTENT[:-1] + b"x"
+    with pytest.raises(OSError, match=f"has the SHA-256 .*, not the expected {DIGEST}"):
+        get(server, home, n_retries=3)
+    assert len(server.asked) == 1 and not list(home.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (CONTENT + b"x", "offers 256001 bytes, not the expected 256000"),
+        (unannounced(CONTENT + b"x"), "sends more than it should"),
+        (lambda handler: send(handler, b"", 10**15), "offers 1000000000000000 bytes"),
+    ],
+)
+def test_more_bytes_than_the_file_has_are_refused(server, home, reply, message):
+    server.files["file.bin"] = reply
+    with pytest.raises(OSError, match=message):
+        get(server, home, n_retries=3, size=len(CONTENT))
+    assert len(server.asked) == 1 and not list(home.iterdir())
+
+
+def test_files_of_unknown_size_have_a_bound(server, home, monkeypatch):
+    monkeypatch.setattr(_fetch, "_LARGEST", 1000)
+    server.files["file.bin"] = CONTENT
+    with pytest.raises(OSError, match="offers 256000 bytes, more than any set has"):
+        get(server, home)
+    server.files["file.bin"] = unannounced(CONTENT)
+    with pytest.raises(OSError, match="sends more than it should"):
+        get(server, home)
+
+
+def test_the_next_site_is_asked_before_the_first_one_again(server, home):
+    server.files["file.bin"] = CONTENT
+    urls = [f"{server.url}/{name}" for name in ("gone.bin", "busy.bin", "file.bin")]
+    server.files["busy.bin"] = status(500)
+    assert get(server, home, urls=urls).read_bytes() == CONTENT
+    assert server.asked == ["gone.bin", "busy.bin", "file.bin"]
+
+
+def test_all_sites_are_named_and_those_that_refuse_are_not_asked_again(server, home):
+    server.files["busy.bin"] = status(500)
+    urls = [f"{server.url}/{name}" for name in ("gone.bin", "busy.bin")]
+    with (
+        pytest.warns(UserWarning, match="Retry"),
+        pytest.raises(OSError, match=r"gone.bin .*404.*; .*busy.bin .*500"),
+    ):
+        get(server, home, urls=urls, n_retries=2)
+    assert server.asked == ["gone.bin", "busy.bin", "busy.bin", "busy.bin"]
+
+
+def test_an_interrupted_download_leaves_nothing(server, home, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    server.files["file.bin"] = CONTENT
+    monkeypatch.setattr(_fetch, "_read_block", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        get(server, home)
+    assert not list(home.iterdir())
+
+
+# The same through fetch_tudataset
+
+
+def test_a_set_is_downloaded_once(site, home):
+    first = fetch_tudataset("SET", data_home=home)
+    assert {file.name for file in home.iterdir()} == {"SET.zip", "SET.zip.sha256"}
+    assert (home / "SET.zip").read_bytes() == site.files["SET.zip"]
+    digest = hashlib.sha256(site.files.pop("SET.zip")).hexdigest()
+    second = fetch_tudataset("SET", data_home=home)
+    assert second.DESCR == first.DESCR and len(second.data) == 3
+    assert fetch_tudataset("SET", data_home=home, sha256=digest.upper()).DESCR == first.DESCR
+    assert site.asked == ["SET.zip"]
+
+
+def test_the_official_site_is_asked(home, monkeypatch):
+    asked = []
+
+    def urlopen(url, timeout):
+        asked.append((url, timeout))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(request, "urlopen", urlopen)
+    with pytest.raises(KeyboardInterrupt):
+        fetch_tudataset("SET", data_home=home, timeout=7.0)
+    assert asked == [("https://www.chrsmrrs.com/graphkerneldatasets/SET.zip", 7.0)]
+
+
+def test_a_changed_archive_is_refused(site, home):
+    fetch_tudataset("SET", data_home=home)
+    other = zipped(TEXTS | {"SET_graph_labels.txt": "3\n3\n-1\n"})
+    (home / "SET.zip").write_bytes(other)
+    with pytest.raises(OSError, match=r"SET.zip has the SHA-256 .* SET.zip.sha256.* Remove it"):
+        fetch_tudataset("SET", data_home=home)
+    digest = hashlib.sha256(other).hexdigest()
+    assert fetch_tudataset("SET", data_home=home, sha256=digest).target.tolist() == [1, 1, 0]
+
+
+def test_a_set_with_a_wrong_checksum_is_not_kept(site, home):
+    with pytest.raises(OSError, match=r"SET.zip .* not the expected 0000"):
+        fetch_tudataset("SET", data_home=home, sha256="0" * 64)
+    assert not list(home.iterdir())
+
+
+def test_a_download_that_is_not_an_archive_is_not_kept(site, home):
+    site.files["SET.zip"] = b"<html>We are moving.</html>"
+    with pytest.raises(OSError, match=r"SET.zip is not a zip archive that can be read"):
+        fetch_tudataset("SET", data_home=home)
+    assert not list(home.iterdir())
+
+
+def test_a_damaged_set_is_not_kept(site, home):
+    content = bytearray(site.files["SET.zip"])
+    start = content.index(b"SET_A.txt") + len(b"SET_A.txt")
+    content[start + 2 : start + 6] = bytes(255 - byte for byte in content[start + 2 : start + 6])
+    site.files["SET.zip"] = bytes(content)
+    assert zipfile.is_zipfile(io.BytesIO(content))
+    with pytest.raises(OSError, match=r"SET.zip is (damaged|not a zip archive)"):
+        fetch_tudataset("SET", data_home=home)
+    assert not list(home.iterdir())
+    site.files["SET.zip"] = zipped(ALL)
+    assert len(fetch_tudataset("SET", data_home=home).data) == 3
+
+
+def test_a_file_in_the_archive_with_a_wrong_checksum_is_named(site, home):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("SET/SET_graph_labels.txt", "3\n-1\n3\n")
+    site.files["SET.zip"] = content.getvalue().replace(b"3\n-1\n3", b"3\n-1\n4")
+    with pytest.raises(OSError, match=r"SET.zip is damaged: the checksum of SET/SET_graph_labels"):
+        fetch_tudataset("SET", data_home=home)
+    assert not list(home.iterdir())
+
+
+def test_nothing_is_downloaded_unasked(site, home):
+    with pytest.raises(OSError, match=r"SET.zip not found, nor the folder SET or SET.npz"):
+        fetch(home)
+    assert not home.exists() and not site.asked
