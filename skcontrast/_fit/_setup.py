@@ -127,12 +127,17 @@ def continued_setup(
     X : array-like of length n_samples
         As its kind returns it.
     chain : list of Augmentation or None
-        What draws the views; None keeps the fitted chain.
+        What draws the views; None keeps the fitted chain, in which what was saved without its
+        samples takes samples of X.
     past : Setup
         What the earlier fit has left.
     """
-    augmentation = past.augmentation
-    if chain is not None:
+    if chain is None:
+        augmentation = [
+            clone(step).fit_checked(array_of(X), past.schema) if step._lacks_samples else step
+            for step in past.augmentation
+        ]
+    else:
         augmentation = _fitted(chain, choices, array_of(X), past.schema)
     return Setup(
         loss=choices.loss,

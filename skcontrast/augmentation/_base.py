@@ -74,6 +74,8 @@ class Augmentation(
     _parameter_constraints: dict = {}
 
     kind: str | Kind | None = None
+    # Attributes that hold training samples, which `save` leaves out unless asked for.
+    _samples: tuple[str, ...] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)
@@ -173,6 +175,11 @@ class Augmentation(
             A copy of this augmentation, or itself if nothing has to be converted.
         """
         return self
+
+    @property
+    def _lacks_samples(self) -> bool:
+        """Whether the training samples that it had were not saved with it."""
+        return not all(hasattr(self, name) for name in self._samples)
 
     def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
         """Raise ValueError if samples of this kind cannot be augmented.

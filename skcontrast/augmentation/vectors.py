@@ -165,7 +165,7 @@ class MarginalCorruption(Augmentation):
     ----------
     marginals_ : ndarray of shape (n_rows, n_features)
         A copy of at most 10,000 training samples, evenly spread. It is pickled with the
-        augmentation.
+        augmentation; :func:`skcontrast.save` leaves it out.
 
     See Also
     --------
@@ -189,6 +189,8 @@ class MarginalCorruption(Augmentation):
     _parameter_constraints: dict = {"rate": _FRACTION}
 
     kind = "vectors"
+
+    _samples = ("marginals_",)
 
     def __init__(self, rate: float = 0.4):
         self.rate = rate

@@ -50,6 +50,37 @@ def as_float32(values: Any) -> Tensor:
     return torch.as_tensor(values, dtype=torch.float32)
 
 
+class Rescale(nn.Module):
+    """What a scaler does to X, as the first layer of an exported network: cast, or `scaled`.
+
+    Parameters
+    ----------
+    center, scale : Tensor of shape (n_features,) or (), dtype float64, or None
+        What is subtracted and divided by; None only casts to float32.
+    lowest, highest : float
+        Bounds of the result, where there are a center and a scale.
+    """
+
+    def __init__(
+        self,
+        center: Tensor | None = None,
+        scale: Tensor | None = None,
+        lowest: float = -FARTHEST,
+        highest: float = FARTHEST,
+    ):
+        super().__init__()
+        self.register_buffer("center", center)
+        self.register_buffer("scale", scale)
+        self.lowest, self.highest = lowest, highest
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return float32, in which uint8 images stay uint8 unless they have a center."""
+        if self.center is None:
+            return x if x.dtype == torch.uint8 else x.float()
+        x = (x.double() - self.center) / self.scale
+        return x.clamp(self.lowest, self.highest).float()
+
+
 class Standardize(nn.Module):
     """The encoder's first step: bring each feature or channel to zero mean and unit variance.
 

@@ -22,7 +22,7 @@ from .._data._sources import LazySamples
 from .._statistics import as_tensor
 from .._warnings import warn
 from ._base import Kind, Schema
-from ._scaling import Standardize, as_float32, cast, channel_statistics, rows_for, scaled
+from ._scaling import Rescale, Standardize, as_float32, cast, channel_statistics, rows_for, scaled
 
 # Samples of two dimensions, one of them longer than this many times the other, are more likely
 # series of several channels than grey images.
@@ -228,6 +228,13 @@ class ImageScaler:
         if X.dtype == np.uint8:
             views = np.rint(views).clip(0, 255)
         return views.reshape(X.shape).astype(X.dtype)
+
+    def layer(self) -> Rescale:
+        """Return the map as a layer on tensors of the dtype of `fit`, uint8 or floats."""
+        if self.keeps_uint8_ or self.only_casts_:
+            return Rescale()
+        center, scale = (torch.tensor(x, dtype=torch.float64) for x in (self.center_, self.scale_))
+        return Rescale(center, scale, 0.0, 1.0)
 
     def _warn_other_unit(self, X: np.ndarray) -> None:
         is_uint8 = X.dtype == np.uint8

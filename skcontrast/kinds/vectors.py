@@ -21,7 +21,7 @@ from .._data._array_like import (
 from .._data._sources import LazySamples
 from .._statistics import FARTHEST, as_tensor, mean_and_std
 from ._base import Kind, Schema
-from ._scaling import Standardize, as_float32, cast, rows_for, scaled
+from ._scaling import Rescale, Standardize, as_float32, cast, rows_for, scaled
 
 
 class Vectors(Kind):
@@ -176,6 +176,12 @@ class VectorScaler:
         if self.only_casts_:
             return batch.numpy().astype(X.dtype, copy=False)
         return (batch.double().numpy() * self.scale_ + self.center_).astype(X.dtype)
+
+    def layer(self) -> Rescale:
+        """Return the map as a layer on tensors."""
+        if self.only_casts_:
+            return Rescale()
+        return Rescale(torch.as_tensor(self.center_), torch.as_tensor(self.scale_))
 
     def _fits_float32(self, mean: np.ndarray, std: np.ndarray) -> bool:
         low, high = self._WELL_INSIDE_FLOAT32

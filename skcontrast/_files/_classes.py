@@ -1,0 +1,109 @@
+"""The classes whose objects may stand in a file, under names that do not depend on modules."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from types import ModuleType
+
+import torch
+from torch import nn
+
+from .. import (
+    augmentation,
+    encoders,
+    frameworks,
+    kinds,
+    losses,
+    optimizers,
+    schedules,
+    similarity,
+)
+from .._fit._fit import Fitted
+from .._network._build import Widths
+from .._network._network import Network
+from ..embedder import ContrastiveEmbedder
+from ..encoders._message_passing import GCNLayer, GINLayer, MessagePassing
+from ..encoders._projection import WithExtra
+from ..encoders.resnet import _BasicBlock, _Bottleneck, _ResNet
+from ..frameworks._lab import Lab
+from ..frameworks._parts import Halves, Parts, Split
+from ..graphs._features import NodeFeatures
+from ..graphs._networks import ForeignNetwork, GraphNetwork
+from ..kinds._base import Schema, Unscaled
+from ..kinds._scaling import Standardize
+from ..kinds.images import ImageScaler
+from ..kinds.vectors import VectorScaler
+
+# The public modules whose classes a file may name, as "losses.DCL".
+_PUBLIC: tuple[ModuleType, ...] = (
+    augmentation,
+    encoders,
+    frameworks,
+    kinds,
+    losses,
+    optimizers,
+    schedules,
+    similarity,
+)
+# Everything else of ours that a fitted embedder consists of. A name stays when its class moves.
+_PARTS: dict[str, type] = {
+    "ContrastiveEmbedder": ContrastiveEmbedder,
+    "Fitted": Fitted,
+    "Schema": Schema,
+    "Widths": Widths,
+    "VectorScaler": VectorScaler,
+    "ImageScaler": ImageScaler,
+    "NodeFeatures": NodeFeatures,
+    "Unscaled": Unscaled,
+    "Network": Network,
+    "Standardize": Standardize,
+    "WithExtra": WithExtra,
+    "Split": Split,
+    "Parts": Parts,
+    "Halves": Halves,
+    "Lab": Lab,
+    "ResNet network": _ResNet,
+    "ResNet basic block": _BasicBlock,
+    "ResNet bottleneck": _Bottleneck,
+    "GraphNetwork": GraphNetwork,
+    "ForeignNetwork": ForeignNetwork,
+    "MessagePassing": MessagePassing,
+    "GINLayer": GINLayer,
+    "GCNLayer": GCNLayer,
+}
+
+
+@cache
+def classes() -> dict[str, type]:
+    """Return every class that may stand in a file, by its name there."""
+    found = dict(_PARTS)
+    for module in _PUBLIC:
+        short = module.__name__.rpartition(".")[2]
+        members = ((name, getattr(module, name)) for name in module.__all__)
+        found |= {f"{short}.{name}": some for name, some in members if inspect.isclass(some)}
+    found |= {
+        f"torch.nn.{name}": some
+        for name, some in vars(nn).items()
+        if inspect.isclass(some)
+        and issubclass(some, nn.Module)
+        and some.__module__.startswith("torch.nn.modules.")
+    }
+    found |= {
+        f"torch.optim.{name}": some
+        for name, some in vars(torch.optim).items()
+        if inspect.isclass(some) and issubclass(some, torch.optim.Optimizer)
+    }
+    return found
+
+
+@cache
+def names() -> dict[type, str]:
+    """Return the name in a file of every class that may stand there."""
+    return {some: name for name, some in classes().items()}
+
+
+def own_name(value: object) -> str:
+    """Return the name under which a file mentions what is not in skcontrast or torch."""
+    some = value if inspect.isclass(value) or inspect.isroutine(value) else type(value)
+    return f"{some.__module__}.{some.__qualname__}"

@@ -1,0 +1,193 @@
+"""The network from X to embeddings as a file for programs that do not have skcontrast."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from ..embedder import ContrastiveEmbedder
+
+# How far the file may be off, relative to the largest number of the embedding.
+_TOLERANCE = 1e-5
+
+
+def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike) -> None:
+    """Write the network from X to the embedding for use without skcontrast.
+
+    The exported network does everything that `transform` does with an array: it scales X, applies
+    the encoder and, with ``output="projection"``, the head. It takes any number of samples, in the
+    units and the dtype of X, and is checked against `transform` before the file is put in place.
+
+    Parameters
+    ----------
+    embedder : ContrastiveEmbedder
+        Fitted on vectors or images.
+    path : str or path-like
+        Where to write. The suffix says what: ``.onnx`` for ONNX, which needs the packages onnx,
+        onnxscript and onnxruntime; ``.pt2`` for a program of ``torch.export``.
+    X : array-like of shape (n_samples, ...)
+        At least 2 samples as `transform` takes them, for the dtype and the check. uint8, float32
+        and float64 stay what they are, everything else becomes float64.
+
+    Raises
+    ------
+    ValueError
+        If the suffix is neither, if X is not such an array, if samples of the embedder's kind
+        cannot be exported (graphs, kinds of your own), or if the exported network
+        differs from `transform`.
+    ImportError
+        If a package is missing.
+
+    See Also
+    --------
+    save : Writes the embedder itself.
+
+    Notes
+    -----
+    Input and output of an ONNX file are called ``X`` and ``embedding``.
+
+    Examples
+    --------
+    >>> import os
+    >>> import numpy as np
+    >>> import torch
+    >>> from skcontrast import ContrastiveEmbedder, export
+    >>> X = np.random.default_rng(0).normal(size=(40, 5))
+    >>> embedder = ContrastiveEmbedder(max_epochs=1, random_state=0).fit(X)
+    >>> export(embedder, "embedder.pt2", X)
+    >>> network = torch.export.load("embedder.pt2").module()
+    >>> np.allclose(network(torch.as_tensor(X)).detach(), embedder.transform(X), atol=1e-5)
+    True
+    >>> os.remove("embedder.pt2")
+    """
+    check_is_fitted(embedder)
+    path = Path(path)
+    if path.suffix not in _WRITERS:
+        raise ValueError(
+            f"The suffix of path must be one of {', '.join(sorted(_WRITERS))}, got {path.name!r}."
+        )
+    array, network = _example(X), _network(embedder)
+    expected = np.asarray(embedder.transform(array))
+    write, run = _WRITERS[path.suffix]
+    part = path.with_name(f".{uuid4().hex}{path.suffix}")
+    try:
+        with _quiet():
+            write(network, torch.from_numpy(array[:2].copy()), part)
+        _check(run(part, array), expected, path)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _example(X: ArrayLike) -> NDArray[Any]:
+    """Return X as an array of a dtype that the network may take."""
+    if isinstance(X, tuple):
+        raise ValueError("X must be one array: pass both parts of the samples side by side.")
+    array = np.asarray(X)
+    if array.dtype not in (np.uint8, np.float32, np.float64):
+        array = array.astype(np.float64)
+    if len(array) < 2:
+        raise ValueError(f"X must have at least 2 samples, got {len(array)}.")
+    return array
+
+
+def _network(embedder: ContrastiveEmbedder) -> nn.Module:
+    """Return everything that `transform` does as one module on the CPU."""
+    fitted = embedder._fitted.on_cpu()
+    if not hasattr(fitted.scaler, "layer"):
+        raise ValueError(
+            f"An embedder of {fitted.schema.kind.name} cannot be exported: only vectors and "
+            "images have a fixed shape. Use skcontrast.save."
+        )
+    projects = embedder.output == "projection"
+    module = embedder._projecting() if projects else embedder.encoder_
+    return _Embedding(fitted.scaler.layer(), module.cpu()).eval()
+
+
+class _Embedding(nn.Module):
+    """Scaling and network; grey images without an axis of channels get one."""
+
+    def __init__(self, scaling: nn.Module, network: nn.Module):
+        super().__init__()
+        self.scaling, self.network = scaling, network
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Embed X of shape (n, ...), in its own units."""
+        return self.network(self.scaling(x[:, None] if x.ndim == 3 else x))
+
+
+def _program(network: nn.Module, some: Tensor) -> torch.export.ExportedProgram:
+    """Return the network as a graph for any number of samples."""
+    return torch.export.export(
+        network, (some,), dynamic_shapes=({0: torch.export.Dim("n_samples")},)
+    )
+
+
+def _write_program(network: nn.Module, some: Tensor, path: Path) -> None:
+    torch.export.save(_program(network, some), path)
+
+
+def _run_program(path: Path, array: NDArray[Any]) -> NDArray[Any]:
+    with torch.inference_mode():
+        return torch.export.load(path).module()(torch.from_numpy(array)).numpy()
+
+
+def _write_onnx(network: nn.Module, some: Tensor, path: Path) -> None:
+    onnx = torch.onnx.export(
+        _program(network, some),
+        (some,),
+        input_names=["X"],
+        output_names=["embedding"],
+        external_data=False,
+        dynamo=True,
+        verbose=False,
+    )
+    if onnx is None:
+        raise RuntimeError("torch.onnx.export returned no program.")
+    onnx.save(path)
+
+
+def _run_onnx(path: Path, array: NDArray[Any]) -> NDArray[Any]:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    return session.run(None, {"X": array})[0]
+
+
+_WRITERS = {".onnx": (_write_onnx, _run_onnx), ".pt2": (_write_program, _run_program)}
+
+
+def _check(found: NDArray[Any], expected: NDArray[Any], path: Path) -> None:
+    """Raise ValueError if the exported network does not do what `transform` does."""
+    error = float(np.abs(found - expected).max())
+    if not error <= _TOLERANCE * max(float(np.abs(expected).max()), 1.0):
+        raise ValueError(
+            f"{path} was not written: the exported network differs from transform by {error:.2g}. "
+            "X must have the units and the dtype that it had in fit."
+        )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence what torch's exporters say of themselves."""
+    logger = logging.getLogger("torch.onnx._internal.exporter._registration")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,271 @@
+"""``save`` and ``load``: a fitted embedder as one safetensors file, whose header is JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from .._fit._fit import Fitted
+from ..embedder import ContrastiveEmbedder
+from ._values import Reader, Writer
+
+# Raised when a change makes older versions misread the files of this one.
+FORMAT = 1
+_HEADER = "skcontrast"
+_PACKAGES = ("skcontrast", "torch", "numpy", "scikit-learn", "skorch")
+# Parameters that belong to one run of one program.
+_NOT_SAVED = ("callbacks",)
+
+
+def save(
+    embedder: ContrastiveEmbedder, path: str | os.PathLike, *, training_samples: bool = False
+) -> None:
+    """Write a fitted embedder to a file that runs no code when it is loaded.
+
+    Numbers are stored as safetensors; parameters, shapes, history and versions as JSON in the
+    header of the same file. What is neither of skcontrast nor of torch, such as a module, a
+    loss or an augmentation of your own, is stored by its name (modules with their
+    weights) and handed to :func:`load`. The file is written beside its place and then moved
+    there, so that a file that was there is kept if anything fails.
+
+    Parameters
+    ----------
+    embedder : ContrastiveEmbedder
+        A fitted embedder.
+    path : str or path-like
+        Where to write, usually ``NAME.safetensors``. A file that is there is replaced.
+    training_samples : bool, default=False
+        Whether to keep the training samples that the augmentation holds:
+        :class:`~skcontrast.augmentation.MarginalCorruption`, the default for vectors, has a copy
+        of up to 10,000. Without them the file is smaller and shows none of them; a later
+        `partial_fit` takes samples from its own X.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        If the embedder is not fitted.
+    OSError
+        If the file cannot be written.
+    TypeError
+        If the embedder holds something that cannot be written.
+
+    See Also
+    --------
+    load : Reads the file.
+    model_card : Describes the embedder in Markdown.
+
+    Notes
+    -----
+    `callbacks` are not saved, and a `random_state` only if it is an int. After a fit with
+    ``warm_start=True`` or `partial_fit` the state of the optimizer and of the framework is saved
+    too, so that training can be continued.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import skcontrast
+    >>> X = np.random.default_rng(0).normal(size=(40, 5))
+    >>> embedder = skcontrast.ContrastiveEmbedder(max_epochs=1, random_state=0).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     skcontrast.save(embedder, f"{folder}/embedder.safetensors")
+    ...     loaded = skcontrast.load(f"{folder}/embedder.safetensors")
+    >>> np.array_equal(loaded.transform(X), embedder.transform(X))
+    True
+    """
+    if not isinstance(embedder, ContrastiveEmbedder):
+        raise TypeError(
+            f"save writes a ContrastiveEmbedder, got a {type(embedder).__name__}. Of a Pipeline, "
+            "save the embedder, and the other steps with joblib or skops."
+        )
+    check_is_fitted(embedder)
+    writer = Writer(training_samples)
+    parameters = {
+        key: value
+        for key, value in embedder.get_params(deep=False).items()
+        if key not in _NOT_SAVED
+    }
+    if not isinstance(parameters["random_state"], int):
+        parameters["random_state"] = None
+    content = {
+        "format": FORMAT,
+        "versions": {name: version(name) for name in _PACKAGES},
+        "class": writer.write(type(embedder), "class"),
+        "parameters": writer.write(parameters, "parameters"),
+        "fitted": writer.write(embedder._fitted.on_cpu(), "fitted"),
+        "output": dict(getattr(embedder, "_sklearn_output_config", {})),
+    }
+    content["own"] = sorted(set(writer.own))
+    _write(writer.tensors, {_HEADER: json.dumps(content, allow_nan=False)}, Path(path))
+
+
+def _write(tensors: Mapping[str, Tensor], header: dict[str, str], path: Path) -> None:
+    """Write a file beside its place and move it there."""
+    part = path.with_name(f".{path.name}.{uuid4().hex}.part")
+    try:
+        save_file(dict(tensors), part, header)
+        with part.open("rb") as written:
+            os.fsync(written.fileno())
+        part.replace(path)
+    except SafetensorError as error:
+        raise OSError(f"{path} could not be written: {error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def load(
+    path: str | os.PathLike, *, own: Mapping[str, Any] | None = None, device: str | None = None
+) -> ContrastiveEmbedder:
+    """Read a fitted embedder from a file that :func:`save` has written.
+
+    Nothing in the file is executed: it can only name classes of skcontrast, layers and optimizers
+    of torch, and what you pass as `own`. So files of strangers can be opened.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    own : dict of str to object, default=None
+        What the file names but does not hold, by the names that it has: for a module of your own
+        such a module, whose weights are replaced in a copy; for a loss, an augmentation and the
+        like the object itself; for a class or a function that. Without it, the error says which
+        names are expected.
+    device : str or torch.device, default=None
+        The parameter `device` of the embedder; None takes that of the file.
+
+    Returns
+    -------
+    embedder : ContrastiveEmbedder
+        Its embeddings equal those of the embedder that was saved.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If it was not written by :func:`save`, is damaged or comes from a later format, or if
+        something is missing in `own`.
+
+    See Also
+    --------
+    save : Writes the file, and has an example.
+
+    Examples
+    --------
+    A network of one's own is named in the file and handed over:
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import skcontrast
+    >>> from torch import nn
+    >>> class Net(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.linear = nn.Linear(5, 3)
+    ...
+    ...     def forward(self, x):
+    ...         return self.linear(x)
+    >>> X = np.random.default_rng(0).normal(size=(40, 5))
+    >>> embedder = skcontrast.ContrastiveEmbedder(Net(), max_epochs=1, random_state=0).fit(X)
+    >>> name = f"{Net.__module__}.Net"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     skcontrast.save(embedder, f"{folder}/embedder.safetensors")
+    ...     loaded = skcontrast.load(f"{folder}/embedder.safetensors", own={name: Net()})
+    >>> np.array_equal(loaded.transform(X), embedder.transform(X))
+    True
+    """
+    content, tensors = _read(Path(path))
+    own = {} if own is None else dict(own)
+    if missing := sorted(set(content["own"]) - own.keys()):
+        expected = ", ".join(f"{name!r}: ..." for name in missing)
+        raise ValueError(
+            f"{path} holds something that is neither of skcontrast nor of torch: pass "
+            f"load(path, own={{{expected}}})."
+        )
+    reader = Reader(tensors, own)
+    try:
+        parameters, fitted = reader.read(content["parameters"]), reader.read(content["fitted"])
+        embedder = _embedder(reader.read(content["class"]), parameters, fitted)
+        if content["output"]:
+            embedder.set_output(**content["output"])
+        if device is not None:
+            embedder.set_params(device=device)
+    except (KeyError, TypeError, AttributeError, RecursionError, ValueError) as error:
+        raise ValueError(f"{path} cannot be loaded: {_said(error)}.") from error
+    return embedder
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Return the header and the tensors of a file."""
+    with path.open("rb"):  # for an error of the system with the path in it
+        pass
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = (file.metadata() or {}).get(_HEADER)
+            if header is None:
+                raise ValueError("skcontrast.save has not written it")
+            content = json.loads(header)
+            _check_header(content)
+            return content, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, RecursionError, ValueError) as error:
+        raise ValueError(f"{path} cannot be loaded: {_said(error)}.") from error
+
+
+def _check_header(content: Any) -> None:
+    """Raise ValueError unless a header is one that this version can read."""
+    known = {"format", "versions", "class", "parameters", "fitted", "output", "own"}
+    if not isinstance(content, dict) or not isinstance(content.get("format"), int):
+        raise ValueError("its header is none of skcontrast's")
+    if content["format"] > FORMAT:
+        raise ValueError(
+            f"it has format {content['format']} of skcontrast "
+            f"{content.get('versions', {}).get('skcontrast')}, and this version "
+            f"({version('skcontrast')}) reads up to {FORMAT}; upgrade skcontrast"
+        )
+    if content.keys() != known:
+        wrong = ", ".join(sorted(content.keys() ^ known))
+        raise ValueError(f"its header lacks or has unknown fields: {wrong}")
+
+
+def _embedder(some: type, parameters: dict[str, Any], fitted: Fitted) -> ContrastiveEmbedder:
+    """Return an embedder with parameters and all that a fit has learned."""
+    if not (issubclass(some, ContrastiveEmbedder) and isinstance(fitted, Fitted)):
+        raise ValueError("it holds no fitted embedder")
+    embedder = some(**parameters)
+    _check_network(fitted)
+    return embedder._keep(fitted)
+
+
+@torch.inference_mode()
+def _check_network(fitted: Fitted) -> None:
+    """Raise ValueError if the network does not map samples to embeddings of its widths."""
+    schema, widths = fitted.schema, fitted.widths
+    if not schema.kind.float_batches:
+        return
+    try:
+        h = fitted.network.encoder(schema.kind._zeros(schema.sample_shape))
+        shapes = tuple(h.shape), tuple(fitted.network.projector(h).shape)
+    except Exception as error:
+        raise ValueError(f"its network does not work, {_said(error)}") from error
+    extra = widths.n_parts * fitted.similarity.n_extra
+    expected = (2, widths.representation), (2, widths.projection + extra)
+    if shapes != expected:
+        raise ValueError(f"its network returns shapes {shapes} instead of {expected}")
+
+
+def _said(error: BaseException) -> str:
+    """Return the message of an error without its last full stop."""
+    if isinstance(error, KeyError):
+        return f"it lacks {error}"
+    return str(error).rstrip(".") or type(error).__name__

@@ -1,0 +1,322 @@
+"""Objects as JSON and tensors, and back, without running any code that a file could name.
+
+JSON scalars, lists and dictionaries with names as keys stand for themselves. Everything else is a
+dictionary with one of these keys:
+
+=============  ====================================================================================
+``$float``     "nan", "inf" or "-inf"
+``$tuple``     the elements
+``$pairs``     keys and values of a dictionary whose keys are not names
+``$array``     the name of a tensor that was a NumPy array
+``$tensor``    the name of a tensor, ``$parameter`` of a parameter of a network
+``$strings``   an array of strings
+``$history``   the rows of a history of skorch
+``$class``     the name of a class itself, such as an optimizer
+``$object``    the name of a class, with the attributes of an object in ``state``
+``$module``    the name of a class, with the attributes, parameters, buffers and children of a
+               ``torch.nn.Module``
+``$same``      a module that stands elsewhere too, by its place among all modules
+``$own``       the name of something that is neither of skcontrast nor of torch, and is handed over
+               when the file is read; for a module with its ``state_dict``
+=============  ====================================================================================
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from skorch.history import History
+from torch import Tensor, nn
+
+from ..augmentation import Augmentation
+from ._classes import classes, names, own_name
+
+_MODULE = frozenset(vars(nn.Module()))
+
+
+class Writer:
+    """Turns objects into JSON, and collects their tensors.
+
+    Parameters
+    ----------
+    keep_samples : bool
+        Whether augmentations keep the training samples that they hold.
+
+    Attributes
+    ----------
+    tensors : dict of str to Tensor
+        The numbers, by the names that the JSON has for them.
+    own : list of str
+        Names of what must be handed over when the file is read.
+    """
+
+    def __init__(self, keep_samples: bool):
+        self.keep_samples = keep_samples
+        self.tensors: dict[str, Tensor] = {}
+        self.own: list[str] = []
+        self._seen: dict[int, str] = {}
+        self._modules: dict[int, int] = {}
+
+    def write(self, value: Any, name: str) -> Any:
+        """Return an object as JSON; `name` is where it stands, for the names of tensors."""
+        if value is None or isinstance(value, (bool, int, str)):
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {"$float": str(value)}
+        if isinstance(value, np.generic):
+            return self.write(value.item(), name)
+        if isinstance(value, (np.ndarray, Tensor)):
+            return self._array(value, name)
+        if isinstance(value, History):
+            return {"$history": self.write(list(value), name)}
+        if isinstance(value, (list, tuple)):
+            items = [self.write(item, f"{name}.{k}") for k, item in enumerate(value)]
+            return items if isinstance(value, list) else {"$tuple": items}
+        if isinstance(value, dict):
+            return self._dictionary(value, name)
+        if inspect.isclass(value) and value in names():
+            return {"$class": names()[value]}
+        if type(value) not in names():
+            return self._own(value, name)
+        if isinstance(value, nn.Module):
+            return self._module(value, name)
+        return {"$object": names()[type(value)], "state": self._state(value, name)}
+
+    def _array(self, value: np.ndarray | Tensor, name: str) -> dict[str, Any]:
+        """Return where an array or tensor is kept; the same one is kept once."""
+        if isinstance(value, np.ndarray) and value.dtype.kind in "OU":
+            if not all(isinstance(item, str) for item in value.flat) or value.ndim != 1:
+                raise TypeError(f"{name} is an array of objects, which cannot be written.")
+            return {"$strings": value.tolist()}
+        key = "$array" if isinstance(value, np.ndarray) else "$tensor"
+        if isinstance(value, nn.Parameter):
+            key = "$parameter"
+        if id(value) not in self._seen:
+            self._seen[id(value)] = name
+            tensor = torch.as_tensor(value).detach().cpu()
+            self.tensors[name] = tensor.clone(memory_format=torch.contiguous_format)
+        found: dict[str, Any] = {key: self._seen[id(value)]}
+        if isinstance(value, Tensor) and value.stride() != self.tensors[found[key]].stride():
+            # Another layout takes another kernel, which rounds differently.
+            found["stride"] = list(value.stride())
+        if isinstance(value, nn.Parameter) and not value.requires_grad:
+            found["frozen"] = True
+        return found
+
+    def _dictionary(self, value: dict, name: str) -> Any:
+        """Return a dictionary, as it is where its keys are names."""
+        if all(isinstance(key, str) and not key.startswith("$") for key in value):
+            return {key: self.write(item, f"{name}.{key}") for key, item in value.items()}
+        items = list(value.items())
+        return {"$pairs": [self.write([*item], f"{name}.{k}") for k, item in enumerate(items)]}
+
+    def _state(self, value: Any, name: str) -> dict[str, Any]:
+        """Return the attributes of an object."""
+        left_out = () if self.keep_samples else getattr(value, "_samples", ())
+        attributes = {key: item for key, item in vars(value).items() if key not in left_out}
+        return {key: self.write(item, f"{name}.{key}") for key, item in attributes.items()}
+
+    def _module(self, module: nn.Module, name: str) -> dict[str, Any]:
+        """Return a module of skcontrast or torch, with everything in it."""
+        if id(module) in self._modules:
+            return {"$same": self._modules[id(module)]}
+        self._modules[id(module)] = len(self._modules)
+        found: dict[str, Any] = {"$module": names()[type(module)]}
+        own = {key: item for key, item in vars(module).items() if key not in _MODULE}
+        found["state"] = {key: self.write(item, f"{name}.{key}") for key, item in own.items()}
+        found["volatile"] = sorted(module._non_persistent_buffers_set)
+        for part in ("_parameters", "_buffers", "_modules"):
+            members = getattr(module, part)
+            found[part] = {key: self.write(one, f"{name}.{key}") for key, one in members.items()}
+        return found
+
+    def _own(self, value: Any, name: str) -> dict[str, Any]:
+        """Return the name of something that the reader of the file must have."""
+        found: dict[str, Any] = {"$own": own_name(value)}
+        self.own.append(found["$own"])
+        if isinstance(value, nn.Module):
+            found["state_dict"] = {
+                key: self.write(tensor, f"{name}.{key}")
+                for key, tensor in value.state_dict(keep_vars=True).items()
+            }
+        return found
+
+
+class Reader:
+    """Makes objects of JSON and tensors.
+
+    Parameters
+    ----------
+    tensors : dict of str to Tensor
+        The numbers.
+    own : dict of str to object
+        What was handed over, by the names that the JSON has.
+    """
+
+    def __init__(self, tensors: Mapping[str, Tensor], own: Mapping[str, Any]):
+        self.tensors, self.own = tensors, own
+        self._parameters: dict[str, nn.Parameter] = {}
+        self._modules: list[nn.Module] = []
+
+    def read(self, value: Any) -> Any:
+        """Return the object that JSON stands for."""
+        if isinstance(value, list):
+            return [self.read(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        tags = [key for key in value if key.startswith("$")]
+        if not tags:
+            return {key: self.read(item) for key, item in value.items()}
+        reader = getattr(self, f"_read_{tags[0][1:]}", None)
+        if len(tags) > 1 or reader is None:
+            raise ValueError(f"it holds something unknown, {tags}")
+        return reader(value)
+
+    def _read_float(self, value: dict) -> float:
+        return float(value["$float"])
+
+    def _read_tuple(self, value: dict) -> tuple:
+        return tuple(self.read(value["$tuple"]))
+
+    def _read_pairs(self, value: dict) -> dict:
+        return dict(self.read(value["$pairs"]))
+
+    def _read_history(self, value: dict) -> History:
+        history = History()
+        history.extend(self.read(value["$history"]))
+        return history
+
+    def _read_strings(self, value: dict) -> np.ndarray:
+        return np.array(value["$strings"], dtype=object)
+
+    def _read_array(self, value: dict) -> np.ndarray:
+        return self.tensors[value["$array"]].numpy()
+
+    def _read_tensor(self, value: dict) -> Tensor:
+        return self._laid_out(value["$tensor"], value)
+
+    def _laid_out(self, name: str, value: dict) -> Tensor:
+        """Return a tensor in the layout in memory that it had."""
+        tensor = self.tensors[name]
+        if "stride" not in value:
+            return tensor
+        strides = [int(stride) for stride in value["stride"]]
+        steps = zip(tensor.shape, strides, strict=True)
+        last = sum((size - 1) * stride for size, stride in steps)
+        if min(strides) < 0 or last != tensor.numel() - 1:
+            raise ValueError(f"it lays out {name} by the strides {strides}, which do not fit it")
+        return torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
+
+    def _read_parameter(self, value: dict) -> nn.Parameter:
+        name = value["$parameter"]
+        if name not in self._parameters:
+            trains = not value.get("frozen", False)
+            tensor = self._laid_out(name, value)
+            self._parameters[name] = nn.Parameter(tensor, requires_grad=trains)
+        return self._parameters[name]
+
+    def _read_class(self, value: dict) -> type:
+        return _known(value["$class"])
+
+    def _read_own(self, value: dict) -> Any:
+        given = self.own[value["$own"]]
+        if "state_dict" not in value:
+            return given
+        module = copy.deepcopy(given)
+        state = {key: self.read(item) for key, item in value["state_dict"].items()}
+        try:
+            module.load_state_dict(state)
+        except RuntimeError as error:
+            raise ValueError(
+                f"the module that was passed as own[{value['$own']!r}] has other weights: {error}"
+            ) from error
+        return module
+
+    def _read_object(self, value: dict) -> Any:
+        some = _known(value["$object"])
+        if issubclass(some, nn.Module):
+            raise ValueError(f"it calls {value['$object']} an object, which is a module")
+        made: Any = object.__new__(some)
+        state = {key: self.read(item) for key, item in value["state"].items()}
+        vars(made).update(_completed(some, state, value["$object"]))
+        return made
+
+    def _read_same(self, value: dict) -> nn.Module:
+        return self._modules[int(value["$same"])]
+
+    def _read_module(self, value: dict) -> nn.Module:
+        some = _known(value["$module"])
+        if not issubclass(some, nn.Module):
+            raise ValueError(f"it calls {value['$module']} a module, which is none")
+        module: nn.Module = object.__new__(some)
+        nn.Module.__init__(module)
+        self._modules.append(module)
+        for key, item in value["state"].items():
+            _check_attribute(key, value["$module"])
+            vars(module)[key] = self.read(item)
+        for part in ("_parameters", "_buffers", "_modules"):
+            members = {key: self.read(item) for key, item in value[part].items()}
+            _check_members(members, part, value["$module"])
+            getattr(module, part).update(members)
+        module._non_persistent_buffers_set.update(value["volatile"])
+        return module.eval()
+
+
+def _known(name: str) -> type:
+    """Return the class of a name in a file."""
+    if name not in classes():
+        raise ValueError(f"it names {name!r}, which this version of skcontrast does not know")
+    return classes()[name]
+
+
+def _check_attribute(key: str, name: str) -> None:
+    """Raise ValueError for an attribute that would take the place of a method."""
+    if key in _MODULE or key.startswith("__") or callable(getattr(classes()[name], key, None)):
+        raise ValueError(f"it gives {name} an attribute {key!r}, which it may not have")
+
+
+def _check_members(members: dict[str, Any], part: str, name: str) -> None:
+    """Raise ValueError unless parameters are parameters, buffers tensors, children modules."""
+    expected = {"_parameters": nn.Parameter, "_buffers": Tensor, "_modules": nn.Module}[part]
+    for key, member in members.items():
+        if not (member is None or isinstance(member, expected)):
+            raise ValueError(f"it gives {name} {key!r} as one of its {part[1:]}, which it is not")
+
+
+def _completed(some: type, state: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the attributes of an object, with defaults for what its class has gained.
+
+    Raises
+    ------
+    ValueError
+        If there is an attribute that the class does not have, or none where it needs one.
+    """
+    if is_dataclass(some):
+        known = {field.name: field.default for field in fields(some)}
+        missing: Any = MISSING
+    elif issubclass(some, BaseEstimator):
+        signature = inspect.signature(some)
+        known = {key: one.default for key, one in signature.parameters.items()}
+        missing = inspect.Parameter.empty
+    else:
+        return state
+    learned = {"_schema"} if issubclass(some, Augmentation) else set()
+    unknown = [
+        key
+        for key in state.keys() - known.keys() - learned
+        if is_dataclass(some) or not key.endswith("_") or key.startswith("_")
+    ]
+    if unknown:
+        raise ValueError(f"it gives {name} the unknown {', '.join(sorted(unknown))}")
+    state = {**{key: value for key, value in known.items() if value is not missing}, **state}
+    if lacking := known.keys() - state.keys():
+        raise ValueError(f"it lacks {', '.join(sorted(lacking))} of {name}")
+    return state

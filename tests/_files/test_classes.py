@@ -1,0 +1,35 @@
+"""Every part of a fitted embedder has one name in files."""
+
+import pytest
+from torch import nn
+
+from skcontrast import augmentation, encoders, frameworks, kinds, losses, schedules, similarity
+from skcontrast._files._classes import classes, names, own_name
+
+PUBLIC = [augmentation, encoders, frameworks, kinds, losses, schedules, similarity]
+
+
+@pytest.mark.parametrize("module", PUBLIC, ids=lambda module: module.__name__)
+def test_every_public_class_has_a_name(module):
+    short = module.__name__.rpartition(".")[2]
+    for name in module.__all__:
+        if isinstance(getattr(module, name), type):
+            assert classes()[f"{short}.{name}"] is getattr(module, name)
+
+
+def test_a_name_leads_back_to_its_class():
+    for some, name in names().items():
+        assert classes()[name] is some
+
+
+def test_only_classes_of_skcontrast_and_torch_have_names():
+    assert {some.__module__.partition(".")[0] for some in names()} == {"skcontrast", "torch"}
+
+
+def test_ones_own_is_called_as_python_calls_it():
+    class Net(nn.Module):
+        pass
+
+    expected = f"{__name__}.test_ones_own_is_called_as_python_calls_it.<locals>.Net"
+    assert own_name(Net()) == own_name(Net) == expected
+    assert own_name(own_name) == "skcontrast._files._classes.own_name"

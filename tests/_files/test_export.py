@@ -1,0 +1,139 @@
+"""An exported network is `transform`, in a process that does not have skcontrast."""
+
+import importlib.util
+import subprocess
+import sys
+
+import networkx as nx
+import numpy as np
+import pytest
+from torch import nn
+
+from skcontrast import ContrastiveEmbedder, export
+from skcontrast._files import _export
+from skcontrast.encoders import MLP, ConvNet
+from skcontrast.frameworks import CMC
+from skcontrast.similarity import VonMisesFisher
+
+RNG = np.random.default_rng(0)
+VECTORS = RNG.normal(size=(40, 6))
+PHOTOS = RNG.integers(0, 256, (24, 3, 16, 16)).astype(np.uint8)
+SMALL = {"encoder": MLP((16,)), "projection_dim": 8}
+CONV = {"encoder": ConvNet((4, 8)), "projection_dim": 8}
+CASES = {
+    "vectors": (VECTORS, SMALL),
+    "float32": (VECTORS.astype(np.float32), SMALL),
+    "far from zero": (VECTORS + 1e7, SMALL),
+    "integers": (RNG.integers(0, 9, (40, 6)), SMALL),
+    "projection": (VECTORS, {**SMALL, "output": "projection"}),
+    "mean directions": (
+        VECTORS,
+        {**SMALL, "output": "projection", "similarity": VonMisesFisher()},
+    ),
+    "two parts": (VECTORS, {**SMALL, "framework": CMC()}),
+    "a network of one's own": (VECTORS, {"encoder": nn.Sequential(nn.Linear(6, 4), nn.Tanh())}),
+    "uint8": (PHOTOS, CONV),
+    "floats from 0 to 255": (PHOTOS.astype(np.float32), CONV),
+    "floats": (PHOTOS / 255, {**CONV, "standardize": False}),
+    "grey": (PHOTOS[:, 0], CONV),
+    "lightness and colour": (PHOTOS, {**CONV, "framework": CMC()}),
+}
+QUICK = ("far from zero", "uint8", "grey")
+HAS_ONNX = all(importlib.util.find_spec(name) for name in ("onnx", "onnxscript", "onnxruntime"))
+SUFFIXES = [
+    pytest.param(".onnx", marks=pytest.mark.skipif(not HAS_ONNX, reason="needs onnxruntime")),
+    ".pt2",
+]
+
+
+def slow(case):
+    """Return a case that is run with -m slow."""
+    return pytest.param(case, marks=pytest.mark.slow)
+
+
+ALONE = """
+import sys
+sys.modules["skcontrast"] = None
+import numpy as np
+path, X = sys.argv[1], np.load(sys.argv[2])
+if path.endswith(".onnx"):
+    import onnxruntime
+    h = onnxruntime.InferenceSession(path).run(None, {"X": X})[0]
+else:
+    import torch
+    h = torch.export.load(path).module()(torch.from_numpy(X)).detach().numpy()
+np.save(sys.argv[3], h)
+"""
+
+
+def fitted(X, **params):
+    """Return an embedder after an epoch."""
+    return ContrastiveEmbedder(max_epochs=1, random_state=0, device="cpu", **params).fit(X)
+
+
+def close(h, expected):
+    """Compare to 1e-5 of the largest number."""
+    np.testing.assert_allclose(h, expected, atol=1e-5 * max(1, np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("case", [case if case in QUICK else slow(case) for case in CASES])
+def test_the_exported_network_is_transform(case, suffix, tmp_path):
+    X, params = CASES[case]
+    embedder = fitted(X, **params)
+    path = tmp_path / f"network{suffix}"
+    export(embedder, path, X)
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+    run, rows = _export._WRITERS[suffix][1], _export._example(X)
+    for n in (1, 3, len(X)):
+        close(run(path, rows[:n]), embedder.transform(X[:n]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("case", ["vectors", "uint8"])
+def test_it_runs_without_skcontrast(case, suffix, tmp_path):
+    X, params = CASES[case]
+    embedder = fitted(X, **params)
+    export(embedder, tmp_path / f"network{suffix}", X)
+    np.save(tmp_path / "X.npy", X)
+    files = [str(tmp_path / name) for name in (f"network{suffix}", "X.npy", "h.npy")]
+    subprocess.run([sys.executable, "-c", ALONE, *files], check=True)
+    close(np.load(files[2]), embedder.transform(X))
+
+
+def test_what_has_no_fixed_shape_is_refused(tmp_path):
+    graphs = [nx.cycle_graph(4 + k % 3) for k in range(8)]
+    embedder = ContrastiveEmbedder(max_epochs=1, random_state=0).fit(graphs)
+    with pytest.raises(ValueError, match="embedder of graphs cannot be exported"):
+        export(embedder, tmp_path / "a.pt2", np.zeros((2, 3)))
+
+
+def test_bad_arguments_are_named(tmp_path):
+    embedder = fitted(VECTORS, **SMALL)
+    with pytest.raises(ValueError, match=r"suffix of path must be one of \.onnx, \.pt2"):
+        export(embedder, tmp_path / "network.bin", VECTORS)
+    with pytest.raises(ValueError, match="X must have at least 2 samples, got 1"):
+        export(embedder, tmp_path / "network.pt2", VECTORS[:1])
+
+
+def test_two_parts_go_in_side_by_side(tmp_path):
+    pair = (VECTORS, VECTORS[:, :3])
+    embedder = fitted(pair, framework=CMC(), **SMALL)
+    with pytest.raises(ValueError, match="pass both parts of the samples side by side"):
+        export(embedder, tmp_path / "a.pt2", pair)
+    export(embedder, tmp_path / "a.pt2", np.hstack(pair))
+    _, run = _export._WRITERS[".pt2"]
+    close(run(tmp_path / "a.pt2", np.hstack(pair)), embedder.transform(pair))
+
+
+def test_a_network_that_differs_is_not_written(tmp_path, monkeypatch):
+    embedder = fitted(VECTORS, **SMALL)
+    path = tmp_path / "network.pt2"
+    path.write_bytes(b"before")
+    write, _ = _export._WRITERS[".pt2"]
+    monkeypatch.setitem(_export._WRITERS, ".pt2", (write, lambda path, array: array[:, :1] * 0))
+    with pytest.raises(ValueError, match=r"network\.pt2 was not written: .* differs"):
+        export(embedder, path, VECTORS)
+    assert path.read_bytes() == b"before"
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]

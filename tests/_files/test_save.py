@@ -1,0 +1,373 @@
+"""A saved embedder is the same embedder, and a file of a stranger can do nothing."""
+
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from torch import nn
+
+import skcontrast
+from skcontrast import ContrastiveEmbedder
+from skcontrast._files import _save
+from skcontrast.augmentation import Augmentation, GaussianNoise, MarginalCorruption
+from skcontrast.encoders import GCN, GIN, MLP, ConvNet, ResNet
+from skcontrast.frameworks import CMC, InfoGraph, MoCo
+from skcontrast.graphs import pack_graphs
+from skcontrast.losses import BCL, DCL, HCL
+from skcontrast.schedules import Linear
+from skcontrast.similarity import DotProduct, VonMisesFisher
+
+RNG = np.random.default_rng(0)
+VECTORS = RNG.normal(size=(40, 6))
+IMAGES = RNG.integers(0, 256, (24, 3, 16, 16)).astype(np.uint8)
+GRAPHS = [nx.gnp_random_graph(8, 0.4, seed=k) for k in range(20)]
+SMALL = {"encoder": MLP((16,)), "projection_dim": 8}
+CONV = {"encoder": ConvNet((4, 8)), "projection_dim": 8}
+
+
+class Net(nn.Module):
+    """A network that is neither of skcontrast nor of torch."""
+
+    def __init__(self, width=3):
+        super().__init__()
+        self.linear = nn.Linear(6, width)
+        self.norm = nn.BatchNorm1d(width)
+
+    def forward(self, x):
+        return self.norm(self.linear(x))
+
+
+class Halved(Augmentation):
+    """An augmentation that is none of skcontrast's."""
+
+    kind = "vectors"
+
+    def augment(self, batch, generator=None):
+        return batch / 2
+
+
+CASES = {
+    "vectors": (VECTORS, SMALL),
+    "vectors by default": (VECTORS, {}),
+    "frame": (pd.DataFrame(VECTORS, columns=list("abcdef")), SMALL),
+    "images": (IMAGES, CONV),
+    "resnet": (IMAGES, {"encoder": ResNet(18, width=4), "projection_dim": 8}),
+    "graphs": (GRAPHS, {"encoder": GIN(width=4), "projection_dim": 8}),
+    "gcn": (GRAPHS, {"encoder": GCN(width=4), "framework": InfoGraph()}),
+    "moco": (VECTORS, {**SMALL, "framework": MoCo(queue_size=16)}),
+    "cmc": (IMAGES, {**CONV, "framework": CMC()}),
+    "two arrays": ((VECTORS, VECTORS[:, :3]), {**SMALL, "framework": CMC()}),
+    "concentrations": (VECTORS, {**SMALL, "similarity": VonMisesFisher()}),
+    "projection": (VECTORS, {**SMALL, "output": "projection", "similarity": DotProduct()}),
+    "schedule": (VECTORS, {**SMALL, "loss": HCL(beta=Linear(1.0, 0.0))}),
+    "layers of torch": (VECTORS, {"encoder": nn.Sequential(nn.Linear(6, 4), nn.ReLU())}),
+    "optimizer class": (VECTORS, {**SMALL, "optimizer": torch.optim.SGD}),
+}
+
+
+def fitted(X=VECTORS, **params):
+    """Return an embedder after an epoch."""
+    return ContrastiveEmbedder(**{"max_epochs": 1, "random_state": 0, **params}).fit(X)
+
+
+def header_of(path):
+    """Return the JSON and the tensors of a file."""
+    with safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        return json.loads(file.metadata()["skcontrast"]), tensors
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A file of a small embedder."""
+    path = tmp_path / "embedder.safetensors"
+    skcontrast.save(fitted(**SMALL), path)
+    return path
+
+
+@pytest.fixture
+def tampered(path):
+    """Return a function that changes the header and the tensors of the file."""
+
+    def tamper(change):
+        content, tensors = header_of(path)
+        change(content, tensors)
+        save_file(tensors, path, {"skcontrast": json.dumps(content)})
+        return path
+
+    return tamper
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_loaded_embedder_is_the_saved_one(case, tmp_path):
+    X, params = CASES[case]
+    embedder = fitted(X, **params)
+    skcontrast.save(embedder, tmp_path / "a")
+    loaded = skcontrast.load(tmp_path / "a")
+    np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
+    assert loaded.score(X) == embedder.score(X)
+    assert repr(loaded) == repr(embedder)
+    assert list(loaded.history_) == list(embedder.history_)
+    assert list(loaded.get_feature_names_out()) == list(embedder.get_feature_names_out())
+    if case == "frame":
+        assert list(loaded.feature_names_in_) == list("abcdef")
+    # It can be saved again, fitted anew and trained further.
+    skcontrast.save(loaded, tmp_path / "b")
+    np.testing.assert_array_equal(
+        skcontrast.load(tmp_path / "b").transform(X), embedder.transform(X)
+    )
+    np.testing.assert_array_equal(clone(loaded).fit(X).transform(X), embedder.transform(X))
+    assert np.isfinite(loaded.partial_fit(X).transform(X)).all()
+
+
+@pytest.mark.parametrize("framework", [None, MoCo(queue_size=16), CMC()], ids=str)
+def test_training_continues_to_the_same_bits(framework, tmp_path):
+    def warm():
+        return fitted(framework=framework, warm_start=True, augmentation=GaussianNoise(), **SMALL)
+
+    skcontrast.save(warm(), tmp_path / "a")
+    continued = skcontrast.load(tmp_path / "a").fit(VECTORS)
+    np.testing.assert_array_equal(
+        continued.transform(VECTORS), warm().fit(VECTORS).transform(VECTORS)
+    )
+
+
+def test_estimates_and_output_containers_are_kept(tmp_path):
+    y = np.arange(40) % 2
+    embedder = ContrastiveEmbedder(loss=BCL(alpha="auto"), max_epochs=6, random_state=0, **SMALL)
+    embedder.fit(VECTORS, y).set_output(transform="pandas")
+    skcontrast.save(embedder, tmp_path / "a")
+    loaded = skcontrast.load(tmp_path / "a")
+    assert loaded.estimates_ == embedder.estimates_
+    pd.testing.assert_frame_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
+
+
+def test_packed_graphs_are_embedded_alike(tmp_path):
+    embedder = fitted(GRAPHS, encoder=GIN(width=4))
+    skcontrast.save(embedder, tmp_path / "a")
+    packed = pack_graphs(GRAPHS)
+    np.testing.assert_array_equal(
+        skcontrast.load(tmp_path / "a").transform(packed), embedder.transform(GRAPHS)
+    )
+
+
+def test_training_samples_stay_out_unless_asked_for(tmp_path):
+    marked = VECTORS.copy()
+    marked[:, 0] = np.pi * np.arange(1, 41)
+    embedder = fitted(marked, augmentation=MarginalCorruption(), **SMALL)
+    values = [marked[k, 0].tobytes() for k in range(40)]
+    skcontrast.save(embedder, tmp_path / "without")
+    skcontrast.save(embedder, tmp_path / "with", training_samples=True)
+    without, with_samples = ((tmp_path / name).read_bytes() for name in ("without", "with"))
+    assert not any(value in without for value in values)
+    assert all(value in with_samples for value in values)
+    loaded = skcontrast.load(tmp_path / "with")
+    for some in (loaded, embedder):
+        some.partial_fit(marked)
+    np.testing.assert_array_equal(loaded.transform(marked), embedder.transform(marked))
+
+
+def test_what_is_of_ones_own_is_named_and_handed_over(tmp_path):
+    embedder = fitted(encoder=Net(), augmentation=Halved())
+    skcontrast.save(embedder, tmp_path / "a")
+    own = {f"{__name__}.Net": Net(), f"{__name__}.Halved": Halved().fit(VECTORS)}
+    with pytest.raises(ValueError, match=r"Halved': \.\.\., '.*Net': \.\.\."):
+        skcontrast.load(tmp_path / "a")
+    loaded = skcontrast.load(tmp_path / "a", own=own)
+    np.testing.assert_array_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
+    assert not torch.equal(own[f"{__name__}.Net"].linear.weight, loaded.encoder_[1].linear.weight)
+    with pytest.raises(ValueError, match=r"(?s)has other weights: .*linear\.weight"):
+        skcontrast.load(tmp_path / "a", own={**own, f"{__name__}.Net": Net(width=4)})
+
+
+def test_a_file_loads_in_a_process_that_has_only_skcontrast(path):
+    code = f"""
+import sys, skcontrast, numpy as np
+X = np.random.default_rng(0).normal(size=(40, 6))
+print(float(np.abs(skcontrast.load({str(path)!r}, device="cpu").transform(X)).sum()))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    expected = float(np.abs(skcontrast.load(path).transform(VECTORS)).sum())
+    assert float(done.stdout) == pytest.approx(expected, rel=1e-6)
+
+
+def test_nothing_is_unpickled(path, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("unpickled")
+
+    for module, name in [(pickle, "load"), (pickle, "loads"), (torch, "load")]:
+        monkeypatch.setattr(module, name, refuse)
+    assert skcontrast.load(path).transform(VECTORS).shape == (40, 128)
+
+
+def test_only_a_fitted_embedder_is_saved(tmp_path):
+    with pytest.raises(NotFittedError):
+        skcontrast.save(ContrastiveEmbedder(), tmp_path / "a")
+    with pytest.raises(TypeError, match="ContrastiveEmbedder, got a GaussianNoise"):
+        skcontrast.save(GaussianNoise(), tmp_path / "a")
+
+
+def test_a_failed_save_keeps_the_file_that_was_there(path, monkeypatch):
+    before = path.read_bytes()
+
+    def half(tensors, name, header):
+        with open(name, "wb") as file:
+            file.write(b"half")
+        raise OSError(28, "No space left on device", name)
+
+    monkeypatch.setattr(_save, "save_file", half)
+    with pytest.raises(OSError, match="No space left"):
+        skcontrast.save(fitted(**SMALL), path)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_a_file_that_is_missing_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nothing\.safetensors"):
+        skcontrast.load(tmp_path / "nothing.safetensors")
+
+
+@pytest.mark.parametrize("share", np.linspace(0, 0.99, 12))
+def test_a_truncated_file_is_refused(path, share):
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(ValueError, match=r"embedder.safetensors cannot be loaded: "):
+        skcontrast.load(path)
+
+
+def test_files_of_others_are_refused(path):
+    path.write_bytes(pickle.dumps(fitted(**SMALL)))
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        skcontrast.load(path)
+    save_file({"weight": torch.zeros(3)}, path)
+    with pytest.raises(ValueError, match=r"skcontrast\.save has not written it"):
+        skcontrast.load(path)
+
+
+RELEASES = sorted((Path(__file__).parents[1] / "golden" / "files").glob("*.safetensors"))
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=lambda path: path.stem)
+def test_files_of_each_format_load(release):
+    expected = np.load(release.with_suffix(".npy"))
+    np.testing.assert_allclose(
+        skcontrast.load(release).transform(VECTORS), expected, rtol=1e-4, atol=1e-5
+    )
+
+
+def test_there_is_a_file_of_this_format():
+    assert [header_of(release)[0]["format"] for release in RELEASES][-1] == _save.FORMAT
+
+
+def test_a_later_format_says_so(tampered):
+    def change(content, tensors):
+        content["format"] = 99
+
+    with pytest.raises(ValueError, match=r"format 99 of skcontrast .* reads up to 1; upgrade"):
+        skcontrast.load(tampered(change))
+
+
+def module_of(content):
+    """Return the JSON of the first linear layer."""
+    return content["fitted"]["state"]["network"]["_modules"]["projector"]["_modules"]["0"]
+
+
+ATTACKS = {
+    "an unknown field": (lambda c, t: c.update(extra=1), "unknown fields: extra"),
+    "a missing field": (lambda c, t: c.pop("own"), "unknown fields: own"),
+    "no dictionary": (lambda c, t: c.update(fitted=[1]), "holds no fitted embedder"),
+    "a function": (
+        lambda c, t: c["parameters"].update(loss={"$object": "os.system", "state": {}}),
+        "names 'os.system', which this version",
+    ),
+    "a module as an object": (
+        lambda c, t: c["parameters"].update(loss={"$object": "torch.nn.Linear", "state": {}}),
+        "which is a module",
+    ),
+    "an object as a module": (
+        lambda c, t: module_of(c).update({"$module": "losses.DCL"}),
+        "which is none",
+    ),
+    "an unknown tag": (
+        lambda c, t: c["parameters"].update(loss={"$reduce": "os.system"}),
+        "holds something unknown",
+    ),
+    "a method": (
+        lambda c, t: module_of(c)["state"].update(forward="x"),
+        "an attribute 'forward', which it may not have",
+    ),
+    "a dunder": (lambda c, t: module_of(c)["state"].update(__class__="x"), "'__class__'"),
+    "a hook": (lambda c, t: module_of(c)["state"].update(_forward_hooks={}), "_forward_hooks"),
+    "no parameter": (
+        lambda c, t: module_of(c)["_parameters"].update(weight=5),
+        "'weight' as one of its parameters",
+    ),
+    "no tensor": (lambda c, t: t.pop(next(iter(t))), "it lacks"),
+    "a weight of a different size": (
+        lambda c, t: t.update({"fitted.network.projector.0.weight": torch.zeros(3, 3)}),
+        "its network does not work",
+    ),
+    "strides beyond the tensor": (
+        lambda c, t: module_of(c)["_parameters"]["weight"].update(stride=[10**9, 1]),
+        "strides .* do not fit",
+    ),
+    "another width": (
+        lambda c, t: c["fitted"]["state"]["widths"]["state"].update(projection=7),
+        "instead of",
+    ),
+    "an unknown parameter": (
+        lambda c, t: c["parameters"].update(
+            loss={"$object": "losses.DCL", "state": {"tau_plus": 0.1, "power": 2}}
+        ),
+        "gives losses.DCL the unknown power",
+    ),
+    "a missing attribute": (
+        lambda c, t: c["fitted"]["state"].pop("scaler"),
+        "it lacks scaler of Fitted",
+    ),
+    "depth": (
+        lambda c, t: c["parameters"].update(loss=json.loads("[" * 900 + "]" * 900)),
+        "cannot be loaded",
+    ),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_damaged_or_hostile_header_is_refused(attack, tampered):
+    change, message = ATTACKS[attack]
+    path = tampered(change)
+    limit = sys.getrecursionlimit()
+    try:
+        if attack == "depth":
+            sys.setrecursionlimit(600)
+        with pytest.raises(ValueError, match=message):
+            skcontrast.load(path)
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def test_a_parameter_that_the_file_does_not_know_has_its_default(tampered):
+    def change(content, tensors):
+        content["parameters"]["loss"] = {"$object": "losses.HCL", "state": {"beta": 2.0}}
+        content["parameters"].pop("precision")
+
+    loaded = skcontrast.load(tampered(change))
+    assert repr(loaded.loss) == repr(HCL(beta=2.0))
+    assert loaded.precision == ContrastiveEmbedder().precision
+
+
+def test_the_device_can_be_chosen_when_a_file_is_loaded(tmp_path):
+    skcontrast.save(fitted(loss=DCL(), device="cpu", **SMALL), tmp_path / "a")
+    assert skcontrast.load(tmp_path / "a").device == "cpu"
+    assert skcontrast.load(tmp_path / "a", device="auto").device == "auto"
