@@ -303,8 +303,11 @@ def _completed(some: type, state: dict[str, Any], name: str) -> dict[str, Any]:
         known = {field.name: field.default for field in fields(some)}
         missing: Any = MISSING
     elif issubclass(some, BaseEstimator):
-        signature = inspect.signature(some)
-        known = {key: one.default for key, one in signature.parameters.items()}
+        parameters = inspect.signature(some).parameters
+        free = [key for key, one in parameters.items() if one.kind is one.VAR_KEYWORD]
+        known = {key: one.default for key, one in parameters.items() if key not in free}
+        if free:
+            known |= {key: None for key in state if not key.startswith("_")}
         missing = inspect.Parameter.empty
     else:
         return state

@@ -3,10 +3,19 @@
 import pytest
 from torch import nn
 
-from skcontrast import augmentation, encoders, frameworks, kinds, losses, schedules, similarity
+from skcontrast import (
+    augmentation,
+    encoders,
+    frameworks,
+    kinds,
+    losses,
+    optimizers,
+    schedules,
+    similarity,
+)
 from skcontrast._files._classes import classes, names, own_name
 
-PUBLIC = [augmentation, encoders, frameworks, kinds, losses, schedules, similarity]
+PUBLIC = [augmentation, encoders, frameworks, kinds, losses, optimizers, schedules, similarity]
 
 
 @pytest.mark.parametrize("module", PUBLIC, ids=lambda module: module.__name__)

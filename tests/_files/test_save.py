@@ -25,6 +25,7 @@ from skcontrast.encoders import GCN, GIN, MLP, ConvNet, ResNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.graphs import pack_graphs
 from skcontrast.losses import BCL, DCL, HCL
+from skcontrast.optimizers import Optimizer
 from skcontrast.schedules import Linear
 from skcontrast.similarity import DotProduct, VonMisesFisher
 
@@ -72,6 +73,7 @@ CASES = {
     "projection": (VECTORS, {**SMALL, "output": "projection", "similarity": DotProduct()}),
     "schedule": (VECTORS, {**SMALL, "loss": HCL(beta=Linear(1.0, 0.0))}),
     "layers of torch": (VECTORS, {"encoder": nn.Sequential(nn.Linear(6, 4), nn.ReLU())}),
+    "optimizer": (VECTORS, {**SMALL, "optimizer": Optimizer("adam", betas=(0.9, 0.95))}),
     "optimizer class": (VECTORS, {**SMALL, "optimizer": torch.optim.SGD}),
 }
 
