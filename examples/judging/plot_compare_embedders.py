@@ -103,8 +103,9 @@ plt.show()
 
 # %%
 # Shifts and turns beat the raw pixels. Whether they beat noise, six seeds cannot say: the interval
-# leaves room for a gain of four percent and for a loss of two. That is a reason for more seeds, not
-# for "no difference".
+# leaves room for a gain of four percent and for a loss of nearly three. That is a reason for more
+# seeds, not for "no difference".
 #
 # Nor does the small p-value say that the gain is large, or that shifts help where position
-# matters. It says that the order would be the same in most new splits of *these* digits.
+# matters. It says that the luck of the splits alone would seldom give such a gain on *these*
+# digits.
