@@ -164,7 +164,8 @@ def map_at_r(
     where :math:`y_{(m)}` is the class of the m-th nearest neighbour and :math:`R_i` the number of
     samples that share the class of query i [1]_. It is 1 only if these come first for every query,
     and tells embeddings apart whose :func:`recall_at_k` is near 1. Queries of a class that nobody
-    else has are left out. The time grows with R, memory does not.
+    else has are left out. Memory does not grow with R, but the time does: it is made for many
+    classes of some tens or hundreds of samples.
 
     Parameters
     ----------
