@@ -1,4 +1,4 @@
-"""α, τ⁺ and the sharpness of a loss, estimated from the data while it trains."""
+"""α, τ⁺, the sharpness and the floor of a loss, estimated from the data while it trains."""
 
 from __future__ import annotations
 
@@ -26,16 +26,24 @@ from ..estimation import (
     tau_plus_from_labels,
 )
 from ..estimation._from_labels import mean_auc
-from ..estimation._rank_statistics import class_aucs, count_outscored
+from ..estimation._rank_statistics import class_aucs, classes_by_rank, count_outscored
+from ..estimation._soft_ring import fit_posterior
 from ..losses import Loss
 from ..similarity import Similarity
 
 # α = .5 and a sharpness of 0 trust no ranks; τ⁺ = .1 is the default of the losses.
-_INITIAL = {"alpha": 0.5, "sharpness": 0.0, "tau_plus": 0.1}
+_INITIAL = {"alpha": 0.5, "floor": 0.0, "sharpness": 0.0, "tau_plus": 0.1}
 # At the ends of these ranges, a loss may lose all its negative or all its positive terms.
-_INSIDE = {"alpha": (0.5, 1 - 1e-6), "sharpness": (0.0, 100.0), "tau_plus": (0.001, 0.99)}
+_INSIDE = {
+    "alpha": (0.5, 1 - 1e-6),
+    "floor": (0.0, 1.0),
+    "sharpness": (0.0, 100.0),
+    "tau_plus": (0.001, 0.99),
+}
 # Ranks of views do not show these: a view is much closer than a sample of the same class.
-_FROM_LABELS_ONLY = {"sharpness"}
+_FROM_LABELS_ONLY = {"floor", "sharpness"}
+# The ranks of the candidates are counted in so many equal parts.
+_PARTS = 512
 
 
 def auto_parameters(loss: Loss) -> dict[str, Auto]:
@@ -81,6 +89,7 @@ class AutoParameters:
         validate_parameters(self.apply_to(loss))
         self.due: set[str] = set()
         self.observed: list[Tensor] = []
+        self.by_rank = torch.zeros(2 * _PARTS)
         n_known = 0 if labels is None else int((labels >= 0).sum())
         self.has_labels = n_known > 0
         self.has_all_labels = labels is not None and 0 < n_known == len(labels)
@@ -131,7 +140,7 @@ class AutoParameters:
         if self.has_all_labels:
             self.due -= self._of_quantity("tau_plus", self.due)
         self.due -= self.of_equal_classes | set(self.need_labels())
-        self.observed = []
+        self.observed, self.by_rank = [], torch.zeros(2 * _PARTS)
 
     def take_shares(self, shares: NDArray) -> None:
         """Estimate τ⁺ from the shares of the classes, shape (n_classes,), if that is due."""
@@ -139,11 +148,14 @@ class AutoParameters:
         self._set(self._of_quantity("tau_plus", self.due), "tau_plus", self.tau_plus)
 
     def observe(self, contrast: Contrast, similarity: Similarity) -> None:
-        """Note the ranks of the positives in a step or, with labels, the AUCs of the classes."""
+        """Note the ranks of the positives in a step or, with labels, those of the classes."""
         if not self.due:
             return
         if self.has_labels:
             self.observed.append(class_aucs(contrast, similarity))
+            if self._of_quantity("floor", self.due):
+                counts = classes_by_rank(contrast, similarity, _PARTS).flatten()
+                self.by_rank = self.by_rank.to(counts) + counts
             return
         n_candidates = len(contrast.candidates) - contrast.excluded.shape[1]
         ranks = count_outscored(contrast, similarity).flatten().double() / n_candidates
@@ -154,28 +166,43 @@ class AutoParameters:
         """Make the due estimates from the observations of all processes."""
         if not (self.due and self.observed):
             return
-        observed = torch.cat(self.observed)
+        observed, by_rank = torch.cat(self.observed), self.by_rank
         if world is not None:
-            observed = pool(observed, world)
+            observed, by_rank = pool(observed, world), pool(by_rank, world)
         if not self.has_labels:
             self._estimate_from_ranks(observed.cpu().numpy(), loss)
         elif not bool(observed.isnan().all()):
             self._estimate_from_auc(mean_auc(observed), loss)
+            self._fit_to_ranks(by_rank.view(-1, 2, _PARTS).sum(0).cpu(), loss)
 
     def _estimate_from_auc(self, auc: Estimate, loss: Loss) -> None:
         """Make the due estimates from how well the scores separate the classes."""
         self._set(self._of_quantity("alpha", self.due), "alpha", alpha_from_auc(auc).value)
-        present = estimable_parameters(loss)
         for name in self._of_quantity("sharpness", self.due):
-            owner = self.declared[name].owner
-            priors = [
-                self.values.get(other, found.value)
-                for other, found in present.items()
-                if found.owner == owner and found.quantity == "tau_plus"
-            ]
-            low, high = _INSIDE["tau_plus"]
-            tau_plus = min(max([*priors, self.tau_plus][0], low), high)
+            tau_plus = self._prior(self.declared[name].owner, loss)
             self._set({name}, "sharpness", sharpness_from_auc(auc, tau_plus).value)
+
+    def _fit_to_ranks(self, counts: Tensor, loss: Loss) -> None:
+        """Make the due estimates of floors, and of the sharpness beside each that is "auto"."""
+        present = estimable_parameters(loss)
+        for name in self._of_quantity("floor", self.due):
+            owner = self.declared[name].owner
+            beside = {other for other, found in present.items() if found.owner == owner}
+            beside = self._of_quantity("sharpness", beside)
+            given = [present[other].value for other in beside - set(self.settings)]
+            sharpness, floor = fit_posterior(*counts, self._prior(owner, loss), *given)
+            self._set({name}, "floor", floor)
+            self._set(beside & set(self.settings), "sharpness", sharpness)
+
+    def _prior(self, owner: str, loss: Loss) -> float:
+        """Return τ⁺ of an object inside the loss, or of the classes where it has none."""
+        priors = [
+            self.values.get(name, found.value)
+            for name, found in estimable_parameters(loss).items()
+            if found.owner == owner and found.quantity == "tau_plus"
+        ]
+        low, high = _INSIDE["tau_plus"]
+        return min(max([*priors, self.tau_plus][0], low), high)
 
     def _estimate_from_ranks(self, ranks: NDArray, loss: Loss) -> None:
         """Make the due estimates, once for each object inside the loss that has any."""
