@@ -189,15 +189,14 @@ class Auto(ParameterObject):
     :func:`skcontrast.estimation.estimate_alpha`. If `fit` gets classes as y, the estimates are
     those of :func:`skcontrast.estimation.alpha_from_auc` and
     :func:`skcontrast.estimation.tau_plus_from_labels` instead, the latter from the first epoch on.
-    A sharpness is estimated from classes only, by
-    :func:`skcontrast.estimation.sharpness_from_auc`, and a floor too: then floor and sharpness
-    are those of the least Brier score, as by :func:`skcontrast.estimation.estimate_soft_ring`.
+    A sharpness and a floor are estimated from classes only: they are those of the least Brier
+    score, as in :func:`skcontrast.estimation.estimate_soft_ring`.
 
     If classes are known for some samples only, they are spread to the others through the
     representation at every estimate, as by :class:`skcontrast.losses.SemiSupCon`. The shares of
     the spread classes give τ⁺, so that the labeled samples need not be drawn at random: five of
-    each class will do. Labels that are drawn from the probabilities of the classes give the AUC
-    and the floor, unless the loss reads labels itself; then only given labels do.
+    each class will do. Labels that are drawn from the probabilities of the classes give the rest,
+    unless the loss reads labels itself; then only given labels do.
 
     Parameters
     ----------

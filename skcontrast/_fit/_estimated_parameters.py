@@ -19,10 +19,8 @@ from .._parameters import (
     validate_parameters,
 )
 from ..estimation import (
-    Estimate,
     alpha_from_auc,
     estimate_alpha_and_tau_plus,
-    sharpness_from_auc,
     tau_plus_from_labels,
 )
 from ..estimation._from_labels import mean_auc
@@ -42,6 +40,7 @@ _INSIDE = {
 }
 # Ranks of views do not show these: a view is much closer than a sample of the same class.
 _FROM_LABELS_ONLY = {"floor", "sharpness"}
+_OF_POSTERIOR = {"floor", "sharpness"}
 # The ranks of the candidates are counted in so many equal parts.
 _PARTS = 512
 
@@ -89,7 +88,7 @@ class AutoParameters:
         validate_parameters(self.apply_to(loss))
         self.due: set[str] = set()
         self.observed: list[Tensor] = []
-        self.by_rank = torch.zeros(2 * _PARTS)
+        self.by_rank: list[Tensor] = []
         n_known = 0 if labels is None else int((labels >= 0).sum())
         self.has_labels = n_known > 0
         self.has_all_labels = labels is not None and 0 < n_known == len(labels)
@@ -140,7 +139,7 @@ class AutoParameters:
         if self.has_all_labels:
             self.due -= self._of_quantity("tau_plus", self.due)
         self.due -= self.of_equal_classes | set(self.need_labels())
-        self.observed, self.by_rank = [], torch.zeros(2 * _PARTS)
+        self.observed, self.by_rank = [], []
 
     def take_shares(self, shares: NDArray) -> None:
         """Estimate τ⁺ from the shares of the classes, shape (n_classes,), if that is due."""
@@ -152,10 +151,11 @@ class AutoParameters:
         if not self.due:
             return
         if self.has_labels:
-            self.observed.append(class_aucs(contrast, similarity))
-            if self._of_quantity("floor", self.due):
-                counts = classes_by_rank(contrast, similarity, _PARTS).flatten()
-                self.by_rank = self.by_rank.to(counts) + counts
+            due = {self._quantity(name) for name in self.due}
+            if "alpha" in due:
+                self.observed.append(class_aucs(contrast, similarity))
+            if due & _OF_POSTERIOR:
+                self.by_rank.append(classes_by_rank(contrast, similarity, _PARTS))
             return
         n_candidates = len(contrast.candidates) - contrast.excluded.shape[1]
         ranks = count_outscored(contrast, similarity).flatten().double() / n_candidates
@@ -164,35 +164,39 @@ class AutoParameters:
 
     def end_epoch(self, loss: Loss, world: World | None = None) -> None:
         """Make the due estimates from the observations of all processes."""
-        if not (self.due and self.observed):
-            return
-        observed, by_rank = torch.cat(self.observed), self.by_rank
-        if world is not None:
-            observed, by_rank = pool(observed, world), pool(by_rank, world)
-        if not self.has_labels:
-            self._estimate_from_ranks(observed.cpu().numpy(), loss)
-        elif not bool(observed.isnan().all()):
-            self._estimate_from_auc(mean_auc(observed), loss)
-            self._fit_to_ranks(by_rank.view(-1, 2, _PARTS).sum(0).cpu(), loss)
+        if self.observed:
+            observed = torch.cat(self.observed)
+            if world is not None:
+                observed = pool(observed, world)
+            if not self.has_labels:
+                self._estimate_from_ranks(observed.cpu().numpy(), loss)
+            elif not bool(observed.isnan().all()):
+                alpha = alpha_from_auc(mean_auc(observed)).value
+                self._set(self._of_quantity("alpha", self.due), "alpha", alpha)
+        if self.by_rank:
+            counts = torch.stack(self.by_rank).sum(0)
+            if world is not None:
+                counts = pool(counts.flatten(), world).view(-1, *counts.shape).sum(0)
+            n_same, n_all = counts.sum(1).tolist()
+            if 0 < n_same < n_all:
+                self._fit_to_classes(counts.cpu(), loss)
 
-    def _estimate_from_auc(self, auc: Estimate, loss: Loss) -> None:
-        """Make the due estimates from how well the scores separate the classes."""
-        self._set(self._of_quantity("alpha", self.due), "alpha", alpha_from_auc(auc).value)
-        for name in self._of_quantity("sharpness", self.due):
-            tau_plus = self._prior(self.declared[name].owner, loss)
-            self._set({name}, "sharpness", sharpness_from_auc(auc, tau_plus).value)
-
-    def _fit_to_ranks(self, counts: Tensor, loss: Loss) -> None:
-        """Make the due estimates of floors, and of the sharpness beside each that is "auto"."""
+    def _fit_to_classes(self, counts: Tensor, loss: Loss) -> None:
+        """Make the due estimates of sharpness and floor from the classes by rank."""
         present = estimable_parameters(loss)
-        for name in self._of_quantity("floor", self.due):
-            owner = self.declared[name].owner
-            beside = {other for other, found in present.items() if found.owner == owner}
-            beside = self._of_quantity("sharpness", beside)
-            given = [present[other].value for other in beside - set(self.settings)]
-            sharpness, floor = fit_posterior(*counts, self._prior(owner, loss), *given)
-            self._set({name}, "floor", floor)
-            self._set(beside & set(self.settings), "sharpness", sharpness)
+        due = {name for name in self.due if self._quantity(name) in _OF_POSTERIOR}
+        for owner in {self.declared[name].owner for name in due}:
+            given = {
+                found.quantity: found.value
+                for name, found in present.items()
+                if found.owner == owner and name not in due and found.quantity in _OF_POSTERIOR
+            }
+            names = {name for name in due if self.declared[name].owner == owner}
+            if not self._of_quantity("floor", names):
+                given.setdefault("floor", 0.0)
+            fitted = fit_posterior(counts[0], counts[1], self._prior(owner, loss), **given)
+            for quantity, value in zip(("sharpness", "floor"), fitted, strict=True):
+                self._set(self._of_quantity(quantity, names), quantity, value)
 
     def _prior(self, owner: str, loss: Loss) -> float:
         """Return τ⁺ of an object inside the loss, or of the classes where it has none."""

@@ -69,7 +69,11 @@ def estimate_soft_ring(sample: ScoreSample) -> dict[str, float]:
 
 
 def fit_posterior(
-    false: Tensor, counts: Tensor, tau_plus: float, sharpness: float | None = None
+    false: Tensor,
+    counts: Tensor,
+    tau_plus: float,
+    sharpness: float | None = None,
+    floor: float | None = None,
 ) -> tuple[float, float]:
     """Return the sharpness and the floor of the least Brier score.
 
@@ -81,8 +85,8 @@ def fit_posterior(
         Numbers of candidates in these parts.
     tau_plus : float
         Class prior in (0, 1).
-    sharpness : float, default=None
-        The sharpness, if it is known.
+    sharpness, floor : float, default=None
+        The one that is known; it is returned as it is.
 
     Returns
     -------
@@ -90,15 +94,19 @@ def fit_posterior(
     """
     u, weights = ranks_inside(len(counts)), counts / counts.sum()
     observed = false / counts.clamp_min(1)
+    is_free = np.array([sharpness is None, floor is None])
+
+    def parameters(point: np.ndarray) -> tuple[float, float]:
+        k = float(np.exp(point[0])) if sharpness is None else sharpness
+        return k, float(point[-1]) if floor is None else floor
 
     def error(point: np.ndarray) -> float:
-        k = float(np.exp(point[0])) if sharpness is None else sharpness
-        p = false_negative_probability(u, k, tau_plus, float(point[-1]))
-        return float(weights @ (p - observed) ** 2)
+        k, f = parameters(point)
+        return float(weights @ (false_negative_probability(u, k, tau_plus, f) - observed) ** 2)
 
-    starts = [[np.log(k), _FLOOR] for k in _SHARPNESSES] if sharpness is None else [[_FLOOR]]
-    start = min(map(np.array, starts), key=error)
+    start = min((np.array([np.log(k), _FLOOR])[is_free] for k in _SHARPNESSES), key=error)
+    bounds = np.array(_BOUNDS)[is_free]
     options = {"xatol": 1e-3, "fatol": 1e-9, "maxiter": 200}
-    bounds = _BOUNDS[-len(start) :]
-    found = minimize(error, start, method="Nelder-Mead", bounds=bounds, options=options).x
-    return float(np.exp(found[0])) if sharpness is None else sharpness, float(found[-1])
+    return parameters(
+        minimize(error, start, method="Nelder-Mead", bounds=bounds, options=options).x
+    )

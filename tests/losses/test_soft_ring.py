@@ -110,7 +110,7 @@ def clusters(n=300):
 
 
 @pytest.mark.parametrize("share_known", [1.0, 0.2])
-def test_the_sharpness_follows_the_auc_of_the_known_classes(share_known):
+def test_the_sharpness_follows_the_known_classes(share_known):
     X, y = clusters()
     y = np.where(np.random.default_rng(1).random(len(y)) < share_known, y, -1)
     loss = SoftRing(sharpness=Auto(every=1), tau_plus="auto")
@@ -220,3 +220,31 @@ def test_a_few_labels_give_a_floor_too():
 def test_an_estimated_floor_outside_of_fit_is_refused():
     with pytest.raises(ValueError, match=r"'floor'.* in fit only.*estimate_soft_ring"):
         contrastive_loss(*random_views(4, 3), loss=SoftRing(floor="auto"))
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.3])
+def test_beside_a_given_floor_the_sharpness_alone_is_fitted_to_the_classes(floor):
+    X, y = distant_parts()
+    z, labels = torch.tensor(X), torch.tensor(y)
+    auto = AutoParameters(SoftRing(Auto(every=1), 0.5, floor=floor), labels)
+    auto.start_epoch(0)
+    auto.observe(in_batch(Cosine().embed(z[None].repeat(2, 1, 1)), Cosine(), labels), Cosine())
+    auto.end_epoch(SoftRing(tau_plus=0.5, floor=floor))
+    sample = ScoreSample.from_views(z, z, y=y)
+
+    def brier(factor):
+        return reliability(
+            SoftRing(factor * auto.values["sharpness"], 0.5, floor=floor), sample
+        ).brier
+
+    assert set(auto.values) == {"sharpness"}
+    assert brier(1.0) < min(brier(0.9), brier(1.1))
+
+
+def test_one_class_leaves_sharpness_and_floor_as_they_are():
+    auto = AutoParameters(SoftRing(Auto(every=1), 0.5, floor=Auto(every=1)), torch.zeros(8).long())
+    auto.start_epoch(0)
+    z = Cosine().embed(torch.stack(random_views(8, 3)))
+    auto.observe(in_batch(z, Cosine(), torch.zeros(8).long()), Cosine())
+    auto.end_epoch(SoftRing(tau_plus=0.5))
+    assert auto.values == {"sharpness": 0.0, "floor": 0.0}
