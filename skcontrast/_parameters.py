@@ -182,20 +182,20 @@ class Schedule(ParameterObject):
 class Auto(ParameterObject):
     """A hyperparameter that is estimated from the data while the embedder trains.
 
-    May stand for ``alpha``, ``tau_plus`` and ``sharpness`` of the losses, and for every
+    May stand for ``alpha``, ``tau_plus``, ``sharpness`` and ``floor`` of losses, and for every
     hyperparameter of a loss of one's own whose constraint says which of them it is; the string
     ``"auto"`` is short for ``Auto()``. Every few epochs the value is estimated again from the
     ranks of the positives, pooled over an epoch, as in
     :func:`skcontrast.estimation.estimate_alpha`. If `fit` gets classes as y, the estimates are
     those of :func:`skcontrast.estimation.alpha_from_auc` and
     :func:`skcontrast.estimation.tau_plus_from_labels` instead, the latter from the first epoch on.
-    A sharpness is estimated from classes only, by
-    :func:`skcontrast.estimation.sharpness_from_auc`.
+    A sharpness and a floor are estimated from classes only: they are those of the least Brier
+    score, as in :func:`skcontrast.estimation.estimate_soft_ring`.
 
     If classes are known for some samples only, they are spread to the others through the
     representation at every estimate, as by :class:`skcontrast.losses.SemiSupCon`. The shares of
     the spread classes give τ⁺, so that the labeled samples need not be drawn at random: five of
-    each class will do. Labels that are drawn from the probabilities of the classes give the AUC,
+    each class will do. Labels that are drawn from the probabilities of the classes give the rest,
     unless the loss reads labels itself; then only given labels do.
 
     Parameters
@@ -204,7 +204,7 @@ class Auto(ParameterObject):
         Epochs between two estimates.
     initial : float, default=None
         Value until the first estimate, ≥ 0; None is .5 for α and 0 for a sharpness, which trust
-        no ranks, and .1 for τ⁺.
+        no ranks, 0 for a floor and .1 for τ⁺.
     n_classes : int, default=None
         The number of classes, at least 2, where it is all that is known: without y, τ⁺ is
         1/n_classes, as for classes of equal size, from the first epoch on. For ``tau_plus`` only.
@@ -239,7 +239,7 @@ Number: TypeAlias = float | Schedule
 EstimableNumber: TypeAlias = float | Schedule | Auto | Literal["auto"]
 
 
-Quantity: TypeAlias = Literal["alpha", "sharpness", "tau_plus"]
+Quantity: TypeAlias = Literal["alpha", "floor", "sharpness", "tau_plus"]
 
 
 def number(value: EstimableNumber) -> float:
@@ -256,7 +256,7 @@ class Estimated(StrOptions):
 
     Parameters
     ----------
-    quantity : {"alpha", "sharpness", "tau_plus"}
+    quantity : {"alpha", "floor", "sharpness", "tau_plus"}
         The quantity that the hyperparameter stands for, whatever its own name.
     """
 
@@ -278,7 +278,7 @@ class Estimable(NamedTuple):
 
     Attributes
     ----------
-    quantity : {"alpha", "sharpness", "tau_plus"}
+    quantity : {"alpha", "floor", "sharpness", "tau_plus"}
         The quantity that it stands for.
     owner : str
         Where it stands: the part of its name before its own, such as ``"negatives__"``.
@@ -336,7 +336,7 @@ def interval(
         The ends of the range; None is infinite.
     closed : {"left", "right", "both", "neither"}
         Which ends belong to it.
-    auto : {"alpha", "sharpness", "tau_plus"}, default=None
+    auto : {"alpha", "floor", "sharpness", "tau_plus"}, default=None
         The quantity whose estimate the hyperparameter becomes if it is "auto"; None if it may not
         be "auto".
 
@@ -402,6 +402,7 @@ def at_progress(obj: _P, progress: float) -> _P:
 
 _ESTIMATORS = {
     "alpha": "estimate_alpha(ranks)",
+    "floor": "estimate_soft_ring(sample)",
     "sharpness": "sharpness_from_auc(auc, tau_plus)",
     "tau_plus": "estimate_tau_plus(ranks)",
 }

@@ -1,4 +1,4 @@
-"""α, τ⁺ and the sharpness of a loss, estimated from the data while it trains."""
+"""α, τ⁺, the sharpness and the floor of a loss, estimated from the data while it trains."""
 
 from __future__ import annotations
 
@@ -19,23 +19,30 @@ from .._parameters import (
     validate_parameters,
 )
 from ..estimation import (
-    Estimate,
     alpha_from_auc,
     estimate_alpha_and_tau_plus,
-    sharpness_from_auc,
     tau_plus_from_labels,
 )
 from ..estimation._from_labels import mean_auc
-from ..estimation._rank_statistics import class_aucs, count_outscored
+from ..estimation._rank_statistics import class_aucs, classes_by_rank, count_outscored
+from ..estimation._soft_ring import fit_posterior
 from ..losses import Loss
 from ..similarity import Similarity
 
 # α = .5 and a sharpness of 0 trust no ranks; τ⁺ = .1 is the default of the losses.
-_INITIAL = {"alpha": 0.5, "sharpness": 0.0, "tau_plus": 0.1}
+_INITIAL = {"alpha": 0.5, "floor": 0.0, "sharpness": 0.0, "tau_plus": 0.1}
 # At the ends of these ranges, a loss may lose all its negative or all its positive terms.
-_INSIDE = {"alpha": (0.5, 1 - 1e-6), "sharpness": (0.0, 100.0), "tau_plus": (0.001, 0.99)}
+_INSIDE = {
+    "alpha": (0.5, 1 - 1e-6),
+    "floor": (0.0, 1.0),
+    "sharpness": (0.0, 100.0),
+    "tau_plus": (0.001, 0.99),
+}
 # Ranks of views do not show these: a view is much closer than a sample of the same class.
-_FROM_LABELS_ONLY = {"sharpness"}
+_FROM_LABELS_ONLY = {"floor", "sharpness"}
+_OF_POSTERIOR = {"floor", "sharpness"}
+# The ranks of the candidates are counted in so many equal parts.
+_PARTS = 512
 
 
 def auto_parameters(loss: Loss) -> dict[str, Auto]:
@@ -81,6 +88,7 @@ class AutoParameters:
         validate_parameters(self.apply_to(loss))
         self.due: set[str] = set()
         self.observed: list[Tensor] = []
+        self.by_rank: list[Tensor] = []
         n_known = 0 if labels is None else int((labels >= 0).sum())
         self.has_labels = n_known > 0
         self.has_all_labels = labels is not None and 0 < n_known == len(labels)
@@ -131,7 +139,7 @@ class AutoParameters:
         if self.has_all_labels:
             self.due -= self._of_quantity("tau_plus", self.due)
         self.due -= self.of_equal_classes | set(self.need_labels())
-        self.observed = []
+        self.observed, self.by_rank = [], []
 
     def take_shares(self, shares: NDArray) -> None:
         """Estimate τ⁺ from the shares of the classes, shape (n_classes,), if that is due."""
@@ -139,11 +147,15 @@ class AutoParameters:
         self._set(self._of_quantity("tau_plus", self.due), "tau_plus", self.tau_plus)
 
     def observe(self, contrast: Contrast, similarity: Similarity) -> None:
-        """Note the ranks of the positives in a step or, with labels, the AUCs of the classes."""
+        """Note the ranks of the positives in a step or, with labels, those of the classes."""
         if not self.due:
             return
         if self.has_labels:
-            self.observed.append(class_aucs(contrast, similarity))
+            due = {self._quantity(name) for name in self.due}
+            if "alpha" in due:
+                self.observed.append(class_aucs(contrast, similarity))
+            if due & _OF_POSTERIOR:
+                self.by_rank.append(classes_by_rank(contrast, similarity, _PARTS))
             return
         n_candidates = len(contrast.candidates) - contrast.excluded.shape[1]
         ranks = count_outscored(contrast, similarity).flatten().double() / n_candidates
@@ -152,30 +164,49 @@ class AutoParameters:
 
     def end_epoch(self, loss: Loss, world: World | None = None) -> None:
         """Make the due estimates from the observations of all processes."""
-        if not (self.due and self.observed):
-            return
-        observed = torch.cat(self.observed)
-        if world is not None:
-            observed = pool(observed, world)
-        if not self.has_labels:
-            self._estimate_from_ranks(observed.cpu().numpy(), loss)
-        elif not bool(observed.isnan().all()):
-            self._estimate_from_auc(mean_auc(observed), loss)
+        if self.observed:
+            observed = torch.cat(self.observed)
+            if world is not None:
+                observed = pool(observed, world)
+            if not self.has_labels:
+                self._estimate_from_ranks(observed.cpu().numpy(), loss)
+            elif not bool(observed.isnan().all()):
+                alpha = alpha_from_auc(mean_auc(observed)).value
+                self._set(self._of_quantity("alpha", self.due), "alpha", alpha)
+        if self.by_rank:
+            counts = torch.stack(self.by_rank).sum(0)
+            if world is not None:
+                counts = pool(counts.flatten(), world).view(-1, *counts.shape).sum(0)
+            n_same, n_all = counts.sum(1).tolist()
+            if 0 < n_same < n_all:
+                self._fit_to_classes(counts.cpu(), loss)
 
-    def _estimate_from_auc(self, auc: Estimate, loss: Loss) -> None:
-        """Make the due estimates from how well the scores separate the classes."""
-        self._set(self._of_quantity("alpha", self.due), "alpha", alpha_from_auc(auc).value)
+    def _fit_to_classes(self, counts: Tensor, loss: Loss) -> None:
+        """Make the due estimates of sharpness and floor from the classes by rank."""
         present = estimable_parameters(loss)
-        for name in self._of_quantity("sharpness", self.due):
-            owner = self.declared[name].owner
-            priors = [
-                self.values.get(other, found.value)
-                for other, found in present.items()
-                if found.owner == owner and found.quantity == "tau_plus"
-            ]
-            low, high = _INSIDE["tau_plus"]
-            tau_plus = min(max([*priors, self.tau_plus][0], low), high)
-            self._set({name}, "sharpness", sharpness_from_auc(auc, tau_plus).value)
+        due = {name for name in self.due if self._quantity(name) in _OF_POSTERIOR}
+        for owner in {self.declared[name].owner for name in due}:
+            given = {
+                found.quantity: found.value
+                for name, found in present.items()
+                if found.owner == owner and name not in due and found.quantity in _OF_POSTERIOR
+            }
+            names = {name for name in due if self.declared[name].owner == owner}
+            if not self._of_quantity("floor", names):
+                given.setdefault("floor", 0.0)
+            fitted = fit_posterior(counts[0], counts[1], self._prior(owner, loss), **given)
+            for quantity, value in zip(("sharpness", "floor"), fitted, strict=True):
+                self._set(self._of_quantity(quantity, names), quantity, value)
+
+    def _prior(self, owner: str, loss: Loss) -> float:
+        """Return τ⁺ of an object inside the loss, or of the classes where it has none."""
+        priors = [
+            self.values.get(name, found.value)
+            for name, found in estimable_parameters(loss).items()
+            if found.owner == owner and found.quantity == "tau_plus"
+        ]
+        low, high = _INSIDE["tau_plus"]
+        return min(max([*priors, self.tau_plus][0], low), high)
 
     def _estimate_from_ranks(self, ranks: NDArray, loss: Loss) -> None:
         """Make the due estimates, once for each object inside the loss that has any."""

@@ -56,6 +56,33 @@ def class_aucs(contrast: Contrast, similarity: Similarity) -> Tensor:
     return aucs
 
 
+def classes_by_rank(contrast: Contrast, similarity: Similarity, n_parts: int) -> Tensor:
+    """Return how many candidates there are of each rank, of the anchor's class and of any.
+
+    The contrast must have labels. Anchors and candidates of unknown class are left out.
+
+    Returns
+    -------
+    counts : Tensor of shape (2, n_parts), dtype float64
+        First of the anchor's class, then of all, in equal parts of the share of an anchor's
+        candidates that score lower.
+    """
+    if contrast.anchor_labels is None or contrast.candidate_labels is None:
+        raise ValueError("The contrast has no labels.")
+    counts = torch.zeros(2, n_parts, dtype=torch.float64, device=contrast.anchors.device)
+    anchor_is_known, is_known = contrast.anchor_labels >= 0, contrast.candidate_labels >= 0
+    for tile, scores in _scores(contrast, similarity):
+        known = anchor_is_known[tile, None] & is_known
+        known.scatter_(1, contrast.excluded[tile], False)
+        order = scores.sort(dim=1, stable=True).indices
+        known, same = known.gather(1, order), same_class(contrast, tile).gather(1, order)
+        u = (known.cumsum(1) - 0.5) / known.sum(1, keepdim=True)
+        parts = (u * n_parts).long()
+        counts[0] += torch.bincount(parts[same], minlength=n_parts)
+        counts[1] += torch.bincount(parts[known], minlength=n_parts)
+    return counts
+
+
 @torch.no_grad()
 def _scores(contrast: Contrast, similarity: Similarity) -> Iterator[tuple[slice, Tensor]]:
     """Yield slices of the anchors and their scores; those of excluded candidates are −inf."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 from scipy.optimize import minimize
+from torch import Tensor
 
 from .._parameters import check_component
 from ..losses._posterior import false_negative_probability, ranks_inside
@@ -12,6 +13,7 @@ from ..simulation._scores import ScoreSample
 from ._truth import true_negatives_by_rank
 
 _SHARPNESSES = np.geomspace(0.1, 10.0, 9)
+_FLOOR = 0.1
 # Of the logarithm of the sharpness, and of the floor.
 _BOUNDS = [(np.log(0.01), np.log(100.0)), (0.0, 1.0)]
 
@@ -62,17 +64,49 @@ def estimate_soft_ring(sample: ScoreSample) -> dict[str, float]:
     tau_plus = float(observed.mean())
     if not 0 < tau_plus < 1:
         raise ValueError("sample must hold both true and false negatives.")
-    u = ranks_inside(len(observed))
+    sharpness, floor = fit_posterior(observed, torch.ones_like(observed), tau_plus)
+    return {"sharpness": sharpness, "tau_plus": tau_plus, "floor": floor}
+
+
+def fit_posterior(
+    false: Tensor,
+    counts: Tensor,
+    tau_plus: float,
+    sharpness: float | None = None,
+    floor: float | None = None,
+) -> tuple[float, float]:
+    """Return the sharpness and the floor of the least Brier score.
+
+    Parameters
+    ----------
+    false : Tensor of shape (n,), dtype float64
+        Numbers of false negatives among the candidates in n equal parts of the ranks.
+    counts : Tensor of shape (n,), dtype float64
+        Numbers of candidates in these parts.
+    tau_plus : float
+        Class prior in (0, 1).
+    sharpness, floor : float, default=None
+        The one that is known; it is returned as it is.
+
+    Returns
+    -------
+    sharpness, floor : float
+    """
+    u, weights = ranks_inside(len(counts)), counts / counts.sum()
+    observed = false / counts.clamp_min(1)
+    is_free = np.array([sharpness is None, floor is None])
+
+    def parameters(point: np.ndarray) -> tuple[float, float]:
+        k = float(np.exp(point[0])) if sharpness is None else sharpness
+        return k, float(point[-1]) if floor is None else floor
 
     def error(point: np.ndarray) -> float:
-        p = false_negative_probability(u, float(np.exp(point[0])), tau_plus, float(point[1]))
-        return float(((p - observed) ** 2).mean())
+        k, f = parameters(point)
+        return float(weights @ (false_negative_probability(u, k, tau_plus, f) - observed) ** 2)
 
-    start = min((np.array([np.log(k), 0.1]) for k in _SHARPNESSES), key=error)
+    start = min((np.array([np.log(k), _FLOOR])[is_free] for k in _SHARPNESSES), key=error)
+    bounds = np.array(_BOUNDS)[is_free]
     options = {"xatol": 1e-3, "fatol": 1e-9, "maxiter": 200}
-    found = minimize(error, start, method="Nelder-Mead", bounds=_BOUNDS, options=options).x
-    return {
-        "sharpness": float(np.exp(found[0])),
-        "tau_plus": tau_plus,
-        "floor": float(found[1]),
-    }
+    return parameters(
+        minimize(error, start, method="Nelder-Mead", bounds=bounds, options=options).x
+    )

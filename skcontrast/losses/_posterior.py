@@ -6,15 +6,14 @@ import functools
 from numbers import Integral
 
 import torch
+from scipy.optimize import brentq
 from torch import Tensor
 
 from .._parameters import Interval, StrOptions
 
-# Steps of the integral over ranks, and of the bisection for the middle of the posterior; an
-# exponent beyond this one makes a probability 0 or 1.
+# Steps of the integral over ranks; this exponent makes a probability exactly 0 or 1.
 _STEPS = 2**14
-_BISECTIONS = 60
-_FARTHEST = 40.0
+_FARTHEST = 1000.0
 
 CDF_BINS = [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None]
 
@@ -102,13 +101,11 @@ def ranks_inside(n: int) -> Tensor:
 
 @functools.lru_cache(maxsize=256)
 def _middle(sharpness: float, tau_plus: float) -> float:
-    """Return m, by bisection."""
-    logits = torch.logit(ranks_inside(_STEPS))
-    low, high = -_FARTHEST / min(sharpness, 1.0), _FARTHEST / min(sharpness, 1.0)
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        if float(torch.sigmoid(sharpness * (logits - middle)).mean()) > tau_plus:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+    """Return m, the root of a decreasing function."""
+    logits = sharpness * torch.logit(ranks_inside(_STEPS))
+
+    def excess(middle: float) -> float:
+        return float(torch.sigmoid(logits - sharpness * middle).mean()) - tau_plus
+
+    farthest = _FARTHEST / min(sharpness, 1.0)
+    return float(brentq(excess, -farthest, farthest, xtol=1e-16))

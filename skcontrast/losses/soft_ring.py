@@ -38,14 +38,15 @@ class SoftRing(Loss):
     ----------
     sharpness : float, Schedule or "auto", default=2.0
         The sharpness k ≥ 0. What suits a poor encoder is small, and grows as it learns; "auto"
-        follows the AUC of the labeled samples.
+        follows the labeled samples.
     tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1).
     beta : float or Schedule, default=0.0
         Hardness β ≥ 0, as in :class:`HCL`.
-    floor : float or Schedule, default=0.0
+    floor : float, Schedule or "auto", default=0.0
         The least probability f, as a share of τ⁺, in [0, 1]: where classes are made of several
-        clusters, some of a class are far away. At 1 ranks say nothing, as at k = 0.
+        clusters, some of a class are far away. At 1 ranks say nothing, as at k = 0. "auto"
+        follows the labeled samples.
     detach_weights : bool, default=True
         Whether the factor :math:`e^{\beta s}` of the weights carries no gradient. The probability
         never does.
@@ -73,7 +74,7 @@ class SoftRing(Loss):
         "sharpness": interval(0, None, "left", auto="sharpness"),
         "tau_plus": interval(0, 1, "left", auto="tau_plus"),
         "beta": interval(0, None, "left"),
-        "floor": interval(0, 1, "both"),
+        "floor": interval(0, 1, "both", auto="floor"),
         "detach_weights": ["boolean"],
         "cdf_bins": CDF_BINS,
     }
@@ -83,7 +84,7 @@ class SoftRing(Loss):
         sharpness: EstimableNumber = 2.0,
         tau_plus: EstimableNumber = 0.1,
         beta: Number = 0.0,
-        floor: Number = 0.0,
+        floor: EstimableNumber = 0.0,
         detach_weights: bool = True,
         cdf_bins: int | Literal["auto"] | None = "auto",
     ):

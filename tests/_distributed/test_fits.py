@@ -21,7 +21,7 @@ from skcontrast.augmentation import GaussianNoise
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import CMC, MoCo, SimCLR
 from skcontrast.graphs import pack_graphs
-from skcontrast.losses import BCL, DCL, PositiveDebiased, SupCon
+from skcontrast.losses import BCL, DCL, PositiveDebiased, SemiSupCon, SoftRing, SupCon
 from skcontrast.schedules import Auto, Linear
 from skcontrast.similarity import Cosine
 from tests._distributed.common import CASES, IMAGES, X, Y, rank
@@ -72,6 +72,17 @@ MORE = {
     "auto from labels": {
         "loss": BCL(alpha=Auto(every=1), tau_plus="auto"),
         "y": Y,
+        "max_epochs": 3,
+    },
+    "sharpness and floor from labels": {
+        "loss": SoftRing(Auto(every=1), "auto", floor=Auto(every=1)),
+        "y": Y,
+        "max_epochs": 3,
+    },
+    "few labels, spread": {
+        "loss": SemiSupCon(every=1, share=0.5),
+        "y": np.where(np.arange(101) < 30, Y, -1),
+        "batch_size": 40,
         "max_epochs": 3,
     },
     "a queue": {"framework": MoCo(queue_size=40, momentum=0.9), "batch_size": 24, "max_epochs": 3},

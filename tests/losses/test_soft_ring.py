@@ -6,12 +6,21 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
+from skcontrast._fit._estimated_parameters import AutoParameters
+from skcontrast._objective._contrast import in_batch
 from skcontrast.augmentation import GaussianNoise
-from skcontrast.estimation import Estimate, sharpness_from_auc
+from skcontrast.estimation import (
+    Estimate,
+    estimate_soft_ring,
+    macro_auc,
+    reliability,
+    sharpness_from_auc,
+)
 from skcontrast.losses import InfoNCE, Loss, Ring, SoftRing
 from skcontrast.losses._posterior import false_negative_probability, ranks_inside
-from skcontrast.schedules import Auto, interval
+from skcontrast.schedules import Auto, Linear, interval
 from skcontrast.similarity import Cosine
+from skcontrast.simulation import ScoreSample
 from tests.common import random_views
 
 
@@ -101,7 +110,7 @@ def clusters(n=300):
 
 
 @pytest.mark.parametrize("share_known", [1.0, 0.2])
-def test_the_sharpness_follows_the_auc_of_the_known_classes(share_known):
+def test_the_sharpness_follows_the_known_classes(share_known):
     X, y = clusters()
     y = np.where(np.random.default_rng(1).random(len(y)) < share_known, y, -1)
     loss = SoftRing(sharpness=Auto(every=1), tau_plus="auto")
@@ -152,3 +161,90 @@ def test_without_a_prior_the_sharpness_is_estimated_with_that_of_the_classes(los
     ).fit(X, y)
     (sharpness,) = embedder.estimates_.values()
     assert 0 < sharpness < 100
+
+
+def distant_parts():
+    """Return two classes of two clusters each, which lie on all sides of each other."""
+    rng = np.random.default_rng(0)
+    part = rng.integers(0, 4, 400)
+    return 3 * np.eye(4, 8)[part] + rng.normal(size=(400, 8)), part % 2
+
+
+def test_an_estimated_floor_and_sharpness_are_those_of_the_least_brier_score():
+    X, y = distant_parts()
+    z, labels = torch.tensor(X), torch.tensor(y)
+    auto = AutoParameters(SoftRing(Auto(every=1), "auto", floor=Auto(every=1)), labels)
+    auto.start_epoch(0)
+    auto.observe(in_batch(Cosine().embed(z[None].repeat(2, 1, 1)), Cosine(), labels), Cosine())
+    auto.end_epoch(SoftRing(**auto.values))
+    sample = ScoreSample.from_views(z, z, y=y)
+    expected = estimate_soft_ring(sample)
+    assert expected["floor"] > 0.2
+    assert auto.values["floor"] == pytest.approx(expected["floor"], abs=0.02)
+    assert auto.values["sharpness"] == pytest.approx(expected["sharpness"], rel=0.05)
+    fitted = reliability(SoftRing(**auto.values), sample)
+    by_auc = sharpness_from_auc(macro_auc(z, z, y=y), expected["tau_plus"]).value
+    assert fitted.largest_gap < 0.5 * reliability(SoftRing(by_auc, 0.5), sample).largest_gap
+
+
+@pytest.mark.parametrize("sharpness", [3.0, Linear(3.0, 1.0)], ids=repr)
+def test_beside_a_given_sharpness_the_floor_alone_is_estimated(sharpness):
+    X, y = distant_parts()
+    loss = SoftRing(sharpness, 0.5, floor=Auto(every=1))
+    embedder = ContrastiveEmbedder(
+        loss=loss, augmentation=GaussianNoise(0.1), max_epochs=3, random_state=0
+    ).fit(X, y)
+    assert set(embedder.estimates_) == {"floor"}
+    assert 0 < embedder.estimates_["floor"] < 1
+
+
+def test_without_classes_the_floor_stays_with_a_warning():
+    X, _ = clusters()
+    loss = SoftRing(2.0, floor=Auto(every=1, initial=0.3))
+    with pytest.warns(UserWarning, match=r"'floor'.* y holds no two classes: it keeps 0\.3"):
+        embedder = ContrastiveEmbedder(loss=loss, max_epochs=2, random_state=0).fit(X)
+    assert embedder.estimates_["floor"] == 0.3
+
+
+def test_a_few_labels_give_a_floor_too():
+    X, y = distant_parts()
+    few = np.where(np.arange(len(y)) < 20, y, -1)
+    loss = SoftRing(Auto(every=1), "auto", floor=Auto(every=1))
+    embedder = ContrastiveEmbedder(
+        loss=loss, augmentation=GaussianNoise(0.1), max_epochs=4, random_state=0
+    ).fit(X, few)
+    assert 0 <= embedder.estimates_["floor"] <= 1
+    assert embedder.estimates_["sharpness"] > 0
+
+
+def test_an_estimated_floor_outside_of_fit_is_refused():
+    with pytest.raises(ValueError, match=r"'floor'.* in fit only.*estimate_soft_ring"):
+        contrastive_loss(*random_views(4, 3), loss=SoftRing(floor="auto"))
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.3])
+def test_beside_a_given_floor_the_sharpness_alone_is_fitted_to_the_classes(floor):
+    X, y = distant_parts()
+    z, labels = torch.tensor(X), torch.tensor(y)
+    auto = AutoParameters(SoftRing(Auto(every=1), 0.5, floor=floor), labels)
+    auto.start_epoch(0)
+    auto.observe(in_batch(Cosine().embed(z[None].repeat(2, 1, 1)), Cosine(), labels), Cosine())
+    auto.end_epoch(SoftRing(tau_plus=0.5, floor=floor))
+    sample = ScoreSample.from_views(z, z, y=y)
+
+    def brier(factor):
+        return reliability(
+            SoftRing(factor * auto.values["sharpness"], 0.5, floor=floor), sample
+        ).brier
+
+    assert set(auto.values) == {"sharpness"}
+    assert brier(1.0) < min(brier(0.9), brier(1.1))
+
+
+def test_one_class_leaves_sharpness_and_floor_as_they_are():
+    auto = AutoParameters(SoftRing(Auto(every=1), 0.5, floor=Auto(every=1)), torch.zeros(8).long())
+    auto.start_epoch(0)
+    z = Cosine().embed(torch.stack(random_views(8, 3)))
+    auto.observe(in_batch(z, Cosine(), torch.zeros(8).long()), Cosine())
+    auto.end_epoch(SoftRing(tau_plus=0.5))
+    assert auto.values == {"sharpness": 0.0, "floor": 0.0}
