@@ -1,6 +1,8 @@
 """A pretrained backbone: as it is, frozen, fine-tuned, or as vectors under a contrastive head.
 
     python benchmarks/pretrained.py --data fashion_mnist.npz
+    python benchmarks/pretrained.py --data fashion_mnist.npz --tables transfer --n-train 300 \\
+        --epochs 30 --suffix ", 300 images"
 
 A seed draws which half of the classes is the source and which the target. A ConvNet learns the
 source classes with labels, and its state dict is what "pretrained" means here. The table
@@ -262,6 +264,7 @@ def main():
     parser = make_parser(__doc__)
     parser.add_argument("--data", required=True, help="npz file")
     parser.add_argument("--tables", nargs="*", default=["transfer", "vectors"])
+    parser.add_argument("--suffix", default="", help="of the names under which --save stores them")
     parser.add_argument("--n-source", type=int, default=6000, help="images with labels")
     parser.add_argument("--source-epochs", type=int, default=3)
     parser.add_argument("--n-train", type=int, default=2000, help="target images")
@@ -285,7 +288,7 @@ def main():
     for table, rows in scores.items():
         rows = {name: np.array(values) for name, values in rows.items()}
         base = next(iter(rows.values()))
-        with Table(table, args, ratios=("few labels",), digits=4) as shown:
+        with Table(table + args.suffix, args, ratios=("few labels",), digits=4) as shown:
             for name, values in rows.items():
                 shown.add(table_row(name, values, base))
 

@@ -139,7 +139,7 @@ class Optimizer(ParameterObject):
         changed = type(self)(**{**self.get_params(), **params})
         new = [name for name in params if name not in ("algorithm", "param_groups")]
         changed._check_names(new, changed.torch_class)
-        vars(self).update(vars(changed))
+        self.__dict__.update(changed.__dict__)
         return self
 
     @property
@@ -201,7 +201,7 @@ class Optimizer(ParameterObject):
             )
         for name in ("lr", "weight_decay"):
             value = options.get(name, 0.0)
-            if not isinstance(value, Real) or not 0 <= value < float("inf"):
+            if not isinstance(value, Real) or not 0 <= float(value) < float("inf"):
                 raise InvalidParameterError(
                     f"The {name!r} of the group {pattern!r} in 'param_groups' must be a number "
                     f"of at least 0, got {value!r}."

@@ -25,6 +25,7 @@ from skcontrast.augmentation import (
 )
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.losses import BCL, DCL, HCL, InfoNCE, Supervised
+from skcontrast.optimizers import Optimizer
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import LOSSES, small
 
@@ -37,6 +38,7 @@ VARIANTS = [
     small(similarity=VonMisesFisher()),
     small(similarity=VonMisesFisher(), output="projection", projection_dim=8),
     small(standardize=False, optimizer="sgd", lr_schedule="constant"),
+    small(optimizer=Optimizer("adamw", betas=(0.9, 0.9), param_groups=[("enc*", {"lr": 1e-4})])),
 ]
 OTHER_LOSSES = [
     small(loss=loss)
