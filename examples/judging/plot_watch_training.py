@@ -5,8 +5,8 @@ Watch the training on held-out samples
 The loss of a contrastive fit nearly always falls. Whether the representation gets better is a
 different question, which held-out samples answer. ``Evaluation`` asks it after every epoch.
 
-You should see: the loss falls all the way, while the accuracy rises in the first epochs only. Then
-it moves up and down by as much as chance allows with this number of samples.
+You should see: the loss and the accuracy of held-out samples make most of their way in the first
+five epochs, while the score without labels goes on rising for ten more.
 """
 
 # %%
@@ -40,7 +40,7 @@ def knn_accuracy(embedder, X, y):
 evaluation = Evaluation(knn_accuracy, X_test, y_test, restore_best=True)
 embedder = ContrastiveEmbedder(
     augmentation=RandomAffine(),
-    max_epochs=25,
+    max_epochs=16,
     callbacks=[evaluation, Evaluation(None, X_test)],
     random_state=0,
 ).fit(X_train)
@@ -72,4 +72,5 @@ plt.show()
 # The dotted line is the epoch with the highest accuracy. ``restore_best=True`` has given its
 # weights to the embedder, so that its accuracy is the highest of the curve.
 
-knn_accuracy(embedder, X_test, y_test) == evaluation.best_score_
+print(f"best in the history: {evaluation.best_score_:.3f}")
+print(f"of the embedder now: {knn_accuracy(embedder, X_test, y_test):.3f}")
