@@ -330,8 +330,20 @@ def test_an_interrupted_fit_restores_the_best_epoch_too():
     embedder = small(max_epochs=9, callbacks=[evaluation, Interrupts()], **params)
     with pytest.raises(KeyboardInterrupt, match="in 3 epochs"):
         embedder.fit(TRAIN)
-    assert_bits = small(max_epochs=2, **params).fit(TRAIN)
-    np.testing.assert_array_equal(embedder.transform(TRAIN), assert_bits.transform(TRAIN))
+    stopped = small(max_epochs=2, **params).fit(TRAIN)
+    np.testing.assert_array_equal(embedder.transform(TRAIN), stopped.transform(TRAIN))
+
+
+def test_an_interrupt_while_scoring_is_an_interrupt_of_the_fit():
+    def slow(embedder, X, y=None):
+        if embedder.n_epochs_ == 2:
+            raise KeyboardInterrupt
+        return 0.0
+
+    embedder = small(max_epochs=5, callbacks=[Evaluation(slow, HELD_OUT)])
+    with pytest.raises(KeyboardInterrupt, match="keeps what it learned in 2 epochs"):
+        embedder.fit(TRAIN)
+    assert embedder.n_epochs_ == 2
 
 
 def test_callbacks_of_skorch_monitor_the_column(tmp_path):
