@@ -13,6 +13,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.metrics import check_scoring
 from skorch.callbacks import Callback
+from torch import Tensor
 
 from ._parameters import Interval, validate_parameters
 from ._warnings import CollapseWarning
@@ -135,8 +136,9 @@ class Evaluation(Callback):
                 "Evaluation has no held-out samples. The pickle of a fitted embedder leaves them "
                 "out: call set_params(callbacks=[Evaluation(...)]) before you fit it again."
             )
-        self.best_score_, self.best_epoch_ = -math.inf, None
-        self.misses_, self.best_weights_ = 0, None
+        self.best_score_, self.misses_ = -math.inf, 0
+        self.best_epoch_: int | None = None
+        self.best_weights_: dict[str, Tensor] | None = None
         self.scores_ = dict.fromkeys(self._columns(), math.nan)
         return self
 
@@ -144,7 +146,8 @@ class Evaluation(Callback):
         """Evaluate the embedder if it is time, and record the scores."""
         epoch = len(net.history)
         is_due = epoch % self.every == 0 or net.is_last_epoch
-        scores = self._evaluate(net.as_estimator()) if is_due else self.scores_
+        with net.runs_user_code():
+            scores = self._evaluate(net.as_estimator()) if is_due else self.scores_
         is_best = is_due and next(iter(scores.values())) > self.best_score_
         for column, score in scores.items():
             if column in net.history[-1]:

@@ -456,7 +456,7 @@ class ContrastiveEmbedder(
     def _as_fitted(self, fitted: Fitted) -> Self:
         """Return a copy of the embedder that has taken over what a fit has learned."""
         embedder = object.__new__(type(self))
-        vars(embedder).update(vars(self))
+        embedder.__dict__.update(self.__dict__)
         return embedder._keep(fitted)
 
     def _keep(self, fitted: Fitted) -> Self:

@@ -3,6 +3,8 @@
 import copy
 import math
 import pickle
+import warnings
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -13,7 +15,14 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from skorch.callbacks import Callback, Checkpoint, EarlyStopping, PrintLog
+from skorch.callbacks import (
+    Callback,
+    Checkpoint,
+    EarlyStopping,
+    MlflowLogger,
+    PrintLog,
+    TensorBoard,
+)
 from torch import nn
 from torch.utils.data import TensorDataset
 
@@ -321,8 +330,20 @@ def test_an_interrupted_fit_restores_the_best_epoch_too():
     embedder = small(max_epochs=9, callbacks=[evaluation, Interrupts()], **params)
     with pytest.raises(KeyboardInterrupt, match="in 3 epochs"):
         embedder.fit(TRAIN)
-    assert_bits = small(max_epochs=2, **params).fit(TRAIN)
-    np.testing.assert_array_equal(embedder.transform(TRAIN), assert_bits.transform(TRAIN))
+    stopped = small(max_epochs=2, **params).fit(TRAIN)
+    np.testing.assert_array_equal(embedder.transform(TRAIN), stopped.transform(TRAIN))
+
+
+def test_an_interrupt_while_scoring_is_an_interrupt_of_the_fit():
+    def slow(embedder, X, y=None):
+        if embedder.n_epochs_ == 2:
+            raise KeyboardInterrupt
+        return 0.0
+
+    embedder = small(max_epochs=5, callbacks=[Evaluation(slow, HELD_OUT)])
+    with pytest.raises(KeyboardInterrupt, match="keeps what it learned in 2 epochs"):
+        embedder.fit(TRAIN)
+    assert embedder.n_epochs_ == 2
 
 
 def test_callbacks_of_skorch_monitor_the_column(tmp_path):
@@ -337,6 +358,72 @@ def test_callbacks_of_skorch_monitor_the_column(tmp_path):
     saved = torch.load(tmp_path / "params.pt", weights_only=True)
     for name, tensor in stopped.encoder_.state_dict().items():
         assert torch.equal(saved[f"encoder.{name}"], tensor)
+
+
+# Loggers of experiments, through skorch
+
+
+class Writer:
+    """Stands for TensorBoard's writer."""
+
+    def __init__(self):
+        self.scalars, self.closed = [], False
+
+    def add_scalar(self, tag, scalar_value, global_step):
+        self.scalars.append((tag, float(scalar_value), global_step))
+
+    def close(self):
+        self.closed = True
+
+
+def test_the_callback_of_tensorboard_writes_the_columns():
+    writer = Writer()
+    callbacks = [TensorBoard(writer), Evaluation(width, HELD_OUT)]
+    embedder = small(callbacks=callbacks).fit(TRAIN)
+    written = {(tag, step): value for tag, value, step in writer.scalars}
+    assert written["width", 2] == embedder.history_[-1, "width"]
+    assert written["Loss/train_loss", 1] == embedder.history_[0, "train_loss"]
+    assert writer.closed
+
+
+def test_tensorboard_itself_reads_what_was_written(tmp_path):
+    pytest.importorskip("tensorboard", reason="needs tensorboard")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+        from torch.utils.tensorboard import SummaryWriter
+
+        writer = SummaryWriter(tmp_path)
+        callbacks = [TensorBoard(writer), Evaluation(width, HELD_OUT)]
+        embedder = small(callbacks=callbacks).fit(TRAIN)
+        events = EventAccumulator(str(tmp_path)).Reload()
+    widths = [event.value for event in events.Scalars("width")]
+    np.testing.assert_allclose(widths, embedder.history_[:, "width"], rtol=1e-6)
+
+
+class Client:
+    """Stands for MLflow's client."""
+
+    def __init__(self):
+        self.metrics, self.artifacts, self.ended = {}, [], []
+
+    def log_metric(self, run_id, key, value, step):
+        self.metrics[run_id, key, step] = value
+
+    def log_artifact(self, run_id, path):
+        self.artifacts.append(path.name)
+
+    def set_terminated(self, run_id):
+        self.ended.append(run_id)
+
+
+def test_the_callback_of_mlflow_logs_the_columns_and_the_weights():
+    client, run = Client(), SimpleNamespace(info=SimpleNamespace(run_id="a"))
+    callbacks = [MlflowLogger(run, client), Evaluation(width, HELD_OUT)]
+    embedder = small(callbacks=callbacks).fit(TRAIN)
+    assert client.metrics["a", "width", 2] == embedder.history_[-1, "width"]
+    assert client.metrics["a", "train_loss", 1] == embedder.history_[0, "train_loss"]
+    assert "params.pth" in client.artifacts and client.ended == ["a"]
 
 
 # Copies

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, Self
 
@@ -114,6 +114,15 @@ class ContrastiveNet(skorch.NeuralNet):
     def stop(self) -> None:
         """Stop the training when all callbacks have been told of the end of the epoch."""
         self.stopped_by_callback_ = True
+
+    @contextmanager
+    def runs_user_code(self) -> Iterator[None]:
+        """Take a KeyboardInterrupt within the context for Ctrl-C, not for an early stop."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.interrupted_ = True
+            raise
 
     def initialize_criterion(self) -> Self:
         """Start the framework's session, which takes the place of skorch's criterion."""
@@ -245,7 +254,7 @@ class ContrastiveNet(skorch.NeuralNet):
             with nullcontext() if self.plan.world is None else self.held_interrupt_:
                 return super().fit_loop(X, y, epochs, **kwargs)
         except KeyboardInterrupt:
-            self.interrupted_ = not self.stopped_by_callback_
+            self.interrupted_ |= not self.stopped_by_callback_
             raise
 
     def run_single_epoch(

@@ -18,6 +18,7 @@ from torch.utils.data import TensorDataset
 from skcontrast._distributed._shared_network import SharedNetwork
 from skcontrast._distributed._world import World
 from skcontrast.augmentation import GaussianNoise
+from skcontrast.callbacks import Evaluation
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import CMC, MoCo, SimCLR
 from skcontrast.graphs import pack_graphs
@@ -230,6 +231,30 @@ def test_early_stopping(ranks):
     first, second = ranks(fitted, callbacks=[stopping], max_epochs=20)
     assert 1 < len(first["history"]) < 20
     assert_equal(first, second)
+
+
+def score(embedder, X, y=None):
+    return -abs(embedder.n_epochs_ - 2)
+
+
+def evaluated(only_first):
+    """Fit with an evaluation on all ranks, or on the first only."""
+    evaluation = Evaluation(score, X, patience=2, restore_best=True)
+    callbacks = [evaluation] if rank() == 0 or not only_first else None
+    return fitted(callbacks=callbacks, max_epochs=9, lr_schedule="constant")
+
+
+def test_an_evaluation_on_all_ranks_stops_and_restores_them_alike(ranks):
+    first, second = ranks(evaluated, False)
+    assert [row["score"] for row in first["history"]] == [-1, 0, -1, -2]
+    assert_equal(first, second)
+
+
+def test_an_evaluation_on_the_first_rank_stops_all_and_restores_its_own(ranks):
+    first, second = ranks(evaluated, True)
+    assert len(first["history"]) == len(second["history"]) == 4
+    both, _ = ranks(evaluated, False)
+    np.testing.assert_array_equal(first["embedding"], both["embedding"])
 
 
 class Interrupts(Callback):

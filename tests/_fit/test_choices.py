@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.pipeline import make_pipeline
-from skorch.callbacks import EarlyStopping, LRScheduler
+from skorch.callbacks import EarlyStopping, EpochScoring, LRScheduler
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
@@ -58,6 +58,9 @@ BAD_PARAMETERS = {
     ),
     "callback type": ({"callbacks": ["stop"]}, TypeError, "'callbacks'.*callbacks of skorch"),
     "callback monitor": ({"callbacks": [EarlyStopping()]}, ValueError, "monitor='train_loss'"),
+    "callback that scores predictions": (
+        {"callbacks": [EpochScoring("accuracy")]}, ValueError, r"callbacks\.Evaluation\(scoring, X"
+    ),
     "two schedulers": ({"callbacks": [LRScheduler()]}, ValueError, "lr_schedule='constant'"),
     "lr factor": ({"lr_schedule": Linear(1, -1)}, ValueError, "'lr_schedule'.*at least"),
     "lr steps": ({"lr_schedule": Steps([1, np.nan], [0.5])}, ValueError, "'values'.*finite"),

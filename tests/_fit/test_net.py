@@ -5,7 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import Checkpoint, EarlyStopping, LRScheduler, TrainEndCheckpoint
+from skorch.callbacks import (
+    Callback,
+    Checkpoint,
+    EarlyStopping,
+    LRScheduler,
+    PrintLog,
+    TrainEndCheckpoint,
+)
 from torch import nn
 
 from skcontrast._fit._net import train
@@ -62,6 +69,48 @@ def test_silent_unless_asked(capfd):
     small(verbose=1).fit(X_DIGITS)
     out, err = capfd.readouterr()
     assert "2/2" in err and "loss" in err
+
+
+def test_print_log_prints_when_it_is_given_and_nothing_else_does(capfd):
+    small(callbacks=[PrintLog()]).fit(X_DIGITS)
+    out, err = capfd.readouterr()
+    header, _, first, second = out.splitlines()
+    assert header.split() == ["epoch", "lr", "train_loss", "dur"] and not err
+    assert first.split()[0] == "1" and second.split()[0] == "2"
+    stop = EarlyStopping(monitor="train_loss", patience=1, threshold=10.0)
+    small(callbacks=[stop]).fit(X_DIGITS)
+    assert capfd.readouterr().out == ""
+
+
+class AddsGroup(Callback):
+    """Trains a further parameter from some epoch on, with a learning rate of its own."""
+
+    def __init__(self, epoch):
+        self.epoch, self.seen = epoch, []
+        self.parameter = nn.Parameter(torch.zeros(1))
+
+    def on_train_begin(self, net, **kwargs):
+        self.add(net, 0)
+
+    def on_epoch_begin(self, net, **kwargs):
+        self.add(net, len(net.history))
+
+    def add(self, net, epoch):
+        if epoch == self.epoch:
+            net.optimizer_.add_param_group({"params": [self.parameter], "lr": 0.5})
+
+    def on_batch_end(self, net, **kwargs):
+        self.seen.append([group["lr"] for group in net.optimizer_.param_groups])
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 2])
+def test_the_schedule_applies_to_groups_that_callbacks_add(epoch):
+    adds = AddsGroup(epoch)
+    small(callbacks=[adds], max_epochs=3, lr=0.01, batch_size=256).fit(X_DIGITS)
+    assert len(adds.seen) == 3
+    for rates in adds.seen[max(epoch - 1, 0) :]:
+        assert rates[1] == pytest.approx(50 * rates[0])
+    assert adds.seen[0][0] > adds.seen[1][0] > adds.seen[2][0]
 
 
 class ReturnsNaN(nn.Module):

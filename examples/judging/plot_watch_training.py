@@ -1,0 +1,76 @@
+"""
+Watch the training on held-out samples
+======================================
+
+The loss of a contrastive fit nearly always falls. Whether the representation gets better is a
+different question, which held-out samples answer. ``Evaluation`` asks it after every epoch.
+
+You should see: the loss and the accuracy of held-out samples make most of their way in the first
+five epochs, while the score without labels goes on rising for ten more.
+"""
+
+# %%
+# Two scores per epoch
+# --------------------
+# A scorer is a function of a fitted embedder, X and y. This one looks at five labeled
+# neighbours. The second score, the embedder's own, needs no labels.
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from sklearn.datasets import load_digits
+from sklearn.model_selection import cross_val_score, train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+
+from skcontrast import ContrastiveEmbedder
+from skcontrast.augmentation import RandomAffine
+from skcontrast.callbacks import Evaluation
+
+X, y = load_digits(return_X_y=True)
+X = X.reshape(-1, 1, 8, 8)
+X_train, X_test, _, y_test = train_test_split(
+    X, y, train_size=600, test_size=400, stratify=y, random_state=0
+)
+
+
+def knn_accuracy(embedder, X, y):
+    """Return the accuracy of 5 nearest neighbours, cross-validated on the held-out samples."""
+    return cross_val_score(KNeighborsClassifier(5), embedder.transform(X), y).mean()
+
+
+evaluation = Evaluation(knn_accuracy, X_test, y_test, restore_best=True)
+embedder = ContrastiveEmbedder(
+    augmentation=RandomAffine(),
+    max_epochs=16,
+    callbacks=[evaluation, Evaluation(None, X_test)],
+    random_state=0,
+).fit(X_train)
+
+# %%
+# The scores are columns of the history, beside the loss.
+
+history = pd.DataFrame(list(embedder.history_))
+history[["epoch", "train_loss", "knn_accuracy", "score"]].round(3).tail(3)
+
+# %%
+# The curves
+# ----------
+
+fig, axes = plt.subplots(1, 3, figsize=(7, 2.6), layout="constrained")
+labels = {
+    "train_loss": "training loss",
+    "knn_accuracy": "held-out accuracy (kNN)",
+    "score": "held-out score, no labels",
+}
+for ax, (column, label) in zip(axes, labels.items(), strict=True):
+    ax.plot(history["epoch"], history[column])
+    ax.set(xlabel="epoch", title=label)
+    ax.title.set_fontsize(9)
+axes[1].axvline(evaluation.best_epoch_, color="0.6", linestyle=":")
+plt.show()
+
+# %%
+# The dotted line is the epoch with the highest accuracy. ``restore_best=True`` has given its
+# weights to the embedder, so that its accuracy is the highest of the curve.
+
+print(f"best in the history: {evaluation.best_score_:.3f}")
+print(f"of the embedder now: {knn_accuracy(embedder, X_test, y_test):.3f}")
