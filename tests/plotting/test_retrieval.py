@@ -43,7 +43,7 @@ def test_frames_say_whether_the_class_is_right_and_unknown_ones_have_none():
     display = RetrievalDisplay(IMAGES, [0, 7], neighbors, y=Y).plot()
     assert set(display.frames_) == {(0, 0), (0, 1)}
     right, wrong = display.frames_[0, 0], display.frames_[0, 1]
-    assert right.get_linestyle() == "solid" and wrong.get_linestyle() == "dashed"
+    assert (right.get_linestyle(), wrong.get_linestyle()) == ("-", "--")
     assert right.get_edgecolor() != wrong.get_edgecolor()
     assert right.get_x() + right.get_width() / 2 == pytest.approx(1)
 

@@ -153,7 +153,7 @@ def test_failed_candidates_do_not_hide_the_others():
     params = [{"a": a, "b": b} for a in (1, 2) for b in (1, 2)]
     means = np.array([np.nan, 0.5, np.nan, np.nan])
     display = SearchDisplay(results_of(params, means, means), parameter="a", lines=[]).plot()
-    np.testing.assert_array_equal(drawn(display.lines_["best"])[1], [0.5, np.nan])
+    np.testing.assert_array_equal(display.lines_["best"][0].get_ydata(), [0.5, np.nan])
 
 
 def test_what_was_not_searched_is_refused():

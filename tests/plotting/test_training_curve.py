@@ -67,7 +67,7 @@ def test_what_cannot_be_drawn_is_refused(figures, embedder):
     display = TrainingCurveDisplay({"fit": embedder.history_})
     with pytest.raises(ValueError, match=r"columns must be among \['train_loss', .*got 'valid'"):
         display.plot(columns=["valid"])
-    with pytest.raises(ValueError, match="ax must hold an Axes for each of .* got 1"):
+    with pytest.raises(ValueError, match=r"ax must hold an Axes for each of .* got 1"):
         display.plot(figures.subplots()[1], columns=["train_loss", "lr"])
     with pytest.raises(TypeError, match="histories must be a dict"):
         TrainingCurveDisplay([])
