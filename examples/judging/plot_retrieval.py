@@ -7,8 +7,8 @@ query and the images with the highest cosine to it. A green frame is a neighbour
 the query, a dashed red one is not.
 
 What you should see: nearly all neighbours are of the right class although the embedder has seen no
-labels, and the wrong ones look like their query. The concentration κ under each image says how sure the
-embedder is of it.
+labels, and the wrong ones look like their query. The concentration κ under each image says how
+sure the embedder is of it.
 """
 
 # %%

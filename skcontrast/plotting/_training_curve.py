@@ -166,6 +166,8 @@ class TrainingCurveDisplay:
         return self
 
     def _plot_column(self, column: str, **kwargs: Any) -> dict[str, Any]:
+        from matplotlib.ticker import MaxNLocator
+
         ax, lines = self.axes_[column], {}
         colors = class_colors(len(self.histories))
         for k, name in enumerate(self.histories):
@@ -183,7 +185,7 @@ class TrainingCurveDisplay:
             }
             (lines[name],) = ax.plot(epochs, values, **style)
         ax.set_ylabel(_LABELS.get(column, column))
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         return lines
 
     def _curve(self, name: str, column: str) -> tuple[NDArray, NDArray]:

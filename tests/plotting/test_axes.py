@@ -1,11 +1,12 @@
 """Axes that are given, and axes that are made."""
 
+import subprocess
 import sys
 
 import pytest
 
 from skcontrast.plotting import EstimatorCurveDisplay, ScoreDensityDisplay
-from skcontrast.plotting._axes import STYLES, axes
+from skcontrast.plotting._axes import STYLES, axes, class_colors
 from skcontrast.simulation import ScoreModel
 
 
@@ -32,3 +33,13 @@ def test_axes_are_those_that_are_given_or_of_a_new_figure(figures):
 def test_no_two_names_look_alike():
     looks = [(s["color"], s.get("linestyle"), s.get("marker")) for s in STYLES.values()]
     assert len(set(looks)) == len(looks)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 10, 15, 20, 30])
+def test_each_class_has_a_colour_of_its_own(n):
+    assert len(class_colors(n)) == len(set(class_colors(n))) == n
+
+
+def test_matplotlib_is_imported_only_to_draw():
+    code = "import sys, skcontrast.plotting; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -5,6 +5,7 @@ import pytest
 
 from skcontrast.estimation import project_views
 from skcontrast.plotting import EstimatorCurveDisplay, ScoreDensityDisplay
+from skcontrast.similarity import Cosine, DotProduct
 from skcontrast.simulation import ScoreModel, ScoreSample
 from tests.common import X_DIGITS, small
 
@@ -45,6 +46,34 @@ def test_views_of_an_embedder_are_drawn_with_their_positives(legend):
         area = np.trapezoid(line.get_ydata(), line.get_xdata())
         assert area == pytest.approx(1, abs=0.01)
     assert display.ax_.get_xlabel() == "score s"
+
+
+@pytest.mark.parametrize(
+    ("similarity", "bounds"),
+    [(Cosine(0.25), (-4, 4)), (DotProduct(), (-np.inf, np.inf))],
+    ids=["cosine", "dot product"],
+)
+def test_densities_end_where_scores_do_and_keep_their_area(similarity, bounds):
+    rng = np.random.default_rng(0)
+    classes = np.repeat(np.eye(3), 20, axis=0)
+    views = [classes + 0.02 * rng.normal(size=classes.shape) for _ in range(2)]
+    y = np.repeat(range(3), 20)
+    display = ScoreDensityDisplay.from_views(*views, y=y, similarity=similarity)
+    for line in display.lines_.values():
+        x, density = line.get_data()
+        assert x[0] >= bounds[0] and x[-1] <= bounds[1]
+        assert np.trapezoid(density, x) == pytest.approx(1, abs=0.01)
+    if np.isfinite(bounds[1]):
+        assert display.lines_["P"].get_xdata()[-1] == bounds[1]
+
+
+def test_densities_of_a_model_end_where_its_scores_do():
+    sample = ScoreModel(alpha=1.0, tau_plus=0.5, gamma=1.0).sample(50, 100, random_state=0)
+    display = ScoreDensityDisplay.from_sample(sample)
+    for line in display.lines_.values():
+        x, density = line.get_data()
+        assert x[0] >= np.exp(-2) and x[-1] <= np.exp(2)
+        assert np.trapezoid(density, x) == pytest.approx(1, abs=0.01)
 
 
 def test_samples_of_one_class_have_no_two_densities():

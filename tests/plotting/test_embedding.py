@@ -1,0 +1,135 @@
+"""Maps of embeddings."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA, TruncatedSVD
+
+from skcontrast.plotting import EmbeddingDisplay
+from tests.common import IMAGES, X_DIGITS, small, vectors
+
+POINTS = np.random.default_rng(0).normal(size=(30, 2))
+
+
+def drawn(display, one=None):
+    """Return the places at which the points of a class are drawn."""
+    return np.asarray(display.scatters_[one].get_offsets())
+
+
+def entries(display):
+    return [text.get_text() for text in display.legend_.get_texts()]
+
+
+def test_each_class_is_drawn_at_its_points_in_its_colour():
+    y = np.array(["b", "a", "c"] * 10)
+    display = EmbeddingDisplay(POINTS, y).plot()
+    for one in "abc":
+        np.testing.assert_array_equal(drawn(display, one), POINTS[y == one])
+    assert entries(display) == ["a", "b", "c"] and display.colorbar_ is None
+    colors = {tuple(points.get_facecolor()[0]) for points in display.scatters_.values()}
+    assert len(colors) == 3
+
+
+def test_unknown_classes_are_grey_and_last_in_the_legend():
+    y = np.array([-1, 0, 1] * 10)
+    display = EmbeddingDisplay(POINTS, y).plot()
+    assert entries(display) == ["0", "1", "unknown"]
+    red, green, blue = display.scatters_[-1].get_facecolor()[0][:3]
+    assert red == green == blue
+
+
+@pytest.mark.parametrize("y", [np.linspace(0, 1, 30), np.arange(30)], ids=["floats", "many ints"])
+def test_numbers_have_a_colour_bar(y):
+    display = EmbeddingDisplay(POINTS, y).plot()
+    assert display.legend_ is None and display.colorbar_.vmax == y.max()
+    np.testing.assert_array_equal(display.scatters_[None].get_array(), y)
+    np.testing.assert_array_equal(drawn(display), POINTS)
+
+
+def test_without_labels_there_is_neither_legend_nor_colour_bar():
+    display = EmbeddingDisplay(POINTS).plot()
+    assert display.legend_ is display.colorbar_ is None and display.thumbnails_ == {}
+    np.testing.assert_array_equal(drawn(display), POINTS)
+
+
+def test_principal_components_of_the_embedding_of_a_fitted_estimator_are_drawn(figures):
+    embedder = small().fit(X_DIGITS)
+    _, ax = figures.subplots()
+    display = EmbeddingDisplay.from_estimator(embedder, X_DIGITS, method="pca", ax=ax, s=3)
+    expected = PCA(2, random_state=0).fit_transform(embedder.transform(X_DIGITS))
+    np.testing.assert_allclose(np.abs(drawn(display)), np.abs(expected), atol=1e-3)
+    assert display.ax_ is ax and ax.get_xlabel() == "principal component 1"
+    assert display.scatters_[None].get_sizes() == [3]
+
+
+def test_a_subsample_keeps_labels_and_images_with_their_points():
+    y = np.arange(200)
+    display = EmbeddingDisplay.from_embeddings(
+        X_DIGITS, y, method="pca", subsample=40, thumbnails=IMAGES
+    )
+    assert len(set(display.rows_)) == 40
+    np.testing.assert_array_equal(display.y, y[display.rows_])
+    np.testing.assert_array_equal(display.thumbnails, IMAGES[display.rows_])
+
+
+def test_thumbnails_stand_at_their_points_and_do_not_overlap():
+    display = EmbeddingDisplay(POINTS, thumbnails=IMAGES[:30]).plot()
+    assert 1 < len(display.thumbnails_) <= 30 and 0 in display.thumbnails_
+    for k, box in display.thumbnails_.items():
+        np.testing.assert_array_equal(box.xy, POINTS[k])
+        np.testing.assert_array_equal(box.offsetbox.get_data(), IMAGES[k, 0])
+    same = EmbeddingDisplay(np.repeat(POINTS[:1], 30, axis=0), thumbnails=IMAGES[:30]).plot()
+    assert list(same.thumbnails_) == [0]
+
+
+def test_tsne_is_seeded_and_takes_few_samples():
+    first, second = (EmbeddingDisplay.from_embeddings(vectors(12)) for _ in range(2))
+    np.testing.assert_array_equal(first.points, second.points)
+    assert first.points.shape == (12, 2) and first.ax_.get_ylabel() == "t-SNE, axis 2"
+
+
+def test_an_object_brings_embeddings_into_the_plane():
+    reducer = TruncatedSVD(2, random_state=0)
+    display = EmbeddingDisplay.from_embeddings(vectors(), method=reducer)
+    expected = TruncatedSVD(2, random_state=0).fit_transform(vectors())
+    np.testing.assert_allclose(display.points, expected)
+    assert not hasattr(reducer, "components_")
+    assert display.ax_.get_xlabel() == "TruncatedSVD, axis 1"
+
+
+class FirstColumns:
+    """Stands for UMAP."""
+
+    def __init__(self, **settings):
+        self.settings = settings
+
+    def fit_transform(self, h):
+        assert self.settings["metric"] == "cosine" and self.settings["n_neighbors"] == 11
+        return h[:, :2]
+
+
+def test_umap_is_used_where_it_is_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "umap", types.SimpleNamespace(UMAP=FirstColumns))
+    display = EmbeddingDisplay.from_embeddings(vectors(12), method="umap")
+    np.testing.assert_array_equal(display.points, vectors(12)[:, :2])
+
+
+def test_a_missing_umap_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "umap", None)
+    with pytest.raises(ImportError, match="method='umap' needs umap-learn: pip install"):
+        EmbeddingDisplay.from_embeddings(vectors(), method="umap")
+
+
+def test_unknown_methods_shapes_and_lengths_are_refused():
+    with pytest.raises(ValueError, match="method must be 'pca', 'tsne', 'umap' or an object"):
+        EmbeddingDisplay.from_embeddings(vectors(), method="mds")
+    with pytest.raises(ValueError, match=r"points must have shape \(n, 2\), got \(60, 5\)"):
+        EmbeddingDisplay(vectors())
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        EmbeddingDisplay(POINTS, np.zeros(3))
+    with pytest.raises(ValueError, match="thumbnails must be an array of images"):
+        EmbeddingDisplay(POINTS, thumbnails=X_DIGITS[:30])
+    with pytest.raises(ValueError, match=r"y must have shape \(n_samples,\)"):
+        EmbeddingDisplay(POINTS, np.zeros((30, 2))).plot()

@@ -1,0 +1,98 @@
+"""Samples beside their views."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from skcontrast.augmentation import GaussianNoise, RandomAffine, Unflatten
+from skcontrast.plotting import ViewsDisplay
+from tests.common import IMAGES, X_DIGITS, images, small, small_images, vectors
+
+
+def ticks(axis):
+    return [text.get_text() for text in axis.get_ticklabels()]
+
+
+def test_images_are_drawn_as_originals_and_their_views():
+    embedder = small(augmentation=RandomAffine())
+    display = ViewsDisplay.from_estimator(embedder, IMAGES, rows=[4, 2], n_views=3)
+    views = embedder.views(IMAGES, 3, rows=[4, 2], random_state=0)
+    for drawn, expected in zip(display.images_, (IMAGES[[4, 2]], *views), strict=True):
+        for cell, image in zip(drawn, expected, strict=True):
+            np.testing.assert_array_equal(cell.get_array(), image[0])
+            assert cell.get_clim() == (IMAGES.min(), IMAGES.max())
+    assert ticks(display.ax_.yaxis) == ["original", "view 1", "view 2", "view 3"]
+    centers = [np.mean(cell.get_extent()[:2]) for cell in display.images_[0]]
+    np.testing.assert_allclose(centers, [0, 1])
+    assert display.figure_ is display.ax_.figure and display.figure_.get_figwidth() <= 7
+
+
+def test_colours_stand_last_and_uint8_is_black_at_0_and_white_at_255():
+    X = images()
+    display = ViewsDisplay(X, [X])
+    shown = display.plot().images_[1][2].get_array()
+    np.testing.assert_allclose(shown, X[2].transpose(1, 2, 0) / 255)
+
+
+@pytest.mark.parametrize("n_features", [5, 31])
+def test_vectors_are_drawn_in_standard_deviations_from_their_means(n_features, legend):
+    X = vectors(d=n_features) * 100 + 7
+    embedder = small(augmentation=GaussianNoise(0.5))
+    display = ViewsDisplay.from_estimator(embedder, X, rows=[8, 3])
+    views = embedder.views(X, rows=[8, 3], random_state=0)
+    heights = display.ax_.get_yticks()
+    scaled = (X[[8, 3]] - X.mean(axis=0)) / X.std(axis=0)
+    for k, drawn in enumerate(display.originals_):
+        if n_features == 5:
+            values = [bar.get_height() for bar in drawn]
+        else:
+            values = drawn.get_ydata() - heights[k]
+        np.testing.assert_allclose(values, scaled[k], rtol=1e-5, atol=1e-6)
+    for lines, view in zip(display.lines_, views, strict=True):
+        expected = (view - X.mean(axis=0)) / X.std(axis=0)
+        for k, line in enumerate(lines):
+            np.testing.assert_allclose(line.get_ydata() - heights[k], expected[k], atol=1e-6)
+    assert ticks(display.ax_.yaxis) == ["8", "3"]
+    assert legend(display) == ["original", "view 1", "view 2"]
+    assert "standard deviations" in display.ax_.get_xlabel()
+
+
+def test_values_are_drawn_as_they_are_if_not_standardized_and_features_are_named():
+    table = pd.DataFrame(vectors(), columns=list("abcde"))
+    display = ViewsDisplay.from_estimator(small(), table, standardize=False, rows=[1])
+    values = [bar.get_height() for bar in display.originals_[0]]
+    np.testing.assert_allclose(values, table.iloc[1])
+    assert ticks(display.ax_.xaxis) == list("abcde")
+    assert display.ax_.get_xlabel() == "feature"
+
+
+def test_pipelines_and_bare_augmentations_are_drawn_before_and_after_a_fit():
+    expected = small(augmentation=RandomAffine()).views(IMAGES, rows=slice(8), random_state=0)
+    pipe = make_pipeline(Unflatten((1, 8, 8)), RandomAffine(), small_images(max_epochs=1))
+    unfitted = ViewsDisplay.from_estimator(pipe, X_DIGITS)
+    assert not hasattr(pipe[0], "n_features_in_")
+    fitted = ViewsDisplay.from_estimator(pipe.fit(X_DIGITS), X_DIGITS)
+    bare = ViewsDisplay.from_estimator(RandomAffine(), IMAGES)
+    listed = ViewsDisplay.from_estimator([RandomAffine()], IMAGES)
+    for display in (unfitted, fitted, bare, listed):
+        np.testing.assert_array_equal(display.views, expected)
+
+
+def test_given_axes_and_settings_are_used(figures):
+    _, ax = figures.subplots()
+    display = ViewsDisplay.from_estimator(small(), IMAGES, ax=ax, cmap="viridis")
+    assert display.ax_ is ax and display.images_[0][0].get_cmap().name == "viridis"
+    display = ViewsDisplay.from_estimator(small(), vectors(), linewidth=3)
+    assert display.lines_[0][0].get_linewidth() == 3
+
+
+def test_graphs_and_arrays_of_other_shapes_are_refused():
+    nx = pytest.importorskip("networkx")
+    with pytest.raises(ValueError, match="draws images and vectors, not graphs"):
+        graphs = [nx.cycle_graph(5) for _ in range(4)]
+        ViewsDisplay.from_estimator(small(encoder=None), graphs)
+    with pytest.raises(ValueError, match=r"arrays of one shape.* got \[\(2, 3\), \(2, 4\)\]"):
+        ViewsDisplay(np.zeros((2, 3)), [np.zeros((2, 4))])
+    with pytest.raises(ValueError, match="and 0 views"):
+        ViewsDisplay(np.zeros((2, 3)), [])
