@@ -3,11 +3,12 @@ A folder of image files: similar images without labels
 ======================================================
 
 Your images lie in a folder, in all sizes, and you look for those that show the same thing. Here,
-the folder has 600 PNG files of handwritten digits, large and small, wide and high, written in
-different grey on different paper. An embedder learns from the files themselves, without labels.
+the folder has 800 PNG files of handwritten digits, large and small, wide and high, anywhere on the
+paper and in different grey. An embedder learns from the files themselves, without labels.
 
-What you should see: the nearest neighbours of an image in the embedding mostly show the same digit,
-more often than its nearest neighbours by pixels.
+What you should see: more than half of the nearest neighbours in the embedding show the same digit.
+After these few seconds of training, that is about as many as by pixels (62 % and 60 %, a mean of
+three seeds); 800 images are little to learn from. The point is the way from files to neighbours.
 """
 
 # %%
@@ -26,17 +27,18 @@ from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import cosine_similarity
 
 from skcontrast import ContrastiveEmbedder
+from skcontrast.augmentation import ColorJitter, RandomAffine
 from skcontrast.datasets import ImageFolder
 
 home = TemporaryDirectory()
 rng = np.random.default_rng(0)
 for k, (digit, label) in enumerate(zip(*load_digits(return_X_y=True), strict=True)):
-    if k == 600:
+    if k == 800:
         break
     ink = Image.fromarray((digit.reshape(8, 8) * 255 / 16).astype(np.uint8))
     side = int(rng.integers(24, 72))
     ink = ink.resize((side, side), Image.Resampling.BICUBIC)
-    width, height = side + rng.integers(0, side // 3, size=2)
+    width, height = side + rng.integers(0, 7 * side // 10 + 1, size=2)
     paper, pen = int(rng.integers(160, 256)), int(rng.integers(0, 120))
     image = Image.new("L", (int(width), int(height)), paper)
     corner = int(rng.integers(width - side + 1)), int(rng.integers(height - side + 1))
@@ -48,11 +50,18 @@ for k, (digit, label) in enumerate(zip(*load_digits(return_X_y=True), strict=Tru
 # %%
 # The embedding
 # -------------
-# An `ImageFolder` brings all images to 20×20 pixels when they are read, and is X itself.
+# An `ImageFolder` brings all images to 16×16 pixels when they are read, and is X itself. Two views
+# of an image differ in what does not matter here: place, size, brightness and contrast.
 
-images = ImageFolder(home.name, size=20, mode="L")
+images = ImageFolder(home.name, size=16, mode="L")
 print(images)
-embedder = ContrastiveEmbedder(max_epochs=12, random_state=0)
+augmentation = [
+    RandomAffine(rotation=10, translate=0.25, scale=(0.7, 1.5), shear=10),
+    ColorJitter(brightness=0.4, contrast=0.4),
+]
+embedder = ContrastiveEmbedder(
+    augmentation=augmentation, batch_size=32, max_epochs=11, random_state=0
+)
 H = embedder.fit_transform(images)
 
 # %%
