@@ -6,5 +6,12 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_parameter_constraints,
 )
+from sklearn.utils._set_output import _get_output_config as get_output_config
 
-__all__ = ["Interval", "InvalidParameterError", "StrOptions", "validate_parameter_constraints"]
+__all__ = [
+    "Interval",
+    "InvalidParameterError",
+    "StrOptions",
+    "get_output_config",
+    "validate_parameter_constraints",
+]

@@ -18,6 +18,7 @@ from skorch.callbacks import Callback
 from skorch.history import History
 from torch import nn
 
+from ._data._row_labels import labeled_output
 from ._fit._choices import COMPONENTS, resolve_choices, resolve_device
 from ._fit._fit import Fitted, fit_network
 from ._fit._optimizer import OPTIMIZERS
@@ -465,9 +466,8 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         check_is_fitted(self)
         if self.output not in _OUTPUTS:
             validate_parameters(self)
-        return self._encode(
-            X, self._projecting() if self.output == "projection" else self.encoder_
-        )
+        h = self._encode(X, self._projecting() if self.output == "projection" else self.encoder_)
+        return labeled_output(h, X, self)
 
     def _encode(self, X: Any, module: nn.Module) -> NDArray[np.float32]:
         """Return the output of a module for samples, shape (n_samples, width)."""
