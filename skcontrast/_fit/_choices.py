@@ -258,6 +258,13 @@ def augmentations_of(augmentation: Any, owner: str) -> list[Augmentation] | None
         return [part for step in steps for part in augmentations_of(step, owner) or ()]
     if isinstance(augmentation, (list, tuple)):
         return [part for step in augmentation for part in augmentations_of(step, owner) or ()]
+    if callable(augmentation) and not isinstance(augmentation, (type, Augmentation)):
+        name = getattr(augmentation, "__name__", type(augmentation).__name__)
+        raise TypeError(
+            f"The 'augmentation' parameter of {owner} got {name}, which is not an Augmentation: "
+            f"wrap it, skcontrast.augmentation.FunctionAugmentation({name}) if it takes batches, "
+            f"FunctionAugmentation({name}, per_sample=True) if it takes one sample at a time."
+        )
     check_component(augmentation, Augmentation, owner=owner, parameter="augmentation")
     validate_parameters(augmentation)
     return [augmentation]

@@ -17,6 +17,7 @@ from .._data._metadata import check_descriptions, read_annotations
 from .._data._sources import make_source
 from .._distributed._world import World, check_same, current_world, same_everywhere
 from .._network._inference import on_cpu
+from .._random import seeded_rng
 from .._warnings import warn
 from ..augmentation import Augmentation
 from ..kinds._base import Schema
@@ -34,7 +35,7 @@ from ._resume import (
     resume,
     samples_fingerprint,
 )
-from ._seeding import draws_random_numbers, seeded_rng
+from ._seeding import draws_random_numbers
 from ._setup import Setup, continued_setup, new_setup
 
 # Parameters that may differ between the ranks of a distributed fit.
