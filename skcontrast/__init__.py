@@ -1,8 +1,43 @@
 """Contrastive representation learning behind scikit-learn's fit and transform."""
 
+import importlib
+import warnings
+from typing import Any
+
+with warnings.catch_warnings():
+    # skorch imports PyTorch Geometric where it is installed, which uses torch.jit.script.
+    warnings.filterwarnings("ignore", message="`torch.jit", category=DeprecationWarning)
+    import skorch  # noqa: F401
+
 from ._objective._functional import contrastive_loss
 from .embedder import ContrastiveEmbedder
 
 __version__ = "0.1.0"
 
 __all__ = ["ContrastiveEmbedder", "__version__", "contrastive_loss"]
+
+_SUBMODULES = (
+    "augmentation",
+    "datasets",
+    "encoders",
+    "estimation",
+    "frameworks",
+    "graphs",
+    "kinds",
+    "losses",
+    "metrics",
+    "plotting",
+    "schedules",
+    "similarity",
+    "simulation",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:  # some are imported only where they are used
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_SUBMODULES])

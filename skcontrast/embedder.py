@@ -27,7 +27,7 @@ from ._fit._setup import scored_views
 from ._network._inference import encode, on_device
 from ._network._network import Directions
 from ._network._view_score import Measure, score_views
-from ._parameters import Interval, Schedule, StrOptions, validate_parameters
+from ._parameters import Interval, Schedule, StrOptions, parameter_owners, validate_parameters
 from .augmentation import Augmentation, Views
 from .encoders import Encoder
 from .frameworks import Framework
@@ -132,9 +132,9 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     kind : {"auto", "vectors", "images", "graphs"} or Kind, default="auto"
         What X holds. "auto" takes the kind that the augmentations or the encoder declare, if it is
         a kind of your own, and otherwise guesses it from X; see :ref:`own-kind`.
-    device : str or torch.device, default="auto"
-        "cpu", "cuda", "cuda:1", "mps"; "auto" is the first available of CUDA, MPS and CPU. Under
-        ``torchrun``, "auto" and "cuda" are the GPU of this process.
+    device : str, int or torch.device, default="auto"
+        "cpu", "cuda", "cuda:1", "mps"; 1 is "cuda:1"; "auto" is the first available of CUDA, MPS
+        and CPU. Under ``torchrun``, "auto" and "cuda" are the GPU of this process.
     precision : {"auto", "float32", "bf16"}, default="auto"
         The precision in which the network computes during training. "bf16" is bfloat16 where that
         is safe, by autocast: up to twice as fast for images on processors that support it. "auto"
@@ -234,7 +234,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         "standardize": ["boolean"],
         "node_features": [StrOptions({"auto", "attributes", "degree", "constant"})],
         "kind": "no_validation",  # checked with the other choices, with a better message
-        "device": [str, torch.device],
+        "device": [str, torch.device, Interval(Integral, 0, None, closed="left")],
         "precision": [StrOptions({"auto", "float32", "bf16"})],
         "compile": ["boolean"],
         "memory_budget": [Interval(Real, 0, None, closed="left"), None],
@@ -279,7 +279,7 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         standardize: bool = True,
         node_features: Literal["auto", "attributes", "degree", "constant"] = "auto",
         kind: Literal["auto", "vectors", "images", "graphs"] | Kind = "auto",
-        device: str | torch.device = "auto",
+        device: str | int | torch.device = "auto",
         precision: Literal["auto", "float32", "bf16"] = "auto",
         compile: bool = False,
         memory_budget: float | None = None,
@@ -336,9 +336,8 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             value = params.get(role, getattr(self, role, None))
             if value is None and role in COMPONENTS:
                 nested = {n: params.pop(n) for n in list(params) if n.startswith(f"{role}__")}
-                default = COMPONENTS[role][1]()
                 names = {name.partition("__")[2]: given for name, given in nested.items()}
-                params[role] = default.set_params(**names)
+                params[role] = _default_with(role, names)
             elif hasattr(self, role) and not hasattr(value, "set_params"):
                 raise ValueError(
                     f"The {role!r} parameter of ContrastiveEmbedder is {value!r} and has no "
@@ -708,6 +707,21 @@ class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 fitted.network.projector,
             )
         return state
+
+
+def _default_with(role: str, parameters: dict[str, Any]) -> Any:
+    """Return the default loss, framework or similarity with other parameters."""
+    base, default = COMPONENTS[role]
+    unknown = {name.partition("__")[0] for name in parameters} - set(default().get_params())
+    if unknown:
+        name = min(unknown)
+        others = parameter_owners(base, name)
+        raise ValueError(
+            f"The {role!r} parameter of ContrastiveEmbedder is None, that is {default()!r}, which "
+            f"has no parameter {name!r}: pass an object as {role} first"
+            f"{', such as ' + ' or '.join(f'{other}()' for other in others) if others else ''}."
+        )
+    return default().set_params(**parameters)
 
 
 def _plain(X: Any) -> Any:

@@ -1,5 +1,7 @@
 """Warnings point at the caller's line, however deep in the package they are issued."""
 
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -57,3 +59,10 @@ def test_dropped_views_are_reported_where_they_are_dropped():
     with pytest.warns(AugmentationDropped) as record:
         np.asarray(views)
     assert record[0].filename == __file__
+
+
+def test_importing_the_package_warns_of_nothing():
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", "import skcontrast"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr

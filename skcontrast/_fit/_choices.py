@@ -237,7 +237,7 @@ def resolve_device(device: Any, owner: str) -> torch.device:
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
-        device = torch.device(device)
+        device = torch.device(device.lower() if isinstance(device, str) else device)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueError(

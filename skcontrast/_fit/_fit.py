@@ -163,7 +163,7 @@ def _read(
         X, schema = inputs  # as an augmentation has checked it
     else:
         X, schema = reader.read(X, owner=owner, min_samples=2)
-    schema.kind.warn_unusual(X)
+    schema.kind.check_unusual(X, is_declared=choices.kind is not None)
     return X, schema, chain
 
 

@@ -47,7 +47,7 @@ def checked_views(views: Any, batch: Any, owner: type) -> Any:
         if not isinstance(views, Tensor):
             advice = ": pass it through torch.from_numpy" if isinstance(views, np.ndarray) else ""
             raise TypeError(
-                f"{name} must return a tensor of shape {shape}, got a {type(views).__name__}"
+                f"{name} must return a tensor of shape {shape}, got {type(views).__name__}"
                 f"{advice}."
             )
         if batch.is_floating_point():
