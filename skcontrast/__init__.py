@@ -1,5 +1,14 @@
 """Contrastive representation learning behind scikit-learn's fit and transform."""
 
+import importlib
+import warnings
+from typing import Any
+
+with warnings.catch_warnings():
+    # skorch imports PyTorch Geometric where it is installed, which uses torch.jit.script.
+    warnings.filterwarnings("ignore", message="`torch.jit", category=DeprecationWarning)
+    import skorch  # noqa: F401
+
 from ._files._card import model_card
 from ._files._export import export
 from ._files._save import load, save
@@ -17,3 +26,31 @@ __all__ = [
     "model_card",
     "save",
 ]
+
+_SUBMODULES = (
+    "augmentation",
+    "callbacks",
+    "datasets",
+    "encoders",
+    "estimation",
+    "frameworks",
+    "graphs",
+    "kinds",
+    "losses",
+    "metrics",
+    "optimizers",
+    "plotting",
+    "schedules",
+    "similarity",
+    "simulation",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:  # some are imported only where they are used
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_SUBMODULES])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
+import sys
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
@@ -32,10 +34,12 @@ __all__ = [
     "at_progress",
     "check_component",
     "check_numbers",
+    "choices_instead",
     "estimable_parameters",
     "interval",
     "is_auto",
     "number",
+    "parameter_owners",
     "validate_parameters",
 ]
 
@@ -69,16 +73,73 @@ def validate_parameters(obj: Any) -> None:
 
     Parameter objects inside `obj` are checked too, at any depth.
     """
-    validate_parameter_constraints(
-        obj._parameter_constraints,
-        obj.get_params(deep=False),
-        caller_name=type(obj).__name__,
-    )
+    parameters = obj.get_params(deep=False)
+    try:
+        validate_parameter_constraints(
+            obj._parameter_constraints, parameters, caller_name=type(obj).__name__
+        )
+    except InvalidParameterError as error:
+        raise InvalidParameterError(f"{error}{_spelling(obj, parameters)}") from None
     for value in obj.get_params(deep=False).values():
         if isinstance(value, ParameterObject):
             validate_parameters(value)
     if isinstance(obj, ParameterObject):
         obj.validate()
+
+
+def _spelling(obj: Any, parameters: dict[str, Any]) -> str:
+    """Return the end of a message about parameters: how a misspelled string is spelled."""
+    for name, value in parameters.items():
+        constraints = obj._parameter_constraints.get(name)
+        if not isinstance(value, str) or not isinstance(constraints, list):
+            continue
+        options = [
+            option
+            for constraint in constraints
+            if isinstance(constraint, StrOptions)
+            for option in constraint.options
+            if isinstance(option, str)
+        ]
+        close = difflib.get_close_matches(value.lower(), options, 1, 0.7)
+        if value not in options and close:
+            return f" Did you mean {close[0]!r}?"
+    return ""
+
+
+def choices_instead(value: str, base: type, parameter: str) -> str:
+    """Return the end of a message: which objects there are instead of a string.
+
+    Parameters
+    ----------
+    value : str
+        What the user passed.
+    base : type
+        The class that an admissible value derives from.
+    parameter : str
+        The name of the parameter.
+    """
+    names = {name.lower(): name for name in _public_classes(base)}
+    close = difflib.get_close_matches(value.lower().replace("_", ""), names, 1, 0.6)
+    if close:
+        return f" Write {parameter}={names[close[0]]}() instead."
+    return f" Choose from {', '.join(f'{name}()' for name in names.values())}." if names else ""
+
+
+def parameter_owners(base: type, name: str) -> list[str]:
+    """Return the names of the public classes derived from `base` that have a parameter."""
+    classes = _public_classes(base)
+    return [one for one, cls in classes.items() if name in inspect.signature(cls).parameters]
+
+
+def _public_classes(base: type) -> dict[str, type]:
+    """Return by name the classes derived from `base` in the subpackage that defines it."""
+    package = sys.modules[base.__module__.partition("._")[0]]
+    public = {name: getattr(package, name) for name in sorted(getattr(package, "__all__", ()))}
+    return {
+        name: thing
+        for name, thing in public.items()
+        if inspect.isclass(thing) and issubclass(thing, base) and thing is not base
+    }
 
 
 def check_component(
@@ -113,6 +174,7 @@ def check_component(
         raise TypeError(
             f"The {parameter!r} parameter of {owner} must be an instance of {base.__name__}, "
             f"got {value!r} of type {type(value).__name__}."
+            f"{choices_instead(value, base, parameter) if isinstance(value, str) else ''}"
         )
     return value
 

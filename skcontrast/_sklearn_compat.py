@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_parameter_constraints,
 )
+from sklearn.utils._set_output import _get_output_config as get_output_config
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -28,6 +29,7 @@ __all__ = [
     "Interval",
     "InvalidParameterError",
     "StrOptions",
+    "get_output_config",
     "validate_parameter_constraints",
     "with_callbacks",
 ]

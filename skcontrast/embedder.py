@@ -18,6 +18,7 @@ from skorch.callbacks import Callback
 from skorch.history import History
 from torch import nn
 
+from ._data._row_labels import labeled_output
 from ._fit._callback_tasks import epoch_tasks
 from ._fit._choices import COMPONENTS, resolve_choices, resolve_device
 from ._fit._drawn_views import drawn_views
@@ -27,7 +28,7 @@ from ._fit._setup import scored_views
 from ._network._inference import encode, on_device
 from ._network._network import Directions
 from ._network._view_score import Measure, score_views
-from ._parameters import Interval, Schedule, StrOptions, validate_parameters
+from ._parameters import Interval, Schedule, StrOptions, parameter_owners, validate_parameters
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
 from .augmentation import Augmentation, Views
 from .encoders import Encoder
@@ -138,9 +139,9 @@ class ContrastiveEmbedder(
     kind : {"auto", "vectors", "images", "graphs"} or Kind, default="auto"
         What X holds. "auto" takes the kind that the augmentations or the encoder declare, if it is
         a kind of your own, and otherwise guesses it from X; see :ref:`own-kind`.
-    device : str or torch.device, default="auto"
-        "cpu", "cuda", "cuda:1", "mps"; "auto" is the first available of CUDA, MPS and CPU. Under
-        ``torchrun``, "auto" and "cuda" are the GPU of this process.
+    device : str, int or torch.device, default="auto"
+        "cpu", "cuda", "cuda:1", "mps"; 1 is "cuda:1"; "auto" is the first available of CUDA, MPS
+        and CPU. Under ``torchrun``, "auto" and "cuda" are the GPU of this process.
     precision : {"auto", "float32", "bf16"}, default="auto"
         The precision in which the network computes during training. "bf16" is bfloat16 where that
         is safe, by autocast: up to twice as fast for images on processors that support it. "auto"
@@ -242,7 +243,7 @@ class ContrastiveEmbedder(
         "standardize": ["boolean"],
         "node_features": [StrOptions({"auto", "attributes", "degree", "constant"})],
         "kind": "no_validation",  # checked with the other choices, with a better message
-        "device": [str, torch.device],
+        "device": [str, torch.device, Interval(Integral, 0, None, closed="left")],
         "precision": [StrOptions({"auto", "float32", "bf16"})],
         "compile": ["boolean"],
         "memory_budget": [Interval(Real, 0, None, closed="left"), None],
@@ -287,7 +288,7 @@ class ContrastiveEmbedder(
         standardize: bool = True,
         node_features: Literal["auto", "attributes", "degree", "constant"] = "auto",
         kind: Literal["auto", "vectors", "images", "graphs"] | Kind = "auto",
-        device: str | torch.device = "auto",
+        device: str | int | torch.device = "auto",
         precision: Literal["auto", "float32", "bf16"] = "auto",
         compile: bool = False,
         memory_budget: float | None = None,
@@ -346,9 +347,12 @@ class ContrastiveEmbedder(
             is_unset = value is None and role in COMPONENTS
             if is_unset or (role == "optimizer" and not isinstance(value, Optimizer)):
                 nested = {n: params.pop(n) for n in list(params) if n.startswith(f"{role}__")}
-                default = COMPONENTS[role][1]() if is_unset else as_optimizer(value)
                 names = {name.partition("__")[2]: given for name, given in nested.items()}
-                params[role] = default.set_params(**names)
+                params[role] = (
+                    _default_with(role, names)
+                    if is_unset
+                    else as_optimizer(value).set_params(**names)
+                )
             elif hasattr(self, role) and not hasattr(value, "set_params"):
                 raise ValueError(
                     f"The {role!r} parameter of ContrastiveEmbedder is {value!r} and has no "
@@ -499,9 +503,8 @@ class ContrastiveEmbedder(
         check_is_fitted(self)
         if self.output not in _OUTPUTS:
             validate_parameters(self)
-        return self._encode(
-            X, self._projecting() if self.output == "projection" else self.encoder_
-        )
+        h = self._encode(X, self._projecting() if self.output == "projection" else self.encoder_)
+        return labeled_output(h, X, self)
 
     def _encode(self, X: Any, module: nn.Module) -> NDArray[np.float32]:
         """Return the output of a module for samples, shape (n_samples, width)."""
@@ -800,6 +803,21 @@ class ContrastiveEmbedder(
                 fitted.network.projector,
             )
         return state
+
+
+def _default_with(role: str, parameters: dict[str, Any]) -> Any:
+    """Return the default loss, framework or similarity with other parameters."""
+    base, default = COMPONENTS[role]
+    unknown = {name.partition("__")[0] for name in parameters} - set(default().get_params())
+    if unknown:
+        name = min(unknown)
+        others = parameter_owners(base, name)
+        raise ValueError(
+            f"The {role!r} parameter of ContrastiveEmbedder is None, that is {default()!r}, which "
+            f"has no parameter {name!r}: pass an object as {role} first"
+            f"{', such as ' + ' or '.join(f'{other}()' for other in others) if others else ''}."
+        )
+    return default().set_params(**parameters)
 
 
 def _plain(X: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from skcontrast._parameters import (
     Auto,
@@ -18,6 +19,7 @@ from skcontrast._parameters import (
 )
 from skcontrast.losses import BCL, DCL, HCL, Loss
 from skcontrast.schedules import Linear, Steps
+from tests.common import X_DIGITS, small
 
 
 def test_at_progress_resolves_every_schedule_and_leaves_the_original():
@@ -97,3 +99,37 @@ def test_a_component_is_an_instance_or_the_default():
 def test_only_auto_by_name_or_object_is_an_estimate():
     assert is_auto("auto") and is_auto(Auto(every=3))
     assert not any(map(is_auto, ("Auto", 0.1, None, Linear(0, 1), np.array(["auto"]))))
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"optimizer": "Adam"}, "Did you mean 'adam'"),
+        ({"precision": "BF16"}, "Did you mean 'bf16'"),
+        ({"lr_schedule": "Cosine"}, "Did you mean 'cosine'"),
+        ({"loss": "hcl"}, r"Write loss=HCL\(\) instead"),
+        ({"framework": "moco"}, r"Write framework=MoCo\(\) instead"),
+        ({"similarity": "dot_product"}, r"Write similarity=DotProduct\(\) instead"),
+        ({"encoder": "resnet"}, r"Write encoder=ResNet\(\) instead"),
+        ({"augmentation": "random_flip"}, r"Write augmentation=RandomFlip\(\) instead"),
+        ({"loss": "magic"}, r"Choose from BCL\(\), DCL\(\),"),
+    ],
+)
+def test_a_misspelled_string_is_answered_with_the_right_spelling(given, meant):
+    with pytest.raises((TypeError, ValueError), match=meant):
+        small(**given).fit(X_DIGITS)
+
+
+def test_a_device_may_be_a_number_or_in_capitals():
+    assert small(device="CPU").fit(X_DIGITS).transform(X_DIGITS).shape[0] == len(X_DIGITS)
+    if not torch.accelerator.is_available():
+        with pytest.raises(ValueError, match=r"'cuda:N' or 'mps' and be available .* got 0"):
+            small(device=0).fit(X_DIGITS)
+
+
+def test_a_parameter_that_the_default_lacks_names_the_objects_that_have_it():
+    with pytest.raises(ValueError, match=r"is None, that is InfoNCE\(\).*'tau_plus'.*DCL\(\)"):
+        small().set_params(loss__tau_plus=0.1)
+    with pytest.raises(ValueError, match=r"SimCLR\(\), which has no parameter.*MoCo\(\)"):
+        small().set_params(framework__queue_size=64)
+    assert small().set_params(similarity__temperature=0.2).similarity.temperature == 0.2

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import Dataset
+from torch.utils.data import DataLoader, Dataset
 
 from ..graphs._convert import is_graphs
 from ._sources import LazySamples
@@ -31,8 +32,12 @@ def as_array_like(X: Any) -> Any:
         )
     if isinstance(X, Dataset) or _is_cut_from_dataset(X):
         return LazySamples(X)
-    if isinstance(X, (list, tuple)) and len(X) and getattr(X[0], "ndim", 0) > 1:
-        X = _stacked(X)
+    if getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", None) == np.dtype(object):
+        X = list(X)  # an array of objects, or a Series of pandas
+    if isinstance(X, (list, tuple)) and len(X):
+        _refuse_items(X[0])
+        if getattr(X[0], "ndim", 0) > 1:
+            X = _stacked(X)
     if isinstance(X, torch.Tensor):
         X = X.detach().cpu()
         X = (X.float() if X.dtype == torch.bfloat16 else X).numpy()
@@ -41,11 +46,30 @@ def as_array_like(X: Any) -> Any:
 
 def refuse_unordered(X: Any) -> None:
     """Raise TypeError for an iterator, a mapping or a set, which have no length or no order."""
+    if isinstance(X, DataLoader):
+        raise TypeError(
+            "X must be an array, a sequence of samples or a Dataset, got a DataLoader: pass its "
+            "Dataset, loader.dataset."
+        )
     # scikit-learn refuses a dok_matrix, which is a mapping too, as a sparse matrix.
     if isinstance(X, (Iterator, Mapping, Set)) and not hasattr(X, "shape"):
         advice = ": pass list(X)" if isinstance(X, Iterator) else ""
         raise TypeError(
             f"X must be an array or a sequence of samples, got a {type(X).__name__}{advice}."
+        )
+
+
+def _refuse_items(first: Any) -> None:
+    """Raise TypeError if samples are dicts or the names of files."""
+    if isinstance(first, Mapping):
+        raise TypeError(
+            f"X must hold samples, got a {type(first).__name__} with the keys "
+            f"{sorted(map(str, first))}: pass the values of one key."
+        )
+    if isinstance(first, PurePath):
+        raise TypeError(
+            f"X must hold samples, got a path, {str(first)!r}: pass the images as arrays, or a "
+            "torch Dataset that reads them."
         )
 
 

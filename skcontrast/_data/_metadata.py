@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array
 from torch import Tensor
 
 from .._statistics import as_tensor
+from .._warnings import warn
 
 
 def validate_labels(y: Any, n_samples: int, *, needed_by: str) -> NDArray[np.int64]:
@@ -94,13 +95,26 @@ def read_annotations(
     uses_classes : bool
         Whether classes are used even if the loss does not require them.
     """
+    if y is not None and np.ndim(y) and len(y) != n_samples:
+        raise ValueError(f"y must have one entry per sample, {n_samples}, got {len(y)}.")
     weights, descriptions = validate_metadata(metadata, n_samples)
     known: dict[str, NDArray | None] = {"weights": weights, "descriptions": descriptions}
     if loss.requires_y:
         known["labels"] = validate_labels(y, n_samples, needed_by=type(loss).__name__)
+        _warn_if_useless(known["labels"], type(loss).__name__)
     elif uses_classes and y is not None:
         known["labels"] = classes_or_none(y, n_samples)
     return {name: as_tensor(a) for name, a in known.items() if a is not None}
+
+
+def _warn_if_useless(labels: NDArray[np.int64], loss: str) -> None:
+    """Warn if no two samples are known to be of one class."""
+    known = labels[labels >= 0]
+    if len(np.unique(known)) == len(known):
+        warn(
+            f"{loss} learns nothing from y, which holds no two samples of one class: -1 marks "
+            "samples whose class is unknown."
+        )
 
 
 def check_descriptions(descriptions: Tensor | None, width: int) -> None:

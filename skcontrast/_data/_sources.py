@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,11 @@ class LazySamples:
     def _item(self, row: int) -> np.ndarray:
         item = self.dataset[int(row)]
         item = item[0] if isinstance(item, (tuple, list)) else item
+        if isinstance(item, Mapping):
+            raise TypeError(
+                "The items of a Dataset must be samples, or tuples that start with one, got a "
+                f"{type(item).__name__} with the keys {sorted(map(str, item))}."
+            )
         item = np.asarray(item)
         if item.dtype == np.uint8 and item.ndim > 1:
             return item

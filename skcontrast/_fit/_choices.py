@@ -255,7 +255,7 @@ def resolve_device(device: Any, owner: str) -> torch.device:
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
-        device = torch.device(device)
+        device = torch.device(device.lower() if isinstance(device, str) else device)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueError(
@@ -276,6 +276,13 @@ def augmentations_of(augmentation: Any, owner: str) -> list[Augmentation] | None
         return [part for step in steps for part in augmentations_of(step, owner) or ()]
     if isinstance(augmentation, (list, tuple)):
         return [part for step in augmentation for part in augmentations_of(step, owner) or ()]
+    if callable(augmentation) and not isinstance(augmentation, (type, Augmentation)):
+        name = getattr(augmentation, "__name__", type(augmentation).__name__)
+        raise TypeError(
+            f"The 'augmentation' parameter of {owner} got {name}, which is not an Augmentation: "
+            f"wrap it, skcontrast.augmentation.FunctionAugmentation({name}) if it takes batches, "
+            f"FunctionAugmentation({name}, per_sample=True) if it takes one sample at a time."
+        )
     check_component(augmentation, Augmentation, owner=owner, parameter="augmentation")
     validate_parameters(augmentation)
     return [augmentation]

@@ -18,6 +18,7 @@ from .._data._metadata import check_descriptions, read_annotations
 from .._data._sources import make_source
 from .._distributed._world import World, check_same, current_world, same_everywhere
 from .._network._inference import on_cpu
+from .._random import seeded_rng
 from .._warnings import warn
 from ..augmentation import Augmentation
 from ..kinds._base import Schema
@@ -35,7 +36,7 @@ from ._resume import (
     resume,
     samples_fingerprint,
 )
-from ._seeding import draws_random_numbers, seeded_rng
+from ._seeding import draws_random_numbers
 from ._setup import Setup, continued_setup, new_setup
 
 # Parameters that may differ between the ranks of a distributed fit.
@@ -169,7 +170,7 @@ def read_training_samples(
         X, schema = inputs  # as an augmentation has checked it
     else:
         X, schema = reader.read(X, owner=owner, min_samples=2)
-    schema.kind.warn_unusual(X)
+    schema.kind.check_unusual(X, is_declared=choices.kind is not None)
     return X, schema, chain
 
 

@@ -289,7 +289,7 @@ class ContrastiveNet(skorch.NeuralNet):
         raise ValueError(
             f"Training diverged in epoch {len(self.history)}: loss or weights are not finite. "
             "Lower 'lr' or 'weight_decay', raise the similarity's 'temperature', or check that "
-            "'encoder' returns finite values."
+            "'encoder' and 'augmentation' return finite values."
         )
 
     def train_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
@@ -422,7 +422,9 @@ def train(net: ContrastiveNet, training_set: TrainingSet) -> bool:
     """
     net.partial_fit(training_set)
     if len(net.history):
-        net.history[-1]["batches"].clear()
+        for row in net.history:
+            row.pop("batches", None)
+            row.update({k: float(v) for k, v in row.items() if isinstance(v, np.floating)})
         if "train_loss" not in net.history[-1]:
             del net.history[-1]
     if net.interrupted_ and not len(net.history):

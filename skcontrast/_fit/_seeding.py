@@ -1,18 +1,13 @@
-"""Random numbers of a fit: one seed, and torch's global generators left untouched."""
+"""Random numbers of a fit: its seed, and whether its network draws any."""
 
 from __future__ import annotations
 
-import contextlib
 import secrets
-import threading
-from collections.abc import Iterator
 from typing import Any
 
-import torch
 from sklearn.utils import check_random_state
 from torch import nn
 
-_GLOBAL_GENERATORS = threading.RLock()
 # Layers that draw no random numbers. All other layers may.
 _DRAWS_NOTHING = {
     nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.Identity, nn.Flatten, nn.Unflatten,
@@ -35,19 +30,6 @@ def resolve_seed(random_state: Any, owner: str) -> int:
             f"The 'random_state' parameter of {owner} must be an int in [0, 2**32 - 1], a "
             f"RandomState or None, got {random_state!r}."
         ) from error
-
-
-@contextlib.contextmanager
-def seeded_rng(seed: int, device: torch.device) -> Iterator[None]:
-    """Seed torch's global generators within the context, and restore them afterwards.
-
-    The generators belong to the whole process, so only one thread enters at a time.
-    """
-    devices = [] if device.type == "cpu" else [device]
-    kind = "cuda" if device.type == "cpu" else device.type
-    with _GLOBAL_GENERATORS, torch.random.fork_rng(devices=devices, device_type=kind):
-        torch.manual_seed(seed)
-        yield
 
 
 def draws_random_numbers(network: nn.Module) -> bool:

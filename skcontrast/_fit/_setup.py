@@ -14,6 +14,7 @@ from torch import Tensor
 from .._data._sources import array_of, subset
 from .._network._build import Widths, build_network
 from .._network._network import Network
+from .._random import seeded_rng
 from .._warnings import warn
 from ..augmentation import Augmentation, compose
 from ..frameworks import Framework
@@ -24,7 +25,6 @@ from ..similarity import Similarity
 from ._choices import Choices, augmentations_of
 from ._defaults import default_chain, default_encoder, scored_chain
 from ._resume import network_parameters
-from ._seeding import seeded_rng
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -217,7 +217,14 @@ def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> Evaluation:
     scores = tile.scores.scatter_(1, tile.excluded, -torch.inf)
     with torch.set_grad_enabled(needs_gradient):
         leaves = _leaf(scores, needs_gradient), _leaf(tile.positives, needs_gradient)
-        total = tile.total(loss.row_loss(*leaves, tile.same_class))
+        losses = loss.row_loss(*leaves, tile.same_class)
+        if getattr(losses, "shape", None) != scores.shape[:1]:
+            got = f"shape {tuple(losses.shape)}" if isinstance(losses, Tensor) else repr(losses)
+            raise ValueError(
+                f"{type(loss).__name__}.row_loss must return a loss for each anchor, a tensor of "
+                f"shape ({len(scores)},), got {got}."
+            )
+        total = tile.total(losses)
     if not needs_gradient:
         return Evaluation(total, None)
     d_scores, d_positives = torch.autograd.grad(total, leaves, materialize_grads=True)

@@ -3,6 +3,7 @@
 from ._base import Augmentation
 from ._compose import compose
 from ._views import AugmentationDropped, Views
+from .function import FunctionAugmentation
 from .graphs import AttributeMask, EdgePerturb, NodeDrop, RandomWalkSubgraph
 from .images import (
     ColorJitter,
@@ -24,6 +25,7 @@ __all__ = [
     "ColorJitter",
     "EdgePerturb",
     "FeatureDropout",
+    "FunctionAugmentation",
     "GaussianBlur",
     "GaussianNoise",
     "MarginalCorruption",

@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from .._data._row_labels import label_rows, row_labels
 from .._data._sources import array_of
 from .._parameters import validate_parameters
 from ..kinds._base import Kind, Schema
@@ -265,4 +266,4 @@ def _as_given(X: Any, checked: Any) -> Any:
     """Return X itself if the next step can read it without loss, else the checked samples."""
     if is_dataframe(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "fiu"):
         return X
-    return checked
+    return label_rows(checked, row_labels(X))

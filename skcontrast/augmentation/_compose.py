@@ -11,7 +11,7 @@ from torch import Tensor
 from ..kinds._base import Kind
 from ..kinds._guess import kind_of_shape
 from ._base import Augmentation
-from ._stage import Stage, as_float, generator_for
+from ._stage import Stage, as_float, checked_views, generator_for
 
 
 class Composition:
@@ -54,7 +54,8 @@ class PlainComposition:
     def __call__(self, batch: Any, generator: torch.Generator | None = None) -> Any:
         generator = generator_for(batch, generator)
         for augmentation in self.augmentations:
-            batch = augmentation.augment(batch, generator)
+            views = augmentation.augment(batch, generator)
+            batch = checked_views(views, batch, type(augmentation))
         return batch
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,7 +26,49 @@ class Stage:
         return False
 
     def __call__(self, batch: Tensor, generator: torch.Generator) -> Tensor:
-        return self.augmentation.augment(batch, generator)
+        return checked_views(
+            self.augmentation.augment(batch, generator), batch, type(self.augmentation)
+        )
+
+
+def checked_views(views: Any, batch: Any, owner: type) -> Any:
+    """Return what `augment` of a class returned, after checking it if the class is the user's.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the views are not what an embedder can take; the message names the class.
+    """
+    if owner.__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return views
+    name = f"{owner.__name__}.augment"
+    if isinstance(batch, Tensor):
+        shape = tuple(batch.shape)
+        if not isinstance(views, Tensor):
+            advice = ": pass it through torch.from_numpy" if isinstance(views, np.ndarray) else ""
+            raise TypeError(
+                f"{name} must return a tensor of shape {shape}, got {type(views).__name__}"
+                f"{advice}."
+            )
+        if batch.is_floating_point():
+            check_values(views, shape, name)
+    if not hasattr(views, "__len__") or len(views) != len(batch):
+        got = f"{len(views)}" if hasattr(views, "__len__") else f"a {type(views).__name__}"
+        raise ValueError(
+            f"{name} must return one view for each of {len(batch)} samples, got {got}."
+        )
+    return views
+
+
+def check_values(views: Tensor, shape: tuple, name: str) -> None:
+    """Raise ValueError unless views have a shape and are finite."""
+    if tuple(views.shape) != shape:
+        raise ValueError(
+            f"{name} must return views of the shape of the batch, {shape}, got "
+            f"{tuple(views.shape)}."
+        )
+    if views.is_floating_point() and not views.isfinite().all():
+        raise ValueError(f"{name} returned views that hold NaN or infinity.")
 
 
 def as_float(batch: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._data._row_labels import label_rows, row_labels
 from .._warnings import warn
 
 
@@ -56,6 +57,11 @@ class Views:
         return tuple(self.base.shape)
 
     @property
+    def index(self) -> Any:
+        """The row labels of `base`, an index of pandas; None if there are none."""
+        return row_labels(self.base)
+
+    @property
     def ndim(self) -> int:
         """Number of dimensions of `base`."""
         return len(self.shape)
@@ -79,6 +85,8 @@ class Views:
         if not isinstance(rows, slice):
             rows = np.atleast_1d(np.arange(len(self))[rows])
         base = self.base.iloc[rows] if hasattr(self.base, "iloc") else self.base[rows]
+        if self.index is not None:
+            base = label_rows(base, self.index[rows])
         return Views(base, self.chain)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:

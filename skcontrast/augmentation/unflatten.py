@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._data._row_labels import label_rows, row_labels
 from .._parameters import validate_parameters
 from ._views import NoOutputContainer, Views
 
@@ -108,11 +109,12 @@ class Unflatten(
         Returns
         -------
         images : ndarray of shape (n_samples, ...)
-            A view of X where X is a C-contiguous array.
+            A view of X where X is a C-contiguous array. It remembers the index of a DataFrame for
+            the embedder, whose output has the same index.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        return X.reshape(len(X), *self.shape)
+        checked = self._validate(X, reset=False)
+        return label_rows(checked.reshape(len(checked), *self.shape), row_labels(X))
 
     def _check_shape(self) -> None:
         valid = all(isinstance(size, Integral) and (size > 0 or size == -1) for size in self.shape)

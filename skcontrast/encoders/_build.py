@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from .._parameters import check_component
+from .._parameters import check_component, choices_instead
 from ..kinds._base import Kind
 from ..kinds._guess import kind_of_shape
 from ._base import Encoder
@@ -149,6 +149,7 @@ def _resolve(
         f"The 'encoder' parameter of {owner} must be None, an encoder of skcontrast.encoders, an "
         "instance of torch.nn.Module or a callable that returns one, got "
         f"{encoder!r} of type {type(encoder).__name__}."
+        f"{choices_instead(encoder, Encoder, 'encoder') if isinstance(encoder, str) else ''}"
     )
 
 

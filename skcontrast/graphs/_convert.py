@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from .._data._row_labels import row_labels
 from ._packed import PackedGraphs, check_finite, check_sizes, is_symmetric
 from ._topology import Topology, offsets
 
@@ -77,7 +78,9 @@ def pack_graphs(graphs: Any) -> PackedGraphs:
     edge_index = torch.from_numpy(np.concatenate(numbered, axis=1))
     topology = Topology.from_edges(edge_index, node_ptr, not any(directed))
     attributes = _joined_attributes(attributes, node_ptr)
-    return PackedGraphs(topology, attributes, *_joined_labels(labels))
+    packed = PackedGraphs(topology, attributes, *_joined_labels(labels))
+    packed.index = row_labels(graphs)
+    return packed
 
 
 def is_graphs(X: Any) -> bool:

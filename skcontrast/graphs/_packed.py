@@ -49,8 +49,11 @@ class PackedGraphs:
     >>> graphs
     PackedGraphs(2 graphs, 5 nodes, 4 edges)
     >>> graphs[[1]]
-    PackedGraphs(1 graphs, 2 nodes, 2 edges)
+    PackedGraphs(1 graph, 2 nodes, 2 edges)
     """
+
+    # The row labels of the Series that the graphs come from.
+    index: Any = None
 
     def __init__(
         self,
@@ -137,12 +140,14 @@ class PackedGraphs:
             raise IndexError("PackedGraphs are indexed by graphs only: graphs[rows].")
         rows = np.array(np.arange(len(self))[rows], ndmin=1)
         topology, nodes = self.topology.take(torch.from_numpy(rows))
-        return PackedGraphs(
+        part = PackedGraphs(
             topology,
             None if self.attributes is None else self.attributes[nodes],
             None if self.labels is None else self.labels[nodes],
             self.categories,
         )
+        part.index = None if self.index is None else self.index[rows]
+        return part
 
     def arrays(self) -> list[NDArray]:
         """Return the arrays that distinguish these graphs from others."""
@@ -153,8 +158,13 @@ class PackedGraphs:
         raise TypeError("Graphs cannot be turned into an array: embed them first.")
 
     def __repr__(self) -> str:
-        n_nodes, n_edges = self.topology.n_nodes, len(self.topology.sources)
-        return f"PackedGraphs({len(self)} graphs, {n_nodes} nodes, {n_edges} edges)"
+        counts = (
+            (len(self), "graph"),
+            (self.topology.n_nodes, "node"),
+            (len(self.topology.sources), "edge"),
+        )
+        text = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
+        return f"PackedGraphs({text})"
 
 
 def check_finite(attributes: Tensor, node_ptr: Tensor) -> None:

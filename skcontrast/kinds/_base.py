@@ -276,8 +276,16 @@ class Kind(ParameterObject):
             )
         return X, Schema(self, shape, self)
 
-    def warn_unusual(self, X: Any) -> None:
-        """Warn, once per fit, about training samples that look like a mistake."""
+    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
+        """Warn about training samples that look like a mistake, or refuse them; once per fit.
+
+        Parameters
+        ----------
+        X : array-like of length n_samples
+            As `check` returned it.
+        is_declared : bool
+            Whether the embedder's parameter `kind` says what X holds.
+        """
 
     def scaler(self, parameters: Mapping[str, Any]) -> Scaler:
         """Return the map from checked samples to batches, unfitted.

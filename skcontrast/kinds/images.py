@@ -24,17 +24,12 @@ from .._warnings import warn
 from ._base import Kind, Schema
 from ._scaling import Rescale, Standardize, as_float32, cast, channel_statistics, rows_for, scaled
 
-# Samples of two dimensions, one of them longer than this many times the other, are more likely
-# series of several channels than grey images.
-_LONGEST = 2
-
 
 class Images(Kind):
     """Images, (n_samples, height, width) or (n_samples, channels, height, width).
 
     In uint8, 255 is white; floats are mapped to [0, 1] by the range of the training set. Where the
-    kind is guessed, grey images with one side more than twice as long as the other are refused,
-    because they may be series; others that are not square are taken with a warning.
+    kind is guessed, grey images that are not square are refused, because they may be series.
 
     See Also
     --------
@@ -62,21 +57,16 @@ class Images(Kind):
 
     @staticmethod
     def refuse_ambiguous(X: Any) -> None:
-        """Raise ValueError, or warn, if samples have two dimensions of different length."""
+        """Raise ValueError if samples have two dimensions of different length."""
         if X.ndim != 3 or X.shape[1] == X.shape[2] or 0 in X.shape:
             return
         channels, length = sorted(X.shape[1:])
-        images = f"grey images of {X.shape[1]} × {X.shape[2]} pixels"
-        advice = (
-            "pass kind='images' or X[:, None] for images, X.reshape(len(X), -1) for vectors, or a "
-            "kind of your own, see skcontrast.kinds.Kind."
+        raise ValueError(
+            f"X of shape {X.shape} may hold grey images of {X.shape[1]} × {X.shape[2]} pixels or "
+            f"series of {channels} channels and {length} steps: pass kind='images' or X[:, None] "
+            "for images, X.reshape(len(X), -1) for vectors, or a kind of your own, see "
+            "skcontrast.kinds.Kind."
         )
-        if length > _LONGEST * channels:
-            raise ValueError(
-                f"X of shape {X.shape} may hold {images} or series of {channels} channels and "
-                f"{length} steps: {advice}"
-            )
-        warn(f"X of shape {X.shape} is taken for {images}. To say what it is, {advice}")
 
     def image_shape(self, sample_shape: tuple) -> tuple[int, ...]:
         """Return ``(channels, height, width)``."""
@@ -115,6 +105,10 @@ class Images(Kind):
                     input_name="X",
                 )
         shape = X.shape[1:]
+        if seen is not None and X.shape == seen.sample_shape:
+            raise ValueError(
+                f"X must hold several images, got a single one of shape {X.shape}: pass X[None]."
+            )
         check_same_shape(shape, owner, seen)
         if min(shape) == 0:
             raise ValueError(
@@ -122,13 +116,14 @@ class Images(Kind):
             )
         return X, Schema(self, shape, self, math.prod(shape))
 
-    def warn_unusual(self, X: Any) -> None:
-        """Warn if images seem to have their channels last."""
+    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
+        """Refuse images that seem to have their channels last, unless they were declared."""
         shape = X.shape[1:]
-        if len(shape) == 3 and shape[0] > 4 and shape[-1] in (1, 3, 4):
-            warn(
+        if not is_declared and len(shape) == 3 and shape[0] > 4 and shape[-1] in (1, 3, 4):
+            raise ValueError(
                 f"X looks like channels-last images of shape {shape}; skcontrast expects "
-                "(n_samples, channels, height, width): pass X.transpose(0, 3, 1, 2)."
+                "(n_samples, channels, height, width): pass X.transpose(0, 3, 1, 2). If the "
+                f"images do have {shape[0]} channels, pass kind='images'."
             )
 
     def scaler(self, parameters: Mapping[str, Any]) -> ImageScaler:

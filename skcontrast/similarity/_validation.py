@@ -23,7 +23,12 @@ def check_views(views: Sequence[Embeddings], queue: Embeddings | None, similarit
         Says whether tuples are admissible.
     """
     if len(views) < 2:
-        raise ValueError(f"contrastive_loss needs at least two views, got {len(views)}.")
+        advice = ": pass z1, z2"
+        if views and isinstance(views[0], (list, tuple)):
+            advice = ": pass *views instead of views"
+        elif getattr(views[0] if views else None, "ndim", 0) == 3:
+            advice = ": pass *views, which takes the stacked views apart"
+        raise ValueError(f"contrastive_loss needs at least two views, got {len(views)}{advice}.")
     named = {f"view {k + 1}": view for k, view in enumerate(views)}
     if queue is not None:
         named["queue"] = queue

@@ -1,11 +1,14 @@
 """Arrays in the forms in which users pass them."""
 
+from pathlib import Path
+
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy.sparse import csr_matrix, dok_matrix
-from torch.utils.data import TensorDataset
+from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from skcontrast._data._array_like import as_array_like, check_dimensions, check_lazy
 from skcontrast._data._sources import LazySamples
@@ -93,3 +96,36 @@ def test_graphs_are_refused_where_arrays_were_declared():
     graphs = [nx.path_graph(3), nx.path_graph(4)]
     with pytest.raises(ValueError, match=r"X holds graphs, but .* expects vectors"):
         small(kind="vectors").fit(graphs)
+
+
+def test_an_array_of_objects_that_are_images_is_stacked():
+    images = np.empty(3, dtype=object)
+    images[:] = [np.full((3, 4, 4), float(k)) for k in range(3)]
+    assert as_array_like(images).shape == (3, 3, 4, 4)
+    assert as_array_like(pd.Series(list(images), index=[5, 6, 7])).shape == (3, 3, 4, 4)
+    images[1] = np.zeros((3, 5, 4))
+    with pytest.raises(ValueError, match=r"one shape, got 2: \[\(3, 4, 4\), \(3, 5, 4\)"):
+        as_array_like(images)
+
+
+def test_what_holds_no_samples_is_refused_with_advice():
+    loader = DataLoader(TensorDataset(torch.zeros(4, 3)))
+    with pytest.raises(TypeError, match=r"got a DataLoader: pass its Dataset, loader\.dataset"):
+        as_array_like(loader)
+    with pytest.raises(TypeError, match=r"keys \['image', 'label'\]: pass the values of one key"):
+        as_array_like([{"image": 1, "label": 2}])
+    with pytest.raises(TypeError, match=r"got a path, 'a.png': .*Dataset that reads them"):
+        as_array_like([Path("a.png")])
+
+
+class OfDicts(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, row):
+        return {"image": torch.zeros(3)}
+
+
+def test_a_dataset_of_dicts_is_refused():
+    with pytest.raises(TypeError, match=r"items of a Dataset .* got a dict with the keys"):
+        as_array_like(OfDicts())

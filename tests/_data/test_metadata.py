@@ -16,9 +16,9 @@ from skcontrast._objective._functional import objective_value
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.estimation import tau_plus_from_labels
 from skcontrast.frameworks import SimCLR
-from skcontrast.losses import DCL, InfoNCE, SupCon, Supervised
+from skcontrast.losses import DCL, InfoNCE, SemiSupCon, SupCon, Supervised
 from skcontrast.similarity import Cosine
-from tests.common import X_DIGITS, random_views, small
+from tests.common import X_DIGITS, random_views, small, vectors
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:200], y[:200]
@@ -212,6 +212,7 @@ def test_labels_are_read_where_the_loss_needs_them(loss):
     np.testing.assert_array_equal(named, all_known)
 
 
+@pytest.mark.filterwarnings("ignore:.*learns nothing from y")
 @pytest.mark.parametrize("loss", [Supervised(), SupCon()], ids=repr)
 def test_unlabeled_samples_are_marked_by_minus_one(loss):
     y = load_digits().target[:200]
@@ -255,3 +256,17 @@ def test_a_column_of_classes_is_taken_as_classes():
         small(loss=DCL(tau_plus="auto")).fit(X, target).estimates_ for target in (y, y[:, None])
     )
     assert row == column == {"tau_plus": tau_plus_from_labels(y).value}
+
+
+@pytest.mark.parametrize("loss", [InfoNCE(), DCL(), SupCon(), DCL(tau_plus="auto")], ids=str)
+@pytest.mark.parametrize("y", [np.zeros(3, int), ["a"] * 3, np.zeros((3, 2))], ids=str)
+def test_y_of_a_wrong_length_is_refused_with_every_loss(loss, y):
+    with pytest.raises(ValueError, match="y must have one entry per sample, 60, got 3"):
+        small(loss=loss).fit(vectors(), y)
+
+
+@pytest.mark.parametrize("loss", [Supervised(), SupCon(), SemiSupCon(every=1)], ids=str)
+@pytest.mark.parametrize("y", [np.full(60, -1), np.arange(60)], ids=["unknown", "all different"])
+def test_labels_that_say_nothing_are_warned_about(loss, y):
+    with pytest.warns(UserWarning, match="learns nothing from y"):
+        small(loss=loss).fit(vectors(), y)

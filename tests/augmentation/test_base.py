@@ -31,6 +31,7 @@ from skcontrast.augmentation import (
     Views,
     compose,
 )
+from tests.common import small
 
 VECTOR_AUGMENTATIONS = [FeatureDropout(), GaussianNoise(), MarginalCorruption()]
 IMAGE_AUGMENTATIONS = [
@@ -249,3 +250,30 @@ def test_an_augmentation_with_a_fit_of_its_own_is_fitted_by_it():
     )
     (augmentation,) = embedder.fit(X).augmentation_
     np.testing.assert_allclose(augmentation.mean_, X.mean(0))
+
+
+class Returns(Augmentation):
+    """An augmentation that makes a mistake."""
+
+    def __init__(self, what=None):
+        self.what = what
+
+    def augment(self, batch, generator=None):
+        return self.what(batch)
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        (lambda x: x[..., 1:], r"shape of the batch, \(20, 4\), got \(20, 3\)"),
+        (lambda x: x[1:], r"shape of the batch, \(20, 4\), got \(19, 4\)"),
+        (lambda x: x / 0, "hold NaN or infinity"),
+        (lambda x: x.numpy(), r"tensor of shape \(20, 4\), got ndarray: .*torch.from_numpy"),
+        (lambda x: None, "got NoneType"),
+    ],
+)
+def test_what_an_augmentation_of_your_own_returns_is_checked_by_name(what, message, X):
+    with pytest.raises((TypeError, ValueError), match=f"Returns.augment .*{message}"):
+        small(augmentation=Returns(what)).fit(X)
+    with pytest.raises((TypeError, ValueError), match=f"Returns.augment .*{message}"):
+        make_pipeline(Returns(what), small()).fit(X)

@@ -175,3 +175,13 @@ def test_graphs_are_not_an_array(packed):
 def test_more_nodes_than_can_be_numbered_are_refused():
     with pytest.raises(ValueError, match=r"There are \d+ nodes, more than \d+"):
         PackedGraphs.from_arrays(np.empty((2, 0), dtype=np.int64), [0, 2**40])
+
+
+def test_the_repr_counts_in_singular_and_plural():
+    edges = np.array([[0, 1], [1, 0]])
+    assert repr(PackedGraphs.from_arrays(edges[:, :1], [0, 2])) == (
+        "PackedGraphs(1 graph, 2 nodes, 1 edge)"
+    )
+    assert repr(PackedGraphs.from_arrays(edges, [0, 2, 3])) == (
+        "PackedGraphs(2 graphs, 3 nodes, 2 edges)"
+    )

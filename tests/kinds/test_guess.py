@@ -120,22 +120,9 @@ def test_a_class_where_a_kind_is_due_is_refused_with_advice():
         small(kind=Images).fit(np.zeros((10, 8, 8)))
 
 
-@pytest.mark.parametrize("shape", [(20, 6, 8), (20, 8, 6)])
-def test_what_is_not_square_is_an_image_with_a_warning(shape):
-    X = np.random.default_rng(0).uniform(size=shape)
-    with pytest.warns(UserWarning, match="is taken for grey images of .*kind='images'"):
-        expected = small().fit_transform(X)
-    np.testing.assert_array_equal(small(kind="images").fit_transform(X), expected)
-
-
-def test_what_is_not_square_is_warned_about_once():
-    X = np.random.default_rng(0).uniform(size=(20, 6, 8))
-    with pytest.warns(UserWarning, match="is taken for grey images") as record:
-        make_pipeline(GaussianNoise(), small()).fit(X)
-    assert len(record) == 1
-
-
-@pytest.mark.parametrize("shape", [(20, 3, 200), (20, 200, 3), (20, 8, 32), (20, 64, 256)])
+@pytest.mark.parametrize(
+    "shape", [(20, 3, 200), (20, 200, 3), (20, 8, 32), (20, 64, 256), (20, 6, 8), (20, 8, 6)]
+)
 def test_series_are_not_silently_images(shape):
     X = np.zeros(shape)
     with pytest.raises(ValueError, match=r"series of \d+ channels and \d+ steps.*kind='images'"):

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.pipeline import make_pipeline
 
+from skcontrast.augmentation import RandomFlip
 from skcontrast.kinds import Images
 from tests.common import IMAGES, images, small_images
 
@@ -102,9 +104,20 @@ def test_extreme_images_give_finite_embeddings(X):
     assert np.isfinite(embedder.history_[:, "train_loss"]).all()
 
 
-def test_channels_last_images_are_pointed_out():
-    with pytest.warns(UserWarning, match=r"channels-last.*transpose\(0, 3, 1, 2\)"):
-        small_images().fit(images().transpose(0, 2, 3, 1))
+def test_channels_last_images_are_refused_unless_they_are_declared():
+    X = images().transpose(0, 2, 3, 1)
+    with pytest.raises(ValueError, match=r"channels-last.*transpose\(0, 3, 1, 2\)"):
+        small_images().fit(X)
+    with pytest.raises(ValueError, match=r"channels-last.*kind='images'"):
+        make_pipeline(RandomFlip(), small_images()).fit(X)
+    assert small_images(kind="images").fit(X).n_features_in_ == 108
+
+
+def test_a_single_image_is_recognised():
+    embedder = small_images().fit(images())
+    with pytest.raises(ValueError, match=r"a single one of shape \(3, 6, 6\): pass X\[None\]"):
+        embedder.transform(images()[0])
+    assert embedder.transform(images()[0][None]).shape[0] == 1
 
 
 def test_batches_of_the_kind_itself_are_not_scaled_and_have_a_channel():

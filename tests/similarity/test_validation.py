@@ -3,6 +3,7 @@
 import math
 
 import pytest
+import torch
 
 from skcontrast import contrastive_loss
 from skcontrast.schedules import Linear
@@ -57,3 +58,17 @@ def test_bad_input_is_refused_by_name(views, kwargs, error, message):
 def test_a_call_refuses_bad_input_by_name(first, second, error, message):
     with pytest.raises(error, match=message):
         VMF(first, second)
+
+
+@pytest.mark.parametrize(
+    ("views", "advice"),
+    [
+        ((torch.randn(2, 5, 3),), r"pass \*views, which takes the stacked views apart"),
+        (([torch.randn(5, 3), torch.randn(5, 3)],), r"pass \*views instead of views"),
+        ((torch.randn(5, 3),), "pass z1, z2"),
+        ((), "pass z1, z2"),
+    ],
+)
+def test_views_that_are_stacked_or_in_a_list_are_recognised(views, advice):
+    with pytest.raises(ValueError, match=f"at least two views, got {len(views)}: {advice}"):
+        contrastive_loss(*views)
