@@ -18,6 +18,7 @@ from skorch.callbacks import Callback
 from skorch.history import History
 from torch import nn
 
+from ._documentation import DocumentationLink
 from ._fit._choices import COMPONENTS, resolve_choices, resolve_device
 from ._fit._fit import Fitted, fit_network
 from ._fit._optimizer import OPTIMIZERS
@@ -51,7 +52,9 @@ def _has_concentrations(embedder: ContrastiveEmbedder) -> bool:
     return True
 
 
-class ContrastiveEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ContrastiveEmbedder(
+    DocumentationLink, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     r"""Learn a representation from unlabeled samples by contrasting their augmented views.
 
     An encoder network is trained so that two augmented views of one sample are close and views of

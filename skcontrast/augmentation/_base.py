@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from .._data._sources import array_of
+from .._documentation import DocumentationLink
 from .._parameters import validate_parameters
 from ..kinds._base import Kind, Schema
 from ..kinds._guess import declared_kind, guess_kind, kind_of_shape, named_kinds
@@ -22,6 +23,7 @@ from ._views import NoOutputContainer, Views, is_dataframe
 
 class Augmentation(
     NoOutputContainer,
+    DocumentationLink,
     OneToOneFeatureMixin,
     TransformerMixin,
     BaseEstimator,
