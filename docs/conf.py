@@ -42,7 +42,8 @@ numpydoc_show_class_members = False
 
 # A reference that leads nowhere is an error, except to the names of other libraries.
 nitpicky = True
-nitpick_ignore_regex = [("py:.*", r"(matplotlib|numpy|scipy|sklearn|skorch|torch|torch_geometric)\..*")]
+others = "matplotlib|numpy|scipy|sklearn|skorch|socket|torch|torch_geometric"
+nitpick_ignore_regex = [("py:.*", rf"({others})\..*")]
 intersphinx_mapping = {
     "matplotlib": ("https://matplotlib.org/stable", None),
     "numpy": ("https://numpy.org/doc/stable", None),
@@ -94,7 +95,8 @@ html_css_files = ["skcontrast.css"]
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
+    "navbar_align": "left",
     "navbar_end": ["version-switcher", "theme-switcher"],
     "secondary_sidebar_items": ["page-toc"],
     "switcher": {"json_url": "_static/switcher.json", "version_match": version},
@@ -102,9 +104,10 @@ html_theme_options = {
 # Pages that stand alone have no left sidebar; the others list their neighbours in it.
 html_sidebars = {
     **dict.fromkeys(
-        ["index", "getting_started", "losses", "mathematics", "comparison", "faq"], []
+        ["index", "getting_started", "losses", "mathematics", "comparison", "faq"]
+        + ["changelog", "contributing", "genindex", "py-modindex", "search"],
+        [],
     ),
-    **dict.fromkeys(["changelog", "contributing", "genindex", "search"], []),
     "api": ["api-links"],
     "generated/*": ["api-links"],
 }

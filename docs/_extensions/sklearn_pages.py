@@ -26,7 +26,9 @@ def without_labels(app, what, name, obj, options, lines):
     """Replace references to scikit-learn's own pages by their text in inherited docstrings."""
     for k, line in enumerate(lines):
         line = re.sub(r":(?:ref|term|doc):`([^`<]+?)\s*<[^>]+>`", r"\1", line)
-        lines[k] = re.sub(r":(?:ref|term|doc):`(?:sphx_glr_\w+\.py|metadata_routing)`", "its page", line)
+        lines[k] = re.sub(
+            r":(?:ref|term|doc):`(?:sphx_glr_\w+\.py|metadata_routing)`", "its page", line
+        )
 
 
 def setup(app):

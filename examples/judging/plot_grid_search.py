@@ -37,7 +37,7 @@ pipe = Pipeline(
         ("image", Unflatten((1, 8, 8))),
         ("affine", RandomAffine()),
         ("jitter", ColorJitter(brightness=0.6, contrast=0.6)),
-        ("embed", ContrastiveEmbedder(max_epochs=60, batch_size=100, random_state=0)),
+        ("embed", ContrastiveEmbedder(max_epochs=20, batch_size=100, random_state=0)),
         ("clf", LogisticRegression(max_iter=2000)),
     ]
 )

@@ -201,7 +201,7 @@ class Augmentation(
         return (self,)
 
     def stage(self) -> Stage:
-        """Return a new :class:`Stage` that starts with this augmentation."""
+        """Return a new `Stage` that starts with this augmentation."""
         return Stage(self)
 
     def fit_checked(self, X: Any, schema: Schema) -> Self:
