@@ -92,6 +92,7 @@ html_static_path = [
     ),
 ]
 html_css_files = ["skcontrast.css"]
+html_js_files = ["skcontrast.js"]
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,
@@ -103,11 +104,17 @@ html_theme_options = {
 }
 # Pages that stand alone have no left sidebar; the others list their neighbours in it.
 html_sidebars = {
-    **dict.fromkeys(
-        ["index", "getting_started", "losses", "mathematics", "comparison", "faq"]
-        + ["changelog", "contributing", "genindex", "py-modindex", "search"],
-        [],
-    ),
+    "index": [],
+    "getting_started": [],
+    "losses": [],
+    "mathematics": [],
+    "comparison": [],
+    "faq": [],
+    "changelog": [],
+    "contributing": [],
+    "genindex": [],
+    "py-modindex": [],
+    "search": [],
     "api": ["api-links"],
     "generated/*": ["api-links"],
 }

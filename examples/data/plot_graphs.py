@@ -180,6 +180,6 @@ curves.set(
 )
 curves.set_xticks(label_counts, label_counts)
 curves.minorticks_off()
-curves.legend(loc="lower right")
+curves.legend(loc="center right")
 figure.savefig("graphs.png", dpi=120)
 print("saved graphs.png")

@@ -52,6 +52,11 @@ for axis, curve in zip(axes.flat, curves.values(), strict=False):
     if axis not in axes[:, 0]:
         axis.set_ylabel("")
 EstimatorCurveDisplay(curves["n_candidates"]).plot(axes[2, 1], metric="bias", names=names[1:])
+few_ticks = panels["n_candidates"][::2]
+for axis in axes[2]:
+    axis.set_xticks(few_ticks, few_ticks)
+for axis in axes.flat:
+    axis.yaxis.label.set_size("small")
 figure.savefig("estimator_error.png", dpi=120)
 
 # %%
@@ -77,3 +82,5 @@ printed = partial(estimator_curve, ScoreModel(form="printed"), n_anchors=1000, r
 figure, axes = plt.subplots(1, 2, figsize=(7, 3.2), layout="constrained")
 for axis, parameter in zip(axes, ["alpha", "n_candidates"], strict=True):
     EstimatorCurveDisplay(printed(parameter, panels[parameter])).plot(axis, names=names)
+axes[1].set(ylabel="", xticks=few_ticks, xticklabels=few_ticks)
+axes[1].get_legend().remove()
