@@ -4,9 +4,9 @@
 
 Every row is a representation of the images, every column a way to a classifier: logistic
 regression at C = 1 on standardised features, the same with C chosen by cross-validation on the
-labeled samples, scikit-learn's `SelfTrainingClassifier` around it, and `LabelSpreading`. The column
-"cross-validated" is the score that the search reports, from the labeled samples alone. A seed draws
-the split, the labels, the weights and the views.
+labeled samples, scikit-learn's `SelfTrainingClassifier` around it, and `LabelSpreading`. The
+column "cross-validated" is the score that the search reports, from the labeled samples alone. A
+seed draws the split, the labels, the weights and the views.
 
 The rows "trained on ..." say what the embedder has seen, never with labels: the training images,
 these and the test images, or the labeled images alone, as in a Pipeline without `FrozenEstimator`.
@@ -55,7 +55,7 @@ def accuracies(H_train, few, H_test, y_test):
         "label spreading": make_pipeline(StandardScaler(), spreading).fit(H_train, few),
     }
     scores = {name: model.score(H_test, y_test) for name, model in fitted.items()}
-    return {**scores, "cross-validated": search.best_score_}
+    return {**scores, "cross-validated": float(search.best_score_)}
 
 
 def main():

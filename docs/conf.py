@@ -37,6 +37,8 @@ default_role = "literal"
 
 autosummary_generate = True
 autodoc_typehints = "none"
+# "On this page" lists methods without the name of their class.
+toc_object_entries_show_parents = "hide"
 # Members are listed by _templates/autosummary/class.rst.
 numpydoc_show_class_members = False
 
@@ -99,7 +101,7 @@ html_theme_options = {
     "header_links_before_dropdown": 5,
     "navbar_align": "left",
     "navbar_end": ["version-switcher", "theme-switcher"],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "switcher": {"json_url": "_static/switcher.json", "version_match": version},
 }
 # Pages that stand alone have no left sidebar; the others list their neighbours in it.

@@ -6,6 +6,7 @@ from pathlib import Path
 # Within a folder: examples in this order, then all others by name.
 READING_ORDER = (
     "plot_quickstart",
+    "plot_few_labels",
     "plot_grid_search",
     "plot_graphs",
     "plot_real_scores",

@@ -41,6 +41,7 @@ pipe = Pipeline(
         ("clf", LogisticRegression(max_iter=2000)),
     ]
 )
+pipe
 
 # %%
 # One search
