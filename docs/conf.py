@@ -24,6 +24,7 @@ extensions = [
     "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
+    "myst_parser",
     "numpydoc",
     "sphinx_copybutton",
     "sphinx_design",
@@ -80,6 +81,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "generated/backreferences",
     "remove_config_comments": True,
     "show_memory": False,
+    "write_computation_times": False,
 }
 
 html_theme = "pydata_sphinx_theme"

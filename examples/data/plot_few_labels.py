@@ -6,7 +6,9 @@ There are 1,347 images of digits for training, of which a few have labels. The e
 on all of them without labels, then frozen; what learns from the labels is a classifier on top,
 with or without guesses for the samples that have none.
 
-What to see: TBD
+What to see: with five labels a class, a classifier on the embedding is as good as one on the
+pixels with twenty, and guessed labels add to it. An untrained network is no better than the
+pixels.
 """
 
 # %%
@@ -53,12 +55,12 @@ models["embedding, self-training"]
 # More and more labels
 # --------------------
 # ``SelfTrainingClassifier`` gets all images, and −1 where the class is unknown; the others get the
-# labeled images. Each point is the mean of five draws of the labeled images.
+# labeled images. Each point is the mean of three draws of the labeled images.
 
-label_counts = (1, 2, 5, 10, 20)
-accuracies = {name: np.zeros((len(label_counts), 5)) for name in models}
+label_counts = (1, 5, 20)
+accuracies = {name: np.zeros((len(label_counts), 3)) for name in models}
 for k, n_labels in enumerate(label_counts):
-    for seed in range(5):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         digits = [np.flatnonzero(y_train == digit) for digit in range(10)]
         labeled = np.concatenate([rng.choice(rows, n_labels, replace=False) for rows in digits])
