@@ -111,5 +111,5 @@ for loss, color in colors.items():
 axis.axvline(raw, color="k", linestyle=":", label="raw pixels")
 axis.set_yticks(positions, table["candidate"])
 axis.set(xlabel="cross-validated accuracy", title="Candidates of the grid search")
-axis.legend(loc="best")
+axis.legend(loc="upper left", bbox_to_anchor=(0.06, 1))
 figure.savefig("grid_search.png", dpi=120)
