@@ -1,7 +1,7 @@
 """Sessions for contributors. `nox -l` lists them, `nox -s lint` runs one.
 
 All sessions install what ``constraints.txt`` or ``constraints-oldest.txt`` says. `.ci/run` does
-not need nox: it runs all of this except `oldest`, `coverage` and `benchmarks` in its own
+not need nox: it runs all of this except `oldest`, `coverage`, `links` and `benchmarks` in its own
 environments.
 """
 
@@ -76,6 +76,15 @@ def docs(session):
     doctests = ["--doctest-modules", "--doctest-glob=*.rst", "skcontrast", *guide]
     session.run("pytest", "-q", *doctests)
     session.run("sphinx-build", "-W", "--keep-going", "docs", "docs/_build")
+
+
+@nox.session
+def links(session):
+    """All links of the documentation, also to other sites: needs the internet."""
+    install(session, "docs")
+    session.env["SKCONTRAST_DOCS_INTERSPHINX"] = "1"
+    options = ["-D", "plot_gallery=0", "-b", "linkcheck"]
+    session.run("sphinx-build", "-W", "--keep-going", *options, "docs", "docs/_build/links")
 
 
 @nox.session

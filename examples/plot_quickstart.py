@@ -85,22 +85,28 @@ for n_labels in (1, 5, 20):
 # A look at the embedding
 # -----------------------
 # t-SNE draws the held-out digits in the plane, coloured by the labels that the embedder never saw:
-# from the raw pixels on the left, from the embedding in the middle. On the right is the accuracy
-# for each number of labels.
+# from the raw pixels on the left, from the embedding on the right. Below is the accuracy for each
+# number of labels.
 
-figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
-for axis, data, title in zip(axes, (X_test, H_test), ("raw pixels", "embedding"), strict=False):
+figure, axes = plt.subplot_mosaic(
+    [["raw pixels", "embedding"], ["accuracy", "accuracy"]],
+    figsize=(7, 6.4),
+    height_ratios=[1.3, 1],
+    layout="constrained",
+)
+for title, data in (("raw pixels", X_test), ("embedding", H_test)):
     plane = TSNE(random_state=0, init="pca").fit_transform(data)
-    points = axis.scatter(*plane.T, c=y_test, cmap="tab10", vmin=-0.5, vmax=9.5, s=10)
-    axis.set(title=f"held-out digits, {title}", xticks=[], yticks=[])
-figure.colorbar(points, ax=axes[1], ticks=range(10), label="digit")
+    points = axes[title].scatter(*plane.T, c=y_test, cmap="tab10", vmin=-0.5, vmax=9.5, s=10)
+    axes[title].set(title=f"held-out digits, {title}", xticks=[], yticks=[])
+figure.colorbar(points, ax=axes["embedding"], ticks=range(10), label="digit")
+curves = axes["accuracy"]
 for k, label in enumerate(("raw pixels", "embedding")):
     means = [pair[k].mean() for pair in results.values()]
     stds = [pair[k].std() for pair in results.values()]
-    axes[2].errorbar(list(results), means, stds, marker="o", capsize=3, label=label)
-axes[2].set(xscale="log", xlabel="labels per class", ylabel="accuracy on held-out digits")
-axes[2].set_xticks(list(results), [str(n) for n in results])
-axes[2].minorticks_off()
-axes[2].legend()
+    curves.errorbar(list(results), means, stds, marker="o", capsize=3, label=label)
+curves.set(xscale="log", xlabel="labels per class", ylabel="accuracy on held-out digits")
+curves.set_xticks(list(results), [str(n) for n in results])
+curves.minorticks_off()
+curves.legend()
 figure.savefig("quickstart.png", dpi=120)
 print("saved quickstart.png")

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 from sklearn.base import BaseEstimator, clone
 
+from ._documentation import DocumentationLink
 from ._sklearn_compat import (
     Interval,
     InvalidParameterError,
@@ -47,7 +48,7 @@ __all__ = [
 _P = TypeVar("_P", bound="ParameterObject")
 
 
-class ParameterObject(BaseEstimator):
+class ParameterObject(DocumentationLink, BaseEstimator):
     """A choice with hyperparameters, passed as one parameter of an estimator.
 
     Losses, similarities, frameworks, encoders and schedules are parameter objects: they have

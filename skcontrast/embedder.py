@@ -19,6 +19,7 @@ from skorch.history import History
 from torch import nn
 
 from ._data._row_labels import labeled_output
+from ._documentation import DocumentationLink
 from ._fit._callback_tasks import epoch_tasks
 from ._fit._choices import COMPONENTS, resolve_choices, resolve_device
 from ._fit._drawn_views import drawn_views
@@ -56,7 +57,11 @@ def _has_concentrations(embedder: ContrastiveEmbedder) -> bool:
 
 
 class ContrastiveEmbedder(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator
+    DocumentationLink,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    CallbackSupportMixin,
+    BaseEstimator,
 ):
     r"""Learn a representation from unlabeled samples by contrasting their augmented views.
 

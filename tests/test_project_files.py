@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -45,6 +46,11 @@ def test_the_version_is_the_same_everywhere():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     cited = re.search(r"^version: (\S+)$", citation, flags=re.MULTILINE)[1]
     assert project()["version"] == cited == skcontrast.__version__
+
+
+def test_the_version_switcher_offers_the_version():
+    entries = json.loads((ROOT / "docs" / "_static" / "switcher.json").read_text(encoding="utf-8"))
+    assert skcontrast.__version__ in {entry["version"] for entry in entries}
 
 
 def test_the_oldest_versions_are_the_lower_bounds():

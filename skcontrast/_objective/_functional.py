@@ -57,7 +57,8 @@ def contrastive_loss(
         concentrations κ (n,) in [0, κ_max]; or a tensor (n, d + 1) as the network of an embedder
         returns it.
     loss : Loss, default=None
-        How the expectation over true negatives is estimated; None is :class:`InfoNCE`.
+        How the expectation over true negatives is estimated; None is
+        :class:`~skcontrast.losses.InfoNCE`.
     similarity : Similarity, default=None
         The score of two embeddings; None is ``Cosine()``.
     queue : Tensor of shape (m, d), default=None

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from .._data._row_labels import label_rows, row_labels
 from .._data._sources import array_of
+from .._documentation import DocumentationLink
 from .._parameters import validate_parameters
 from ..kinds._base import Kind, Schema
 from ..kinds._guess import declared_kind, guess_kind, kind_of_shape, named_kinds
@@ -23,6 +24,7 @@ from ._views import NoOutputContainer, Views, is_dataframe
 
 class Augmentation(
     NoOutputContainer,
+    DocumentationLink,
     OneToOneFeatureMixin,
     TransformerMixin,
     BaseEstimator,
@@ -207,7 +209,7 @@ class Augmentation(
         return (self,)
 
     def stage(self) -> Stage:
-        """Return a new :class:`Stage` that starts with this augmentation."""
+        """Return a new `Stage` that starts with this augmentation."""
         return Stage(self)
 
     def fit_checked(self, X: Any, schema: Schema) -> Self:

@@ -73,7 +73,7 @@ class ColorJitter(ColorAugmentation):
         self.p = p
 
     def color_matrix(self, mean: Tensor, n: int, generator: torch.Generator) -> Tensor:
-        """Draw the colour maps, (n, C, C + 1); see :class:`ColorAugmentation`."""
+        """Draw the colour maps, (n, C, C + 1); see `ColorAugmentation`."""
         u = uniform(n, 5, generator, mean.device).to(mean.dtype)
         drawn = (u[:, 4:] < self.p).to(u.dtype)
         brightness, contrast, saturation, hue = ((u[:, :4] * 2 - 1) * drawn).unbind(dim=1)
@@ -115,7 +115,7 @@ class RandomGrayscale(ColorAugmentation):
         self.p = p
 
     def color_matrix(self, mean: Tensor, n: int, generator: torch.Generator) -> Tensor:
-        """Draw the colour maps, (n, C, C + 1); see :class:`ColorAugmentation`."""
+        """Draw the colour maps, (n, C, C + 1); see `ColorAugmentation`."""
         u = uniform(n, 1, generator, mean.device)[:, 0]
         kept = (u >= self.p).to(mean.dtype)
         one = torch.ones_like(kept)

@@ -83,7 +83,7 @@ class RandomAffine(GeometricAugmentation):
     def affine(
         self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device
     ) -> Tensor:
-        """Draw the coordinate maps, (n, 2, 3); see :class:`GeometricAugmentation`."""
+        """Draw the coordinate maps, (n, 2, 3); see `GeometricAugmentation`."""
         u = uniform(n, 6, generator, device)
         drawn = (u[:, 5] < self.p).to(u.dtype)
         sign = (u[:, :4] * 2 - 1) * drawn.unsqueeze(1)
@@ -141,7 +141,7 @@ class RandomResizedCrop(GeometricAugmentation):
     def affine(
         self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device
     ) -> Tensor:
-        """Draw the coordinate maps, (n, 2, 3); see :class:`GeometricAugmentation`."""
+        """Draw the coordinate maps, (n, 2, 3); see `GeometricAugmentation`."""
         u = uniform(n, 4, generator, device)
         sides = self._sides(u[:, 0], u[:, 1], shape[1] / shape[0])
         return boxes(sides, (1 - sides) * (u[:, 2:] * 2 - 1))
@@ -188,7 +188,7 @@ class RandomFlip(GeometricAugmentation):
     def affine(
         self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device
     ) -> Tensor:
-        """Draw the coordinate maps, (n, 2, 3); see :class:`GeometricAugmentation`."""
+        """Draw the coordinate maps, (n, 2, 3); see `GeometricAugmentation`."""
         u = uniform(n, 2, generator, device)
         flips = torch.stack([u[:, 0] < self.horizontal, u[:, 1] < self.vertical], dim=1)
         signs = 1 - 2 * flips.to(u.dtype)

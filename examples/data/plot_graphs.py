@@ -146,16 +146,16 @@ for name, accuracies in results.items():
 # %%
 # Graphs, map and accuracy
 # ------------------------
-# On the left is a tree of each kind, with the same tree after two swaps of edges below it; this is
-# what the data look like. In the middle are the first two principal components of the embedding of
-# the held-out graphs. Combs and stems, which look alike around most of their nodes, still overlap.
-# On the right is the accuracy for each number of labels.
+# Above is a tree of each kind, and the same tree after two swaps of edges; this is what the data
+# look like. Below on the left are the first two principal components of the embedding of the
+# held-out graphs. Combs and stems, which look alike around most of their nodes, still overlap. On
+# the right is the accuracy for each number of labels.
 
-figure = plt.figure(figsize=(13, 4.6), layout="constrained")
-left, right = figure.subfigures(1, 2, width_ratios=(1.25, 2))
+figure = plt.figure(figsize=(7, 6.6), layout="constrained")
+upper, lower = figure.subfigures(2, 1, height_ratios=(1, 1.3))
 colors = ["C0", "C1", "C2", "C3"]
 rng = np.random.default_rng(3)
-for k, (above, below) in enumerate(left.subplots(2, 4).T):
+for k, (above, below) in enumerate(upper.subplots(2, 4).T):
     tree = make_tree(KINDS[k], rng)
     swapped = swap_edges(tree, 2, rng)
     while not nx.is_connected(swapped):
@@ -165,13 +165,13 @@ for k, (above, below) in enumerate(left.subplots(2, 4).T):
         nx.draw(graph, place, axis, node_size=14, node_color=colors[k], edge_color="0.6")
     above.set_title(KINDS[k], color=colors[k])
 
-plane, curves = right.subplots(1, 2)
+plane, curves = lower.subplots(1, 2)
 project = make_pipeline(StandardScaler(), PCA(2)).fit(H_train)
 for k, kind in enumerate(KINDS):
     points = project.transform(H_test[y_test == k])
     plane.scatter(*points.T, s=10, color=colors[k], label=kind)
 plane.set(title="held-out graphs, embedding", xticks=[], yticks=[])
-plane.legend(loc="upper left")
+plane.legend(loc="upper center", bbox_to_anchor=(0.5, 0), ncols=2, frameon=False)
 for (name, accuracies), color in zip(results.items(), ("k", "0.5", "0.75"), strict=True):
     means, stds = np.mean(accuracies, 1), np.std(accuracies, 1)
     curves.errorbar(label_counts, means, stds, marker="o", capsize=3, color=color, label=name)
@@ -180,6 +180,6 @@ curves.set(
 )
 curves.set_xticks(label_counts, label_counts)
 curves.minorticks_off()
-curves.legend(loc="lower right")
+curves.legend(loc="center right")
 figure.savefig("graphs.png", dpi=120)
 print("saved graphs.png")

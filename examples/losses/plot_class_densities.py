@@ -23,13 +23,13 @@ from skcontrast.plotting import ScoreDensityDisplay
 from skcontrast.simulation import ScoreModel
 
 alphas = (0.5, 0.7, 0.9, 1.0)
-figure, axes = plt.subplots(1, 4, figsize=(14, 3.4), sharey=True, layout="constrained")
-for axis, alpha in zip(axes, alphas, strict=True):
+figure, axes = plt.subplots(2, 2, figsize=(7, 5.4), sharex=True, sharey=True, layout="constrained")
+for axis, alpha in zip(axes.flat, alphas, strict=True):
     model = ScoreModel(alpha=alpha, proposal="normal")
     ScoreDensityDisplay.from_model(model, components=("TN", "FN"), ax=axis)
     axis.set(title=f"α = {alpha}, AUC = {model.auc:.3f}", xlabel="score times temperature, x")
     axis.label_outer()
-    if axis is not axes[0]:
+    if axis is not axes[0, 0]:
         axis.get_legend().remove()
 figure.savefig("class_densities.png", dpi=120)
 

@@ -56,7 +56,7 @@ losses = {
     "BCL": BCL(alpha=1.0, tau_plus=0.1),
     "SoftRing": SoftRing(**estimate_soft_ring(scores(known))),
 }
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3.2), layout="constrained")
 ScoreDensityDisplay.from_estimator(embedder, X[judged], y[judged], ax=left)
 ReliabilityDisplay.from_sample(sample, losses, ax=right)
 left.set_title("scores at temperature 0.5")

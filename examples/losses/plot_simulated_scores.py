@@ -30,12 +30,12 @@ samples = {
     for alpha in alphas
 }
 
-figure, axes = plt.subplots(1, 4, figsize=(14, 3.4), sharey=True, layout="constrained")
-for axis, (alpha, sample) in zip(axes, samples.items(), strict=True):
+figure, axes = plt.subplots(2, 2, figsize=(7, 5.4), sharex=True, sharey=True, layout="constrained")
+for axis, (alpha, sample) in zip(axes.flat, samples.items(), strict=True):
     ScoreDensityDisplay.from_sample(sample, bins=np.linspace(0, 5, 81), ax=axis)
     axis.set(title=f"α = {alpha}", xlim=(0, 5), xlabel="$e^{x/t}$")
     axis.label_outer()
-    if axis is not axes[0]:
+    if axis is not axes[0, 0]:
         axis.get_legend().remove()
 figure.savefig("simulated_scores.png", dpi=120)
 

@@ -48,8 +48,8 @@ def surface(cos):
 # ----------------------------------------------
 
 cosines = [0.0, 0.5, 0.8, 0.95]
-fig, axes = plt.subplots(1, 4, figsize=(12, 3.4), sharey=True, layout="constrained")
-for ax, cos in zip(axes, cosines, strict=True):
+fig, axes = plt.subplots(2, 2, figsize=(7, 6.2), sharex=True, sharey=True, layout="constrained")
+for ax, cos in zip(axes.flat, cosines, strict=True):
     scores = surface(cos)
     size = abs(scores).max()
     image = ax.pcolormesh(kappa, kappa, scores, cmap="RdBu_r", vmin=-size, vmax=size)
@@ -57,9 +57,10 @@ for ax, cos in zip(axes, cosines, strict=True):
     best = (d - 1) / (4 * (1 - math.cos(math.acos(cos) / 2)))
     if d < best < kappa[-1]:  # the approximation is for κ above d
         ax.plot(best, best, "*", color="w", markeredgecolor="k", markersize=14)
-    ax.set(title=f"cos θ = {cos}", xlabel="κ of one", aspect="equal", xlim=(1, 400), ylim=(1, 400))
-    fig.colorbar(image, ax=ax, shrink=0.75)
-axes[0].set_ylabel("κ of the other")
+    ax.set(title=f"cos θ = {cos}", aspect="equal", xlim=(1, 400), ylim=(1, 400))
+    ax.set(xlabel="κ of one", ylabel="κ of the other")
+    ax.label_outer()
+    fig.colorbar(image, ax=ax, shrink=0.8)
 fig.suptitle(f"Mutual likelihood score in {d} dimensions; star: κ*")
 plt.show()
 

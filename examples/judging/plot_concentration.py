@@ -86,10 +86,9 @@ kappa = {
     for name, corrupt in corruptions.items()
 }
 
-fig, axes = plt.subplots(
-    2, 5, figsize=(11, 4.6), layout="constrained", height_ratios=[1, 2.4], sharey="row"
-)
-for (name, values), top, ax in zip(kappa.items(), *axes, strict=True):
+fig, axes = plt.subplots(4, 3, figsize=(7, 6.4), layout="constrained", height_ratios=[1, 2.4] * 2)
+panels = zip(axes[::2].flat, axes[1::2].flat, strict=True)
+for (name, values), (top, ax) in zip(kappa.items(), panels, strict=False):
     strip = [corruptions[name](X_test[:1], k)[0, 0] for k in levels]
     top.imshow(np.hstack(strip), cmap="gray", vmin=0, vmax=1)
     top.axis("off")
@@ -98,8 +97,12 @@ for (name, values), top, ax in zip(kappa.items(), *axes, strict=True):
     ax.fill_between(levels, low, high, alpha=0.3)
     rho = spearmanr(np.repeat(levels, len(X_test)), values.ravel())[0]
     top.set_title(name)
-    ax.set(xlabel="strength", title=f"rank correlation {rho:.2f}")
-axes[1, 0].set(ylabel="κ, median and quartiles", ylim=(0, None))
+    ax.set(xlabel="strength", ylim=(0, 1.1 * kappa["noise"].max()))
+    ax.set_title(f"rank correlation {rho:.2f}", fontsize="medium")
+for ax in axes[1::2, 0]:
+    ax.set_ylabel("κ, median and quartiles")
+for ax in axes[2:, 2]:
+    ax.remove()
 plt.show()
 
 # %%
@@ -107,7 +110,7 @@ plt.show()
 # -----------------------------------------------------
 
 order = np.argsort(kappa["blur"][0])
-fig, axes = plt.subplots(2, 10, figsize=(10, 2.4), layout="constrained")
+fig, axes = plt.subplots(2, 10, figsize=(7, 1.7), layout="constrained")
 for row, (title, some) in zip(
     axes, {"most certain": order[::-1], "least certain": order}.items(), strict=True
 ):

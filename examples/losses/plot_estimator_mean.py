@@ -30,7 +30,7 @@ curves = {
     for parameter, values in panels.items()
 }
 
-figure, axes = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.4), layout="constrained")
 for axis, curve in zip(axes, curves.values(), strict=True):
     EstimatorCurveDisplay(curve).plot(axis, metric="mean", names=names)
 axes[1].get_legend().remove()

@@ -44,14 +44,19 @@ curves = {parameter: simulate(parameter, values) for parameter, values in panels
 # against the number of candidates. It leaves out BIASED, whose bias is three times as large as
 # that of the printed form.
 
-figure, axes = plt.subplots(2, 3, figsize=(14, 7.6), layout="constrained")
+figure, axes = plt.subplots(3, 2, figsize=(7, 8.4), layout="constrained")
 for axis, curve in zip(axes.flat, curves.values(), strict=False):
     EstimatorCurveDisplay(curve).plot(axis, names=names)
     if axis is not axes[0, 0]:
         axis.get_legend().remove()
     if axis not in axes[:, 0]:
         axis.set_ylabel("")
-EstimatorCurveDisplay(curves["n_candidates"]).plot(axes[1, 2], metric="bias", names=names[1:])
+EstimatorCurveDisplay(curves["n_candidates"]).plot(axes[2, 1], metric="bias", names=names[1:])
+few_ticks = panels["n_candidates"][::2]
+for axis in axes[2]:
+    axis.set_xticks(few_ticks, few_ticks)
+for axis in axes.flat:
+    axis.yaxis.label.set_size("small")
 figure.savefig("estimator_error.png", dpi=120)
 
 # %%
@@ -74,6 +79,8 @@ for k, n in enumerate(panels["n_candidates"]):
 # before taking the exponential. The picture is the same.
 
 printed = partial(estimator_curve, ScoreModel(form="printed"), n_anchors=1000, random_state=0)
-figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.2), layout="constrained")
 for axis, parameter in zip(axes, ["alpha", "n_candidates"], strict=True):
     EstimatorCurveDisplay(printed(parameter, panels[parameter])).plot(axis, names=names)
+axes[1].set(ylabel="", xticks=few_ticks, xticklabels=few_ticks)
+axes[1].get_legend().remove()

@@ -1,0 +1,38 @@
+"""The order of the gallery's examples, and where HTML representations in it link to."""
+
+import os
+from pathlib import Path
+
+# Within a folder: examples in this order, then all others by name.
+READING_ORDER = (
+    "plot_quickstart",
+    "plot_few_labels",
+    "plot_grid_search",
+    "plot_graphs",
+    "plot_real_scores",
+    "plot_class_densities",
+    "plot_simulated_scores",
+    "plot_estimator_error",
+    "plot_estimator_mean",
+    "plot_mutual_likelihood",
+)
+
+
+class ExampleOrder:
+    """The key by which sphinx-gallery sorts the examples of one folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __call__(self, file_name):
+        stem = Path(file_name).stem
+        known = stem in READING_ORDER
+        return (READING_ORDER.index(stem) if known else len(READING_ORDER), stem)
+
+
+def link_documentation(gallery_conf, file_name):
+    """Let the estimators of an example link to the API pages of the same build."""
+    examples = Path(__file__).parents[2] / "examples"
+    for path in examples.rglob(Path(file_name).name):
+        depth = len(path.relative_to(examples).parts)
+        os.environ["SKCONTRAST_DOCS_URL"] = "/".join([".."] * depth)
