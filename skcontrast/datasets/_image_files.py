@@ -59,8 +59,8 @@ def read_records(path: Path, n_labels: int, most: int) -> tuple[NDArray, NDArray
     return records[:, :n_labels], records[:, n_labels:].reshape(n, 3, 32, 32)
 
 
-def read_columns(path: Path, most: int, as_memmap: bool = False) -> NDArray[np.uint8]:
-    """Return the images (n, 3, 96, 96) of a binary file of STL-10, which stores columns.
+def map_columns(path: Path, most: int) -> NDArray[np.uint8]:
+    """Return a memory map of the images (n, 3, 96, 96) of a binary file of STL-10, read-only.
 
     Parameters
     ----------
@@ -68,15 +68,10 @@ def read_columns(path: Path, most: int, as_memmap: bool = False) -> NDArray[np.u
         An image is three planes of 9216 bytes, each of them column by column.
     most : int
         The largest number of images.
-    as_memmap : bool, default=False
-        If True, return a memory map, read-only.
     """
-    with _named(path), path.open("rb") as file:
+    with _named(path):
         shape = (_count(path, 3 * 96 * 96, most), 3, 96, 96)
-        if as_memmap:
-            return np.memmap(path, dtype=np.uint8, mode="r", shape=shape).transpose(0, 1, 3, 2)
-        stored = _read_exactly(file, math.prod(shape)).reshape(shape)
-        return np.ascontiguousarray(stored.transpose(0, 1, 3, 2))
+        return np.memmap(path, dtype=np.uint8, mode="r", shape=shape).transpose(0, 1, 3, 2)
 
 
 def read_bytes(path: Path, most: int) -> NDArray[np.uint8]:

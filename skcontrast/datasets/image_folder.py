@@ -130,7 +130,7 @@ class ImageFolder(Dataset):
         require_pillow()
         _check_options(size, mode, resize)
         self.folder = Path(folder).expanduser()
-        self.size = (size, size) if isinstance(size, Integral) else tuple(size)
+        self.size = _pair(size)
         self.mode, self.resize = mode, resize
         if not self.folder.is_dir():
             raise NotADirectoryError(f"{self.folder} is not a folder.")
@@ -184,7 +184,7 @@ class ImageFolder(Dataset):
             Where to write them; None is a new array. A memory map, such as one of
             :func:`numpy.lib.format.open_memmap`, holds more than fits into memory.
         n_jobs : int, default=None
-            Threads that read; None is 1 unless in a :obj:`joblib.parallel_backend` context, −1 is
+            Threads that read; None is 1 unless in a ``joblib.parallel_backend`` context, −1 is
             one for each core.
 
         Returns
@@ -246,6 +246,12 @@ def _check_options(size: Any, mode: Any, resize: Any) -> None:
     for side in sides:
         values = {"size": side, "mode": mode, "resize": resize}
         validate_parameter_constraints(constraints, values, caller_name="ImageFolder")
+
+
+def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
+    """Return the height and width."""
+    height, width = size if isinstance(size, (tuple, list)) else (size, size)
+    return int(height), int(width)
 
 
 def _find(folder: Path) -> list[Path]:

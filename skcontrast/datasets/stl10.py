@@ -12,7 +12,7 @@ from sklearn.utils import Bunch
 
 from ._archives import RemoteTar, provide_tar
 from ._fetch import RemoteFile, check_connection, choose_subset, folder_of
-from ._image_files import check_labels, read_bytes, read_columns
+from ._image_files import check_labels, map_columns, read_bytes
 
 __all__ = ["fetch_stl10"]
 
@@ -156,8 +156,8 @@ def fetch_stl10(
     needed += [f"{part}_y.bin" for part in parts if part != "unlabeled"]
     home = folder_of(data_home, "stl10")
     folder = provide_tar(STL10, home, needed, connection, download_if_missing)
-    images = [read_columns(folder / f"{part}_X.bin", _MOST[part], as_memmap) for part in parts]
-    data = images[0] if len(images) == 1 else np.concatenate(images)
+    images = [map_columns(folder / f"{part}_X.bin", _MOST[part]) for part in parts]
+    data = images[0] if as_memmap else _joined(images)
     target = np.concatenate(
         [_read_labels(folder, part, len(some)) for part, some in zip(parts, images, strict=True)]
     )
@@ -172,6 +172,12 @@ def fetch_stl10(
     if subset == "train" and (folder / "fold_indices.txt").exists():
         bunch.folds = _read_folds(folder / "fold_indices.txt", len(data))
     return bunch
+
+
+def _joined(images: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Return memory maps as one array, which is all the memory that this takes."""
+    n_images = sum(map(len, images))
+    return np.concatenate(images, out=np.empty((n_images, 3, 96, 96), dtype=np.uint8))
 
 
 def _read_labels(folder: Path, part: str, n_images: int) -> NDArray[np.int64]:

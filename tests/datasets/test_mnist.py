@@ -92,6 +92,14 @@ def test_a_file_that_fails_leaves_the_others(site, home):
     assert site.asked.count("train-images-idx3-ubyte.gz") == 1
 
 
+@pytest.mark.parametrize("fetch", LOADERS)
+def test_a_server_that_sends_nothing_is_given_up(site, home, fetch):
+    site.files["train-images-idx3-ubyte.gz"] = site.hang
+    with pytest.raises(OSError, match=r"train-images-idx3-ubyte.gz .*did not answer.* in 0.2 s"):
+        fetch(data_home=home, timeout=0.2, n_retries=0)
+    assert not list(folder_of(home, fetch).iterdir())
+
+
 def test_images_and_labels_must_agree(home):
     folder = home / "mnist"
     folder.mkdir(parents=True)

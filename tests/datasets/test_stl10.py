@@ -49,6 +49,7 @@ def test_the_set_is_downloaded_once_and_read(site, home, subset, parts):
     data = fetch_stl10(subset=subset, data_home=home)
     np.testing.assert_array_equal(data.data, np.concatenate([PIXELS[ROWS[p]] for p in parts]))
     assert data.target.tolist() == [y for part in parts for y in CLASSES[part]]
+    assert data.data.flags.c_contiguous and data.data.flags.writeable
     assert data.data.dtype == np.uint8 and data.target.dtype == np.int64
     assert data.target_names.tolist()[::9] == ["airplane", "truck"]
     assert f"{len(data.data)} colour images" in data.DESCR
