@@ -176,16 +176,16 @@ class EmbeddingDisplay:
         ValueError
             If the method is unknown or lengths differ.
         """
-        h = check_array(h, input_name="h", ensure_min_samples=3)
-        check_consistent_length(h, y, thumbnails)
+        points: NDArray = check_array(h, input_name="h", ensure_min_samples=3)
+        check_consistent_length(points, y, thumbnails)
         rng = check_random_state(random_state)
-        rows = np.arange(len(h))
-        if subsample is not None and subsample < len(h):
-            rows = np.sort(rng.choice(len(h), subsample, replace=False))
+        rows = np.arange(len(points))
+        if subsample is not None and subsample < len(points):
+            rows = np.sort(rng.choice(len(points), subsample, replace=False))
         reducer, name = _reducer(method, len(rows), rng.randint(2**31 - 1))
         joint = " " if method == "pca" else ", axis "
         display = cls(
-            np.asarray(reducer.fit_transform(h[rows])),
+            np.asarray(reducer.fit_transform(points[rows])),
             None if y is None else np.asarray(y)[rows],
             thumbnails=None if thumbnails is None else np.asarray(thumbnails)[rows],
             xlabel=f"{name}{joint}1",
@@ -211,7 +211,9 @@ class EmbeddingDisplay:
         """
         self.ax_ = axes(ax, figsize=(6.2, 4.8))
         self.figure_ = self.ax_.figure
-        self.scatters_, self.legend_, self.colorbar_ = {}, None, None
+        self.scatters_: dict[Any, Any] = {}
+        self.legend_: Any = None
+        self.colorbar_: Any = None
         kwargs = {"s": 10, "linewidths": 0, **kwargs}
         classes = None if self.y is None else _classes(self.y)
         if classes is not None:
@@ -222,7 +224,9 @@ class EmbeddingDisplay:
             self.scatters_[None] = points
             if self.y is not None:
                 self.colorbar_ = self.figure_.colorbar(points, ax=self.ax_, label="y")
-        self.thumbnails_ = {} if self.thumbnails is None else self._plot_thumbnails()
+        self.thumbnails_ = (
+            {} if self.thumbnails is None else self._plot_thumbnails(self.thumbnails)
+        )
         self.ax_.set(xlabel=self.xlabel, ylabel=self.ylabel, xticks=[], yticks=[])
         return self
 
@@ -244,11 +248,12 @@ class EmbeddingDisplay:
             frameon=False,
         )
 
-    def _plot_thumbnails(self, side: float = 0.05) -> dict[int, Any]:
+    def _plot_thumbnails(self, images: NDArray, side: float = 0.05) -> dict[int, Any]:
         """Draw the images of points that are not within a side of one that is drawn already."""
+        from matplotlib.colors import Normalize
         from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
-        limits = intensities(self.thumbnails)
+        limits = intensities(images)
         size = self.ax_.get_window_extent().size
         span = np.ptp(self.points, axis=0)
         pixels = self.points / np.where(span > 0, span, 1) * size
@@ -257,10 +262,10 @@ class EmbeddingDisplay:
         for k, place in enumerate(pixels):
             if drawn and np.abs(pixels[list(drawn)] - place).max(axis=1).min() < 1.1 * across:
                 continue
-            shown = picture(self.thumbnails[k], limits)
+            shown = picture(images[k], limits)
             zoom = 72 / self.figure_.dpi * across / max(shown.shape[:2])
-            image = OffsetImage(shown, zoom=zoom, cmap="gray", interpolation="nearest")
-            image.get_children()[0].set_clim(*limits)
+            style: dict[str, Any] = {"cmap": "gray", "interpolation": "nearest"}
+            image = OffsetImage(shown, zoom=zoom, norm=Normalize(*limits), **style)
             drawn[k] = AnnotationBbox(image, self.points[k], frameon=False)
             self.ax_.add_artist(drawn[k])
         return drawn

@@ -183,15 +183,15 @@ class RetrievalDisplay:
         ValueError
             If there are fewer samples than queries or neighbours, or lengths differ.
         """
-        h = check_array(h, input_name="h", ensure_min_samples=2)
-        check_consistent_length(h, pictures, y, concentration)
-        rows = _queries(queries, len(h), random_state)
-        if not 1 <= n_neighbors < len(h):
+        points: NDArray = check_array(h, input_name="h", ensure_min_samples=2)
+        check_consistent_length(points, pictures, y, concentration)
+        rows = _queries(queries, len(points), random_state)
+        if not 1 <= n_neighbors < len(points):
             raise ValueError(
-                f"n_neighbors must be in [1, {len(h) - 1}] for {len(h)} samples, got "
+                f"n_neighbors must be in [1, {len(points) - 1}] for {len(points)} samples, got "
                 f"{n_neighbors}."
             )
-        neighbors = _nearest(h, rows, n_neighbors)
+        neighbors = _nearest(points, rows, n_neighbors)
         display = cls(pictures, rows, neighbors, y=y, concentration=concentration)
         return display.plot(ax, **kwargs)
 
@@ -219,7 +219,9 @@ class RetrievalDisplay:
             samples = [query, *nearest]
             self.cells_.append([self._cell(k, row, c, **kwargs) for c, k in enumerate(samples)])
             if self.concentration is not None:
-                self.notes_.append([self._note(k, row, c) for c, k in enumerate(samples)])
+                kappa = self.concentration[samples]
+                notes = [self._note(value, row, c) for c, value in enumerate(kappa)]
+                self.notes_.append(notes)
             for rank, k in enumerate(nearest):
                 if (style := self._frame(query, k)) is not None:
                     self.frames_[row, rank] = self._draw_frame(row, rank + 1, style)
@@ -239,11 +241,11 @@ class RetrievalDisplay:
         style = {"ha": "center", "va": "center", "fontsize": "small", **kwargs}
         return self.ax_.text(column, row, str(self.pictures[k]), **style)
 
-    def _note(self, k: int, row: int, column: int) -> Any:
+    def _note(self, kappa: float, row: int, column: int) -> Any:
         return self.ax_.text(
             column,
             row + 0.44,
-            f"κ {self.concentration[k]:.3g}",
+            f"κ {kappa:.3g}",
             ha="center",
             va="bottom",
             fontsize="x-small",

@@ -15,7 +15,7 @@ from ._estimators import split_at_embedder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 _LABELS = {
     "train_loss": "training loss",
@@ -156,7 +156,7 @@ class TrainingCurveDisplay:
             if name not in known:
                 raise ValueError(f"columns must be among {known}, got {name!r}.")
         self.axes_ = dict(zip(columns, _axes_of(ax, columns), strict=True))
-        self.figure_: Figure = self.axes_[columns[0]].figure
+        self.figure_: Figure | SubFigure = self.axes_[columns[0]].figure
         self.lines_ = {name: self._plot_column(name, **kwargs) for name in columns}
         for axis in {id(axis): axis for axis in self.axes_.values()}.values():
             if ax is not None or axis is self.axes_[columns[-1]]:
@@ -222,7 +222,7 @@ class TrainingCurveDisplay:
 
 def _is_number(value: Any) -> bool:
     is_bool = isinstance(value, (bool, np.bool_))
-    return isinstance(value, (Real, np.number)) and not is_bool and bool(np.isfinite(value))
+    return isinstance(value, (Real, np.number)) and not is_bool and bool(np.isfinite(float(value)))
 
 
 def _axes_of(ax: Any, columns: Sequence[str]) -> list[Axes]:

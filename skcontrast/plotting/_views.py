@@ -112,7 +112,7 @@ class ViewsDisplay:
         estimator: Any,
         X: Any,
         *,
-        rows: ArrayLike | slice = slice(8),
+        rows: Any = slice(8),
         n_views: int = 2,
         standardize: bool = True,
         ax: Axes | None = None,
@@ -217,7 +217,8 @@ class ViewsDisplay:
         step = 1.15 * float(np.ptp(every)) or 1.0
         heights = -step * np.arange(n)
         colors = class_colors(len(views))
-        self.originals_, self.lines_ = [], [[] for _ in views]
+        self.originals_: list[Any] = []
+        self.lines_: list[list[Any]] = [[] for _ in views]
         for k, height in enumerate(heights):
             self.ax_.axhline(height, color="0.8", linewidth=0.8, zorder=0)
             self.originals_.append(self._plot_original(x, originals[k], height, as_bars))
