@@ -273,11 +273,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _spans_decades(values: NDArray) -> bool:
-    """Return whether numbers are spread over a decade or more, more evenly by ratio."""
+    """Return whether numbers are spread over a decade or more, and more evenly by ratio."""
     if len(values) < 2 or values[0] <= 0 or values[-1] < 10 * values[0]:
         return False
     gaps, ratios = np.diff(values), np.diff(np.log(values))
-    if len(values) == 2:
+    if len(values) == 2 or values[-1] >= 30 * values[0]:
         return True
     return bool(ratios.std() / ratios.mean() < gaps.std() / gaps.mean())
 
