@@ -6,7 +6,9 @@ What a search found
 end of the grid, and whether the differences are larger than the spread over the folds.
 
 What you should see: each point is a candidate, bars are one standard deviation over the folds, and
-the axis of the temperature is logarithmic, because its values are.
+the axis of the temperature is logarithmic, because its values are. The bars are far longer than
+the differences, so this search decides nothing. After fits as short as these, the raw pixels are
+still better on average.
 """
 
 # %%
@@ -30,7 +32,7 @@ digits = load_digits()
 X, y = digits.images[:300], digits.target[:300]
 pipe = Pipeline(
     [
-        ("embed", ContrastiveEmbedder(max_epochs=5, random_state=0)),
+        ("embed", ContrastiveEmbedder(max_epochs=4, random_state=0)),
         ("clf", LogisticRegression(max_iter=2000)),
     ]
 )
@@ -55,6 +57,6 @@ plt.show()
 # batch are few, so that each gets a line.
 
 drawn = {"embed__lr": loguniform(1e-4, 1e-1), "embed__batch_size": [32, 64, 128]}
-random_search = RandomizedSearchCV(pipe, drawn, n_iter=6, cv=3, random_state=0).fit(X, y)
+random_search = RandomizedSearchCV(pipe, drawn, n_iter=5, cv=3, random_state=0).fit(X, y)
 SearchDisplay.from_estimator(random_search, "lr")
 plt.show()

@@ -180,6 +180,11 @@ class SearchDisplay:
                 **kwargs,
             }
             self.lines_[label] = self.ax_.errorbar(x[best], mean[best], std[best], **style)
+            # Lines that are moved do not count where matplotlib looks for the range of the data.
+            ends = [(x[best], mean[best] + sign * std[best]) for sign in (-1, 1)]
+            every = np.concatenate(ends, axis=1).T
+            self.ax_.update_datalim(every[np.isfinite(every).all(axis=1)])
+        self.ax_.autoscale_view()
         names = _short_names(values)
         metric = "score" if self.metric == "score" else self.metric
         self.ax_.set(xlabel=names[self.parameter], ylabel=f"mean {metric} over the folds")
@@ -268,11 +273,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _spans_decades(values: NDArray) -> bool:
-    """Return whether numbers are spread over a decade or more, more evenly by ratio."""
+    """Return whether numbers are spread over a decade or more, and more evenly by ratio."""
     if len(values) < 2 or values[0] <= 0 or values[-1] < 10 * values[0]:
         return False
     gaps, ratios = np.diff(values), np.diff(np.log(values))
-    if len(values) == 2:
+    if len(values) == 2 or values[-1] >= 30 * values[0]:
         return True
     return bool(ratios.std() / ratios.mean() < gaps.std() / gaps.mean())
 

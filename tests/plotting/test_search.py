@@ -46,6 +46,8 @@ def test_a_line_shows_means_and_standard_deviations_over_the_folds():
     np.testing.assert_array_equal(x, [1, 2, 3])
     np.testing.assert_array_equal(means, results["mean_test_score"])
     np.testing.assert_allclose(np.diff(ends)[:, 0], 2 * results["std_test_score"])
+    low, high = display.ax_.get_ylim()
+    assert low < ends.min() and ends.max() < high
     assert display.ax_.get_xlabel() == "max_depth" and display.ax_.get_legend() is None
     assert display.figure_ is display.ax_.figure and display.figure_.get_figwidth() <= 7
 
@@ -81,6 +83,7 @@ def test_of_the_candidates_at_a_place_the_best_is_drawn_and_all_are_points():
         ([10, 40, 70, 100], "linear"),
         ([0.1, 0.2, 0.5], "linear"),
         ([0.0, 0.1, 1.0], "linear"),
+        ([1, 27, 29, 40], "log"),
         ([3], "linear"),
     ],
 )
