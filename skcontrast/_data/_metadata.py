@@ -95,13 +95,16 @@ def read_annotations(
     uses_classes : bool
         Whether classes are used even if the loss does not require them.
     """
-    if y is not None and np.ndim(y) and len(y) != n_samples:
-        raise ValueError(f"y must have one entry per sample, {n_samples}, got {len(y)}.")
+    if y is not None:
+        sized = y if hasattr(y, "__len__") else np.asarray(y)
+        if getattr(sized, "ndim", 1) and len(sized) != n_samples:
+            raise ValueError(f"y must have one entry per sample, {n_samples}, got {len(sized)}.")
     weights, descriptions = validate_metadata(metadata, n_samples)
     known: dict[str, NDArray | None] = {"weights": weights, "descriptions": descriptions}
     if loss.requires_y:
-        known["labels"] = validate_labels(y, n_samples, needed_by=type(loss).__name__)
-        _warn_if_useless(known["labels"], type(loss).__name__)
+        labels = validate_labels(y, n_samples, needed_by=type(loss).__name__)
+        _warn_if_useless(labels, type(loss).__name__)
+        known["labels"] = labels
     elif uses_classes and y is not None:
         known["labels"] = classes_or_none(y, n_samples)
     return {name: as_tensor(a) for name, a in known.items() if a is not None}

@@ -32,7 +32,7 @@ def row_labels(X: Any) -> Any:
 
     The index that pandas gives a table without labels, 0 to n - 1, counts as none.
     """
-    index = getattr(X, "index", None)
+    index: Any = getattr(X, "index", None)
     if not hasattr(index, "get_indexer"):  # lists have a method of the name "index"
         return None
     is_range = (getattr(index, "start", None), getattr(index, "step", None)) == (0, 1)
