@@ -26,8 +26,8 @@ import copy
 import numpy as np
 import torch
 import torch.nn.functional as F
-from _probe import few_rows, linear_probe, neighbour_probe
 from _results import Table, make_parser, spread
+from few_labels import draw_labels
 from scipy.stats import ttest_rel
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import Normalizer
@@ -38,6 +38,7 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import FeatureDropout, GaussianNoise, MarginalCorruption
 from skcontrast.encoders import ConvNet
 from skcontrast.losses import InfoNCE, SemiSupCon, SoftSupCon
+from skcontrast.metrics import knn_accuracy, linear_probe
 from skcontrast.optimizers import Optimizer
 
 
@@ -169,13 +170,14 @@ def _head(augmentation, loss, args, seed):
 
 def draws(y, args, seed):
     """Return the labeled rows of each draw."""
-    return [few_rows(y, args.n_labels, 100 * seed + draw) for draw in range(args.n_draws)]
+    seeds = 100 * seed + np.arange(args.n_draws)
+    return [np.flatnonzero(draw_labels(y, args.n_labels, k) >= 0) for k in seeds]
 
 
 def judge(h, h_test, y, y_test, drawn, *, scale=True):
     """Return the accuracies by few labels, a mean over draws, and of 20 neighbours."""
     few = [linear_probe(h[rows], y[rows], h_test, y_test, scale=scale) for rows in drawn]
-    return np.mean(few), neighbour_probe(h, y, h_test, y_test)
+    return np.mean(few), knn_accuracy(h, y, h_test, y_test)
 
 
 def spread_labels(h, h_test, y, y_test, drawn):
