@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
 
 from sklearn.utils._param_validation import (
     Interval,
@@ -12,17 +13,22 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils._set_output import _get_output_config as get_output_config
 
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # scikit-learn before 1.9 has no callbacks
+_Method = TypeVar("_Method")
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands for scikit-learn's, which adds `set_callbacks`."""
 
-    def with_callbacks(method: Any) -> Any:
-        """Return a method as it is, since there are no callbacks to tear down."""
-        return method
+class _NoCallbacks:
+    """Stands for scikit-learn's mixin, which adds `set_callbacks`."""
 
+
+def _unmanaged(method: _Method) -> _Method:
+    """Return a method as it is, since there are no callbacks to tear down."""
+    return method
+
+
+CallbackSupportMixin, with_callbacks = _NoCallbacks, _unmanaged
+if not TYPE_CHECKING:  # scikit-learn has no annotations
+    with suppress(ImportError):  # nor has it callbacks before 1.9
+        from sklearn.callback import CallbackSupportMixin, with_callbacks
 
 __all__ = [
     "CallbackSupportMixin",

@@ -189,7 +189,8 @@ def dropped():
 
     class Records(nn.Dropout):
         def forward(self, x):
-            masks.append(super().forward(torch.ones_like(x)).numpy())
+            if self.training:
+                masks.append(super().forward(torch.ones_like(x)).numpy())
             return x
 
     small(encoder=nn.Sequential(nn.Linear(64, 16), Records()), max_epochs=1).fit(X)
