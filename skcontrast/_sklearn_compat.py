@@ -16,16 +16,15 @@ from sklearn.utils._set_output import _get_output_config as get_output_config
 _Method = TypeVar("_Method")
 
 
-class _NoCallbacks:
-    """Stands for scikit-learn's mixin, which adds `set_callbacks`."""
+class CallbackSupportMixin:
+    """Stands for scikit-learn's, which adds `set_callbacks`."""
 
 
-def _unmanaged(method: _Method) -> _Method:
+def with_callbacks(method: _Method) -> _Method:
     """Return a method as it is, since there are no callbacks to tear down."""
     return method
 
 
-CallbackSupportMixin, with_callbacks = _NoCallbacks, _unmanaged
 if not TYPE_CHECKING:  # scikit-learn has no annotations
     with suppress(ImportError):  # nor has it callbacks before 1.9
         from sklearn.callback import CallbackSupportMixin, with_callbacks
