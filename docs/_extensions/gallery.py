@@ -5,10 +5,20 @@ from pathlib import Path
 
 # Within a folder: examples in this order, then all others by name.
 READING_ORDER = (
-    "plot_quickstart",
     "plot_few_labels",
-    "plot_grid_search",
+    "plot_image_folder",
     "plot_graphs",
+    "plot_function_augmentation",
+    "plot_pretrained",
+    "plot_views",
+    "plot_training_curve",
+    "plot_watch_training",
+    "plot_embedding",
+    "plot_retrieval",
+    "plot_compare_embedders",
+    "plot_search",
+    "plot_grid_search",
+    "plot_concentration",
     "plot_real_scores",
     "plot_class_densities",
     "plot_simulated_scores",
