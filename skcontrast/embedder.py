@@ -18,10 +18,9 @@ from skorch.callbacks import Callback
 from skorch.history import History
 from torch import nn
 
-from ._data._row_labels import labeled_output
 from ._documentation import DocumentationLink
 from ._fit._callback_tasks import epoch_tasks
-from ._fit._choices import COMPONENTS, resolve_choices, resolve_device
+from ._fit._choices import COMPONENTS, default_with, resolve_choices, resolve_device
 from ._fit._drawn_views import drawn_views
 from ._fit._fit import Fitted, fit_network
 from ._fit._seeding import resolve_seed
@@ -29,7 +28,8 @@ from ._fit._setup import scored_views
 from ._network._inference import encode, on_device
 from ._network._network import Directions
 from ._network._view_score import Measure, score_views
-from ._parameters import Interval, Schedule, StrOptions, parameter_owners, validate_parameters
+from ._parameters import Interval, Schedule, StrOptions, validate_parameters
+from ._row_labels import labeled_output
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
 from .augmentation import Augmentation, Views
 from .encoders import Encoder
@@ -354,7 +354,7 @@ class ContrastiveEmbedder(
                 nested = {n: params.pop(n) for n in list(params) if n.startswith(f"{role}__")}
                 names = {name.partition("__")[2]: given for name, given in nested.items()}
                 params[role] = (
-                    _default_with(role, names)
+                    default_with(role, names)
                     if is_unset
                     else as_optimizer(value).set_params(**names)
                 )
@@ -808,21 +808,6 @@ class ContrastiveEmbedder(
                 fitted.network.projector,
             )
         return state
-
-
-def _default_with(role: str, parameters: dict[str, Any]) -> Any:
-    """Return the default loss, framework or similarity with other parameters."""
-    base, default = COMPONENTS[role]
-    unknown = {name.partition("__")[0] for name in parameters} - set(default().get_params())
-    if unknown:
-        name = min(unknown)
-        others = parameter_owners(base, name)
-        raise ValueError(
-            f"The {role!r} parameter of ContrastiveEmbedder is None, that is {default()!r}, which "
-            f"has no parameter {name!r}: pass an object as {role} first"
-            f"{', such as ' + ' or '.join(f'{other}()' for other in others) if others else ''}."
-        )
-    return default().set_params(**parameters)
 
 
 def _plain(X: Any) -> Any:

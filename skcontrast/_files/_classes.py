@@ -9,16 +9,15 @@ from types import ModuleType
 import torch
 from torch import nn
 
-from .. import (
-    augmentation,
-    encoders,
-    frameworks,
-    kinds,
-    losses,
-    optimizers,
-    schedules,
-    similarity,
-)
+import skcontrast.augmentation as augmentation
+import skcontrast.encoders as encoders
+import skcontrast.frameworks as frameworks
+import skcontrast.kinds as kinds
+import skcontrast.losses as losses
+import skcontrast.optimizers as optimizers
+import skcontrast.schedules as schedules
+import skcontrast.similarity as similarity
+
 from .._fit._fit import Fitted
 from .._network._build import Widths
 from .._network._network import Network

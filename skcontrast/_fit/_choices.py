@@ -13,7 +13,13 @@ from sklearn.pipeline import Pipeline
 from skorch.callbacks import Callback, LRScheduler
 from skorch.callbacks.scoring import ScoringBase
 
-from .._parameters import Schedule, at_progress, check_component, validate_parameters
+from .._parameters import (
+    Schedule,
+    at_progress,
+    check_component,
+    parameter_owners,
+    validate_parameters,
+)
 from ..augmentation import Augmentation, Views
 from ..callbacks import Evaluation
 from ..encoders import Encoder
@@ -152,6 +158,21 @@ class Choices:
         if inputs is not None and (declared is None or not is_own(declared)):
             return inputs[1].reader, X
         return guess_kind(X, declared)
+
+
+def default_with(role: str, parameters: dict[str, Any]) -> Any:
+    """Return the default loss, framework or similarity with other parameters."""
+    base, default = COMPONENTS[role]
+    unknown = {name.partition("__")[0] for name in parameters} - set(default().get_params())
+    if unknown:
+        name = min(unknown)
+        others = parameter_owners(base, name)
+        raise ValueError(
+            f"The {role!r} parameter of ContrastiveEmbedder is None, that is {default()!r}, which "
+            f"has no parameter {name!r}: pass an object as {role} first"
+            f"{', such as ' + ' or '.join(f'{other}()' for other in others) if others else ''}."
+        )
+    return default().set_params(**parameters)
 
 
 def resolve_choices(estimator: Any) -> Choices:

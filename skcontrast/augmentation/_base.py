@@ -12,10 +12,10 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from .._data._row_labels import label_rows, row_labels
 from .._data._sources import array_of
 from .._documentation import DocumentationLink
 from .._parameters import validate_parameters
+from .._row_labels import label_rows, row_labels
 from ..kinds._base import Kind, Schema
 from ..kinds._guess import declared_kind, guess_kind, kind_of_shape, named_kinds
 from ._stage import Stage

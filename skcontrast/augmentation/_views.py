@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data._row_labels import label_rows, row_labels
+from .._row_labels import label_rows, row_labels
 from .._warnings import warn
 
 

@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._data._row_labels import label_rows, row_labels
 from .._parameters import validate_parameters
+from .._row_labels import label_rows, row_labels
 from ._views import NoOutputContainer, Views
 
 __all__ = ["Unflatten"]

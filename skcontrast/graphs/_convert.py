@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from .._data._row_labels import row_labels
+from .._row_labels import row_labels
 from ._packed import PackedGraphs, check_finite, check_sizes, is_symmetric
 from ._topology import Topology, offsets
 
