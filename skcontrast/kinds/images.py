@@ -72,6 +72,10 @@ class Images(Kind):
         """Return ``(channels, height, width)``."""
         return (1, *sample_shape)[-3:]
 
+    def _zeros(self, sample_shape: tuple) -> Tensor:
+        """Return a batch of two images, on which an encoder is tried."""
+        return torch.zeros(2, *self.image_shape(sample_shape))
+
     def _describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(height, width)`` or ``(channels, height, width)``."""
         return len(sample_shape) in (2, 3) and None not in sample_shape
@@ -238,12 +242,27 @@ class ImageScaler:
             advice = "multiply X by 255"
         elif is_uint8 and white <= 1 < X.max():
             advice = "divide X by 255"
+        elif not (self.keeps_uint8_ or self.only_casts_) and self._looks_rescaled(X):
+            advice = "bring X to the unit that it had"
         else:
             return
         warn(
             f"X holds {X.dtype} images with values up to {X.max()}, but white was {white:g} in "
             f"fit: {advice}."
         )
+
+    def _looks_rescaled(self, X: np.ndarray) -> bool:
+        """Return whether a tenth of the intensities is clipped, or all are below a tenth of white.
+
+        Fewer than ten images may be dark. Near the limit of float64, the range in fit was cut.
+        """
+        if self.scale_ > 1e300:
+            return False
+        some = X.reshape(-1)[:: X.size // 100_000 + 1]
+        relative = np.subtract(some, self.center_, dtype=np.float64) / self.scale_
+        darkest_white = self.center_ + 0.1 * self.scale_
+        is_dark = len(X) >= 10 and bool(self.center_ < X.max() < darkest_white)
+        return is_dark or bool(np.mean(relative > 1.01) > 0.1)
 
 
 def _range(X: np.ndarray) -> tuple[float, float]:

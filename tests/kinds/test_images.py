@@ -76,6 +76,27 @@ def test_images_in_a_different_unit_than_in_fit_are_pointed_out():
         small_images().fit(X / X.max()).transform(X)
 
 
+@pytest.mark.parametrize(("fitted", "given"), [(16, 1), (1, 16), (1, 4), (255, 16)])
+def test_float_images_in_a_different_unit_are_pointed_out(fitted, given):
+    X = images() / images().max()
+    embedder = small_images().fit(X * fitted)
+    with pytest.warns(UserWarning, match=f"white was {fitted} in fit: bring X to the unit"):
+        embedder.transform(X * given)
+
+
+def test_uint8_images_of_a_different_range_than_floats_in_fit_are_pointed_out():
+    X = images() / images().max()
+    with pytest.warns(UserWarning, match="white was 16 in fit: bring X to the unit"):
+        small_images().fit(X * 16).transform((X * 240).astype(np.uint8))
+
+
+def test_a_few_dark_images_and_images_somewhat_brighter_are_no_different_unit():
+    X = images() / images().max()
+    embedder = small_images().fit(X)
+    embedder.transform(X[:5] / 20)
+    embedder.transform(X * 1.1)
+
+
 def test_an_outlying_pixel_does_not_take_the_range_of_all():
     spoiled = IMAGES.copy()
     spoiled[0, 0, 0, 0] = 1e6
