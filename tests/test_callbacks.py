@@ -152,7 +152,7 @@ MEASURES = {
 
 
 @pytest.mark.parametrize("measure, message", MEASURES.values(), ids=MEASURES)
-def test_a_measure_is_no_scorer_and_the_message_makes_it_one(measure, message):
+def test_a_measure_is_not_a_scorer_and_the_message_makes_it_one(measure, message):
     with pytest.raises(ValueError, match=message):
         small(callbacks=[Evaluation(measure, HELD_OUT, Y)]).fit(TRAIN)
 
