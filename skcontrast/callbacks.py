@@ -5,6 +5,7 @@ They stand in the ``callbacks`` of an embedder, beside those of skorch.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from numbers import Integral
@@ -33,9 +34,11 @@ class Evaluation(Callback):
     ----------
     scoring : callable, str, list, dict or None
         A function ``scoring(embedder, X, y)`` that returns a number, or a dictionary of numbers by
-        name, such as the scorers of :mod:`skcontrast.metrics`. A dictionary of such functions, and
-        all else that ``sklearn.metrics.check_scoring`` accepts, works too. scikit-learn's own
-        names, such as "accuracy", need predictions, which an embedder does not make. None is
+        name. A measure of :mod:`skcontrast.metrics` becomes one by
+        :func:`~skcontrast.metrics.make_embedding_scorer` or
+        :func:`~skcontrast.metrics.make_view_scorer`. A dictionary of such functions, and all else
+        that ``sklearn.metrics.check_scoring`` accepts, works too. scikit-learn's own names, such
+        as "accuracy", need predictions, which an embedder does not make. None is
         ``ContrastiveEmbedder.score``. Greater is better.
     X : array-like, Dataset, tuple of two arrays or list of graphs
         Held-out samples, as the embedder gets them: in a Pipeline, after the steps before it.
@@ -66,6 +69,7 @@ class Evaluation(Callback):
 
     See Also
     --------
+    skcontrast.metrics.make_embedding_scorer : Scores with labels.
     skcontrast.metrics.make_view_scorer : Scores without labels.
     skorch.callbacks.EarlyStopping : Stops by any column of the history.
 
@@ -84,15 +88,14 @@ class Evaluation(Callback):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from sklearn.model_selection import cross_val_score, train_test_split
-    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.model_selection import train_test_split
     >>> from skcontrast import ContrastiveEmbedder
     >>> from skcontrast.callbacks import Evaluation
+    >>> from skcontrast.metrics import knn_accuracy, make_embedding_scorer
     >>> X, y = load_digits(return_X_y=True)
     >>> X_train, X_test, _, y_test = train_test_split(X, y, test_size=300, random_state=0)
-    >>> def knn_accuracy(embedder, X, y):
-    ...     return cross_val_score(KNeighborsClassifier(), embedder.transform(X), y).mean()
-    >>> evaluation = Evaluation(knn_accuracy, X_test, y_test, restore_best=True)
+    >>> scorer = make_embedding_scorer(knn_accuracy)
+    >>> evaluation = Evaluation(scorer, X_test, y_test, restore_best=True)
     >>> embedder = ContrastiveEmbedder(max_epochs=3, callbacks=[evaluation], random_state=0)
     >>> accuracies = embedder.fit(X_train).history_[:, "knn_accuracy"]
     >>> len(accuracies), max(accuracies) == evaluation.best_score_
@@ -131,6 +134,7 @@ class Evaluation(Callback):
     def initialize(self) -> Self:
         """Check the parameters and forget the scores of an earlier fit."""
         validate_parameters(self)
+        _check_scorers(self.scoring)
         if self.X is None:
             raise ValueError(
                 "Evaluation has no held-out samples. The pickle of a fitted embedder leaves them "
@@ -235,6 +239,32 @@ def _names_scorers(scoring: Any) -> bool:
         return True
     scorers = scoring.values() if isinstance(scoring, dict) else [scoring]
     return any(isinstance(scorer, str) for scorer in scorers)
+
+
+def _check_scorers(scoring: Any) -> None:
+    """Refuse measures of embeddings, which get an embedder only through a scorer."""
+    for scorer in scoring.values() if isinstance(scoring, dict) else [scoring]:
+        measure = getattr(scorer, "func", scorer)
+        if not inspect.isfunction(measure) or not _is_measure(measure):
+            continue
+        name = measure.__name__
+        first = next(iter(inspect.signature(measure).parameters))
+        factory = "make_view_scorer" if first == "z1" else "make_embedding_scorer"
+        options = ", needs_y=False" if first == "z" else ""
+        if name in ("alignment", "uniformity"):
+            options += ", greater_is_better=False"
+        raise ValueError(
+            f"{name} measures embeddings, while 'scoring' is called with an embedder. Wrap it: "
+            f"skcontrast.metrics.{factory}({name}{options})."
+        )
+
+
+def _is_measure(function: Callable[..., Any]) -> bool:
+    """Return whether a function of this library takes embeddings."""
+    module, name = function.__module__, function.__name__
+    return module.startswith("skcontrast.metrics.") or (
+        module.startswith("skcontrast.estimation.") and name == "macro_auc"
+    )
 
 
 def _name_of(scoring: Any) -> str:

@@ -4,6 +4,7 @@ import copy
 import math
 import pickle
 import warnings
+from functools import partial
 from types import SimpleNamespace
 
 import networkx as nx
@@ -30,9 +31,18 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.callbacks import Evaluation
 from skcontrast.encoders import ConvNet
+from skcontrast.estimation import macro_auc
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.losses import BCL, SupCon
-from skcontrast.metrics import make_view_scorer, uniformity
+from skcontrast.metrics import (
+    alignment,
+    effective_rank,
+    knn_accuracy,
+    linear_probe,
+    make_view_scorer,
+    top_k,
+    uniformity,
+)
 from skcontrast.schedules import Auto
 from tests.common import IMAGES, X_DIGITS, images, small, small_images
 
@@ -127,6 +137,38 @@ def test_errors_say_what_is_wrong(options, message):
     evaluation = Evaluation(**{"scoring": width, "X": HELD_OUT, "y": Y, **options})
     with pytest.raises(ValueError, match=message):
         small(callbacks=[evaluation]).fit(TRAIN)
+
+
+MEASURES = {
+    "with classes": (knn_accuracy, r"make_embedding_scorer\(knn_accuracy\)"),
+    "with arguments": (partial(knn_accuracy, n_neighbors=5), r"scorer\(knn_accuracy\)"),
+    "of scores": (macro_auc, r"make_embedding_scorer\(macro_auc\)"),
+    "in a dictionary": ({"a": linear_probe}, r"make_embedding_scorer\(linear_probe\)"),
+    "without classes": (effective_rank, r"scorer\(effective_rank, needs_y=False\)"),
+    "lower is better": (uniformity, "uniformity, needs_y=False, greater_is_better=False"),
+    "of two views": (top_k, r"make_view_scorer\(top_k\)"),
+    "of two views, lower": (alignment, r"make_view_scorer\(alignment, greater_is_better=False\)"),
+}
+
+
+@pytest.mark.parametrize("measure, message", MEASURES.values(), ids=MEASURES)
+def test_a_measure_is_not_a_scorer_and_the_message_makes_it_one(measure, message):
+    with pytest.raises(ValueError, match=message):
+        small(callbacks=[Evaluation(measure, HELD_OUT, Y)]).fit(TRAIN)
+
+
+def test_a_search_by_a_measure_says_how_to_make_a_scorer():
+    search = GridSearchCV(small(), {"max_epochs": [1]}, scoring=knn_accuracy, error_score="raise")
+    with pytest.raises(TypeError, match=r"make_embedding_scorer\(knn_accuracy\)"):
+        search.fit(HELD_OUT, Y)
+
+
+@pytest.mark.parametrize(
+    "callback, call", [(Evaluation, r"Evaluation\(scoring, X\)"), (PrintLog, r"PrintLog\(\)")]
+)
+def test_for_a_class_the_message_names_what_an_instance_needs(callback, call):
+    with pytest.raises(TypeError, match=f"Write {call} instead"):
+        small(callbacks=[callback]).fit(TRAIN)
 
 
 @pytest.mark.parametrize("score", [None, [1.0, 2.0], "high"])

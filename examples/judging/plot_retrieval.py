@@ -8,7 +8,8 @@ the query, a dashed red one is not.
 
 What you should see: nearly all neighbours are of the right class although the embedder has seen no
 labels, and the wrong ones look like their query. The concentration κ under each image says how
-sure the embedder is of it.
+well the embedder tells the views of this image from those of the others. It knows nothing of
+classes: queries with wrong neighbours do not have a lower κ than the others.
 """
 
 # %%
@@ -41,13 +42,17 @@ plt.show()
 # %%
 # Where it goes wrong
 # -------------------
-# Rows can be chosen: these are queries whose nearest neighbour is of a different class.
+# Rows can be chosen: these are queries whose nearest neighbour is of a different class. κ does not
+# give them away: an image that is easy to tell from the others may still lie next to a different
+# class.
 
 h = normalize(embedder.transform(gallery))
 cosines = h @ h.T
 np.fill_diagonal(cosines, -1)
 wrong = np.flatnonzero(classes[cosines.argmax(axis=1)] != classes)
 print(f"the nearest neighbour of {len(wrong)} of {len(h)} images is of a different class")
+kappa = embedder.concentration(gallery)
+print(f"median κ of these: {np.median(kappa[wrong]):.0f}, of all: {np.median(kappa):.0f}")
 RetrievalDisplay.from_estimator(embedder, gallery, classes, queries=wrong[:5], n_neighbors=7)
 plt.show()
 

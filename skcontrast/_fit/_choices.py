@@ -232,11 +232,19 @@ def _check_callbacks(callbacks: Sequence[Any], lr_schedule: Any, owner: str) -> 
         _check_callback(callback, lr_schedule, owner, is_evaluated)
 
 
+def _needed_by(callback: type) -> str:
+    """Return the arguments that a class of callbacks cannot do without."""
+    parameters = inspect.signature(callback).parameters.values()
+    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in optional]
+    return ", ".join(needed)
+
+
 def _check_callback(callback: Any, lr_schedule: Any, owner: str, is_evaluated: bool) -> None:
-    if inspect.isclass(callback):
+    if inspect.isclass(callback) and issubclass(callback, Callback):
         raise TypeError(
             f"The 'callbacks' parameter of {owner} must hold instances, got the class "
-            f"{callback.__name__}. Write {callback.__name__}() instead."
+            f"{callback.__name__}. Write {callback.__name__}({_needed_by(callback)}) instead."
         )
     if not isinstance(callback, Callback):
         raise TypeError(

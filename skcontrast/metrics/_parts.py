@@ -37,10 +37,17 @@ def check_parts(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> Par
 
     Raises
     ------
+    TypeError
+        If `H` is an estimator, as it is if the measure itself is the ``scoring`` of a search.
     ValueError
         If embeddings are not finite, lengths or widths differ, one of `H_test` and `y_test` is
         missing, or fewer than two classes are known.
     """
+    if hasattr(H, "fit"):
+        raise TypeError(
+            f"{needed_by} measures embeddings, got {type(H).__name__}. As a scorer of estimators, "
+            f"wrap it: make_embedding_scorer({needed_by})."
+        )
     if (H_test is None) != (y_test is None):
         raise ValueError(f"{needed_by} needs both H_test and y_test, or neither.")
     H, y = _checked(H, y, "H", "y", needed_by)
