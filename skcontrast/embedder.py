@@ -603,7 +603,8 @@ class ContrastiveEmbedder(
             Views of each sample, at least 1.
         rows : array-like of int or bool, or slice, default=None
             The samples whose views are drawn; None is all. The others only serve an embedder that
-            is not fitted, whose augmentation and scale are learned from X as a whole.
+            is not fitted, whose augmentation and scale are learned from X as a whole; of a Dataset
+            of uint8 images, they are read only if an augmentation learns from them.
         random_state : int, RandomState instance or None, default=None
             Seeds the draws; None gives different views at each call. The global generators are
             left untouched.

@@ -20,11 +20,13 @@ def as_array_like(X: Any) -> Any:
     Raises
     ------
     ValueError, TypeError
-        If X is None, an iterator, a mapping or a set, or holds images of several shapes.
+        If X is None, an iterator, a mapping or a set, or holds images of several shapes or the
+        names of files.
     """
     if X is None:
         raise ValueError("X must be an array of samples, got None.")
     refuse_unordered(X)
+    _refuse_files(X)
     if isinstance(X, tuple) and len(X) == 2 and all(getattr(x, "ndim", 0) > 1 for x in X):
         raise ValueError(
             "X is a tuple of two arrays, a pair, which needs framework=CMC(). Pass two images as "
@@ -35,7 +37,7 @@ def as_array_like(X: Any) -> Any:
     if getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", None) == np.dtype(object):
         X = list(X)  # an array of objects, or a Series of pandas
     if isinstance(X, (list, tuple)) and len(X):
-        _refuse_items(X[0])
+        _refuse_mappings(X[0])
         if getattr(X[0], "ndim", 0) > 1:
             X = _stacked(X)
     if isinstance(X, torch.Tensor):
@@ -59,17 +61,39 @@ def refuse_unordered(X: Any) -> None:
         )
 
 
-def _refuse_items(first: Any) -> None:
-    """Raise TypeError if samples are dicts or the names of files."""
+def _refuse_files(X: Any) -> None:
+    """Raise TypeError for a path, or for a sequence of paths or of names of image files."""
+    if isinstance(X, (str, PurePath)):
+        raise TypeError(
+            f"X must hold samples, got {str(X)!r}: for a folder of images, pass "
+            "skcontrast.datasets.ImageFolder(folder); read other files first."
+        )
+    has_objects = getattr(getattr(X, "dtype", None), "kind", "") in ("O", "U", "T")
+    is_row = has_objects and getattr(X, "ndim", 0) == 1
+    if not (is_row or isinstance(X, (list, tuple))) or not len(X):
+        return
+    if all(isinstance(item, PurePath) or _names_image(item) for item in X):
+        raise TypeError(
+            f"X must hold samples, got a path, {str(next(iter(X)))!r}: pass "
+            "skcontrast.datasets.ImageFolder(folder, files=X), the images as arrays, or a torch "
+            "Dataset that reads them."
+        )
+
+
+def _names_image(item: Any) -> bool:
+    if not isinstance(item, str):
+        return False
+    from ..datasets._decode import SUFFIXES  # only now, because X rarely holds strings
+
+    return PurePath(item).suffix.lower() in SUFFIXES
+
+
+def _refuse_mappings(first: Any) -> None:
+    """Raise TypeError if samples are dicts."""
     if isinstance(first, Mapping):
         raise TypeError(
             f"X must hold samples, got a {type(first).__name__} with the keys "
             f"{sorted(map(str, first))}: pass the values of one key."
-        )
-    if isinstance(first, PurePath):
-        raise TypeError(
-            f"X must hold samples, got a path, {str(first)!r}: pass the images as arrays, or a "
-            "torch Dataset that reads them."
         )
 
 

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -78,6 +79,8 @@ def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike)
         raise ValueError(
             f"The suffix of path must be one of {', '.join(sorted(_WRITERS))}, got {path.name!r}."
         )
+    if path.suffix == ".onnx":
+        _require_onnx()
     array, network = _example(X), _network(embedder)
     expected = np.asarray(embedder.transform(array))
     write, run = _WRITERS[path.suffix]
@@ -89,6 +92,17 @@ def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _require_onnx() -> None:
+    """Raise ImportError, with what to install, if a package that ONNX needs is missing."""
+    for name in ("onnx", "onnxscript", "onnxruntime"):
+        try:
+            import_module(name)
+        except ImportError as error:
+            raise ImportError(
+                f"export to ONNX needs the package {name}: pip install 'skcontrast[export]'."
+            ) from error
 
 
 def _example(X: ArrayLike) -> NDArray[Any]:

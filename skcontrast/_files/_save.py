@@ -26,6 +26,8 @@ _HEADER = "skcontrast"
 _PACKAGES = ("skcontrast", "torch", "numpy", "scikit-learn", "skorch")
 # Parameters that belong to one run of one program.
 _NOT_SAVED = ("callbacks",)
+# How pickles start, plain and as joblib compresses them: by zlib, gzip, bz2 and xz.
+_PICKLES = (b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
 
 
 def save(
@@ -219,7 +221,19 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             _check_header(content)
             return content, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, RecursionError, ValueError) as error:
-        raise ValueError(f"{path} cannot be loaded: {_said(error)}.") from error
+        hint = _hint(path) if isinstance(error, SafetensorError) else ""
+        raise ValueError(f"{path} cannot be loaded: {_said(error)}.{hint}") from error
+
+
+def _hint(path: Path) -> str:
+    """Return the end of a message: what a file may be that is not safetensors."""
+    with path.open("rb") as file:
+        if not file.read(6).startswith(_PICKLES):
+            return ""
+    return (
+        " It may be a pickle, which runs code when it is read: if you trust it, read it with "
+        "joblib.load."
+    )
 
 
 def _check_header(content: Any) -> None:

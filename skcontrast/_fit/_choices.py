@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -163,14 +164,19 @@ class Choices:
 def default_with(role: str, parameters: dict[str, Any]) -> Any:
     """Return the default loss, framework or similarity with other parameters."""
     base, default = COMPONENTS[role]
-    unknown = {name.partition("__")[0] for name in parameters} - set(default().get_params())
+    known = set(default().get_params())
+    unknown = {name.partition("__")[0] for name in parameters} - known
     if unknown:
         name = min(unknown)
-        others = parameter_owners(base, name)
+        others, close = parameter_owners(base, name), difflib.get_close_matches(name, known, 1)
+        if close and not others:
+            advice = f". Did you mean {role}__{close[0]}?"
+        else:
+            some = f", such as {' or '.join(f'{other}()' for other in others)}" if others else ""
+            advice = f": pass an object as {role} first{some}."
         raise ValueError(
             f"The {role!r} parameter of ContrastiveEmbedder is None, that is {default()!r}, which "
-            f"has no parameter {name!r}: pass an object as {role} first"
-            f"{', such as ' + ' or '.join(f'{other}()' for other in others) if others else ''}."
+            f"has no parameter {name!r}{advice}"
         )
     return default().set_params(**parameters)
 

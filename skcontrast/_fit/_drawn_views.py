@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from .._data._sources import LazySamples
 from ..augmentation import Augmentation, Views
-from ..kinds._base import Schema, Unscaled
+from ..kinds._base import Kind, Schema, Unscaled
+from ..kinds.images import Images
 from ._choices import Choices, resolve_choices, resolve_device
 from ._fit import read_training_samples
 from ._seeding import resolve_seed
@@ -72,7 +74,17 @@ def _setup_before_fit(choices: Choices, X: Any, owner: Any) -> tuple[Any, Setup]
     """Return X as its kind reads it, and what `fit` would set up for it before training."""
     X, schema, chain = read_training_samples(choices, X, owner, None)
     with torch.inference_mode(False):
-        return X, new_setup(choices, X, schema, chain, choices.seed)
+        some = X if _is_learned_from(X, schema.kind, chain) else X[:2]
+        return X, new_setup(choices, some, schema, chain, choices.seed)
+
+
+def _is_learned_from(X: Any, kind: Kind, chain: list[Augmentation] | None) -> bool:
+    """Return whether views of X depend on further samples, or these need not be read.
+
+    The scale of uint8 images is known, and the default augmentation of images learns nothing.
+    """
+    is_known = isinstance(X, LazySamples) and type(kind) is Images and X.dtype == np.uint8
+    return not is_known or any(step._learns for step in chain or ())
 
 
 @torch.no_grad()

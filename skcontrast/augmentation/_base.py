@@ -229,6 +229,11 @@ class Augmentation(
         return self.fit(X) if self._overrides_fit else self._fit_checked(X, schema)
 
     @property
+    def _learns(self) -> bool:
+        """Whether `fit` may use the samples themselves, beyond their shape."""
+        return self._overrides_fit or type(self)._learn is not Augmentation._learn
+
+    @property
     def _overrides_fit(self) -> bool:
         return type(self).fit is not Augmentation.fit
 

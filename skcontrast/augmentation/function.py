@@ -153,7 +153,12 @@ class FunctionAugmentation(Augmentation):
         return views
 
     def _check_parameters(self) -> None:
-        """Raise ValueError for options that samples of a kind do not have."""
+        """Raise an error for a class, and for options that samples of a kind do not have."""
+        if inspect.isclass(self.func):
+            raise TypeError(
+                "The 'func' parameter of FunctionAugmentation must be a function or an instance, "
+                f"got the class {self.func.__name__}. Write {self.func.__name__}() instead."
+            )
         if not self._takes_numbers and (self.per_sample or self.backend != "torch"):
             raise ValueError(
                 f"{self._name} is for {self.kind!r}, which are passed in batches as they are: "

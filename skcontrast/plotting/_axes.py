@@ -1,8 +1,11 @@
-"""Axes and colours of the displays."""
+"""Axes and colours of the displays, and which values have a place on an axis."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from numbers import Real
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +38,12 @@ def axes(ax: Axes | None, **figure_settings: Any) -> Axes:
     if ax is not None:
         return ax
     return pyplot().subplots(layout="constrained", **figure_settings)[1]
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Return whether a value is a finite number, which a bool is not."""
+    is_bool = isinstance(value, (bool, np.bool_))
+    return isinstance(value, (Real, np.number)) and not is_bool and bool(np.isfinite(float(value)))
 
 
 def pyplot() -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ._axes import axes, class_colors
+from ._axes import axes, class_colors, is_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 _MARKERS = "oDs^vP"
 # More combinations of the remaining hyperparameters than this do not get a line each.
 _MOST_LINES = 6
+# On a logarithmic axis, values get a label if so many gaps of the smallest size would fill it,
+# and if their labels are not longer than this, in characters.
+_MOST_GAPS = 8
+_LONGEST_LABEL = 6
 
 
 class SearchDisplay:
@@ -210,15 +214,30 @@ class SearchDisplay:
         """Return the places of the candidates on the x axis, and set up the axis."""
         present = [value for value, has in zip(values, has_value, strict=True) if has]
         x = np.full(len(values), np.nan)
-        if all(_is_number(value) for value in present):
+        if all(is_number(value) for value in present):
             x[has_value] = present
-            self.ax_.set_xscale("log" if _spans_decades(np.unique(x[has_value])) else "linear")
+            if _spans_decades(tried := np.unique(x[has_value])):
+                self._set_log_scale(tried)
+            else:
+                self.ax_.set_xscale("linear")
             return x
         texts = list(dict.fromkeys(_texts(present)))
         x[has_value] = [texts.index(text) for text in _texts(present)]
         self.ax_.set_xticks(range(len(texts)), texts)
         self.ax_.margins(x=0.1)
         return x
+
+    def _set_log_scale(self, tried: NDArray) -> None:
+        """Label the tried values if they are short and far apart, and else only the decades."""
+        from matplotlib.ticker import NullFormatter
+
+        self.ax_.set_xscale("log")
+        gaps = np.diff(np.log(tried))
+        texts = [_text(value) for value in tried]
+        if gaps.min() >= gaps.sum() / _MOST_GAPS and max(map(len, texts)) <= _LONGEST_LABEL:
+            self.ax_.set_xticks(tried, texts)
+        # Labels between the decades, of which matplotlib sets up to eight, would overlap.
+        self.ax_.xaxis.set_minor_formatter(NullFormatter())
 
     def _groups(self, values: dict[str, list[Any]], has_value: NDArray) -> dict[str, NDArray]:
         """Return the candidates of each line, by its label."""
@@ -263,13 +282,9 @@ def _texts(values: Sequence[Any]) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    if _is_number(value):
+    if is_number(value) or isinstance(value, (float, np.floating)):
         return f"{value:g}"
     return f"{type(value).__name__}()" if len(repr(value)) > 40 else repr(value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
 
 
 def _spans_decades(values: NDArray) -> bool:

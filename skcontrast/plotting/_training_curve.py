@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ._axes import class_colors, pyplot
+from ._axes import class_colors, is_number, pyplot
 from ._estimators import split_at_embedder
 
 if TYPE_CHECKING:
@@ -193,7 +192,7 @@ class TrainingCurveDisplay:
         pairs = [
             (row.get("epoch", k + 1), row[column])
             for k, row in enumerate(self.histories[name])
-            if _is_number(row.get(column))
+            if is_number(row.get(column))
         ]
         epochs, values = zip(*pairs, strict=True) if pairs else ((), ())
         return np.array(epochs, dtype=int), np.array(values, dtype=float)
@@ -201,11 +200,7 @@ class TrainingCurveDisplay:
     def _columns(self) -> list[str]:
         """Return the columns of numbers, the loss first and the learning rate last."""
         every = {
-            c
-            for rows in self.histories.values()
-            for row in rows
-            for c in row
-            if _is_number(row[c])
+            c for rows in self.histories.values() for row in rows for c in row if is_number(row[c])
         }
         kept = [
             c for c in sorted(every) if c not in _BOOKKEEPING and not c.endswith("_batch_count")
@@ -218,11 +213,6 @@ class TrainingCurveDisplay:
             for _, values in (self._curve(name, column) for name in self.histories)
             if len(values)
         )
-
-
-def _is_number(value: Any) -> bool:
-    is_bool = isinstance(value, (bool, np.bool_))
-    return isinstance(value, (Real, np.number)) and not is_bool and bool(np.isfinite(float(value)))
 
 
 def _axes_of(ax: Any, columns: Sequence[str]) -> list[Axes]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._data._sources import array_of
+from .._data._sources import LazySamples, array_of
 from .._fit._drawn_views import drawn_views
 from .._statistics import mean_and_std
 from ..kinds.images import Images
@@ -155,7 +155,7 @@ class ViewsDisplay:
         """
         embedder, X = embedder_and_input(estimator, X, f"{cls.__name__}.from_estimator")
         drawn = drawn_views(embedder, X, n_views, rows, random_state)
-        kind, every = drawn.schema.kind, array_of(drawn.X)
+        kind = drawn.schema.kind
         if not isinstance(kind, (Images, Vectors)):
             raise ValueError(
                 f"{cls.__name__} draws images and vectors, not {kind.name}. "
@@ -166,9 +166,11 @@ class ViewsDisplay:
             "feature_names": drawn.schema.feature_names_in,
         }
         if isinstance(kind, Images):
-            settings["limits"] = intensities(every)
+            # Those of a Dataset would have to be read first.
+            is_lazy = isinstance(drawn.X, LazySamples)
+            settings["limits"] = intensities(drawn.samples if is_lazy else drawn.X)
         elif standardize:
-            settings["center"], settings["scale"] = mean_and_std(every)
+            settings["center"], settings["scale"] = mean_and_std(array_of(drawn.X))
         return cls(drawn.samples, drawn.views, **settings).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ViewsDisplay:

@@ -118,6 +118,36 @@ def test_what_holds_no_samples_is_refused_with_advice():
         as_array_like([Path("a.png")])
 
 
+PATHS = ["a/b.png", "c.JPG"]
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        PATHS,
+        tuple(PATHS),
+        np.array(PATHS),
+        np.array(PATHS, object),
+        pd.Series(PATHS, [3, 4]),
+    ],
+    ids=["list", "tuple", "array", "array of objects", "Series"],
+)
+def test_names_of_image_files_are_refused_with_the_class_that_reads_them(X):
+    for embedder in (small(), small(kind="images")):
+        with pytest.raises(TypeError, match=r"path, 'a/b.png': .*ImageFolder\(folder, files=X\)"):
+            embedder.fit(X)
+
+
+@pytest.mark.parametrize("X", ["photos", Path("photos")], ids=["str", "Path"])
+def test_a_folder_is_refused_with_the_class_that_reads_it(X):
+    with pytest.raises(TypeError, match=r"got 'photos': .*datasets\.ImageFolder\(folder\)"):
+        small().fit(X)
+
+
+def test_other_strings_are_left_to_scikit_learn():
+    assert as_array_like(["a.png", "b"]) == ["a.png", "b"]
+
+
 class OfDicts(Dataset):
     def __len__(self):
         return 4

@@ -117,6 +117,14 @@ def test_bad_arguments_are_named(tmp_path):
         export(embedder, tmp_path / "network.pt2", VECTORS[:1])
 
 
+@pytest.mark.parametrize("name", ["onnx", "onnxscript", "onnxruntime"])
+def test_a_missing_package_is_named_with_what_to_install(name, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, name, None)
+    message = r"needs the package \w+: pip install 'skcontrast\[export\]'"
+    with pytest.raises(ImportError, match=message):
+        export(fitted(VECTORS, **SMALL), tmp_path / "a.onnx", VECTORS)
+
+
 def test_two_parts_go_in_side_by_side(tmp_path):
     pair = (VECTORS, VECTORS[:, :3])
     embedder = fitted(pair, framework=CMC(), **SMALL)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import joblib
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -253,7 +254,14 @@ def test_a_truncated_file_is_refused(path, share):
 
 def test_files_of_others_are_refused(path):
     path.write_bytes(pickle.dumps(fitted(**SMALL)))
-    with pytest.raises(ValueError, match="cannot be loaded"):
+    with pytest.raises(ValueError, match=r"cannot be loaded: .* if you trust it, .*joblib\.load"):
+        skcontrast.load(path)
+    for compress in (0, 3, ("gzip", 3), ("bz2", 3), ("xz", 3)):
+        joblib.dump(fitted(**SMALL), path, compress=compress)
+        with pytest.raises(ValueError, match=r"joblib\.load"):
+            skcontrast.load(path)
+    path.write_bytes(b"something else entirely")
+    with pytest.raises(ValueError, match=r"cannot be loaded: .*header too large\.$"):
         skcontrast.load(path)
     save_file({"weight": torch.zeros(3)}, path)
     with pytest.raises(ValueError, match=r"skcontrast\.save has not written it"):

@@ -6,9 +6,11 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.pipeline import make_pipeline
+from torch.utils.data import TensorDataset
 
 from skcontrast.augmentation import (
     AttributeMask,
+    Augmentation,
     GaussianNoise,
     MarginalCorruption,
     RandomAffine,
@@ -185,3 +187,23 @@ def test_no_rows_and_bad_seeds_are_refused():
         small().views(vectors(), rows=[])
     with pytest.raises(ValueError, match="'random_state' parameter of views"):
         small().views(vectors(), random_state="x")
+
+
+class Darkest(Augmentation):
+    """Paints everything in the darkest intensity of the training samples."""
+
+    kind = "images"
+
+    def _learn(self, X):
+        self.darkest_ = int(X.min())
+
+    def augment(self, batch, generator=None):
+        return torch.full(batch.shape, self.darkest_ / 255)
+
+
+def test_an_augmentation_that_learns_sees_all_images_of_a_dataset():
+    X = images().clip(50)
+    X[10, 0, 0, 0] = 7
+    dataset = TensorDataset(torch.from_numpy(X))
+    (view,) = small_images(augmentation=Darkest()).views(dataset, 1, rows=[3])
+    assert np.all(view == 7)

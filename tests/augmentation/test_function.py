@@ -451,3 +451,8 @@ def test_kornia():
     assert global_states() == before
     embed = [small_images(augmentation=augmentation).fit_transform(batch) for _ in range(2)]
     np.testing.assert_array_equal(*embed)
+
+
+def test_a_class_is_refused_in_favour_of_an_instance():
+    with pytest.raises(TypeError, match=r"'func' .* got the class Dropout\. Write Dropout\(\)"):
+        small(augmentation=FunctionAugmentation(nn.Dropout)).fit(vectors())

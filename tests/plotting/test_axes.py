@@ -3,10 +3,11 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from skcontrast.plotting import EstimatorCurveDisplay, ScoreDensityDisplay
-from skcontrast.plotting._axes import STYLES, axes, class_colors
+from skcontrast.plotting._axes import STYLES, axes, class_colors, is_number
 from skcontrast.simulation import ScoreModel
 
 
@@ -43,3 +44,8 @@ def test_each_class_has_a_colour_of_its_own(n):
 def test_matplotlib_is_imported_only_to_draw():
     code = "import sys, skcontrast.plotting; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_finite_numbers_are_numbers_and_bools_are_not():
+    assert all(map(is_number, [1, 0.5, np.float32(2), np.int64(3)]))
+    assert not any(map(is_number, [True, np.bool_(False), np.inf, np.nan, "1", None]))

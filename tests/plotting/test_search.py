@@ -92,6 +92,32 @@ def test_the_axis_is_logarithmic_where_values_span_decades(values, scale):
     assert SearchDisplay(results).plot().ax_.get_xscale() == scale
 
 
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ([0.05, 0.2, 0.8, 3.2], ["0.05", "0.2", "0.8", "3.2"]),
+        ([20, 50, 500], ["20", "50", "500"]),
+        ([0.0223456, 0.223456, 2.23456], ["10^{-1}", "10^{0}"]),
+        ([1, 27, 29, 40], ["10^{0}", "10^{1}"]),
+    ],
+)
+def test_on_a_logarithmic_axis_only_tried_values_or_decades_have_labels(values, labels, figures):
+    results = results_of([{"a": value} for value in values], np.zeros(len(values)))
+    ax = SearchDisplay(results).plot().ax_
+    figures.draw()
+    low, high = ax.get_xlim()
+    at = zip(ax.get_xticks(), ticks(ax.xaxis), strict=True)
+    shown = [text for x, text in at if low <= x <= high]
+    assert all(label in text for label, text in zip(labels, shown, strict=True))
+    assert not any(text.get_text() for text in ax.xaxis.get_ticklabels(minor=True))
+
+
+def test_infinity_is_a_text():
+    values = [1.0, np.float64(np.inf)]
+    display = SearchDisplay(results_of([{"a": value} for value in values], np.zeros(2))).plot()
+    assert ticks(display.ax_.xaxis) == ["1", "inf"]
+
+
 def test_objects_and_texts_have_places_of_their_own():
     params = [{"loss": loss} for loss in (InfoNCE(), DCL(tau_plus=0.1), "x", None)]
     display = SearchDisplay(results_of(params, np.arange(4.0))).plot()

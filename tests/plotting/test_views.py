@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
+from torch.utils.data import Dataset
 
 from skcontrast.augmentation import GaussianNoise, RandomAffine, Unflatten
 from skcontrast.plotting import ViewsDisplay
@@ -96,3 +97,35 @@ def test_graphs_and_arrays_of_other_shapes_are_refused():
         ViewsDisplay(np.zeros((2, 3)), [np.zeros((2, 4))])
     with pytest.raises(ValueError, match="and 0 views"):
         ViewsDisplay(np.zeros((2, 3)), [])
+
+
+class CountedImages(Dataset):
+    """Images that count how often they are read."""
+
+    def __init__(self, dtype=np.uint8):
+        self.reads, self.X = [], images(n=200).astype(dtype)
+
+    def __len__(self):
+        return len(self.X)
+
+    def __getitem__(self, row):
+        self.reads.append(row)
+        return self.X[row]
+
+
+@pytest.mark.parametrize("augmentation", [None, RandomAffine()], ids=["default", "given"])
+def test_of_a_dataset_of_uint8_images_hardly_more_than_the_drawn_ones_are_read(augmentation):
+    X = CountedImages()
+    display = ViewsDisplay.from_estimator(small(augmentation=augmentation), X, rows=[50, 60])
+    assert {50, 60} <= set(X.reads) <= {0, 1, 50, 60}
+    in_memory = ViewsDisplay.from_estimator(small(augmentation=augmentation), X.X, rows=[50, 60])
+    np.testing.assert_array_equal(display.views, in_memory.views)
+    assert display.limits == (0, 255)
+
+
+def test_a_fitted_embedder_reads_only_the_drawn_images_of_a_dataset():
+    X = CountedImages(np.float32)
+    embedder = small_images(max_epochs=1).fit(X.X[:20])
+    display = ViewsDisplay.from_estimator(embedder, X, rows=[50, 60])
+    assert set(X.reads) <= {0, 50, 60}
+    assert display.limits == (X.X[[50, 60]].min(), X.X[[50, 60]].max())
