@@ -121,7 +121,7 @@ def watch_memory(args):
     steps_per_epoch = -(-args.queue // args.batch)
     with Table("memory", args) as table:
         ContrastiveEmbedder(
-            encoder=MLP(hidden=(32,)),
+            encoder=MLP(widths=(32,)),
             framework=MoCo(queue_size=args.queue),
             augmentation=GaussianNoise(),
             projection_dim=WIDTH,

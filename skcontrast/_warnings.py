@@ -16,7 +16,17 @@ _PASSED_BY = tuple(
 
 
 class CollapseWarning(UserWarning):
-    """Training has made the representations of nearly all samples alike."""
+    """Training has made the representations of nearly all samples alike.
+
+    Examples
+    --------
+    To stop a script that trains in vain, make it an error:
+
+    >>> import warnings
+    >>> from skcontrast.callbacks import CollapseWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", CollapseWarning)
+    """
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

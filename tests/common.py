@@ -118,7 +118,7 @@ def evaluate(*views, loss, **kwargs):
 
 def small(**kwargs):
     """Return an embedder that trains in a moment."""
-    defaults = {"encoder": MLP(hidden=(16,)), "max_epochs": 2, "random_state": 0, "device": "cpu"}
+    defaults = {"encoder": MLP(widths=(16,)), "max_epochs": 2, "random_state": 0, "device": "cpu"}
     return ContrastiveEmbedder(**{**defaults, **kwargs})
 
 

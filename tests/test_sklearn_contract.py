@@ -136,7 +136,7 @@ def test_nested_parameter_of_a_default_component():
 
 
 @pytest.mark.parametrize(
-    "name", ["encoder__hidden", "augmentation__rate", "lr_schedule__warmup", "callbacks__x"]
+    "name", ["encoder__widths", "augmentation__rate", "lr_schedule__warmup", "callbacks__x"]
 )
 def test_nested_parameter_of_something_without_parameters_is_refused(name):
     role = name.split("__")[0]
@@ -256,7 +256,7 @@ def test_the_two_doors_for_an_augmentation_give_the_same(digits):
 
 
 def test_parameters_of_the_users_objects_are_not_touched(digits):
-    loss, similarity, encoder = DCL(), Cosine(0.3), MLP(hidden=(8,))
+    loss, similarity, encoder = DCL(), Cosine(0.3), MLP(widths=(8,))
     embedder = small(loss=loss, similarity=similarity, encoder=encoder).fit(digits[0])
     assert embedder.loss is loss and embedder.loss_ is not loss
     assert vars(loss) == {"tau_plus": 0.1}

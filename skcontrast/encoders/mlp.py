@@ -23,7 +23,7 @@ class MLP(Encoder):
 
     Parameters
     ----------
-    hidden : int or tuple of int, default=(256, 256)
+    widths : int or tuple of int, default=(256, 256)
         Widths of the hidden layers. ``()`` is a linear encoder.
     batch_norm : bool, default=True
         Whether the hidden layers are normalised over the batch [1]_.
@@ -46,13 +46,13 @@ class MLP(Encoder):
     --------
     >>> import torch
     >>> from skcontrast.encoders import MLP
-    >>> MLP(hidden=(32,)).build((10,), 4)(torch.zeros(2, 10)).shape
+    >>> MLP(widths=(32,)).build((10,), 4)(torch.zeros(2, 10)).shape
     torch.Size([2, 4])
     """
 
     kind = ("vectors", "images")
     _parameter_constraints: dict = {
-        "hidden": [Interval(Integral, 1, None, closed="left"), PositiveInts()],
+        "widths": [Interval(Integral, 1, None, closed="left"), PositiveInts()],
         "batch_norm": ["boolean"],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "activation": [StrOptions(set(_ACTIVATIONS))],
@@ -60,12 +60,12 @@ class MLP(Encoder):
 
     def __init__(
         self,
-        hidden: int | Sequence[int] = (256, 256),
+        widths: int | Sequence[int] = (256, 256),
         batch_norm: bool = True,
         dropout: float = 0.0,
         activation: Literal["relu", "gelu", "silu", "tanh"] = "relu",
     ):
-        self.hidden = hidden
+        self.widths = widths
         self.batch_norm = batch_norm
         self.dropout = dropout
         self.activation = activation
@@ -95,10 +95,10 @@ class MLP(Encoder):
         """
         validate_parameters(self)
         check_shape(self, sample_shape)
-        hidden = self.hidden if isinstance(self.hidden, Sequence) else (self.hidden,)
+        widths = self.widths if isinstance(self.widths, Sequence) else (self.widths,)
         layers: list[nn.Module] = [nn.Flatten()]
         width = math.prod(sample_shape)
-        for next_width in hidden:
+        for next_width in widths:
             layers += self._hidden_layer(width, next_width)
             width = next_width
         last = nn.Linear(width, 128 if n_components is None else n_components)

@@ -33,6 +33,15 @@ class PairedComparison(NamedTuple):
         Two-sided p-value of Wilcoxon's signed-rank test; NaN where scores share training data.
     confidence : float
         Coverage of the interval.
+
+    Examples
+    --------
+    >>> from skcontrast.metrics import compare_paired
+    >>> found = compare_paired([0.91, 0.93, 0.90], [0.89, 0.90, 0.89])
+    >>> found.differences.round(2)
+    array([0.02, 0.03, 0.01])
+    >>> round(found.mean, 2), bool(found.low < 0.02 < found.high)
+    (0.02, True)
     """
 
     differences: NDArray[np.float64]

@@ -193,7 +193,7 @@ def test_workers_draw_again_in_every_epoch_and_by_the_random_state():
     def sums(random_state):
         Records.seen.clear()
         small(
-            encoder=Records(hidden=(4,)),
+            encoder=Records(widths=(4,)),
             augmentation=[],
             standardize=False,
             n_workers=1,

@@ -39,7 +39,7 @@ BAD_PARAMETERS = {
     "schedule value": (
         {"loss": DCL(tau_plus=Linear("a", 1))}, ValueError, "'start' parameter of Linear"
     ),
-    "encoder value": ({"encoder": MLP(hidden=(-3,))}, ValueError, "hidden"),
+    "encoder value": ({"encoder": MLP(widths=(-3,))}, ValueError, "widths"),
     "similarity value": (
         {"similarity": Cosine(-1)}, ValueError, "'temperature' parameter of Cosine"
     ),
@@ -91,7 +91,7 @@ def test_views_can_be_passed_directly():
 
 
 def test_choices_are_clones_and_the_rest_is_as_it_was_given():
-    loss, encoder = DCL(tau_plus=0.2), MLP(hidden=(4,))
+    loss, encoder = DCL(tau_plus=0.2), MLP(widths=(4,))
     choices = resolve_choices(small(loss=loss, encoder=encoder, batch_size=17))
     assert choices.loss is not loss and repr(choices.loss) == repr(loss)
     assert choices.encoder is encoder and choices.batch_size == 17

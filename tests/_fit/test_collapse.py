@@ -124,4 +124,4 @@ def test_the_check_is_warned_of_at_the_line_of_the_caller():
 
 
 def test_the_default_encoder_starts_far_from_collapse():
-    assert not collapses(small(encoder=MLP(hidden=(8,)), max_epochs=1), X_DIGITS)
+    assert not collapses(small(encoder=MLP(widths=(8,)), max_epochs=1), X_DIGITS)

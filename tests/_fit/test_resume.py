@@ -61,7 +61,7 @@ def test_continuing_with_a_different_optimizer_or_weight_decay():
 
 
 @pytest.mark.parametrize(
-    "params", [{"n_components": 3}, {"projection_dim": 7}, {"encoder": MLP(hidden=(3,))}]
+    "params", [{"n_components": 3}, {"projection_dim": 7}, {"encoder": MLP(widths=(3,))}]
 )
 def test_continuing_with_a_different_network_is_refused(params):
     embedder = small(warm_start=True).fit(X_DIGITS)

@@ -66,7 +66,7 @@ def test_global_generators_are_untouched(random_state):
     assert np.array_equal(np.random.get_state()[1], before_numpy)  # noqa: NPY002
 
 
-@pytest.mark.parametrize("encoder", [None, MLP(hidden=(8,), dropout=0.3)], ids=repr)
+@pytest.mark.parametrize("encoder", [None, MLP(widths=(8,), dropout=0.3)], ids=repr)
 def test_fits_in_threads_do_not_disturb_each_other(encoder):
     def embed():
         return small(encoder=encoder).fit(X_DIGITS).transform(X_DIGITS)

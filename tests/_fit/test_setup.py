@@ -102,7 +102,7 @@ def test_a_frozen_encoder_without_a_head_leaves_nothing_to_train():
 
 
 def test_a_setup_draws_views_from_samples_and_from_batches_alike():
-    choices, X, schema = parts(encoder=MLP(hidden=(4,)), augmentation=GaussianNoise())
+    choices, X, schema = parts(encoder=MLP(widths=(4,)), augmentation=GaussianNoise())
     setup = new_setup(choices, X, schema, choices.augmentation, 0)
     draw = setup.composed(setup.augmentation, torch.device("cpu"))
     batch = setup.scaler.to_tensor(X, "cpu")

@@ -31,7 +31,7 @@ def test_without_a_head_projection_is_representation():
 
 def network_of(shape=(5,), split=None, **kwargs):
     settings = {
-        "choose_encoder": lambda shape: MLP(hidden=(8,)),
+        "choose_encoder": lambda shape: MLP(widths=(8,)),
         "n_components": None,
         "projection_dim": 3,
         "similarity": Cosine(),

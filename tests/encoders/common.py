@@ -7,12 +7,12 @@ from skcontrast.encoders import MLP
 IMAGES = [(1, 1, 1), (2, 2, 3), (3, 1, 9), (1, 8, 8), (1, 28, 28), (3, 32, 32), (1, 5, 40)]
 VECTOR_ENCODERS = [
     MLP(),
-    MLP(hidden=()),
-    MLP(hidden=5),
-    MLP(hidden=[4, 3], dropout=0.3),
-    MLP(hidden=(8,), batch_norm=False, activation="tanh"),
-    MLP(hidden=(8,), activation="gelu"),
-    MLP(hidden=(8,), activation="silu"),
+    MLP(widths=()),
+    MLP(widths=5),
+    MLP(widths=[4, 3], dropout=0.3),
+    MLP(widths=(8,), batch_norm=False, activation="tanh"),
+    MLP(widths=(8,), activation="gelu"),
+    MLP(widths=(8,), activation="silu"),
 ]
 
 

@@ -27,7 +27,7 @@ SMALL_RESNETS = [
 IMAGE_ENCODERS = [ConvNet(), ConvNet(widths=(4,)), ConvNet(widths=[4, 5], batch_norm=False)]
 IMAGE_ENCODERS += SMALL_RESNETS
 CASES = [(encoder, (6,)) for encoder in VECTOR_ENCODERS]
-CASES += [(encoder, (3, 9, 8)) for encoder in [MLP(hidden=(8,)), *IMAGE_ENCODERS]]
+CASES += [(encoder, (3, 9, 8)) for encoder in [MLP(widths=(8,)), *IMAGE_ENCODERS]]
 every_case = pytest.mark.parametrize("encoder, shape", CASES, ids=case_id)
 
 
@@ -92,11 +92,11 @@ def test_encoders_are_parameter_objects(encoder):
 @pytest.mark.parametrize(
     "encoder, expected",
     [
-        (MLP(hidden=(0,)), r"'hidden' parameter of .*tuple of ints in the range \[1, inf\)"),
-        (MLP(hidden=0), r"'hidden' parameter of .*an int in the range \[1, inf\)"),
-        (MLP(hidden=(3, 2.5)), r"'hidden' parameter of"),
-        (MLP(hidden="16"), r"'hidden' parameter of"),
-        (MLP(hidden=None), r"'hidden' parameter of"),
+        (MLP(widths=(0,)), r"'widths' parameter of .*tuple of ints in the range \[1, inf\)"),
+        (MLP(widths=0), r"'widths' parameter of .*an int in the range \[1, inf\)"),
+        (MLP(widths=(3, 2.5)), r"'widths' parameter of"),
+        (MLP(widths="16"), r"'widths' parameter of"),
+        (MLP(widths=None), r"'widths' parameter of"),
         (MLP(dropout=1.0), r"'dropout' parameter of .*\[0.0, 1.0\)"),
         (MLP(batch_norm="yes"), r"'batch_norm' parameter of"),
         (MLP(activation="step"), r"'activation' parameter of .*'relu'"),
@@ -119,7 +119,7 @@ def test_hyperparameters_out_of_range_are_named_with_their_range(encoder, expect
 
 def test_numpy_ints_are_ints():
     sizes = tuple(np.array([4, 5]))
-    validate_parameters(MLP(hidden=sizes))
+    validate_parameters(MLP(widths=sizes))
     validate_parameters(ConvNet(widths=sizes))
     validate_parameters(ResNet(depth=np.int64(34)))
 

@@ -223,8 +223,8 @@ def test_a_failing_forward_names_encoder_and_sample_shape():
 
 
 def test_hyperparameters_are_checked_before_building():
-    with pytest.raises(InvalidParameterError, match="'hidden' parameter of MLP"):
-        build_encoder(MLP(hidden=(0,)), (4,))
+    with pytest.raises(InvalidParameterError, match="'widths' parameter of MLP"):
+        build_encoder(MLP(widths=(0,)), (4,))
 
 
 def test_the_trial_leaves_statistics_modes_and_gradients_alone():

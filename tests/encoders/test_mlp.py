@@ -25,18 +25,18 @@ def test_mlp_maps_samples_of_any_shape_to_n_components(encoder, shape, n_compone
 
 
 def test_mlp_without_hidden_layers_is_affine():
-    module = seeded(MLP(hidden=()), (5,), 3)
+    module = seeded(MLP(widths=()), (5,), 3)
     a, b = random_batch(2, (4, 5))
     torch.testing.assert_close(module((a + b) / 2), (module(a) + module(b)) / 2)
 
 
 def test_hidden_may_be_one_int():
-    assert same_state(seeded(MLP(hidden=9), (4,)), seeded(MLP(hidden=(9,)), (4,)))
+    assert same_state(seeded(MLP(widths=9), (4,)), seeded(MLP(widths=(9,)), (4,)))
 
 
 def test_hidden_activations_neither_fade_nor_explode_with_depth():
     """He initialisation keeps the mean square of the activations through many layers."""
-    module = seeded(MLP(hidden=(512,) * 12, batch_norm=False), (512,), 512)
+    module = seeded(MLP(widths=(512,) * 12, batch_norm=False), (512,), 512)
     with torch.no_grad():
         output = module(random_batch(64, (512,)))
     assert 1 / 3 < output.square().mean() < 3

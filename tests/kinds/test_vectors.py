@@ -43,7 +43,7 @@ def test_half_precision_tensors_are_taken():
 
 def test_standardize_false_takes_vectors_as_they_are():
     X = 5 + 3 * vectors()
-    embedder = small(standardize=False, encoder=MLP(hidden=(), batch_norm=False)).fit(X)
+    embedder = small(standardize=False, encoder=MLP(widths=(), batch_norm=False)).fit(X)
     expected = embedder.encoder_(torch.from_numpy(X).float()).detach().numpy()
     np.testing.assert_allclose(embedder.transform(X), expected, rtol=1e-5)
 

@@ -22,7 +22,7 @@ X = np.random.default_rng(0).normal(size=(60, 5))
 
 
 def small(**kwargs):
-    settings = {"encoder": MLP(hidden=(8,)), "projection_dim": 4, "max_epochs": 2}
+    settings = {"encoder": MLP(widths=(8,)), "projection_dim": 4, "max_epochs": 2}
     return ContrastiveEmbedder(**settings | {"batch_size": 30, "random_state": 0} | kwargs)
 
 
