@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from sklearn.utils.validation import check_is_fitted
 
+from .._storage._values import Writer
 from ..embedder import ContrastiveEmbedder
-from ._values import Writer
+from ._classes import names
 
 
 def model_card(embedder: ContrastiveEmbedder, *, title: str = "Contrastive embedder") -> str:
@@ -49,7 +50,7 @@ def model_card(embedder: ContrastiveEmbedder, *, title: str = "Contrastive embed
     """
     check_is_fitted(embedder)
     fitted = embedder._fitted
-    writer = Writer(keep_samples=False)
+    writer = Writer(names(), keep_samples=False)
     writer.write(fitted.on_cpu(), "fitted")
     own = ", ".join(f"`{name}`" for name in sorted(set(writer.own))) or "nothing"
     rows: dict[str, Any] = {

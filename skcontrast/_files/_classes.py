@@ -100,9 +100,3 @@ def classes() -> dict[str, type]:
 def names() -> dict[type, str]:
     """Return the name in a file of every class that may stand there."""
     return {some: name for name, some in classes().items()}
-
-
-def own_name(value: object) -> str:
-    """Return the name under which a file mentions what is not in skcontrast or torch."""
-    some = value if inspect.isclass(value) or inspect.isroutine(value) else type(value)
-    return f"{some.__module__}.{some.__qualname__}"

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from .._fit._fit import Fitted
+from .._storage._file import pack, replace_file, unpack
+from .._storage._values import Reader, Writer
 from ..embedder import ContrastiveEmbedder
-from ._values import Reader, Writer
+from ._classes import classes, names
 
 # Raised when a change makes older versions misread the files of this one.
 FORMAT = 1
@@ -92,7 +91,7 @@ def save(
             "save the embedder, and the other steps with joblib or skops."
         )
     check_is_fitted(embedder)
-    writer = Writer(training_samples)
+    writer = Writer(names(), training_samples)
     parameters = {
         key: value
         for key, value in embedder.get_params(deep=False).items()
@@ -109,21 +108,7 @@ def save(
         "output": dict(getattr(embedder, "_sklearn_output_config", {})),
     }
     content["own"] = sorted(set(writer.own))
-    _write(writer.tensors, {_HEADER: json.dumps(content, allow_nan=False)}, Path(path))
-
-
-def _write(tensors: Mapping[str, Tensor], header: dict[str, str], path: Path) -> None:
-    """Write a file beside its place and move it there."""
-    part = path.with_name(f".{path.name}.{uuid4().hex}.part")
-    try:
-        save_file(dict(tensors), part, header)
-        with part.open("rb") as written:
-            os.fsync(written.fileno())
-        part.replace(path)
-    except SafetensorError as error:
-        raise OSError(f"{path} could not be written: {error}") from error
-    finally:
-        part.unlink(missing_ok=True)
+    replace_file(Path(path), pack(content, writer.tensors, _HEADER))
 
 
 def load(
@@ -195,7 +180,7 @@ def load(
             f"{path} holds something that is neither of skcontrast nor of torch: pass "
             f"load(path, own={{{expected}}})."
         )
-    reader = Reader(tensors, own)
+    reader = Reader(classes(), tensors, own)
     try:
         parameters, fitted = reader.read(content["parameters"]), reader.read(content["fitted"])
         embedder = _embedder(reader.read(content["class"]), parameters, fitted)
@@ -210,26 +195,22 @@ def load(
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Return the header and the tensors of a file."""
-    with path.open("rb"):  # for an error of the system with the path in it
-        pass
+    data = path.read_bytes()
     try:
-        with safe_open(path, framework="pt") as file:
-            header = (file.metadata() or {}).get(_HEADER)
-            if header is None:
-                raise ValueError("skcontrast.save has not written it")
-            content = json.loads(header)
-            _check_header(content)
-            return content, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        content, tensors = unpack(data, _HEADER)
+        if content is None:
+            raise ValueError("skcontrast.save has not written it")
+        _check_header(content)
+        return content, tensors
     except (SafetensorError, RecursionError, ValueError) as error:
-        hint = _hint(path) if isinstance(error, SafetensorError) else ""
+        hint = _hint(data) if isinstance(error, SafetensorError) else ""
         raise ValueError(f"{path} cannot be loaded: {_said(error)}.{hint}") from error
 
 
-def _hint(path: Path) -> str:
+def _hint(data: bytes) -> str:
     """Return the end of a message: what a file may be that is not safetensors."""
-    with path.open("rb") as file:
-        if not file.read(6).startswith(_PICKLES):
-            return ""
+    if not data.startswith(_PICKLES):
+        return ""
     return (
         " It may be a pickle, which runs code when it is read: if you trust it, read it with "
         "joblib.load."

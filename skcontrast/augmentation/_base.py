@@ -79,6 +79,8 @@ class Augmentation(
     kind: str | Kind | None = None
     # Attributes that hold training samples, which `save` leaves out unless asked for.
     _samples: tuple[str, ...] = ()
+    # Attributes besides those that end in "_" in which a fitted augmentation keeps something.
+    _learned: tuple[str, ...] = ("_schema",)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)

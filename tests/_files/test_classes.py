@@ -1,7 +1,6 @@
 """Every part of a fitted embedder has one name in files."""
 
 import pytest
-from torch import nn
 
 from skcontrast import (
     augmentation,
@@ -13,7 +12,7 @@ from skcontrast import (
     schedules,
     similarity,
 )
-from skcontrast._files._classes import classes, names, own_name
+from skcontrast._files._classes import classes, names
 
 PUBLIC = [augmentation, encoders, frameworks, kinds, losses, optimizers, schedules, similarity]
 
@@ -33,12 +32,3 @@ def test_a_name_leads_back_to_its_class():
 
 def test_only_classes_of_skcontrast_and_torch_have_names():
     assert {some.__module__.partition(".")[0] for some in names()} == {"skcontrast", "torch"}
-
-
-def test_ones_own_is_called_as_python_calls_it():
-    class Net(nn.Module):
-        pass
-
-    expected = f"{__name__}.test_ones_own_is_called_as_python_calls_it.<locals>.Net"
-    assert own_name(Net()) == own_name(Net) == expected
-    assert own_name(own_name) == "skcontrast._files._classes.own_name"

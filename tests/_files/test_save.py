@@ -1,6 +1,7 @@
 """A saved embedder is the same embedder, and a file of a stranger can do nothing."""
 
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -227,13 +228,11 @@ def test_only_a_fitted_embedder_is_saved(tmp_path):
 def test_a_failed_save_keeps_the_file_that_was_there(path, monkeypatch):
     before = path.read_bytes()
 
-    def half(tensors, name, header):
-        with open(name, "wb") as file:
-            file.write(b"half")
-        raise OSError(28, "No space left on device", name)
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(_save, "save_file", half)
-    with pytest.raises(OSError, match="No space left"):
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left .*embedder\.safetensors"):
         skcontrast.save(fitted(**SMALL), path)
     assert path.read_bytes() == before
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]

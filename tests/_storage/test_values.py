@@ -9,15 +9,16 @@ import torch
 from skorch.history import History
 from torch import nn
 
-from skcontrast._files._values import Reader, Writer
+from skcontrast._files._classes import classes, names
+from skcontrast._storage._values import Reader, Writer, own_name
 from skcontrast.losses import PositiveDebiased, Ring
 
 
 def again(value, own=None):
     """Return a value after it was written as JSON and read."""
-    writer = Writer(keep_samples=True)
+    writer = Writer(names())
     text = json.dumps(writer.write(value, "value"), allow_nan=False)
-    return Reader(writer.tensors, own or {}).read(json.loads(text))
+    return Reader(classes(), writer.tensors, own or {}).read(json.loads(text))
 
 
 @pytest.mark.parametrize(
@@ -99,3 +100,12 @@ def test_buffers_that_are_not_in_the_state_dict_stay_out_of_it():
 
 def test_functions_are_handed_over():
     assert again(math.sqrt, {"math.sqrt": math.sqrt}) is math.sqrt
+
+
+def test_ones_own_is_called_as_python_calls_it():
+    class Net(nn.Module):
+        pass
+
+    expected = f"{__name__}.test_ones_own_is_called_as_python_calls_it.<locals>.Net"
+    assert own_name(Net()) == own_name(Net) == expected
+    assert own_name(own_name) == "skcontrast._storage._values.own_name"

@@ -36,9 +36,6 @@ from sklearn.base import BaseEstimator
 from skorch.history import History
 from torch import Tensor, nn
 
-from ..augmentation import Augmentation
-from ._classes import classes, names, own_name
-
 _MODULE = frozenset(vars(nn.Module()))
 
 
@@ -47,7 +44,9 @@ class Writer:
 
     Parameters
     ----------
-    keep_samples : bool
+    names : dict of type to str
+        The names in the file of the classes that may stand there.
+    keep_samples : bool, default=True
         Whether augmentations keep the training samples that they hold.
 
     Attributes
@@ -58,8 +57,8 @@ class Writer:
         Names of what must be handed over when the file is read.
     """
 
-    def __init__(self, keep_samples: bool):
-        self.keep_samples = keep_samples
+    def __init__(self, names: Mapping[type, str], keep_samples: bool = True):
+        self.names, self.keep_samples = names, keep_samples
         self.tensors: dict[str, Tensor] = {}
         self.own: list[str] = []
         self._seen: dict[int, str] = {}
@@ -82,13 +81,13 @@ class Writer:
             return items if isinstance(value, list) else {"$tuple": items}
         if isinstance(value, dict):
             return self._dictionary(value, name)
-        if inspect.isclass(value) and value in names():
-            return {"$class": names()[value]}
-        if type(value) not in names():
+        if inspect.isclass(value) and value in self.names:
+            return {"$class": self.names[value]}
+        if type(value) not in self.names:
             return self._own(value, name)
         if isinstance(value, nn.Module):
             return self._module(value, name)
-        return {"$object": names()[type(value)], "state": self._state(value, name)}
+        return {"$object": self.names[type(value)], "state": self._state(value, name)}
 
     def _array(self, value: np.ndarray | Tensor, name: str) -> dict[str, Any]:
         """Return where an array or tensor is kept; the same one is kept once."""
@@ -129,7 +128,7 @@ class Writer:
         if id(module) in self._modules:
             return {"$same": self._modules[id(module)]}
         self._modules[id(module)] = len(self._modules)
-        found: dict[str, Any] = {"$module": names()[type(module)]}
+        found: dict[str, Any] = {"$module": self.names[type(module)]}
         own = {key: item for key, item in vars(module).items() if key not in _MODULE}
         found["state"] = {key: self.write(item, f"{name}.{key}") for key, item in own.items()}
         found["volatile"] = sorted(module._non_persistent_buffers_set)
@@ -155,14 +154,18 @@ class Reader:
 
     Parameters
     ----------
+    classes : dict of str to type
+        The classes that a file may name.
     tensors : dict of str to Tensor
         The numbers.
     own : dict of str to object
         What was handed over, by the names that the JSON has.
     """
 
-    def __init__(self, tensors: Mapping[str, Tensor], own: Mapping[str, Any]):
-        self.tensors, self.own = tensors, own
+    def __init__(
+        self, classes: Mapping[str, type], tensors: Mapping[str, Tensor], own: Mapping[str, Any]
+    ):
+        self.classes, self.tensors, self.own = classes, tensors, own
         self._parameters: dict[str, nn.Parameter] = {}
         self._modules: list[nn.Module] = []
 
@@ -224,7 +227,7 @@ class Reader:
         return self._parameters[name]
 
     def _read_class(self, value: dict) -> type:
-        return _known(value["$class"])
+        return self._known(value["$class"])
 
     def _read_own(self, value: dict) -> Any:
         given = self.own[value["$own"]]
@@ -241,7 +244,7 @@ class Reader:
         return module
 
     def _read_object(self, value: dict) -> Any:
-        some = _known(value["$object"])
+        some = self._known(value["$object"])
         if issubclass(some, nn.Module):
             raise ValueError(f"it calls {value['$object']} an object, which is a module")
         made: Any = object.__new__(some)
@@ -253,14 +256,14 @@ class Reader:
         return self._modules[int(value["$same"])]
 
     def _read_module(self, value: dict) -> nn.Module:
-        some = _known(value["$module"])
+        some = self._known(value["$module"])
         if not issubclass(some, nn.Module):
             raise ValueError(f"it calls {value['$module']} a module, which is none")
         module: nn.Module = object.__new__(some)
         nn.Module.__init__(module)
         self._modules.append(module)
         for key, item in value["state"].items():
-            _check_attribute(key, value["$module"])
+            _check_attribute(key, some, value["$module"])
             vars(module)[key] = self.read(item)
         for part in ("_parameters", "_buffers", "_modules"):
             members = {key: self.read(item) for key, item in value[part].items()}
@@ -269,17 +272,22 @@ class Reader:
         module._non_persistent_buffers_set.update(value["volatile"])
         return module.eval()
 
+    def _known(self, name: str) -> type:
+        """Return the class of a name in a file."""
+        if name not in self.classes:
+            raise ValueError(f"it names {name!r}, which this version of skcontrast does not know")
+        return self.classes[name]
 
-def _known(name: str) -> type:
-    """Return the class of a name in a file."""
-    if name not in classes():
-        raise ValueError(f"it names {name!r}, which this version of skcontrast does not know")
-    return classes()[name]
+
+def own_name(value: object) -> str:
+    """Return the name under which a file mentions what is not in skcontrast or torch."""
+    some = value if inspect.isclass(value) or inspect.isroutine(value) else type(value)
+    return f"{some.__module__}.{some.__qualname__}"
 
 
-def _check_attribute(key: str, name: str) -> None:
+def _check_attribute(key: str, some: type, name: str) -> None:
     """Raise ValueError for an attribute that would take the place of a method."""
-    if key in _MODULE or key.startswith("__") or callable(getattr(classes()[name], key, None)):
+    if key in _MODULE or key.startswith("__") or callable(getattr(some, key, None)):
         raise ValueError(f"it gives {name} an attribute {key!r}, which it may not have")
 
 
@@ -311,7 +319,7 @@ def _completed(some: type, state: dict[str, Any], name: str) -> dict[str, Any]:
         missing = inspect.Parameter.empty
     else:
         return state
-    learned = {"_schema"} if issubclass(some, Augmentation) else set()
+    learned = set(getattr(some, "_learned", ()))
     unknown = [
         key
         for key in state.keys() - known.keys() - learned

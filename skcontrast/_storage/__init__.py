@@ -1,0 +1,1 @@
+"""Objects as JSON and tensors, and both as one file."""

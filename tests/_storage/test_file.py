@@ -1,0 +1,65 @@
+"""A file is whole at every moment, and says whose it is."""
+
+import json
+import os
+import signal
+
+import pytest
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save
+
+from skcontrast._storage._file import pack, remove_parts, replace_file, unpack
+
+TENSORS = {"a": torch.arange(6.0).view(2, 3), "empty": torch.empty(0, 4), "n": torch.tensor(7)}
+
+
+def test_what_was_packed_is_unpacked():
+    content, tensors = unpack(pack({"ä": [1, None]}, TENSORS, "mine"), "mine")
+    assert content == {"ä": [1, None]} and tensors.keys() == TENSORS.keys()
+    for name, tensor in TENSORS.items():
+        assert torch.equal(tensors[name], tensor) and tensors[name].dtype == tensor.dtype
+
+
+def test_files_of_others_have_no_content():
+    for data in (save(TENSORS), pack({}, TENSORS, "theirs")):
+        assert unpack(data, "mine")[0] is None
+    with pytest.raises(json.JSONDecodeError):
+        unpack(save(TENSORS, {"mine": "{"}), "mine")
+
+
+@pytest.mark.parametrize("share", [0, 0.01, 0.5, 0.99])
+def test_cut_bytes_are_refused(share):
+    data = pack({"a": 1}, TENSORS, "mine")
+    with pytest.raises(SafetensorError):
+        unpack(data[: int(share * len(data))], "mine")
+
+
+def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path):
+    path = tmp_path / "a"
+    for data in (b"one", b"two"):
+        replace_file(path, data)
+        assert path.read_bytes() == data and os.listdir(tmp_path) == ["a"]
+
+
+def test_without_room_the_old_file_stays_and_the_error_names_it(tmp_path):
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "a"
+    replace_file(path, b"old")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(OSError, match=f"{path}") as info:
+            replace_file(path, b"new" * 1000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert info.value.errno and path.read_bytes() == b"old" and os.listdir(tmp_path) == ["a"]
+
+
+def test_what_killed_writers_leave_is_removed(tmp_path):
+    for name in (".a.123.part", ".b.123.part", "a"):
+        (tmp_path / name).touch()
+    remove_parts(tmp_path / "a")
+    assert sorted(os.listdir(tmp_path)) == [".b.123.part", "a"]
