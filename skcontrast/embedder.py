@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
@@ -170,6 +171,14 @@ class ContrastiveEmbedder(
     warm_start : bool, default=False
         Whether `fit` continues from the weights and the optimizer of the previous fit, and from
         what the framework remembers, such as a queue.
+    checkpoint : str or path-like, default=None
+        A folder in which `fit` keeps its state, so that the same call resumes a fit that was killed
+        or interrupted, with the same bits at the end as a fit that was not. A finished fit is
+        loaded without training. ``{fit}`` in the name stands for a code of the parameters and the
+        data, which gives each candidate of a search a folder of its own. `partial_fit` ignores
+        the folder. See :ref:`long-fits`.
+    checkpoint_every : int, default=1
+        Epochs from one writing to the next.
     random_state : int, RandomState instance or None, default=None
         Seeds weights, batches and views. The global generators of numpy and torch are left
         untouched.
@@ -255,6 +264,8 @@ class ContrastiveEmbedder(
         "n_workers": [Interval(Integral, 0, None, closed="left")],
         "callbacks": [list, tuple, None],
         "warm_start": ["boolean"],
+        "checkpoint": [str, os.PathLike, None],
+        "checkpoint_every": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -300,6 +311,8 @@ class ContrastiveEmbedder(
         n_workers: int = 0,
         callbacks: Sequence[Callback | tuple[str, Callback]] | None = None,
         warm_start: bool = False,
+        checkpoint: str | os.PathLike | None = None,
+        checkpoint_every: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
@@ -328,6 +341,8 @@ class ContrastiveEmbedder(
         self.n_workers = n_workers
         self.callbacks = callbacks
         self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.random_state = random_state
         self.verbose = verbose
 
@@ -410,12 +425,16 @@ class ContrastiveEmbedder(
         ValueError
             If X holds NaN, infinity or a graph without nodes, has a wrong shape or is ambiguous;
             if a parameter, at any depth, lies outside its range; if training diverges; or if
-            processes that train together were given different data or parameters. A fitted
+            processes that train together were given different data or parameters; or if
+            `checkpoint` holds a fit with other data or parameters, or a damaged file. A fitted
             embedder stays as it was.
+        OSError
+            If `checkpoint` cannot be read or written. The last file that was written stays.
         TypeError
             If a class is passed instead of an instance, or an unknown keyword.
         KeyboardInterrupt
-            If the user interrupts; the embedder keeps what it learned in the finished epochs.
+            If the user interrupts. The embedder is then, to the bit, what it was at the end of the
+            last finished epoch.
         """
         past = self._fitted if self.warm_start and hasattr(self, "_fitted") else None
         choices = resolve_choices(self)
@@ -433,6 +452,7 @@ class ContrastiveEmbedder(
 
         The first call builds the encoder and learns the scaling of the input; later calls keep
         both. Schedules advance by the epochs trained so far; the learning rate stays at `lr`.
+        `checkpoint` is ignored.
 
         Parameters
         ----------

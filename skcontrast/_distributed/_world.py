@@ -114,6 +114,15 @@ def from_first_rank(tensor: Tensor) -> Tensor:
     return sent
 
 
+def bytes_from_first_rank(data: bytes, device: torch.device) -> bytes:
+    """Return rank 0's bytes on every rank; what the others pass is ignored."""
+    sent = torch.empty(same_everywhere(len(data), device), dtype=torch.uint8, device=device)
+    if dist.get_rank() == 0 and data:
+        sent.copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+    dist.broadcast(sent, src=0)
+    return sent.cpu().numpy().tobytes()
+
+
 @torch.no_grad()
 def broadcast_weights(module: nn.Module) -> None:
     """Give every rank the parameters and buffers of rank 0."""

@@ -24,7 +24,7 @@ FORMAT = 1
 _HEADER = "skcontrast"
 _PACKAGES = ("skcontrast", "torch", "numpy", "scikit-learn", "skorch")
 # Parameters that belong to one run of one program.
-_NOT_SAVED = ("callbacks",)
+_NOT_SAVED = ("callbacks", "checkpoint", "checkpoint_every")
 # How pickles start, plain and as joblib compresses them: by zlib, gzip, bz2 and xz.
 _PICKLES = (b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
 
@@ -68,9 +68,9 @@ def save(
 
     Notes
     -----
-    `callbacks` are not saved, and a `random_state` only if it is an int. After a fit with
-    ``warm_start=True`` or `partial_fit` the state of the optimizer and of the framework is saved
-    too, so that training can be continued.
+    `callbacks`, `checkpoint` and `checkpoint_every` are not saved, and a `random_state` only if it
+    is an int. After a fit with ``warm_start=True`` or `partial_fit` the state of the optimizer and
+    of the framework is saved too, so that training can be continued.
 
     Examples
     --------

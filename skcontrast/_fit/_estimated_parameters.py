@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from numpy.typing import NDArray
@@ -111,6 +112,16 @@ class AutoParameters:
             if not self.has_labels:
                 self.of_equal_classes.add(name)
                 self._set({name}, "tau_plus", 1 / auto.n_classes)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what lasts from epoch to epoch."""
+        return {"values": dict(self.values), "tau_plus": getattr(self, "tau_plus", None)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from what `state_dict` has returned."""
+        self.values = dict(state["values"])
+        if state["tau_plus"] is not None:
+            self.tau_plus = state["tau_plus"]
 
     def never_estimated(self, n_epochs: int) -> list[str]:
         """Return the names whose first estimate would come after `n_epochs` epochs."""

@@ -23,8 +23,10 @@ from .._warnings import warn
 from ..augmentation import Augmentation
 from ..kinds._base import Schema
 from ._acceleration import prepared, trains_in_bf16
+from ._checkpoint import opened_checkpoint
 from ._choices import Choices
 from ._estimated_parameters import AutoParameters, auto_parameters
+from ._identity import identity_of
 from ._label_spreading import LabelSpreader
 from ._net import ContrastiveNet, make_net, train
 from ._optimizer import optimizer_state
@@ -38,6 +40,7 @@ from ._resume import (
 )
 from ._seeding import draws_random_numbers
 from ._setup import Setup, continued_setup, new_setup
+from ._training_state import LastEpoch
 
 # Parameters that may differ between the ranks of a distributed fit.
 _RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
@@ -130,8 +133,14 @@ def fit_network(
     world, seed = current_world(), choices.seed
     if world is not None:
         seed = _agree_on_seed(choices, X, schema, known, chain, past, world)
+    start = None if past is None else past.network
+    identity = partial(identity_of, choices, chain, schema.kind, X, known, start)
+    opened = (
+        nullcontext() if one_epoch else opened_checkpoint(choices, seed, past, identity, world)
+    )
     # The caller may have turned gradients off.
-    with torch.inference_mode(False), torch.enable_grad():
+    with torch.inference_mode(False), torch.enable_grad(), opened as checkpoint:
+        seed = seed if checkpoint is None else checkpoint.seed
         if past is None:
             setup = new_setup(choices, X, schema, chain, seed)
         else:
@@ -146,7 +155,8 @@ def fit_network(
         with seeded_rng(seed + 1, choices.device):
             spreader = LabelSpreader(choices.loss.label_spreading(), known.get("labels"))
             as_estimator = partial(_as_estimator, setup, as_fitted)
-            net = _net(choices, setup, plan, auto, spreader, one_epoch, as_estimator)
+            last_epoch = LastEpoch(checkpoint)
+            net = _net(choices, setup, plan, auto, spreader, last_epoch, one_epoch, as_estimator)
             if past is not None:
                 resume(net, past.history, past.optimizer_state, past.framework_state, fingerprint)
         # Other threads wait only where the network itself draws random numbers.
@@ -280,6 +290,7 @@ def _net(
     plan: Plan,
     auto: AutoParameters,
     spreader: LabelSpreader,
+    last_epoch: LastEpoch,
     one_epoch: bool,
     as_estimator: Callable[[ContrastiveNet], Any],
 ) -> ContrastiveNet:
@@ -295,6 +306,7 @@ def _net(
         weight_decay=choices.weight_decay,
         max_epochs=1 if one_epoch else choices.max_epochs,
         callbacks=choices.callbacks,
+        last_epoch=last_epoch,
         verbose=choices.verbose if is_first else 0,
         as_estimator=as_estimator,
     )

@@ -32,6 +32,7 @@ from ._collapse import CollapseCheck
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
 from ._plan import Plan
+from ._training_state import LastEpoch
 
 # On a GPU, distributed training checks every so many steps whether the user has interrupted.
 _STEPS_BETWEEN_CHECKS = 16
@@ -50,7 +51,7 @@ class ProgressBar(Callback):
                 shown |= callback.scores_
         postfix = {name: f"{value:.4f}" for name, value in shown.items()}
         self.bar_.set_postfix(postfix, refresh=False)
-        self.bar_.update()
+        self.bar_.update(net.epoch_ + 1 - self.bar_.n)
 
     def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         self.bar_.close()
@@ -69,6 +70,8 @@ class ContrastiveNet(skorch.NeuralNet):
         The hyperparameters that are "auto".
     spreader : LabelSpreader
         Completes the labels.
+    last_epoch : LastEpoch
+        Keeps the state at the end of each epoch.
     build_optimizer : callable
         Returns the optimizer of named parameters.
     as_estimator : callable
@@ -84,12 +87,13 @@ class ContrastiveNet(skorch.NeuralNet):
         plan: Plan,
         auto: AutoParameters,
         spreader: LabelSpreader,
+        last_epoch: LastEpoch,
         build_optimizer: Callable[..., torch.optim.Optimizer],
         as_estimator: Callable[[ContrastiveNet], Any],
         **kwargs: Any,
     ):
         self.plan, self.auto, self.spreader = plan, auto, spreader
-        self.build_optimizer = build_optimizer
+        self.last_epoch, self.build_optimizer = last_epoch, build_optimizer
         self._as_estimator = as_estimator
         super().__init__(module, criterion=Session, train_split=None, **kwargs)
 
@@ -234,6 +238,7 @@ class ContrastiveNet(skorch.NeuralNet):
             self.first_epoch_ = len(self.history)
         if method_name == "on_epoch_end":
             self._stop_if_asked()
+            self.last_epoch.end_epoch(self)
 
     def _stop_if_asked(self) -> None:
         """Stop the training if a callback asks for it or, on any rank, a callback or the user."""
@@ -247,14 +252,16 @@ class ContrastiveNet(skorch.NeuralNet):
     def fit_loop(
         self, X: TrainingSet, y: Any = None, epochs: int | None = None, **kwargs: Any
     ) -> Self:
-        """Run the epochs; note whether the user has interrupted."""
+        """Run the epochs that are left; after an interrupt, keep only the finished ones."""
         self.interrupted_ = self.stopped_by_callback_ = False
         self.held_interrupt_ = HeldInterrupt()
         try:
             with nullcontext() if self.plan.world is None else self.held_interrupt_:
-                return super().fit_loop(X, y, epochs, **kwargs)
+                return super().fit_loop(X, y, self.last_epoch.begin(self, X), **kwargs)
         except KeyboardInterrupt:
             self.interrupted_ |= not self.stopped_by_callback_
+            if self.interrupted_ or "train_loss" not in self.history[-1]:
+                self.last_epoch.go_back(self)
             raise
 
     def run_single_epoch(
@@ -364,6 +371,7 @@ def make_net(
     weight_decay: float,
     max_epochs: int,
     callbacks: Sequence[Callback | tuple[str, Callback]] | None,
+    last_epoch: LastEpoch,
     verbose: int,
     as_estimator: Callable[[ContrastiveNet], Any],
 ) -> ContrastiveNet:
@@ -385,6 +393,8 @@ def make_net(
         Passes over the data.
     callbacks : list or None
         The user's callbacks.
+    last_epoch : LastEpoch
+        Keeps the state at the end of each epoch.
     verbose : int
         1 shows a progress bar.
     as_estimator : callable
@@ -399,6 +409,7 @@ def make_net(
         plan=plan,
         auto=auto,
         spreader=spreader,
+        last_epoch=last_epoch,
         build_optimizer=partial(optimizer.build, lr=lr, weight_decay=weight_decay),
         as_estimator=as_estimator,
         lr=lr,
@@ -415,18 +426,26 @@ def make_net(
 def train(net: ContrastiveNet, training_set: TrainingSet) -> bool:
     """Train, drop an epoch that was not finished, and return whether the user interrupted.
 
+    A fit that its checkpoint says is finished is only restored.
+
     Raises
     ------
     KeyboardInterrupt
         If the user interrupts before any epoch is finished.
     """
-    net.partial_fit(training_set)
+    is_over = net.last_epoch.is_over(net, training_set)
+    if not is_over:
+        net.partial_fit(training_set)
     if len(net.history):
         for row in net.history:
             row.pop("batches", None)
             row.update({k: float(v) for k, v in row.items() if isinstance(v, np.floating)})
         if "train_loss" not in net.history[-1]:
             del net.history[-1]
+    if is_over:
+        return False
     if net.interrupted_ and not len(net.history):
         raise KeyboardInterrupt
+    if not net.interrupted_:
+        net.last_epoch.finish(net)
     return net.interrupted_

@@ -131,7 +131,9 @@ def describe(value: Any) -> Any:
         return {str(key): describe(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
         return value.tolist()
-    if value is None or isinstance(value, (str, int, float, np.generic)):
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (str, int, float)):
         return repr(value)
     return _name(type(value))
 

@@ -1,0 +1,301 @@
+"""A fit's checkpoint: the file from which the same call resumes after it was killed."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError
+
+from .._data._batches import TrainingSet
+from .._distributed._world import World, any_rank, bytes_from_first_rank
+from .._storage._file import pack, remove_parts, replace_file, unpack
+from .._storage._lock import exclusive
+from .._storage._values import Reader, Writer
+from .._warnings import warn
+from ._choices import Choices
+from ._identity import Identity
+from ._training_state import forgotten, restore
+
+if TYPE_CHECKING:
+    from ._net import ContrastiveNet
+
+# Raised when a change makes older versions misread the files of this one.
+FORMAT = 1
+_HEADER = "skcontrast checkpoint"
+_FIELDS = {"format", "versions", "identity", "seed", "finished", "state"}
+_PACKAGES = ("skcontrast", "torch", "numpy")
+_ADVICE = "Pass a different folder as 'checkpoint', or delete the file to start again."
+# Stands in `checkpoint` for a name that depends on parameters and data.
+_PLACE = "{fit}"
+# What a state that does not belong to a net can raise when it is read or loaded.
+_MISFITS = (AttributeError, LookupError, RecursionError, RuntimeError, TypeError, ValueError)
+
+
+class Checkpoint:
+    """The file of one fit; where several processes share the fit, rank 0 reads and writes it.
+
+    Parameters
+    ----------
+    every : int
+        Epochs from one writing to the next.
+    seed : int
+        Of the fit.
+    device : torch.device
+        Where ranks communicate.
+    world : World or None
+        The processes that share the fit.
+
+    Attributes
+    ----------
+    path : Path or None
+        The file; None on ranks that do not write.
+    identity : Identity or None
+        What the fit is of; None on ranks that do not write.
+    state : dict or None
+        What the file holds, until it is restored.
+    is_finished : bool
+        Whether the fit has been finished already.
+    """
+
+    def __init__(self, every: int, seed: int, device: torch.device, world: World | None):
+        self.every, self.seed, self.device, self.world = every, seed, device, world
+        self.path: Path | None = None
+        self.identity: Identity | None = None
+        self.state: dict[str, Any] | None = None
+        self.is_finished = False
+        self._written: int | None = None
+
+    def take(self, content: dict[str, Any], tensors: dict[str, Any]) -> None:
+        """Take over what a file holds."""
+        self.seed, self.is_finished = int(content["seed"]), bool(content["finished"])
+        self.state = Reader({}, tensors, {}).read(content["state"])
+
+    def restore(self, net: ContrastiveNet, data: TrainingSet) -> dict[str, Any]:
+        """Bring a net to the state of the file, and return the state without its history.
+
+        Raises
+        ------
+        ValueError
+            If the net is a different one.
+        """
+        state, self.state = self.state, None
+        assert state is not None
+        try:
+            restore(net, data, state)
+        except _MISFITS as error:
+            raise ValueError(
+                _refusal(self.path, f"does not fit this embedder: {error}")
+            ) from error
+        self._written = state["n_epochs"]
+        return {name: value for name, value in state.items() if name != "history"}
+
+    def is_due(self, epoch: int) -> bool:
+        """Return whether the state after an epoch of this fit, counted from 0, is written."""
+        return (epoch + 1) % self.every == 0
+
+    def write(
+        self,
+        net: ContrastiveNet,
+        state: dict[str, Any],
+        *,
+        is_finished: bool = False,
+        is_interrupted: bool = False,
+    ) -> None:
+        """Write a state of the fit.
+
+        After an interrupt the ranks do not wait for each other, and a file that cannot be written
+        does not take away what the embedder has learned.
+
+        Raises
+        ------
+        OSError
+            On every rank, if the file cannot be written; the old one stays.
+        """
+        if is_interrupted and self._written == state["n_epochs"]:
+            return
+        error: Exception | None = None
+        if self.path is not None:
+            try:
+                self._warn_of_forgotten(net)
+                replace_file(self.path, self._packed(net, state, is_finished))
+            except (OSError, TypeError) as problem:
+                error = problem
+        self._written = state["n_epochs"]
+        if is_interrupted:
+            if error is not None:
+                warn(f"The checkpoint could not be written: {error}")
+            return
+        if self.world is not None and any_rank([error is not None], self.device)[0]:
+            raise error or OSError("Rank 0 could not write the checkpoint.")
+        if error is not None:
+            raise error
+
+    def _packed(self, net: ContrastiveNet, state: dict[str, Any], is_finished: bool) -> bytes:
+        """Return the bytes of the file."""
+        assert self.identity is not None
+        rows = [{k: v for k, v in row.items() if k != "batches"} for row in net.history]
+        writer = Writer({})
+        content = {
+            "format": FORMAT,
+            "versions": {name: version(name) for name in _PACKAGES},
+            "identity": vars(self.identity),
+            "seed": self.seed,
+            "finished": is_finished,
+            "state": writer.write({**state, "history": rows}, "state"),
+        }
+        if writer.own:
+            raise TypeError(
+                f"'checkpoint' keeps numbers, text and arrays, but the state of this fit has a "
+                f"{writer.own[0]}: it may come from the optimizer, from a network's extra state "
+                "or from what a callback has written into the history."
+            )
+        return pack(content, writer.tensors, _HEADER)
+
+    def _warn_of_forgotten(self, net: ContrastiveNet) -> None:
+        """Say, once, what of the user's callbacks is not kept."""
+        if self._written is None and (names := forgotten(net)):
+            warn(
+                f"'checkpoint' does not keep {', '.join(names)}: a resumed fit starts them again. "
+                "Give the callback state_dict and load_state_dict."
+            )
+
+
+@contextmanager
+def opened_checkpoint(
+    choices: Choices,
+    seed: int,
+    past: Any,
+    make_identity: Callable[[], Identity],
+    world: World | None,
+) -> Iterator[Checkpoint | None]:
+    """Open the checkpoint of a fit for as long as the fit takes; None if the user wants none.
+
+    Parameters
+    ----------
+    choices : Choices
+        The user's parameters, checked.
+    seed : int
+        Of this fit, if it is a new one.
+    past : Fitted or None
+        What it continues from.
+    make_identity : callable
+        Returns what the fit is of; called on rank 0.
+    world : World or None
+        The processes that share the fit.
+
+    Raises
+    ------
+    OSError
+        On every rank, if the folder cannot be made, read or written.
+    ValueError
+        On every rank, if the file cannot be read, or is of a different fit.
+    """
+    if choices.settings["checkpoint"] is None:
+        yield None
+        return
+    checkpoint = Checkpoint(choices.settings["checkpoint_every"], seed, choices.device, world)
+    error: Exception | None = None
+    data = b""
+    with ExitStack() as stack:
+        if world is None or world.rank == 0:
+            try:
+                checkpoint.identity = make_identity()
+                folder = _folder(choices.settings["checkpoint"], checkpoint.identity)
+                _check_folder(folder)
+                stack.enter_context(exclusive(folder))
+                start = 0 if past is None else past.n_epochs
+                checkpoint.path = folder / f"from_epoch_{start}.safetensors"
+                data = _found(checkpoint.path)
+                if data:
+                    _check(data, checkpoint, choices)
+            except (OSError, ValueError) as problem:
+                error = problem
+        data = _shared(data, error, choices.device, world)
+        if data:
+            checkpoint.take(*unpack(data, _HEADER))
+        yield checkpoint
+
+
+def _folder(checkpoint: Any, identity: Identity) -> Path:
+    """Return the folder; the place holder in its name depends on parameters and data."""
+    return Path(str(Path(checkpoint)).replace(_PLACE, identity.code)).expanduser()
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise an error if files cannot be written to a folder, which is made if it is missing."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(
+            f"The 'checkpoint' parameter of ContrastiveEmbedder must be a folder, but {folder} is "
+            "a file."
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise type(error)(
+            error.errno, f"'checkpoint' cannot be written: {error.strerror}", str(folder)
+        ) from error
+
+
+def _found(path: Path) -> bytes:
+    """Return the bytes of a file, if it is there, and remove what killed fits have left."""
+    remove_parts(path)
+    return path.read_bytes() if path.exists() else b""
+
+
+def _refusal(path: Path | None, problem: str) -> str:
+    return f"The checkpoint {path} {problem.rstrip('.')}. {_ADVICE}"
+
+
+def _check(data: bytes, checkpoint: Checkpoint, choices: Choices) -> None:
+    """Raise ValueError unless a file is whole, of a known format and of this fit."""
+    path, identity = checkpoint.path, checkpoint.identity
+    assert identity is not None
+    try:
+        content, tensors = unpack(data, _HEADER)
+    except (SafetensorError, RecursionError, ValueError) as error:
+        raise ValueError(_refusal(path, f"is damaged: {error}")) from error
+    if not isinstance(content, dict) or not isinstance(content.get("format"), int):
+        raise ValueError(_refusal(path, "is not a checkpoint of skcontrast"))
+    if content["format"] > FORMAT:
+        raise ValueError(
+            _refusal(
+                path,
+                f"has format {content['format']}, of a later version of skcontrast; this version "
+                f"({version('skcontrast')}) reads up to {FORMAT}",
+            )
+        )
+    try:
+        if content.keys() != _FIELDS:
+            raise ValueError("its header lacks or has unknown fields")
+        difference = identity.difference(content["identity"])
+        given = choices.settings["random_state"]
+        if difference is None and given is not None and content["seed"] != checkpoint.seed:
+            difference = "its parameter 'random_state' was a different one"
+        Reader({}, tensors, {}).read(content["state"])
+    except _MISFITS as error:
+        raise ValueError(_refusal(path, f"is damaged: {error}")) from error
+    if difference is not None:
+        raise ValueError(_refusal(path, f"belongs to a different fit: {difference}"))
+
+
+def _shared(
+    data: bytes, error: Exception | None, device: torch.device, world: World | None
+) -> bytes:
+    """Return rank 0's bytes on every rank, or raise its error on every rank."""
+    if world is not None:
+        kind = "OSError" if isinstance(error, OSError) else "ValueError"
+        text = "" if error is None else f"{kind}:{error}"
+        kind, _, message = bytes_from_first_rank(text.encode(), device).decode().partition(":")
+        if kind and error is None:
+            raise (OSError if kind == "OSError" else ValueError)(message)
+    if error is not None:
+        raise error
+    return data if world is None else bytes_from_first_rank(data, device)

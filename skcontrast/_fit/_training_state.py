@@ -1,0 +1,317 @@
+"""The state of a running fit: everything that changes from epoch to epoch, copied and put back.
+
+Random generators are not part of it, since each epoch seeds them by the fit's seed and its number.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from skorch.callbacks import Callback
+from skorch.history import History
+from torch import Tensor, nn
+
+from .._data._batches import TrainingSet
+
+if TYPE_CHECKING:
+    from ._checkpoint import Checkpoint
+    from ._net import ContrastiveNet
+
+_PLAIN = (type(None), bool, int, float, str, np.generic)
+_MODULE = frozenset(vars(nn.Module()))
+
+
+def capture(net: ContrastiveNet, data: TrainingSet) -> dict[str, Any]:
+    """Return a copy, on the CPU, of all that training changes, except the history.
+
+    Parameters
+    ----------
+    net : ContrastiveNet
+        At the end of an epoch.
+    data : TrainingSet
+        Its labels may have been completed.
+    """
+    spreads = net.spreader.has_some_labels
+    return {
+        "n_epochs": len(net.history),
+        "module": _module_state(net.module_),
+        "session": _module_state(net.criterion_),
+        "optimizer": _copied(net.optimizer_.state_dict()),
+        "groups": _group_places(net),
+        "base_lr": list(net.base_lr_),
+        "auto": net.auto.state_dict(),
+        "labels": _copied(data.known["labels"]) if spreads else None,
+        "callbacks": {
+            name: {"class": _class_name(callback), "state": _callback_state(callback)}
+            for name, callback in net.callbacks_
+        },
+    }
+
+
+def restore(net: ContrastiveNet, data: TrainingSet, state: dict[str, Any]) -> None:
+    """Bring a net to a state that `capture` has returned; the state is not changed.
+
+    Parameters
+    ----------
+    net : ContrastiveNet
+        The same one, or one that was built in the same way.
+    data : TrainingSet
+        The same samples.
+    state : dict
+        May have the rows of the history as "history"; otherwise later rows are removed.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, RuntimeError
+        If the state does not belong to such a net.
+    """
+    _load_module(net.module_, state["module"])
+    _load_module(net.criterion_, state["session"])
+    _load_optimizer(net, state)
+    net.base_lr_ = list(state["base_lr"])
+    net.auto.load_state_dict(state["auto"])
+    if state["labels"] is not None:
+        data.known["labels"] = state["labels"].to(data.device)
+    for name, callback in net.callbacks_:
+        known = state["callbacks"].get(name)
+        if known is not None and known["class"] == _class_name(callback):
+            _load_callback(callback, known["state"], net.plan.device)
+    if "history" in state:
+        net.history_ = History({**row, "batches": []} for row in state["history"])
+    else:
+        del net.history_[state["n_epochs"] :]
+
+
+def forgotten(net: ContrastiveNet) -> list[str]:
+    """Return the attributes of the user's callbacks that `capture` leaves out."""
+    return [
+        f"{type(callback).__name__}.{name}"
+        for _, callback in net.callbacks_
+        if not type(callback).__module__.startswith(("skorch.", "skcontrast."))
+        and not _keeps_its_state(callback)
+        for name, value in _own_attributes(callback)
+        if not (_is_plain(value) or _keeps_its_state(value))
+    ]
+
+
+def _copied(value: Any) -> Any:
+    """Return a copy of nested values, with tensors on the CPU."""
+    if isinstance(value, Tensor):
+        return value.detach().to("cpu", copy=True)
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_copied(item) for item in value)
+    return value if isinstance(value, _PLAIN) else copy.deepcopy(value)
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether a value consists of numbers, text, arrays and containers of these."""
+    if type(value) in (list, tuple):
+        return all(_is_plain(item) for item in value)
+    if isinstance(value, dict):
+        is_simple = type(value) in (dict, OrderedDict)
+        return is_simple and all(_is_plain(part) for item in value.items() for part in item)
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "biufc"
+    return isinstance(value, (*_PLAIN, Tensor))
+
+
+# The network and the framework's session
+def _module_state(module: nn.Module) -> dict[str, Any]:
+    """Return all parameters and buffers of a module, and its state that is not in tensors."""
+    parts = list(module.named_modules())
+    return {
+        "tensors": {name: _copied(tensor) for name, tensor in _tensors(module)},
+        "frozen": [name for name, p in module.named_parameters() if not p.requires_grad],
+        "extra": {
+            name: _copied(part.get_extra_state()) for name, part in parts if _has_extra(part)
+        },
+        "numbers": {name: found for name, part in parts if (found := _numbers(part))},
+    }
+
+
+def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    yield from module.named_parameters()
+    yield from module.named_buffers()
+
+
+def _has_extra(part: nn.Module) -> bool:
+    return type(part).get_extra_state is not nn.Module.get_extra_state
+
+
+def _numbers(part: nn.Module) -> dict[str, Any]:
+    """Return the attributes of a module that are numbers, such as a counter of steps."""
+    if type(part).__module__.startswith("torch."):
+        return {}
+    own = vars(part).items()
+    return {k: v for k, v in own if k not in _MODULE and isinstance(v, (bool, int, float))}
+
+
+@torch.no_grad()
+def _load_module(module: nn.Module, state: dict[str, Any]) -> None:
+    parts = dict(module.named_modules())
+    _load_tensors(module, parts, state["tensors"])
+    for name, parameter in module.named_parameters():
+        parameter.requires_grad_(name not in state["frozen"])
+    for name, extra in state["extra"].items():
+        parts[name].set_extra_state(copy.deepcopy(extra))
+    # Once more: buffers may follow from the extra state, but not to the last bit.
+    _load_tensors(module, parts, state["tensors"])
+    for name, numbers in state["numbers"].items():
+        vars(parts[name]).update({k: v for k, v in numbers.items() if k not in _MODULE})
+
+
+def _load_tensors(
+    module: nn.Module, parts: dict[str, nn.Module], tensors: dict[str, Tensor]
+) -> None:
+    """Copy tensors into a module, whose buffers may have other shapes or be missing."""
+    mine = dict(_tensors(module))
+    for name in sorted(mine.keys() | tensors.keys()):
+        present, kept = mine.get(name), tensors.get(name)
+        fits = present is not None and kept is not None and present.shape == kept.shape
+        if fits and present.dtype == kept.dtype:
+            present.copy_(kept)
+            continue
+        owner, _, leaf = name.rpartition(".")
+        if leaf not in parts[owner]._buffers:
+            raise ValueError(f"it does not fit the parameter {name} of the network")
+        device = next(iter(mine.values())).device
+        parts[owner]._buffers[leaf] = None if kept is None else kept.to(device, copy=True)
+
+
+# The optimizer
+def _group_places(net: ContrastiveNet) -> list[list[int]]:
+    """Return for each group of the optimizer the places of its parameters among the learned."""
+    places = {id(p): k for k, p in enumerate(net.learned_parameters())}
+    return [[places.get(id(p), -1) for p in g["params"]] for g in net.optimizer_.param_groups]
+
+
+def _load_optimizer(net: ContrastiveNet, state: dict[str, Any]) -> None:
+    """Load the state of the optimizer, to which callbacks may have added groups."""
+    optimizer, learned = net.optimizer_, net.learned_parameters()
+    del optimizer.param_groups[len(state["groups"]) :]
+    for places in state["groups"][len(optimizer.param_groups) :]:
+        optimizer.add_param_group({"params": [learned[place] for place in places]})
+    optimizer.load_state_dict(_copied(state["optimizer"]))
+
+
+# Callbacks
+def _class_name(callback: Callback) -> str:
+    return f"{type(callback).__module__}.{type(callback).__qualname__}"
+
+
+def _keeps_its_state(value: Any) -> bool:
+    return all(callable(getattr(value, name, None)) for name in ("state_dict", "load_state_dict"))
+
+
+def _own_attributes(callback: Callback) -> list[tuple[str, Any]]:
+    """Return what a callback has learned, by scikit-learn's convention."""
+    attributes = vars(callback).items()
+    return [(k, v) for k, v in attributes if k.endswith("_") and not k.startswith("_")]
+
+
+def _callback_state(callback: Callback) -> dict[str, Any]:
+    """Return the state of a callback, as far as it is plain or keeps its state itself."""
+    if _keeps_its_state(callback):
+        return {"own": _plain_items(callback)}
+    attributes = _own_attributes(callback)
+    plain = {name: value for name, value in attributes if _is_plain(value)}
+    return {
+        "attributes": _copied(plain),
+        "objects": {
+            name: _plain_items(value) for name, value in attributes if _keeps_its_state(value)
+        },
+        "devices": [name for name, value in plain.items() if _is_elsewhere(value)],
+    }
+
+
+def _plain_items(value: Any) -> dict[str, Any]:
+    state = value.state_dict()
+    return {key: _copied(item) for key, item in state.items() if _is_plain(item)}
+
+
+def _is_elsewhere(value: Any) -> bool:
+    """Return whether a tensor among nested values is on an accelerator."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return any(_is_elsewhere(item) for item in value)
+    return isinstance(value, Tensor) and value.device.type != "cpu"
+
+
+def _load_callback(callback: Callback, state: dict[str, Any], device: torch.device) -> None:
+    kept: Any = callback
+    if "own" in state:
+        kept.load_state_dict(_copied(state["own"]))
+        return
+    for name, value in _copied(state["attributes"]).items():
+        if name.endswith("_") and not name.startswith("_"):
+            is_elsewhere = name in state["devices"]
+            vars(kept)[name] = _moved(value, device) if is_elsewhere else value
+    for name, found in state["objects"].items():
+        if _keeps_its_state(getattr(kept, name, None)):
+            getattr(kept, name).load_state_dict(_copied(found))
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    """Return nested values with all tensors on a device."""
+    if isinstance(value, dict):
+        return {key: _moved(item, device) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_moved(item, device) for item in value)
+    return value.to(device) if isinstance(value, Tensor) else value
+
+
+class LastEpoch:
+    """The state at the end of the last finished epoch of a fit, to which an interrupt returns.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint or None
+        Where it is written as well, and what the fit resumes from.
+    """
+
+    def __init__(self, checkpoint: Checkpoint | None = None):
+        self.checkpoint = checkpoint
+        self.state: dict[str, Any] | None = None
+
+    def begin(self, net: ContrastiveNet, data: TrainingSet) -> int:
+        """Resume from the checkpoint if it has a state; return how many epochs are left."""
+        self.data = data
+        if self.checkpoint is not None and self.checkpoint.state is not None:
+            self.state = self.checkpoint.restore(net, data)
+        elif len(net.history):
+            self.state = capture(net, data)
+        return max(0, net.first_epoch_ + net.max_epochs - len(net.history))
+
+    def is_over(self, net: ContrastiveNet, data: TrainingSet) -> bool:
+        """Return whether the fit has been finished before; then its end is restored."""
+        if self.checkpoint is None or not self.checkpoint.is_finished:
+            return False
+        self.checkpoint.restore(net, data)
+        return True
+
+    def end_epoch(self, net: ContrastiveNet) -> None:
+        """Keep the state of an epoch that is finished, callbacks included."""
+        self.state = capture(net, self.data)
+        if self.checkpoint is not None and self.checkpoint.is_due(net.epoch_):
+            self.checkpoint.write(net, self.state)
+
+    def go_back(self, net: ContrastiveNet) -> None:
+        """Return to the last finished epoch, if there is one, and write it."""
+        if self.state is None:
+            return
+        restore(net, self.data, self.state)
+        if self.checkpoint is not None and len(net.history) > net.first_epoch_:
+            self.checkpoint.write(net, self.state, is_interrupted=True)
+
+    def finish(self, net: ContrastiveNet) -> None:
+        """Write the state at the end of the fit, of which nothing is left to do."""
+        if self.checkpoint is not None:
+            self.checkpoint.write(net, capture(net, self.data), is_finished=True)
