@@ -172,11 +172,11 @@ class ContrastiveEmbedder(
         Whether `fit` continues from the weights and the optimizer of the previous fit, and from
         what the framework remembers, such as a queue.
     checkpoint : str or path-like, default=None
-        A folder in which `fit` keeps its state, so that the same call resumes a fit that was killed
-        or interrupted, with the same bits at the end as a fit that was not. A finished fit is
-        loaded without training. ``{fit}`` in the name stands for a code of the parameters and the
-        data, which gives each candidate of a search a folder of its own. `partial_fit` ignores
-        the folder. See :ref:`long-fits`.
+        A folder in which `fit` keeps its state, so that the same call resumes a fit that was
+        killed or interrupted, and ends with the same bits. If the fit was finished, the call
+        returns what was fitted without training. ``{fit}`` in the name stands for a code of the
+        parameters and the data, which gives each candidate of a search a folder of its own.
+        `partial_fit` ignores the folder. See :ref:`long-fits`.
     checkpoint_every : int, default=1
         Epochs from one writing to the next.
     random_state : int, RandomState instance or None, default=None

@@ -19,7 +19,7 @@ from ..kinds._base import Kind
 from ._choices import Choices
 from ._resume import describe
 
-# Parameters without which the same embedder is fitted, and the seed, which is compared as a number.
+# Parameters that do not change what is fitted, and the seed, which is compared as a number.
 _INDIFFERENT = {
     "callbacks", "checkpoint", "checkpoint_every", "device", "memory_budget", "n_workers",
     "output", "random_state", "verbose", "warm_start",
@@ -161,7 +161,7 @@ def checksum(lazy: LazySamples | None, arrays: Sequence[Any]) -> str:
     found = hashlib.sha256()
     for array in arrays:
         found.update(f"{array.shape} {array.dtype}".encode())
-        if array is not lazy or not _is_random(array):
+        if lazy is None or array is not lazy or not _is_random(lazy):
             for part in _parts(array):
                 found.update(np.ascontiguousarray(part).tobytes())
     return found.hexdigest()

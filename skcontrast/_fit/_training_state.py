@@ -164,7 +164,7 @@ def _load_module(module: nn.Module, state: dict[str, Any]) -> None:
     # Once more: buffers may follow from the extra state, but not to the last bit.
     _load_tensors(module, parts, state["tensors"])
     for name, numbers in state["numbers"].items():
-        vars(parts[name]).update({k: v for k, v in numbers.items() if k not in _MODULE})
+        parts[name].__dict__.update({k: v for k, v in numbers.items() if k not in _MODULE})
 
 
 def _load_tensors(
@@ -174,8 +174,7 @@ def _load_tensors(
     mine = dict(_tensors(module))
     for name in sorted(mine.keys() | tensors.keys()):
         present, kept = mine.get(name), tensors.get(name)
-        fits = present is not None and kept is not None and present.shape == kept.shape
-        if fits and present.dtype == kept.dtype:
+        if present is not None and kept is not None and _are_alike(present, kept):
             present.copy_(kept)
             continue
         owner, _, leaf = name.rpartition(".")
@@ -183,6 +182,10 @@ def _load_tensors(
             raise ValueError(f"it does not fit the parameter {name} of the network")
         device = next(iter(mine.values())).device
         parts[owner]._buffers[leaf] = None if kept is None else kept.to(device, copy=True)
+
+
+def _are_alike(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and one.dtype == other.dtype
 
 
 # The optimizer
@@ -207,7 +210,8 @@ def _class_name(callback: Callback) -> str:
 
 
 def _keeps_its_state(value: Any) -> bool:
-    return all(callable(getattr(value, name, None)) for name in ("state_dict", "load_state_dict"))
+    names = ("state_dict", "load_state_dict")
+    return not isinstance(value, type) and all(hasattr(value, name) for name in names)
 
 
 def _own_attributes(callback: Callback) -> list[tuple[str, Any]]:
