@@ -22,9 +22,9 @@ class VersionWarning(InconsistentVersionWarning):
     def __str__(self) -> str:
         return (
             f"This {self.estimator_name} was pickled with skcontrast "
-            f"{self.original_sklearn_version}, and this is {self.current_sklearn_version}. Compare "
-            "some embeddings with known ones, then write it again, best with skcontrast.save, "
-            "whose files later versions read."
+            f"{self.original_sklearn_version}, and this is {self.current_sklearn_version}. "
+            "Compare some embeddings with known ones, then write it again, best with "
+            "skcontrast.save, whose files later versions read."
         )
 
 

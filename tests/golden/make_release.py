@@ -1,20 +1,22 @@
 """Write the pickles of a release, with what its embedders return, as data for later versions.
 
-Run it in a checkout of the release, ``PYTHONPATH=. python tests/golden/make_release.py``. Files of
-an earlier release are never written again. Release 0.1.0 did not have this script; it wrote its
-files from its commit, 56607e6.
+Run it once, when the version of the release is set: ``PYTHONPATH=. python
+tests/golden/make_release.py``. Files of earlier releases are never written again. Those of 0.1.0
+were written by this script with the package of commit 56607e6, and with torch imported before
+everything else.
 """
 
 from __future__ import annotations
 
+import json
 import pickle
+from importlib.metadata import version
 from pathlib import Path
-
-import torch  # before scikit-learn: otherwise 0.1.0 names torch as a part of the program
 
 import joblib
 import networkx as nx
 import numpy as np
+import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -24,7 +26,7 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import FeatureDropout, GaussianNoise, RandomAffine, Unflatten
 from skcontrast.encoders import GCN, GIN, MLP, ConvNet, ResNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
-from skcontrast.graphs import PackedGraphs, pack_graphs
+from skcontrast.graphs import pack_graphs
 from skcontrast.losses import BCL, DCL, PUCL, Ring
 from skcontrast.schedules import Linear
 from skcontrast.similarity import Cosine, VonMisesFisher
@@ -124,11 +126,6 @@ def arrays(X):
     return {} if X is None else {"X": X}
 
 
-def samples(found):
-    """Return X as it was, or packed."""
-    return found["X"] if "X" in found else PackedGraphs.from_arrays(**found)
-
-
 def main():
     """Write all files of this version."""
     folder = HERE / skcontrast.__version__
@@ -141,6 +138,9 @@ def main():
         np.savez_compressed(folder / f"{name}.npz", **content)
         if name in ("vectors", "unfitted"):
             (folder / f"{name}.pickle").write_bytes(pickle.dumps(model))
+    packages = "joblib", "numpy", "scikit-learn", "scipy", "skorch", "torch"
+    versions = json.dumps({package: version(package) for package in packages}, indent=1)
+    (folder / "versions.json").write_text(f"{versions}\n")
 
 
 if __name__ == "__main__":
