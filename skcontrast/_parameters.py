@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 from sklearn.base import BaseEstimator, clone
 
 from ._documentation import DocumentationLink
+from ._pickles import completed
 from ._sklearn_compat import (
     Interval,
     InvalidParameterError,
@@ -67,6 +68,10 @@ class ParameterObject(DocumentationLink, BaseEstimator):
 
     def validate(self) -> None:
         """Raise ValueError for combinations of values that the constraints cannot exclude."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over a state that any version has pickled."""
+        super().__setstate__(completed(type(self), state))
 
 
 def validate_parameters(obj: Any) -> None:

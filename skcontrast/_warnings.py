@@ -29,13 +29,13 @@ class CollapseWarning(UserWarning):
     """
 
 
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Issue a warning that points at the innermost line outside this package and its engines.
 
     Parameters
     ----------
-    message : str
-        The text of the warning.
+    message : str or Warning
+        The text of the warning, or the warning itself, whose class then counts.
     category : type, default=UserWarning
         A subclass of Warning.
     """

@@ -30,6 +30,8 @@ from ._network._inference import encode, on_device
 from ._network._network import Directions
 from ._network._view_score import Measure, score_views
 from ._parameters import Interval, Schedule, StrOptions, validate_parameters
+from ._pickles import completed, stamped, unstamped
+from ._pickles_0_1 import converted
 from ._row_labels import labeled_output
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
 from .augmentation import Augmentation, Views
@@ -828,7 +830,12 @@ class ContrastiveEmbedder(
                 fitted.network.encoder,
                 fitted.network.projector,
             )
-        return state
+        return stamped(state)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over a state that any version has pickled; warn if it was a different one."""
+        state = completed(type(self), unstamped(type(self).__name__, state))
+        super().__setstate__(converted(state) if "_sample_shape" in state else state)
 
 
 def _plain(X: Any) -> Any:

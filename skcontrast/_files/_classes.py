@@ -21,6 +21,7 @@ import skcontrast.similarity as similarity
 from .._fit._fit import Fitted
 from .._network._build import Widths
 from .._network._network import Network
+from .._pickles_0_1 import NormalizedReadout
 from ..embedder import ContrastiveEmbedder
 from ..encoders._message_passing import GCNLayer, GINLayer, MessagePassing
 from ..encoders._projection import WithExtra
@@ -68,6 +69,7 @@ _PARTS: dict[str, type] = {
     "GraphNetwork": GraphNetwork,
     "ForeignNetwork": ForeignNetwork,
     "MessagePassing": MessagePassing,
+    "NormalizedReadout": NormalizedReadout,
     "GINLayer": GINLayer,
     "GCNLayer": GCNLayer,
 }

@@ -15,6 +15,7 @@ from torch import Tensor
 from .._data._sources import array_of
 from .._documentation import DocumentationLink
 from .._parameters import validate_parameters
+from .._pickles import completed
 from .._row_labels import label_rows, row_labels
 from ..kinds._base import Kind, Schema
 from ..kinds._guess import declared_kind, guess_kind, kind_of_shape, named_kinds
@@ -263,6 +264,16 @@ class Augmentation(
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_schema")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over a state that any version has pickled."""
+        state = completed(type(self), state)
+        if "_sample_shape" in state:
+            from .._pickles_0_1 import schema
+
+            state = dict(state)
+            state["_schema"] = schema(state)
+        super().__setstate__(state)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

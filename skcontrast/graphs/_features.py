@@ -53,6 +53,8 @@ class NodeFeatures:
         self.standardize = standardize
 
     finds_nonfinite = False
+    # False for the one-hot codes of degrees of version 0.1.0.
+    ordinal_ = True
 
     def fit(self, graphs: PackedGraphs) -> NodeFeatures:
         """Learn the map from the training graphs."""
@@ -94,7 +96,7 @@ class NodeFeatures:
                 raise ValueError(f"The graphs in fit {had} node labels ('label'), X is different.")
             if self.codes_ is not None:
                 n_codes, codes = self.n_codes_, self._coded(graphs)
-        ordinal = self.kind_ == "degree"
+        ordinal = self.kind_ == "degree" and self.ordinal_
         return GraphBatch(graphs.topology, dense, codes, n_codes, ordinal).to(device)
 
     def from_tensor(self, batch: GraphBatch, X: PackedGraphs) -> PackedGraphs:

@@ -1,0 +1,143 @@
+"""Pickles of version 0.1.0: the names of its private classes, and what was laid out differently.
+
+A pickle names a class by its module. `register` gives the modules that are gone a stand-in, in
+which each name leads to the present class.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._fit._fit import Fitted
+from ._network._build import Widths
+from ._network._network import Network
+from .encoders import Encoder
+from .encoders._message_passing import MessagePassing
+from .encoders._projection import WithExtra
+from .frameworks._lab import Lab
+from .frameworks._parts import Halves, Parts, Split
+from .graphs import GraphBatch
+from .graphs._features import NodeFeatures
+from .graphs._networks import ForeignNetwork, GraphNetwork
+from .kinds import Images, Pairs
+from .kinds._base import Schema
+from .kinds._guess import kind_of_shape
+from .kinds._scaling import Standardize
+from .kinds.images import ImageScaler
+from .kinds.vectors import VectorScaler
+
+
+class InputScaler:
+    """The scaler of vectors and images; only an embedder knows which of both it was."""
+
+
+class MarkedStandardize(Standardize):
+    """`Standardize` with a memory format where it has a flag now, which it becomes."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        state["channels_last"] = state.pop("memory_format") == torch.channels_last
+        self.__class__ = Standardize  # type: ignore[assignment]
+        self.__setstate__(state)
+
+
+class NormalizedReadout(MessagePassing):
+    """Layers whose outputs are normalised both where they are read out and for the next layer."""
+
+    def forward(self, graphs: GraphBatch) -> Tensor:
+        """Return the representations of the nodes of a GraphBatch, shape (n_nodes, width)."""
+        h: Any = graphs
+        states = []
+        for layer, norm in zip(self.layers, self.norms, strict=True):
+            h = norm(layer(h, graphs.topology))
+            states.append(h)
+        return self.last(torch.cat(states, 1) if self.jumping_knowledge else h)
+
+
+# The classes by the modules that they were in.
+_NAMES: dict[str, dict[str, type]] = {
+    "skcontrast._network": {"Standardize": MarkedStandardize},
+    "skcontrast._scaling": {"InputScaler": InputScaler},
+    "skcontrast.encoders._message_passing": {
+        "ForeignNetwork": ForeignNetwork,
+        "GraphNetwork": GraphNetwork,
+    },
+    "skcontrast.encoders.projection": {"WithExtra": WithExtra},
+    "skcontrast.frameworks._split": {"Halves": Halves, "Lab": Lab, "Parts": Parts, "Split": Split},
+}
+
+
+def register() -> None:
+    """Make the names of 0.1.0 known to pickle."""
+    for module, classes in _NAMES.items():
+        place = sys.modules.setdefault(module, ModuleType(module, __doc__))
+        vars(place).update(classes)
+
+
+def schema(state: dict[str, Any], takes_pairs: bool = False) -> Schema:
+    """Return what X was, from the state of an embedder or an augmentation; takes it out of it."""
+    shape = state.pop("_sample_shape")
+    kind = kind_of_shape(shape)
+    return Schema(
+        kind,
+        shape,
+        Pairs() if takes_pairs else kind,
+        state.get("n_features_in_"),
+        state.get("feature_names_in_"),
+        state.pop("_border", None),
+    )
+
+
+def converted(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of a fitted embedder of 0.1.0 as that of an embedder of today."""
+    state = dict(state)
+    described = schema(state, state["framework_"].takes_pairs)
+    network = Network(state["encoder_"], state["projector_"]).eval()
+    for module in network.modules():
+        if type(module) is MessagePassing:
+            module.__class__ = NormalizedReadout  # type: ignore[assignment]
+    built_from = state.pop("_built_from")
+    if isinstance(state["encoder"], Encoder):
+        built_from = {**built_from, "encoder": repr(state["encoder"])}
+    state["_fitted"] = Fitted(
+        loss=state["loss_"],
+        framework=state["framework_"],
+        similarity=state["similarity_"],
+        schema=described,
+        scaler=_scaler(state.pop("_scaler"), described),
+        network=network,
+        widths=Widths(state.pop("_width"), state.pop("_projection_width"), state.pop("_n_parts")),
+        augmentation=state["augmentation_"],
+        built_from=built_from,
+        history=state["history_"],
+        estimates=state["estimates_"],
+        optimizer_state=_optimizer(state.pop("_optimizer_state")),
+        framework_state=state.pop("_framework_state"),
+        interrupted=False,
+    )
+    del state["_contrasts_channels"]
+    return state
+
+
+def _scaler(old: Any, described: Schema) -> VectorScaler | ImageScaler | NodeFeatures:
+    """Return the scaler of today."""
+    if isinstance(old, NodeFeatures):
+        # Degrees were one-hot codes.
+        old.ordinal_ = False
+        return old
+    scaler = (ImageScaler if isinstance(described.kind, Images) else VectorScaler)()
+    vars(scaler).update(vars(old))
+    return scaler
+
+
+def _optimizer(old: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return the state of an optimizer without its groups, of which there was one."""
+    if old is None:
+        return None
+    members = [place for group in old["state"]["param_groups"] for place in group["params"]]
+    return {"kind": old["kind"], "n_parameters": len(members), "state": old["state"]["state"]}
