@@ -18,6 +18,7 @@ from ._world import current_world, fingerprint
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 _LONGEST_TEXT = 100
+_LONGEST_ITEM = 16
 _MOST_DIFFERENCES = 4
 
 
@@ -91,7 +92,7 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for key, item in value.items():
             yield from _flat(f"{name}__{key}", item)
-    elif isinstance(value, list) and any(isinstance(item, (tuple, list, dict)) for item in value):
+    elif isinstance(value, list) and not all(map(_is_short, value)):
         for i, item in enumerate(value):
             yield from _flat(f"{name}[{i}]", item)
     else:
@@ -99,6 +100,11 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
         if len(text) > _LONGEST_TEXT:
             text = f"{text[:_LONGEST_TEXT]}... (checksum {zlib.crc32(text.encode()):08x})"
         yield name, text
+
+
+def _is_short(item: Any) -> bool:
+    """Return whether an item is better shown within its list than as a line of its own."""
+    return (isinstance(item, str) and len(item) <= _LONGEST_ITEM) or isinstance(item, (int, float))
 
 
 def _summary(array: Any) -> str:

@@ -28,6 +28,8 @@ _DEFAULT_LIMIT = 600.0
 _SLICE = timedelta(seconds=0.5)
 # Ranks that are alive answer within this time, unless they compute for longer between two steps.
 _GRACE = 5.0
+# Between two looks for notes, in seconds.
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.05
 _LONGEST_TEXT = 2000
 
 
@@ -128,8 +130,12 @@ class SharedFit:
         deadline = time.monotonic() + self.limit
         with self._guarded():
             self._put(stage, report)
-            while not self._wait_for(stage):
+            keys = [f"{stage}/{rank}" for rank in range(self.size)]
+            pause = _SHORTEST_PAUSE
+            while not self.store.check(keys):
                 self._check(deadline)
+                time.sleep(pause)
+                pause = min(1.5 * pause, _LONGEST_PAUSE)
             return [self._get(stage, rank) for rank in range(self.size)]
 
     def meet(self, report: dict[str, Any], device: torch.device) -> list[dict[str, Any]]:
@@ -156,12 +162,16 @@ class SharedFit:
         """Tell the other ranks about an error of this rank, and wait until they know."""
         if self.is_over:
             return
-        self._close()
+        group = self._leave()
         text = f"{type(error).__name__}: {error}"[:_LONGEST_TEXT]
         with suppress(RuntimeError):  # without a store nobody can be told
             self._put("error", [type(error).__name__, text])
             self._put("told", True)
             self.store.set("failed", "")
+            if group is not None and group.name() == "gloo":
+                # Ends the collective in which the others wait; else their processes would wait
+                # for it when they end.
+                dist.destroy_process_group(group)
             self._silent("told")
 
     def _put(self, kind: str, note: Any) -> None:
@@ -178,14 +188,6 @@ class SharedFit:
 
     def _others(self) -> set[int]:
         return set(range(self.size)) - {self.rank}
-
-    def _wait_for(self, kind: str) -> bool:
-        """Wait a moment for notes of all ranks; return whether all are there."""
-        try:
-            self.store.wait([f"{kind}/{rank}" for rank in range(self.size)], _SLICE)
-        except dist.DistStoreError:
-            return False
-        return True
 
     def _forget(self) -> None:
         """Delete the notes of this rank."""
@@ -244,7 +246,7 @@ class SharedFit:
 
     def _reason(self, trouble: str) -> BaseException:
         """Return the error with which this rank ends, when it has heard of the others."""
-        self._close()
+        self._leave()
         try:
             return self._found_reason(trouble)
         except RuntimeError:  # the store's
@@ -293,14 +295,16 @@ class SharedFit:
         while missing := missing - self._notes(kind).keys():
             if time.monotonic() > deadline or (unless and self._notes(unless)):
                 break
-            time.sleep(0.02)
+            time.sleep(_LONGEST_PAUSE)
         return missing
 
-    def _close(self) -> None:
-        """Leave the group in which this fit has communicated."""
+    def _leave(self) -> Any:
+        """Return the group in which this fit has communicated, which no later fit uses."""
         self.is_over = True
-        if self.group is not None:
+        group, self.group = self.group, None
+        if group is not None:
             self.ranks.own = {}
+        return group
 
 
 class _Fault(Exception):

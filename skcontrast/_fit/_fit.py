@@ -196,10 +196,10 @@ def _agree_on_seed(
             "torchrun."
         )
     settings = {k: describe(v) for k, v in choices.settings.items() if k not in _RANKS_OWN}
-    if chain is not None:
+    if choices.augmentation is None:
         settings["augmentation"] = describe(chain)
     if past is not None:
-        settings["the fit so far"] = _described_past(past)
+        settings["earlier_fit"] = _described_past(past)
     parts = list(schema.kind.arrays(X))
     arrays = {"X" if len(parts) == 1 else f"X[{i}]": array for i, array in enumerate(parts)}
     arrays.update((_ARGUMENTS[name], array.numpy()) for name, array in known.items())
