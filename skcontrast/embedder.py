@@ -19,6 +19,7 @@ from skorch.callbacks import Callback
 from skorch.history import History
 from torch import nn
 
+from ._distributed._agreement import fails_on_all_ranks
 from ._documentation import DocumentationLink
 from ._fit._callback_tasks import epoch_tasks
 from ._fit._choices import COMPONENTS, default_with, resolve_choices, resolve_device
@@ -390,6 +391,7 @@ class ContrastiveEmbedder(
     }
 
     @with_callbacks
+    @fails_on_all_ranks
     def fit(self, X: Any, y: ArrayLike | None = None, **metadata: Any) -> Self:
         """Train the encoder on X.
 
@@ -449,6 +451,7 @@ class ContrastiveEmbedder(
             task.end()
         return self
 
+    @fails_on_all_ranks
     def partial_fit(self, X: Any, y: ArrayLike | None = None, **metadata: Any) -> Self:
         """Train for one more epoch, on the same or on different data.
 

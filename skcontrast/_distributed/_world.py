@@ -14,12 +14,13 @@ same bits.
 from __future__ import annotations
 
 import atexit
+import math
 import multiprocessing
 import os
 import signal
 import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
@@ -28,8 +29,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from ._faults import all_reduce, broadcast
+
 # Enough to notice that a rank was given a share of X instead of the whole.
 _ROWS_COMPARED = 256
+# Bytes of an array that are read at a time where all are compared.
+_BLOCK = 2**24
 
 
 class World(NamedTuple):
@@ -80,7 +85,7 @@ def gather(row: Tensor, world: World) -> Tensor:
     """Return the tensors of all ranks, which have the same shape, stacked: (size, ...)."""
     rows = row.new_zeros(world.size, *row.shape)
     rows[world.rank] = row
-    dist.all_reduce(rows)
+    all_reduce(rows)
     return rows
 
 
@@ -89,28 +94,21 @@ def pool(values: Tensor, world: World) -> Tensor:
     lengths = gather(torch.tensor(len(values), device=values.device), world).tolist()
     whole = values.new_zeros(sum(lengths))
     whole.split(lengths)[world.rank].copy_(values)
-    dist.all_reduce(whole)
+    all_reduce(whole)
     return whole
 
 
 def any_rank(flags: Sequence[bool], device: torch.device) -> list[bool]:
     """Return for each flag whether it is True on any rank."""
     raised = torch.tensor(flags, dtype=torch.int64, device=device)
-    dist.all_reduce(raised)
+    all_reduce(raised)
     return [count > 0 for count in raised.tolist()]
-
-
-def same_everywhere(number: int, device: torch.device) -> int:
-    """Return rank 0's number on every rank."""
-    sent = torch.tensor(number, device=device)
-    dist.broadcast(sent, src=0)
-    return int(sent)
 
 
 def from_first_rank(tensor: Tensor) -> Tensor:
     """Return rank 0's tensor on every rank; all have the same shape."""
     sent = tensor.clone()
-    dist.broadcast(sent, src=0)
+    broadcast(sent)
     return sent
 
 
@@ -130,43 +128,12 @@ def broadcast_weights(module: nn.Module) -> None:
         if not isinstance(tensor, torch.Tensor):
             continue  # non-tensor state is the same on all ranks anyway
         whole = tensor.contiguous()
-        dist.broadcast(whole, src=0)
+        broadcast(whole)
         tensor.copy_(whole)
 
 
-def check_same(
-    arrays: Sequence[np.ndarray], settings: Any, world: World, device: torch.device
-) -> None:
-    """Check that all ranks were given the same data and settings.
-
-    Parameters
-    ----------
-    arrays : list of ndarray
-        Data; some rows of each are compared.
-    settings : object
-        Compared by its ``repr``.
-    world : World
-        The ranks.
-    device : torch.device
-        The device on which the ranks communicate.
-
-    Raises
-    ------
-    ValueError
-        On every rank, if data or settings differ on any.
-    """
-    found = gather(torch.tensor(fingerprint(arrays, settings), device=device), world).tolist()
-    others = [rank for rank, other in enumerate(found) if other != found[0]]
-    if others:
-        raise ValueError(
-            f"fit was given different data or parameters on rank {others[0]} than on rank 0. "
-            "Under torch.distributed, every rank must pass the same whole X; fit divides the "
-            "batches among the ranks."
-        )
-
-
-def fingerprint(arrays: Sequence[np.ndarray], settings: Any = None) -> int:
-    """Return a number that tells arrays, by some of their rows, and settings from different ones.
+def fingerprint(arrays: Sequence[np.ndarray], settings: Any = None, *, whole: bool = False) -> int:
+    """Return a number that tells arrays, by some or all of their rows, from different ones.
 
     Parameters
     ----------
@@ -174,13 +141,25 @@ def fingerprint(arrays: Sequence[np.ndarray], settings: Any = None) -> int:
         Shape, type and up to 256 rows of each count.
     settings : object, default=None
         Its ``repr`` counts.
+    whole : bool, default=False
+        Whether all bytes of the arrays count. Takes about a second per gigabyte in memory.
     """
     checksum = zlib.crc32(repr(settings).encode())
     for array in arrays:
-        some = np.ascontiguousarray(array[:: -(-len(array) // _ROWS_COMPARED)])
         kind = f"{array.shape} {array.dtype}".encode()
-        checksum = zlib.crc32(some.data, zlib.crc32(kind, checksum))
+        checksum = zlib.crc32(kind, checksum)
+        some = slice(None, None, max(1, -(-len(array) // _ROWS_COMPARED)))
+        for rows in _blocks(array) if whole else [array[some]]:
+            checksum = zlib.crc32(np.ascontiguousarray(rows).data, checksum)
     return checksum
+
+
+def _blocks(array: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the rows of an array in blocks, of which a copy takes little memory."""
+    row_bytes = math.prod(array.shape[1:]) * array.dtype.itemsize
+    n_rows = max(1, _BLOCK // max(1, row_bytes))
+    for first in range(0, len(array), n_rows):
+        yield array[first : first + n_rows]
 
 
 def sum_gradients(parameters: Sequence[Any], *numbers: Tensor) -> tuple[Tensor, ...]:
@@ -203,7 +182,7 @@ def sum_gradients(parameters: Sequence[Any], *numbers: Tensor) -> tuple[Tensor, 
     grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
     absent = numbers[0].new_tensor(missing)
     flat = torch.cat([*(grad.flatten() for grad in grads), absent, torch.stack(numbers)])
-    dist.all_reduce(flat)
+    all_reduce(flat)
     sizes = [*(grad.numel() for grad in grads), len(grads), len(numbers)]
     *sums, absent, totals = flat.split(sizes)
     # Reading `absent` waits for the device, which a rank that has all gradients need not do.

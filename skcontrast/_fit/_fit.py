@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
 import torch
 from skorch.history import History
 from torch import Tensor
@@ -16,7 +17,8 @@ from torch import Tensor
 from .._data._batches import TrainingSet
 from .._data._metadata import check_descriptions, read_annotations
 from .._data._sources import make_source
-from .._distributed._world import World, check_same, current_world, same_everywhere
+from .._distributed._agreement import agree, end_together
+from .._distributed._world import World, current_world, fingerprint
 from .._network._inference import on_cpu
 from .._random import seeded_rng
 from .._warnings import warn
@@ -44,6 +46,8 @@ from ._training_state import LastEpoch
 
 # Parameters that may differ between the ranks of a distributed fit.
 _RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
+# What the fields of a batch are called in `fit`.
+_ARGUMENTS = {"labels": "y", "weights": "sample_weight", "descriptions": "descriptions"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +166,8 @@ def fit_network(
         # Other threads wait only where the network itself draws random numbers.
         with seeded_rng(seed, choices.device) if plan.seeds_layers else nullcontext():
             interrupted = train(net, training_set)
+        if world is not None:
+            end_together(interrupted)
         resumable = choices.warm_start or one_epoch
         return _fitted(setup, net, fingerprint if resumable else None, interrupted)
 
@@ -200,10 +206,35 @@ def _agree_on_seed(
             "torchrun."
         )
     settings = {k: describe(v) for k, v in choices.settings.items() if k not in _RANKS_OWN}
-    arrays = [*schema.kind.arrays(X), *(array.numpy() for array in known.values())]
-    before = 0 if past is None else past.n_epochs
-    check_same(arrays, (settings, describe(chain), list(known), before), world, choices.device)
-    return same_everywhere(choices.seed, choices.device)
+    if choices.augmentation is None:
+        settings["augmentation"] = describe(chain)
+    if past is not None:
+        settings["earlier_fit"] = _described_past(past)
+    parts = list(schema.kind.arrays(X))
+    arrays = {"X" if len(parts) == 1 else f"X[{i}]": array for i, array in enumerate(parts)}
+    arrays.update((_ARGUMENTS[name], array.numpy()) for name, array in known.items())
+    return agree({"kind": schema.kind.name, **settings}, arrays, choices.seed, choices.device)
+
+
+def _described_past(past: Fitted) -> dict[str, Any]:
+    """Return what tells a fit so far from different ones."""
+    states = [past.network.state_dict(), past.optimizer_state, past.framework_state]
+    arrays = [np.atleast_1d(t.detach().float().cpu().numpy()) for t in _tensors(states)]
+    return {
+        "epochs": str(past.n_epochs),
+        "built_from": describe(past.built_from),
+        "estimates": describe(past.estimates),
+        "state": f"checksum {fingerprint(arrays):08x}",
+    }
+
+
+def _tensors(state: Any) -> Iterator[Tensor]:
+    """Yield the tensors in nested lists and dictionaries."""
+    if isinstance(state, Tensor):
+        yield state
+    elif isinstance(state, (dict, list, tuple)):
+        for item in state.values() if isinstance(state, dict) else state:
+            yield from _tensors(item)
 
 
 def _training_set(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,8 @@ from ._optimizer import load_optimizer
 
 # What a structure of None means, in messages.
 _STRUCTURELESS = {"framework": "one with one encoder", "similarity": "one without concentrations"}
+
+_ADDRESS = " at 0x[0-9a-fA-F]+"
 
 
 def network_parameters(choices: Choices, kind: Kind) -> dict[str, Any]:
@@ -122,7 +125,7 @@ def describe(value: Any) -> Any:
     if isinstance(value, nn.Module):
         tensors = value.state_dict(keep_vars=True).items()
         shapes = {name: tuple(getattr(tensor, "shape", ())) for name, tensor in tensors}
-        return _name(type(value)), shapes
+        return _name(type(value)), {**shapes, "layers": [_layer(m) for m in value.modules()]}
     if inspect.isclass(value) or inspect.isroutine(value):
         return _name(value)
     if isinstance(value, (list, tuple)):
@@ -136,6 +139,11 @@ def describe(value: Any) -> Any:
     if value is None or isinstance(value, (str, int, float)):
         return repr(value)
     return _name(type(value))
+
+
+def _layer(module: nn.Module) -> str:
+    """Return the class of a module and what it prints about itself, without addresses."""
+    return f"{_name(type(module))}({re.sub(_ADDRESS, '', module.extra_repr())})"
 
 
 def _name(thing: Any) -> str:

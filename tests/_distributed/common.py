@@ -1,4 +1,4 @@
-"""Two processes of one group that wait for something to do."""
+"""Processes of one group that wait for something to do."""
 
 import contextlib
 import multiprocessing
@@ -21,8 +21,8 @@ IMAGES = X.reshape(-1, 1, 8, 8)
 SECONDS = 120
 
 
-# Two processes that wait for something to do
-def serve(rank, port, pipe):
+# Processes that wait for something to do
+def serve(rank, size, port, pipe):
     """Join the group; call what comes through the pipe and send back what it returns."""
     warnings.simplefilter("error")
     torch.set_num_threads(1)
@@ -30,31 +30,34 @@ def serve(rank, port, pipe):
         "gloo",
         init_method=f"tcp://127.0.0.1:{port}",
         rank=rank,
-        world_size=2,
+        world_size=size,
         timeout=timedelta(seconds=SECONDS),
     )
     while (task := pipe.recv()) is not None:
         function, args, kwargs = task
         try:
             pipe.send((function(*args, **kwargs), None))
-        except Exception:
+        except (Exception, KeyboardInterrupt):
             pipe.send((None, traceback.format_exc()))
     torch.distributed.destroy_process_group()
 
 
 class Ranks:
-    """Two processes of one group, started when they are first needed."""
+    """Processes of one group, started when they are first needed."""
 
     processes = ()
+
+    def __init__(self, size=2):
+        self.size = size
 
     def start(self):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         context = multiprocessing.get_context("spawn")
-        self.pipes, theirs = zip(*(context.Pipe() for _ in range(2)), strict=True)
+        self.pipes, theirs = zip(*(context.Pipe() for _ in range(self.size)), strict=True)
         self.processes = [
-            context.Process(target=serve, args=(rank, port, pipe), daemon=True)
+            context.Process(target=serve, args=(rank, self.size, port, pipe), daemon=True)
             for rank, pipe in enumerate(theirs)
         ]
         for process in self.processes:
@@ -71,7 +74,7 @@ class Ranks:
         self.processes = ()
 
     def __call__(self, function, *args, **kwargs):
-        """Return what the function returns on each rank."""
+        """Return what the function returns on each rank; None for a rank that is killed."""
         if not self.processes:
             self.start()
         for pipe in self.pipes:
@@ -81,7 +84,10 @@ class Ranks:
             if not pipe.poll(SECONDS):
                 self.stop()
                 pytest.fail(f"rank {rank} did not answer in {SECONDS} s")
-            answers.append(pipe.recv())
+            try:
+                answers.append(pipe.recv())
+            except EOFError:
+                answers.append((None, None))
         for _, error in answers:
             if error is not None:
                 pytest.fail(error)

@@ -1,0 +1,401 @@
+"""Faults of a fit on several ranks: what ends it on one ends it on all, with the reason.
+
+The ranks leave notes for each other in the store of their process group, which every backend
+has. A rank that fails leaves its error there. A rank that waits for the others looks for such
+notes twice a second, and gives up when its time limit is over or its connection is lost. It then
+says so in a note of its own, and the ranks that leave none within a few seconds are those that
+were lost. Nothing of this costs time while all ranks come to a collective within half a second.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+_VARIABLE = "SKCONTRAST_RANK_TIMEOUT"
+_DEFAULT_LIMIT = 600.0
+_SLICE = timedelta(seconds=0.5)
+# Ranks that are alive answer within this time, unless they compute for longer between two steps.
+_GRACE = 5.0
+# Between two looks for notes, in seconds.
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.05
+_LONGEST_TEXT = 2000
+
+
+def time_limit() -> float:
+    """Return the most seconds that a rank waits for another.
+
+    Raises
+    ------
+    ValueError
+        If the environment variable SKCONTRAST_RANK_TIMEOUT is not a positive number.
+    """
+    text = os.environ.get(_VARIABLE, str(_DEFAULT_LIMIT))
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = 0.0
+    if not 0 < limit < 1e9:
+        raise ValueError(
+            f"The environment variable {_VARIABLE} must be a positive number of seconds, got "
+            f"{text!r}."
+        )
+    return limit
+
+
+@dataclass
+class _Ranks:
+    """What all fits of one process group share.
+
+    Attributes
+    ----------
+    everyone : ProcessGroup
+        The default group.
+    n_fits : int
+        Fits begun so far, the same number on all ranks.
+    own : dict of str to ProcessGroup
+        By device type, the group in which fits communicate. It is replaced when a fit fails, so
+        that a collective that was never finished does not meet one of the next fit.
+    last : SharedFit or None
+        The last fit that began, whose notes are deleted when all ranks have come to the next.
+    lost : str
+        Why the group is of no more use.
+    """
+
+    everyone: Any
+    n_fits: int = 0
+    own: dict[str, Any] = field(default_factory=dict)
+    last: SharedFit | None = None
+    lost: str = ""
+
+
+_ranks: _Ranks | None = None
+_fits: list[SharedFit] = []
+
+
+class SharedFit:
+    """A fit that the ranks of the default group run together.
+
+    Parameters
+    ----------
+    ranks : _Ranks
+        What it shares with other fits.
+
+    Attributes
+    ----------
+    group : ProcessGroup or None
+        Where the ranks communicate; None before they have met.
+    is_over : bool
+        Whether nobody needs to hear of a failure any more.
+    """
+
+    def __init__(self, ranks: _Ranks):
+        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        self.ranks, self.limit = ranks, time_limit()
+        ranks.n_fits += 1
+        name = f"skcontrast/fit_{ranks.n_fits}"
+        self.store = dist.PrefixStore(name, ranks.everyone.get_group_store())
+        self.keys: list[str] = []
+        self.group: Any = None
+        self.is_over = False
+
+    # What ranks tell each other
+
+    def exchange(self, stage: str, report: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the reports of all ranks, when all have come to the same stage.
+
+        Parameters
+        ----------
+        stage : str
+            Where the ranks meet.
+        report : dict
+            What the others should know, representable in JSON.
+
+        Raises
+        ------
+        RuntimeError
+            If a rank has failed, or does not come in time.
+        """
+        deadline = time.monotonic() + self.limit
+        with self._guarded():
+            self._put(stage, report)
+            keys = [f"{stage}/{rank}" for rank in range(self.size)]
+            pause = _SHORTEST_PAUSE
+            while not self.store.check(keys):
+                self._check(deadline)
+                time.sleep(pause)
+                pause = min(1.5 * pause, _LONGEST_PAUSE)
+            return [self._get(stage, rank) for rank in range(self.size)]
+
+    def meet(self, report: dict[str, Any], device: torch.device) -> list[dict[str, Any]]:
+        """Exchange reports before the training; from then on, collectives are guarded."""
+        own = self.ranks.own
+        reports = self.exchange("start", {**report, "connected": device.type in own})
+        last, self.ranks.last = self.ranks.last, self
+        if last is not None:
+            last._forget()
+        if not all(report["connected"] for report in reports):
+            # Unlike the default group, it has our limit, and may be left behind broken.
+            timeout = timedelta(seconds=self.limit)
+            backend = "gloo" if device.type == "cpu" else None
+            own[device.type] = dist.new_group(timeout=timeout, backend=backend)
+        self.group = own[device.type]
+        return reports
+
+    def end(self, interrupted: bool) -> None:
+        """Wait until the training has ended on all ranks."""
+        self.exchange("end", {"interrupted": interrupted})
+        self.is_over = True
+
+    def fail(self, error: BaseException) -> None:
+        """Tell the other ranks about an error of this rank, and wait until they know."""
+        if self.is_over:
+            return
+        group = self._leave()
+        text = f"{type(error).__name__}: {error}"[:_LONGEST_TEXT]
+        with suppress(RuntimeError):  # without a store nobody can be told
+            self._put("error", [type(error).__name__, text])
+            self._put("told", True)
+            self.store.set("failed", "")
+            if group is not None and group.name() == "gloo":
+                # Ends the collective in which the others wait; else their processes would wait
+                # for it when they end.
+                dist.destroy_process_group(group)
+            self._silent("told")
+
+    def _put(self, kind: str, note: Any) -> None:
+        self.keys.append(f"{kind}/{self.rank}")
+        self.store.set(self.keys[-1], json.dumps(note))
+
+    def _get(self, kind: str, rank: int) -> Any:
+        return json.loads(self.store.get(f"{kind}/{rank}"))
+
+    def _notes(self, kind: str) -> dict[int, Any]:
+        """Return by rank the notes of one kind."""
+        found = [rank for rank in range(self.size) if self.store.check([f"{kind}/{rank}"])]
+        return {rank: self._get(kind, rank) for rank in found}
+
+    def _others(self) -> set[int]:
+        return set(range(self.size)) - {self.rank}
+
+    def _forget(self) -> None:
+        """Delete the notes of this rank."""
+        for key in self.keys:
+            self.store.delete_key(key)
+
+    # Waiting
+
+    def run(self, start: Callable[[], Any], on_cpu: bool) -> None:
+        """Start a collective and wait for its end.
+
+        Parameters
+        ----------
+        start : callable
+            Returns the ``Work``.
+        on_cpu : bool
+            Whether to look for notes meanwhile. On a GPU the host does not wait: the backend
+            itself ends what takes longer than the limit.
+
+        Raises
+        ------
+        RuntimeError
+            If a rank has failed, or does not come in time.
+        """
+        deadline = time.monotonic() + self.limit
+        with self._guarded():
+            work = start()
+            if not on_cpu:
+                work.wait()
+                return
+            while not _is_done(work):
+                self._check(deadline)
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Replace what interrupts the wait, an error of the connection or not, by its reason."""
+        try:
+            yield
+        except _Fault as fault:
+            raise self._reason(str(fault)) from None
+        except RuntimeError as error:
+            raise self._reason(str(error)) from error
+
+    def _check(self, deadline: float) -> None:
+        """Raise _Fault if a rank has failed or ended its training early, or time is over."""
+        if self.store.check(["failed"]):
+            raise _Fault
+        is_training = self.group is not None and f"end/{self.rank}" not in self.keys
+        if is_training and self._notes("end"):
+            raise _Fault
+        if time.monotonic() > deadline:
+            raise _Fault(
+                f"did not come within {self.limit:g} s, the time limit that the environment "
+                f"variable {_VARIABLE} sets: its process hangs, was killed or is too slow"
+            )
+
+    def _reason(self, trouble: str) -> BaseException:
+        """Return the error with which this rank ends, when it has heard of the others."""
+        self._leave()
+        try:
+            return self._found_reason(trouble)
+        except RuntimeError:  # the store's
+            self.ranks.lost = (
+                "the store of the process group does not answer. It is a part of rank 0, unless "
+                "torchrun holds it: that process was killed or has ended"
+            )
+        return RuntimeError(f"fit failed: {self.ranks.lost}. Start all processes again.")
+
+    def _found_reason(self, trouble: str) -> BaseException:
+        """Return the error with which this rank ends; all ranks that are left find the same."""
+        self._put("stuck", trouble)
+        self.store.set("failed", "")
+        silent = self._silent("stuck", unless="error")
+        errors, ended, verdicts = map(self._notes, ("error", "end", "verdict"))
+        expected = self._others() if errors else self._others() - silent
+        if errors:
+            error = _failure(errors)
+        elif silent or verdicts:
+            troubles = [note for note in self._notes("stuck").values() if note]
+            self.ranks.lost = verdicts.get(min(verdicts, default=-1)) or _loss(silent, troubles)
+            self._put("verdict", self.ranks.lost)
+            error = RuntimeError(f"fit failed: {self.ranks.lost}. Start all processes again.")
+        elif ended:
+            error = _early_end(ended)
+        else:
+            error = RuntimeError(f"fit failed: the ranks have lost each other. {trouble}")
+        self._put("told", True)
+        self._silent("told", among=expected)
+        return error
+
+    def _silent(self, kind: str, among: set[int] | None = None, unless: str = "") -> set[int]:
+        """Return the ranks that leave no note of a kind within a few seconds.
+
+        Parameters
+        ----------
+        kind : str
+            Which notes to wait for.
+        among : set of int, default=None
+            The ranks to wait for; None is all others.
+        unless : str, default=""
+            The kind of a note, of any rank, that makes it useless to wait longer.
+        """
+        deadline = time.monotonic() + _GRACE
+        missing = self._others() if among is None else among
+        while missing := missing - self._notes(kind).keys():
+            if time.monotonic() > deadline or (unless and self._notes(unless)):
+                break
+            time.sleep(_LONGEST_PAUSE)
+        return missing
+
+    def _leave(self) -> Any:
+        """Return the group in which this fit has communicated, which no later fit uses."""
+        self.is_over = True
+        group, self.group = self.group, None
+        if group is not None:
+            self.ranks.own = {}
+        return group
+
+
+class _Fault(Exception):
+    """Ends the wait for the other ranks; says what is wrong with those that are missing."""
+
+
+def _is_done(work: Any) -> bool:
+    """Wait a moment for a collective, and return whether it is done."""
+    try:
+        work.wait(_SLICE)
+    except RuntimeError:
+        if not work.is_completed():
+            return False
+        work.wait()  # raises if it has failed, not if it was done in this moment
+    return True
+
+
+def _failure(errors: dict[int, Any]) -> BaseException:
+    """Return the error of a rank that hears of errors on others."""
+    rank = min(errors)
+    name, text = errors[rank]
+    if name == "KeyboardInterrupt":
+        return KeyboardInterrupt(f"fit was interrupted on rank {rank}")
+    return RuntimeError(f"fit failed on rank {rank}: {text}")
+
+
+def _early_end(ended: dict[int, Any]) -> BaseException:
+    """Return the error of ranks of which some have ended their training before the others."""
+    for rank, note in ended.items():
+        if note["interrupted"]:
+            return KeyboardInterrupt(f"fit was interrupted on rank {rank}")
+    return RuntimeError(
+        f"fit failed: {_named(ended)} ended the training before the other ranks did. A callback "
+        "may stop it only at the end of an epoch."
+    )
+
+
+def _loss(silent: set[int], troubles: list[str]) -> str:
+    """Return what happened to ranks that do not answer."""
+    late = [trouble for trouble in troubles if trouble.startswith("did not come")]
+    return f"{_named(silent)} {late[0] if late else 'was killed or has lost its connection'}"
+
+
+def _named(ranks: Iterable[int]) -> str:
+    return " and ".join(f"rank {rank}" for rank in sorted(ranks))
+
+
+# What fits use
+
+
+@contextmanager
+def shared_fit() -> Iterator[None]:
+    """A context in which the ranks fit together: if one fails, all fail, and say why."""
+    global _ranks
+    if _ranks is None or _ranks.everyone is not dist.group.WORLD:
+        _ranks = _Ranks(dist.group.WORLD)
+    if _ranks.lost:
+        raise RuntimeError(
+            f"The process group is of no use since an earlier fit: {_ranks.lost}. Start all "
+            "processes again."
+        )
+    fit = SharedFit(_ranks)
+    _fits.append(fit)
+    try:
+        yield
+    except BaseException as error:
+        fit.fail(error)
+        raise
+    finally:
+        _fits.pop()
+
+
+def this_fit() -> SharedFit:
+    """Return the innermost fit that the ranks run together at the moment."""
+    return _fits[-1]
+
+
+def all_reduce(tensor: Tensor) -> None:
+    """Replace a tensor by its sum over the ranks."""
+    _run(dist.all_reduce, tensor)
+
+
+def broadcast(tensor: Tensor) -> None:
+    """Replace a tensor by rank 0's."""
+    _run(partial(dist.broadcast, src=0), tensor)
+
+
+def _run(collective: Callable[..., Any], tensor: Tensor) -> None:
+    """Run a collective; outside of fits in the default group, as it is."""
+    if _fits:
+        start = partial(collective, tensor, group=this_fit().group, async_op=True)
+        this_fit().run(start, tensor.device.type == "cpu")
+    else:
+        collective(tensor)

@@ -1,0 +1,209 @@
+"""Ranks that were given different things are told what differs, and where."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import TensorDataset
+
+from skcontrast._distributed import _agreement
+from skcontrast._distributed._agreement import _flat, _is_in_memory
+from skcontrast.augmentation import FeatureDropout, GaussianNoise
+from skcontrast.encoders import MLP
+from skcontrast.frameworks import MoCo, SimCLR
+from skcontrast.losses import DCL, HCL, InfoNCE, PositiveDebiased, SupCon
+from skcontrast.optimizers import Optimizer
+from skcontrast.schedules import Linear
+from skcontrast.similarity import Cosine
+from tests._distributed.common import X, Y, rank
+from tests.common import small
+
+pytestmark = pytest.mark.skipif(
+    not torch.distributed.is_available(), reason="needs torch.distributed"
+)
+REFUSAL = "fit was given different data or parameters on rank 1 than on rank 0: "
+
+
+def error_of(**values):
+    """Return the message with which fit refuses what differs between the ranks."""
+    own = {name: value[rank()] for name, value in values.items()}
+    X_, y = own.pop("X", X), own.pop("y", None)
+    metadata = {name: own.pop(name) for name in ("sample_weight",) if name in own}
+    with pytest.raises(ValueError) as error:
+        small(**own).fit(X_, y, **metadata)
+    return str(error.value)
+
+
+def changed(array, value=0.25):
+    """Return a copy of which one value differs, in a row that no sample of rows contains."""
+    array = array.copy()
+    array[(1234, *[3] * (array.ndim - 1))] = value
+    return array
+
+
+LONG = np.random.default_rng(0).normal(size=(2020, 5))
+WEIGHTS = np.ones(2020)
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(64, 8)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+@pytest.mark.parametrize(
+    "own, expected",
+    [
+        ({"max_epochs": (2, 3)}, "'max_epochs' is 3 instead of 2."),
+        ({"loss": (DCL(0.1), DCL(0.2))}, "'loss__tau_plus' is 0.2 instead of 0.1."),
+        (
+            {"loss": (InfoNCE(), DCL(0.1))},
+            "'loss' is skcontrast.losses.dcl.DCL instead of skcontrast.losses.infonce.InfoNCE; ",
+        ),
+        (
+            {"loss": (PositiveDebiased(negatives=DCL(0.1)), PositiveDebiased(negatives=DCL(0.2)))},
+            "'loss__negatives__tau_plus' is 0.2 instead of 0.1.",
+        ),
+        (
+            {"loss": (HCL(beta=Linear(1.0, 0.0)), HCL(beta=Linear(1.0, 0.5)))},
+            "'loss__beta__stop' is 0.5 instead of 0.0.",
+        ),
+        ({"similarity": (Cosine(0.5), Cosine(0.1))}, "'similarity__temperature' is 0.1 instead"),
+        ({"framework": (SimCLR(), MoCo(32))}, "'framework' is skcontrast.frameworks.moco.MoCo"),
+        ({"framework": (MoCo(64), MoCo(32))}, "'framework__queue_size' is 32 instead of 64."),
+        (
+            {"augmentation": (GaussianNoise(0.1), [FeatureDropout(0.1), GaussianNoise(0.1)])},
+            "'augmentation' is missing instead of skcontrast.augmentation.",
+        ),
+        (
+            {"augmentation": (GaussianNoise(0.1), GaussianNoise(0.2))},
+            "'augmentation__scale' is 0.2 instead of 0.1.",
+        ),
+        ({"encoder": (MLP((16,)), MLP((8,)))}, "'encoder__widths' is [8] instead of [16]."),
+        (
+            {"encoder": (MLP((16,), dropout=0.1), MLP((16,), dropout=0.2))},
+            "'encoder__dropout' is 0.2 instead of 0.1.",
+        ),
+        (
+            {"encoder": (nn.Linear(64, 8), nn.Linear(64, 9))},
+            "'encoder__weight' is (9, 64) instead of (8, 64)",
+        ),
+        ({"encoder": (nn.Linear(64, 8), Scaled())}, "'encoder' is "),
+        (
+            {
+                "encoder": (
+                    nn.Sequential(nn.Linear(64, 8), nn.ReLU()),
+                    nn.Sequential(nn.Linear(64, 8), nn.Tanh()),
+                )
+            },
+            "'encoder__layers[2]' is torch.nn.modules.activation.Tanh() instead of",
+        ),
+        (
+            {
+                "encoder": (
+                    nn.Sequential(nn.Linear(64, 8), nn.Dropout(0.1)),
+                    nn.Sequential(nn.Linear(64, 8), nn.Dropout(0.2)),
+                )
+            },
+            "'encoder__layers[2]' is torch.nn.modules.dropout.Dropout(p=0.2",
+        ),
+        ({"optimizer": (torch.optim.Adam, torch.optim.SGD)}, "'optimizer' is "),
+        (
+            {"optimizer": (Optimizer("adam"), Optimizer("sgd"))},
+            "'optimizer__algorithm' is 'sgd' instead of 'adam'.",
+        ),
+        (
+            {"lr_schedule": (Linear(1, 0), Linear(1, 0.5))},
+            "'lr_schedule__stop' is 0.5 instead of 0.",
+        ),
+        ({"lr": (0.1, np.float64(0.2))}, "'lr' is "),
+        ({"warm_start": (False, True)}, "'warm_start' is True instead of False."),
+        ({"X": (X[:50], X[50:])}, "'X' is float64 of shape (51, 64) with checksum "),
+        ({"X": (X, X.astype(np.float32))}, "'X' is float32 of shape (101, 64) with checksum "),
+        ({"X": (X[:50], X[50:100])}, "'X' is float64 of shape (50, 64) with checksum "),
+        ({"X": (LONG, changed(LONG))}, "'X' is float64 of shape (2020, 5) with checksum "),
+        (
+            {"X": (LONG, LONG), "sample_weight": (WEIGHTS, changed(WEIGHTS))},
+            "'sample_weight' is ",
+        ),
+        ({"sample_weight": (np.ones(101), None)}, "'sample_weight' is missing instead of float"),
+        ({"y": (Y, Y[::-1]), "loss": (SupCon(), SupCon())}, "'y' is int64 of shape (101,) with"),
+        (
+            {"X": [TensorDataset(torch.as_tensor(x)) for x in (X, X + 1)]},
+            "'X' is float64 of shape (101, 64) with checksum ",
+        ),
+    ],
+    ids=lambda value: value[:40] if isinstance(value, str) else next(iter(value)),
+)
+def test_the_message_names_what_differs_and_on_which_rank(ranks, own, expected):
+    for message in ranks(error_of, **own):
+        assert message.startswith(REFUSAL + expected)
+
+
+def pasts(case):
+    """Continue a fit that is not the same on all ranks."""
+    embedder = small(warm_start=True).set_params(max_epochs=1)
+    if case == "a fit more":
+        embedder.fit(X)
+        if rank() == 1:
+            embedder._fitted = None
+            del embedder._fitted
+    elif case == "weights":
+        embedder.fit(X)
+        with torch.no_grad():
+            next(embedder.encoder_.parameters()).add_(rank())
+    elif case == "epochs":
+        for _ in range(2):
+            embedder.fit(X)
+        if rank() == 1:
+            del embedder._fitted.history[-1]
+    with pytest.raises(ValueError) as error:
+        embedder.fit(X)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    "case, expected",
+    [
+        ("a fit more", "'earlier_fit__epochs' is missing instead of 1;"),
+        ("weights", "'earlier_fit__state' is checksum "),
+        ("epochs", "'earlier_fit__epochs' is 1 instead of 2."),
+    ],
+)
+def test_fits_continue_from_the_same(ranks, case, expected):
+    for message in ranks(pasts, case):
+        assert message.startswith(REFUSAL + expected)
+
+
+def with_version(own):
+    before, _agreement.version = _agreement.version, lambda name: f"{name} {own[rank()]}"
+    try:
+        return error_of()
+    finally:
+        _agreement.version = before
+
+
+def test_other_versions_are_refused(ranks):
+    for message in ranks(with_version, ["1.0", "2.0"]):
+        assert message.startswith(f"{REFUSAL}'skcontrast' is skcontrast 2.0 instead of ")
+        assert "'torch' is torch 2.0 instead of torch 1.0." in message
+
+
+def test_a_description_is_flattened_and_long_texts_are_shortened():
+    value = ("A", {"b": "1", "c": [("D", {"e": "2"}), "f"], "g": [1, 2], "h": "x" * 200})
+    flat = dict(_flat("a", value))
+    assert list(flat) == ["a", "a__b", "a__c[0]", "a__c[0]__e", "a__c[1]", "a__g", "a__h"]
+    assert flat["a__g"] == "[1, 2]" and flat["a__c[0]__e"] == "2"
+    assert flat["a__h"].startswith("x" * 100 + "... (checksum ")
+    assert dict(_flat("a", "x" * 201))["a"] != flat["a__h"]
+
+
+def test_arrays_in_files_are_told_from_arrays_in_memory(tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    assert _is_in_memory(X) and _is_in_memory(X[::2].T)
+    assert not _is_in_memory(mapped) and not _is_in_memory(np.asarray(mapped)[3:])
+    assert not _is_in_memory(torch.zeros(2))

@@ -1,0 +1,254 @@
+"""Whatever ends a fit on one rank ends it on all, with the reason and in bounded time."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+import torch
+from skorch.callbacks import Callback
+from torch import nn
+
+from skcontrast._distributed._faults import time_limit
+from skcontrast.augmentation import GaussianNoise
+from skcontrast.encoders import MLP
+from skcontrast.losses import BCL
+from tests._distributed.common import Ranks, X, rank
+from tests.common import small
+
+pytestmark = pytest.mark.skipif(
+    not torch.distributed.is_available(), reason="needs torch.distributed"
+)
+PLACES = [
+    "on_train_begin",
+    "on_epoch_begin",
+    "on_batch_begin",
+    "on_grad_computed",
+    "on_batch_end",
+    "on_epoch_end",
+    "on_train_end",
+]
+
+
+class Calls(Callback):
+    """Calls something at one place, in the second epoch if it occurs in several, on one rank."""
+
+    def __init__(self, place, action, rank=1):
+        setattr(self, place, self.act)
+        self.place, self.action, self.rank = place, action, rank
+
+    def act(self, net, **kwargs):
+        is_time = "train" in self.place or len(net.history) == 2
+        if rank() == self.rank and is_time:
+            self.action()
+
+
+def full_disk():
+    raise OSError(28, "No space left on device")
+
+
+def stop():
+    raise KeyboardInterrupt
+
+
+def leave():
+    raise SystemExit("enough")
+
+
+def press_ctrl_c():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def end_of_fit(fit, *args):
+    """Return the type and message of what a fit raises, and the seconds that it took."""
+    began = time.monotonic()
+    try:
+        fit(*args)
+    except BaseException as error:
+        return type(error).__name__, str(error), time.monotonic() - began
+    return None, "", time.monotonic() - began
+
+
+X_ALL = X
+
+
+def end_of_own_fit(X=X, y=None, place=None, action=None, on=1, **params):
+    """Fit, with what only one rank passes; then fit again, on all ranks with the same."""
+    own = params if rank() == on else {}
+    callbacks = None if place is None else [Calls(place, action, on)]
+    ended = end_of_fit(small(callbacks=callbacks, **own).fit, X if rank() == on else X_ALL, y)
+    after = small().fit(X_ALL).transform(X_ALL)
+    return (*ended, after)
+
+
+NAN = np.where(np.arange(X.size).reshape(X.shape) == 777, np.nan, X)
+
+
+def assert_rank_1_failed(ends, kind, text):
+    """Check that each rank says what happened on rank 1, soon, and can fit again."""
+    (kind_0, message_0, seconds_0, after_0), (kind_1, message_1, seconds_1, after_1) = ends
+    assert (kind_0, kind_1) == ("RuntimeError", kind)
+    assert text in message_1
+    assert message_0 == f"fit failed on rank 1: {kind}: {message_1}"
+    assert max(seconds_0, seconds_1) < 10
+    np.testing.assert_array_equal(after_0, after_1)
+
+
+@pytest.mark.parametrize(
+    "own, kind, text",
+    [
+        ({"lr": -1.0}, "InvalidParameterError", "'lr'"),
+        ({"loss": BCL(tau_plus=2.0)}, "InvalidParameterError", "'tau_plus'"),
+        ({"loss": "InfoNCE"}, "TypeError", "InfoNCE"),
+        ({"X": NAN}, "ValueError", "NaN"),
+        ({"X": X[0]}, "ValueError", "2D array"),
+        ({"augmentation": GaussianNoise(-1.0)}, "InvalidParameterError", "'scale'"),
+    ],
+    ids=["parameter", "loss", "type", "NaN", "shape", "augmentation"],
+)
+def test_what_one_rank_refuses_ends_all_and_the_group_is_usable(ranks, own, kind, text):
+    assert_rank_1_failed(ranks(end_of_own_fit, **own), kind, text)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_error_in_a_callback_of_one_rank_ends_all(ranks, place):
+    ends = ranks(end_of_own_fit, place=place, action=full_disk)
+    assert_rank_1_failed(ends, "OSError", "No space left")
+
+
+def test_an_exit_of_one_rank_ends_all(ranks):
+    ends = ranks(end_of_own_fit, place="on_batch_end", action=leave)
+    assert_rank_1_failed(ends, "SystemExit", "enough")
+
+
+def test_an_error_on_rank_0_ends_all(ranks):
+    ends = ranks(end_of_own_fit, place="on_batch_begin", action=full_disk, on=0)
+    assert ends[0][0] == "OSError"
+    assert ends[1][:2] == ("RuntimeError", f"fit failed on rank 0: OSError: {ends[0][1]}")
+
+
+class BreaksOnRank1(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(64, 8)
+
+    def forward(self, x):
+        return self.layer(x) * (float("nan") if rank() == 1 and self.training else 1.0)
+
+
+def diverged():
+    return end_of_fit(small(encoder=BreaksOnRank1(), projection_dim=0).fit, X)
+
+
+def test_divergence_on_one_rank_is_divergence_on_all(ranks):
+    for kind, message, _ in ranks(diverged):
+        assert kind == "ValueError" and "diverged in epoch 1" in message
+
+
+# Ctrl-C
+
+
+class InterruptedOnRank1(MLP):
+    """Interrupted on rank 1 while it is described, before the ranks have met."""
+
+    def get_params(self, deep=True):
+        if rank() == 1:
+            raise KeyboardInterrupt
+        return super().get_params(deep)
+
+
+@pytest.mark.parametrize("place", ["on_train_begin", "on_batch_begin", "on_batch_end"])
+def test_ctrl_c_on_one_rank_interrupts_all(ranks, place):
+    ends = ranks(end_of_own_fit, place=place, action=press_ctrl_c)
+    assert [end[0] for end in ends] == ["KeyboardInterrupt"] * 2
+
+
+def test_ctrl_c_on_one_rank_before_the_training_interrupts_all(ranks):
+    (kind_0, message_0, *_), (kind_1, *_) = ranks(end_of_own_fit, encoder=InterruptedOnRank1())
+    assert kind_0 == kind_1 == "KeyboardInterrupt"
+    assert message_0 == "fit was interrupted on rank 1"
+
+
+@pytest.mark.parametrize("place", ["on_batch_begin", "on_batch_end"])
+def test_a_callback_cannot_stop_one_rank_within_an_epoch(ranks, place):
+    for kind, message, *_ in ranks(end_of_own_fit, place=place, action=stop):
+        assert kind == "RuntimeError"
+        assert message.startswith("fit failed: rank 1 ended the training before the other ranks")
+
+
+# Killed, stuck, absent
+
+
+@pytest.fixture
+def three():
+    ranks = Ranks(3)
+    yield ranks
+    ranks.stop()
+
+
+def end_within(limit, place, action):
+    os.environ["SKCONTRAST_RANK_TIMEOUT"] = str(limit)
+    embedder = small(callbacks=[Calls(place, action)])
+    return end_of_fit(embedder.fit, X), end_of_fit(embedder.fit, X)
+
+
+def kill():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def sleep():
+    time.sleep(12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["on_batch_begin", "on_epoch_end"])
+def test_the_others_name_a_rank_that_is_killed(three, place):
+    first, killed, third = three(end_within, 60, place, kill)
+    assert killed is None
+    for (kind, message, seconds), (again, refusal, at_once) in (first, third):
+        assert kind == again == "RuntimeError"
+        assert message.startswith("fit failed: rank 1 was killed or has lost its connection")
+        assert "rank 1" in refusal and "Start all processes again" in refusal
+        assert seconds < 20 and at_once < 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["on_batch_begin", "on_epoch_end", "on_train_end"])
+def test_the_others_name_a_rank_that_hangs(three, place):
+    ends = three(end_within, 2, place, sleep)
+    for (kind, message, seconds), (again, refusal, at_once) in ends:
+        assert kind == again == "RuntimeError"
+        assert message.startswith("fit failed: rank 1 did not come within 2 s")
+        assert "rank 1" in refusal
+        assert seconds < 20 and at_once < 1
+
+
+def absent():
+    os.environ["SKCONTRAST_RANK_TIMEOUT"] = "1"
+    return None if rank() == 1 else end_of_fit(small().fit, X)
+
+
+@pytest.mark.slow
+def test_a_rank_that_never_calls_fit_is_named(three):
+    first, _, third = three(absent)
+    for kind, message, seconds in (first, third):
+        assert kind == "RuntimeError" and "rank 1 did not come within 1 s" in message
+        assert seconds < 20
+
+
+# The limit
+
+
+def test_the_limit_is_ten_minutes_or_the_variable(monkeypatch):
+    monkeypatch.delenv("SKCONTRAST_RANK_TIMEOUT", raising=False)
+    assert time_limit() == 600
+    monkeypatch.setenv("SKCONTRAST_RANK_TIMEOUT", "2.5")
+    assert time_limit() == 2.5
+
+
+@pytest.mark.parametrize("text", ["", "ten", "0", "-1", "nan", "inf"])
+def test_a_limit_that_is_no_time_is_refused(monkeypatch, text):
+    monkeypatch.setenv("SKCONTRAST_RANK_TIMEOUT", text)
+    with pytest.raises(ValueError, match="SKCONTRAST_RANK_TIMEOUT must be a positive number"):
+        time_limit()
