@@ -168,7 +168,7 @@ def fingerprint(arrays: Sequence[np.ndarray], settings: Any = None) -> int:
     """
     checksum = zlib.crc32(repr(settings).encode())
     for array in arrays:
-        some = np.ascontiguousarray(array[:: -(-len(array) // _ROWS_COMPARED)])
+        some = np.ascontiguousarray(array[:: max(1, -(-len(array) // _ROWS_COMPARED))])
         kind = f"{array.shape} {array.dtype}".encode()
         checksum = zlib.crc32(some.data, zlib.crc32(kind, checksum))
     return checksum

@@ -17,7 +17,7 @@ from .._data._batches import TrainingSet
 from .._data._metadata import check_descriptions, read_annotations
 from .._data._sources import make_source
 from .._distributed._world import World, check_same, current_world, same_everywhere
-from .._network._inference import on_cpu
+from .._network._inference import encode_batches, on_cpu
 from .._random import seeded_rng
 from .._warnings import warn
 from ..augmentation import Augmentation
@@ -26,7 +26,7 @@ from ._acceleration import prepared, trains_in_bf16
 from ._choices import Choices
 from ._estimated_parameters import AutoParameters, auto_parameters
 from ._label_spreading import LabelSpreader
-from ._net import ContrastiveNet, make_net, train
+from ._net import ContrastiveNet, diverged, make_net, train
 from ._optimizer import optimizer_state
 from ._plan import Plan
 from ._resume import (
@@ -41,6 +41,9 @@ from ._setup import Setup, continued_setup, new_setup
 
 # Parameters that may differ between the ranks of a distributed fit.
 _RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
+
+# Training samples that are embedded after the last step, to see whether that is finite.
+_SAMPLES_CHECKED = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +155,7 @@ def fit_network(
         # Other threads wait only where the network itself draws random numbers.
         with seeded_rng(seed, choices.device) if plan.seeds_layers else nullcontext():
             interrupted = train(net, training_set)
+            _check_embeddings(net, setup, X)
         resumable = choices.warm_start or one_epoch
         return _fitted(setup, net, fingerprint if resumable else None, interrupted)
 
@@ -298,6 +302,18 @@ def _net(
         verbose=choices.verbose if is_first else 0,
         as_estimator=as_estimator,
     )
+
+
+def _check_embeddings(net: ContrastiveNet, setup: Setup, X: Any) -> None:
+    """Raise ValueError if the last step has made the embedding of a training sample infinite.
+
+    The loss of a step is that of the weights before it, and huge weights are still finite.
+    """
+    some = X[:: -(-len(X) // _SAMPLES_CHECKED)]
+    h = encode_batches(net.module_.encoder, [setup.scaler.to_tensor(some, net.plan.device)])
+    z = encode_batches(net.module_.projector, [h])
+    if not bool(h.isfinite().all() & z.isfinite().all()):
+        raise diverged(len(net.history), "embeddings")
 
 
 def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: ContrastiveNet) -> Any:

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from .._modes import plain_modes
 from .._parameters import check_component, check_numbers
 from ..losses import InfoNCE, Loss
 from ..similarity import Cosine, Similarity
@@ -118,7 +119,7 @@ def contrastive_loss(
     first = _first(same_dtype[0])
     if sample_weight is not None:
         sample_weight = sample_weight.to(first.dtype)
-    with torch.autocast(first.device.type, enabled=False):
+    with plain_modes(first.device):
         return _value(same_dtype, loss, similarity, queue, y, queue_y, sample_weight)
 
 
