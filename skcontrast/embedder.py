@@ -27,6 +27,7 @@ from ._fit._drawn_views import drawn_views
 from ._fit._fit import Fitted, fit_network
 from ._fit._seeding import resolve_seed
 from ._fit._setup import scored_views
+from ._modes import plain_modes
 from ._network._inference import encode, on_device
 from ._network._network import Directions
 from ._network._view_score import Measure, score_views
@@ -444,9 +445,11 @@ class ContrastiveEmbedder(
         choices = resolve_choices(self)
         tasks = epoch_tasks(self, _plain(X), y, choices.max_epochs)
         choices = choices.with_callbacks(tasks)
-        self._keep(
-            fit_network(choices, X, y, metadata, owner=self, as_fitted=self._as_fitted, past=past)
-        )
+        with plain_modes(choices.device):
+            fitted = fit_network(
+                choices, X, y, metadata, owner=self, as_fitted=self._as_fitted, past=past
+            )
+        self._keep(fitted)
         for task in tasks:
             task.end()
         return self
@@ -474,8 +477,8 @@ class ContrastiveEmbedder(
         """
         past = getattr(self, "_fitted", None)
         choices = resolve_choices(self)
-        return self._keep(
-            fit_network(
+        with plain_modes(choices.device):
+            fitted = fit_network(
                 choices,
                 X,
                 y,
@@ -485,7 +488,7 @@ class ContrastiveEmbedder(
                 past=past,
                 one_epoch=True,
             )
-        )
+        return self._keep(fitted)
 
     def _as_fitted(self, fitted: Fitted) -> Self:
         """Return a copy of the embedder that has taken over what a fit has learned."""
@@ -539,15 +542,16 @@ class ContrastiveEmbedder(
     def _encode(self, X: Any, module: nn.Module) -> NDArray[np.float32]:
         """Return the output of a module for samples, shape (n_samples, width)."""
         scaler, kind = self._fitted.scaler, self._fitted.schema.kind
-        # Some scalers find NaN and infinity in the pass in which they convert X.
-        X = self._fitted.read(_plain(X), self, check_finite=not scaler.finds_nonfinite)
         device = resolve_device(self.device, type(self).__name__)
-        return encode(
-            on_device(module, device),
-            X,
-            kind.rows_per_call(X),
-            to_tensor=lambda rows: scaler.to_tensor(rows, device),
-        )
+        with plain_modes(device):
+            # Some scalers find NaN and infinity in the pass in which they convert X.
+            X = self._fitted.read(_plain(X), self, check_finite=not scaler.finds_nonfinite)
+            return encode(
+                on_device(module, device),
+                X,
+                kind.rows_per_call(X),
+                to_tensor=lambda rows: scaler.to_tensor(rows, device),
+            )
 
     def _projecting(self) -> nn.Module:
         """Return the network from samples to projections, without concentrations."""
@@ -593,17 +597,18 @@ class ContrastiveEmbedder(
         if self.output not in _OUTPUTS:
             validate_parameters(self)
         fitted = self._fitted
-        X = fitted.read(_plain(X), self, min_samples=2)
         device = resolve_device(self.device, type(self).__name__)
         module = self._projecting() if self.output == "projection" else self.encoder_
-        return score_views(
-            measure,
-            on_device(module, device).eval(),
-            fitted.composed(scored_views(fitted, X, augmentation), device),
-            len(X),
-            lambda rows: fitted.scaler.to_tensor(X[rows], device),
-            device,
-        )
+        with plain_modes(device):
+            X = fitted.read(_plain(X), self, min_samples=2)
+            return score_views(
+                measure,
+                on_device(module, device).eval(),
+                fitted.composed(scored_views(fitted, X, augmentation), device),
+                len(X),
+                lambda rows: fitted.scaler.to_tensor(X[rows], device),
+                device,
+            )
 
     def views(
         self,
@@ -662,7 +667,8 @@ class ContrastiveEmbedder(
         >>> first.shape, bool(first.max() <= X.max())
         ((5, 8, 8), True)
         """
-        return drawn_views(self, X, n_views, rows, random_state).views
+        with plain_modes(resolve_device(self.device, type(self).__name__)):
+            return drawn_views(self, X, n_views, rows, random_state).views
 
     @available_if(_has_concentrations)
     def concentration(self, X: Any) -> NDArray[np.float32]:

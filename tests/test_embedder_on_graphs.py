@@ -22,7 +22,7 @@ from skcontrast.graphs import PackedGraphs, pack_graphs
 from skcontrast.losses import PositiveDebiased
 from skcontrast.metrics import make_view_scorer, neighbor_agreement
 from skcontrast.similarity import DotProduct, VonMisesFisher
-from tests.common import LOSSES
+from tests.common import LOSSES, small
 from tests.graphs.common import (
     FRAMEWORKS,
     GRAPHS,
@@ -361,3 +361,11 @@ def test_score_of_graphs_that_are_not_augmented_drops_nodes():
     assert plain.augmentation_ == []
     scorer = make_view_scorer(neighbor_agreement, augmentation=NodeDrop())
     assert plain.score(graphs) == scorer(plain, graphs) < 1
+
+
+@pytest.mark.parametrize("framework", [InfoGraph(), MoCo(8)], ids=repr)
+def test_graphs_without_edges_are_remembered_as_others_are(framework):
+    graphs = [nx.empty_graph(1 + k % 3) for k in range(8)]
+    embedder = small(encoder=GIN(4, 1), framework=framework, warm_start=True)
+    h = embedder.fit(graphs).fit(graphs).partial_fit(graphs).transform(graphs)
+    assert h.shape[0] == 8 and np.isfinite(h).all()

@@ -19,7 +19,7 @@ from .._data._metadata import check_descriptions, read_annotations
 from .._data._sources import make_source
 from .._distributed._agreement import agree, end_together
 from .._distributed._world import World, current_world, fingerprint
-from .._network._inference import on_cpu
+from .._network._inference import encode_batches, on_cpu
 from .._random import seeded_rng
 from .._warnings import warn
 from ..augmentation import Augmentation
@@ -30,7 +30,7 @@ from ._choices import Choices
 from ._estimated_parameters import AutoParameters, auto_parameters
 from ._identity import identity_of
 from ._label_spreading import LabelSpreader
-from ._net import ContrastiveNet, make_net, train
+from ._net import ContrastiveNet, diverged, make_net, train
 from ._optimizer import optimizer_state
 from ._plan import Plan
 from ._resume import (
@@ -48,6 +48,9 @@ from ._training_state import LastEpoch
 _RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
 # What the fields of a batch are called in `fit`.
 _ARGUMENTS = {"labels": "y", "weights": "sample_weight", "descriptions": "descriptions"}
+
+# Training samples that are embedded after the last step, to see whether that is finite.
+_SAMPLES_CHECKED = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,6 +171,7 @@ def fit_network(
             interrupted = train(net, training_set)
         if world is not None:
             end_together(interrupted)
+            _check_embeddings(net, setup, X)
         resumable = choices.warm_start or one_epoch
         return _fitted(setup, net, fingerprint if resumable else None, interrupted)
 
@@ -341,6 +345,18 @@ def _net(
         verbose=choices.verbose if is_first else 0,
         as_estimator=as_estimator,
     )
+
+
+def _check_embeddings(net: ContrastiveNet, setup: Setup, X: Any) -> None:
+    """Raise ValueError if the last step has made the embedding of a training sample infinite.
+
+    The loss of a step is that of the weights before it, and huge weights are still finite.
+    """
+    some = X[:: -(-len(X) // _SAMPLES_CHECKED)]
+    h = encode_batches(net.module_.encoder, [setup.scaler.to_tensor(some, net.plan.device)])
+    z = encode_batches(net.module_.projector, [h])
+    if not bool(h.isfinite().all() & z.isfinite().all()):
+        raise diverged(len(net.history), "embeddings")
 
 
 def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: ContrastiveNet) -> Any:

@@ -293,11 +293,7 @@ class ContrastiveNet(skorch.NeuralNet):
         state = [t.sum() for t in self.module_.state_dict().values() if t.is_floating_point()]
         if np.isfinite(losses).all() and bool(torch.stack(state).isfinite().all()):
             return
-        raise ValueError(
-            f"Training diverged in epoch {len(self.history)}: loss or weights are not finite. "
-            "Lower 'lr' or 'weight_decay', raise the similarity's 'temperature', or check that "
-            "'encoder' and 'augmentation' return finite values."
-        )
+        raise diverged(len(self.history), "loss or weights")
 
     def train_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
         """Take a step of the optimizer, then update the framework's session."""
@@ -358,6 +354,15 @@ class ContrastiveNet(skorch.NeuralNet):
         factor = self.plan.lr_schedule((self.epoch_ * len(self.sampler_) + self.step_) / total)
         for group, lr in zip(groups, self.base_lr_, strict=True):
             group["lr"] = lr * factor
+
+
+def diverged(epoch: int, what: str) -> ValueError:
+    """Return the error of a fit in which something is not finite after an epoch."""
+    return ValueError(
+        f"Training diverged in epoch {epoch}: {what} are not finite. Lower 'lr' or "
+        "'weight_decay', raise the similarity's 'temperature', or check that 'encoder' and "
+        "'augmentation' return finite values, and that 'sample_weight' is not huge."
+    )
 
 
 def make_net(

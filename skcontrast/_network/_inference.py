@@ -57,14 +57,36 @@ def encode(
     Returns
     -------
     h : ndarray of shape (n, d), dtype float32
+
+    Raises
+    ------
+    ValueError
+        If the output for a sample is not finite.
     """
     module.eval()
     parts = []
     for start in range(0, len(data), batch_size):
         batch = data[start : start + batch_size]
         h = _of_any_size(module, batch if to_tensor is None else to_tensor(batch))
-        parts.append(h.float().cpu().numpy())
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+        parts.append(h.float().cpu())
+    h = torch.cat(parts) if len(parts) > 1 else parts[0]
+    check_finite(h)
+    return h.numpy()
+
+
+def check_finite(h: Tensor) -> None:
+    """Raise ValueError if the embedding of a sample in X, a row of h, is not finite."""
+    # The sum is cheaper than looking at every number, and finite if nothing overflows.
+    if h.sum().isfinite():
+        return
+    (rows,) = torch.nonzero(~h.flatten(1).isfinite().all(1), as_tuple=True)
+    if len(rows):
+        raise ValueError(
+            f"X holds {len(h)} samples, and the network returns NaN or infinity for {len(rows)} "
+            f"of them, first for X[{int(rows[0])}]. Either X holds numbers far beyond those that "
+            "the network was trained on, or its training was about to diverge: lower 'lr' or "
+            "raise the similarity's 'temperature'."
+        )
 
 
 @torch.inference_mode()

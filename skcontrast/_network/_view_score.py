@@ -10,6 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from ._inference import check_finite
+
 # Samples that are compared with each other, and that are drawn and encoded at a time.
 _COMPARED = 1024
 _BATCH = 256
@@ -68,6 +70,7 @@ def embedded_views(
         batches = []
         for some in np.array_split(rows, -(-len(rows) // _BATCH)):
             batch = read(some)
-            z = torch.stack([network(draw(batch, generator)) for _ in range(2)])
-            batches.append(z.float().cpu().numpy())
+            z = torch.stack([network(draw(batch, generator)) for _ in range(2)]).float().cpu()
+            check_finite(z.transpose(0, 1))
+            batches.append(z.numpy())
         yield len(rows), np.concatenate(batches, axis=1)

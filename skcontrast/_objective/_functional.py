@@ -11,12 +11,13 @@ the way in for people with their own training loop.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
+from .._modes import plain_modes
 from .._parameters import check_component, check_numbers
 from ..losses import InfoNCE, Loss
 from ..similarity import Cosine, Similarity
@@ -75,17 +76,18 @@ def contrastive_loss(
     Returns
     -------
     value : Tensor of shape ()
-        The mean loss over the anchors.
+        The mean loss over the anchors; NaN if a view or the queue holds NaN or infinity.
 
     Raises
     ------
     ValueError
-        If shapes disagree, there are fewer than 2 samples and no queue, or a hyperparameter lies
+        If shapes or devices disagree, there are fewer than 2 samples and no queue, or a hyperparameter lies
         outside its range or is a schedule.
     TypeError
-        If views are not floating tensors, or a class is passed instead of an instance.
+        If views are not dense floating tensors, or a class is passed instead of an instance.
     RuntimeError
         If the gradient is asked for with ``create_graph=True``: it is not itself differentiable.
+        Under the transforms of ``torch.func`` and in forward mode, for the same reason.
 
     See Also
     --------
@@ -104,6 +106,22 @@ def contrastive_loss(
     >>> z.grad.shape
     torch.Size([2, 64, 16])
     """
+    given = views, loss, similarity, queue, y, queue_y, sample_weight
+    if torch.compiler.is_compiling():
+        # Runs as it is, between the compiled parts of the caller.
+        return torch.compiler.disable(_checked_value)(*given)
+    return _checked_value(*given)
+
+
+def _checked_value(
+    views: Sequence[View],
+    loss: Loss | None,
+    similarity: Similarity | None,
+    queue: View | None,
+    y: Tensor | None,
+    queue_y: Tensor | None,
+    sample_weight: Tensor | None,
+) -> Tensor:
     loss = check_component(loss, Loss, owner="contrastive_loss", parameter="loss", default=InfoNCE)
     similarity = check_component(
         similarity, Similarity, owner="contrastive_loss", parameter="similarity", default=Cosine
@@ -113,12 +131,13 @@ def contrastive_loss(
     check_views(views, queue, similarity)
     n = len(_first(views[0]))
     y, queue_y = _check_labels(loss, n, None if queue is None else len(_first(queue)), y, queue_y)
+    first = _first(views[0])
+    _check_devices({"y": y, "queue_y": queue_y, "sample_weight": sample_weight}, first.device)
     _check_weights(sample_weight, n)
     same_dtype, queue = in_one_dtype(views, queue)
-    first = _first(same_dtype[0])
     if sample_weight is not None:
-        sample_weight = sample_weight.to(first.dtype)
-    with torch.autocast(first.device.type, enabled=False):
+        sample_weight = sample_weight.to(_first(same_dtype[0]).dtype)
+    with plain_modes(first.device):
         return _value(same_dtype, loss, similarity, queue, y, queue_y, sample_weight)
 
 
@@ -159,6 +178,8 @@ def _value(
 def _check_labels(
     loss: Loss, n: int, n_queue: int | None, y: Tensor | None, queue_y: Tensor | None
 ) -> tuple[Tensor | None, Tensor | None]:
+    if queue_y is not None and n_queue is None:
+        raise ValueError("queue_y holds the classes of a queue: pass queue too.")
     if not loss.requires_y:
         return None, None
     expected = {"y": (y, n)} if n_queue is None else {"y": (y, n), "queue_y": (queue_y, n_queue)}
@@ -170,6 +191,12 @@ def _check_labels(
         if len(labels) != length:
             raise ValueError(f"{name} must have {length} entries, got {len(labels)}.")
     return y, queue_y
+
+
+def _check_devices(tensors: Mapping[str, Any], device: torch.device) -> None:
+    for name, tensor in tensors.items():
+        if isinstance(tensor, Tensor) and tensor.device != device:
+            raise ValueError(f"{name} must be on {device} as view 1 is, got {tensor.device}.")
 
 
 def _check_weights(weights: Any, n: int) -> None:

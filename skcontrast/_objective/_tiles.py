@@ -32,6 +32,13 @@ _TILE_ELEMENTS = 2**20
 _TILE_ROWS = 128
 
 
+_NOT_TRANSFORMED = (
+    "contrastive_loss computes its gradient along with its value, for backward() and "
+    "torch.autograd.grad: transforms of torch.func (grad, vmap, jacrev, jvp) and forward-mode "
+    "derivatives are not supported."
+)
+
+
 def objective_value(
     contrast: Contrast,
     loss: Loss,
@@ -62,9 +69,13 @@ def objective_value(
     with torch.autocast(contrast.anchors.device.type, enabled=False):
         self_scores = similarity.highest(contrast.anchors) if loss.corrects_positives else None
         problem = _Problem(contrast, self_scores, loss, similarity, OBJECTIVES[objective])
-        return _TiledObjective.apply(
-            problem, contrast.anchors, contrast.candidates, contrast.positives, self_scores
-        )
+        inputs = contrast.anchors, contrast.candidates, contrast.positives, self_scores
+        try:
+            return _TiledObjective.apply(problem, *inputs)
+        except RuntimeError as error:
+            if "functorch" in str(error):
+                raise RuntimeError(_NOT_TRANSFORMED) from error
+            raise
 
 
 class _Problem(NamedTuple):
@@ -179,6 +190,10 @@ class _TiledObjective(torch.autograd.Function):
             gradients.positives,
             gradients.self_scores,
         )
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> None:
+        raise RuntimeError(_NOT_TRANSFORMED)
 
 
 def _mean_loss(problem: _Problem, gradients: Gradients | None) -> Tensor:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from .._modes import plain_modes
 from .._network._inference import encode
 from ._base import INTEGERS
 
@@ -57,7 +58,6 @@ def project_views(
     if not (isinstance(random_state, INTEGERS) and random_state >= 0):
         raise ValueError(f"random_state must be an int of at least 0, got {random_state!r}.")
     fitted = embedder._fitted
-    X = fitted.read(X, embedder)
     first = next(embedder.encoder_.parameters(), None)
     device = torch.device("cpu") if first is None else first.device
     draw = fitted.composed(embedder.augmentation_, device)
@@ -65,12 +65,14 @@ def project_views(
     network = embedder._projecting()
     if embedder.similarity_.n_extra:
         network = nn.Sequential(embedder.encoder_, embedder.projector_)
-    return tuple(
-        encode(
-            network,
-            X,
-            fitted.schema.kind.rows_per_call(X),
-            to_tensor=lambda rows: draw(fitted.scaler.to_tensor(rows, device), generator),
+    with plain_modes(device):
+        X = fitted.read(X, embedder)
+        return tuple(
+            encode(
+                network,
+                X,
+                fitted.schema.kind.rows_per_call(X),
+                to_tensor=lambda rows: draw(fitted.scaler.to_tensor(rows, device), generator),
+            )
+            for _ in range(n_views)
         )
-        for _ in range(n_views)
-    )

@@ -330,6 +330,6 @@ class Loss(ParameterObject):
         top = torch.maximum(log_mean, positives.amax(1)).detach()
         mean_positive = (positives - top[:, None]).exp().mean(1)
         estimate = a * (log_mean - top).exp() - b * mean_positive
-        above = estimate > (lowest - top).exp()
+        above = ~(estimate <= (lowest - top).exp())  # NaN is not floored
         log_estimate = torch.where(above, estimate, torch.ones_like(estimate)).log() + top
         return torch.where(above, log_estimate, torch.full_like(log_estimate, lowest))

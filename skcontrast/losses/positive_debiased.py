@@ -166,7 +166,7 @@ class PositiveDebiased(Loss):
             mean = (n_candidates * g + p + itself) / (n_candidates + 2)
         numerator = mean - (1 - tau_plus) * g
         log_floor = math.log(tau_plus) + lowest
-        above = numerator.detach().clamp_min(0).log() + top[:, None] > log_floor
+        above = ~(numerator.detach().clamp_min(0).log() + top[:, None] <= log_floor)
         if n_candidates + 2 < 2 / tau_plus and not bool(above.all()):
             warn(
                 f"PositiveDebiased: with tau_plus={tau_plus} and {n_candidates} candidates "

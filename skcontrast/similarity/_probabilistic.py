@@ -167,4 +167,6 @@ def _unit_and_length(vectors: Tensor) -> tuple[Tensor, Tensor]:
     """Return vectors at length 1, or 0 where they have no direction, and their lengths."""
     length = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
     has_direction = length > _SHORTEST
-    return vectors * has_direction / torch.where(has_direction, length, 1.0), length[..., 0]
+    # One whose length overflows must not pass for a vector of zeros.
+    divisor = torch.where(has_direction, length, 1.0).masked_fill(length.isinf(), torch.nan)
+    return vectors * has_direction / divisor, length[..., 0]

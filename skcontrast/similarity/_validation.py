@@ -74,11 +74,20 @@ def check_kinds(named: Mapping[str, Embeddings], similarity: Any) -> dict[str, T
     if any(isinstance(z, tuple) for z in named.values()):
         tensors = _directions(tensors, similarity)
     width: int | None = None
+    device: torch.device | None = None
     for name, z in tensors.items():
         _check_tensor(name, z)
+        device = z.device if device is None else device
+        if z.device != device:
+            raise ValueError(
+                f"{', '.join(tensors)} must be on one device: {name} is on {z.device}, "
+                f"{next(iter(tensors))} on {device}."
+            )
         if z.ndim != 2 or width not in (None, z.shape[1]):
             raise ValueError(f"{name} must have shape (n, {width or 'd'}), got {tuple(z.shape)}.")
         width = z.shape[1]
+    if width == 0:
+        raise ValueError(f"{', '.join(tensors)} must have at least one column, got shape (n, 0).")
     return tensors
 
 
@@ -86,6 +95,11 @@ def _check_tensor(name: str, tensor: Any, shape: str = "(n, d)") -> None:
     if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
         got = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
         raise TypeError(f"{name} must be a floating tensor of shape {shape}, got {got}.")
+    if tensor.is_nested or tensor.layout != torch.strided:
+        got = "a nested one" if tensor.is_nested else f"layout {tensor.layout}"
+        raise TypeError(f"{name} must be a dense tensor of shape {shape}, got {got}.")
+    if tensor.is_meta:
+        raise ValueError(f"{name} must hold data, got a tensor on the device 'meta'.")
 
 
 def _directions(named: dict[str, Any], similarity: Any) -> dict[str, Any]:

@@ -57,4 +57,6 @@ class Cosine(Similarity):
         has_direction = length > _SHORTEST
         # A vector without a direction scores 0; its gradient would be unbounded and is left out.
         length = torch.where(has_direction, length, 1.0)
+        # Nor has one whose length overflows, but it must not pass for a vector of zeros.
+        length = length.masked_fill(length.isinf(), torch.nan)
         return z * has_direction / (length * math.sqrt(number(self.temperature)))

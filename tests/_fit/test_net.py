@@ -19,8 +19,8 @@ from skcontrast._fit._net import train
 from skcontrast.encoders import MLP
 from skcontrast.losses import DCL, HCL
 from skcontrast.schedules import CosineDecay, Linear, Steps
-from skcontrast.similarity import Cosine
-from tests.common import X_DIGITS, small
+from skcontrast.similarity import Cosine, DotProduct
+from tests.common import X_DIGITS, small, vectors
 
 
 def test_training_lowers_the_loss_and_is_recorded():
@@ -143,6 +143,14 @@ def test_divergence_is_an_error_and_never_an_embedding(params):
         ValueError, match=r"diverged in epoch \d+: .*'lr'.*'temperature'.*'augmentation'"
     ):
         embedder.fit(X_DIGITS)
+    assert not hasattr(embedder, "encoder_")
+
+
+@pytest.mark.parametrize("output", ["representation", "projection"])
+def test_a_last_step_that_makes_embeddings_infinite_is_divergence(output):
+    embedder = small(similarity=DotProduct(), lr=1e3, optimizer="sgd", output=output)
+    with pytest.raises(ValueError, match=r"diverged in epoch 2: embeddings are not finite.*'lr'"):
+        embedder.fit(vectors())
     assert not hasattr(embedder, "encoder_")
 
 

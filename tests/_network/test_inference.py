@@ -7,8 +7,10 @@ from torch import nn
 
 from skcontrast._network._inference import encode, on_cpu
 from skcontrast.encoders import MLP, ConvNet
+from skcontrast.estimation import project_views
 from skcontrast.graphs import PackedGraphs
 from skcontrast.kinds._guess import guess_kind
+from tests.common import small, vectors
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 7, 10, 99])
@@ -56,3 +58,30 @@ def test_the_bits_of_a_row_do_not_depend_on_the_rows_that_it_comes_with(shape, n
             assert np.array_equal(encode(module, X[:n], n, to_tensor=torch.from_numpy), whole[:n])
     finally:
         torch.set_num_threads(before)
+
+
+class Powers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(5, 4)
+
+    def forward(self, x):
+        return self.layer(x).pow(8)
+
+
+def test_an_embedding_that_is_not_finite_is_refused_by_the_name_of_its_sample():
+    embedder = small(encoder=Powers(), standardize=False, augmentation=[]).fit(vectors())
+    X = vectors().astype(np.float32)
+    X[[7, 9]] = 1e30
+    for refused in (embedder.transform, lambda X: project_views(embedder, X)):
+        with pytest.raises(ValueError, match=r"X holds 60 samples, .* for 2 of .* for X\[7\]"):
+            refused(X)
+    with pytest.raises(ValueError, match=r"X holds 60 samples, and the network returns NaN"):
+        embedder.score(X)
+    X[[7, 9]] = 0
+    assert np.isfinite(embedder.transform(X)).all()
+
+
+def test_finite_embeddings_whose_sum_overflows_are_returned():
+    h = np.full((4, 3), 3e38, dtype=np.float32)
+    assert np.array_equal(encode(nn.Identity(), h, 2, to_tensor=torch.from_numpy), h)

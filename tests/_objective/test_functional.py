@@ -2,11 +2,12 @@
 
 import pytest
 import torch
+from torch.autograd import forward_ad
 
 from skcontrast import contrastive_loss
-from skcontrast.losses import DCL
-from skcontrast.similarity import Cosine
-from tests.common import random_views
+from skcontrast.losses import BCL, DCL, InfoNCE, PositiveDebiased, Ring, SupCon
+from skcontrast.similarity import Cosine, VonMisesFisher
+from tests.common import LOSSES, evaluate, random_views
 
 
 def test_views_of_different_precision_are_promoted():
@@ -56,6 +57,10 @@ def test_training_step_of_a_custom_loop():
     assert values[-1] < values[0]
 
 
+def nested():
+    return torch.nested.nested_tensor([torch.ones(3), torch.ones(2)], layout=torch.jagged)
+
+
 @pytest.mark.parametrize(
     "views, queue, error, message",
     [
@@ -78,11 +83,77 @@ def test_training_step_of_a_custom_loop():
         ([torch.ones(1, 2)] * 2, None, ValueError, "at least 2 samples"),
         ([torch.ones(3, 2)] * 2, torch.ones(5, 3), ValueError, r"queue must have shape \(n, 2\)"),
         ([torch.ones(3, 2)] * 2, torch.ones(0, 2), ValueError, "at least one row"),
+        ([torch.ones(3, 0)] * 2, None, ValueError, "view 1, view 2 must have at least one column"),
+        ([torch.ones(3, 2).to_sparse()] * 2, None, TypeError, "view 1 must be a dense.*sparse"),
+        ([nested()] * 2, None, TypeError, "view 1 must be a dense tensor.*a nested one"),
+        ([torch.ones(3, 2, device="meta")] * 2, None, ValueError, "view 1 must hold data"),
     ],
 )
 def test_bad_views_are_refused_by_name(views, queue, error, message):
     with pytest.raises(error, match=message):
         contrastive_loss(*views, queue=queue)
+
+
+def test_labels_and_weights_that_do_not_belong_to_the_views_are_refused_by_name():
+    views, labels = random_views(4, 3), torch.zeros(4, dtype=torch.int64)
+    with pytest.raises(ValueError, match="queue_y holds the classes of a queue: pass queue"):
+        contrastive_loss(*views, queue_y=labels)
+    with pytest.raises(ValueError, match="y must be on cpu as view 1 is, got meta"):
+        contrastive_loss(*views, loss=SupCon(), y=labels.to("meta"))
+    with pytest.raises(ValueError, match="sample_weight must be on cpu as view 1 is, got meta"):
+        contrastive_loss(*views, sample_weight=torch.ones(4, device="meta"))
+
+
+def in_forward_mode(loss, z):
+    with forward_ad.dual_level():
+        return loss(forward_ad.make_dual(z, torch.ones_like(z)))
+
+
+TRANSFORMS = {
+    "grad": lambda loss, z: torch.func.grad(loss)(z),
+    "vmap": lambda loss, z: torch.func.vmap(loss)(torch.stack([z, z])),
+    "jacrev": lambda loss, z: torch.func.jacrev(loss)(z),
+    "jvp": lambda loss, z: torch.func.jvp(loss, (z,), (z,)),
+    "forward mode": in_forward_mode,
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
+@pytest.mark.parametrize("loss", [InfoNCE(), PositiveDebiased()], ids=repr)
+def test_transforms_of_functions_are_refused_with_the_reason(loss, transform):
+    first, second = random_views(4, 3)
+    with pytest.raises(RuntimeError, match=r"contrastive_loss computes its gradient along with"):
+        transform(lambda z: contrastive_loss(z, second, loss=loss), first)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, 1e30])
+def test_views_that_are_not_finite_or_too_long_for_a_length_have_no_finite_loss(loss, bad):
+    views = random_views(6, 4, dtype=torch.float32)
+    views[1][2] = bad
+    assert evaluate(*views, loss=loss).isnan()
+    assert evaluate(*random_views(6, 4, dtype=torch.float32), loss=loss, queue=views[1]).isnan()
+
+
+@pytest.mark.parametrize("similarity", [Cosine(), VonMisesFisher()], ids=repr)
+def test_a_direction_that_is_too_long_is_not_taken_for_zero(similarity):
+    z = random_views(6, 4, dtype=torch.float32)[0]
+    assert contrastive_loss(1e25 * z, z, similarity=similarity).isnan()
+    assert contrastive_loss(1e15 * z, z, similarity=similarity).isfinite()
+
+
+@pytest.mark.parametrize("loss", [InfoNCE(), Ring(), BCL()], ids=repr)
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
+def test_a_compiled_training_step_has_the_same_loss_and_gradient(loss):
+    weight = torch.eye(4).requires_grad_()
+    views = random_views(6, 4, dtype=torch.float32)
+
+    def step(*views):
+        return 2 * contrastive_loss(*(v @ weight for v in views), loss=loss)
+
+    expected = torch.autograd.grad(step(*views), weight)[0]
+    found = torch.autograd.grad(torch.compile(step, backend="eager")(*views), weight)[0]
+    torch.testing.assert_close(found, expected)
 
 
 def test_weights_that_require_a_gradient_are_refused():

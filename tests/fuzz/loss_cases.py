@@ -1,0 +1,247 @@
+"""Random calls of `contrastive_loss`, each made from its number, compared with `naive_loss`.
+
+What may differ. Scores are rounded in the dtype of the computation. So the naive loss is computed
+again from scores that are off by that much, and value and gradient must lie within a multiple of
+what this changes. Where ranks or the floor of an estimate are decided by rounding, they jump then,
+and the comparison becomes as loose as it has to be. Equal scores are compared exactly: a
+"lattice" has scores that no rounding touches, so ties are ties in both.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from skcontrast import contrastive_loss
+from skcontrast.losses import (
+    BCL,
+    DCL,
+    HCL,
+    PUCL,
+    InfoNCE,
+    NonparametricBCL,
+    PositiveDebiased,
+    Ring,
+    SemiSupCon,
+    SoftRing,
+    SoftSupCon,
+    SupCon,
+    Supervised,
+)
+from skcontrast.similarity import Cosine, DotProduct, VonMisesFisher
+from tests.fuzz.naive_loss import RANKED, naive_loss
+
+# Changes of the scores that the naive loss is computed with, and the multiple of their effect.
+_NOISES = 2
+_MULTIPLE = 10.0
+
+
+@dataclass
+class LossCase:
+    """The arguments of one call."""
+
+    views: list[Any]
+    loss: Any
+    similarity: Any
+    dtype: torch.dtype
+    form: str
+    queue: Any = None
+    y: torch.Tensor | None = None
+    queue_y: torch.Tensor | None = None
+    sample_weight: torch.Tensor | None = None
+
+
+def make_case(number: int) -> LossCase:
+    """Return the case of a number."""
+    rng = random.Random(f"loss {number}")
+    torch_rng = torch.Generator().manual_seed(rng.randrange(2**31))
+    form = rng.choice(
+        ["normal"] * 4 + ["lattice"] * 2 + ["long", "short", "zeros", "alike", "mix"]
+    )
+    dtype = rng.choice([torch.float64] * 2 + [torch.float32] * 3 + [torch.float16, torch.bfloat16])
+    if dtype == torch.float16 and form in ("long", "short"):
+        form = "normal"  # float16 has no such numbers, or no such gradients
+    similarity = _similarity(rng, form, dtype)
+    n, n_views = rng.choice([2, 2, 3, 5, 8]), rng.choice([2, 2, 2, 3, 4])
+    d = 4 ** rng.choice([1, 2]) if form == "lattice" else rng.choice([2, 3, 8, 33])
+    n_queue = rng.choice([0, 0, 1, 2, 11, 40])
+    shape = rng.choice(["contiguous", "transposed", "strided"])
+
+    def draw(rows: int) -> Any:
+        z = _shaped(_rows(rng, torch_rng, form, rows, d), shape).to(dtype)
+        if not isinstance(similarity, VonMisesFisher):
+            return z
+        kappa = 10 ** (torch.rand(rows, generator=torch_rng, dtype=torch.float64) * 3 - 1)
+        return z, kappa.to(dtype).clamp_max(similarity.kappa_max)
+
+    weight = None
+    if rng.random() < 0.3:
+        weight = torch.tensor([rng.choice([0.0, 1.0, 0.3, 1e-30, 1e2]) for _ in range(n)])
+    return LossCase(
+        views=[draw(n) for _ in range(n_views)],
+        loss=_loss(rng, n_queue or n_views * (n - 1), similarity),
+        similarity=similarity,
+        dtype=dtype,
+        form=form,
+        queue=draw(n_queue) if n_queue else None,
+        y=torch.tensor([rng.randrange(-1, 3) for _ in range(n)]),
+        queue_y=torch.tensor([rng.randrange(-1, 3) for _ in range(n_queue)]) if n_queue else None,
+        sample_weight=weight,
+    )
+
+
+def _similarity(rng: random.Random, form: str, dtype: torch.dtype) -> Any:
+    if form == "lattice":
+        return Cosine(rng.choice([0.25, 1.0, 4.0]))
+    if form == "normal" and rng.random() < 0.3:
+        return rng.choice([DotProduct(), VonMisesFisher(rng.choice([0.5, 8.0, 100.0]))])
+    temperatures = [1e-3, 0.01, 0.07, 0.5, 1.0, 30.0, 1e3]
+    return Cosine(rng.choice(temperatures[2:] if dtype == torch.float16 else temperatures))
+
+
+def _rows(
+    rng: random.Random, generator: torch.Generator, form: str, n: int, d: int
+) -> torch.Tensor:
+    z = torch.randn(n, d, generator=generator, dtype=torch.float64)
+    if form == "lattice":
+        return z.sign()
+    some = torch.rand(n, generator=generator) < 0.4
+    if form in ("zeros", "mix"):
+        z[some] = 0.0
+    if form in ("alike", "mix"):
+        z[~some] = torch.ones(d, dtype=torch.float64)
+    if form == "long":
+        z[some] *= 1e15
+    if form == "short":
+        z[some] *= 1e-7
+    return z
+
+
+def _shaped(z: torch.Tensor, shape: str) -> torch.Tensor:
+    if shape == "transposed":
+        return z.T.contiguous().T
+    return torch.stack([z, z], 2)[..., 0] if shape == "strided" else z
+
+
+def _loss(rng: random.Random, n_candidates: int, similarity: Any) -> Any:
+    tau, beta = rng.choice([0.0, 1e-6, 0.1, 0.3, 0.9]), rng.choice([0.0, 0.5, 1.0, 3.0])
+    some_tau, alpha = max(tau, 1e-3), rng.choice([0.5, 0.7, 0.95, 1.0])
+    outer = rng.choice([1.0, 0.5 if n_candidates > 1 else 1.0])
+    flag = rng.random() < 0.5
+    estimates = [
+        lambda: InfoNCE(),
+        lambda: DCL(tau),
+        lambda: HCL(tau, beta, detach_weights=flag),
+        lambda: PUCL(tau, rng.choice([0.0, 0.2, 1.0]), rng.choice(["lowest", "printed"])),
+        lambda: Ring(outer, rng.choice([0.0, 0.1, 0.5])),
+        lambda: BCL(alpha, beta, tau, rng.choice(["inverted", "printed"]), flag),
+        lambda: NonparametricBCL(alpha, rng.choice([0.0, 0.5, 0.9]), tau, flag),
+        lambda: SoftRing(rng.choice([0.0, 1.0, 20.0]), tau, beta, rng.choice([0.0, 0.4, 1.0])),
+        lambda: Supervised(),
+    ]
+    # Near 1, the probability of a true negative, which is 1 − p, has few digits in float32.
+    soft_tau, pull = min(some_tau, 0.3), rng.choice([0.0, 0.3, 1.0])
+    others = [lambda: SoftSupCon(rng.choice([0.0, 4.0]), soft_tau, pull)]
+    others += [lambda: SupCon(), lambda: SemiSupCon()]
+    if not isinstance(similarity, DotProduct):
+        names = rng.choice(["rows", "printed"]), rng.choice(["loss", "scores"])
+        inner = rng.choice([None, *estimates])
+        others += [lambda: PositiveDebiased(some_tau, *names, inner and inner())] * 2
+    return rng.choice(estimates + others)()
+
+
+def difference(case: LossCase) -> str | None:
+    """Return how library and naive loss differ, or None if they agree."""
+    in_float64 = case.dtype == torch.float64
+    eps = 1e-15 if in_float64 else 2.0**-24
+    value, gradients = _evaluate(case, contrastive_loss, {}, case.dtype)
+    exact, expected = _evaluate(case, naive_loss, {"noise": lambda s: s}, torch.float64)
+    is_ranked = (
+        type(case.loss).__name__ in RANKED
+        or type(getattr(case.loss, "negatives", None)).__name__ in RANKED
+    )
+    value_room = (1e-11 if in_float64 else 1e-5) * (1 + abs(exact))
+    # A gradient is a sum of terms of this size, which may cancel.
+    size = (1 if case.sample_weight is None else max(1.0, float(case.sample_weight.max()))) * max(
+        1.0, 1 / getattr(case.similarity, "temperature", 1.0)
+    )
+    room = [(1e-9 if in_float64 else 1e-5) * (g.abs().max() + size) for g in expected]
+    if case.form != "lattice":
+        for k in range(_NOISES):
+            noise = _noise(case, k, (64 if is_ranked else 16) * eps)
+            other, moved = _evaluate(case, naive_loss, {"noise": noise}, torch.float64)
+            value_room += _MULTIPLE * abs(other - exact)
+            room = [
+                r + _MULTIPLE * (m - g).abs().max()
+                for r, m, g in zip(room, moved, expected, strict=True)
+            ]
+    if not abs(value - exact) <= value_room:
+        return f"value {value!r}, naive {exact!r}, room {float(value_room):.3g}"
+    rounding = {torch.float16: 1e-3, torch.bfloat16: 8e-3}.get(case.dtype, 0.0)
+    for k, (g, e, r) in enumerate(zip(gradients, expected, room, strict=True)):
+        off = (g - e).abs().max()
+        if not off <= r + rounding * (e.abs().max() + 1):
+            return (
+                f"gradient {k} off by {float(off):.3g} of {float(e.abs().max()):.3g}, room {r:.3g}"
+            )
+    return None
+
+
+def _noise(case: LossCase, seed: int, relative: float) -> Any:
+    """Return a function that changes scores by some roundings of the largest score."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def change(s: torch.Tensor) -> torch.Tensor:
+        signs = torch.randint(0, 2, s.shape, generator=generator) * 2 - 1
+        temperature = getattr(case.similarity, "temperature", 1.0)
+        size = max(float(s.detach().abs().max()), 1 / temperature)
+        if isinstance(case.similarity, VonMisesFisher):
+            size = max(size, (1e3 if relative > 1e-12 else 1e5) / temperature)
+        return s + relative * size * signs
+
+    return change
+
+
+def _evaluate(
+    case: LossCase, function: Any, further: dict[str, Any], dtype: torch.dtype
+) -> tuple[float, list[torch.Tensor]]:
+    """Return value and gradients of a loss; the gradient of a row is times its length.
+
+    Directions do not depend on lengths, so a gradient is the larger the shorter its row.
+    """
+    leaves: list[torch.Tensor] = []
+
+    def leaf(z: Any) -> Any:
+        if isinstance(z, tuple):
+            return tuple(map(leaf, z))
+        leaves.append(z.detach().to(dtype).requires_grad_())
+        if z.is_contiguous() or z.dtype != dtype:
+            return leaves[-1]
+        return leaves[-1].T.contiguous().T if z.ndim == 2 else leaves[-1]
+
+    views = [leaf(view) for view in case.views]
+    queue = None if case.queue is None else leaf(case.queue)
+    weight = case.sample_weight
+    kwargs: dict[str, Any] = {
+        "loss": case.loss,
+        "similarity": case.similarity,
+        "queue": queue,
+        "y": case.y,
+        "queue_y": case.queue_y,
+        "sample_weight": weight if weight is None else weight.to(torch.float64),
+        **further,
+    }
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="PositiveDebiased: with tau_plus")
+        value = function(views, **kwargs) if further else function(*views, **kwargs)
+    grads = torch.autograd.grad(value, leaves, materialize_grads=True, allow_unused=True)
+    scaled = []
+    for z, g in zip(leaves, grads, strict=True):
+        length = z.detach().double().abs().reshape(len(z), -1).norm(dim=1)
+        scale = length if isinstance(case.similarity, Cosine) or z.ndim == 1 else length * 0 + 1
+        scaled.append(g.double() * (scale if z.ndim == 1 else scale[:, None]))
+    return value.item(), scaled

@@ -1,0 +1,242 @@
+"""The contrastive losses as their papers define them: in float64, anchor by anchor, by autograd.
+
+Nothing of the package is used. Scores are logarithms of large numbers, so everything stays in
+logarithms.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from scipy.optimize import brentq
+from scipy.special import ive
+
+# Names of the losses whose weights depend on ranks.
+RANKED = ("Ring", "BCL", "NonparametricBCL", "SoftRing", "SoftSupCon")
+
+
+class _LogPartition(torch.autograd.Function):
+    """h(κ) = log I_v(κ) − v log κ + v log 2 + log Γ(v + 1), with h′ = I_{v+1}/I_v."""
+
+    @staticmethod
+    def forward(ctx, kappa, d):
+        v, k = d / 2 - 1, kappa.numpy()
+        bessel = ive(v, k)
+        ctx.save_for_backward(torch.as_tensor(ive(v + 1, k) / bessel))
+        log_bessel = torch.as_tensor(bessel).log() + kappa
+        return log_bessel - v * kappa.log() + v * math.log(2) + math.lgamma(v + 1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0], None
+
+
+def unit(z):
+    """Return rows at length 1; a row that is shorter than 1e-8 has no direction."""
+    length = z.norm(dim=-1, keepdim=True)
+    return torch.where(length > 1e-8, z / torch.where(length > 1e-8, length, 1), 0)
+
+
+def scores(first, second, similarity):
+    """Return the scores of all pairs of rows."""
+    name, p = type(similarity).__name__, similarity.get_params()
+    if name == "Cosine":
+        return unit(first) @ unit(second).T / p["temperature"]
+    if name == "DotProduct":
+        return first @ second.T
+    (mu, kappa), (nu, lam) = first, second
+    d = mu.shape[1]
+    a, b = unit(mu) * kappa[:, None], unit(nu) * lam[:, None]
+    both = (a[:, None] + b).square().sum(-1).clamp_min(1e-12).sqrt()
+    h = _LogPartition.apply
+    return (h(both, d) - h(kappa, d)[:, None] - h(lam, d)) / p["temperature"]
+
+
+def bounds(first, similarity):
+    """Return the lowest score there is, and the score of each anchor with itself."""
+    name, p = type(similarity).__name__, similarity.get_params()
+    if name == "Cosine":
+        most = 1 / p["temperature"]
+        return -most, torch.full((len(first),), most, dtype=torch.float64)
+    if name == "DotProduct":
+        return -math.inf, torch.full((len(first),), math.inf, dtype=torch.float64)
+    most = torch.tensor(float(p["kappa_max"]), dtype=torch.float64)
+    lowest = -2 * _LogPartition.apply(most, first[0].shape[1]) / p["temperature"]
+    return float(lowest), scores(first, first, similarity).diagonal()
+
+
+def log_mean(logits):
+    return logits.logsumexp(0) - math.log(len(logits))
+
+
+def cdf_inverted(cdf, alpha, tau):
+    """Return Φ from Φ_UN."""
+    a = (1 - 2 * alpha) * (1 - 2 * tau)
+    b = 1 - a
+    return (2 * cdf / (b + (b * b + 4 * a * cdf).clamp_min(0).sqrt())).clamp_max(1)
+
+
+def ratio(density, total):
+    return torch.where(total > 0, density / total, 1.0)
+
+
+def false_negative(u, sharpness, tau, floor=0.0):
+    """Return p(FN | u), whose integral over u is τ⁺."""
+    least = floor * tau
+    rest = (tau - least) / (1 - least)
+    if rest == 0 or sharpness == 0:
+        return torch.full_like(u, tau)
+    grid = torch.logit((torch.arange(2**14, dtype=torch.float64) + 0.5) / 2**14)
+
+    def excess(m):
+        return float(torch.sigmoid(sharpness * (grid - m)).mean()) - rest
+
+    far = 1000 / min(sharpness, 1.0)
+    m = brentq(excess, -far, far, xtol=1e-15)
+    return least + (1 - least) * torch.sigmoid(sharpness * (torch.logit(u) - m))
+
+
+def posterior(loss, ranks, n):
+    """Return p(TN | rank), or ω of NonparametricBCL, or 1 in the ring, without gradient."""
+    name, p = type(loss).__name__, loss.get_params()
+    if name == "Ring":
+        within = math.floor(p["outer"] * n * (1 + 1e-12))
+        dropped = math.floor(p["inner"] * within * (1 + 1e-12))
+        return ((ranks > n - within) & (ranks <= n - dropped)).double()
+    tau = p["tau_plus"]
+    if name in ("SoftRing", "SoftSupCon"):
+        u = (ranks - 0.5) / n
+        return 1 - false_negative(u, p["sharpness"], tau, p.get("floor", 0.0))
+    alpha, phi = p["alpha"], ranks / n
+    if p.get("cdf") != "printed":
+        phi = cdf_inverted(phi, alpha, tau)
+    first, second = 2 * (1 - phi), 2 * phi
+    true = alpha * first + (1 - alpha) * second
+    false = (1 - alpha) * first + alpha * second
+    unlabeled = (1 - tau) * true + tau * false
+    if name == "BCL":
+        return ratio((1 - tau) * true, unlabeled)
+    beta = p["beta"]
+    wanted = (1 - beta) * alpha * first + beta * (1 - alpha) * second
+    return ratio(wanted / ((1 - beta) * alpha + beta * (1 - alpha)), unlabeled)
+
+
+def ranks_of(s, shares_ties):
+    """Return 1 … N; equal scores all have the rank of the last, or are ordered by place."""
+    if shares_ties:
+        return (s[None] <= s[:, None]).sum(1).double()
+    order = s.sort(stable=True).indices
+    return torch.empty_like(s).scatter_(0, order, torch.arange(1.0, len(s) + 1).double())
+
+
+def log_estimate(loss, s, pos, same, lowest):
+    """Return log Ê⁻ of one anchor."""
+    name, p = type(loss).__name__, loss.get_params()
+    n, log_c = len(s), torch.zeros_like(s)
+    if name in RANKED:
+        log_c = posterior(loss, ranks_of(s.detach(), name != "Ring"), n).log()
+    elif name == "Supervised":
+        log_c = (~same).double().log()
+    if bool((log_c == -math.inf).all()):
+        return s.new_tensor(lowest)
+    beta = 0.0 if name == "NonparametricBCL" else p.get("beta", 0.0)
+    log_w = log_c + beta * (s.detach() if p.get("detach_weights") else s)
+    if not (name == "Ring" or (name == "NonparametricBCL" and not p["normalize_weights"])):
+        log_w = log_w - log_mean(log_w)
+    mean = log_mean(log_w + s)
+    tau, c = p.get("tau_plus", 0.0), p.get("c", 0.0)
+    if name not in ("DCL", "HCL", "PUCL"):
+        return mean
+    a, b = (1 - tau * c) / (1 - tau), tau * (1 - c) / (1 - tau)
+    floor = -1.0 if p.get("floor") == "printed" else lowest
+    top = torch.maximum(mean, pos.max()).detach()
+    estimate = a * (mean - top).exp() - b * (pos - top).exp().mean()
+    if b == 0:
+        return mean + math.log(a)
+    return estimate.log() + top if estimate > math.exp(floor - top) else s.new_tensor(floor)
+
+
+def positive_debiased(loss, s, pos, same, lowest, highest):
+    """Return the loss of one anchor, L = −log (P − τ⁻g) / (P − τ⁻g + Nτ⁺E)."""
+    p, n = loss.get_params(deep=False), len(s)
+    tau, g = p["tau_plus"], log_mean(s)
+    if p["aggregate"] == "scores":
+        pos = log_mean(pos)[None]
+    e = g if p["negatives"] is None else log_estimate(p["negatives"], s, pos, same, lowest)
+    top = torch.maximum(g, pos.max()).detach()
+    if p["positive_mean"] == "printed":
+        mean = (pos - top).exp() + (g - top).exp()
+    else:
+        top = torch.maximum(top, highest).detach()
+        mean = (n * (g - top).exp() + (pos - top).exp() + (highest - top).exp()) / (n + 2)
+    numerator = mean - (1 - tau) * (g - top).exp()
+    floor = math.log(tau) + lowest
+    is_above = numerator > math.exp(floor - top)
+    log_numerator = torch.where(is_above, torch.where(is_above, numerator, 1).log() + top, floor)
+    excess = math.log(n * tau) + e - log_numerator
+    return torch.logaddexp(excess, torch.zeros_like(excess)).mean()
+
+
+def anchor_loss(loss, s, pos, same, lowest, highest):
+    """Return the loss of one anchor.
+
+    Parameters
+    ----------
+    s, pos : Tensor of shapes (N,) and (M,)
+        Scores of its candidates and of its positives.
+    same : Tensor of shape (N,), dtype bool
+        Which candidates are known to be of its class.
+    lowest, highest : float, Tensor of shape ()
+        The lowest score there is, and the score of the anchor with itself.
+    """
+    name, p = type(loss).__name__, loss.get_params(deep=False)
+    if name in ("SupCon", "SemiSupCon"):
+        everyone = torch.cat([s, pos])
+        return everyone.logsumexp(0) - torch.cat([s[same], pos]).mean()
+    if name == "PositiveDebiased":
+        return positive_debiased(loss, s, pos, same, lowest, highest)
+    excess = math.log(len(s)) + log_estimate(loss, s, pos, same, lowest) - pos
+    value = torch.logaddexp(excess, torch.zeros_like(excess)).mean()
+    if name == "SoftSupCon":
+        pull = 1 - posterior(loss, ranks_of(s.detach(), True), len(s))
+        value = value + p["pull"] * (pos.mean() - pull @ s / pull.sum())
+    return value
+
+
+def naive_loss(views, *, loss, similarity, queue, y, queue_y, sample_weight, noise):
+    """Return the mean loss over the anchors.
+
+    Parameters
+    ----------
+    views, queue, y, queue_y, sample_weight : list of Tensor, and Tensor or None
+        As `contrastive_loss` takes them; float64.
+    noise : callable
+        ``noise(scores)`` changes scores as rounding may.
+    """
+    n = len(views[0][0] if isinstance(views[0], tuple) else views[0])
+    rows = [(v, i) for v in range(len(views) if queue is None else 1) for i in range(n)]
+    between = {}
+    for v in range(len(views)):
+        for w in range(v, len(views)):
+            between[v, w] = noise(scores(views[v], views[w], similarity))
+            between[w, v] = between[v, w].T
+    with_queue = None if queue is None else noise(scores(views[0], queue, similarity))
+    limits = [bounds(view, similarity) for view in views]
+    y = torch.full((n,), -1) if y is None else y
+    total = 0.0
+    for v, i in rows:
+        others = [w for w in range(len(views)) if w != v]
+        pos = torch.stack([between[v, w][i, i] for w in others])
+        if queue is None:
+            rest = torch.arange(n) != i
+            s = torch.cat([between[v, w][i, rest] for w in range(len(views))])
+            classes = torch.cat([y[rest]] * len(views))
+        else:
+            s = with_queue[i]
+            classes = torch.full((len(s),), -1) if queue_y is None else queue_y
+        lowest, highest = limits[v]
+        same = (classes == y[i]) & (y[i] >= 0)
+        weight = 1.0 if sample_weight is None else sample_weight[i]
+        total = total + weight * anchor_loss(loss, s, pos, same, lowest, highest[i])
+    return total / len(rows)
