@@ -21,6 +21,7 @@ from .._parameters import check_component, check_numbers
 from ..losses import InfoNCE, Loss
 from ..similarity import Cosine, Similarity
 from ..similarity._validation import check_views, in_one_dtype
+from ._base import GroupRole
 from ._contrast import Contrast, embed_views, in_batch
 from ._tiles import objective_value
 
@@ -36,6 +37,9 @@ def contrastive_loss(
     y: Tensor | None = None,
     queue_y: Tensor | None = None,
     sample_weight: Tensor | None = None,
+    groups: Tensor | None = None,
+    queue_groups: Tensor | None = None,
+    same_group: GroupRole = "neutral",
 ) -> Tensor:
     r"""Contrastive loss of two or more views of the same samples, differentiable.
 
@@ -71,6 +75,14 @@ def contrastive_loss(
         The same for the queue.
     sample_weight : Tensor of shape (n,), default=None
         Factors ≥ 0 on the losses of the samples. The sum is divided by n, not by their sum.
+    groups : Tensor of shape (n,), dtype int, default=None
+        Groups of samples that are known to belong together, −1 where there is none. Candidates of
+        the anchor's group are no negatives: the estimate is over the others.
+    queue_groups : Tensor of shape (m,), dtype int, default=None
+        The same for the queue; needed with both.
+    same_group : {"neutral", "positive"}, default="neutral"
+        Whether samples of one group are ignored for each other, or pulled like views of one
+        sample.
 
     Returns
     -------
@@ -112,64 +124,67 @@ def contrastive_loss(
         check_numbers(component)
     check_views(views, queue, similarity)
     n = len(_first(views[0]))
-    y, queue_y = _check_labels(loss, n, None if queue is None else len(_first(queue)), y, queue_y)
+    lengths = [n] if queue is None else [n, len(_first(queue))]
+    marks: list[tuple[Tensor | None, Tensor | None]] = [(None, None), (None, None)]
+    if loss.requires_y:
+        reason = f"{type(loss).__name__} needs labels"
+        marks[0] = _check_marks(reason, lengths, y=y, queue_y=queue_y)
+    if groups is not None or queue_groups is not None:
+        reason = "Groups are needed of all samples"
+        marks[1] = _check_marks(reason, lengths, groups=groups, queue_groups=queue_groups)
+    if same_group not in ("neutral", "positive"):
+        raise ValueError(
+            "The 'same_group' parameter of contrastive_loss must be 'neutral' or 'positive', got "
+            f"{same_group!r}."
+        )
     _check_weights(sample_weight, n)
     same_dtype, queue = in_one_dtype(views, queue)
     first = _first(same_dtype[0])
     if sample_weight is not None:
         sample_weight = sample_weight.to(first.dtype)
     with torch.autocast(first.device.type, enabled=False):
-        return _value(same_dtype, loss, similarity, queue, y, queue_y, sample_weight)
+        contrast = _contrast(same_dtype, similarity, queue, sample_weight, *marks)
+        return objective_value(contrast, loss, similarity, group_role=same_group)
 
 
 def _first(view: View) -> Tensor:
     return view[0] if isinstance(view, tuple) else view
 
 
-def _value(
+def _contrast(
     views: Sequence[View],
-    loss: Loss,
     similarity: Similarity,
     queue: View | None,
-    y: Tensor | None,
-    queue_y: Tensor | None,
     sample_weight: Tensor | None,
-) -> Tensor:
+    labels: tuple[Tensor | None, Tensor | None],
+    groups: tuple[Tensor | None, Tensor | None],
+) -> Contrast:
+    """Return the contrast of views with each other or, if there is a queue, with the queue."""
     embedded = embed_views(views, similarity)
     if queue is None:
         if sample_weight is not None:
             sample_weight = sample_weight.expand(len(views), -1)
-        contrast = in_batch(embedded, similarity, y, sample_weight)
-    else:
-        positives = torch.stack([similarity.pairs(embedded[0], key) for key in embedded[1:]], 1)
-        none = torch.empty(len(positives), 0, dtype=torch.int64, device=positives.device)
-        keys = similarity.embed(queue)
-        contrast = Contrast(
-            anchors=embedded[0],
-            candidates=keys,
-            positives=positives,
-            excluded=none,
-            weights=sample_weight,
-            anchor_labels=y,
-            candidate_labels=queue_y,
-        )
-    return objective_value(contrast, loss, similarity)
+        return in_batch(embedded, similarity, labels[0], sample_weight, groups[0])
+    positives = torch.stack([similarity.pairs(embedded[0], key) for key in embedded[1:]], 1)
+    none = torch.empty(len(positives), 0, dtype=torch.int64, device=positives.device)
+    keys = similarity.embed(queue)
+    return Contrast(embedded[0], keys, positives, none, sample_weight, *labels, *groups)
 
 
-def _check_labels(
-    loss: Loss, n: int, n_queue: int | None, y: Tensor | None, queue_y: Tensor | None
+def _check_marks(
+    reason: str, lengths: Sequence[int], **marks: Tensor | None
 ) -> tuple[Tensor | None, Tensor | None]:
-    if not loss.requires_y:
-        return None, None
-    expected = {"y": (y, n)} if n_queue is None else {"y": (y, n), "queue_y": (queue_y, n_queue)}
-    for name, (labels, length) in expected.items():
-        if labels is None:
-            raise ValueError(f"{type(loss).__name__} needs labels: pass {name}.")
-        if not isinstance(labels, Tensor) or labels.is_floating_point() or labels.ndim != 1:
+    """Return the classes or groups of the samples and of the queue, checked."""
+    for name, length in zip(marks, lengths, strict=False):
+        found = marks[name]
+        if found is None:
+            raise ValueError(f"{reason}: pass {name}.")
+        if not isinstance(found, Tensor) or found.is_floating_point() or found.ndim != 1:
             raise TypeError(f"{name} must be a tensor of integers of shape ({length},).")
-        if len(labels) != length:
-            raise ValueError(f"{name} must have {length} entries, got {len(labels)}.")
-    return y, queue_y
+        if len(found) != length:
+            raise ValueError(f"{name} must have {length} entries, got {len(found)}.")
+    own, queued = marks.values()
+    return own, queued
 
 
 def _check_weights(weights: Any, n: int) -> None:
