@@ -5,9 +5,9 @@
 
 The samples of each class are divided at random into `--parts` groups, so that 1 / parts of the
 pairs of a class are known to belong together; nothing says which groups are of one class. They go
-to ``fit(X, groups=groups)``, as "neutral" or as "positive". Beside them stand the data as they are,
-the untrained encoder, the default embedder and the oracles that know all classes, judged as in
-worth.py.
+to ``fit(X, groups=groups)``, as "neutral" or as "positive". Alongside stand the data as they are,
+the untrained encoder, the default embedder and the oracles that know all classes. All are judged
+as in worth.py.
 """
 
 from __future__ import annotations
