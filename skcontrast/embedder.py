@@ -118,6 +118,9 @@ class ContrastiveEmbedder(
         representation itself. With two encoders, each has a head of this width.
     output : {"representation", "projection"}, default="representation"
         What `transform` returns: the output of the encoder or of the projection head.
+    same_group : {"neutral", "positive"}, default="neutral"
+        What samples of one group are to each other, if `fit` is passed ``groups``: neither
+        positives nor negatives, or positives like the views of one sample.
     n_views : int, default=2
         Views drawn of each sample in a step, at least 2; ``InfoGraph`` always draws one.
     batch_size : int, default=128
@@ -251,6 +254,7 @@ class ContrastiveEmbedder(
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "projection_dim": [Interval(Integral, 0, None, closed="left")],
         "output": [StrOptions(_OUTPUTS)],
+        "same_group": [StrOptions({"neutral", "positive"})],
         "n_views": [Interval(Integral, 2, None, closed="left")],
         "batch_size": [Interval(Integral, 2, None, closed="left")],
         "max_epochs": [Interval(Integral, 1, None, closed="left")],
@@ -298,6 +302,7 @@ class ContrastiveEmbedder(
         n_components: int | None = None,
         projection_dim: int = 64,
         output: Literal["representation", "projection"] = "representation",
+        same_group: Literal["neutral", "positive"] = "neutral",
         n_views: int = 2,
         batch_size: int = 128,
         max_epochs: int = 100,
@@ -328,6 +333,7 @@ class ContrastiveEmbedder(
         self.n_components = n_components
         self.projection_dim = projection_dim
         self.output = output
+        self.same_group = same_group
         self.n_views = n_views
         self.batch_size = batch_size
         self.max_epochs = max_epochs
@@ -389,6 +395,7 @@ class ContrastiveEmbedder(
     __metadata_request__fit = __metadata_request__partial_fit = {
         "sample_weight": None,
         "descriptions": None,
+        "groups": None,
     }
 
     @with_callbacks
@@ -418,8 +425,11 @@ class ContrastiveEmbedder(
             samples. ``descriptions``, array-like of shape (n_samples, projection width): vectors
             that say what each sample shows. The loss of a view with projection z is multiplied by
             max(0, cos(z, description)), so that a view that does not show what its description
-            says counts less. In a Pipeline, pass both as ``embed__sample_weight=``, with the name
-            of the step, or by metadata routing.
+            says counts less. ``groups``, array-like of shape (n_samples,): which samples are
+            known to belong together, such as those of one patient, video or scene, −1 for a
+            sample of its own; they are never negatives of each other, see `same_group`. In a
+            Pipeline, pass these as ``embed__groups=``, with the name of the step, or by metadata
+            routing.
 
         Returns
         -------

@@ -27,6 +27,8 @@ class Batch(NamedTuple):
         Vectors that each sample's projection should agree with.
     rows : Tensor of shape (n,), dtype int64, or None
         Their places in the training set.
+    groups : Tensor of shape (n,), dtype int64, or None
+        The groups of samples that are known to belong together; −1 for a sample of its own.
     """
 
     x: Tensor
@@ -34,6 +36,7 @@ class Batch(NamedTuple):
     weights: Tensor | None = None
     descriptions: Tensor | None = None
     rows: Tensor | None = None
+    groups: Tensor | None = None
 
     def anchor_weights(self, z: Tensor) -> Tensor | None:
         """Return the factors on the losses of anchors, or None where all are 1.
@@ -109,6 +112,9 @@ class BatchSampler:
         The labeled rows.
     labeled_share : float, default=0.0
         In [0, 1).
+    groups : Tensor of shape (n_samples,), dtype int64, default=None
+        Groups of samples of which two at a time should meet in a batch, −1 where there is none:
+        the samples of a group are drawn in pairs.
     """
 
     def __init__(
@@ -117,6 +123,7 @@ class BatchSampler:
         batch_size: int,
         labeled: Tensor | None = None,
         labeled_share: float = 0.0,
+        groups: Tensor | None = None,
     ):
         self.data = data
         self.n_samples = len(data)
@@ -128,17 +135,31 @@ class BatchSampler:
         self.n_batches = min(
             -(-self.n_samples // (batch_size - self.n_added)), self.n_samples // 2
         )
+        self.groups = None if groups is None else groups.cpu()
         self.generator = torch.Generator()
 
     def __len__(self) -> int:
         return self.n_batches
 
     def __iter__(self) -> Iterator[Batch]:
-        order = torch.randperm(self.n_samples, generator=self.generator).to(self.data.device)
-        parts = order.tensor_split(self.n_batches)
+        order = torch.randperm(self.n_samples, generator=self.generator)
+        if self.groups is not None:
+            order = self._in_pairs(order, self.groups)
+        parts = order.to(self.data.device).tensor_split(self.n_batches)
         if self.n_added:
             parts = [torch.cat([part, self._added_to(part)]) for part in parts]
         yield from self.data.batches(parts, self.generator.initial_seed())
+
+    def _in_pairs(self, order: Tensor, groups: Tensor) -> Tensor:
+        """Bring two samples of one group at a time next to each other in a random order."""
+        by_group = order[groups[order].sort(stable=True).indices]
+        marks, counts = groups[by_group].unique_consecutive(return_counts=True)
+        places = torch.cat([torch.arange(count) for count in counts.tolist()])
+        # The first of each pair starts a new one; samples without a group stay alone.
+        is_first = (places % 2 == 0) | (marks.repeat_interleave(counts) < 0)
+        pair = is_first.cumsum(0) - 1
+        rank = torch.randperm(int(pair[-1]) + 1, generator=self.generator)
+        return by_group[rank[pair].sort(stable=True).indices]
 
     def _added_to(self, part: Tensor) -> Tensor:
         """Draw labeled rows that are not in a part of the rows yet."""

@@ -37,26 +37,46 @@ def validate_labels(y: Any, n_samples: int, *, needed_by: str) -> NDArray[np.int
             "with -1 where they are unknown."
         )
     y = column_or_1d(y)
-    if len(y) != n_samples:
-        raise ValueError(f"y must have one entry per sample, {n_samples}, got {len(y)}.")
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
         if not np.array_equal(y, np.rint(y)):
             raise ValueError(f"{needed_by} needs classes as y, got numbers that are not integers.")
-    if y.dtype.kind in "US" and "-1" in y.astype(str):
+    return _codes(y, n_samples, "y", "unlabeled samples")
+
+
+def validate_groups(groups: Any, n_samples: int) -> NDArray[np.int64] | None:
+    """Return the groups of the samples as integers, −1 where there is none; None stays None."""
+    if groups is None:
+        return None
+    if isinstance(groups, torch.Tensor):
+        groups = groups.detach().cpu().numpy()
+    groups = column_or_1d(groups)
+    if groups.dtype.kind == "f":
+        assert_all_finite(groups, input_name="groups")
+    codes = _codes(groups, n_samples, "groups", "samples without a group")
+    if len(np.unique(codes[codes >= 0])) == (codes >= 0).sum():
+        warn("groups say nothing: no two samples are in one group; -1 marks a sample without.")
+    return codes
+
+
+def _codes(values: NDArray, n_samples: int, name: str, unknown: str) -> NDArray[np.int64]:
+    """Return integers that tell values apart, −1 where they are −1."""
+    if len(values) != n_samples:
+        raise ValueError(f"{name} must have one entry per sample, {n_samples}, got {len(values)}.")
+    if values.dtype.kind in "US" and "-1" in values.astype(str):
         raise ValueError(
-            "y holds the string '-1': to mark unlabeled samples among string classes by the "
-            "number -1, pass y with dtype=object."
+            f"{name} holds the string '-1': to mark {unknown} among strings by the number "
+            f"-1, pass {name} with dtype=object."
         )
-    unlabeled = y == -1 if y.dtype.kind in "iufO" else np.zeros(len(y), dtype=bool)
-    labels = np.full(len(y), -1, dtype=np.int64)
-    known = y[~unlabeled]
-    if y.dtype.kind == "O":
+    is_unknown = values == -1 if values.dtype.kind in "iufO" else np.zeros(len(values), dtype=bool)
+    codes = np.full(len(values), -1, dtype=np.int64)
+    known = values[~is_unknown]
+    if values.dtype.kind == "O":
         if any(value is None or value != value for value in known):
-            raise ValueError("y holds None or NaN: mark unlabeled samples by -1.")
+            raise ValueError(f"{name} holds None or NaN: mark {unknown} by -1.")
         known = known.astype(str)
-    labels[~unlabeled] = np.unique(known, return_inverse=True)[1]
-    return labels
+    codes[~is_unknown] = np.unique(known, return_inverse=True)[1]
+    return codes
 
 
 def classes_or_none(y: Any, n_samples: int) -> NDArray[np.int64] | None:
@@ -100,7 +120,12 @@ def read_annotations(
         if getattr(sized, "ndim", 1) and len(sized) != n_samples:
             raise ValueError(f"y must have one entry per sample, {n_samples}, got {len(sized)}.")
     weights, descriptions = validate_metadata(metadata, n_samples)
-    known: dict[str, NDArray | None] = {"weights": weights, "descriptions": descriptions}
+    groups = validate_groups(metadata.get("groups"), n_samples)
+    known: dict[str, NDArray | None] = {
+        "weights": weights,
+        "descriptions": descriptions,
+        "groups": groups,
+    }
     if loss.requires_y:
         labels = validate_labels(y, n_samples, needed_by=type(loss).__name__)
         _warn_if_useless(labels, type(loss).__name__)
@@ -146,10 +171,11 @@ def validate_metadata(
     sample_weight : ndarray of shape (n_samples,) or None
     descriptions : ndarray of shape (n_samples, d) or None
     """
-    unknown = sorted(set(metadata) - {"sample_weight", "descriptions"})
+    unknown = sorted(set(metadata) - {"sample_weight", "descriptions", "groups"})
     if unknown:
         raise TypeError(
-            f"fit takes X, y, sample_weight and descriptions; got an unexpected {unknown[0]!r}."
+            "fit takes X, y, sample_weight, descriptions and groups; got an unexpected "
+            f"{unknown[0]!r}."
         )
     weight = _validate_metadatum("sample_weight", metadata, n_samples, ndim=1)
     descriptions = _validate_metadatum("descriptions", metadata, n_samples, ndim=2)

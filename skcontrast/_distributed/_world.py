@@ -114,10 +114,11 @@ def from_first_rank(tensor: Tensor) -> Tensor:
 
 def bytes_from_first_rank(data: bytes, device: torch.device) -> bytes:
     """Return rank 0's bytes on every rank; what the others pass is ignored."""
-    sent = torch.empty(same_everywhere(len(data), device), dtype=torch.uint8, device=device)
+    length = from_first_rank(torch.tensor(len(data), device=device))
+    sent = torch.zeros(int(length), dtype=torch.uint8, device=device)
     if dist.get_rank() == 0 and data:
         sent.copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
-    dist.broadcast(sent, src=0)
+    broadcast(sent)
     return sent.cpu().numpy().tobytes()
 
 

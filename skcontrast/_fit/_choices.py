@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from skorch.callbacks import Callback, LRScheduler
 from skorch.callbacks.scoring import ScoringBase
 
+from .._objective._base import GroupRole
 from .._parameters import (
     Schedule,
     at_progress,
@@ -81,6 +82,7 @@ class Choices:
     augmentation: list[Augmentation] | None
     n_components: int | None
     projection_dim: int
+    same_group: GroupRole
     n_views: int
     batch_size: int
     max_epochs: int

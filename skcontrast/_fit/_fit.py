@@ -156,7 +156,8 @@ def fit_network(
         check_descriptions(known.get("descriptions"), width)
         training_set = _training_set(choices, setup, X, known, world)
         auto = _estimated_parameters(choices, known.get("labels"), past, one_epoch)
-        plan = _plan(choices, setup, len(X), past, one_epoch, seed, world)
+        groups = training_set.known.get("groups")
+        plan = _plan(choices, setup, len(X), groups, past, one_epoch, seed, world)
         fingerprint = cache(partial(samples_fingerprint, schema.kind, X, known.get("labels")))
         # What a framework adds to the network starts from different numbers than the network.
         with seeded_rng(seed + 1, choices.device):
@@ -281,6 +282,7 @@ def _plan(
     choices: Choices,
     setup: Setup,
     n_samples: int,
+    groups: Tensor | None,
     past: Fitted | None,
     one_epoch: bool,
     seed: int,
@@ -306,6 +308,8 @@ def _plan(
         width=setup.widths.projection + n_extra,
         device=device,
         generator=torch.Generator(device=device),
+        groups=groups,
+        same_group=choices.same_group,
         framework=choices.framework,
         loss=choices.loss,
         similarity=choices.similarity,

@@ -160,7 +160,11 @@ class ContrastiveNet(skorch.NeuralNet):
         """Return the batches of an epoch."""
         spreader = self.spreader
         self.sampler_ = BatchSampler(
-            dataset, self.plan.batch_size, spreader.labeled, spreader.labeled_share
+            dataset,
+            self.plan.batch_size,
+            spreader.labeled,
+            spreader.labeled_share,
+            self.plan.groups if self.plan.same_group == "positive" else None,
         )
         return self.sampler_
 
@@ -309,6 +313,11 @@ class ContrastiveNet(skorch.NeuralNet):
         views = [plan.draw(batch.x, plan.generator) for _ in range(plan.n_views)]
         contrasts = self.criterion_.contrast(views, self.similarity_, batch)
         contrasts = [contrasts] if isinstance(contrasts, Contrast) else contrasts
+        if plan.groups is not None and any(c.anchor_groups is None for c in contrasts):
+            raise ValueError(
+                f"{type(plan.framework).__name__} passes no groups to Contrast: it cannot be "
+                "fitted with groups."
+            )
         if plan.world is None:
             loss = self._backward(contrasts, sum(len(c.anchors) for c in contrasts))
         else:
@@ -322,7 +331,11 @@ class ContrastiveNet(skorch.NeuralNet):
         for contrast in contrasts:
             self.auto.observe(contrast, self.similarity_)
             value = objective_value(
-                contrast, self.loss_, self.similarity_, self.criterion_.objective
+                contrast,
+                self.loss_,
+                self.similarity_,
+                self.criterion_.objective,
+                self.plan.same_group,
             )
             part = len(contrast.anchors) / n_anchors
             parts.append(value if part == 1 else value * part)

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from .._distributed._world import World
+from .._objective._base import GroupRole
 from .._parameters import Schedule, at_progress
 from ..frameworks import FitContext, Framework
 from ..losses import Loss
@@ -38,6 +39,8 @@ class Plan(FitContext):
         fit does not repeat the draws of earlier epochs.
     seeds_layers : bool
         Whether the network draws from torch's global generators, as dropout does.
+    same_group : {"neutral", "positive"}
+        What samples of one group are to each other.
     world : World or None
         The processes that share the fit; None if there is one.
     """
@@ -51,6 +54,7 @@ class Plan(FitContext):
     lr_schedule: Schedule | None
     seed: int
     seeds_layers: bool
+    same_group: GroupRole
     world: World | None
 
     def at(self, epoch: int, auto: AutoParameters) -> tuple[Loss, Similarity, dict[str, float]]:

@@ -10,7 +10,7 @@ candidates too, a weighted mean of their scores takes the place of a share of th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
 import torch
 from torch import Tensor
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..losses import Loss
 
 ObjectiveName: TypeAlias = Literal["contrastive", "jensen-shannon"]
+GroupRole: TypeAlias = Literal["neutral", "positive"]
 
 
 class Tile(NamedTuple):
@@ -42,6 +43,10 @@ class Tile(NamedTuple):
         The lowest and the highest score that these vectors can have.
     self_scores : Tensor of shape (n_anchors,), float or None
         The score of each anchor with itself, for losses that correct the positive term.
+    same_group : Tensor of shape (n_anchors, n_candidates), dtype bool, or None
+        Where anchor and candidate are of one group, and so no negatives of each other.
+    group_role : {"neutral", "positive"}
+        Whether candidates of the anchor's group are ignored or pulled like its own views.
     """
 
     scores: Tensor
@@ -51,6 +56,8 @@ class Tile(NamedTuple):
     same_class: Tensor | None
     bounds: tuple[float, float]
     self_scores: Tensor | float | None = None
+    same_group: Tensor | None = None
+    group_role: GroupRole = "neutral"
 
     @property
     def n_negatives(self) -> int:
@@ -70,6 +77,33 @@ class Tile(NamedTuple):
             return by_class
         by_rank = weights_by_rank(self.scores, self.excluded, loss)
         return by_rank if by_class is None else by_rank * by_class
+
+    def without_group(self, prior: Tensor | None) -> Tensor | None:
+        """Return weights of the candidates that are 0 for those of the anchor's group."""
+        if self.same_group is None:
+            return prior
+        if prior is None:
+            return (~self.same_group).to(self.scores.dtype)
+        return prior.masked_fill(self.same_group, 0.0)
+
+    def push_and_pull(self, loss: Loss) -> tuple[Tensor | None, Tensor | None]:
+        """Return the weights by which candidates push (None: all 1) and pull (None: none).
+
+        Candidates of the anchor's group do neither if groups are neutral. If groups are positive,
+        they are what a loss pulls most; a loss that pulls nothing pulls them and nothing else.
+        """
+        prior, attracts = self.prior(loss), self.group_role == "positive"
+        if not loss.pulls_candidates:
+            pull = None
+            if self.same_group is not None and attracts:
+                pull = self.same_group.to(self.scores.dtype)
+            return self.without_group(prior), pull
+        if self.same_group is None:
+            return loss.push_and_pull(prior)
+        if attracts:
+            return loss.push_and_pull(cast(Tensor, prior).masked_fill(self.same_group, 1.0))
+        push, pull = loss.push_and_pull(prior)
+        return self.without_group(push), self.without_group(pull)
 
 
 class ScaledMatrix(NamedTuple):
@@ -131,6 +165,11 @@ class Objective:
         """Raise ValueError if the objective cannot be computed for this loss."""
 
     @staticmethod
+    def attraction(scores: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return what the loss raises for positives by their scores, and its slope (None: 1)."""
+        raise NotImplementedError
+
+    @staticmethod
     def expectation(tile: Tile, loss: Loss, prior: Tensor | None) -> Expectation:
         """Return the weighted mean of φ(s) over the candidates.
 
@@ -171,7 +210,7 @@ class Objective:
             n = len(means) - (share is not None)
             losses = cls.anchor_loss(means[:n], positives, tile, loss)
             if share is not None:
-                losses = losses + share * (positives.mean(1) - means[-1])
+                losses = losses + share * (cls.attraction(positives)[0].mean(1) - means[-1])
             total = tile.total(losses)
         if not needs_gradient:
             return Evaluation(total, None)
@@ -184,37 +223,46 @@ class Objective:
 
     @classmethod
     def _expectations(cls, tile: Tile, loss: Loss) -> tuple[list[Expectation], Tensor | None]:
-        """Return the expectations of all estimators, then of the score of pulled candidates.
+        """Return the expectations of all estimators, then of the pull of candidates.
 
         Also returns their share of the pull, or None where no candidates are pulled.
         """
         first, *others = loss.estimators()
         further = [
-            cls.expectation(tile._replace(scores=tile.scores.clone()), one, tile.prior(one))
+            cls.expectation(
+                tile._replace(scores=tile.scores.clone()), one, tile.without_group(tile.prior(one))
+            )
             for one in others
         ]
-        prior, share = tile.prior(first), None
-        if loss.pulls_candidates:
-            prior, weights = loss.push_and_pull(prior)
-            pulled, share = _pulled(tile, weights, loss)
+        prior, weights = tile.push_and_pull(first)
+        share = None
+        if weights is not None:
+            pulled, share = cls._pulled(tile, weights, loss)
             further.append(pulled)
         # The first may overwrite the scores, so it comes last.
         return [cls.expectation(tile, first, prior), *further], share
 
-
-def _pulled(tile: Tile, weights: Tensor, loss: Loss) -> tuple[Expectation, Tensor]:
-    """Return the mean score of the candidates by their pull, and their share of the pull."""
-    weights = weights.scatter_(1, tile.excluded, 0.0)
-    total = weights.sum(1)
-    share = loss.pull_share(total, tile.positives.shape[1]).masked_fill(total == 0, 0.0)
-    mass = total.masked_fill(total == 0, 1.0)
-    mean = (weights * tile.scores).sum(1).div_(mass)
-    return Expectation(mean, lambda d_mean: ScaledMatrix(column(d_mean / mass), weights)), share
+    @classmethod
+    def _pulled(cls, tile: Tile, weights: Tensor, loss: Loss) -> tuple[Expectation, Tensor]:
+        """Return the mean attraction of candidates by their pull, and their share of the pull."""
+        weights = weights.scatter_(1, tile.excluded, 0.0)
+        total = weights.sum(1)
+        share = loss.pull_share(total, tile.positives.shape[1]).masked_fill(total == 0, 0.0)
+        mass = total.masked_fill(total == 0, 1.0)
+        value, slope = cls.attraction(tile.scores)
+        mean = (weights * value).sum(1).div_(mass)
+        pulls = weights if slope is None else weights.mul_(slope)
+        return (
+            Expectation(mean, lambda d_mean: ScaledMatrix(column(d_mean / mass), pulls)),
+            share,
+        )
 
 
 def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> Evaluation:
     """Evaluate a loss that implements ``row_loss``, by autograd."""
     scores = tile.scores.scatter_(1, tile.excluded, -torch.inf)
+    if tile.same_group is not None:
+        scores.masked_fill_(tile.same_group, -torch.inf)
     with torch.set_grad_enabled(needs_gradient):
         leaves = _leaf(scores, needs_gradient), _leaf(tile.positives, needs_gradient)
         losses = loss.row_loss(*leaves, tile.same_class)

@@ -29,6 +29,9 @@ class Contrast(NamedTuple):
         Factors on the losses of the anchors.
     anchor_labels, candidate_labels : Tensor of shape (n_anchors,) and (n_candidates,) or None
         Classes, integers; negative where unknown.
+    anchor_groups, candidate_groups : Tensor of shape (n_anchors,) and (n_candidates,) or None
+        Groups of samples that are known to belong together, integers; negative where there is
+        none.
     """
 
     anchors: Tensor
@@ -38,15 +41,15 @@ class Contrast(NamedTuple):
     weights: Tensor | None = None
     anchor_labels: Tensor | None = None
     candidate_labels: Tensor | None = None
+    anchor_groups: Tensor | None = None
+    candidate_groups: Tensor | None = None
 
     def take(self, rows: slice | Tensor) -> Contrast:
         """Return the contrast of some of the anchors with all candidates."""
+        of_anchors = ("anchors", "positives", "excluded", "weights", "anchor_labels")
+        taken = {name: getattr(self, name) for name in (*of_anchors, "anchor_groups")}
         return self._replace(
-            anchors=self.anchors[rows],
-            positives=self.positives[rows],
-            excluded=self.excluded[rows],
-            weights=None if self.weights is None else self.weights[rows],
-            anchor_labels=None if self.anchor_labels is None else self.anchor_labels[rows],
+            **{name: part[rows] for name, part in taken.items() if part is not None}
         )
 
 
@@ -55,6 +58,7 @@ def in_batch(
     similarity: Similarity,
     labels: Tensor | None = None,
     weights: Tensor | None = None,
+    groups: Tensor | None = None,
 ) -> Contrast:
     """Contrast every view of a batch with all views of the other samples.
 
@@ -68,6 +72,8 @@ def in_batch(
         Classes of the samples; negative where unknown.
     weights : Tensor of shape (n_views, n), default=None
         Factors on the losses of the views as anchors.
+    groups : Tensor of shape (n,), dtype int64, default=None
+        Groups of the samples; negative where there is none.
 
     Returns
     -------
@@ -84,6 +90,7 @@ def in_batch(
         n_views, device=views.device
     )
     labels = None if labels is None else labels.repeat(n_views)
+    groups = None if groups is None else groups.repeat(n_views)
     weights = None if weights is None else weights.flatten()
     return Contrast(
         anchors=flat,
@@ -93,6 +100,8 @@ def in_batch(
         weights=weights,
         anchor_labels=labels,
         candidate_labels=labels,
+        anchor_groups=groups,
+        candidate_groups=groups,
     )
 
 

@@ -30,6 +30,11 @@ class Contrastive(Objective):
     """φ = exp, −log(P / (P + N·E)). The mean over the candidates is held as its logarithm."""
 
     @staticmethod
+    def attraction(scores: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return s."""
+        return scores, None
+
+    @staticmethod
     def expectation(tile: Tile, loss: Loss, prior: Tensor | None) -> Expectation:
         r"""Return log mean_j w_j e^{s_j}.
 

@@ -22,6 +22,7 @@ from .._parameters import check_component, check_numbers
 from ..losses import InfoNCE, Loss
 from ..similarity import Cosine, Similarity
 from ..similarity._validation import check_views, in_one_dtype
+from ._base import GroupRole
 from ._contrast import Contrast, embed_views, in_batch
 from ._tiles import objective_value
 
@@ -37,6 +38,9 @@ def contrastive_loss(
     y: Tensor | None = None,
     queue_y: Tensor | None = None,
     sample_weight: Tensor | None = None,
+    groups: Tensor | None = None,
+    queue_groups: Tensor | None = None,
+    same_group: GroupRole = "neutral",
 ) -> Tensor:
     r"""Contrastive loss of two or more views of the same samples, differentiable.
 
@@ -72,6 +76,14 @@ def contrastive_loss(
         The same for the queue.
     sample_weight : Tensor of shape (n,), default=None
         Factors ≥ 0 on the losses of the samples. The sum is divided by n, not by their sum.
+    groups : Tensor of shape (n,), dtype int, default=None
+        Groups of samples that are known to belong together, −1 where there is none. Candidates of
+        the anchor's group are no negatives: the estimate is over the others.
+    queue_groups : Tensor of shape (m,), dtype int, default=None
+        The same for the queue; needed with both.
+    same_group : {"neutral", "positive"}, default="neutral"
+        Whether samples of one group are ignored for each other, or pulled like views of one
+        sample.
 
     Returns
     -------
@@ -81,8 +93,8 @@ def contrastive_loss(
     Raises
     ------
     ValueError
-        If shapes or devices disagree, there are fewer than 2 samples and no queue, or a hyperparameter lies
-        outside its range or is a schedule.
+        If shapes or devices disagree, there are fewer than 2 samples and no queue, or a
+        hyperparameter lies outside its range or is a schedule.
     TypeError
         If views are not dense floating tensors, or a class is passed instead of an instance.
     RuntimeError
@@ -106,11 +118,18 @@ def contrastive_loss(
     >>> z.grad.shape
     torch.Size([2, 64, 16])
     """
-    given = views, loss, similarity, queue, y, queue_y, sample_weight
+    value = _checked_value
     if torch.compiler.is_compiling():
         # Runs as it is, between the compiled parts of the caller.
-        return torch.compiler.disable(_checked_value)(*given)
-    return _checked_value(*given)
+        value = torch.compiler.disable(_checked_value)
+    marks = {
+        "y": y,
+        "queue_y": queue_y,
+        "groups": groups,
+        "queue_groups": queue_groups,
+        "sample_weight": sample_weight,
+    }
+    return value(views, loss, similarity, queue, same_group, marks)
 
 
 def _checked_value(
@@ -118,79 +137,88 @@ def _checked_value(
     loss: Loss | None,
     similarity: Similarity | None,
     queue: View | None,
-    y: Tensor | None,
-    queue_y: Tensor | None,
-    sample_weight: Tensor | None,
+    same_group: GroupRole,
+    marks: dict[str, Tensor | None],
 ) -> Tensor:
+    """Check what was passed and return the loss; `marks` is what is known about the samples."""
     loss = check_component(loss, Loss, owner="contrastive_loss", parameter="loss", default=InfoNCE)
     similarity = check_component(
         similarity, Similarity, owner="contrastive_loss", parameter="similarity", default=Cosine
     )
     for component in (loss, similarity):
         check_numbers(component)
+    if same_group not in ("neutral", "positive"):
+        raise ValueError(
+            "The 'same_group' parameter of contrastive_loss must be 'neutral' or 'positive', got "
+            f"{same_group!r}."
+        )
     check_views(views, queue, similarity)
-    n = len(_first(views[0]))
-    y, queue_y = _check_labels(loss, n, None if queue is None else len(_first(queue)), y, queue_y)
     first = _first(views[0])
-    _check_devices({"y": y, "queue_y": queue_y, "sample_weight": sample_weight}, first.device)
-    _check_weights(sample_weight, n)
+    n, n_queue = len(first), None if queue is None else len(_first(queue))
+    needs_y = f"{type(loss).__name__} needs labels" if loss.requires_y else None
+    labels = _check_marks(marks, ("y", "queue_y"), n, n_queue, needs_y)
+    has_groups = marks["groups"] is not None or marks["queue_groups"] is not None
+    needs_groups = "groups are those of all samples" if has_groups else None
+    groups = _check_marks(marks, ("groups", "queue_groups"), n, n_queue, needs_groups)
+    _check_devices(marks, first.device)
+    _check_weights(marks["sample_weight"], n)
     same_dtype, queue = in_one_dtype(views, queue)
-    if sample_weight is not None:
-        sample_weight = sample_weight.to(_first(same_dtype[0]).dtype)
+    weight = marks["sample_weight"]
+    if weight is not None:
+        weight = weight.to(_first(same_dtype[0]).dtype)
     with plain_modes(first.device):
-        return _value(same_dtype, loss, similarity, queue, y, queue_y, sample_weight)
+        contrast = _contrast(same_dtype, similarity, queue, weight, labels, groups)
+        return objective_value(contrast, loss, similarity, group_role=same_group)
 
 
 def _first(view: View) -> Tensor:
     return view[0] if isinstance(view, tuple) else view
 
 
-def _value(
+def _contrast(
     views: Sequence[View],
-    loss: Loss,
     similarity: Similarity,
     queue: View | None,
-    y: Tensor | None,
-    queue_y: Tensor | None,
     sample_weight: Tensor | None,
-) -> Tensor:
+    labels: tuple[Tensor | None, Tensor | None],
+    groups: tuple[Tensor | None, Tensor | None],
+) -> Contrast:
+    """Return the contrast of views with each other or, if there is a queue, with the queue."""
     embedded = embed_views(views, similarity)
     if queue is None:
         if sample_weight is not None:
             sample_weight = sample_weight.expand(len(views), -1)
-        contrast = in_batch(embedded, similarity, y, sample_weight)
-    else:
-        positives = torch.stack([similarity.pairs(embedded[0], key) for key in embedded[1:]], 1)
-        none = torch.empty(len(positives), 0, dtype=torch.int64, device=positives.device)
-        keys = similarity.embed(queue)
-        contrast = Contrast(
-            anchors=embedded[0],
-            candidates=keys,
-            positives=positives,
-            excluded=none,
-            weights=sample_weight,
-            anchor_labels=y,
-            candidate_labels=queue_y,
-        )
-    return objective_value(contrast, loss, similarity)
+        return in_batch(embedded, similarity, labels[0], sample_weight, groups[0])
+    positives = torch.stack([similarity.pairs(embedded[0], key) for key in embedded[1:]], 1)
+    none = torch.empty(len(positives), 0, dtype=torch.int64, device=positives.device)
+    keys = similarity.embed(queue)
+    return Contrast(embedded[0], keys, positives, none, sample_weight, *labels, *groups)
 
 
-def _check_labels(
-    loss: Loss, n: int, n_queue: int | None, y: Tensor | None, queue_y: Tensor | None
+def _check_marks(
+    marks: dict[str, Tensor | None],
+    names: tuple[str, str],
+    n: int,
+    n_queue: int | None,
+    reason: str | None,
 ) -> tuple[Tensor | None, Tensor | None]:
-    if queue_y is not None and n_queue is None:
-        raise ValueError("queue_y holds the classes of a queue: pass queue too.")
-    if not loss.requires_y:
+    """Return the classes or groups of samples and queue, checked if there is a reason for them."""
+    own, queued = (marks[name] for name in names)
+    if queued is not None and n_queue is None:
+        raise ValueError(f"{names[1]} is about the samples of a queue: pass queue too.")
+    if reason is None:
         return None, None
-    expected = {"y": (y, n)} if n_queue is None else {"y": (y, n), "queue_y": (queue_y, n_queue)}
-    for name, (labels, length) in expected.items():
-        if labels is None:
-            raise ValueError(f"{type(loss).__name__} needs labels: pass {name}.")
-        if not isinstance(labels, Tensor) or labels.is_floating_point() or labels.ndim != 1:
+    for name, length in zip(names, (n, n_queue), strict=True):
+        if length is None:
+            continue
+        found = marks[name]
+        if found is None:
+            raise ValueError(f"{reason}: pass {name}.")
+        if not isinstance(found, Tensor) or found.is_floating_point() or found.ndim != 1:
             raise TypeError(f"{name} must be a tensor of integers of shape ({length},).")
-        if len(labels) != length:
-            raise ValueError(f"{name} must have {length} entries, got {len(labels)}.")
-    return y, queue_y
+        if len(found) != length:
+            raise ValueError(f"{name} must have {length} entries, got {len(found)}.")
+    return own, queued
 
 
 def _check_devices(tensors: Mapping[str, Any], device: torch.device) -> None:

@@ -39,6 +39,11 @@ class JensenShannon(Objective):
             )
 
     @staticmethod
+    def attraction(scores: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return −softplus(−s) and its derivative."""
+        return F.logsigmoid(scores), torch.sigmoid(-scores)
+
+    @staticmethod
     def expectation(tile: Tile, loss: Loss, prior: Tensor | None) -> Expectation:
         """Return mean_j w_j softplus(s_j).
 

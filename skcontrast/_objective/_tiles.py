@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..losses import Loss
 from ..similarity import Similarity
-from ._base import Objective, ObjectiveName, ScaledMatrix, Tile, TileGradients
+from ._base import GroupRole, Objective, ObjectiveName, ScaledMatrix, Tile, TileGradients
 from ._contrast import Contrast
 from ._exponential import Contrastive
 from ._jensen_shannon import JensenShannon
@@ -44,6 +44,7 @@ def objective_value(
     loss: Loss,
     similarity: Similarity,
     objective: ObjectiveName = "contrastive",
+    group_role: GroupRole = "neutral",
 ) -> Tensor:
     """Return the mean loss over the anchors of a contrast, differentiable.
 
@@ -57,6 +58,8 @@ def objective_value(
         The score; without schedules.
     objective : {"contrastive", "jensen-shannon"}, default="contrastive"
         φ = exp and −log(P/(P + N·E)), or φ = softplus and softplus(−s⁺) + E.
+    group_role : {"neutral", "positive"}, default="neutral"
+        What candidates of the anchor's group are, if the contrast has groups.
 
     Returns
     -------
@@ -68,7 +71,8 @@ def objective_value(
     # Under autocast the products would be taken in half precision, which 1/temperature magnifies.
     with torch.autocast(contrast.anchors.device.type, enabled=False):
         self_scores = similarity.highest(contrast.anchors) if loss.corrects_positives else None
-        problem = _Problem(contrast, self_scores, loss, similarity, OBJECTIVES[objective])
+        kind = OBJECTIVES[objective]
+        problem = _Problem(contrast, self_scores, loss, similarity, kind, group_role)
         inputs = contrast.anchors, contrast.candidates, contrast.positives, self_scores
         try:
             return _TiledObjective.apply(problem, *inputs)
@@ -90,6 +94,7 @@ class _Problem(NamedTuple):
     loss: Loss
     similarity: Similarity
     objective: type[Objective]
+    group_role: GroupRole
 
     def tile(self, rows: slice, scores: Tensor) -> Tile:
         """Return what the objective needs to know about some of the anchors."""
@@ -106,6 +111,8 @@ class _Problem(NamedTuple):
             same_class=same_class(contrast, rows) if self.loss.requires_y else None,
             bounds=self.similarity.limits(contrast.anchors),
             self_scores=self_scores[rows] if isinstance(self_scores, Tensor) else self_scores,
+            same_group=same_group(contrast, rows),
+            group_role=self.group_role,
         )
 
 
@@ -235,6 +242,17 @@ def same_class(contrast: Contrast, rows: slice) -> Tensor:
     """Return where anchor and candidate are known to share a class, dtype bool."""
     if contrast.anchor_labels is None:
         raise ValueError("The contrast has no labels.")
-    labels = contrast.anchor_labels[rows]
-    same = (labels[:, None] == contrast.candidate_labels) & (labels >= 0)[:, None]
+    return _same(contrast.anchor_labels, contrast.candidate_labels, contrast, rows)
+
+
+def same_group(contrast: Contrast, rows: slice) -> Tensor | None:
+    """Return where anchor and candidate are of one group, dtype bool; None without groups."""
+    if contrast.anchor_groups is None:
+        return None
+    return _same(contrast.anchor_groups, contrast.candidate_groups, contrast, rows)
+
+
+def _same(of_anchors: Tensor, of_candidates: Any, contrast: Contrast, rows: slice) -> Tensor:
+    marks = of_anchors[rows]
+    same = (marks[:, None] == of_candidates) & (marks >= 0)[:, None]
     return same.scatter_(1, contrast.excluded[rows], False)

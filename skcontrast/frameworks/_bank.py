@@ -66,15 +66,15 @@ class Bank(nn.Module):
         own : Tensor of shape (n_anchors, 1), dtype int64
             Which of the drawn samples is the anchor itself. If none is, the last one, so that
             all anchors have the same number of negatives.
-        labels : Tensor of shape (n,), dtype int64
-            Classes of the drawn samples.
+        drawn : Tensor of shape (n,), dtype int64
+            Places of the drawn samples in X.
         """
         device = rows.device
         order = torch.randperm(self.n_visited, generator=generator, device=device)[:n]
         drawn = self.visited[order]
         place = torch.full((len(self.labels),), len(drawn) - 1, device=device)
         place[drawn] = torch.arange(len(drawn), device=device)
-        return self.vectors[:, drawn], place[rows][:, None], self.labels[drawn]
+        return self.vectors[:, drawn], place[rows][:, None], drawn
 
     @torch.no_grad()
     def update(

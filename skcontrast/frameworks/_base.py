@@ -41,6 +41,9 @@ class FitContext:
         Where the network is trained.
     generator : torch.Generator
         For the framework's own random numbers, on the device; seeded again in every epoch.
+    groups : Tensor of shape (n_samples,), dtype int64, or None
+        The groups of all samples by their places in X, −1 where there is none; None if `fit` got
+        none. For memories, which know the places of what they hold.
 
     See Also
     --------
@@ -57,6 +60,22 @@ class FitContext:
     width: int
     device: torch.device
     generator: torch.Generator
+    groups: Tensor | None = None
+
+    def groups_of(self, rows: Tensor) -> Tensor | None:
+        """Return the groups of samples by their places in X, −1 where the place is unknown.
+
+        Parameters
+        ----------
+        rows : Tensor of shape (k,), dtype int64
+            Places in X; negative where they are unknown.
+
+        Returns
+        -------
+        groups : Tensor of shape (k,), dtype int64, or None
+            None if `fit` got no groups.
+        """
+        return None if self.groups is None else self.groups[rows].masked_fill_(rows < 0, -1)
 
 
 class Framework(ParameterObject):
@@ -106,6 +125,8 @@ class Framework(ParameterObject):
     ...             weights=None if weights is None else weights[0],
     ...             anchor_labels=batch.labels,
     ...             candidate_labels=batch.labels,
+    ...             anchor_groups=batch.groups,
+    ...             candidate_groups=batch.groups,
     ...         )
     >>> X = np.random.default_rng(0).normal(size=(100, 5))
     >>> framework = FirstAgainstSecond()
@@ -181,8 +202,8 @@ class Framework(ParameterObject):
             Its ``embed`` maps the network's output to the vectors that are compared.
         batch : Batch
             What is known about the n samples: ``rows``, their places in X; ``labels``, their
-            classes, or None; and ``anchor_weights(z)``, the factors on the losses of the anchors,
-            or None.
+            classes, and ``groups``, those of samples that belong together, or None; and
+            ``anchor_weights(z)``, the factors on the losses of the anchors, or None.
 
         Returns
         -------

@@ -238,7 +238,7 @@ class _CMCSession(Session):
         z = self.fit.network(torch.cat(views)).float().unflatten(0, (len(views), -1))
         parts = torch.stack(z.chunk(2, dim=-1))  # (2, n_views, n, width)
         self.new = parts.detach(), batch.rows, batch.labels, similarity.remembered
-        candidates, own, labels = self._drawn(batch, parts, similarity)
+        candidates, own, labels, groups = self._drawn(batch, parts, similarity)
         embedded = similarity.embed(parts)
         candidates = similarity.embed(candidates)
         n_views = len(views)
@@ -249,20 +249,25 @@ class _CMCSession(Session):
                 torch.cat([_scores(u, embedded[1 - a], similarity) for u in embedded[a]]),
                 own.repeat(n_views, 1),
                 _flat(batch.anchor_weights(parts[a])),
-                None if batch.labels is None else batch.labels.repeat(n_views),
+                _repeated(batch.labels, n_views),
                 None if batch.labels is None else labels,
+                _repeated(batch.groups, n_views),
+                groups,
             )
             for a in (0, 1)
         ]
 
     def _drawn(
         self, batch: Batch, parts: Tensor, similarity: Similarity
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return candidates (2, m, width), which of them to exclude (n, 1), and labels (m,)."""
+    ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+        """Return candidates (2, m, width), excluded ones (n, 1), labels and groups (m,)."""
         if self.bank.n_visited > 1:
-            return self.bank.draw(self.n_negatives + 1, batch.rows, self.fit.generator)
+            vectors, own, rows = self.bank.draw(
+                self.n_negatives + 1, batch.rows, self.fit.generator
+            )
+            return vectors, own, self.bank.labels[rows], self.fit.groups_of(rows)
         own = torch.arange(parts.shape[2], device=parts.device)[:, None]
-        return similarity.remembered(parts[:, 0].detach()), own, batch.labels
+        return similarity.remembered(parts[:, 0].detach()), own, batch.labels, batch.groups
 
     def update(self) -> None:
         """Move the vectors of the samples of the batch in the bank."""
@@ -272,6 +277,10 @@ class _CMCSession(Session):
 def _scores(u: Tensor, others: Tensor, similarity: Similarity) -> Tensor:
     """Return the scores (n, n_views) of anchors u (n, k) with the other part (n_views, n, k)."""
     return torch.stack([similarity.pairs(u, other) for other in others], 1)
+
+
+def _repeated(marks: Tensor | None, n: int) -> Tensor | None:
+    return None if marks is None else marks.repeat(n)
 
 
 def _flat(weights: Tensor | None) -> Tensor | None:

@@ -136,4 +136,6 @@ class _InfoGraphSession(Session):
             None if weights is None else weights[0, owner],
             None if batch.labels is None else batch.labels[owner],
             batch.labels,
+            None if batch.groups is None else batch.groups[owner],
+            batch.groups,
         )

@@ -163,7 +163,7 @@ class _MoCoSession(Session):
         z = self.fit.network(torch.cat(queries)).float().unflatten(0, (len(queries), -1))
         self.new = keys.transpose(0, 1), batch.rows, batch.labels
         anchors, targets = similarity.embed(z), similarity.embed(keys)
-        candidates, excluded, candidate_labels = self._candidates(targets, similarity, batch)
+        candidates, excluded, labels, groups = self._candidates(targets, similarity, batch)
         weights = batch.anchor_weights(z)
         return Contrast(
             anchors.flatten(0, 1),
@@ -172,7 +172,9 @@ class _MoCoSession(Session):
             excluded.repeat(len(queries), 1),
             None if weights is None else weights.flatten(),
             None if batch.labels is None else batch.labels.repeat(len(queries)),
-            None if batch.labels is None else candidate_labels,
+            None if batch.labels is None else labels,
+            None if batch.groups is None else batch.groups.repeat(len(queries)),
+            groups,
         )
 
     def _positives(self, anchors: Tensor, targets: Tensor, similarity: Similarity) -> Tensor:
@@ -188,22 +190,26 @@ class _MoCoSession(Session):
 
     def _candidates(
         self, targets: Tensor, similarity: Similarity, batch: Batch
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return candidates (m, k), the excluded ones of each sample (n, ·), and labels (m,)."""
-        parts: list[tuple[Tensor, Tensor, Tensor | None]] = []
+    ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+        """Return candidates (m, k), excluded ones of samples (n, ·), labels and groups (m,)."""
+        parts: list[tuple[Tensor, Tensor, Tensor | None, Tensor | None]] = []
         if self.in_batch or not len(self.queue):
             n_keys, n = targets.shape[:2]
             own = torch.arange(n_keys * n, device=targets.device).view(n, n_keys)
-            labels = None if batch.labels is None else batch.labels.repeat_interleave(n_keys)
-            parts.append((targets.transpose(0, 1).flatten(0, 1), own, labels))
+            labels, groups = (
+                None if marks is None else marks.repeat_interleave(n_keys)
+                for marks in (batch.labels, batch.groups)
+            )
+            parts.append((targets.transpose(0, 1).flatten(0, 1), own, labels, groups))
         if len(self.queue):
             keys, labels = self.queue.filled()
-            own = self.queue.own(batch.rows) + sum(len(keys) for keys, _, _ in parts)
-            parts.append((similarity.embed(keys), own, labels))
-        keys, own, labels = zip(*parts, strict=True)
+            own = self.queue.own(batch.rows) + sum(len(part[0]) for part in parts)
+            rows = self.queue.rows[: len(self.queue)].repeat_interleave(self.queue.keys.shape[1])
+            parts.append((similarity.embed(keys), own, labels, self.fit.groups_of(rows)))
         if len(parts) == 1:
-            return keys[0], own[0], labels[0]
-        return torch.cat(keys), torch.cat(own, 1), None if labels[0] is None else torch.cat(labels)
+            return parts[0]
+        keys, owns, labels, groups = zip(*parts, strict=True)
+        return torch.cat(keys), torch.cat(owns, 1), _joined(labels), _joined(groups)
 
     def update(self) -> None:
         """Move the momentum encoder towards the network and push the keys of the step."""
@@ -221,3 +227,9 @@ class _MoCoSession(Session):
             self.queue.resume(
                 old["keys"], old["rows"], old["labels"], old["_extra_state"], same_samples
             )
+
+
+def _joined(marks: Sequence[Tensor | None]) -> Tensor | None:
+    """Return what is known about several parts of the candidates, None if it is about none."""
+    known = [part for part in marks if part is not None]
+    return torch.cat(known) if len(known) == len(marks) else None

@@ -376,6 +376,8 @@ class WiderContrast(NamedTuple):
     weights: torch.Tensor | None = None
     anchor_labels: torch.Tensor | None = None
     candidate_labels: torch.Tensor | None = None
+    anchor_groups: torch.Tensor | None = None
+    candidate_groups: torch.Tensor | None = None
 
 
 @pytest.mark.parametrize("loss", [DCL(), PositiveDebiased(0.5), Supervised()], ids=repr)
@@ -393,7 +395,11 @@ def test_the_order_of_the_fields_of_a_contrast_means_nothing(loss):
 
 def test_every_field_of_a_contrast_is_taken_or_kept():
     contrast = dot_products()._replace(
-        weights=torch.ones(9), anchor_labels=LABELS, candidate_labels=LABELS
+        weights=torch.ones(9),
+        anchor_labels=LABELS,
+        candidate_labels=LABELS,
+        anchor_groups=LABELS,
+        candidate_groups=LABELS,
     )
     taken = contrast.take(slice(2, 5))
     for name, value in contrast._asdict().items():

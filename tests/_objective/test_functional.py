@@ -96,7 +96,7 @@ def test_bad_views_are_refused_by_name(views, queue, error, message):
 
 def test_labels_and_weights_that_do_not_belong_to_the_views_are_refused_by_name():
     views, labels = random_views(4, 3), torch.zeros(4, dtype=torch.int64)
-    with pytest.raises(ValueError, match="queue_y holds the classes of a queue: pass queue"):
+    with pytest.raises(ValueError, match="queue_y is about the samples of a queue: pass queue"):
         contrastive_loss(*views, queue_y=labels)
     with pytest.raises(ValueError, match="y must be on cpu as view 1 is, got meta"):
         contrastive_loss(*views, loss=SupCon(), y=labels.to("meta"))

@@ -34,12 +34,12 @@ def test_drawn_vectors_are_all_different_and_the_sample_knows_its_own(n):
     for part in rows.split(5):
         bank.update(part.view(1, 1, -1, 1).expand(2, 1, -1, 1) + 1.0, part, part)
     for _ in range(20):
-        vectors, own, labels = bank.draw(n, torch.arange(20), generator)
-        assert vectors.shape == (2, min(n, 13), 1) and labels.unique().numel() == min(n, 13)
-        assert set(labels.tolist()) <= set(rows.tolist())
+        vectors, own, drawn = bank.draw(n, torch.arange(20), generator)
+        assert vectors.shape == (2, min(n, 13), 1) and drawn.unique().numel() == min(n, 13)
+        assert set(drawn.tolist()) <= set(rows.tolist())
         for row, (column,) in enumerate(own.tolist()):
-            assert labels[column] == row if row in labels else column == len(labels) - 1
-            own_is_drawn += row in labels
+            assert drawn[column] == row if row in drawn else column == len(drawn) - 1
+            own_is_drawn += row in drawn
     assert own_is_drawn == 20 * min(n, 13)
 
 

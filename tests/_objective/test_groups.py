@@ -1,0 +1,328 @@
+"""Samples of one group are no negatives of each other; if groups are positive, they are pulled."""
+
+from __future__ import annotations
+
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from skcontrast import ContrastiveEmbedder, contrastive_loss
+from skcontrast._data._batches import BatchSampler, TrainingSet
+from skcontrast._data._sources import InMemory
+from skcontrast.encoders import MLP
+from skcontrast.frameworks import CMC, Contrast, Framework, InfoGraph, MoCo, SimCLR
+from skcontrast.losses import (
+    BCL,
+    DCL,
+    HCL,
+    PUCL,
+    InfoNCE,
+    PositiveDebiased,
+    Ring,
+    SoftRing,
+    SoftSupCon,
+    SupCon,
+    Supervised,
+)
+from skcontrast.similarity import Cosine
+
+LOSSES = [InfoNCE(), DCL(), HCL(), PUCL(), BCL(), Ring(), SoftRing(), SoftSupCon()]
+N, D = 12, 5
+GROUPS = torch.tensor([0, 0, 0, 1, 1, 2, 2, -1, -1, -1, 3, -1])
+
+
+def views(n_views=2, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    z = torch.randn(n_views, N, D, dtype=torch.float64, generator=generator)
+    return z.requires_grad_()
+
+
+def value_and_gradient(z, **kwargs):
+    value = contrastive_loss(*z, similarity=Cosine(0.5), **kwargs)
+    return value.detach(), torch.autograd.grad(value, z)[0]
+
+
+@pytest.mark.parametrize("loss", [*LOSSES, PositiveDebiased()], ids=repr)
+@pytest.mark.parametrize("same_group", ["neutral", "positive"])
+def test_groups_of_one_sample_each_change_nothing(loss, same_group):
+    z = views()
+    for groups in (torch.arange(N), torch.full((N,), -1)):
+        with_groups = value_and_gradient(z, loss=loss, groups=groups, same_group=same_group)
+        torch.testing.assert_close(with_groups, value_and_gradient(z, loss=loss))
+
+
+def test_neutral_groups_are_the_classes_of_supervised():
+    z = views()
+    expected = value_and_gradient(z, loss=Supervised(), y=GROUPS)
+    torch.testing.assert_close(value_and_gradient(z, groups=GROUPS), expected)
+
+
+@pytest.mark.parametrize("same_group", ["neutral", "positive"])
+def test_groups_count_for_the_negatives_of_supervised_in_addition_to_the_classes(same_group):
+    y, both = torch.arange(N) % 3, torch.arange(N) % 3
+    both[GROUPS == 0] = 7  # as if all of group 0 were of one more class
+    z = views()
+    only = torch.where(GROUPS == 0, 0, -1)
+    got = value_and_gradient(z, loss=Supervised(), y=y, groups=only)[0]
+    s = (
+        F.normalize(z.detach().flatten(0, 1), dim=1)
+        @ F.normalize(z.detach().flatten(0, 1), dim=1).T
+    ) / 0.5
+    labels, groups = y.repeat(2), only.repeat(2)
+    own = torch.eye(N, dtype=torch.bool).repeat(2, 2)
+    out = own | (labels[:, None] == labels)
+    out |= (groups[:, None] == groups) & (groups >= 0)[:, None]
+    mean = (s.exp() * ~out).sum(1) / (~out).sum(1)
+    positive = s[torch.arange(2 * N), (torch.arange(2 * N) + N) % (2 * N)]
+    expected = (((2 * N - 2) * mean).log() - positive).exp().log1p().mean()
+    torch.testing.assert_close(got, expected)
+
+
+def naive(z, groups, attracts, temperature=0.5):
+    """InfoNCE with groups, one anchor at a time."""
+    u = F.normalize(z, dim=-1).flatten(0, 1)
+    groups, rows = groups.repeat(len(z)), torch.arange(N).repeat(len(z))
+    total = 0.0
+    for i in range(len(u)):
+        s = u @ u[i] / temperature
+        own = (rows == rows[i]) & (torch.arange(len(u)) != i)
+        mates = (groups == groups[i]) & (groups[i] >= 0) & (rows != rows[i])
+        others = (rows != rows[i]) & ~mates
+        n_negatives = int((rows != rows[i]).sum())
+        estimate = n_negatives * s[others].exp().mean()
+        loss = torch.stack([(1 + estimate * (-p).exp()).log() for p in s[own]]).mean()
+        if attracts and mates.any():
+            share = mates.sum() / (mates.sum() + own.sum())
+            loss = loss + share * (s[own].mean() - s[mates].mean())
+        total = total + loss
+    return total / len(u)
+
+
+@pytest.mark.parametrize("n_views", [2, 3])
+@pytest.mark.parametrize("same_group", ["neutral", "positive"])
+def test_value_and_gradient_are_those_of_the_definition(n_views, same_group):
+    z = views(n_views)
+    expected = naive(z, GROUPS, same_group == "positive")
+    got = value_and_gradient(z, groups=GROUPS, same_group=same_group)
+    torch.testing.assert_close(got, (expected.detach(), torch.autograd.grad(expected, z)[0]))
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("same_group", ["neutral", "positive"])
+def test_the_gradient_is_that_of_the_value(loss, same_group):
+    z = views().detach()
+    direction = torch.randn(z.shape, dtype=torch.float64, generator=torch.manual_seed(1))
+    loss = type(loss)(**{**loss.get_params(), **_exact(loss)})
+    kwargs = {"loss": loss, "groups": GROUPS, "same_group": same_group}
+    _, gradient = value_and_gradient(z.clone().requires_grad_(), **kwargs)
+    if getattr(loss, "beta", 0) and loss.detach_weights:
+        return  # its gradient is not that of its value
+    step = 1e-6
+    there, back = (
+        contrastive_loss(*(z + sign * step * direction), similarity=Cosine(0.5), **kwargs)
+        for sign in (1, -1)
+    )
+    slope = (there - back) / (2 * step)
+    assert float(slope) == pytest.approx(float((gradient * direction).sum()), rel=1e-5)
+
+
+def _exact(loss):
+    return {"detach_weights": False} if "detach_weights" in loss.get_params() else {}
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_candidates_of_the_group_have_no_gradient_if_groups_are_neutral(loss):
+    groups = torch.tensor([0, 0])
+    z = torch.randn(2, 2, D, dtype=torch.float64, generator=torch.manual_seed(0))
+    anchors, queue = z[0].requires_grad_(), views()[0].detach().requires_grad_()
+    value = contrastive_loss(
+        anchors,
+        z[1],
+        queue=queue,
+        loss=loss,
+        groups=groups,
+        queue_groups=torch.where(torch.arange(N) < 6, 0, 1),
+    )
+    gradient = torch.autograd.grad(value, queue)[0]
+    assert (gradient[:6] == 0).all() and (gradient[6:] != 0).any()
+
+
+def test_positive_groups_are_the_classes_of_supcon():
+    z, none = views(), torch.full((N,), -1)
+    expected = value_and_gradient(z, loss=SupCon(), y=GROUPS)
+    got = value_and_gradient(z, loss=SupCon(), y=none, groups=GROUPS, same_group="positive")
+    torch.testing.assert_close(got, expected)
+
+
+def test_a_candidate_of_the_group_is_pulled_by_a_loss_that_pulls_likely_ones():
+    z = views()
+    loss = SoftSupCon(sharpness=0.0)
+    pulled = value_and_gradient(z, loss=loss, groups=GROUPS, same_group="positive")
+    neutral = value_and_gradient(z, loss=loss, groups=GROUPS)
+    assert not torch.allclose(pulled[0], neutral[0])
+
+
+@pytest.mark.parametrize("framework", [SimCLR(), MoCo(queue_size=24, momentum=0.5), CMC()])
+@pytest.mark.parametrize("same_group", ["neutral", "positive"])
+def test_no_batch_queue_or_bank_contrasts_a_group_with_itself(framework, same_group):
+    """If all samples are of one group, nothing but their own views acts on them."""
+    X = np.random.default_rng(0).normal(size=(32, 6)).astype(np.float32)
+    embedder = ContrastiveEmbedder(
+        MLP((8,)),
+        framework=framework,
+        same_group=same_group,
+        max_epochs=3,
+        batch_size=8,
+        random_state=0,
+    )
+    seen = []
+    alone = embedder.fit(X, groups=np.zeros(32)).history_[:, "train_loss"]
+    seen.append(embedder.transform(X))
+    seen.append(embedder.fit(X, groups=np.where(np.arange(32) < 16, "a", "b")).transform(X))
+    seen.append(embedder.fit(X).transform(X))
+    assert all(np.isfinite(alone)) and not np.allclose(seen[0], seen[1])
+    assert not np.allclose(seen[1], seen[2]) and not np.allclose(seen[0], seen[2])
+
+
+@pytest.mark.parametrize("objective", ["contrastive", "jensen-shannon"])
+def test_groups_of_graphs(objective):
+    graphs = [nx.gnp_random_graph(6, 0.5, seed=k) for k in range(12)]
+    embedder = ContrastiveEmbedder(
+        framework=InfoGraph(objective=objective), max_epochs=2, batch_size=6, random_state=0
+    )
+    plain = embedder.fit(graphs).transform(graphs)
+    groups = np.arange(12) // 3
+    for same_group in ("neutral", "positive"):
+        embedder.set_params(same_group=same_group)
+        assert not np.allclose(embedder.fit(graphs, groups=groups).transform(graphs), plain)
+    with pytest.warns(UserWarning, match="groups say nothing"):
+        alone = embedder.set_params(same_group="neutral").fit(graphs, groups=np.full(12, -1))
+    alone = alone.transform(graphs)
+    np.testing.assert_allclose(alone, plain, rtol=1e-3, atol=1e-4)
+
+
+def test_jensen_shannon_pulls_graphs_of_the_group_by_their_softplus():
+    from skcontrast._objective._contrast import Contrast
+    from skcontrast._objective._tiles import objective_value
+    from skcontrast.similarity import DotProduct
+
+    z = torch.randn(3, 2, dtype=torch.float64, generator=torch.manual_seed(0))
+    places = torch.arange(3)[:, None]
+    groups = torch.tensor([0, 0, 1])
+    contrast = Contrast(
+        z.clone().requires_grad_(),
+        z,
+        places,
+        places,
+        anchor_groups=groups,
+        candidate_groups=groups,
+    )
+    value = objective_value(contrast, InfoNCE(), DotProduct(), "jensen-shannon", "positive")
+    s = contrast.anchors @ z.T
+    own = F.softplus(-s.diagonal())
+    positive = torch.stack(
+        [(own[0] + F.softplus(-s[0, 1])) / 2, (own[1] + F.softplus(-s[1, 0])) / 2, own[2]]
+    )
+    negative = torch.stack([F.softplus(s[0, 2]), F.softplus(s[1, 2]), F.softplus(s[2, :2]).mean()])
+    expected = (positive + negative).mean()
+    torch.testing.assert_close(value, expected)
+    gradients = [torch.autograd.grad(v, contrast.anchors)[0] for v in (value, expected)]
+    torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize("n, batch_size", [(40, 8), (41, 8), (7, 2), (9, 100)])
+def test_batches_bring_two_samples_of_a_group_together(n, batch_size):
+    groups = torch.arange(n) // 3
+    groups[-4:] = -1
+    data = TrainingSet(InMemory(torch.arange(n)))
+    sampler = BatchSampler(data, batch_size, groups=groups)
+    sampler.generator.manual_seed(0)
+    batches = [batch.rows for batch in sampler]
+    assert torch.cat(batches).sort().values.tolist() == list(range(n))
+    sizes = {len(rows) for rows in batches}
+    assert max(sizes) - min(sizes) <= 1
+    together = sum(len(rows) - len(groups[rows].unique()) for rows in batches)
+    # A pair may be cut where a batch ends.
+    pairs = sum(int((groups == g).sum()) // 2 for g in range(int(groups.max()) + 1))
+    assert together >= pairs - len(batches)
+    others = [batch.rows.tolist() for batch in sampler]
+    assert others != [rows.tolist() for rows in batches]
+
+
+def test_samples_without_groups_are_drawn_as_ever():
+    data = TrainingSet(InMemory(torch.arange(50)))
+    alone = torch.full((50,), -1)
+    sampler = BatchSampler(data, 8, groups=alone)
+    sampler.generator.manual_seed(0)
+    assert sorted(row for batch in sampler for row in batch.rows.tolist()) == list(range(50))
+
+
+@pytest.mark.parametrize(
+    "groups, message",
+    [
+        (np.zeros(3), "groups must have one entry per sample, 32, got 3"),
+        (np.full(32, np.nan), "groups contains NaN"),
+        (np.array(["-1"] * 32), "groups holds the string '-1'"),
+        (np.array([None] * 32, dtype=object), "groups holds None or NaN"),
+        (np.zeros((32, 2)), "y should be a 1d array|groups"),
+    ],
+)
+def test_wrong_groups_are_refused(groups, message):
+    X = np.random.default_rng(0).normal(size=(32, 4))
+    with pytest.raises(ValueError, match=message):
+        ContrastiveEmbedder(max_epochs=1).fit(X, groups=groups)
+
+
+def test_groups_of_one_sample_each_are_warned_of():
+    X = np.random.default_rng(0).normal(size=(32, 4))
+    with pytest.warns(UserWarning, match="groups say nothing"):
+        ContrastiveEmbedder(MLP((4,)), max_epochs=1).fit(X, groups=np.arange(32))
+
+
+class WithoutGroups(Framework):
+    n_views = 2
+
+    def contrast(self, network, views, similarity, batch):
+        anchors, candidates = (similarity.embed(network(view)) for view in views)
+        own = torch.arange(len(anchors))[:, None]
+        return Contrast(anchors, candidates, own, own)
+
+
+def test_a_framework_that_ignores_groups_is_refused():
+    X = np.random.default_rng(0).normal(size=(32, 4))
+    embedder = ContrastiveEmbedder(MLP((4,)), framework=WithoutGroups(), max_epochs=1)
+    with pytest.raises(ValueError, match="WithoutGroups passes no groups to Contrast"):
+        embedder.fit(X, groups=np.zeros(32))
+
+
+@pytest.mark.parametrize(
+    "kwargs, error, message",
+    [
+        ({"queue_groups": torch.zeros(3, dtype=torch.int64)}, ValueError, "pass groups"),
+        ({"groups": torch.zeros(3, dtype=torch.int64)}, ValueError, "groups must have 12 entries"),
+        ({"groups": torch.zeros(N)}, TypeError, "groups must be a tensor of integers"),
+        ({"same_group": "enemies"}, ValueError, "'same_group' parameter of contrastive_loss"),
+        (
+            {"groups": GROUPS, "queue": torch.zeros(3, D, dtype=torch.float64)},
+            ValueError,
+            "pass queue_groups",
+        ),
+    ],
+)
+def test_wrong_groups_of_embeddings_are_refused(kwargs, error, message):
+    with pytest.raises(error, match=message):
+        contrastive_loss(*views(), **kwargs)
+
+
+def test_the_mean_over_views_is_the_one_of_the_closed_form():
+    """Two samples of one group, positive: nothing is pushed, all is pulled."""
+    z = torch.eye(2, 3, dtype=torch.float64).repeat(2, 1, 1)
+    value = contrastive_loss(
+        *z, similarity=Cosine(1.0), groups=torch.zeros(2, dtype=torch.int64), same_group="positive"
+    )
+    # The estimate is at the floor, e^{-1}: log(1 + 2 e^{-1 - 1}) + 2/3 (1 − 0)
+    assert float(value) == pytest.approx(math.log1p(2 * math.exp(-2)) + 2 / 3)
