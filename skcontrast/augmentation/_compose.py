@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .._arguments import checked
+from .._parameters import check_component
 from ..kinds._base import Kind
 from ..kinds._guess import kind_of_shape
 from ._base import Augmentation
@@ -59,6 +61,12 @@ class PlainComposition:
         return batch
 
 
+@checked(
+    augmentations=["array-like", Augmentation],
+    sample_shape=[tuple, list],
+    kind=[Kind, None],
+    convert=[callable, None],
+)
 def compose(
     augmentations: Sequence[Augmentation],
     sample_shape: Sequence[int | None],
@@ -114,6 +122,10 @@ def compose(
     >>> views(batch, torch.Generator().manual_seed(0)).dtype
     torch.float32
     """
+    if isinstance(augmentations, Augmentation):
+        augmentations = [augmentations]
+    for augmentation in augmentations:
+        check_component(augmentation, Augmentation, owner="compose", parameter="augmentations")
     shape = tuple(sample_shape)
     kind = kind_of_shape(shape) if kind is None else kind
     for augmentation in augmentations:

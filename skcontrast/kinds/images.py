@@ -11,6 +11,7 @@ import torch
 from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
+from .._arguments import naming
 from .._data._array_like import (
     as_array_like,
     check_dimensions,
@@ -99,7 +100,10 @@ class Images(Kind):
             check_lazy(X, min_samples)
         else:
             # Looking for NaN in the sum of X overflows for finite values near 1e308.
-            with np.errstate(over="ignore", invalid="ignore"):
+            with (
+                np.errstate(over="ignore", invalid="ignore"),
+                naming("X", "images, an array of numbers", X),
+            ):
                 X = check_array(
                     X,
                     allow_nd=True,

@@ -29,6 +29,9 @@ STYLES: dict[str, dict[str, Any]] = {
     "oracle": {"color": "black", "linestyle": "-", "linewidth": 6, "alpha": 0.25, "zorder": 1},
 }
 
+# What messages call embeddings.
+EMBEDDINGS = "embeddings, an array of numbers of shape (n_samples, d)"
+
 # For classes: Okabe and Ito's colours in an order in which neighbours differ.
 _DISTINCT = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#555555")
 
@@ -36,6 +39,8 @@ _DISTINCT = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "
 def axes(ax: Axes | None, **figure_settings: Any) -> Axes:
     """Return `ax`, or the axes of a new figure, which `figure_settings` describe."""
     if ax is not None:
+        if not hasattr(ax, "get_window_extent") or not hasattr(ax, "plot"):
+            raise TypeError(f"ax must be an Axes of matplotlib or None, got {ax!r}.")
         return ax
     return pyplot().subplots(layout="constrained", **figure_settings)[1]
 

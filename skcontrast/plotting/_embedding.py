@@ -12,9 +12,10 @@ from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_array, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
-from ._axes import axes, class_colors
+from .._arguments import numbers
+from ._axes import EMBEDDINGS, axes, class_colors
 from ._pictures import intensities, is_images, picture
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class EmbeddingDisplay:
         xlabel: str = "",
         ylabel: str = "",
     ):
-        self.points = check_array(points, input_name="points")
+        self.points = numbers(points, "points", "an array of numbers of shape (n, 2)")
         if self.points.shape[1] != 2:
             raise ValueError(f"points must have shape (n, 2), got {self.points.shape}.")
         self.y = None if y is None else np.asarray(y)
@@ -176,7 +177,7 @@ class EmbeddingDisplay:
         ValueError
             If the method is unknown or lengths differ.
         """
-        points: NDArray = check_array(h, input_name="h", ensure_min_samples=3)
+        points: NDArray = numbers(h, "h", EMBEDDINGS, ensure_min_samples=3)
         check_consistent_length(points, y, thumbnails)
         rng = check_random_state(random_state)
         rows = np.arange(len(points))

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
-from ._axes import STYLES, axes
+from .._arguments import numbers
+from ._axes import EMBEDDINGS, STYLES, axes
 from ._estimators import split_at_embedder
 from ._pictures import draw_cell, frame_grid, grid_size, intensities, is_images
 
@@ -183,7 +184,7 @@ class RetrievalDisplay:
         ValueError
             If there are fewer samples than queries or neighbours, or lengths differ.
         """
-        points: NDArray = check_array(h, input_name="h", ensure_min_samples=2)
+        points: NDArray = numbers(h, "h", EMBEDDINGS, ensure_min_samples=2)
         check_consistent_length(points, pictures, y, concentration)
         rows = _queries(queries, len(points), random_state)
         if not 1 <= n_neighbors < len(points):

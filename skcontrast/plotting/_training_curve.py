@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ._axes import class_colors, is_number, pyplot
+from ._axes import axes, class_colors, is_number, pyplot
 from ._estimators import split_at_embedder
 
 if TYPE_CHECKING:
@@ -226,7 +226,9 @@ def _axes_of(ax: Any, columns: Sequence[str]) -> list[Axes]:
                 :, 0
             ]
         )
+    if isinstance(ax, str) or not (np.iterable(ax) or hasattr(ax, "plot")):
+        raise TypeError(f"ax must be Axes of matplotlib or None, got {ax!r}.")
     given = list(np.asarray(ax, dtype=object).ravel()) if np.iterable(ax) else [ax]
     if len(given) != n:
         raise ValueError(f"ax must hold an Axes for each of {list(columns)}, got {len(given)}.")
-    return given
+    return [axes(one) for one in given]
