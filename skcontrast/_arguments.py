@@ -65,6 +65,7 @@ int in the range [1, 9]. Got True instead.
     """
 
     def decorate(function: _F) -> _F:
+        owner = function.__qualname__.removesuffix(".__init__")
         bind = inspect.signature(function).bind_partial
 
         @functools.wraps(function)
@@ -74,7 +75,7 @@ int in the range [1, 9]. Got True instead.
             except TypeError:
                 return function(*args, **kwargs)  # which says what is wrong, by its name
             check_arguments(
-                function.__qualname__,
+                owner,
                 constraints,
                 {name: given[name] for name in constraints if name in given},
             )
@@ -122,7 +123,9 @@ def naming(name: str, expected: str, values: Any = None) -> Iterator[None]:
         yield
     except _FROM_THE_DEPTHS as error:
         place = odd_item(values)
-        if re.search(rf"\b{name}\b", str(error)) and not place:
+        # The word "a" need not be the argument of that name.
+        named = rf"\b{name}\b" if len(name) > 1 or name.isupper() else rf"(^|Input |'){name}\b"
+        if re.search(named, str(error)) and not place:
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{name} must be {expected}{place}: {error}") from error

@@ -197,7 +197,12 @@ CONTAINERS = {
     simulation.ScoreSample,
 }
 # Parts of a framework of one's own, which the engine calls with what it has made.
-PARTS = {frameworks.KeyQueue, frameworks.MomentumNetwork, frameworks.Session}
+PARTS = {
+    frameworks.KeyQueue,
+    frameworks.MomentumNetwork,
+    frameworks.Session,
+    frameworks.in_batch,
+}
 BASES = {
     augmentation.Augmentation,
     encoders.Encoder,
@@ -210,26 +215,31 @@ BASES = {
 }
 
 # What messages call the samples or the embeddings, wherever they are passed.
-_SAMPLES = ("X", "sample", "samples", "graph", "Graph", "Dataset", "array", "pair")
+_SAMPLES = ("X", "sample", "samples", "graph", "Graph", "Dataset", "array", "pair", "expects")
 _WORDS = {
     "X": _SAMPLES,
     "X1": _SAMPLES,
     "X2": _SAMPLES,
     "base": _SAMPLES,
     "graphs": _SAMPLES,
-    "batch": ("batch", "sample", "samples"),
-    "view": ("view", "views"),
-    "views": ("view", "views"),
+    "batch": ("batch", "sample", "samples", "expects"),
+    "view": ("view", "views", "Tuples"),
+    "views": ("view", "views", "Tuples"),
+    "queue": ("queue", "Tuples"),
     "sample_shape": ("sample_shape", "shape"),
     "shape": ("shape",),
     "embedder": ("embedder", "estimator", "ContrastiveEmbedder"),
     "estimator": ("estimator", "embedder", "augmentation"),
     "augmentations": ("augmentation", "augmentations"),
+    "values": ("values", "alpha"),
     "scoring": ("scoring", "scorer"),
     "path": ("path", "file", "folder", "directory", "No such file"),
     "data_home": ("data_home", "folder", "directory", "No such file"),
     "folder": ("folder", "directory", "No such file"),
 }
+
+
+_OF_VIEWS = _WORDS["views"]
 
 
 def tiny(**kwargs):
@@ -341,7 +351,7 @@ def _functional():
         return contrastive_loss(*Z, **kwargs)
 
     yield from _of(contrastive_loss, loss_of)
-    yield Door("contrastive_loss", "view", lambda value: contrastive_loss(Z[0], value), ("view",))
+    yield Door("contrastive_loss", "view", lambda value: contrastive_loss(Z[0], value), _OF_VIEWS)
     yield Door(
         "contrastive_loss", "views", lambda value: contrastive_loss(value, value), ("view",)
     )
@@ -443,8 +453,8 @@ def _losses():
     for cls in _public(losses, losses.Loss):
 
         def use(cls=cls, **kwargs):
-            loss = cls(**kwargs)
-            return contrastive_loss(*Z, loss=loss, y=LABELS if loss.requires_y else None)
+            y = LABELS if cls().requires_y else None
+            return contrastive_loss(*Z, loss=cls(**kwargs), y=y)
 
         yield from _of(cls, use)
 
@@ -472,7 +482,7 @@ def _similarities():
                 f"{cls.__name__}()",
                 "z2",
                 lambda value, cls=cls: cls()(Z[0], value),
-                ("z1", "z2"),
+                ("z1", "z2", "Tuples"),
             )
 
 
@@ -486,9 +496,6 @@ def _frameworks():
             return tiny(framework=cls(**kwargs), encoder=encoder).fit(X)
 
         yield from _of(cls, use)
-    yield from _of(
-        frameworks.in_batch, **_now(views=torch.stack(Z), similarity=similarity.Cosine())
-    )
 
 
 def _schedules():
@@ -572,8 +579,8 @@ def _augmentations():
     yield from _of(augmentation.Views, **_now(base=VECTORS, chain=()))
     yield from _of(
         augmentation.compose,
-        lambda **kw: augmentation.compose(**kw)(torch.zeros(2, 4), torch.Generator()),
-        **_now(augmentations=[augmentation.GaussianNoise()], sample_shape=(4,)),
+        lambda **kw: augmentation.compose(**kw)(torch.zeros(2, 3, 8, 8), torch.Generator()),
+        **_now(augmentations=[augmentation.RandomFlip()], sample_shape=(3, 8, 8)),
     )
 
 
@@ -649,17 +656,16 @@ def _estimation():
         yield from _of(function, **_now(ranks=ranks))
     yield from _of(estimation.estimate_soft_ring, **{"sample": score_sample})
     for function in (estimation.negative_bias, estimation.push_share, estimation.reliability):
-        yield from _of(function, **_now(loss=losses.DCL()), sample=score_sample)
+        few = _now(n_bins=4) if function is estimation.reliability else {}
+        yield from _of(function, **_now(loss=losses.DCL()), **few, sample=score_sample)
     yield from _of(estimation.macro_auc, lambda **kw: estimation.macro_auc(*Z, **kw), **_now(y=Y))
-    yield Door(
-        "macro_auc", "views", lambda value: estimation.macro_auc(value, y=Y), ("view", "views")
-    )
+    yield Door("macro_auc", "views", lambda value: estimation.macro_auc(value, y=Y), _OF_VIEWS)
     yield from _of(estimation.positive_ranks, lambda **kw: estimation.positive_ranks(*Z, **kw))
     yield Door(
         "positive_ranks",
         "views",
         lambda value: estimation.positive_ranks(value, value),
-        ("view", "views"),
+        _OF_VIEWS,
     )
     yield from _of(estimation.project_views, **_now(X=VECTORS), embedder=fitted)
 
@@ -695,7 +701,7 @@ def _simulation():
         "ScoreSample.from_views",
         "views",
         lambda value: simulation.ScoreSample.from_views(value, value, y=Y),
-        ("view", "views"),
+        (*_OF_VIEWS, "y"),
     )
     few = _now(model=model, n_anchors=20, n_candidates=8)
     yield from _of(simulation.compare_estimators, **few)

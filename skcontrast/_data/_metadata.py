@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,9 @@ def validate_labels(y: Any, n_samples: int | None, *, needed_by: str) -> NDArray
     labels = np.full(len(y), -1, dtype=np.int64)
     known = y[~unlabeled]
     if y.dtype.kind == "O":
-        if any(value is None or value != value for value in known):
+        with naming("y", "an array of classes, each a number or a string"):
+            is_missing = any(value is None or bool(value != value) for value in known)
+        if is_missing:
             raise ValueError("y holds None or NaN: mark unlabeled samples by -1.")
         known = known.astype(str)
     labels[~unlabeled] = np.unique(known, return_inverse=True)[1]
@@ -99,9 +102,10 @@ def read_annotations(
     """
     if y is not None:
         with naming("y", "an array of classes, shape (n_samples,)"):
-            sized = y if hasattr(y, "__len__") else np.asarray(y)
-        if getattr(sized, "ndim", 1) and len(sized) != n_samples:
-            raise ValueError(f"y must have one entry per sample, {n_samples}, got {len(sized)}.")
+            sized = np.asarray(y) if inspect.isclass(y) or not hasattr(y, "__len__") else y
+            n_entries = len(sized) if getattr(sized, "ndim", 1) else n_samples
+        if n_entries != n_samples:
+            raise ValueError(f"y must have one entry per sample, {n_samples}, got {n_entries}.")
     weights, descriptions = validate_metadata(metadata, n_samples)
     known: dict[str, NDArray | None] = {"weights": weights, "descriptions": descriptions}
     if loss.requires_y:

@@ -16,6 +16,7 @@ from safetensors.torch import save_file
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from .._arguments import checked
 from .._fit._fit import Fitted
 from ..embedder import ContrastiveEmbedder
 from ._values import Reader, Writer
@@ -28,8 +29,11 @@ _PACKAGES = ("skcontrast", "torch", "numpy", "scikit-learn", "skorch")
 _NOT_SAVED = ("callbacks",)
 # How pickles start, plain and as joblib compresses them: by zlib, gzip, bz2 and xz.
 _PICKLES = (b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
+# What a path may be.
+_PATH = [str, os.PathLike]
 
 
+@checked(path=_PATH, training_samples=["boolean"])
 def save(
     embedder: ContrastiveEmbedder, path: str | os.PathLike, *, training_samples: bool = False
 ) -> None:
@@ -126,6 +130,7 @@ def _write(tensors: Mapping[str, Tensor], header: dict[str, str], path: Path) ->
         part.unlink(missing_ok=True)
 
 
+@checked(path=_PATH, own=[Mapping, None])
 def load(
     path: str | os.PathLike, *, own: Mapping[str, Any] | None = None, device: str | None = None
 ) -> ContrastiveEmbedder:

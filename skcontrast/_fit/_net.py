@@ -289,7 +289,8 @@ class ContrastiveNet(skorch.NeuralNet):
         raise ValueError(
             f"Training diverged in epoch {len(self.history)}: loss or weights are not finite. "
             "Lower 'lr' or 'weight_decay', raise the similarity's 'temperature', or check that "
-            "'encoder' and 'augmentation' return finite values."
+            "'encoder' and 'augmentation' return finite values, and that 'sample_weight', if it "
+            "is passed, is of the order of 1."
         )
 
     def train_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:

@@ -25,6 +25,9 @@ from .._warnings import warn
 from ._base import Kind, Schema
 from ._scaling import Rescale, Standardize, as_float32, cast, channel_statistics, rows_for, scaled
 
+# Floats beyond it are not in [0, 1], nor standardised by the statistics of a pretrained network.
+_LARGEST_UNSCALED = 10.0
+
 
 class Images(Kind):
     """Images, (n_samples, height, width) or (n_samples, channels, height, width).
@@ -209,6 +212,12 @@ class ImageScaler:
         self.only_casts_ = not (self.standardize or self.keeps_uint8_)
         if self.standardize and not self.keeps_uint8_:
             self.center_, self.scale_ = _range(X)
+        if self.only_casts_ and (largest := float(np.abs(X).max())) > _LARGEST_UNSCALED:
+            warn(
+                f"X holds float images with values up to {largest:g}, which standardize=False "
+                "leaves as they are, while augmentations expect values in [0, 1]: divide X by "
+                "255, or pass uint8 images."
+            )
         return self
 
     def to_tensor(self, X: np.ndarray, device: torch.device | str) -> Tensor:

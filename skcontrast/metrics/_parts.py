@@ -92,7 +92,9 @@ def check_parts(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> Par
         raise ValueError(
             f"H and H_test must be equally wide, got {H.shape[1]} and {H_test.shape[1]}."
         )
-    codes = _codes(np.concatenate([y, y_test]), needed_by)
+    with naming("y_test", "classes like those in y"):
+        both = np.concatenate([y, y_test])
+    codes = _codes(both, needed_by)
     train = _known(H, codes[: len(H)], "y", n_classes=2)
     return Parts(*train, *_known(H_test, codes[len(H) :], "y_test", n_classes=1))
 

@@ -104,6 +104,7 @@ def linear_probe(
     OF_CLASSES,
     scale=["boolean"],
     C=[Interval(Real, 0, None, closed="neither")],
+    n_draws=[Interval(Integral, 1, None, closed="left")],
     random_state=[Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None],
 )
 def few_label_accuracy(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from .._arguments import checked, naming
 from ._axes import axes, class_colors, is_number, pyplot
 from ._estimators import split_at_embedder
 
@@ -74,9 +75,11 @@ class TrainingCurveDisplay:
                 "histories must be a dict of at least one history by the name of its fit, got "
                 f"{histories!r}."
             )
-        self.histories = {name: list(rows) for name, rows in histories.items()}
+        with naming("histories", "a dict of histories, lists of dicts"):
+            self.histories = {str(name): list(map(dict, rows)) for name, rows in histories.items()}
 
     @classmethod
+    @checked(columns=[str, list, tuple, None])
     def from_estimator(
         cls,
         estimator: Any,
@@ -115,6 +118,7 @@ class TrainingCurveDisplay:
             histories[name] = embedder.history_
         return cls(histories).plot(ax, columns=columns, **kwargs)
 
+    @checked(columns=[str, list, tuple, None])
     def plot(
         self,
         ax: Axes | Sequence[Axes] | None = None,

@@ -86,6 +86,9 @@ def _check_tensor(name: str, tensor: Any, shape: str = "(n, d)") -> None:
     if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
         got = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
         raise TypeError(f"{name} must be a floating tensor of shape {shape}, got {got}.")
+    if tensor.layout != torch.strided or tensor.device.type == "meta":
+        got = f"a tensor of layout {tensor.layout} on {tensor.device}"
+        raise TypeError(f"{name} must be a dense tensor that holds numbers, got {got}.")
 
 
 def _directions(named: dict[str, Any], similarity: Any) -> dict[str, Any]:

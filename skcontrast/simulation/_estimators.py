@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
@@ -299,6 +300,8 @@ def _resolve_estimators(
 ) -> Losses:
     if estimators is None:
         estimators = matched_estimators
+    if inspect.isclass(estimators):
+        raise TypeError(f"estimators must be a dict or a function, got {estimators!r}.")
     losses = estimators(model) if callable(estimators) else estimators
     if not isinstance(losses, dict) or not losses:
         raise ValueError(f"estimators must be a dict of at least one loss, got {losses!r}.")

@@ -348,7 +348,7 @@ class ScoreModel(ParameterObject):
 
 def _points(x: ArrayLike) -> NDArray[np.float64]:
     """Return x as an array of floats, of any shape."""
-    with naming("x", "numbers", x):
+    with naming("x", "an array of numbers", x):
         return np.asarray(x, dtype=float)
 
 
