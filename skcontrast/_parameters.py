@@ -6,15 +6,19 @@ import difflib
 import functools
 import inspect
 import sys
+from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
+import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from ._documentation import DocumentationLink
 from ._pickles import completed
 from ._sklearn_compat import (
-    Interval,
+    Interval as _Interval,
+)
+from ._sklearn_compat import (
     InvalidParameterError,
     StrOptions,
     validate_parameter_constraints,
@@ -29,6 +33,7 @@ __all__ = [
     "Interval",
     "InvalidParameterError",
     "Number",
+    "Numbers",
     "ParameterObject",
     "PositiveInts",
     "Schedule",
@@ -185,6 +190,41 @@ def check_component(
     return value
 
 
+class Interval(_Interval):
+    """Constraint on a hyperparameter: a finite number in a range; a bool is not a number.
+
+    An int without an upper limit may be as large as 2³¹ − 1, so that sizes fit everywhere.
+
+    Parameters
+    ----------
+    type : {numbers.Integral, numbers.Real}
+        The type of the number.
+    left, right : float or None
+        The ends of the range; None is infinite.
+    closed : {"left", "right", "both", "neither"}
+        Which ends belong to it.
+    """
+
+    def __init__(
+        self,
+        type: type,
+        left: float | None,
+        right: float | None,
+        *,
+        closed: Literal["left", "right", "both", "neither"],
+    ):
+        if type is Integral and right is None:
+            right, closed = 2**31 - 1, "both" if closed == "left" else "right"
+        super().__init__(type, left, right, closed=closed)
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Return whether a value is such a number."""
+        if isinstance(val, (bool, Fraction)) or not super().is_satisfied_by(val):
+            return False
+        # Larger ints have no place in a tensor.
+        return bool(abs(val) < (2**63 if isinstance(val, Integral) else np.inf))
+
+
 class PositiveInts(Interval):
     """Constraint on a hyperparameter: a tuple of positive ints, of at least `min_length`."""
 
@@ -201,7 +241,28 @@ class PositiveInts(Interval):
 
     def __str__(self) -> str:
         length = f" of length {self.min_length} or more" if self.min_length else ""
-        return f"a tuple{length} of ints in the range [1, inf)"
+        return f"a tuple{length} of ints in the range [1, {self.right}]"
+
+
+class Numbers(Interval):
+    """Constraint on a hyperparameter: a sequence of numbers in a range.
+
+    Parameters
+    ----------
+    of : Interval
+        The range of each number.
+    """
+
+    def __init__(self, of: Interval):
+        super().__init__(of.type, of.left, of.right, closed=of.closed)
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Return whether a value is a sequence of such numbers."""
+        is_row = isinstance(val, (list, tuple, range)) or getattr(val, "ndim", 0) == 1
+        return is_row and all(map(super().is_satisfied_by, val))
+
+    def __str__(self) -> str:
+        return f"a sequence, each item {super().__str__()}"
 
 
 class IntOptions(StrOptions):
@@ -430,6 +491,15 @@ def interval(
     >>> sorted(embedder.fit(torch.eye(16).numpy()).estimates_)
     ['prior']
     """
+    if auto is not None and not (isinstance(auto, str) and auto in get_args(Quantity)):
+        raise ValueError(f"auto must be None or one of {get_args(Quantity)}, got {auto!r}.")
+    for name, end in (("low", low), ("high", high)):
+        if not (end is None or Interval(Real, None, None, closed="neither").is_satisfied_by(end)):
+            raise ValueError(f"{name} must be a finite number or None, got {end!r}.")
+    if low is not None and high is not None and high < low:
+        raise ValueError(f"high must not be below low, got {low!r} and {high!r}.")
+    if not (isinstance(closed, str) and closed in ("left", "right", "both", "neither")):
+        raise ValueError(f"closed must be 'left', 'right', 'both' or 'neither', got {closed!r}.")
     estimated = [] if auto is None else [Estimated(auto)]
     return [Interval(Real, low, high, closed=closed), Schedule, *estimated]
 
@@ -456,6 +526,7 @@ def at_progress(obj: _P, progress: float) -> _P:
     >>> at_progress(DCL(tau_plus=Linear(0.0, 0.4)), 0.5)
     DCL(tau_plus=0.2)
     """
+    check_component(obj, ParameterObject, owner="at_progress", parameter="obj")
     validate_parameters(obj)
     scheduled = {
         name: value(progress)

@@ -19,6 +19,7 @@ from skorch.callbacks import Callback
 from skorch.history import History
 from torch import nn
 
+from ._arguments import check_arguments
 from ._distributed._agreement import fails_on_all_ranks
 from ._documentation import DocumentationLink
 from ._fit._callback_tasks import epoch_tasks
@@ -451,8 +452,8 @@ class ContrastiveEmbedder(
             If the user interrupts. The embedder is then, to the bit, what it was at the end of the
             last finished epoch.
         """
-        past = self._fitted if self.warm_start and hasattr(self, "_fitted") else None
         choices = resolve_choices(self)
+        past = getattr(self, "_fitted", None) if choices.warm_start else None
         tasks = epoch_tasks(self, _plain(X), y, choices.max_epochs)
         choices = choices.with_callbacks(tasks)
         with plain_modes(choices.device):
@@ -753,10 +754,7 @@ class ContrastiveEmbedder(
         >>> embedder.fit(X).sample(X[:3], 10, random_state=0).shape
         (3, 10, 64)
         """
-        if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
-            raise ValueError(
-                f"The 'n' parameter of sample must be an int of at least 1, got {n!r}."
-            )
+        check_arguments("sample", {"n": [Interval(Integral, 1, None, closed="left")]}, {"n": n})
         rng = np.random.RandomState(resolve_seed(random_state, "sample"))
         mu, kappa = self._distributions(X)
         return self._probabilistic.draw(mu.numpy(), kappa.numpy(), n, rng).astype("float32")

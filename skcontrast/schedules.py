@@ -12,7 +12,16 @@ import math
 from collections.abc import Sequence
 from numbers import Integral, Real
 
-from ._parameters import Auto, Interval, Schedule, at_progress, interval
+from ._arguments import check_arguments
+from ._parameters import (
+    Auto,
+    Interval,
+    Numbers,
+    Schedule,
+    at_progress,
+    interval,
+    validate_parameters,
+)
 
 __all__ = ["Auto", "CosineDecay", "Linear", "Schedule", "Steps", "at_progress", "interval"]
 
@@ -21,6 +30,14 @@ Schedule.__module__ = Auto.__module__ = __name__
 
 _NUMBER = [Interval(Real, None, None, closed="neither")]
 _FRACTION = [Interval(Real, 0, 1, closed="both")]
+
+
+def _checked(schedule: Schedule, progress: float) -> float:
+    """Return `progress` after checking it and the parameters of the schedule."""
+    validate_parameters(schedule)
+    within = {"progress": _FRACTION}
+    check_arguments(f"{type(schedule).__name__}()", within, {"progress": progress})
+    return progress
 
 
 class Linear(Schedule):
@@ -61,6 +78,7 @@ class Linear(Schedule):
 
     def __call__(self, progress: float) -> float:
         """Return the value at `progress` in [0, 1]."""
+        progress = _checked(self, progress)
         if self.n_steps is not None:
             progress = min(math.floor(progress * self.n_steps), self.n_steps - 1) / self.n_steps
         return float(self.start + (self.stop - self.start) * progress)
@@ -103,6 +121,7 @@ class CosineDecay(Schedule):
 
     def __call__(self, progress: float) -> float:
         """Return the value at `progress` in [0, 1]."""
+        progress = _checked(self, progress)
         if progress < self.warmup:
             return float(self.start * progress / self.warmup)
         rest = (progress - self.warmup) / (1 - self.warmup) if self.warmup < 1 else 0.0
@@ -127,30 +146,29 @@ class Steps(Schedule):
     (0.5, 0.7)
     """
 
-    _parameter_constraints: dict = {"values": ["array-like"], "milestones": ["array-like"]}
+    _parameter_constraints: dict = {
+        "values": [Numbers(*_NUMBER)],
+        "milestones": [Numbers(*_FRACTION)],
+    }
 
     def __init__(self, values: Sequence[float], milestones: Sequence[float]):
         self.values = values
         self.milestones = milestones
 
     def validate(self) -> None:
-        """Check that values are finite numbers, milestones increasing fractions, one fewer."""
-        if not all(isinstance(v, Real) and math.isfinite(v) for v in self.values):
-            raise ValueError(
-                f"The 'values' parameter of Steps must hold finite numbers, got {self.values!r}."
-            )
+        """Check that milestones increase, one fewer than values."""
         if len(self.values) != len(self.milestones) + 1:
             raise ValueError(
                 f"Steps needs one value more than milestones, got {len(self.values)} values and "
                 f"{len(self.milestones)} milestones."
             )
-        inside = all(0 <= milestone <= 1 for milestone in self.milestones)
-        if not inside or list(self.milestones) != sorted(self.milestones):
+        if list(self.milestones) != sorted(self.milestones):
             raise ValueError(
                 f"Steps needs increasing milestones in [0, 1], got {self.milestones!r}."
             )
 
     def __call__(self, progress: float) -> float:
         """Return the value at `progress` in [0, 1]."""
+        progress = _checked(self, progress)
         passed = sum(progress >= milestone for milestone in self.milestones)
         return float(self.values[passed])

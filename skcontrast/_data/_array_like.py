@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+from .._arguments import naming, refuse_masked
 from ..graphs._convert import is_graphs
 from ._sources import LazySamples
 
@@ -27,6 +28,7 @@ def as_array_like(X: Any) -> Any:
         raise ValueError("X must be an array of samples, got None.")
     refuse_unordered(X)
     _refuse_files(X)
+    refuse_masked(X, "X")
     if isinstance(X, tuple) and len(X) == 2 and all(getattr(x, "ndim", 0) > 1 for x in X):
         raise ValueError(
             "X is a tuple of two arrays, a pair, which needs framework=CMC(). Pass two images as "
@@ -41,8 +43,9 @@ def as_array_like(X: Any) -> Any:
         if getattr(X[0], "ndim", 0) > 1:
             X = _stacked(X)
     if isinstance(X, torch.Tensor):
-        X = X.detach().cpu()
-        X = (X.float() if X.dtype == torch.bfloat16 else X).numpy()
+        with naming("X", "a dense tensor of numbers"):
+            X = X.detach().cpu()
+            X = (X.float() if X.dtype == torch.bfloat16 else X).numpy()
     return X
 
 
@@ -98,6 +101,13 @@ def _refuse_mappings(first: Any) -> None:
 
 
 def _stacked(images: Any) -> Any:
+    is_torch = isinstance(images[0], torch.Tensor)
+    for place, image in enumerate(images):
+        if not hasattr(image, "shape") or isinstance(image, torch.Tensor) != is_torch:
+            raise TypeError(
+                f"X must hold samples of one type: item {place} is a {type(image).__name__}, "
+                f"item 0 a {type(images[0]).__name__}."
+            )
     shapes = {tuple(image.shape) for image in images}
     if len(shapes) > 1:
         hint = " A pair of arrays must be a tuple, and needs framework=CMC()."
@@ -105,7 +115,6 @@ def _stacked(images: Any) -> Any:
             f"The images in X must have one shape, got {len(shapes)}: {sorted(shapes)[:3]}."
             f"{hint if len(images) == 2 else ''}"
         )
-    is_torch = isinstance(images[0], torch.Tensor)
     return torch.stack(list(images)) if is_torch else np.stack(images)
 
 

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
-from sklearn.utils.validation import check_array
 from torch import Tensor
 
+from .._arguments import naming, numbers, refuse_masked
 from .._statistics import as_tensor
 from .._warnings import warn
 
 
-def validate_labels(y: Any, n_samples: int, *, needed_by: str) -> NDArray[np.int64]:
+def validate_labels(y: Any, n_samples: int | None, *, needed_by: str) -> NDArray[np.int64]:
     """Return y as integers, −1 where unlabeled.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,) or None
         Classes, numbers or strings; −1 marks unlabeled samples, as in scikit-learn.
-    n_samples : int
-        How many there must be.
+    n_samples : int or None
+        How many there must be; None is any number.
     needed_by : str
         Name of the loss, for the message.
 
@@ -36,7 +36,9 @@ def validate_labels(y: Any, n_samples: int, *, needed_by: str) -> NDArray[np.int
             f"{needed_by} requires y to be passed, but the target y is None: pass the classes, "
             "with -1 where they are unknown."
         )
-    y = column_or_1d(y)
+    refuse_masked(y, "y")
+    with naming("y", "an array of classes, shape (n_samples,)"):
+        y = column_or_1d(y)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
         if not np.array_equal(y, np.rint(y)):
@@ -50,7 +52,9 @@ def validate_groups(groups: Any, n_samples: int) -> NDArray[np.int64] | None:
         return None
     if isinstance(groups, torch.Tensor):
         groups = groups.detach().cpu().numpy()
-    groups = column_or_1d(groups)
+    refuse_masked(groups, "groups")
+    with naming("groups", "an array of groups, shape (n_samples,)"):
+        groups = column_or_1d(groups)
     if groups.dtype.kind == "f":
         assert_all_finite(groups, input_name="groups")
     codes = _codes(groups, n_samples, "groups", "samples without a group")
@@ -59,9 +63,9 @@ def validate_groups(groups: Any, n_samples: int) -> NDArray[np.int64] | None:
     return codes
 
 
-def _codes(values: NDArray, n_samples: int, name: str, unknown: str) -> NDArray[np.int64]:
+def _codes(values: NDArray, n_samples: int | None, name: str, unknown: str) -> NDArray[np.int64]:
     """Return integers that tell values apart, −1 where they are −1."""
-    if len(values) != n_samples:
+    if n_samples not in (None, len(values)):
         raise ValueError(f"{name} must have one entry per sample, {n_samples}, got {len(values)}.")
     if values.dtype.kind in "US" and "-1" in values.astype(str):
         raise ValueError(
@@ -72,7 +76,9 @@ def _codes(values: NDArray, n_samples: int, name: str, unknown: str) -> NDArray[
     codes = np.full(len(values), -1, dtype=np.int64)
     known = values[~is_unknown]
     if values.dtype.kind == "O":
-        if any(value is None or value != value for value in known):
+        with naming(name, "an array of numbers or strings"):
+            is_missing = any(value is None or bool(value != value) for value in known)
+        if is_missing:
             raise ValueError(f"{name} holds None or NaN: mark {unknown} by -1.")
         known = known.astype(str)
     codes[~is_unknown] = np.unique(known, return_inverse=True)[1]
@@ -85,7 +91,8 @@ def classes_or_none(y: Any, n_samples: int) -> NDArray[np.int64] | None:
     Targets of a regression are not classes, nor are labels that all occur fewer than twice on
     average, unless -1 marks some as unknown.
     """
-    y = np.asarray(y)
+    with naming("y", "an array of classes, shape (n_samples,)"):
+        y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1 or (y.dtype.kind == "f" and not np.array_equal(y, np.rint(y))):
@@ -116,9 +123,11 @@ def read_annotations(
         Whether classes are used even if the loss does not require them.
     """
     if y is not None:
-        sized = y if hasattr(y, "__len__") else np.asarray(y)
-        if getattr(sized, "ndim", 1) and len(sized) != n_samples:
-            raise ValueError(f"y must have one entry per sample, {n_samples}, got {len(sized)}.")
+        with naming("y", "an array of classes, shape (n_samples,)"):
+            sized = np.asarray(y) if inspect.isclass(y) or not hasattr(y, "__len__") else y
+            n_entries = len(sized) if getattr(sized, "ndim", 1) else n_samples
+        if n_entries != n_samples:
+            raise ValueError(f"y must have one entry per sample, {n_samples}, got {n_entries}.")
     weights, descriptions = validate_metadata(metadata, n_samples)
     groups = validate_groups(metadata.get("groups"), n_samples)
     known: dict[str, NDArray | None] = {
@@ -192,11 +201,8 @@ def _validate_metadatum(
     value = metadata.get(name)
     if value is None:
         return None
-    if isinstance(value, torch.Tensor):
-        value = value.detach().cpu().numpy()
-    value = check_array(
-        value, ensure_2d=False, dtype=np.float32, input_name=name, ensure_min_samples=0
-    )
+    options = {"ensure_2d": False, "ensure_min_samples": 0, "ensure_min_features": 0}
+    value = numbers(value, name, dtype=np.float32, allow_nd=True, **options)
     if value.ndim != ndim or len(value) != n_samples:
         shape = f"({n_samples},)" if ndim == 1 else f"({n_samples}, d)"
         raise ValueError(f"{name} must have shape {shape}, got {value.shape}.")

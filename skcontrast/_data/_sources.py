@@ -12,6 +12,7 @@ from sklearn.utils import assert_all_finite
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from .._arguments import naming
 from ._memory import free_bytes
 
 # Share of the free memory that training samples may take where no budget is given.
@@ -43,13 +44,19 @@ class LazySamples:
 
     def _item(self, row: int) -> np.ndarray:
         item = self.dataset[int(row)]
-        item = item[0] if isinstance(item, (tuple, list)) else item
+        if isinstance(item, (tuple, list)):
+            if not item:
+                raise ValueError(f"X must be a Dataset of samples, but sample {row} is empty.")
+            item = item[0]
         if isinstance(item, Mapping):
             raise TypeError(
                 "The items of a Dataset must be samples, or tuples that start with one, got a "
                 f"{type(item).__name__} with the keys {sorted(map(str, item))}."
             )
-        item = np.asarray(item)
+        with naming("X", f"a Dataset of arrays of numbers, but sample {row} is not"):
+            item = np.asarray(item)
+            if item.dtype.kind not in "biuf":
+                raise TypeError(f"its dtype is {item.dtype}")
         if item.dtype == np.uint8 and item.ndim > 1:
             return item
         return item if item.dtype in (np.float32, np.float64) else item.astype(np.float32)

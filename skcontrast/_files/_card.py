@@ -8,11 +8,13 @@ from typing import Any
 import torch
 from sklearn.utils.validation import check_is_fitted
 
+from .._arguments import checked
 from .._storage._values import Writer
 from ..embedder import ContrastiveEmbedder
 from ._classes import names
 
 
+@checked(embedder=ContrastiveEmbedder, title=[str])
 def model_card(embedder: ContrastiveEmbedder, *, title: str = "Contrastive embedder") -> str:
     """Describe a fitted embedder in Markdown: what it takes, what it returns, how it was trained.
 

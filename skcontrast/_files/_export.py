@@ -18,12 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from .._arguments import checked
 from ..embedder import ContrastiveEmbedder
 
 # How far the file may be off, relative to the largest number of the embedding.
 _TOLERANCE = 1e-5
 
 
+@checked(path=[str, os.PathLike])
 def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike) -> None:
     """Write the network from X to the embedding for use without skcontrast.
 

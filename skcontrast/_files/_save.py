@@ -13,6 +13,7 @@ from safetensors import SafetensorError
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from .._arguments import checked
 from .._fit._fit import Fitted
 from .._storage._file import pack, replace_file, unpack
 from .._storage._values import Reader, Writer
@@ -27,8 +28,11 @@ _PACKAGES = ("skcontrast", "torch", "numpy", "scikit-learn", "skorch")
 _NOT_SAVED = ("callbacks", "checkpoint", "checkpoint_every")
 # How pickles start, plain and as joblib compresses them: by zlib, gzip, bz2 and xz.
 _PICKLES = (b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
+# What a path may be.
+_PATH = [str, os.PathLike]
 
 
+@checked(path=_PATH, training_samples=["boolean"])
 def save(
     embedder: ContrastiveEmbedder, path: str | os.PathLike, *, training_samples: bool = False
 ) -> None:
@@ -111,6 +115,7 @@ def save(
     replace_file(Path(path), pack(content, writer.tensors, _HEADER))
 
 
+@checked(path=_PATH, own=[Mapping, None])
 def load(
     path: str | os.PathLike, *, own: Mapping[str, Any] | None = None, device: str | None = None
 ) -> ContrastiveEmbedder:

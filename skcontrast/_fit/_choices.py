@@ -205,7 +205,7 @@ def resolve_choices(estimator: Any) -> Choices:
         "loss": _component("loss", given, owner),
         "framework": framework,
         "similarity": _component("similarity", given, owner, default),
-        "kind": None if given["kind"] == "auto" else named_kind(given["kind"], owner=owner),
+        "kind": _declared(given["kind"], owner),
         "augmentation": augmentations_of(given["augmentation"], owner),
         "optimizer": resolve_optimizer(given["optimizer"]),
         "lr_schedule": resolve_lr_schedule(given["lr_schedule"]),
@@ -214,6 +214,13 @@ def resolve_choices(estimator: Any) -> Choices:
     }
     fields = {name: resolved[name] for name in Choices.__dataclass_fields__ if name in resolved}
     return Choices(owner=owner, settings=given, **fields)
+
+
+def _declared(kind: Any, owner: str) -> Kind | None:
+    """Return the kind that a user declares, None if it is to be guessed."""
+    if isinstance(kind, str) and kind == "auto":
+        return None
+    return named_kind(kind, owner=owner)
 
 
 def _component(role: str, given: dict[str, Any], owner: str, default: type | None = None) -> Any:

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from .._arguments import Interval, check_arguments, naming
 from .._data._sources import LazySamples
 from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Schema, Unscaled
@@ -50,10 +52,8 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
     X, n_views, rows, random_state : array-like, int, array-like or slice, int
         As in `ContrastiveEmbedder.views`.
     """
-    if not isinstance(n_views, Integral) or isinstance(n_views, bool) or n_views < 1:
-        raise ValueError(
-            f"The 'n_views' parameter of views must be an int of at least 1, got {n_views!r}."
-        )
+    at_least_one = [Interval(Integral, 1, None, closed="left")]
+    check_arguments("views", {"n_views": at_least_one}, {"n_views": n_views})
     seed = resolve_seed(random_state, "views")
     setup: Setup
     if hasattr(embedder, "_fitted"):
@@ -62,12 +62,22 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
     else:
         X, setup = _setup_before_fit(resolve_choices(embedder), X, embedder)
         chain = setup.augmentation
-    samples = X if rows is None else X[np.atleast_1d(np.arange(len(X))[rows])]
+    samples = X if rows is None else X[chosen_rows(rows, len(X))]
     if not len(samples):
         raise ValueError("The 'rows' parameter of views must choose at least one sample.")
     device = resolve_device(embedder.device, type(embedder).__name__)
     views = _draw(setup, chain, samples, int(n_views), seed, device)
     return DrawnViews(views, samples, X, setup.schema)
+
+
+def chosen_rows(rows: Any, n_samples: int) -> NDArray[np.int64]:
+    """Return the numbers of the samples that an index, a slice, indices or a mask choose."""
+    is_flag = isinstance(rows, (bool, np.bool_))
+    with naming("rows", f"a slice, ints below {n_samples} or a mask of {n_samples} bools", rows):
+        chosen = np.arange(n_samples)[rows]
+        if is_flag or np.ndim(chosen) > 1:
+            raise TypeError(f"got {rows!r}")
+        return np.atleast_1d(chosen)
 
 
 def _setup_before_fit(choices: Choices, X: Any, owner: Any) -> tuple[Any, Setup]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.utils import check_array
 from torch import Tensor
 
+from .._arguments import numbers
 from .._parameters import check_component, check_numbers
 from ..similarity import Cosine, Similarity
 from ..similarity._validation import check_kinds
@@ -43,13 +43,15 @@ def contrast_of(
         raise ValueError(
             f"views must be arrays of one shape (n, d) with n ≥ 2, got {sorted(shapes)}."
         )
+    n_samples = min(shapes)[0]
+    if labels is not None and len(labels) != n_samples:
+        raise ValueError(f"y must have one entry per sample, {n_samples}, got {len(labels)}.")
     return in_batch(embed_views(views, similarity), similarity, labels), similarity
 
 
 def _in_double(view: Any) -> Any:
     if isinstance(view, tuple):
         return tuple(map(_in_double, view))
-    if isinstance(view, torch.Tensor):
-        view = view.detach().cpu().numpy()
-    array = check_array(view, dtype=np.float64, input_name="views", ensure_2d=False)
-    return torch.as_tensor(array)
+    return torch.as_tensor(
+        numbers(view, "views", dtype=np.float64, ensure_2d=False, allow_nd=True)
+    )

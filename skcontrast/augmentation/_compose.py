@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from .._arguments import Interval, checked
+from .._parameters import check_component
 from ..kinds._base import Kind
 from ..kinds._guess import kind_of_shape
 from ._base import Augmentation
 from ._stage import Stage, as_float, checked_views, generator_for
+
+_SIZE = Interval(Integral, 1, None, closed="left")
 
 
 class Composition:
@@ -59,6 +64,12 @@ class PlainComposition:
         return batch
 
 
+@checked(
+    augmentations=[list, tuple, Augmentation],
+    sample_shape=[tuple, list],
+    kind=[Kind, None],
+    convert=[callable, None],
+)
 def compose(
     augmentations: Sequence[Augmentation],
     sample_shape: Sequence[int | None],
@@ -114,7 +125,13 @@ def compose(
     >>> views(batch, torch.Generator().manual_seed(0)).dtype
     torch.float32
     """
+    if isinstance(augmentations, Augmentation):
+        augmentations = [augmentations]
+    for augmentation in augmentations:
+        check_component(augmentation, Augmentation, owner="compose", parameter="augmentations")
     shape = tuple(sample_shape)
+    if not shape or not all(size is None or _SIZE.is_satisfied_by(size) for size in shape):
+        raise ValueError(f"sample_shape must hold ints of at least 1, got {sample_shape!r}.")
     kind = kind_of_shape(shape) if kind is None else kind
     for augmentation in augmentations:
         augmentation.check_kind(shape, kind)

@@ -11,7 +11,7 @@ from ..kinds._base import Kind
 from ._base import Augmentation
 from ._compose import compose
 from ._matrices import after, apply, recolor, warp
-from ._stage import Stage
+from ._stage import Stage, check_batch
 
 
 class GeometricAugmentation(Augmentation):
@@ -46,6 +46,7 @@ class GeometricAugmentation(Augmentation):
 
     def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` moved: a tensor of the same shape, see the base class."""
+        check_batch(batch)
         return compose((self,), batch.shape[1:])(batch, generator)
 
     def stage(self) -> Stage:
@@ -78,6 +79,7 @@ class ColorAugmentation(Augmentation):
 
     def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` recoloured: a tensor of the same shape, see the base class."""
+        check_batch(batch)
         return compose((self,), batch.shape[1:])(batch, generator)
 
     def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:

@@ -73,6 +73,7 @@ def check_values(views: Tensor, shape: tuple, name: str) -> None:
 
 def as_float(batch: Tensor) -> Tensor:
     """Return `batch` as float32 (float64 stays), with uint8 images scaled to [0, 1]."""
+    check_batch(batch)
     if batch.dtype in (torch.float32, torch.float64):
         return batch
     if batch.dtype == torch.uint8 and batch.ndim > 2:
@@ -80,8 +81,25 @@ def as_float(batch: Tensor) -> Tensor:
     return batch.to(torch.float32)
 
 
+def check_batch(batch: Any) -> None:
+    """Raise TypeError unless a batch is a tensor of numbers that lie in memory."""
+    if not isinstance(batch, Tensor):
+        advice = ": pass torch.from_numpy(batch)" if isinstance(batch, np.ndarray) else ""
+        raise TypeError(
+            f"batch must be a tensor of shape (n, ...), got {type(batch).__name__}{advice}."
+        )
+    is_dense = batch.layout == torch.strided and batch.device.type != "meta"
+    if not is_dense or batch.is_complex() or batch.is_quantized or batch.ndim < 2:
+        raise ValueError(
+            "batch must be a dense tensor of real numbers, of shape (n, ...), got "
+            f"{tuple(batch.shape)} of dtype {batch.dtype}."
+        )
+
+
 def generator_for(batch: Any, generator: torch.Generator | None) -> torch.Generator:
     """Return `generator`, or for None a new, unpredictable one on the device of the batch."""
+    if not (generator is None or isinstance(generator, torch.Generator)):
+        raise TypeError(f"generator must be a torch.Generator or None, got {generator!r}.")
     if generator is None:
         generator = torch.Generator(batch.device)
         generator.seed()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arguments import checked
 from .._row_labels import label_rows, row_labels
 from .._warnings import warn
 
@@ -46,6 +47,7 @@ class Views:
     (2, 3)
     """
 
+    @checked(chain=[list, tuple])
     def __init__(self, base: Any, chain: Iterable[Any], inputs: Any = None):
         self.base = base
         self.chain = tuple(chain)

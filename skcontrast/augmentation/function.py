@@ -24,6 +24,8 @@ __all__ = ["FunctionAugmentation"]
 
 # Parameters by which a function asks for its random numbers.
 _RANDOM = ("generator", "rng", "seed")
+# Seeds for which a function that never changes a sample is tried.
+_TRIALS = 128
 # Views of the same samples that differ by less were drawn with the same random numbers.
 _SAME = 1e-4
 
@@ -240,15 +242,29 @@ class FunctionAugmentation(Augmentation):
         return message + (" Pass per_sample=True if it takes one sample." if one_axis_less else "")
 
     def _try(self, some: Tensor, seed: int) -> None:
-        """Warn, once, if the same seed gives different views."""
+        """Warn, once, if the same seed gives different views, or no sample is ever changed."""
         self._was_tried = True
         first, second = self._views(some, seed), self._views(some, seed)
+        if (
+            some.unique().numel() > 1
+            and torch.equal(first, some)
+            and self._is_identity(some, seed)
+        ):
+            warn(
+                f"{self._name} returned its samples unchanged for {_TRIALS} seeds: both views of "
+                "a sample would be the same, from which there is little to learn."
+            )
         if not torch.allclose(first, second, _SAME, _SAME, equal_nan=True):
             warn(
                 f"{self._name} returned two different views of the same samples for the same "
                 "seed: it draws from a generator of its own, so that random_state does not decide "
                 "the views. Give it a parameter 'seed', 'rng' or 'generator' and seed it by that."
             )
+
+    def _is_identity(self, some: Tensor, seed: int) -> bool:
+        """Return whether samples stay as they are for several seeds."""
+        seeds = np.random.default_rng(seed).integers(2**32, size=_TRIALS - 1)
+        return all(torch.equal(self._views(some, int(other)), some) for other in seeds)
 
     def _function(self, device: torch.device) -> Callable[..., Any]:
         """Return the function, a module as a copy on the device if it is elsewhere."""

@@ -16,7 +16,7 @@ from ._compose import compose
 from ._fusion import check_pair
 from ._geometric import RandomAffine, RandomFlip, RandomResizedCrop
 from ._matrices import between, gaussians, uniform
-from ._stage import as_float, generator_for
+from ._stage import as_float, check_batch, generator_for
 from .vectors import GaussianNoise
 
 __all__ = [
@@ -75,8 +75,8 @@ class GaussianBlur(Augmentation):
 
     def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` blurred: a tensor of the same shape, see the base class."""
-        self.check_kind(batch.shape[1:])
         batch = as_float(batch)
+        self.check_kind(batch.shape[1:])
         n, *_, height, width = batch.shape
         u = uniform(n, 2, generator_for(batch, generator), batch.device)
         precision = between(u[:, 0], self.sigma).square().mul(2).reciprocal()
@@ -178,4 +178,5 @@ class SimCLRAugmentation(Augmentation):
 
     def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` augmented: a tensor of the same shape, see the base class."""
+        check_batch(batch)
         return compose((self,), batch.shape[1:])(batch, generator)

@@ -142,8 +142,8 @@ class FeatureDropout(Augmentation):
 
     def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` with entries replaced: a tensor of the same shape, see the base class."""
-        self.check_kind(batch.shape[1:])
         batch = as_float(batch)
+        self.check_kind(batch.shape[1:])
         generator = generator_for(batch, generator)
         u = torch.rand(batch.shape, generator=generator, device=batch.device)
         return torch.where(u < self.rate, _fitted(self, "mean_", batch), batch)
@@ -207,9 +207,9 @@ class MarginalCorruption(Augmentation):
 
     def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` corrupted: a tensor of the same shape, see the base class."""
+        batch = as_float(batch)
         self.check_kind(batch.shape[1:])
         check_fitted(self, "marginals_")
-        batch = as_float(batch)
         generator = generator_for(batch, generator)
         n, d = batch.shape
         if d != self.marginals_.shape[1]:

@@ -36,6 +36,24 @@ _CONSTRAINTS: dict[str, list] = {
 }
 
 
+# What the arguments of the loaders must be, besides those of the connection.
+LOADER = {
+    "name": [str],
+    "data_home": [str, os.PathLike, None],
+    "sha256": [str, None],
+    **{
+        flag: ["boolean"]
+        for flag in (
+            "download_if_missing",
+            "return_X_y",
+            "as_memmap",
+            "as_packed",
+            "drop_empty",
+        )
+    },
+}
+
+
 class RemoteFile(NamedTuple):
     """A file on the web.
 

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from .._arguments import checked
 from ._archives import RemoteTar, provide_tar
-from ._fetch import RemoteFile, check_connection, choose_subset, folder_of
+from ._fetch import LOADER, RemoteFile, check_connection, choose_subset, folder_of
 from ._image_files import check_labels, read_bytes, read_records
 
 __all__ = ["fetch_cifar10", "fetch_cifar100"]
@@ -62,6 +63,7 @@ _CLASSES = [
 ]
 
 
+@checked(**LOADER)
 def fetch_cifar10(
     *,
     subset: str = "train",
@@ -162,6 +164,7 @@ def fetch_cifar10(
     return Bunch(data=images, target=labels[0], target_names=np.array(_CLASSES), DESCR=descr)
 
 
+@checked(**LOADER)
 def fetch_cifar100(
     *,
     subset: str = "train",

@@ -14,13 +14,19 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
-from .._parameters import Interval, StrOptions
+from .._arguments import Interval, StrOptions, checked
 from .._sklearn_compat import validate_parameter_constraints
 from ._decode import SUFFIXES, read_image, require_pillow
 
 __all__ = ["ImageFolder"]
 
 _POSITIVE = Interval(Integral, 1, None, closed="left")
+
+_N_JOBS = [
+    Interval(Integral, -(2**15), -1, closed="both"),
+    Interval(Integral, 1, 2**15, closed="both"),
+    None,
+]
 
 
 class ImageFolder(Dataset):
@@ -117,6 +123,11 @@ class ImageFolder(Dataset):
     >>> home.cleanup()
     """
 
+    @checked(
+        folder=[str, os.PathLike],
+        files=[list, tuple, np.ndarray, None],
+        classes=[list, tuple, np.ndarray, None],
+    )
     def __init__(
         self,
         folder: str | os.PathLike,
@@ -175,6 +186,7 @@ class ImageFolder(Dataset):
             f"resize={self.resize!r}): {len(self)} images in {len(self.target_names)} classes"
         )
 
+    @checked(out=[np.ndarray, None], n_jobs=_N_JOBS)
     def load(self, *, out: NDArray | None = None, n_jobs: int | None = None) -> NDArray[np.uint8]:
         """Read all images.
 
@@ -209,6 +221,7 @@ class ImageFolder(Dataset):
         Parallel(n_jobs, prefer="threads")(delayed(read)(row) for row in range(len(self)))
         return images
 
+    @checked(n_jobs=_N_JOBS)
     def readable(self, *, n_jobs: int | None = None) -> NDArray[np.bool_]:
         """Return which files can be read, by reading all: ``images[images.readable()]`` has these.
 

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from .._arguments import checked
 from ._fetch import (
+    LOADER,
     Connection,
     RemoteFile,
     check_connection,
@@ -85,6 +87,7 @@ _CLOTHES = [
 ]
 
 
+@checked(**LOADER)
 def fetch_mnist(
     *,
     subset: str = "train",
@@ -193,6 +196,7 @@ def fetch_mnist(
     return Bunch(data=data, target=target, target_names=np.array(_DIGITS), DESCR=descr)
 
 
+@checked(**LOADER)
 def fetch_fashion_mnist(
     *,
     subset: str = "train",

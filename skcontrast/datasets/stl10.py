@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from .._arguments import checked
 from ._archives import RemoteTar, provide_tar
-from ._fetch import RemoteFile, check_connection, choose_subset, folder_of
+from ._fetch import LOADER, RemoteFile, check_connection, choose_subset, folder_of
 from ._image_files import check_labels, map_columns, read_bytes
 
 __all__ = ["fetch_stl10"]
@@ -47,6 +48,7 @@ _SUBSETS = {
 }
 
 
+@checked(**LOADER)
 def fetch_stl10(
     *,
     subset: str = "train",

@@ -13,9 +13,10 @@ import numpy as np
 from sklearn.datasets import get_data_home
 from sklearn.utils import Bunch
 
+from .._arguments import checked
 from ..graphs import PackedGraphs
 from ._archives import check_zip
-from ._fetch import RemoteFile, check_connection, download
+from ._fetch import LOADER, RemoteFile, check_connection, download
 from ._graph_files import find_dataset, read_dataset
 
 __all__ = ["fetch_tudataset"]
@@ -23,6 +24,7 @@ __all__ = ["fetch_tudataset"]
 _SITE = "https://www.chrsmrrs.com/graphkerneldatasets"
 
 
+@checked(**LOADER)
 def fetch_tudataset(
     name: str,
     *,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 from torch import nn
 
-from .._parameters import ParameterObject
+from .._arguments import check_arguments
+from .._parameters import Interval, ParameterObject, validate_parameters
 from ..kinds._base import Kind
 from ..kinds._guess import named_kinds
+
+_SIZE = Interval(Integral, 1, None, closed="left")
 
 KindOrName: TypeAlias = Kind | Literal["vectors", "images", "graphs"]
 
@@ -83,8 +87,27 @@ class Encoder(ParameterObject):
         raise NotImplementedError(f"{type(self).__name__} does not implement build.")
 
 
-def check_shape(encoder: Encoder, sample_shape: tuple) -> None:
-    """Raise ValueError unless an encoder is for samples of this shape, as they are in a batch."""
+def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None) -> None:
+    """Raise ValueError unless an encoder can be built for samples of this shape.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Its parameters are checked too.
+    sample_shape : tuple of int
+        Shape of a sample as it is in a batch.
+    n_components : int or None
+        Width of the representation.
+    """
+    validate_parameters(encoder)
+    check_arguments(
+        f"{type(encoder).__name__}.build",
+        {"sample_shape": [tuple, list], "n_components": [_SIZE, None]},
+        {"sample_shape": sample_shape, "n_components": n_components},
+    )
+    of_graphs = len(sample_shape) == 2 and sample_shape[0] is None
+    if not all(map(_SIZE.is_satisfied_by, sample_shape[1:] if of_graphs else sample_shape)):
+        raise ValueError(f"sample_shape must hold ints of at least 1, got {sample_shape!r}.")
     own = named_kinds(encoder.kind, owner=type(encoder).__name__)
     for kind in own:
         is_as_in_a_batch = kind.image_shape(sample_shape) in (None, tuple(sample_shape))

@@ -142,7 +142,7 @@ def _resolve(
         return name, _checked_module(encoder.build(sample_shape, n_components), f"{name}.build")
     if isinstance(encoder, nn.Module):
         return name, copy.deepcopy(encoder)
-    if callable(encoder):
+    if callable(encoder) and not inspect.isclass(encoder):
         module = _checked_module(encoder(sample_shape), f"The callable encoder {name}")
         return name, copy.deepcopy(module)
     raise TypeError(

@@ -7,8 +7,8 @@ from numbers import Integral
 
 from torch import nn
 
-from .._parameters import Interval, PositiveInts, validate_parameters
-from ._base import Encoder, check_shape, init_kaiming
+from .._parameters import Interval, PositiveInts
+from ._base import Encoder, check_build, init_kaiming
 
 # A side is halved only if at least this many pixels remain.
 _SMALLEST_SIDE = 4
@@ -96,8 +96,7 @@ class ConvNet(Encoder):
         ValueError
             If a hyperparameter lies outside its range, or the samples are not images.
         """
-        validate_parameters(self)
-        check_shape(self, sample_shape)
+        check_build(self, sample_shape, n_components)
         layers: list[nn.Module] = []
         channels, *sides = sample_shape
         is_large = min(sides) >= _LARGE_SIDE

@@ -7,9 +7,9 @@ from typing import Literal
 
 from torch import nn
 
-from .._parameters import Interval, StrOptions, validate_parameters
+from .._parameters import Interval, StrOptions
 from ..graphs._networks import GraphNetwork
-from ._base import Encoder, check_shape
+from ._base import Encoder, check_build
 from ._message_passing import GCNLayer, GINLayer, MessagePassing
 
 __all__ = ["GCN", "GIN"]
@@ -59,8 +59,7 @@ class _GraphEncoder(Encoder):
         ValueError
             If a hyperparameter lies outside its range, or the samples are not graphs.
         """
-        validate_parameters(self)
-        check_shape(self, sample_shape)
+        check_build(self, sample_shape, n_components)
         return GraphNetwork(
             MessagePassing(
                 self._layer,

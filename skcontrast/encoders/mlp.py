@@ -9,8 +9,8 @@ from typing import Literal
 
 from torch import nn
 
-from .._parameters import Interval, PositiveInts, StrOptions, validate_parameters
-from ._base import Encoder, check_shape, init_kaiming
+from .._parameters import Interval, PositiveInts, StrOptions
+from ._base import Encoder, check_build, init_kaiming
 
 _ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU, "tanh": nn.Tanh}
 
@@ -93,8 +93,7 @@ class MLP(Encoder):
             If a hyperparameter lies outside its range, or the samples are neither vectors nor
             images.
         """
-        validate_parameters(self)
-        check_shape(self, sample_shape)
+        check_build(self, sample_shape, n_components)
         widths = self.widths if isinstance(self.widths, Sequence) else (self.widths,)
         layers: list[nn.Module] = [nn.Flatten()]
         width = math.prod(sample_shape)

@@ -7,8 +7,8 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-from .._parameters import Interval, IntOptions, StrOptions, validate_parameters
-from ._base import Encoder, check_shape, init_kaiming
+from .._parameters import Interval, IntOptions, StrOptions
+from ._base import Encoder, check_build, init_kaiming
 
 
 class ResNet(Encoder):
@@ -103,8 +103,7 @@ class ResNet(Encoder):
         ValueError
             If a hyperparameter lies outside its range, or the samples are not images.
         """
-        validate_parameters(self)
-        check_shape(self, sample_shape)
+        check_build(self, sample_shape, n_components)
         module = _ResNet(sample_shape[0], self.depth, self.stem, self.width, n_components)
         for layer in module.modules():
             if isinstance(layer, nn.Conv2d):

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-NUMBERS = (int, float, np.integer, np.floating)
-INTEGERS = (int, np.integer)
-
 
 class Estimate(NamedTuple):
     """A number estimated from the data.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,11 +12,15 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from .._arguments import Interval, checked
 from .._modes import plain_modes
 from .._network._inference import encode
-from ._base import INTEGERS
 
 
+@checked(
+    n_views=[Interval(Integral, 1, None, closed="left")],
+    random_state=[Interval(Integral, 0, 2**63 - 1, closed="both")],
+)
 def project_views(
     embedder: Any, X: Any, *, n_views: int = 2, random_state: int = 0
 ) -> tuple[NDArray[np.float32], ...]:
@@ -50,13 +56,9 @@ def project_views(
     >>> macro_auc(z1, z2, y=np.repeat(np.arange(4), 10)).value > 0.5
     True
     """
+    if inspect.isclass(embedder) or not hasattr(embedder, "_projecting"):
+        raise TypeError(f"embedder must be a fitted ContrastiveEmbedder, got {embedder!r}.")
     check_is_fitted(embedder)
-    if not hasattr(embedder, "projector_"):
-        raise TypeError(f"embedder must be a ContrastiveEmbedder, got {embedder!r}.")
-    if not (isinstance(n_views, INTEGERS) and n_views >= 1):
-        raise ValueError(f"n_views must be a positive integer, got {n_views!r}.")
-    if not (isinstance(random_state, INTEGERS) and random_state >= 0):
-        raise ValueError(f"random_state must be an int of at least 0, got {random_state!r}.")
     fitted = embedder._fitted
     first = next(embedder.encoder_.parameters(), None)
     device = torch.device("cpu") if first is None else first.device

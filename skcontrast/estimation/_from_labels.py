@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from .._arguments import Interval, checked
 from .._data._metadata import validate_labels
 from .._objective._from_arrays import contrast_of
 from ..losses._posterior import false_negative_probability, ranks_inside
 from ..similarity import Similarity
-from ._base import NUMBERS, Estimate
+from ._base import Estimate
 from ._rank_statistics import class_aucs
 
+_SHARE = Interval(Real, 0, 1, closed="both")
+_ERROR = Interval(Real, 0, None, closed="left")
 # The sharpest posterior that is looked for, and how finely.
 _SHARPEST = 100.0
 _BISECTIONS = 50
 _RANKS = 2**12
 
 
+@checked(auc=[_SHARE, Estimate], standard_error=[_ERROR, math.nan])
 def alpha_from_auc(auc: float | Estimate, standard_error: float = math.nan) -> Estimate:
     r"""Return BCL's α from a macro-AUC.
 
@@ -53,15 +58,12 @@ def alpha_from_auc(auc: float | Estimate, standard_error: float = math.nan) -> E
     >>> alpha_from_auc(0.75, standard_error=0.01)
     Estimate(value=0.875, standard_error=0.015)
     """
-    value: Any = auc
-    if isinstance(auc, Estimate):
-        value, standard_error = auc
-    if not (isinstance(value, NUMBERS) and 0 <= value <= 1):
-        raise ValueError(f"auc must be a number in [0, 1], got {value!r}.")
+    value, error = _value_and_error(auc, standard_error)
     alpha = min(max((6 * value - 1) / 4, 0.5), 1.0)
-    return Estimate(float(alpha), 1.5 * standard_error)
+    return Estimate(float(alpha), 1.5 * error)
 
 
+@checked(auc=[_SHARE, Estimate], tau_plus=[Interval(Real, 0, 1, closed="neither")])
 def sharpness_from_auc(auc: float | Estimate, tau_plus: float) -> Estimate:
     r"""Return the sharpness of :class:`~skcontrast.losses.SoftRing` from a macro-AUC.
 
@@ -96,11 +98,7 @@ def sharpness_from_auc(auc: float | Estimate, tau_plus: float) -> Estimate:
     >>> round(sharpness_from_auc(0.9, tau_plus=0.1).value, 2)
     1.23
     """
-    value, error = auc if isinstance(auc, Estimate) else (auc, math.nan)
-    if not (isinstance(value, NUMBERS) and 0 <= value <= 1):
-        raise ValueError(f"auc must be a number in [0, 1], got {value!r}.")
-    if not (isinstance(tau_plus, NUMBERS) and 0 < tau_plus < 1):
-        raise ValueError(f"tau_plus must be a number in (0, 1), got {tau_plus!r}.")
+    value, error = _value_and_error(auc, math.nan)
     if value <= 0.5:
         return Estimate(0.0, math.nan)
     low, high = 0.0, _SHARPEST
@@ -110,6 +108,11 @@ def sharpness_from_auc(auc: float | Estimate, tau_plus: float) -> Estimate:
     step = 1e-3 * max(high, 1e-3)
     slope = (_auc_of(high + step, tau_plus) - _auc_of(high, tau_plus)) / step
     return Estimate(high, error / slope if slope > 0 else math.nan)
+
+
+def _value_and_error(auc: float | Estimate, standard_error: float) -> tuple[float, float]:
+    """Return an AUC and its standard error, which an Estimate has itself."""
+    return auc if isinstance(auc, Estimate) else (auc, standard_error)
 
 
 def _auc_of(sharpness: float, tau_plus: float) -> float:
@@ -142,8 +145,7 @@ def tau_plus_from_labels(y: Sequence | np.ndarray) -> Estimate:
     >>> tau_plus_from_labels([0, 0, 1, 1, -1]).value
     0.5
     """
-    n_samples = 0 if y is None else len(y)
-    labels = validate_labels(y, n_samples, needed_by="tau_plus_from_labels")
+    labels = validate_labels(y, None, needed_by="tau_plus_from_labels")
     _, counts = np.unique(labels[labels >= 0], return_counts=True)
     if not len(counts):
         raise ValueError("y must hold at least one known class; all entries are -1.")
@@ -189,9 +191,7 @@ def macro_auc(
     >>> macro_auc(np.array([[1, 0], [1, 0.1], [0, 1], [0.1, 1]]), y=[0, 0, 1, 1]).value
     1.0
     """
-    first = views[0] if views else []
-    n_samples = len(first[0] if isinstance(first, tuple) else first)
-    labels = torch.from_numpy(validate_labels(y, n_samples, needed_by="macro_auc"))
+    labels = torch.from_numpy(validate_labels(y, None, needed_by="macro_auc"))
     contrast, similarity = contrast_of(views, similarity, labels)
     return mean_auc(class_aucs(contrast, similarity))
 

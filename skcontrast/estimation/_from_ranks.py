@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array
 from torch import Tensor
 
+from .._arguments import Interval, checked, numbers
 from .._objective._from_arrays import contrast_of
 from ..similarity import Similarity
-from ._base import INTEGERS, NUMBERS, Estimate
+from ._base import Estimate
 from ._likelihood import Likelihood, minimise, standard_errors
 from ._rank_statistics import count_outscored
 
@@ -139,6 +140,11 @@ def estimate_tau_plus(
     return both["tau_plus"]
 
 
+@checked(
+    alpha=[Interval(Real, 0.5, 1, closed="both"), None],
+    tau_plus=[Interval(Real, 0, 1, closed="both"), None],
+    n_candidates=[Interval(Integral, 1, None, closed="left"), None],
+)
 def estimate_alpha_and_tau_plus(
     ranks: ArrayLike,
     *,
@@ -167,17 +173,13 @@ def estimate_alpha_and_tau_plus(
     estimate_alpha : α alone.
     estimate_tau_plus : τ⁺ alone.
     """
-    shares: np.ndarray = check_array(ranks, ensure_2d=False, dtype=np.float64, input_name="ranks")
+    expected = "an array of shares in [0, 1], shape (n_positives,)"
+    options = {"ensure_2d": False, "allow_nd": True}
+    shares: np.ndarray = numbers(ranks, "ranks", expected, dtype=np.float64, **options)
     if shares.ndim != 1 or shares.min() < 0 or shares.max() > 1:
         raise ValueError("ranks must be an array of shape (n_positives,) of shares in [0, 1].")
     bounds = {"alpha": _ALPHA_RANGE, "tau_plus": _TAU_RANGE}
     given: dict[str, Any] = {"alpha": alpha, "tau_plus": tau_plus}
-    for name, low in (("alpha", 0.5), ("tau_plus", 0)):
-        value = given[name]
-        if value is not None and not (isinstance(value, NUMBERS) and low <= value <= 1):
-            raise ValueError(f"{name} must be a number in [{low}, 1], got {value!r}.")
-    if not (n_candidates is None or (isinstance(n_candidates, INTEGERS) and n_candidates > 0)):
-        raise ValueError(f"n_candidates must be a positive int or None, got {n_candidates!r}.")
     free = [name for name, value in given.items() if value is None]
     likelihood = Likelihood(shares, n_candidates)
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
+from .._arguments import Interval, check_arguments
 from .._objective._base import Tile
 from .._objective._exponential import Contrastive
 from .._parameters import check_component, check_numbers
 from ..losses import Loss, Supervised
 from ..simulation._estimators import estimate
 from ..simulation._scores import ScoreSample
-from ._base import INTEGERS, Estimate
+from ._base import Estimate
 
 
 def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
@@ -227,8 +229,8 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
     if not loss.has_posterior:
         raise ValueError(f"{type(loss).__name__} has no probability of true negatives by rank.")
     n_anchors, n_candidates = sample.scores.shape
-    if not (isinstance(n_bins, INTEGERS) and 1 <= n_bins <= n_candidates):
-        raise ValueError(f"n_bins must be an integer from 1 to {n_candidates}, got {n_bins!r}.")
+    within = Interval(Integral, 1, n_candidates, closed="both")
+    check_arguments("reliability", {"n_bins": [within]}, {"n_bins": n_bins})
     observed = true_negatives_by_rank(sample)
     ranks = torch.arange(1, n_candidates + 1, dtype=torch.float64)
     predicted = loss.true_negative_probability(ranks, n_candidates).numpy()

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from .._arguments import naming
 from .._data._batches import Batch
 from .._data._memory import check_memory
 from .._objective._contrast import Contrast
@@ -119,7 +120,8 @@ class CMC(Framework):
     @property
     def structure(self) -> str:
         """The split, since the encoders are built for it."""
-        split = self.split if isinstance(self.split, str) else np.asarray(self.split).tolist()
+        with naming("split", "a name, an int or a list of ints", self.split):
+            split = self.split if isinstance(self.split, str) else np.asarray(self.split).tolist()
         return f"CMC(split={split!r})"
 
     def split_samples(self, kind: Kind, sample_shape: tuple, border: int | None = None) -> Split:

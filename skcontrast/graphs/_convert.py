@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Sequence
 from itertools import chain
@@ -66,7 +67,11 @@ def pack_graphs(graphs: Any) -> PackedGraphs:
         raise TypeError(f"X must be a list of graphs, got a single graph: pass {advice}.")
     if isinstance(graphs, Dataset):
         graphs = [graphs[row] for row in range(len(graphs))]
-    if not hasattr(graphs, "__iter__"):
+    if (
+        inspect.isclass(graphs)
+        or not hasattr(graphs, "__iter__")
+        or not getattr(graphs, "ndim", 1)
+    ):
         raise TypeError(f"X must be a list of graphs, got a {type(graphs).__name__}.")
     read = [_read(graph, index) for index, graph in enumerate(graphs)]
     if not read:
@@ -197,7 +202,7 @@ def _read_pyg(data: Any) -> _Parts:
         targets_and_sources, _ = sys.modules["torch_geometric.utils"].to_edge_index(data.adj_t)
         edges = targets_and_sources.flip(0)
     n_nodes = data.num_nodes or 0
-    edges = (torch.empty(2, 0) if edges is None else _plain(edges)).to(torch.int64)
+    edges = _numbers_of_nodes(torch.empty(2, 0) if edges is None else _plain(edges))
     if edges.ndim != 2 or len(edges) != 2:
         raise ValueError(f"'edge_index' must have shape (2, n_edges), got {tuple(edges.shape)}.")
     if edges.numel() and (edges.min() < 0 or edges.max() >= n_nodes):
@@ -207,6 +212,13 @@ def _read_pyg(data: Any) -> _Parts:
     if x is not None and n_nodes:
         x = _plain(x).float().reshape(n_nodes, -1).numpy()
     return n_nodes, edges.numpy(), x, None, not is_symmetric(edges, n_nodes)
+
+
+def _numbers_of_nodes(edges: Tensor) -> Tensor:
+    """Return edges as int64, or raise ValueError if they are not whole numbers."""
+    if edges.dtype == torch.bool or edges.is_complex() or not torch.equal(edges, edges.round()):
+        raise ValueError(f"'edge_index' must hold whole numbers, got dtype {edges.dtype}.")
+    return edges.to(torch.int64)
 
 
 def _plain(values: Any) -> Tensor:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .._arguments import StrOptions, check_arguments
 from .._statistics import FARTHEST, mean_and_std
 from ._batch import GraphBatch
 from ._packed import PackedGraphs
 
+_KIND = [StrOptions({"auto", "attributes", "degree", "constant"})]
 # Degrees from here on share a code.
 _LARGEST_DEGREE = 64
 
@@ -59,6 +61,7 @@ class NodeFeatures:
     def fit(self, graphs: PackedGraphs) -> NodeFeatures:
         """Learn the map from the training graphs."""
         has_any = graphs.attributes is not None or graphs.labels is not None
+        check_arguments("NodeFeatures", {"kind": _KIND}, {"kind": self.kind})
         if self.kind == "attributes" and not has_any:
             raise ValueError(
                 "node_features='attributes', but the nodes of X have neither an attribute 'x' "

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from .._arguments import naming
 from ._topology import Topology
 
 # Pairs of nodes are compared as products of their numbers, in 64 bits.
@@ -198,11 +199,14 @@ def _check_structure(edges: Tensor, node_ptr: Tensor) -> None:
     crossing = torch.nonzero(owner[0] != owner[1])
     if len(crossing):
         graph = int(owner[0, crossing[0, 0]])
-        raise ValueError(f"An edge leaves graph {graph} for a different one.")
+        raise ValueError(
+            f"An edge in edge_index leaves graph {graph} for a different one, see node_ptr."
+        )
 
 
 def _as_integers(values: Any, name: str) -> Tensor:
-    values = np.asarray(values)
+    with naming(name, "an array of integers", values):
+        values = np.asarray(values)
     if values.size and values.dtype.kind not in "iu":
         raise ValueError(f"{name} must hold integers, got an array of dtype {values.dtype}.")
     return torch.from_numpy(np.array(values, dtype=np.int64, order="C"))
@@ -210,7 +214,8 @@ def _as_integers(values: Any, name: str) -> Tensor:
 
 def _checked_labels(labels: Any, n_nodes: int) -> tuple[Tensor, tuple]:
     """Return labels as codes, shape (n_nodes,), and the categories that they stand for."""
-    labels = np.asarray(labels)
+    with naming("labels", "an array of categories", labels):
+        labels = np.asarray(labels)
     if labels.shape != (n_nodes,):
         raise ValueError(f"labels must have shape ({n_nodes},), got {labels.shape}.")
     categories, codes = np.unique(labels, return_inverse=True)
@@ -220,7 +225,7 @@ def _checked_labels(labels: Any, n_nodes: int) -> tuple[Tensor, tuple]:
 
 
 def _checked_attributes(attributes: Any, node_ptr: Tensor) -> Tensor:
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"), naming("attributes", "an array of numbers", attributes):
         attributes = torch.from_numpy(np.array(attributes, dtype=np.float32, order="C"))
     if attributes.ndim != 2 or len(attributes) != node_ptr[-1]:
         raise ValueError(

@@ -11,6 +11,7 @@ import torch
 from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
+from .._arguments import naming
 from .._data._array_like import (
     as_array_like,
     check_dimensions,
@@ -23,6 +24,9 @@ from .._statistics import as_tensor
 from .._warnings import warn
 from ._base import Kind, Schema
 from ._scaling import Rescale, Standardize, as_float32, cast, channel_statistics, rows_for, scaled
+
+# Floats beyond it are not in [0, 1], nor standardised by the statistics of a pretrained network.
+_LARGEST_UNSCALED = 10.0
 
 
 class Images(Kind):
@@ -99,7 +103,10 @@ class Images(Kind):
             check_lazy(X, min_samples)
         else:
             # Looking for NaN in the sum of X overflows for finite values near 1e308.
-            with np.errstate(over="ignore", invalid="ignore"):
+            with (
+                np.errstate(over="ignore", invalid="ignore"),
+                naming("X", "images, an array of numbers", X),
+            ):
                 X = check_array(
                     X,
                     allow_nd=True,
@@ -205,6 +212,12 @@ class ImageScaler:
         self.only_casts_ = not (self.standardize or self.keeps_uint8_)
         if self.standardize and not self.keeps_uint8_:
             self.center_, self.scale_ = _range(X)
+        if self.only_casts_ and (largest := float(np.abs(X).max())) > _LARGEST_UNSCALED:
+            warn(
+                f"X holds float images with values up to {largest:g}, which standardize=False "
+                "leaves as they are, while augmentations expect values in [0, 1]: divide X by "
+                "255, or pass uint8 images."
+            )
         return self
 
     def to_tensor(self, X: np.ndarray, device: torch.device | str) -> Tensor:

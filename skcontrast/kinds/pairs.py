@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arguments import naming
 from .._data._array_like import as_array_like
 from .._data._sources import LazySamples
 from ._base import Kind, Schema
@@ -81,7 +82,9 @@ def _join(X: tuple) -> tuple[np.ndarray, int]:
     if len(X) != 2:
         raise ValueError(f"X must be an array or a pair of arrays, got a tuple of {len(X)}.")
     parts = [as_array_like(part) for part in X]
-    arrays = [np.asarray(None if isinstance(part, LazySamples) else part) for part in parts]
+    with naming("X", "a pair of two arrays of numbers"):
+        arrays = [np.asarray(None if isinstance(part, LazySamples) else part) for part in parts]
+        arrays = [part if part.dtype.kind in "biuf" else part.astype(float) for part in arrays]
     if not all(part.ndim for part in arrays):
         kinds = " and ".join(type(part).__name__ for part in X)
         raise ValueError(f"The pair X must hold two arrays of samples, got {kinds}.")

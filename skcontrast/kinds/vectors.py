@@ -11,6 +11,7 @@ import torch
 from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
+from .._arguments import naming
 from .._data._array_like import (
     as_array_like,
     check_dimensions,
@@ -22,6 +23,8 @@ from .._data._sources import LazySamples
 from .._statistics import FARTHEST, as_tensor, mean_and_std
 from ._base import Kind, Schema
 from ._scaling import Rescale, Standardize, as_float32, cast, rows_for, scaled
+
+_EXPECTED = "vectors of numbers, shape (n_samples, n_features)"
 
 
 class Vectors(Kind):
@@ -83,7 +86,7 @@ class Vectors(Kind):
             return X, Schema(self, X.shape[1:], self, math.prod(X.shape[1:]))
         checked = _stand_in(owner, seen)
         # scikit-learn looks for NaN in the sum of X, which overflows for finite values near 1e308.
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"), naming("X", _EXPECTED, X):
             X = validate_data(
                 checked,
                 X,

@@ -8,12 +8,14 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 
-from ._parts import check_count
+from .._arguments import Interval, numbers
+from ._parts import OF_EMBEDDINGS, OF_TWO_VIEWS, check_count, measure
 from ._search import batches, nearest, on_sphere
 
 
+@measure(OF_TWO_VIEWS)
 def alignment(z1: ArrayLike, z2: ArrayLike) -> float:
     r"""Return how far apart two views of a sample are on the sphere, on average; 0 is best.
 
@@ -57,6 +59,7 @@ def alignment(z1: ArrayLike, z2: ArrayLike) -> float:
     return float(np.square(on_sphere(first) - on_sphere(second)).sum(axis=1).mean())
 
 
+@measure(OF_EMBEDDINGS, t=[Interval(Real, 0, None, closed="neither")])
 def uniformity(z: ArrayLike, t: float = 2.0) -> float:
     r"""Return how evenly embeddings fill the sphere; lower is more even, 0 is a single point.
 
@@ -99,14 +102,13 @@ def uniformity(z: ArrayLike, t: float = 2.0) -> float:
     >>> uniformity([[1.0, 0.0], [-1.0, 0.0]])
     -8.0
     """
-    if not (isinstance(t, Real) and t > 0):
-        raise ValueError(f"t must be a number above 0, got {t!r}.")
     unit = on_sphere(check_embeddings(z))
     n = len(unit)
     parts = [logsumexp(-t * distances) for distances in _distances_to_earlier(unit)]
     return float(logsumexp(parts) - np.log(n * (n - 1) / 2))
 
 
+@measure(OF_EMBEDDINGS)
 def effective_rank(z: ArrayLike) -> float:
     r"""Return in how many directions embeddings spread: between 1 and d.
 
@@ -155,6 +157,7 @@ def effective_rank(z: ArrayLike) -> float:
     return float(np.exp(-(shares * np.log(shares)).sum()))
 
 
+@measure(OF_TWO_VIEWS)
 def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> float:
     r"""Return the share of nearest neighbours that two embeddings of the same samples agree on.
 
@@ -216,6 +219,7 @@ def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> f
     return float(shared / (n * k))
 
 
+@measure(OF_TWO_VIEWS, debiased=["boolean"])
 def linear_cka(z1: ArrayLike, z2: ArrayLike, *, debiased: bool = True) -> float:
     r"""Return how similar the geometry of two embeddings of the same samples is.
 
@@ -281,7 +285,8 @@ def linear_cka(z1: ArrayLike, z2: ArrayLike, *, debiased: bool = True) -> float:
 
 def check_embeddings(z: ArrayLike, name: str = "z") -> NDArray[np.float64]:
     """Return the embeddings of at least two samples as float64."""
-    return check_array(z, dtype=np.float64, ensure_min_samples=2, input_name=name)
+    expected = "embeddings, an array of numbers of shape (n_samples, d)"
+    return numbers(z, name, expected, dtype=np.float64, ensure_min_samples=2)
 
 
 def check_views(z1: ArrayLike, z2: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.neighbors import VALID_METRICS
 
-from ._parts import Parts, check_count, check_parts
+from .._arguments import StrOptions
+from ._parts import OF_CLASSES, Parts, check_count, check_parts, measure
 from ._search import Metric, nearest
 
+_METRIC = [StrOptions(set(chain.from_iterable(VALID_METRICS.values()))), callable]
 
+
+@measure(OF_CLASSES, metric=_METRIC)
 def knn_accuracy(
     H: ArrayLike,
     y: ArrayLike,
@@ -80,6 +87,7 @@ def knn_accuracy(
     return n_right / len(truth)
 
 
+@measure(OF_CLASSES, metric=_METRIC)
 def recall_at_k(
     H: ArrayLike,
     y: ArrayLike,
@@ -148,6 +156,7 @@ def recall_at_k(
     return n_right / int(can_succeed.sum())
 
 
+@measure(OF_CLASSES, metric=_METRIC)
 def map_at_r(
     H: ArrayLike,
     y: ArrayLike,

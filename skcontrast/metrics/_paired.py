@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 from scipy.stats import wilcoxon
-from sklearn.utils import check_array
+
+from .._arguments import Interval, checked, numbers
 
 # Differences smaller than this fraction of the scores are rounding.
 _ROUNDING = 1e-12
@@ -59,6 +60,10 @@ class PairedComparison(NamedTuple):
         return f"{self.mean:+.4f} ({interval}), t-test p = {self.p_t:.2g}{ranks}, {n_pairs} pairs"
 
 
+@checked(
+    confidence=[Interval(Real, 0, 1, closed="neither")],
+    test_train_ratio=[Interval(Real, 0, None, closed="neither"), None],
+)
 def compare_paired(
     a: ArrayLike,
     b: ArrayLike,
@@ -137,11 +142,7 @@ def compare_paired(
     first, second = _check_scores(a, "a"), _check_scores(b, "b")
     if len(first) != len(second):
         raise ValueError(f"a and b must be pairs, got {len(first)} and {len(second)} scores.")
-    if not isinstance(confidence, Real) or not 0 < confidence < 1:
-        raise ValueError(f"confidence must be a number in (0, 1), got {confidence!r}.")
     ratio = test_train_ratio
-    if ratio is not None and not (isinstance(ratio, Real) and 0 < ratio < math.inf):
-        raise ValueError(f"test_train_ratio must be a number above 0 or None, got {ratio!r}.")
     rounding = _ROUNDING * max(np.abs(first).max(), np.abs(second).max())
     differences = first - second
     differences[np.abs(differences) <= rounding] = 0.0
@@ -152,8 +153,8 @@ def compare_paired(
 
 
 def _check_scores(scores: ArrayLike, name: str) -> NDArray[np.float64]:
-    options = {"dtype": np.float64, "ensure_2d": False, "ensure_min_samples": 2}
-    checked = np.asarray(check_array(scores, **options, input_name=name))
+    options = {"dtype": np.float64, "ensure_2d": False, "ensure_min_samples": 2, "allow_nd": True}
+    checked: NDArray[np.float64] = numbers(scores, name, "an array of scores", **options)
     if checked.ndim != 1:
         raise ValueError(f"{name} must have one score per pair, got shape {checked.shape}.")
     return checked

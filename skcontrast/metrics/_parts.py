@@ -2,15 +2,56 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import column_or_1d
 
+from .._arguments import checked, naming, numbers, refuse_masked
 from .._data._metadata import validate_labels
 
 INTEGERS = (int, np.integer)
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def measure(scorer: str, **constraints: Any) -> Callable[[_F], _F]:
+    """Return a decorator of measures of embeddings, which checks arguments as `checked` does.
+
+    A measure that is passed an estimator, as it is where the measure itself is the ``scoring`` of
+    a search, says how to wrap it.
+
+    Parameters
+    ----------
+    scorer : str
+        How to make a scorer of the measure, where ``{}`` is its name.
+    **constraints : list or type
+        As in `checked`.
+    """
+
+    def decorate(function: _F) -> _F:
+        inner, name = checked(**constraints)(function), function.__name__
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if args and hasattr(args[0], "fit"):
+                raise TypeError(
+                    f"{name} measures embeddings, got {type(args[0]).__name__}. As a scorer of "
+                    f"estimators, wrap it: {scorer.format(name)}."
+                )
+            return inner(*args, **kwargs)
+
+        return cast(_F, call)
+
+    return decorate
+
+
+OF_CLASSES = "make_embedding_scorer({})"
+OF_TWO_VIEWS = "make_view_scorer({})"
+OF_EMBEDDINGS = "make_embedding_scorer({}, needs_y=False)"
 
 
 class Parts(NamedTuple):
@@ -37,17 +78,10 @@ def check_parts(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> Par
 
     Raises
     ------
-    TypeError
-        If `H` is an estimator, as it is if the measure itself is the ``scoring`` of a search.
     ValueError
         If embeddings are not finite, lengths or widths differ, one of `H_test` and `y_test` is
         missing, or fewer than two classes are known.
     """
-    if hasattr(H, "fit"):
-        raise TypeError(
-            f"{needed_by} measures embeddings, got {type(H).__name__}. As a scorer of estimators, "
-            f"wrap it: make_embedding_scorer({needed_by})."
-        )
     if (H_test is None) != (y_test is None):
         raise ValueError(f"{needed_by} needs both H_test and y_test, or neither.")
     H, y = _checked(H, y, "H", "y", needed_by)
@@ -58,7 +92,9 @@ def check_parts(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> Par
         raise ValueError(
             f"H and H_test must be equally wide, got {H.shape[1]} and {H_test.shape[1]}."
         )
-    codes = _codes(np.concatenate([y, y_test]), needed_by)
+    with naming("y_test", "classes like those in y"):
+        both = np.concatenate([y, y_test])
+    codes = _codes(both, needed_by)
     train = _known(H, codes[: len(H)], "y", n_classes=2)
     return Parts(*train, *_known(H_test, codes[len(H) :], "y_test", n_classes=1))
 
@@ -67,8 +103,11 @@ def _checked(H: Any, y: Any, name: str, y_name: str, needed_by: str) -> tuple[ND
     """Return embeddings and their classes as arrays of one length."""
     if y is None:
         raise ValueError(f"{needed_by} needs the classes of the samples, but {y_name} is None.")
-    H = check_array(H, dtype=(np.float64, np.float32), input_name=name)
-    y = column_or_1d(y)
+    expected = "embeddings, an array of numbers of shape (n_samples, d)"
+    H = numbers(H, name, expected, dtype=(np.float64, np.float32))
+    refuse_masked(y, y_name)
+    with naming(y_name, "an array of classes, shape (n_samples,)"):
+        y = column_or_1d(y)
     if len(y) != len(H):
         raise ValueError(f"{y_name} must have one entry per sample, {len(H)}, got {len(y)}.")
     return H, y

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,18 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
-from ._parts import INTEGERS, Parts, check_count, check_parts
+from .._arguments import Interval
+from ._parts import INTEGERS, OF_CLASSES, Parts, check_count, check_parts, measure
 
 _MAX_ITER = 2000
 
 
+@measure(
+    OF_CLASSES,
+    scale=["boolean"],
+    C=[Interval(Real, 0, None, closed="neither")],
+    cv=[Interval(Integral, 2, None, closed="left")],
+)
 def linear_probe(
     H: ArrayLike,
     y: ArrayLike,
@@ -88,13 +95,18 @@ def linear_probe(
     probe = _make_probe(scale, C)
     if parts.H_test is not None:
         return _accuracy(probe, parts, top_k)
-    if not isinstance(cv, INTEGERS) or cv < 2:
-        raise ValueError(f"cv must be an int of at least 2, got {cv!r}.")
     folds = StratifiedKFold(cv, shuffle=True, random_state=0).split(parts.H, parts.y)
     accuracies = [_accuracy(probe, _split(parts, *fold), top_k) for fold in folds]
     return float(np.mean(accuracies))
 
 
+@measure(
+    OF_CLASSES,
+    scale=["boolean"],
+    C=[Interval(Real, 0, None, closed="neither")],
+    n_draws=[Interval(Integral, 1, None, closed="left")],
+    random_state=[Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None],
+)
 def few_label_accuracy(
     H: ArrayLike,
     y: ArrayLike,
@@ -171,8 +183,6 @@ def few_label_accuracy(
 
 
 def _make_probe(scale: bool, C: float) -> Pipeline:
-    if not isinstance(C, Real) or not C > 0:
-        raise ValueError(f"C must be a number above 0, got {C!r}.")
     scaler: Any = StandardScaler() if scale else "passthrough"
     return make_pipeline(scaler, LogisticRegression(C=float(C), max_iter=_MAX_ITER))
 
@@ -180,8 +190,6 @@ def _make_probe(scale: bool, C: float) -> Pipeline:
 def _first_seed(random_state: Any, n_draws: int) -> int:
     """Return an int as it is, and from anything else a random one."""
     if isinstance(random_state, INTEGERS):
-        if random_state < 0:
-            raise ValueError(f"random_state must be at least 0, got {random_state}.")
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1 - n_draws))
 

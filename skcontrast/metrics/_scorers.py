@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
+from .._arguments import checked
+from .._parameters import IntOptions
 from ..augmentation import Augmentation
 
 
+@checked(measure=[callable], needs_y=["boolean"], greater_is_better=["boolean"])
 def make_embedding_scorer(
     measure: Callable[..., Any],
     *,
@@ -79,7 +82,6 @@ def make_embedding_scorer(
     >>> scores["test_few labels"].shape
     (3,)
     """
-    _check_measure(measure)
     return EmbeddingScorer(measure, needs_y, 1 if greater_is_better else -1, kwargs)
 
 
@@ -131,6 +133,7 @@ class EmbeddingScorer:
         return _call("make_embedding_scorer", self, given)
 
 
+@checked(measure=[callable], greater_is_better=["boolean"], n_views=[IntOptions(1, 2)])
 def make_view_scorer(
     measure: Callable[..., float],
     *,
@@ -181,9 +184,6 @@ def make_view_scorer(
     >>> cross_val_score(embedder, X, cv=3, scoring=scorer).shape
     (3,)
     """
-    _check_measure(measure)
-    if n_views not in (1, 2):
-        raise ValueError(f"n_views must be 1 or 2, got {n_views!r}.")
     return ViewScorer(measure, augmentation, 1 if greater_is_better else -1, n_views)
 
 
@@ -230,11 +230,6 @@ class ViewScorer:
         if self.n_views == 1:
             given["n_views"] = "1"
         return _call("make_view_scorer", self, given)
-
-
-def _check_measure(measure: Any) -> None:
-    if not callable(measure):
-        raise TypeError(f"measure must be a function of embeddings, got {measure!r}.")
 
 
 def _name(measure: Any) -> str:

@@ -52,7 +52,7 @@ def nearest(
     """
     order = np.random.default_rng(seed).permutation(len(H))
     queries = H if H_test is None else H_test
-    if metric == "cosine":
+    if isinstance(metric, str) and metric == "cosine":
         # Unit vectors have the same order by distance, for which scikit-learn is faster.
         H, queries = _all_on_sphere(H, queries)
         metric = "euclidean"

@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 from .._objective._functional import contrastive_loss
 from ..similarity import Similarity
 from ._embeddings import check_views
-from ._parts import check_count
+from ._parts import OF_TWO_VIEWS, check_count, measure
 from ._search import batches, on_sphere
 
 # Cosines that differ by less are equal: they were computed in a different order.
 _ROUNDING = 1e-12
 
 
+@measure(OF_TWO_VIEWS)
 def top_k(z1: ArrayLike, z2: ArrayLike, *, k: int = 1) -> float:
     r"""Return how often a sample's own other view is among the k nearest of all other views.
 
@@ -80,6 +81,7 @@ def top_k(z1: ArrayLike, z2: ArrayLike, *, k: int = 1) -> float:
     return total / (2 * n)
 
 
+@measure(OF_TWO_VIEWS)
 def bits_above_chance(
     z1: ArrayLike, z2: ArrayLike, *, similarity: Similarity | None = None
 ) -> float:

@@ -6,6 +6,9 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
+
+from .._arguments import naming
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +32,9 @@ STYLES: dict[str, dict[str, Any]] = {
     "oracle": {"color": "black", "linestyle": "-", "linewidth": 6, "alpha": 0.25, "zorder": 1},
 }
 
+# What messages call embeddings.
+EMBEDDINGS = "embeddings, an array of numbers of shape (n_samples, d)"
+
 # For classes: Okabe and Ito's colours in an order in which neighbours differ.
 _DISTINCT = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#555555")
 
@@ -36,8 +42,32 @@ _DISTINCT = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "
 def axes(ax: Axes | None, **figure_settings: Any) -> Axes:
     """Return `ax`, or the axes of a new figure, which `figure_settings` describe."""
     if ax is not None:
+        if not hasattr(ax, "get_window_extent") or not hasattr(ax, "plot"):
+            raise TypeError(f"ax must be an Axes of matplotlib or None, got {ax!r}.")
         return ax
     return pyplot().subplots(layout="constrained", **figure_settings)[1]
+
+
+def one_each(values: Any, name: str, n_samples: int) -> NDArray:
+    """Return an array with an entry for each sample, or raise an error that names it.
+
+    Parameters
+    ----------
+    values : array-like of length n_samples
+        What the user passed.
+    name : str
+        The name of the argument.
+    n_samples : int
+        How many entries it must have.
+    """
+    with naming(name, "an array with an entry for each sample", values):
+        array = np.asarray(values)
+        if array.ndim == 0 or len(array) != n_samples:
+            shape = array.shape
+            raise ValueError(f"{name} must have one entry per sample, {n_samples}, got {shape}.")
+        if array.dtype.kind == "O":
+            np.unique(array)
+    return array
 
 
 def is_number(value: Any) -> TypeGuard[float]:

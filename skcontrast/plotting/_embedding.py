@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,9 +14,11 @@ from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_array, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
-from ._axes import axes, class_colors
+from .._arguments import Interval, checked, numbers
+from ._axes import EMBEDDINGS, axes, class_colors, one_each
+from ._estimators import transformer
 from ._pictures import intensities, is_images, picture
 
 if TYPE_CHECKING:
@@ -89,17 +93,17 @@ class EmbeddingDisplay:
         xlabel: str = "",
         ylabel: str = "",
     ):
-        self.points = check_array(points, input_name="points")
+        self.points = numbers(points, "points", "an array of numbers of shape (n, 2)")
         if self.points.shape[1] != 2:
             raise ValueError(f"points must have shape (n, 2), got {self.points.shape}.")
-        self.y = None if y is None else np.asarray(y)
+        self.y = None if y is None else one_each(y, "y", len(self.points))
         self.thumbnails = thumbnails
         if thumbnails is not None and not is_images(thumbnails):
             raise ValueError(
                 "thumbnails must be an array of images (n, h, w) or (n, channels, h, w), got "
                 f"shape {np.shape(thumbnails)}."
             )
-        check_consistent_length(self.points, self.y, thumbnails)
+        check_consistent_length(self.points, thumbnails)
         self.xlabel, self.ylabel = xlabel, ylabel
         self.rows_ = np.arange(len(self.points))
 
@@ -125,9 +129,13 @@ class EmbeddingDisplay:
         display : EmbeddingDisplay
             Already drawn.
         """
-        return cls.from_embeddings(estimator.transform(X), y, **kwargs)
+        h = transformer(estimator, "EmbeddingDisplay.from_estimator").transform(X)
+        return cls.from_embeddings(h, y, **kwargs)
 
     @classmethod
+    @checked(
+        subsample=[Interval(Integral, 3, None, closed="left"), None], random_state=["random_state"]
+    )
     def from_embeddings(
         cls,
         h: ArrayLike,
@@ -176,18 +184,21 @@ class EmbeddingDisplay:
         ValueError
             If the method is unknown or lengths differ.
         """
-        points: NDArray = check_array(h, input_name="h", ensure_min_samples=3)
-        check_consistent_length(points, y, thumbnails)
+        points: NDArray = numbers(h, "h", EMBEDDINGS, ensure_min_samples=3)
+        y = None if y is None else one_each(y, "y", len(points))
+        thumbnails = (
+            None if thumbnails is None else one_each(thumbnails, "thumbnails", len(points))
+        )
         rng = check_random_state(random_state)
         rows = np.arange(len(points))
         if subsample is not None and subsample < len(points):
             rows = np.sort(rng.choice(len(points), subsample, replace=False))
         reducer, name = _reducer(method, len(rows), rng.randint(2**31 - 1))
-        joint = " " if method == "pca" else ", axis "
+        joint = " " if isinstance(reducer, PCA) else ", axis "
         display = cls(
             np.asarray(reducer.fit_transform(points[rows])),
-            None if y is None else np.asarray(y)[rows],
-            thumbnails=None if thumbnails is None else np.asarray(thumbnails)[rows],
+            None if y is None else y[rows],
+            thumbnails=None if thumbnails is None else thumbnails[rows],
             xlabel=f"{name}{joint}1",
             ylabel=f"{name}{joint}2",
         )
@@ -287,8 +298,10 @@ def _is_unknown(one: Any) -> bool:
 
 def _reducer(method: Any, n_samples: int, seed: int) -> tuple[Any, str]:
     """Return what brings embeddings into the plane, and its name."""
-    if hasattr(method, "fit_transform"):
+    if hasattr(method, "fit_transform") and not inspect.isclass(method):
         return clone(method), type(method).__name__
+    if not isinstance(method, str):
+        method = repr(method)
     if method == "pca":
         return PCA(2, random_state=seed), _NAMES[method]
     if method == "tsne":

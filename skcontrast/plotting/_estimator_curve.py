@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._arguments import StrOptions, checked
 from .._parameters import check_component
 from ..losses import Loss
 from ..simulation import EstimatorCurve, ScoreModel, estimator_curve
@@ -121,6 +122,7 @@ class EstimatorCurveDisplay:
         )
         return cls(curve).plot(ax, metric=metric, names=names)
 
+    @checked(metric=[StrOptions(set(_METRICS))], names=[str, list, tuple, None])
     def plot(
         self,
         ax: Axes | None = None,
@@ -169,7 +171,7 @@ class EstimatorCurveDisplay:
 
     @staticmethod
     def _check_names(names: Sequence[str] | None, summary: Mapping[str, Any]) -> None:
-        unknown = [name for name in names or () if name not in summary]
+        unknown = [n for n in names or () if not (isinstance(n, str) and n in summary)]
         if unknown:
             raise ValueError(
                 f"names must be among the estimators {list(summary)}, got {unknown[0]!r}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from sklearn.base import clone
@@ -28,9 +29,27 @@ def split_at_embedder(estimator: Any, owner: str) -> tuple[Pipeline | None, Cont
             if isinstance(step, ContrastiveEmbedder):
                 return (estimator[:k] if k else None), step
     raise TypeError(
-        f"{owner} takes a ContrastiveEmbedder or a Pipeline that has one as a step, got "
-        f"{estimator!r}."
+        f"The estimator of {owner} must be a ContrastiveEmbedder or a Pipeline that has one as a "
+        f"step, got {estimator!r}."
     )
+
+
+def transformer(estimator: Any, owner: str) -> Any:
+    """Return an estimator that has `transform`, or raise TypeError.
+
+    Parameters
+    ----------
+    estimator : object
+        What the user passed.
+    owner : str
+        The display's method, for messages.
+    """
+    if inspect.isclass(estimator) or not hasattr(estimator, "transform"):
+        raise TypeError(
+            f"The 'estimator' parameter of {owner} must have the method transform, got "
+            f"{estimator!r}."
+        )
+    return estimator
 
 
 def embedder_and_input(estimator: Any, X: Any, owner: str) -> tuple[ContrastiveEmbedder, Any]:

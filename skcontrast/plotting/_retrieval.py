@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_consistent_length
 
-from ._axes import STYLES, axes
-from ._estimators import split_at_embedder
+from .._arguments import Interval, check_arguments, checked, naming, numbers
+from ._axes import EMBEDDINGS, STYLES, axes, one_each
+from ._estimators import split_at_embedder, transformer
 from ._pictures import draw_cell, frame_grid, grid_size, intensities, is_images
 
 if TYPE_CHECKING:
@@ -82,22 +83,27 @@ class RetrievalDisplay:
         y: ArrayLike | None = None,
         concentration: ArrayLike | None = None,
     ):
-        self.pictures = np.asarray(pictures)
+        with naming("pictures", "an array of images or texts", pictures):
+            self.pictures = np.asarray(pictures)
         if not (is_images(self.pictures) or self.pictures.ndim == 1):
             raise ValueError(
                 "pictures must be images of shape (n, h, w) or (n, channels, h, w), or texts, got "
                 f"an array of shape {self.pictures.shape}: pass pictures= with an image or a text "
                 "for each sample."
             )
-        self.queries, self.neighbors = np.asarray(queries), np.asarray(neighbors)
+        self.queries = _rows_of(queries, "queries", len(self.pictures))
+        self.neighbors = _rows_of(neighbors, "neighbors", len(self.pictures))
         if self.neighbors.ndim != 2 or self.queries.shape != self.neighbors.shape[:1]:
             raise ValueError(
                 "queries and neighbors must have shapes (n_queries,) and (n_queries, n_neighbors)"
                 f", got {self.queries.shape} and {self.neighbors.shape}."
             )
-        self.y = None if y is None else np.asarray(y)
-        self.concentration = None if concentration is None else np.asarray(concentration)
-        check_consistent_length(self.pictures, self.y, self.concentration)
+        n = len(self.pictures)
+        self.y = None if y is None else one_each(y, "y", n)
+        self.concentration = None
+        if concentration is not None:
+            kappa = numbers(concentration, "concentration", ensure_2d=False, allow_nd=True)
+            self.concentration = one_each(kappa, "concentration", n).reshape(n)
 
     @classmethod
     def from_estimator(
@@ -133,10 +139,12 @@ class RetrievalDisplay:
             Already drawn.
         """
         pictures = X if pictures is None else pictures
+        transformer(estimator, "RetrievalDisplay.from_estimator")
         kwargs.setdefault("concentration", _concentration(estimator, X))
         return cls.from_embeddings(estimator.transform(X), pictures, y, **kwargs)
 
     @classmethod
+    @checked(random_state=["random_state"])
     def from_embeddings(
         cls,
         h: ArrayLike,
@@ -183,14 +191,11 @@ class RetrievalDisplay:
         ValueError
             If there are fewer samples than queries or neighbours, or lengths differ.
         """
-        points: NDArray = check_array(h, input_name="h", ensure_min_samples=2)
-        check_consistent_length(points, pictures, y, concentration)
+        points: NDArray = numbers(h, "h", EMBEDDINGS, ensure_min_samples=2)
+        pictures = one_each(pictures, "pictures", len(points))
         rows = _queries(queries, len(points), random_state)
-        if not 1 <= n_neighbors < len(points):
-            raise ValueError(
-                f"n_neighbors must be in [1, {len(points) - 1}] for {len(points)} samples, got "
-                f"{n_neighbors}."
-            )
+        within = [Interval(Integral, 1, len(points) - 1, closed="both")]
+        check_arguments("RetrievalDisplay", {"n_neighbors": within}, {"n_neighbors": n_neighbors})
         neighbors = _nearest(points, rows, n_neighbors)
         display = cls(pictures, rows, neighbors, y=y, concentration=concentration)
         return display.plot(ax, **kwargs)
@@ -269,11 +274,21 @@ class RetrievalDisplay:
 
 def _queries(queries: Any, n_samples: int, random_state: Any) -> NDArray:
     """Return the rows that are queries."""
-    if np.ndim(queries) == 0:
+    if isinstance(queries, Integral) and not isinstance(queries, bool):
         if not 1 <= queries <= n_samples:
             raise ValueError(f"queries must be in [1, {n_samples}], got {queries!r}.")
         return check_random_state(random_state).choice(n_samples, queries, replace=False)
-    return np.atleast_1d(np.arange(n_samples)[np.asarray(queries)])
+    return _rows_of(queries, "queries", n_samples)
+
+
+def _rows_of(values: Any, name: str, n_samples: int) -> NDArray[np.int64]:
+    """Return numbers of samples as an array."""
+    expected = f"an array of ints below {n_samples}"
+    with naming(name, expected, values):
+        array = np.asarray(values)
+        if array.ndim == 0:
+            raise TypeError(f"got {values!r}")
+        return np.arange(n_samples)[array]
 
 
 def _nearest(h: NDArray, rows: NDArray, n_neighbors: int) -> NDArray:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import gaussian_kde
 
+from .._arguments import Interval, StrOptions, check_arguments, checked, numbers
 from .._parameters import check_component
 from ..estimation import project_views
 from ..similarity import Similarity
@@ -28,6 +30,8 @@ _COMPONENTS = {
 }
 # A kernel density of this many quantiles is as good as one of all scores, and much quicker.
 _MOST_VALUES = 4000
+
+_BINS = [Interval(Integral, 1, None, closed="left")]
 
 
 class ScoreDensityDisplay:
@@ -74,11 +78,18 @@ class ScoreDensityDisplay:
         xlabel: str,
         samples: Mapping[str, NDArray] | None = None,
     ):
-        self.densities = densities
+        self.densities = {
+            name: tuple(numbers(part, "densities", ensure_2d=False) for part in curve)
+            for name, curve in _by_component(densities, "densities").items()
+        }
         self.xlabel = xlabel
-        self.samples = samples
+        self.samples = {
+            name: numbers(some, "samples", ensure_2d=False)
+            for name, some in _by_component(samples or {}, "samples").items()
+        }
 
     @classmethod
+    @checked(model=ScoreModel, components=[list, tuple])
     def from_model(
         cls,
         model: ScoreModel,
@@ -105,13 +116,18 @@ class ScoreDensityDisplay:
         display : ScoreDensityDisplay
             Already drawn.
         """
-        check_component(model, ScoreModel, owner=f"{cls.__name__}.from_model", parameter="model")
+        for name in components:
+            one = [StrOptions({"TN", "FN", "UN"})]
+            check_arguments(
+                f"{cls.__name__}.from_model", {"components": one}, {"components": name}
+            )
         reach = 0.5 if model.proposal == "uniform" else 4.0
         x = np.linspace(-reach, reach, 401)
         densities = {str(name): (x, model.density(x, name)) for name in components}
         return cls(densities, xlabel="score times temperature, x").plot(ax, **kwargs)
 
     @classmethod
+    @checked(bins=_BINS)
     def from_sample(
         cls, sample: ScoreSample, *, bins: int = 60, ax: Axes | None = None, **kwargs: Any
     ) -> ScoreDensityDisplay:
@@ -148,6 +164,7 @@ class ScoreDensityDisplay:
         return display.plot(ax, bins=bins, **kwargs)
 
     @classmethod
+    @checked(bins=_BINS)
     def from_views(
         cls,
         *views: Any,
@@ -192,6 +209,7 @@ class ScoreDensityDisplay:
         return display.plot(ax, bins=bins, **kwargs)
 
     @classmethod
+    @checked(bins=_BINS)
     def from_estimator(
         cls,
         embedder: ContrastiveEmbedder,
@@ -231,6 +249,7 @@ class ScoreDensityDisplay:
         similarity = embedder.similarity_
         return cls.from_views(*views, y=y, similarity=similarity, bins=bins, ax=ax, **kwargs)
 
+    @checked(bins=_BINS)
     def plot(
         self, ax: Axes | None = None, *, bins: int = 60, **kwargs: Any
     ) -> ScoreDensityDisplay:
@@ -253,7 +272,7 @@ class ScoreDensityDisplay:
         self.ax_ = axes(ax)
         self.figure_ = self.ax_.figure
         self.lines_ = {}
-        for name, some in (self.samples or {}).items():
+        for name, some in self.samples.items():
             color = STYLES[name]["color"]
             self.ax_.hist(some, bins=bins, density=True, color=color, alpha=0.25)
         for name, (x, density) in self.densities.items():
@@ -263,6 +282,15 @@ class ScoreDensityDisplay:
         self.ax_.set(xlabel=self.xlabel, ylabel="density")
         self.ax_.legend()
         return self
+
+
+def _by_component(values: Any, name: str) -> Mapping[str, Any]:
+    """Return a dict by the names of components, or raise an error that names the argument."""
+    if not isinstance(values, Mapping) or not set(values) <= set(_COMPONENTS):
+        raise ValueError(
+            f"{name} must be a dict by names among {list(_COMPONENTS)}, got {values!r}."
+        )
+    return values
 
 
 def _split(sample: ScoreSample) -> dict[str, NDArray]:

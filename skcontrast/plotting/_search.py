@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from .._arguments import checked
 from ._axes import axes, class_colors, is_number
 
 if TYPE_CHECKING:
@@ -75,6 +77,12 @@ class SearchDisplay:
     ('temperature', 'log')
     """
 
+    @checked(
+        cv_results=[Mapping],
+        parameter=[str, None],
+        lines=[str, list, tuple, None],
+        metric=[str],
+    )
     def __init__(
         self,
         cv_results: Mapping[str, Any],
@@ -85,12 +93,14 @@ class SearchDisplay:
     ):
         self.cv_results = cv_results
         self.metric = metric
+        if not {"params"} <= set(cv_results):
+            raise ValueError("cv_results must be the cv_results_ of a search, with 'params'.")
         if f"mean_test_{metric}" not in cv_results:
             found = [key[10:] for key in cv_results if key.startswith("mean_test_")]
             raise ValueError(f"metric must be among {found}, got {metric!r}.")
         values = _values(cv_results["params"])
         if not values:
-            raise ValueError("The candidates of the search have no hyperparameters.")
+            raise ValueError("The candidates in cv_results have no hyperparameters.")
         if parameter is None:
             parameter = max(values, key=lambda name: len(set(_texts(values[name]))))
         self.parameter = _full_name(parameter, values)
@@ -134,6 +144,8 @@ class SearchDisplay:
         ValueError
             If a hyperparameter was not searched, or a metric not computed.
         """
+        if inspect.isclass(search) or not hasattr(search, "fit"):
+            raise TypeError(f"search must be a fitted search, got {search!r}.")
         check_is_fitted(search, "cv_results_")
         results = search.cv_results_
         return cls(results, parameter=parameter, lines=lines, metric=metric).plot(ax, **kwargs)
@@ -201,7 +213,7 @@ class SearchDisplay:
     ) -> list[str]:
         if lines is not None:
             lines = [lines] if isinstance(lines, str) else lines
-            return [_full_name(name, values) for name in lines]
+            return [_full_name(str(name), values) for name in lines]
         varying = [
             name
             for name in values
@@ -313,13 +325,13 @@ def _ending_in(end: str, values: Mapping[str, Any]) -> list[str]:
 
 def _full_name(name: str, values: Mapping[str, Any]) -> str:
     """Return the hyperparameter that a name or the end of one stands for."""
-    if name in values:
+    if isinstance(name, str) and name in values:
         return name
     found = _ending_in(name, values)
     if len(found) != 1:
         problem = f"several, {found}," if found else "none"
         raise ValueError(
-            f"The name of a hyperparameter must be one of {list(values)}, or the end of one; "
+            f"The names in parameter and lines must be among {list(values)}, or the end of one; "
             f"{name!r} is {problem} of them."
         )
     return found[0]

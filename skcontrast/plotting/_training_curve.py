@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ._axes import class_colors, is_number, pyplot
+from .._arguments import checked, naming
+from ._axes import axes, class_colors, is_number, pyplot
 from ._estimators import split_at_embedder
 
 if TYPE_CHECKING:
@@ -74,9 +75,11 @@ class TrainingCurveDisplay:
                 "histories must be a dict of at least one history by the name of its fit, got "
                 f"{histories!r}."
             )
-        self.histories = {name: list(rows) for name, rows in histories.items()}
+        with naming("histories", "a dict of histories, lists of dicts"):
+            self.histories = {str(name): list(map(dict, rows)) for name, rows in histories.items()}
 
     @classmethod
+    @checked(columns=[str, list, tuple, None])
     def from_estimator(
         cls,
         estimator: Any,
@@ -115,6 +118,7 @@ class TrainingCurveDisplay:
             histories[name] = embedder.history_
         return cls(histories).plot(ax, columns=columns, **kwargs)
 
+    @checked(columns=[str, list, tuple, None])
     def plot(
         self,
         ax: Axes | Sequence[Axes] | None = None,
@@ -226,7 +230,9 @@ def _axes_of(ax: Any, columns: Sequence[str]) -> list[Axes]:
                 :, 0
             ]
         )
+    if isinstance(ax, str) or not (np.iterable(ax) or hasattr(ax, "plot")):
+        raise TypeError(f"ax must be Axes of matplotlib or None, got {ax!r}.")
     given = list(np.asarray(ax, dtype=object).ravel()) if np.iterable(ax) else [ax]
     if len(given) != n:
         raise ValueError(f"ax must hold an Axes for each of {list(columns)}, got {len(given)}.")
-    return given
+    return [axes(one) for one in given]

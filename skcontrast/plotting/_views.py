@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._arguments import checked, naming, numbers
 from .._data._sources import LazySamples, array_of
-from .._fit._drawn_views import drawn_views
+from .._fit._drawn_views import chosen_rows, drawn_views
 from .._statistics import mean_and_std
 from ..kinds.images import Images
 from ..kinds.vectors import Vectors
-from ._axes import axes, class_colors
+from ._axes import axes, class_colors, one_each
 from ._estimators import embedder_and_input
 from ._pictures import draw_cell, frame_grid, grid_size, intensities, is_images
 
@@ -92,8 +93,10 @@ class ViewsDisplay:
         names: Sequence[str] | None = None,
         feature_names: Sequence[str] | None = None,
     ):
-        self.samples = np.asarray(samples)
-        self.views = [np.asarray(view) for view in views]
+        settings: dict[str, Any] = {"ensure_2d": False, "allow_nd": True, "dtype": None}
+        self.samples = numbers(samples, "samples", **settings)
+        with naming("views", "a sequence of arrays", views):
+            self.views = [numbers(view, "views", **settings) for view in views]
         shapes = {view.shape for view in (self.samples, *self.views)}
         if len(shapes) > 1 or not views or self.samples.ndim not in (2, 3, 4):
             raise ValueError(
@@ -102,11 +105,23 @@ class ViewsDisplay:
                 f"{len(views)} views."
             )
         self.limits = limits
-        self.center, self.scale = center, scale
-        self.names = names
-        self.feature_names = feature_names
+        vectors = {"center": center, "scale": scale}
+        self.center, self.scale = (
+            None if value is None else numbers(value, name, ensure_2d=False)
+            for name, value in vectors.items()
+        )
+        for name, value in vectors.items():
+            if value is not None and getattr(self, name).shape != self.samples.shape[1:]:
+                raise ValueError(
+                    f"{name} must have shape {self.samples.shape[1:]}, like a sample."
+                )
+        self.names = None if names is None else _texts(names, "names", len(self.samples))
+        self.feature_names = None
+        if feature_names is not None:
+            self.feature_names = _texts(feature_names, "feature_names", self.samples.shape[1])
 
     @classmethod
+    @checked(standardize=["boolean"])
     def from_estimator(
         cls,
         estimator: Any,
@@ -162,7 +177,7 @@ class ViewsDisplay:
                 "ContrastiveEmbedder.views returns their views."
             )
         settings: dict[str, Any] = {
-            "names": [str(row) for row in np.atleast_1d(np.arange(len(drawn.X))[rows])],
+            "names": [str(row) for row in chosen_rows(rows, len(drawn.X))],
             "feature_names": drawn.schema.feature_names_in,
         }
         if isinstance(kind, Images):
@@ -235,7 +250,9 @@ class ViewsDisplay:
         self.ax_.legend(
             handles, self._labels(), loc="lower center", bbox_to_anchor=(0.5, 1), ncols=4
         )
-        self.ax_.set_yticks(heights, self.names or [str(k) for k in range(n)])
+        self.ax_.set_yticks(
+            heights, [str(k) for k in range(n)] if self.names is None else self.names
+        )
         unit = "" if self.scale is None else ", in standard deviations from its mean"
         self.ax_.set(xlabel=f"feature{unit}", ylabel="sample")
         if as_bars and self.feature_names is not None:
@@ -254,3 +271,7 @@ class ViewsDisplay:
 
     def _labels(self) -> list[str]:
         return ["original", *(f"view {k + 1}" for k in range(len(self.views)))]
+
+
+def _texts(names: Any, name: str, n: int) -> list[str]:
+    return [str(one) for one in one_each(names, name, n)]

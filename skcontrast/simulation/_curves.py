@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from .._parameters import check_component
+from .._arguments import StrOptions, checked, generator_of, naming
 from ._estimators import EstimatorComparison, Losses, Metric, compare_estimators
 from ._scores import RandomState, ScoreModel
 
@@ -50,6 +50,7 @@ class EstimatorCurve(NamedTuple):
         return {name: np.array([column[name] for column in columns]).T for name in columns[0]}
 
 
+@checked(model=ScoreModel, parameter=[StrOptions(set(get_args(CurveParameter)))])
 def estimator_curve(
     model: ScoreModel,
     parameter: CurveParameter,
@@ -99,18 +100,15 @@ def estimator_curve(
     >>> bool(mse[1] < mse[0])
     True
     """
-    model = check_component(model, ScoreModel, owner="estimator_curve", parameter="model")
-    admissible = ("alpha", "tau_plus", "temperature", "gamma", "n_candidates")
-    if parameter not in admissible:
-        raise ValueError(f"parameter must be one of {admissible}, got {parameter!r}.")
     if parameter == "n_candidates" and parameter in settings:
         raise ValueError("n_candidates varies along the curve: pass it as values only.")
-    points = np.atleast_1d(values)
+    with naming("values", "an array of numbers", values):
+        points = np.atleast_1d(np.asarray(values, dtype=float))
     if not len(points) or points.ndim > 1:
         raise ValueError("values must hold at least one value, in one dimension.")
     if parameter == "n_candidates" and np.array_equal(points, np.rint(points)):
         points = points.astype(int)
-    rng = np.random.default_rng(random_state)
+    rng = generator_of(random_state, "estimator_curve")
     comparisons = []
     for value in points.tolist():
         if parameter == "n_candidates":

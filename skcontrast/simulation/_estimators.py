@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from numbers import Real
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import torch
 
+from .._arguments import Interval, StrOptions, check_arguments, checked, generator_of
 from .._objective._exponential import log_expectation
 from .._parameters import check_component, check_numbers, validate_parameters
 from ..losses import BCL, DCL, HCL, InfoNCE, Loss, NonparametricBCL, Supervised
@@ -63,6 +66,7 @@ def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:
     >>> np.allclose(estimate(InfoNCE(), sample), np.exp(sample.scores).mean(axis=1))
     True
     """
+    check_component(sample, ScoreSample, owner="estimate", parameter="sample")
     _check_estimates(loss)
     log_estimates = log_expectation(
         torch.tensor(sample.scores, dtype=torch.float64),
@@ -100,6 +104,8 @@ def matched_estimators(model: ScoreModel) -> Losses:
     >>> matched_estimators(ScoreModel(tau_plus=0.2))["DCL"]
     DCL(tau_plus=0.2)
     """
+    check_component(model, ScoreModel, owner="matched_estimators", parameter="model")
+    validate_parameters(model)
     alpha, tau_plus = model.alpha, model.tau_plus
     return {
         "BIASED": InfoNCE(),
@@ -128,6 +134,7 @@ class EstimatorComparison:
     supervised: np.ndarray
     estimates: dict[str, np.ndarray]
 
+    @checked(metric=[StrOptions(set(get_args(Metric)))])
     def summary(self, metric: Metric = "mse") -> dict[str, tuple[float, float]]:
         r"""Return mean and Monte-Carlo standard error of every estimator.
 
@@ -150,9 +157,9 @@ class EstimatorComparison:
         >>> mse["BCL (inverted)"] < mse["DCL"] < mse["BIASED"]
         True
         """
-        _check_metric(metric)
         return {name: _mean_and_error(self._values(name, metric)) for name in self.estimates}
 
+    @checked(factor=[Interval(Real, None, None, closed="neither")])
     def mse_difference(self, first: str, second: str, factor: float = 1.0) -> tuple[float, float]:
         """Return mean and standard error of the paired difference of squared errors.
 
@@ -177,6 +184,9 @@ class EstimatorComparison:
         >>> difference < -3 * error
         True
         """
+        for name, value in (("first", first), ("second", second)):
+            one = {name: [StrOptions(set(self.estimates))]}
+            check_arguments("EstimatorComparison.mse_difference", one, {name: value})
         return _mean_and_error(self._values(first, "mse") - factor * self._values(second, "mse"))
 
     def _values(self, name: str, metric: Metric) -> np.ndarray:
@@ -247,7 +257,7 @@ def compare_estimators(
     validate_parameters(model)
     check_sample_arguments("compare_estimators", n_anchors, n_candidates, n_positives, method)
     losses = _resolve_estimators(estimators, model)
-    rng = np.random.default_rng(random_state)
+    rng = generator_of(random_state, "compare_estimators")
     rows = max(1, _CHUNK_ELEMENTS // n_candidates)
     parts = [
         _compare_chunk(
@@ -290,15 +300,14 @@ def _resolve_estimators(
 ) -> Losses:
     if estimators is None:
         estimators = matched_estimators
+    if inspect.isclass(estimators):
+        raise TypeError(f"estimators must be a dict or a function, got {estimators!r}.")
     losses = estimators(model) if callable(estimators) else estimators
     if not isinstance(losses, dict) or not losses:
         raise ValueError(f"estimators must be a dict of at least one loss, got {losses!r}.")
+    for name, loss in losses.items():
+        check_component(loss, Loss, owner="compare_estimators", parameter=f"estimators[{name!r}]")
     return losses
-
-
-def _check_metric(metric: str) -> None:
-    if metric not in ("mse", "bias", "mean"):
-        raise ValueError(f"metric must be 'mse', 'bias' or 'mean', got {metric!r}.")
 
 
 def _check_estimates(loss: Loss) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._arguments import StrOptions, check_arguments, numbers
 from .._data._metadata import validate_labels
 from .._objective._from_arrays import contrast_of
 from .._objective._tiles import same_class, tiles
@@ -22,12 +23,12 @@ def scores_of_views(
     positives: str,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
     """Return scores, which of them are of true negatives, positives and their bounds."""
-    if positives not in ("views", "classmates"):
-        raise ValueError(f"positives must be 'views' or 'classmates', got {positives!r}.")
+    constraints = {"positives": [StrOptions({"views", "classmates"})]}
+    check_arguments("ScoreSample.from_views", constraints, {"positives": positives})
     if len(views) < 2:
         raise ValueError(f"ScoreSample.from_views needs at least two views, got {len(views)}.")
-    n_samples = len(views[0][0] if isinstance(views[0], tuple) else views[0])
-    labels = validate_labels(y, n_samples, needed_by="ScoreSample.from_views")
+    labels = validate_labels(y, None, needed_by="ScoreSample.from_views")
+    views = [_checked(view, len(labels)) for view in views]
     known = np.flatnonzero(labels >= 0)
     if len(known) < 2:
         raise ValueError(f"y must hold the classes of at least two samples, got {len(known)}.")
@@ -49,10 +50,20 @@ def scores_of_views(
     )
 
 
+def _checked(view: Any, n_samples: int) -> Any:
+    """Return a view as arrays with a row for each class."""
+    if isinstance(view, tuple):
+        return tuple(_checked(part, n_samples) for part in view)
+    view = numbers(view, "views", ensure_2d=False, allow_nd=True)
+    if len(view) != n_samples:
+        raise ValueError(f"y must have one entry per sample, {len(view)}, got {n_samples}.")
+    return view
+
+
 def _take(view: Any, rows: np.ndarray) -> Any:
     if isinstance(view, tuple):
         return tuple(_take(part, rows) for part in view)
-    return view[rows] if isinstance(view, Tensor) else np.asarray(view)[rows]
+    return view[rows]
 
 
 def _kept(values: Tensor, is_candidate: Tensor) -> np.ndarray:

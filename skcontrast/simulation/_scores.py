@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
+from .._arguments import check_arguments, generator_of, naming
 from .._parameters import (
     Interval,
     ParameterObject,
@@ -195,11 +196,13 @@ class ScoreModel(ParameterObject):
     @property
     def auc(self) -> float:
         """Probability that a false negative scores above a true one, (1 + 4α)/6."""
+        validate_parameters(self)
         return (1 + 4 * self.alpha) / 6
 
     @property
     def lower_bound(self) -> float:
         """The lowest possible score: −1/t, or −1/t³ as printed; −inf if φ is normal."""
+        validate_parameters(self)
         if self.proposal == "normal":
             return -np.inf
         # Past t = √2 the printed range is narrower than the interval [−.5, .5] itself.
@@ -248,7 +251,7 @@ class ScoreModel(ParameterObject):
         """
         validate_parameters(self)
         check_sample_arguments("ScoreModel.sample", n_anchors, n_candidates, n_positives, method)
-        rng = np.random.default_rng(random_state)
+        rng = generator_of(random_state, "ScoreModel.sample")
         is_negative = rng.random((n_anchors, n_candidates)) >= self.tau_plus
         draw = _by_inversion if method == "inverse" else _by_rejection
         phi_candidates = draw(np.where(is_negative, self.alpha, 1 - self.alpha), rng)
@@ -286,8 +289,7 @@ class ScoreModel(ParameterObject):
         >>> ScoreModel(alpha=1.0).density([-0.5, 0.0, 0.5], "TN")
         array([2., 1., 0.])
         """
-        lower = self._lower_share(component)
-        x = np.asarray(x, dtype=float)
+        lower, x = self._lower_share(component), _points(x)
         phi = self._proposal_cdf(x)
         return 2 * (lower * (1 - phi) + (1 - lower) * phi) * self._proposal_density(x)
 
@@ -317,7 +319,7 @@ class ScoreModel(ParameterObject):
         array([0.  , 0.75, 1.  ])
         """
         lower = self._lower_share(component)
-        phi = self._proposal_cdf(np.asarray(x, dtype=float))
+        phi = self._proposal_cdf(_points(x))
         return 2 * lower * phi + (1 - 2 * lower) * phi**2
 
     def _lower_share(self, component: Literal["TN", "FN", "UN"]) -> float:
@@ -325,8 +327,8 @@ class ScoreModel(ParameterObject):
         validate_parameters(self)
         shares = {"TN": self.alpha, "FN": 1 - self.alpha}
         shares["UN"] = (1 - self.tau_plus) * shares["TN"] + self.tau_plus * shares["FN"]
-        if component not in shares:
-            raise ValueError(f"component must be 'TN', 'FN' or 'UN', got {component!r}.")
+        constraints = {"component": [StrOptions(set(shares))]}
+        check_arguments("ScoreModel", constraints, {"component": component})
         return shares[component]
 
     def _largest(self) -> float:
@@ -342,6 +344,12 @@ class ScoreModel(ParameterObject):
         if self.proposal == "uniform":
             return (np.abs(x) <= 0.5).astype(float)
         return np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+
+
+def _points(x: ArrayLike) -> NDArray[np.float64]:
+    """Return x as an array of floats, of any shape."""
+    with naming("x", "an array of numbers", x):
+        return np.asarray(x, dtype=float)
 
 
 def _by_inversion(lower: NDArray, rng: np.random.Generator) -> NDArray:

@@ -1,0 +1,217 @@
+"""Arguments of functions and methods: checked as hyperparameters are, arrays named in errors."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import torch
+from sklearn.utils import check_array
+
+from ._parameters import Interval, InvalidParameterError, StrOptions, check_component
+from ._sklearn_compat import validate_parameter_constraints
+
+__all__ = [
+    "Interval",
+    "StrOptions",
+    "check_arguments",
+    "checked",
+    "generator_of",
+    "naming",
+    "numbers",
+    "odd_item",
+    "refuse_masked",
+]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+# What numpy, torch, pandas and scikit-learn raise at values that they cannot convert.
+_FROM_THE_DEPTHS = (
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    ArithmeticError,
+)
+
+
+def checked(**constraints: Any) -> Callable[[_F], _F]:
+    """Return a decorator that checks arguments before a function sees them.
+
+    Parameters
+    ----------
+    **constraints : list or type
+        By the name of the argument: a list of constraints as in ``_parameter_constraints``, or a
+        class of which the argument must be an instance.
+
+    Examples
+    --------
+    >>> from numbers import Integral
+    >>> from skcontrast._arguments import Interval, checked
+    >>> @checked(n=[Interval(Integral, 1, 9, closed="both")])
+    ... def double(n):
+    ...     return 2 * n
+    >>> double(n=True)
+    Traceback (most recent call last):
+        ...
+    sklearn.utils._param_validation.InvalidParameterError: The 'n' parameter of double must be an \
+int in the range [1, 9]. Got True instead.
+    """
+
+    def decorate(function: _F) -> _F:
+        owner = function.__qualname__.removesuffix(".__init__")
+        bind = inspect.signature(function).bind_partial
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                given = bind(*args, **kwargs).arguments
+            except TypeError:
+                return function(*args, **kwargs)  # which says what is wrong, by its name
+            check_arguments(
+                owner,
+                constraints,
+                {name: given[name] for name in constraints if name in given},
+            )
+            return function(*args, **kwargs)
+
+        return cast(_F, call)
+
+    return decorate
+
+
+def check_arguments(owner: str, constraints: dict[str, Any], given: dict[str, Any]) -> None:
+    """Raise an error that names the argument unless all arguments are admissible.
+
+    Parameters
+    ----------
+    owner : str
+        What was called.
+    constraints : dict of str to list or type
+        As in `checked`.
+    given : dict of str to object
+        The arguments.
+    """
+    for name, value in given.items():
+        wanted = constraints[name]
+        if inspect.isclass(wanted):
+            check_component(value, wanted, owner=owner, parameter=name)
+        else:
+            validate_parameter_constraints({name: wanted}, {name: value}, caller_name=owner)
+
+
+@contextmanager
+def naming(name: str, expected: str, values: Any = None) -> Iterator[None]:
+    """Name an argument in errors of libraries that do not know what they convert.
+
+    Parameters
+    ----------
+    name : str
+        The name of the argument.
+    expected : str
+        What it must be.
+    values : object, default=None
+        What was passed: of a list, the item that does not fit is named.
+    """
+    try:
+        yield
+    except _FROM_THE_DEPTHS as error:
+        place = odd_item(values)
+        # The word "a" need not be the argument of that name.
+        named = rf"\b{name}\b" if len(name) > 1 or name.isupper() else rf"(^|Input |'){name}\b"
+        if re.search(named, str(error)) and not place:
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name} must be {expected}{place}: {error}") from error
+
+
+def numbers(values: Any, name: str, expected: str = "an array of numbers", **options: Any) -> Any:
+    """Return an array of numbers as scikit-learn checks it; errors name the argument.
+
+    Parameters
+    ----------
+    values : array-like or Tensor
+        What the user passed.
+    name : str
+        The name of the argument.
+    expected : str, default="an array of numbers"
+        What it must be.
+    **options : dict
+        Passed to ``sklearn.utils.check_array``.
+
+    Returns
+    -------
+    array : ndarray
+    """
+    refuse_masked(values, name)
+    with naming(name, expected, values):
+        array = values
+        if isinstance(values, torch.Tensor):
+            array = values.detach().cpu().numpy()
+        return check_array(array, input_name=name, **options)
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise ValueError for an array with masked entries: its values would be used."""
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} has masked entries, which would be used as if they were not masked: pass "
+            f"{name}.filled(value), or impute them."
+        )
+
+
+def odd_item(values: Any) -> str:
+    """Return which item of a list is not numbers like the first, for a message; "" for none."""
+    if not isinstance(values, (list, tuple)):
+        return ""
+    first: tuple[type, tuple] | None = None
+    for place, item in enumerate(values):
+        with np.errstate(all="ignore"):
+            try:
+                array = np.asarray(item.detach().cpu() if isinstance(item, torch.Tensor) else item)
+                shape = array.astype(np.float64).shape
+            except _FROM_THE_DEPTHS:
+                return f", but item {place} is {_brief(item)}"
+        if array.dtype.kind == "c" or np.ma.is_masked(item):
+            return f", but item {place} is {_brief(item)}"
+        first = (type(item), shape) if first is None else first
+        if shape != first[1]:
+            return f", but item {place} has shape {shape}, item 0 {first[1]}"
+        if isinstance(item, torch.Tensor) != issubclass(first[0], torch.Tensor):
+            return f", but item {place} is a {type(item).__name__}, item 0 a {first[0].__name__}"
+    return ""
+
+
+def _brief(item: Any) -> str:
+    text = repr(item)
+    return text if len(text) <= 40 and "\n" not in text else f"a {type(item).__name__}"
+
+
+def generator_of(random_state: Any, owner: str) -> np.random.Generator:
+    """Return a generator of numpy, or raise an error that names the parameter.
+
+    Parameters
+    ----------
+    random_state : int, Generator or None
+        As in ``numpy.random.default_rng``.
+    owner : str
+        What was called.
+    """
+    is_bool = isinstance(random_state, (bool, np.bool_))
+    try:
+        if not is_bool:
+            return np.random.default_rng(random_state)
+    except _FROM_THE_DEPTHS as error:
+        problem = f" ({error})"
+    else:
+        problem = ""
+    raise InvalidParameterError(
+        f"The 'random_state' parameter of {owner} must be an int of at least 0, a "
+        f"numpy.random.Generator or None, got {random_state!r}{problem}."
+    )
