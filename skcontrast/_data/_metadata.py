@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 from torch import Tensor
