@@ -141,7 +141,7 @@ class ContrastiveEmbedder(
         for categories that were not seen in `fit`. "degree": a cumulative code of the in-degree d,
         with component k equal to 1 if d ≥ k, up to the largest degree in `fit`, at most 64.
         "constant": a single 1. "auto" takes the attributes if there are any, else the degree.
-    kind : {"auto", "vectors", "images", "graphs"} or Kind, default="auto"
+    kind : {"auto", "vectors", "tables", "images", "graphs"} or Kind, default="auto"
         What X holds. "auto" takes the kind that the augmentations or the encoder declare, if it is
         a kind of your own, and otherwise guesses it from X; see :ref:`own-kind`.
     device : str, int or torch.device, default="auto"
@@ -292,7 +292,7 @@ class ContrastiveEmbedder(
         lr_schedule: Literal["cosine", "constant"] | Schedule = "cosine",
         standardize: bool = True,
         node_features: Literal["auto", "attributes", "degree", "constant"] = "auto",
-        kind: Literal["auto", "vectors", "images", "graphs"] | Kind = "auto",
+        kind: Literal["auto", "vectors", "tables", "images", "graphs"] | Kind = "auto",
         device: str | int | torch.device = "auto",
         precision: Literal["auto", "float32", "bf16"] = "auto",
         compile: bool = False,

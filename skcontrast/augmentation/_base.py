@@ -40,7 +40,7 @@ class Augmentation(
 
     Attributes
     ----------
-    kind : {"vectors", "images", "graphs"}, Kind or None
+    kind : {"vectors", "tables", "images", "graphs"}, Kind, a tuple of these or None
         The kind of samples that it augments, see :class:`skcontrast.kinds.Kind`; None is for
         vectors and images.
 
@@ -76,7 +76,7 @@ class Augmentation(
 
     _parameter_constraints: dict = {}
 
-    kind: str | Kind | None = None
+    kind: str | Kind | tuple[str | Kind, ...] | None = None
     # Attributes that hold training samples, which `save` leaves out unless asked for.
     _samples: tuple[str, ...] = ()
 
@@ -248,9 +248,9 @@ class Augmentation(
     def _fit_checked(self, X: Any, schema: Schema) -> Self:
         validate_parameters(self)
         self._check_parameters()
+        self._schema = schema
         self._learn(array_of(X))
         schema.assign_names(self)
-        self._schema = schema
         return self
 
     def _check_parameters(self) -> None:

@@ -10,7 +10,7 @@ from .._parameters import ParameterObject
 from ..kinds._base import Kind
 from ..kinds._guess import named_kinds
 
-KindOrName: TypeAlias = Kind | Literal["vectors", "images", "graphs"]
+KindOrName: TypeAlias = Kind | Literal["vectors", "tables", "images", "graphs"]
 
 
 class Encoder(ParameterObject):
