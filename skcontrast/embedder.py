@@ -34,7 +34,7 @@ from ._sklearn_compat import CallbackSupportMixin, with_callbacks
 from .augmentation import Augmentation, Views
 from .encoders import Encoder
 from .frameworks import Framework
-from .kinds._base import Kind
+from .kinds import Kind, Tables
 from .losses import Loss
 from .metrics import neighbor_agreement
 from .optimizers import ALGORITHMS, Algorithm, Optimizer, as_optimizer
@@ -795,6 +795,8 @@ class ContrastiveEmbedder(
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.kind == "tables" or isinstance(self.kind, Tables)
         tags.target_tags.required = getattr(self.loss, "requires_y", False)
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags

@@ -11,7 +11,7 @@ import torch
 from sklearn.base import clone
 from torch import Tensor
 
-from .._data._sources import array_of, subset
+from .._data._sources import SparseSamples, array_of, subset
 from .._network._build import Widths, build_network
 from .._network._network import Network
 from .._random import seeded_rng
@@ -88,7 +88,7 @@ def new_setup(
         Seeds the weights, and a random split of the features.
     """
     kind, array = schema.kind, array_of(X)
-    scaler = kind.scaler(choices.settings).fit(array)
+    scaler = kind.scaler(choices.settings).fit(X if isinstance(X, SparseSamples) else array)
     some = scaler.to_tensor(subset(array), torch.device("cpu"))
     with seeded_rng(seed, choices.device):
         split = choices.framework.split_samples(kind, tuple(some.shape[1:]), schema.border)

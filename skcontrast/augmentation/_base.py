@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -265,12 +266,13 @@ class Augmentation(
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
 def _as_given(X: Any, checked: Any) -> Any:
     """Return X itself if the next step can read it without loss, else the checked samples."""
-    if is_dataframe(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "fiu"):
+    if is_dataframe(X) or issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "fiu"):
         return X
     return label_rows(checked, row_labels(X))
