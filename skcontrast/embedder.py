@@ -84,11 +84,12 @@ class ContrastiveEmbedder(
     ----------
     encoder : Encoder, torch.nn.Module or callable, default=None
         The network from sample to representation. None chooses by the kind of X: ``MLP()`` for
-        vectors, ``ConvNet()`` for images up to 32 pixels wide and high, ``ResNet(18)`` for larger
-        ones, ``GIN()`` for graphs. An object of :mod:`skcontrast.encoders` is built once the shape
-        of X is known; a module is copied, never trained in place; a callable receives the shape of
-        one sample, ``(None, n_node_features)`` for graphs, and returns a module. Modules for
-        graphs are called as in PyTorch Geometric, ``module(x, edge_index, batch=batch)``.
+        vectors and tables, ``ConvNet()`` for images up to 32 pixels wide and high, ``ResNet(18)``
+        for larger ones, ``GIN()`` for graphs. An object of :mod:`skcontrast.encoders` is built
+        once the shape of X is known; a module is copied, never trained in place; a callable
+        receives the shape of one sample, ``(None, n_node_features)`` for graphs, and returns a
+        module. Encoders of tables get the features of a row as a vector. Modules for graphs are
+        called as in PyTorch Geometric, ``module(x, edge_index, batch=batch)``.
     loss : Loss, default=None
         An object of :mod:`skcontrast.losses`; None is ``InfoNCE()``. Its hyperparameters may be
         schedules.
@@ -100,7 +101,8 @@ class ContrastiveEmbedder(
     augmentation : augmentation, list or Pipeline of augmentations, default=None
         Draws the views. None takes the augmentation steps before the embedder in a Pipeline. If
         there are none, it depends on the kind of X, see :ref:`default-views`:
-        ``MarginalCorruption`` for vectors (which keeps some rows of X in the fitted embedder);
+        ``MarginalCorruption`` for vectors and tables (which keeps some rows of X in the fitted
+        embedder);
         crops, or for fewer than 16 pixels ``RandomAffine``, and a strong ``ColorJitter`` for grey
         images; ``SimCLRAugmentation()`` for colour images, or ``RandomAffine()`` if the framework
         contrasts their channels or there are neither one nor three; ``NodeDrop()`` for graphs, or
@@ -181,7 +183,8 @@ class ContrastiveEmbedder(
     encoder_ : torch.nn.Module
         The trained encoder, in inference mode. Its first step standardises: it takes vectors as
         float32, and images as uint8 or as floats in [0, 1]. An encoder of graphs takes a
-        :class:`~skcontrast.graphs.GraphBatch`, whose features are already standardised.
+        :class:`~skcontrast.graphs.GraphBatch`, whose features are already standardised, and one of
+        tables takes rows of standardised numbers, codes of categories and NaN for gaps.
     projector_ : torch.nn.Module
         The trained projection head.
     loss_, framework_, similarity_ : Loss, Framework, Similarity
@@ -383,7 +386,8 @@ class ContrastiveEmbedder(
         Parameters
         ----------
         X : array-like or Views
-            At least 2 samples: vectors of shape (n_samples, n_features); grey images (n_samples,
+            At least 2 samples: vectors of shape (n_samples, n_features), dense or sparse; a
+            DataFrame with categories, times or gaps, see :ref:`tables`; grey images (n_samples,
             height, width); images (n_samples, channels, height, width), uint8 or float; torch
             tensors; memory maps; a torch Dataset whose items are samples or tuples that start with
             one; with ``framework=CMC()`` a tuple of two arrays of the same samples; a list of

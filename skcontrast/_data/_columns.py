@@ -6,6 +6,7 @@ import datetime
 import decimal
 import numbers
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -53,22 +54,29 @@ class Table:
 
     Attributes
     ----------
-    names : ndarray of str, or None
-        The names of the columns; None unless all are strings.
     shape : tuple of int
         Numbers of rows and columns.
 
     Raises
     ------
     TypeError, ValueError
-        If X is not a table, or some names of columns are strings and others are not, or two
-        columns have one name.
+        If X is not a table.
     """
 
     def __init__(self, X: Any):
-        self.X = X = _as_table(X)
-        self.names = _names(list(X.columns)) if hasattr(X, "columns") else None
-        self.shape = tuple(X.shape)
+        self.X = _as_table(X)
+        self.shape = tuple(self.X.shape)
+
+    @cached_property
+    def names(self) -> NDArray | None:
+        """The names of the columns; None unless all are strings.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If some names are strings and others are not, or two columns have one name.
+        """
+        return _names(list(self.X.columns)) if hasattr(self.X, "columns") else None
 
     def values(self, column: int) -> Values:
         """Return the values of a column.
@@ -87,7 +95,7 @@ class Table:
 
     def label(self, column: int) -> str:
         """Return what a column is called in messages."""
-        return str(column) if self.names is None else repr(str(self.names[column]))
+        return repr(str(self.X.columns[column])) if hasattr(self.X, "columns") else str(column)
 
 
 def is_mixed(X: Any) -> bool:

@@ -73,8 +73,8 @@ def build_network(
     shape = kind.encoded_shape(tuple(some.shape[1:]))
     if split is not None and shape != tuple(some.shape[1:]):
         raise ValueError(
-            f"X holds {kind.name}, whose samples cannot be split in two: pass a framework with one "
-            "encoder, such as SimCLR() or MoCo()."
+            f"X holds {kind.name}, whose samples cannot be split in two: pass a framework with "
+            "one encoder, such as SimCLR() or MoCo()."
         )
     shapes = [shape] if split is None else split.shapes
     # An encoder of numbers is tried on zeros, of anything else on what it will get.

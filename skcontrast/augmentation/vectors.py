@@ -177,7 +177,7 @@ class MarginalCorruption(Augmentation):
         Fraction of the groups, in [0, 1], that is replaced in each sample. The paper uses 0.6.
     groups : "one-hot", list of lists or None, default="one-hot"
         Which features are replaced together. "one-hot" finds neighbouring features that are 0 or
-        1 and of which exactly one is 1 in every training sample. A list holds the positions or
+        1 and of which exactly one is 1 in every row of ``marginals_``. A list holds the positions or
         names of the features of each group; all other features are replaced one by one. None
         replaces all one by one.
 
@@ -239,7 +239,7 @@ class MarginalCorruption(Augmentation):
         if self.groups is None or (isinstance(self.groups, str) and not self._finds_groups):
             self.groups_ = np.arange(X.shape[1])
         elif isinstance(self.groups, str):
-            self.groups_ = one_hot_groups(X)
+            self.groups_ = one_hot_groups(self.marginals_)
         else:
             names = self._schema.feature_names_in
             self.groups_ = _numbered(self.groups, X.shape[1], names)
@@ -289,7 +289,7 @@ def one_hot_groups(X: NDArray) -> NDArray[np.int64]:
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        Training samples. A run must have at least two features.
+        Training samples, or some of them. A run has at least two features.
     """
     is_binary = ((X == 0) | (X == 1)).all(axis=0)
     groups, start, d = [], 0, X.shape[1]

@@ -80,10 +80,7 @@ class TableInput(nn.Module):
         turns = [2 * math.pi / period for _, period in cycles]
         self._keep(
             "phases",
-            [
-                2 * math.pi * (float(center[j]) % period) / period
-                for j, period in cycles
-            ],
+            [2 * math.pi * (float(center[j]) % period) / period for j, period in cycles],
             torch.float32,
         )
         speeds = [turn * float(scale[j]) for turn, (j, _) in zip(turns, cycles, strict=True)]

@@ -62,9 +62,7 @@ class Column:
             codes = {name: float(code) for code, name in enumerate(self.categories)}
             rare = float(len(codes))
             labels = values.as_categories().labels
-            return np.array(
-                [np.nan if name is None else codes.get(name, rare) for name in labels]
-            )
+            return np.array([np.nan if name is None else codes.get(name, rare) for name in labels])
         if values.type == "category" and set(values.labels) <= {"False", "True", None}:
             flags = {"False": 0.0, "True": 1.0, None: np.nan}
             values = Values("number", np.array([flags[name] for name in values.labels]))

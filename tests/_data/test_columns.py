@@ -173,12 +173,16 @@ def test_numbers_as_categories_are_named_as_they_are_written():
         (np.ones((2, 2, 2)), ValueError, "must hold a table"),
         (csr_matrix(np.eye(2)), TypeError, "sparse matrix is not a table"),
         (pd.DataFrame([[1, 2]], columns=["a", 1]), TypeError, "all strings, or none, got both"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), ValueError, "several columns of the name 'a'"),
+        (
+            pd.DataFrame([[1, 2]], columns=["a", "a"]),
+            ValueError,
+            "several columns of the name 'a'",
+        ),
     ],
 )
 def test_what_is_not_a_table_is_refused(X, error, message):
     with pytest.raises(error, match=message):
-        Table(X)
+        Table(X).names  # noqa: B018
 
 
 def test_mixed_are_dataframes_with_gaps_or_with_columns_that_are_not_of_numbers():

@@ -66,12 +66,12 @@ def test_a_dataframe_with_gaps_or_categories_is_guessed_to_be_a_table():
 def test_an_array_with_gaps_is_a_table_where_it_is_declared():
     X = vectors()
     X[::7, 1] = np.nan
-    with pytest.raises(ValueError, match="contains NaN.*pass kind='tables'"):
+    with pytest.raises(ValueError, match=r"contains NaN.*pass kind='tables'"):
         small().fit(X)
     h = small(kind="tables").fit_transform(X)
     assert np.isfinite(h).all()
     np.testing.assert_array_equal(small(kind=Tables()).fit_transform(X.tolist()), h)
-    with pytest.raises(ValueError, match="contains NaN.*pass kind='tables'"):
+    with pytest.raises(ValueError, match=r"contains NaN.*pass kind='tables'"):
         small().fit(vectors()).transform(X)
 
 
@@ -148,9 +148,9 @@ def test_a_category_and_a_gap_that_fit_did_not_see_are_zeros():
 
 def test_a_type_that_differs_from_fit_is_refused_by_name():
     embedder = small().fit(FRAME)
-    with pytest.raises(ValueError, match="Column 'age' of X held .*'number' in fit.*'category'"):
+    with pytest.raises(ValueError, match=r"Column 'age' of X held .*'number' in fit.*'category'"):
         embedder.transform(FRAME.assign(age="old"))
-    with pytest.raises(ValueError, match="Column 'since' of X held .*'time' in fit.*'number'"):
+    with pytest.raises(ValueError, match=r"Column 'since' of X held .*'time' in fit.*'number'"):
         embedder.transform(FRAME.assign(since=1.0))
 
 
@@ -164,7 +164,9 @@ def test_a_column_may_be_all_gaps_later_and_in_fit():
 def test_flags_may_be_numbers_or_booleans():
     X = pd.DataFrame({"flag": [0, 1] * 10, "name": ["x", "y"] * 10})
     embedder = small().fit(X)
-    np.testing.assert_array_equal(embedder.transform(X.astype({"flag": bool})), embedder.transform(X))
+    np.testing.assert_array_equal(
+        embedder.transform(X.astype({"flag": bool})), embedder.transform(X)
+    )
 
 
 # Names
@@ -187,7 +189,7 @@ def test_tables_without_names_are_taken_in_order():
     assert not hasattr(embedder, "feature_names_in_") and embedder.n_features_in_ == 6
     with pytest.warns(UserWarning, match="X has valid feature names, but .* without"):
         embedder.transform(FRAME)
-    with pytest.raises(ValueError, match="X has 5 features, but .* is expecting 6"):
+    with pytest.raises(ValueError, match=r"X has 5 features, but .* is expecting 6"):
         embedder.transform(X[:, :5])
 
 
@@ -228,7 +230,7 @@ def test_numbers_are_categories_where_they_are_declared():
         np.testing.assert_array_equal(coded, [[1, 1], [0, 2], [1, 3], [0, 4]])
         assert schema.kind.columns_[0].categories == ("1", "3")
     for wrong in (["c"], [2], [-1], [0.5]):
-        with pytest.raises(ValueError, match="'categorical' parameter of Tables must name columns"):
+        with pytest.raises(ValueError, match="'categorical' parameter of Tables must name"):
             read(X, categorical=wrong)
 
 
@@ -331,7 +333,7 @@ def test_augmentations_of_vectors_and_images_refuse_tables():
 
 
 def test_an_encoder_of_another_kind_of_samples_is_refused():
-    with pytest.raises(ValueError, match="failed|expects images"):
+    with pytest.raises(ValueError, match=r"failed|expects images"):
         small(encoder=skcontrast.encoders.ConvNet()).fit(FRAME)
     with pytest.raises(ValueError):
         small(kind=Images()).fit(FRAME)
