@@ -177,8 +177,8 @@ class MarginalCorruption(Augmentation):
         Fraction of the groups, in [0, 1], that is replaced in each sample. The paper uses 0.6.
     groups : "one-hot", list of lists or None, default="one-hot"
         Which features are replaced together. "one-hot" finds neighbouring features that are 0 or
-        1 and of which exactly one is 1 in every row of ``marginals_``. A list holds the positions or
-        names of the features of each group; all other features are replaced one by one. None
+        1 and of which exactly one is 1 in every row of ``marginals_``. A list holds the positions
+        or names of the features of each group; all other features are replaced one by one. None
         replaces all one by one.
 
     Attributes
@@ -235,6 +235,7 @@ class MarginalCorruption(Augmentation):
         self.groups = groups
 
     def _learn(self, X: NDArray) -> None:
+        X = X.reshape(len(X), -1)
         self.marginals_ = subset(X).copy()
         if self.groups is None or (isinstance(self.groups, str) and not self._finds_groups):
             self.groups_ = np.arange(X.shape[1])
@@ -260,7 +261,6 @@ class MarginalCorruption(Augmentation):
         self.check_kind(batch.shape[1:])
         check_fitted(self, "marginals_")
         batch = as_float(batch)
-        generator = generator_for(batch, generator)
         n, d = batch.shape
         if d != self.marginals_.shape[1]:
             raise ValueError(
@@ -268,19 +268,23 @@ class MarginalCorruption(Augmentation):
                 f"{self.marginals_.shape[1]}."
             )
         n_groups = int(self.groups_.max()) + 1
-        count = max(round(self.rate * n_groups), 1 if self.rate > 0 else 0)
-        keys = torch.rand(n, n_groups, generator=generator, device=batch.device)
-        chosen = _largest(keys, count)
-        rows = torch.randint(
-            len(self.marginals_), (n, count), generator=generator, device=batch.device
-        )
+        chosen, donors = self._draw(n, n_groups, generator_for(batch, generator), batch.device)
         if n_groups == d:
-            return batch.scatter(1, chosen, _entries(self.marginals_, rows, chosen, batch))
-        donors = torch.full_like(keys, -1, dtype=torch.int64).scatter(1, chosen, rows)
-        donors = donors[:, torch.from_numpy(self.groups_).to(batch.device)]
+            return batch.scatter(1, chosen, _entries(self.marginals_, donors, chosen, batch))
+        of_group = donors.new_full((n, n_groups), -1).scatter(1, chosen, donors)
+        rows = of_group[:, torch.from_numpy(self.groups_).to(batch.device)]
         columns = torch.arange(d, device=batch.device).expand(n, d)
-        drawn = _entries(self.marginals_, donors.clamp_min(0), columns, batch)
-        return torch.where(donors < 0, batch, drawn)
+        drawn = _entries(self.marginals_, rows.clamp_min(0), columns, batch)
+        return torch.where(rows < 0, batch, drawn)
+
+    def _draw(
+        self, n: int, n_groups: int, generator: torch.Generator, device: torch.device
+    ) -> tuple[Tensor, Tensor]:
+        """Draw the groups that are replaced in n samples, and the rows that they come from."""
+        count = max(round(self.rate * n_groups), 1 if self.rate > 0 else 0)
+        keys = torch.rand(n, n_groups, generator=generator, device=device)
+        rows = torch.randint(len(self.marginals_), (n, count), generator=generator, device=device)
+        return _largest(keys, count), rows
 
 
 def one_hot_groups(X: NDArray) -> NDArray[np.int64]:
