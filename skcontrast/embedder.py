@@ -40,7 +40,7 @@ from ._sklearn_compat import CallbackSupportMixin, with_callbacks
 from .augmentation import Augmentation, Views
 from .encoders import Encoder
 from .frameworks import Framework
-from .kinds._base import Kind
+from .kinds import Kind, Tables
 from .losses import Loss
 from .metrics import neighbor_agreement
 from .optimizers import ALGORITHMS, Algorithm, Optimizer, as_optimizer
@@ -90,11 +90,12 @@ class ContrastiveEmbedder(
     ----------
     encoder : Encoder, torch.nn.Module or callable, default=None
         The network from sample to representation. None chooses by the kind of X: ``MLP()`` for
-        vectors, ``ConvNet()`` for images up to 32 pixels wide and high, ``ResNet(18)`` for larger
-        ones, ``GIN()`` for graphs. An object of :mod:`skcontrast.encoders` is built once the shape
-        of X is known; a module is copied, never trained in place; a callable receives the shape of
-        one sample, ``(None, n_node_features)`` for graphs, and returns a module. Modules for
-        graphs are called as in PyTorch Geometric, ``module(x, edge_index, batch=batch)``.
+        vectors and tables, ``ConvNet()`` for images up to 32 pixels wide and high, ``ResNet(18)``
+        for larger ones, ``GIN()`` for graphs. An object of :mod:`skcontrast.encoders` is built
+        once the shape of X is known; a module is copied, never trained in place; a callable
+        receives the shape of one sample, ``(None, n_node_features)`` for graphs, and returns a
+        module. Encoders of tables get the features of a row as a vector. Modules for graphs are
+        called as in PyTorch Geometric, ``module(x, edge_index, batch=batch)``.
     loss : Loss, default=None
         An object of :mod:`skcontrast.losses`; None is ``InfoNCE()``. Its hyperparameters may be
         schedules.
@@ -106,7 +107,8 @@ class ContrastiveEmbedder(
     augmentation : augmentation, list or Pipeline of augmentations, default=None
         Draws the views. None takes the augmentation steps before the embedder in a Pipeline. If
         there are none, it depends on the kind of X, see :ref:`default-views`:
-        ``MarginalCorruption`` for vectors (which keeps some rows of X in the fitted embedder);
+        ``MarginalCorruption`` for vectors and tables (which keeps some rows of X in the fitted
+        embedder);
         crops, or for fewer than 16 pixels ``RandomAffine``, and a strong ``ColorJitter`` for grey
         images; ``SimCLRAugmentation()`` for colour images, or ``RandomAffine()`` if the framework
         contrasts their channels or there are neither one nor three; ``NodeDrop()`` for graphs, or
@@ -150,7 +152,7 @@ class ContrastiveEmbedder(
         for categories that were not seen in `fit`. "degree": a cumulative code of the in-degree d,
         with component k equal to 1 if d ≥ k, up to the largest degree in `fit`, at most 64.
         "constant": a single 1. "auto" takes the attributes if there are any, else the degree.
-    kind : {"auto", "vectors", "images", "graphs"} or Kind, default="auto"
+    kind : {"auto", "vectors", "tables", "images", "graphs"} or Kind, default="auto"
         What X holds. "auto" takes the kind that the augmentations or the encoder declare, if it is
         a kind of your own, and otherwise guesses it from X; see :ref:`own-kind`.
     device : str, int or torch.device, default="auto"
@@ -198,7 +200,8 @@ class ContrastiveEmbedder(
     encoder_ : torch.nn.Module
         The trained encoder, in inference mode. Its first step standardises: it takes vectors as
         float32, and images as uint8 or as floats in [0, 1]. An encoder of graphs takes a
-        :class:`~skcontrast.graphs.GraphBatch`, whose features are already standardised.
+        :class:`~skcontrast.graphs.GraphBatch`, whose features are already standardised, and one of
+        tables takes rows of standardised numbers, codes of categories and NaN for gaps.
     projector_ : torch.nn.Module
         The trained projection head.
     loss_, framework_, similarity_ : Loss, Framework, Similarity
@@ -313,7 +316,7 @@ class ContrastiveEmbedder(
         lr_schedule: Literal["cosine", "constant"] | Schedule = "cosine",
         standardize: bool = True,
         node_features: Literal["auto", "attributes", "degree", "constant"] = "auto",
-        kind: Literal["auto", "vectors", "images", "graphs"] | Kind = "auto",
+        kind: Literal["auto", "vectors", "tables", "images", "graphs"] | Kind = "auto",
         device: str | int | torch.device = "auto",
         precision: Literal["auto", "float32", "bf16"] = "auto",
         compile: bool = False,
@@ -411,7 +414,8 @@ class ContrastiveEmbedder(
         Parameters
         ----------
         X : array-like or Views
-            At least 2 samples: vectors of shape (n_samples, n_features); grey images (n_samples,
+            At least 2 samples: vectors of shape (n_samples, n_features), dense or sparse; a
+            DataFrame with categories, times or gaps, see :ref:`tables`; grey images (n_samples,
             height, width); images (n_samples, channels, height, width), uint8 or float; torch
             tensors; memory maps; a torch Dataset whose items are samples or tuples that start with
             one; with ``framework=CMC()`` a tuple of two arrays of the same samples; a list of
@@ -834,6 +838,8 @@ class ContrastiveEmbedder(
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.kind == "tables" or isinstance(self.kind, Tables)
         tags.target_tags.required = getattr(self.loss, "requires_y", False)
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags

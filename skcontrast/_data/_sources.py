@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
@@ -18,6 +19,8 @@ from ._memory import free_bytes
 # Share of the free memory that training samples may take where no budget is given.
 _SHARE = 0.5
 _ENOUGH_SAMPLES = 10_000
+# Of a sparse matrix, samples with at most so many numbers are made dense for statistics.
+_ENOUGH_NUMBERS = 2**23
 
 
 class LazySamples:
@@ -77,6 +80,30 @@ class LazySamples:
         if batch.dtype.kind == "f":
             assert_all_finite(batch, input_name="X")
         return batch
+
+
+class SparseSamples(LazySamples):
+    """A sparse matrix whose rows are ndarrays, so that no more than a batch is dense at a time.
+
+    Parameters
+    ----------
+    matrix : sparse matrix or array in CSR format, of shape (n_samples, n_features)
+        Finite numbers.
+    """
+
+    def __init__(self, matrix: Any):
+        self.matrix = matrix
+        self.shape, self.dtype, self.ndim = matrix.shape, matrix.dtype, 2
+
+    def __getitem__(self, rows: Any) -> NDArray:
+        return self.matrix[np.atleast_1d(np.arange(len(self))[rows])].toarray()
+
+    def mean_and_std(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and standard deviation of each feature; 1 for constant ones."""
+        mean, variance = mean_variance_axis(self.matrix, axis=0)
+        std = np.sqrt(np.maximum(variance, 0.0), dtype=np.float64)
+        constant = std <= 10 * np.finfo(self.dtype).eps * np.abs(mean)
+        return mean.astype(np.float64), np.where(constant, 1.0, std)
 
 
 class InMemory:
@@ -179,7 +206,10 @@ def make_source(
 
 def subset(X: Any) -> Any:
     """Return at most 10,000 samples, evenly spread: enough for statistics of the input."""
-    return X[:: -(-len(X) // _ENOUGH_SAMPLES)]
+    enough = _ENOUGH_SAMPLES
+    if isinstance(X, SparseSamples):
+        enough = min(enough, max(2, _ENOUGH_NUMBERS // X.shape[1]))
+    return X[:: -(-len(X) // enough)]
 
 
 def array_of(X: Any) -> Any:

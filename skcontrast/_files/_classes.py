@@ -32,7 +32,9 @@ from ..graphs._features import NodeFeatures
 from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..kinds._base import Schema, Unscaled
 from ..kinds._scaling import Standardize
+from ..kinds._table_input import TableInput
 from ..kinds.images import ImageScaler
+from ..kinds.tables import Column, TableScaler
 from ..kinds.vectors import VectorScaler
 
 # The public modules whose classes a file may name, as "losses.DCL".
@@ -55,6 +57,9 @@ _PARTS: dict[str, type] = {
     "VectorScaler": VectorScaler,
     "ImageScaler": ImageScaler,
     "NodeFeatures": NodeFeatures,
+    "TableScaler": TableScaler,
+    "Column": Column,
+    "TableInput": TableInput,
     "Unscaled": Unscaled,
     "Network": Network,
     "Standardize": Standardize,

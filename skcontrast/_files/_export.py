@@ -48,7 +48,7 @@ def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike)
     ------
     ValueError
         If the suffix is neither, if X is not such an array, if samples of the embedder's kind
-        cannot be exported (graphs, kinds of your own), or if the exported network
+        cannot be exported (graphs, tables, kinds of your own), or if the exported network
         differs from `transform`.
     ImportError
         If a package is missing.
@@ -83,7 +83,7 @@ def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike)
         )
     if path.suffix == ".onnx":
         _require_onnx()
-    array, network = _example(X), _network(embedder)
+    network, array = _network(embedder), _example(X)
     expected = np.asarray(embedder.transform(array))
     write, run = _WRITERS[path.suffix]
     part = path.with_name(f".{uuid4().hex}{path.suffix}")
@@ -125,7 +125,7 @@ def _network(embedder: ContrastiveEmbedder) -> nn.Module:
     if not hasattr(fitted.scaler, "layer"):
         raise ValueError(
             f"An embedder of {fitted.schema.kind.name} cannot be exported: only vectors and "
-            "images have a fixed shape. Use skcontrast.save."
+            "images are arrays of numbers of a fixed shape. Use skcontrast.save."
         )
     projects = embedder.output == "projection"
     module = embedder._projecting() if projects else embedder.encoder_

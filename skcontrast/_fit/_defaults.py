@@ -20,6 +20,7 @@ from ..frameworks import Framework
 from ..kinds._base import Kind
 from ..kinds.graphs import Graphs
 from ..kinds.images import Images
+from ..kinds.tables import Tables
 from ..kinds.vectors import Vectors
 
 
@@ -70,6 +71,7 @@ class Defaults(NamedTuple):
 
 
 _DEFAULTS = {
+    Tables: Defaults(lambda shape: MLP(), lambda shape, mixes: [MarginalCorruption(rate=0.3)]),
     Vectors: Defaults(lambda shape: MLP(), lambda shape, mixes: [MarginalCorruption(rate=0.3)]),
     Images: Defaults(_encoder_of_images, _chain_of_images),
     Graphs: Defaults(lambda shape: GIN(), lambda shape, mixes: [NodeDrop()], one_view=[]),

@@ -23,7 +23,7 @@ from .._network._inference import encode_batches, on_cpu
 from .._random import seeded_rng
 from .._warnings import warn
 from ..augmentation import Augmentation
-from ..kinds._base import Schema
+from ..kinds._base import Kind, Schema
 from ._acceleration import prepared, trains_in_bf16
 from ._checkpoint import opened_checkpoint
 from ._choices import Choices
@@ -187,12 +187,17 @@ def read_training_samples(
         check_same_network(choices, past.schema.kind, past.built_from)
         return X, past.schema, chain
     reader, X = choices.reader(X, chain, inputs)
-    if inputs is not None and type(inputs[1].reader) is type(reader) and len(inputs[0]) > 1:
+    if inputs is not None and _is_same(inputs[1].reader, reader) and len(inputs[0]) > 1:
         X, schema = inputs  # as an augmentation has checked it
     else:
         X, schema = reader.read(X, owner=owner, min_samples=2)
     schema.kind.check_unusual(X, is_declared=choices.kind is not None)
     return X, schema, chain
+
+
+def _is_same(kind: Kind, other: Kind) -> bool:
+    """Return whether two kinds are of one class and have the same parameters."""
+    return type(kind) is type(other) and describe(kind) == describe(other)
 
 
 def _agree_on_seed(

@@ -11,7 +11,7 @@ import torch
 from sklearn.base import clone
 from torch import Tensor
 
-from .._data._sources import array_of, subset
+from .._data._sources import SparseSamples, array_of, subset
 from .._network._build import Widths, build_network
 from .._network._network import Network
 from .._random import seeded_rng
@@ -88,7 +88,7 @@ def new_setup(
         Seeds the weights, and a random split of the features.
     """
     kind, array = schema.kind, array_of(X)
-    scaler = kind.scaler(choices.settings).fit(array)
+    scaler = kind.scaler(choices.settings).fit(X if isinstance(X, SparseSamples) else array)
     some = scaler.to_tensor(subset(array), torch.device("cpu"))
     with seeded_rng(seed, choices.device):
         split = choices.framework.split_samples(kind, tuple(some.shape[1:]), schema.border)
@@ -183,12 +183,19 @@ def scored_views(setup: Setup, X: Any, augmentation: Any = None) -> list[Augment
 def _fitted(
     chain: list[Augmentation], choices: Choices, array: Any, schema: Schema
 ) -> list[Augmentation]:
-    """Return augmentations fitted to X; the steps of a Pipeline already are."""
+    """Return augmentations fitted to X; the steps of a Pipeline already are.
+
+    These are fitted again only if they read X as other batches, such as tables whose categories
+    have other codes.
+    """
     from_pipeline = choices.augmentation is None
+
+    def is_fitted(step: Augmentation) -> bool:
+        read_as = getattr(step, "_schema", schema).kind
+        return step.__sklearn_is_fitted__() and read_as.reads_like(schema.kind)
+
     return [
-        step
-        if from_pipeline and step.__sklearn_is_fitted__()
-        else clone(step).fit_checked(array, schema)
+        step if from_pipeline and is_fitted(step) else clone(step).fit_checked(array, schema)
         for step in chain
     ]
 

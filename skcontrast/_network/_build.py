@@ -70,7 +70,12 @@ def build_network(
     owner : str
         The name of the estimator's class, for messages.
     """
-    shape = tuple(some.shape[1:])
+    shape = kind.encoded_shape(tuple(some.shape[1:]))
+    if split is not None and shape != tuple(some.shape[1:]):
+        raise ValueError(
+            f"X holds {kind.name}, whose samples cannot be split in two: pass a framework with "
+            "one encoder, such as SimCLR() or MoCo()."
+        )
     shapes = [shape] if split is None else split.shapes
     # An encoder of numbers is tried on zeros, of anything else on what it will get.
     tried_on = None if kind.float_batches else some[torch.arange(2)]

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -41,7 +42,7 @@ class Augmentation(
 
     Attributes
     ----------
-    kind : {"vectors", "images", "graphs"}, Kind or None
+    kind : {"vectors", "tables", "images", "graphs"}, Kind, a tuple of these or None
         The kind of samples that it augments, see :class:`skcontrast.kinds.Kind`; None is for
         vectors and images.
 
@@ -77,7 +78,7 @@ class Augmentation(
 
     _parameter_constraints: dict = {}
 
-    kind: str | Kind | None = None
+    kind: str | Kind | tuple[str | Kind, ...] | None = None
     # Attributes that hold training samples, which `save` leaves out unless asked for.
     _samples: tuple[str, ...] = ()
     # Attributes besides those that end in "_" in which a fitted augmentation keeps something.
@@ -252,9 +253,9 @@ class Augmentation(
         validate_parameters(self)
         self._check_parameters()
         self.check_kind(schema.sample_shape, schema.kind)
+        self._schema = schema
         self._learn(array_of(X))
         schema.assign_names(self)
-        self._schema = schema
         return self
 
     def _check_parameters(self) -> None:
@@ -279,12 +280,13 @@ class Augmentation(
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
 def _as_given(X: Any, checked: Any) -> Any:
     """Return X itself if the next step can read it without loss, else the checked samples."""
-    if is_dataframe(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "fiu"):
+    if is_dataframe(X) or issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "fiu"):
         return X
     return label_rows(checked, row_labels(X))

@@ -51,7 +51,7 @@ def checked_views(views: Any, batch: Any, owner: type) -> Any:
                 f"{advice}."
             )
         if batch.is_floating_point():
-            check_values(views, shape, name)
+            check_values(views, batch, name)
     if not hasattr(views, "__len__") or len(views) != len(batch):
         got = f"{len(views)}" if hasattr(views, "__len__") else f"a {type(views).__name__}"
         raise ValueError(
@@ -60,14 +60,17 @@ def checked_views(views: Any, batch: Any, owner: type) -> Any:
     return views
 
 
-def check_values(views: Tensor, shape: tuple, name: str) -> None:
-    """Raise ValueError unless views have a shape and are finite."""
-    if tuple(views.shape) != shape:
+def check_values(views: Tensor, batch: Tensor, name: str) -> None:
+    """Raise ValueError unless views have the shape of a batch, and are finite if it is."""
+    if views.shape != batch.shape:
         raise ValueError(
-            f"{name} must return views of the shape of the batch, {shape}, got "
+            f"{name} must return views of the shape of the batch, {tuple(batch.shape)}, got "
             f"{tuple(views.shape)}."
         )
-    if views.is_floating_point() and not views.isfinite().all():
+    if not views.is_floating_point() or views.isfinite().all():
+        return
+    has_gaps = batch.isnan().any() and not views.isinf().any()  # in a table
+    if not has_gaps:
         raise ValueError(f"{name} returned views that hold NaN or infinity.")
 
 

@@ -48,7 +48,7 @@ class FunctionAugmentation(Augmentation):
         Whether `func` is called with one sample at a time instead of a batch. Pass True for
         functions that draw the same random numbers for the whole of what they receive, such as
         most transforms of torchvision and albumentations.
-    kind : {"vectors", "images", "graphs"}, Kind or None, default=None
+    kind : {"vectors", "tables", "images", "graphs"}, Kind or None, default=None
         What `func` is for, see :class:`skcontrast.kinds.Kind`; None is for vectors and images.
         Graphs, and samples of a kind of your own, are passed in batches as they are.
     backend : {"torch", "numpy"}, default="torch"
@@ -151,7 +151,7 @@ class FunctionAugmentation(Augmentation):
         if not getattr(self, "_was_tried", False):
             self._try(batch[:2], seed)
         views = self._views(batch, seed)
-        check_values(views, tuple(batch.shape), self._name)
+        check_values(views, batch, self._name)
         return views
 
     def _check_parameters(self) -> None:

@@ -14,7 +14,7 @@ from ..kinds._guess import named_kinds
 
 _SIZE = Interval(Integral, 1, None, closed="left")
 
-KindOrName: TypeAlias = Kind | Literal["vectors", "images", "graphs"]
+KindOrName: TypeAlias = Kind | Literal["vectors", "tables", "images", "graphs"]
 
 
 class Encoder(ParameterObject):

@@ -1,7 +1,7 @@
 """What a kind of data is: everything that depends on whether X holds vectors, images or graphs.
 
 The rest of the package asks a kind and never tests what X is. The package's kinds have a module
-each: ``vectors.py``, ``images.py``, ``graphs.py``, ``pairs.py``.
+each: ``vectors.py``, ``tables.py``, ``images.py``, ``graphs.py``, ``pairs.py``.
 """
 
 from __future__ import annotations
@@ -222,6 +222,18 @@ class Kind(ParameterObject):
         """Return a user's module as a module that is called with a batch."""
         return module
 
+    def reads_like(self, other: Kind) -> bool:
+        """Return whether another kind, fitted to other samples, makes the same batches of X."""
+        return True
+
+    def numeric(self, n_features: int) -> np.ndarray:
+        """Return which features hold numbers, shape (n_features,), and not codes."""
+        return np.ones(n_features, dtype=bool)
+
+    def encoded_shape(self, sample_shape: tuple) -> tuple:
+        """Return the shape of a sample of a batch behind the first layer."""
+        return sample_shape
+
     def describe(self, sample_shape: tuple) -> str:
         """Return a name of samples of a shape, for messages about encoders."""
         return f"samples of shape {sample_shape}"
@@ -306,7 +318,7 @@ class Kind(ParameterObject):
         parameters: Mapping[str, Any],
         channels_last: bool,
     ) -> nn.Module | None:
-        """Return the layer before the encoder, which standardises its input, or None.
+        """Return the layer before the encoder, such as one that standardises its input, or None.
 
         Parameters
         ----------

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from .._data._array_like import as_array_like, check_dimensions
+from .._data._columns import is_mixed
 from .._parameters import check_component
 from ..graphs._convert import is_graphs
 from ._base import Kind
 from .graphs import Graphs
 from .images import Images
+from .tables import Tables
 from .vectors import Vectors
 
-KINDS = {"vectors": Vectors, "images": Images, "graphs": Graphs}
+KINDS = {"vectors": Vectors, "images": Images, "graphs": Graphs, "tables": Tables}
 
 
 def named_kind(kind: str | Kind, *, owner: str) -> Kind:
@@ -20,7 +22,7 @@ def named_kind(kind: str | Kind, *, owner: str) -> Kind:
 
     Parameters
     ----------
-    kind : {"vectors", "images", "graphs"} or Kind
+    kind : {"vectors", "images", "graphs", "tables"} or Kind
         What was declared.
     owner : str
         The class that declared it, for messages.
@@ -57,12 +59,16 @@ def guess_kind(X: Any, declared: Kind | None = None) -> tuple[Kind, Any]:
     Raises
     ------
     ValueError, TypeError
-        If X is neither an array nor graphs, or its kind is ambiguous.
+        If X is neither an array nor a table nor graphs, or its kind is ambiguous.
     """
     if declared is not None and is_own(declared):
         return declared, X
     if is_graphs(X):
         return Graphs(), X
+    if isinstance(declared, Tables):
+        return declared, X
+    if is_mixed(X):
+        return Tables(), X
     X = as_array_like(X)
     check_dimensions(X)
     if getattr(X, "ndim", 2) < 3:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
@@ -19,7 +21,7 @@ from .._data._array_like import (
     check_same_shape,
     refuse_graphs,
 )
-from .._data._sources import LazySamples
+from .._data._sources import LazySamples, SparseSamples
 from .._statistics import FARTHEST, as_tensor, mean_and_std
 from ._base import Kind, Schema
 from ._scaling import Rescale, Standardize, as_float32, cast, rows_for, scaled
@@ -30,8 +32,11 @@ _EXPECTED = "vectors of numbers, shape (n_samples, n_features)"
 class Vectors(Kind):
     """Vectors of numbers, shape (n_samples, n_features): whatever scikit-learn takes as X.
 
+    Sparse matrices are vectors too. Their rows are made dense batch by batch, never all at once.
+
     See Also
     --------
+    Tables : For columns of numbers, categories and times, with gaps.
     Images : For arrays of three or four dimensions.
     Kind : The base class.
 
@@ -86,16 +91,19 @@ class Vectors(Kind):
             return X, Schema(self, X.shape[1:], self, math.prod(X.shape[1:]))
         checked = _stand_in(owner, seen)
         # scikit-learn looks for NaN in the sum of X, which overflows for finite values near 1e308.
-        with np.errstate(over="ignore", invalid="ignore"), naming("X", _EXPECTED, X):
+        silent = np.errstate(over="ignore", invalid="ignore")
+        with silent, _gaps_explained(), naming("X", _EXPECTED, X):
             X = validate_data(
                 checked,
                 X,
+                accept_sparse="csr",
                 reset=seen is None,
                 dtype=[np.float64, np.float32],
                 ensure_min_samples=min_samples,
-                ensure_all_finite=check_finite,
+                ensure_all_finite=check_finite or issparse(X),
             )
         names = getattr(checked, "feature_names_in_", None)
+        X = SparseSamples(X) if issparse(X) else X
         return X, Schema(self, X.shape[1:], self, checked.n_features_in_, names)
 
     def scaler(self, parameters: Mapping[str, Any]) -> VectorScaler:
@@ -160,7 +168,7 @@ class VectorScaler:
         self.only_casts_ = True
         self.mean_, self.std_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
         if self.standardize:
-            mean, std = mean_and_std(X)
+            mean, std = X.mean_and_std() if isinstance(X, SparseSamples) else mean_and_std(X)
             self.only_casts_ = self._fits_float32(mean, std)
             if self.only_casts_:
                 self.mean_, self.std_ = mean, std
@@ -171,7 +179,8 @@ class VectorScaler:
     def to_tensor(self, X: np.ndarray, device: torch.device | str) -> Tensor:
         """Return X as a float32 tensor on a device, without a copy if it is one already."""
         if self.only_casts_:
-            return cast(X, self.standardize).to(device)
+            with _gaps_explained():
+                return cast(X, self.standardize).to(device)
         return scaled(X, self.center_, self.scale_, -FARTHEST, FARTHEST).to(device)
 
     def from_tensor(self, batch: Tensor, X: np.ndarray) -> np.ndarray:
@@ -190,6 +199,20 @@ class VectorScaler:
         low, high = self._WELL_INSIDE_FLOAT32
         near = np.abs(mean) / self._NEAR_ZERO <= std
         return bool(near.all() and std.min() > low and std.max() < high)
+
+
+@contextmanager
+def _gaps_explained() -> Iterator[None]:
+    """Say in the error about NaN in X how gaps are accepted."""
+    try:
+        yield
+    except ValueError as error:
+        if "contains NaN" not in str(error):
+            raise
+        raise ValueError(
+            "Input X contains NaN. Vectors must not have gaps: pass kind='tables' to "
+            "ContrastiveEmbedder, also for an array, or impute them."
+        ) from error
 
 
 def _stand_in(owner: Any, seen: Schema | None) -> Any:

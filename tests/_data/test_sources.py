@@ -3,14 +3,18 @@
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix
+from scipy.sparse import random as sparse_random
 from sklearn.datasets import load_digits
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from skcontrast._data import _sources
-from skcontrast._data._sources import InMemory, Streamed, make_source
+from skcontrast._data._sources import InMemory, SparseSamples, Streamed, make_source
+from skcontrast._statistics import mean_and_std
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.kinds import Images
@@ -205,3 +209,66 @@ def test_workers_draw_again_in_every_epoch_and_by_the_random_state():
     first = sums(0)
     assert len(set(first)) > 1
     assert sums(0) == first != sums(1)
+
+
+# Sparse matrices
+
+
+def sparse_counts(n=120, d=30):
+    counts = np.random.default_rng(0).poisson(0.2, (n, d)).astype(float)
+    counts[:, 0] = 0
+    return counts
+
+
+@pytest.mark.parametrize("form", [csr_matrix, csc_array, coo_array, csr_array])
+def test_a_sparse_matrix_gives_what_its_array_gives(form):
+    counts = sparse_counts()
+    dense, sparse = small().fit(counts), small().fit(form(counts))
+    np.testing.assert_allclose(sparse.transform(form(counts)), dense.transform(counts), atol=1e-4)
+    np.testing.assert_array_equal(sparse.transform(counts), sparse.transform(form(counts)))
+    assert sparse.n_features_in_ == 30
+
+
+def test_the_statistics_of_a_sparse_matrix_are_those_of_all_its_rows():
+    counts = sparse_counts()
+    found = SparseSamples(csr_matrix(counts)).mean_and_std()
+    np.testing.assert_allclose(found, mean_and_std(counts), rtol=1e-12)
+
+
+def test_of_a_sparse_matrix_only_some_rows_are_dense_at_a_time(monkeypatch):
+    largest = []
+
+    def counted(self, rows):
+        dense = SPARSE_ROWS(self, rows)
+        largest.append(dense.size)
+        return dense
+
+    SPARSE_ROWS = SparseSamples.__getitem__
+    monkeypatch.setattr(SparseSamples, "__getitem__", counted)
+    X = sparse_random(3000, 4000, density=0.001, format="csr", random_state=0)
+    pipe = make_pipeline(MarginalCorruption(0.3), small(max_epochs=1)).fit(X)
+    assert pipe.transform(X).shape == (3000, 128)
+    assert max(largest) <= 2**23 < 3000 * 4000
+
+
+def test_rows_of_a_sparse_matrix_are_arrays():
+    counts = sparse_counts()
+    samples = SparseSamples(csr_matrix(counts))
+    assert (len(samples), samples.shape, samples.ndim) == (120, (120, 30), 2)
+    for rows in (slice(3, 9), np.array([5, 1]), np.arange(120) < 4):
+        np.testing.assert_array_equal(samples[rows], counts[rows])
+
+
+def test_gaps_in_a_sparse_matrix_are_refused():
+    counts = sparse_counts()
+    counts[3, 4] = np.nan
+    with pytest.raises(ValueError, match="contains NaN"):
+        small().fit(csr_matrix(counts))
+    with pytest.raises(ValueError, match="contains NaN"):
+        small().fit(sparse_counts()).transform(csr_matrix(counts))
+
+
+def test_texts_are_embedded_in_a_pipeline():
+    texts = [f"{a} {b}" for a in ("red", "blue") for b in ("car", "house", "tree")] * 10
+    pipe = make_pipeline(TfidfVectorizer(), small(), LogisticRegression())
+    assert len(cross_val_score(pipe, texts, [0, 0, 0, 1, 1, 1] * 10, cv=2)) == 2

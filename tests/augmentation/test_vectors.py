@@ -1,10 +1,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from skcontrast.augmentation import FeatureDropout, GaussianNoise, MarginalCorruption
+from skcontrast.augmentation.vectors import one_hot_groups
+from skcontrast.kinds import Tables
 
 
 @pytest.fixture
@@ -214,3 +220,110 @@ def test_parameters_out_of_range_are_refused_by_name(augmentation, name, X):
     owner = type(augmentation).__name__
     with pytest.raises(ValueError, match=f"'{name}' parameter of {owner}"):
         augmentation.fit(X)
+
+
+# Groups of features
+
+
+def encoded_table(n=200, seed=0):
+    """Return a category in three columns, two flags and a number, side by side."""
+    rng = np.random.default_rng(seed)
+    city, flags = np.eye(3)[rng.integers(0, 3, n)], rng.integers(0, 2, (n, 2))
+    return np.column_stack([rng.normal(size=n), city, flags, rng.normal(size=n)])
+
+
+def test_columns_of_a_one_hot_code_are_found_and_nothing_else(X):
+    assert one_hot_groups(encoded_table()).tolist() == [0, 1, 1, 1, 2, 3, 4]
+    assert one_hot_groups(X).tolist() == [0, 1, 2, 3]
+    two = np.hstack([np.eye(2), np.eye(2)])
+    assert one_hot_groups(two).tolist() == [0, 0, 1, 1]
+    assert one_hot_groups(np.zeros((3, 4))).tolist() == [0, 1, 2, 3]
+    assert one_hot_groups(np.ones((3, 4))).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.5, 1.0])
+def test_no_view_has_two_categories_or_none(rate, generator):
+    X = encoded_table()
+    augmentation = MarginalCorruption(rate).fit(X)
+    views = augmentation.augment(torch.from_numpy(X), generator)
+    assert (views[:, 1:4].sum(dim=1) == 1).all()
+    # One category in three is drawn again.
+    changed = (views[:, 1:4] != torch.from_numpy(X[:, 1:4])).any(dim=1).double().mean()
+    assert changed.item() == pytest.approx(round(5 * rate) / 5 * 2 / 3, abs=0.1)
+
+
+def test_one_by_one_categories_are_torn_apart(generator):
+    X = encoded_table()
+    views = MarginalCorruption(0.5, groups=None).fit(X).augment(torch.from_numpy(X), generator)
+    assert (views[:, 1:4].sum(dim=1) != 1).any()
+
+
+def test_features_of_a_group_come_from_one_sample(generator):
+    X = np.arange(40.0).reshape(10, 4)
+    names = pd.DataFrame(X, columns=list("abcd"))
+    for groups, given in (([[0, 2]], X), ([["a", "c"]], names), ((np.array([0, 2]),), X)):
+        augmentation = MarginalCorruption(1.0, groups=groups).fit(given)
+        assert augmentation.groups_.tolist() == [0, 1, 0, 2]
+        views = augmentation.augment(torch.zeros(50, 4, dtype=torch.float64), generator)
+        assert (views[:, 2] - views[:, 0] == 2).all()
+        assert (views[:, 1] - views[:, 0] != 1).any()
+
+
+def test_groups_that_X_does_not_have_are_refused(X):
+    for groups, message in (
+        ([[0, 4]], "names the feature 4, which X does not have"),
+        ([["a"]], "names the feature 'a'"),
+        ([[0, 1], [1]], "has the feature 1 twice"),
+    ):
+        with pytest.raises(ValueError, match=f"'groups' parameter .* {message}"):
+            MarginalCorruption(groups=groups).fit(X)
+    with pytest.raises(ValueError, match="'groups' parameter"):
+        MarginalCorruption(groups="prefix").fit(X)
+
+
+def test_groups_are_found_behind_a_column_transformer(generator):
+    table = pd.DataFrame({"age": np.arange(30.0), "city": ["Rome", "Oslo", "Bonn"] * 10})
+    encode = make_column_transformer((OneHotEncoder(), ["city"]), remainder="passthrough")
+    X = encode.fit_transform(table)
+    augmentation = make_pipeline(encode, MarginalCorruption(0.5)).fit_transform(table).chain[0]
+    assert augmentation.groups_.tolist() == [0, 0, 0, 1]
+    views = augmentation.augment(torch.from_numpy(np.asarray(X)), generator)
+    assert (views[:, :3].sum(dim=1) == 1).all()
+
+
+# Tables
+
+
+TABLE = pd.DataFrame({"a": [1.0, 2.0, None, 4.0] * 10, "b": ["x", "y", "x", None] * 10, "c": 5.0})
+
+
+def coded(augmentation):
+    """Return a fitted augmentation, and the table as it gets it."""
+    augmentation.fit(TABLE)
+    return augmentation, torch.from_numpy(Tables().read(TABLE, owner=augmentation)[0])
+
+
+def test_noise_leaves_categories_and_gaps(generator):
+    noise, batch = coded(GaussianNoise(1.0))
+    np.testing.assert_allclose(noise.std_, [np.std([1, 2, 4]), 0, 0])
+    views = noise.augment(batch, generator)
+    torch.testing.assert_close(views[:, 1:], batch[:, 1:], equal_nan=True, rtol=0, atol=0)
+    assert views[:, 0].isnan().equal(batch[:, 0].isnan())
+    assert (views[:2, 0] != batch[:2, 0]).all()
+
+
+def test_dropped_entries_of_tables_are_gaps(generator):
+    dropout, batch = coded(FeatureDropout(0.5))
+    views = dropout.augment(batch, generator)
+    dropped = views.isnan() & ~batch.isnan()
+    assert 0.2 < dropped.double().mean().item() < 0.6
+    assert views[~views.isnan()].equal(batch[~views.isnan()])
+
+
+def test_gaps_are_swapped_like_values(generator):
+    corruption, batch = coded(MarginalCorruption(1.0))
+    views = corruption.augment(batch.repeat(50, 1), generator)
+    for j in range(3):
+        share = batch[:, j].isnan().double().mean().item()
+        assert views[:, j].isnan().double().mean().item() == pytest.approx(share, abs=0.03)
+    assert corruption.groups_.tolist() == [0, 1, 2]
