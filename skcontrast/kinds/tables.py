@@ -316,7 +316,7 @@ def _positions(categorical: Any, table: Table) -> set[int]:
     for column in [] if categorical is None else categorical:
         if isinstance(column, str) and column in names:
             found.add(names.index(column))
-        elif isinstance(column, (Integral, np.integer)) and 0 <= column < table.shape[1]:
+        elif isinstance(column, (Integral, np.integer)) and 0 <= int(column) < table.shape[1]:
             found.add(int(column))
         else:
             raise ValueError(

@@ -275,7 +275,7 @@ class RetrievalDisplay:
 def _queries(queries: Any, n_samples: int, random_state: Any) -> NDArray:
     """Return the rows that are queries."""
     if isinstance(queries, Integral) and not isinstance(queries, bool):
-        if not 1 <= queries <= n_samples:
+        if not 1 <= int(queries) <= n_samples:
             raise ValueError(f"queries must be in [1, {n_samples}], got {queries!r}.")
         return check_random_state(random_state).choice(n_samples, queries, replace=False)
     return _rows_of(queries, "queries", n_samples)
