@@ -23,7 +23,10 @@ from skcontrast.similarity import Cosine
         (lambda: estimate_alpha([0.5], tau_plus=2), r"'tau_plus' parameter of .* range \[0, 1\]"),
         (lambda: estimate_alpha([0.5], tau_plus="auto"), "'tau_plus' parameter of"),
         (lambda: estimate_tau_plus([0.5], alpha=0.2), r"'alpha' parameter of .* range \[0.5, 1\]"),
-        (lambda: estimate_tau_plus([0.5], n_candidates=0), "'n_candidates' parameter of .* an int"),
+        (
+            lambda: estimate_tau_plus([0.5], n_candidates=0),
+            "'n_candidates' parameter of .* an int",
+        ),
         (lambda: alpha_from_auc(1.2), r"'auc' parameter of .* range \[0, 1\].* Got 1.2"),
         (lambda: alpha_from_auc("a"), r"'auc' parameter of .* range \[0, 1\].* Got 'a'"),
         (lambda: tau_plus_from_labels(None), "the target y is None"),

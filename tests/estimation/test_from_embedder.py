@@ -56,5 +56,7 @@ def test_an_embedder_without_a_head_is_projected_by_its_encoder():
 def test_other_estimators_and_seeds_are_refused():
     with pytest.raises(TypeError, match="embedder must be a fitted ContrastiveEmbedder"):
         project_views(StandardScaler().fit(X_DIGITS), X_DIGITS)
-    with pytest.raises(ValueError, match="'random_state' parameter of project_views must be an int"):
+    with pytest.raises(
+        ValueError, match="'random_state' parameter of project_views must be an int"
+    ):
         project_views(small().fit(X_DIGITS), X_DIGITS, random_state=None)
