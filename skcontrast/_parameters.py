@@ -496,8 +496,8 @@ def interval(
     for name, end in (("low", low), ("high", high)):
         if not (end is None or Interval(Real, None, None, closed="neither").is_satisfied_by(end)):
             raise ValueError(f"{name} must be a finite number or None, got {end!r}.")
-    if low is not None and high is not None and high < low:
-        raise ValueError(f"high must not be below low, got {low!r} and {high!r}.")
+    if low is not None and high is not None and high <= low:
+        raise ValueError(f"high must be above low, got {low!r} and {high!r}.")
     if not (isinstance(closed, str) and closed in ("left", "right", "both", "neither")):
         raise ValueError(f"closed must be 'left', 'right', 'both' or 'neither', got {closed!r}.")
     estimated = [] if auto is None else [Estimated(auto)]

@@ -534,10 +534,7 @@ _OF_VECTORS = set(augmentation.vectors.__all__) - set(augmentation.images.__all_
 def _samples_of(cls):
     if cls.__name__ in _OF_GRAPHS:
         return GRAPHS
-    if cls.__name__ in _OF_VECTORS or cls in (
-        augmentation.Unflatten,
-        augmentation.FunctionAugmentation,
-    ):
+    if cls.__name__ in _OF_VECTORS or cls is augmentation.FunctionAugmentation:
         return VECTORS
     return PICTURES
 
@@ -546,10 +543,7 @@ def _noise(x):
     return x + 0.1 * torch.randn(x.shape)
 
 
-_NEEDED = {
-    augmentation.Unflatten: _now(shape=(1, 2, 2)),
-    augmentation.FunctionAugmentation: _now(func=_noise),
-}
+_NEEDED = {augmentation.FunctionAugmentation: _now(func=_noise)}
 
 
 def _augmentations():
@@ -574,8 +568,25 @@ def _augmentations():
             return cls(**{name: make() for name, make in needed.items()}).fit(X).transform(value)
 
         yield Door(f"{cls.__name__}.transform", "X", transform, _WORDS["X"])
-        if cls is not augmentation.Unflatten:
-            yield from _augment(cls, X, needed)
+        yield from _augment(cls, X, needed)
+    yield from _of(
+        augmentation.Unflatten,
+        lambda **kw: augmentation.Unflatten(**kw).fit_transform(VECTORS),
+        **_now(shape=(1, 2, 2)),
+    )
+    for method in ("fit", "fit_transform"):
+        yield Door(
+            f"Unflatten.{method}",
+            "X",
+            getattr(augmentation.Unflatten((1, 2, 2)), method),
+            _WORDS["X"],
+        )
+    yield Door(
+        "Unflatten.transform",
+        "X",
+        augmentation.Unflatten((1, 2, 2)).fit(VECTORS).transform,
+        _WORDS["X"],
+    )
     yield from _of(augmentation.Views, **_now(base=VECTORS, chain=()))
     yield from _of(
         augmentation.compose,

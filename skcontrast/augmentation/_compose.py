@@ -16,7 +16,7 @@ from ..kinds._guess import kind_of_shape
 from ._base import Augmentation
 from ._stage import Stage, as_float, checked_views, generator_for
 
-_SIZE = Interval(Integral, 1, None, closed="left")
+_SIZE = Interval(Integral, 0, None, closed="left")
 
 
 class Composition:
@@ -131,7 +131,7 @@ def compose(
         check_component(augmentation, Augmentation, owner="compose", parameter="augmentations")
     shape = tuple(sample_shape)
     if not shape or not all(size is None or _SIZE.is_satisfied_by(size) for size in shape):
-        raise ValueError(f"sample_shape must hold ints of at least 1, got {sample_shape!r}.")
+        raise ValueError(f"sample_shape must hold ints of at least 0, got {sample_shape!r}.")
     kind = kind_of_shape(shape) if kind is None else kind
     for augmentation in augmentations:
         augmentation.check_kind(shape, kind)

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._arguments import naming, refuse_masked
 from .._parameters import validate_parameters
 from .._row_labels import label_rows, row_labels
 from ._views import NoOutputContainer, Views
@@ -130,9 +131,11 @@ class Unflatten(
                 "Unflatten must stand before the augmentations: it got the views of "
                 f"{', '.join(type(augmentation).__name__ for augmentation in X.chain)}."
             )
-        if isinstance(X, torch.Tensor):
-            X = X.detach().cpu().numpy()
-        return validate_data(self, X, reset=reset)
+        refuse_masked(X, "X")
+        with naming("X", "an array of numbers, shape (n_samples, n_features)", X):
+            if isinstance(X, torch.Tensor):
+                X = X.detach().cpu().numpy()
+            return validate_data(self, X, reset=reset)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -293,6 +293,9 @@ def _subfolder(path: Path) -> str | None:
 
 def _checked(folder: Path, files: Sequence[str | os.PathLike]) -> list[Path]:
     """Return the paths of files, relative to a folder where they are in it."""
+    for file in files:
+        if not isinstance(file, (str, os.PathLike)):
+            raise TypeError(f"files must hold paths, got {file!r}.")
     paths = [folder / file for file in files]
     missing = [path for path in paths if not path.is_file()]
     if missing:

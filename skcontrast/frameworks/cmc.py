@@ -208,7 +208,8 @@ def _bad_split(problem: str, sample_shape: tuple) -> ValueError:
 
 def _columns(split: Any, n: int, sample_shape: tuple) -> Tensor:
     """Return the features or channels of the first part, checked."""
-    columns = np.arange(int(split)) if isinstance(split, Integral) else np.asarray(split)
+    with naming("split", "a name, an int or a list of ints", split):
+        columns = np.arange(int(split)) if isinstance(split, Integral) else np.asarray(split)
     if columns.ndim != 1 or columns.dtype.kind not in "iu":
         raise _bad_split(f"must be an int or a list of ints, got {split!r}", sample_shape)
     if not len(columns) or columns.min() < 0 or columns.max() >= n:

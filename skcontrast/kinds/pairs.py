@@ -84,7 +84,10 @@ def _join(X: tuple) -> tuple[np.ndarray, int]:
     parts = [as_array_like(part) for part in X]
     with naming("X", "a pair of two arrays of numbers"):
         arrays = [np.asarray(None if isinstance(part, LazySamples) else part) for part in parts]
-        arrays = [part if part.dtype.kind in "biuf" else part.astype(float) for part in arrays]
+        arrays = [
+            part.astype(float) if part.ndim and part.dtype.kind not in "biuf" else part
+            for part in arrays
+        ]
     if not all(part.ndim for part in arrays):
         kinds = " and ".join(type(part).__name__ for part in X)
         raise ValueError(f"The pair X must hold two arrays of samples, got {kinds}.")

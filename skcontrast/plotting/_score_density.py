@@ -85,7 +85,7 @@ class ScoreDensityDisplay:
         self.xlabel = xlabel
         self.samples = {
             name: numbers(some, "samples", ensure_2d=False)
-            for name, some in _by_component(samples or {}, "samples").items()
+            for name, some in _by_component({} if samples is None else samples, "samples").items()
         }
 
     @classmethod

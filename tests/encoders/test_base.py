@@ -92,8 +92,11 @@ def test_encoders_are_parameter_objects(encoder):
 @pytest.mark.parametrize(
     "encoder, expected",
     [
-        (MLP(widths=(0,)), r"'widths' parameter of .*tuple of ints in the range \[1, inf\)"),
-        (MLP(widths=0), r"'widths' parameter of .*an int in the range \[1, inf\)"),
+        (
+            MLP(widths=(0,)),
+            r"'widths' parameter of .*tuple of ints in the range \[1, 2147483647\]",
+        ),
+        (MLP(widths=0), r"'widths' parameter of .*an int in the range \[1, 2147483647\]"),
         (MLP(widths=(3, 2.5)), r"'widths' parameter of"),
         (MLP(widths="16"), r"'widths' parameter of"),
         (MLP(widths=None), r"'widths' parameter of"),

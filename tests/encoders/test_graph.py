@@ -169,7 +169,7 @@ def test_encoders_are_parameter_objects(encoder):
 @pytest.mark.parametrize(
     "encoder, message",
     [
-        (GIN(n_layers=0), "'n_layers' parameter of GIN .* range \\[1, inf\\)"),
+        (GIN(n_layers=0), "'n_layers' parameter of GIN .* range \\[1, 2147483647\\]"),
         (GIN(width=2.5), "'width' parameter of GIN"),
         (GCN(pooling="max"), "'pooling' parameter of GCN must be a str among .*'log-sum'"),
         (GCN(batch_norm=None), "'batch_norm' parameter of GCN"),

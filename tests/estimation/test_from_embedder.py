@@ -42,7 +42,7 @@ def test_concentrations_are_kept_for_the_similarity():
 def test_an_unfitted_embedder_and_no_views_are_refused():
     with pytest.raises(NotFittedError):
         project_views(small(), X_DIGITS)
-    with pytest.raises(ValueError, match="n_views must be a positive integer, got 0"):
+    with pytest.raises(ValueError, match="'n_views' parameter of project_views must be an int"):
         project_views(small().fit(X_DIGITS), X_DIGITS, n_views=0)
 
 
@@ -54,7 +54,9 @@ def test_an_embedder_without_a_head_is_projected_by_its_encoder():
 
 
 def test_other_estimators_and_seeds_are_refused():
-    with pytest.raises(TypeError, match="embedder must be a ContrastiveEmbedder"):
+    with pytest.raises(TypeError, match="embedder must be a fitted ContrastiveEmbedder"):
         project_views(StandardScaler().fit(X_DIGITS), X_DIGITS)
-    with pytest.raises(ValueError, match="random_state must be an int"):
+    with pytest.raises(
+        ValueError, match="'random_state' parameter of project_views must be an int"
+    ):
         project_views(small().fit(X_DIGITS), X_DIGITS, random_state=None)

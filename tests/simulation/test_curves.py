@@ -139,7 +139,7 @@ def test_the_number_of_candidates_may_vary():
 @pytest.mark.parametrize(
     "parameter, values, message",
     [
-        ("beta", [1.0], "parameter must be one of"),
+        ("beta", [1.0], "'parameter' parameter of estimator_curve must be"),
         ("alpha", [], "values must hold at least one value"),
         ("alpha", [2.0], "'alpha' parameter of ScoreModel must be"),
     ],
@@ -158,7 +158,7 @@ def test_a_class_in_the_place_of_a_model_is_refused(function):
 
 
 def test_an_unknown_metric_is_refused(comparison):
-    with pytest.raises(ValueError, match="metric must be 'mse', 'bias' or 'mean', got 'rmse'"):
+    with pytest.raises(ValueError, match="'metric' parameter of .* Got 'rmse'"):
         comparison.summary("rmse")
 
 

@@ -162,5 +162,7 @@ def test_arguments_out_of_range_are_refused_by_name(argument, value):
 
 
 def test_an_unknown_component_is_refused():
-    with pytest.raises(ValueError, match="component must be 'TN', 'FN' or 'UN', got 'PU'"):
+    with pytest.raises(
+        ValueError, match="'component' parameter of ScoreModel must be .* Got 'PU'"
+    ):
         ScoreModel().density(0.0, "PU")

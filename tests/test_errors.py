@@ -1,0 +1,241 @@
+"""Whatever is passed to a public door is taken, or refused by name: no error from the depths."""
+
+import inspect
+import warnings
+
+import matplotlib
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from sklearn.model_selection import GridSearchCV
+
+import skcontrast
+from skcontrast import (
+    augmentation,
+    datasets,
+    encoders,
+    estimation,
+    frameworks,
+    graphs,
+    kinds,
+    losses,
+    metrics,
+    optimizers,
+    plotting,
+    schedules,
+    similarity,
+    simulation,
+)
+from skcontrast.augmentation import FunctionAugmentation, MarginalCorruption
+from tests.doors import (
+    BASES,
+    CONTAINERS,
+    GRAPHS,
+    PARTS,
+    PICTURES,
+    VECTORS,
+    attack,
+    bad_values,
+    doors,
+    tiny,
+)
+
+MODULES = [
+    skcontrast, augmentation, datasets, encoders, estimation, frameworks, graphs, kinds, losses,
+    metrics, optimizers, plotting, schedules, similarity, simulation,
+]  # fmt: skip
+
+# Errors that need not name the argument, by a part of the name of the door, the argument and the
+# value; "" is any.
+ADMITTED = [
+    # A function of the user's own that fails, or is called with arguments that it does not have.
+    *(
+        ("", argument, value)
+        for argument in (
+            "encoder",
+            "func",
+            "measure",
+            "metric",
+            "estimators",
+            "kw_args",
+            "scoring",
+        )
+        for value in ("function", "class", "module", "dict")
+    ),
+    # It has a parameter `kind`, as encoders have, which is refused.
+    ("ContrastiveEmbedder", "encoder", "an unfitted embedder"),
+    # Admissible by themselves, but not together with the other arguments, which the error names.
+    ("Auto", "initial", "1e30"),
+    ("Pairs", "of", "None"),
+    ("make_embedding_scorer", "needs_y", "False"),
+    ("make_view_scorer", "n_views", "True"),
+    ("few_label_accuracy", "y", "a row"),
+    ("linear_probe", "y", "a row"),
+    ("map_at_r", "y_test", "a Dataset"),
+    ("recall_at_k", "y_test", "a Dataset"),
+    # Vectors, for which the statistics of this augmentation are missing.
+    ("GaussianNoise.augment", "batch", "tensor"),
+]
+# Doors that take long even where the value is good, or reach for the network.
+LONG = ("compile", "download_if_missing")
+
+
+def is_admitted(outcome):
+    return any(
+        name in outcome.door.name and argument == outcome.door.argument and value in outcome.value
+        for name, argument, value in ADMITTED
+    )
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    """Files that are written where nobody expects them are written here; figures are closed."""
+    monkeypatch.chdir(tmp_path)
+    matplotlib.use("Agg")
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+def unclear(cases):
+    """Return a line for each case that was not taken and not refused by name."""
+    outcomes = (attack(door, name, make) for door, (name, make) in cases)
+    return [
+        f"{outcome.door} <- {outcome.value}: {outcome.message[:200]}"
+        for outcome in outcomes
+        if outcome.verdict in ("unclear", "endless") and not is_admitted(outcome)
+    ]
+
+
+def some_cases(stride, offset=0):
+    """Return every so-many-th case of the doors that are quick."""
+    cases = [
+        (door, case)
+        for door in doors()
+        if door.argument not in LONG and "fetch" not in door.name and "Eval" not in door.name
+        for case in bad_values().items()
+    ]
+    return cases[offset::stride]
+
+
+def test_a_part_of_all_values_is_taken_or_refused_by_name():
+    assert not unclear(some_cases(41))
+
+
+@pytest.mark.slow
+def test_every_value_is_taken_or_refused_by_name_at_every_door():
+    cases = [
+        (door, case) for door in doors() if door.argument not in LONG
+        for case in bad_values().items()
+    ]  # fmt: skip
+    assert not unclear(cases)
+
+
+def test_every_public_callable_has_a_door_or_a_reason_for_none():
+    known = {door.name.partition("(")[0].split(".")[0].split(" ")[0] for door in doors()}
+    no_doors = CONTAINERS | PARTS | BASES | {skcontrast.export, graphs.PackedGraphs}
+    for module in MODULES:
+        for name in module.__all__:
+            thing = getattr(module, name)
+            is_warning = inspect.isclass(thing) and issubclass(thing, Warning)
+            if not callable(thing) or is_warning or thing in no_doors:
+                continue
+            if not inspect.signature(thing).parameters and inspect.isclass(thing):
+                continue
+            assert name in known, f"add the doors of {name} to tests/doors.py"
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([[1, 2], [3, "a"]], r"X must be .*item 1 is \[3, 'a'\]"),
+        ([[1.0, 2.0], [3.0]], r"X must be .*item 1 has shape \(1,\), item 0 \(2,\)"),
+        ([PICTURES[0], None], "X must hold samples of one type: item 1 is a NoneType"),
+        ([PICTURES[0], "a"], "item 1 is a str, item 0 a ndarray"),
+        ([torch.zeros(3, 8, 8), np.zeros((3, 8, 8))], "item 1 is a ndarray, item 0 a Tensor"),
+        ([np.zeros((3, 8, 8)), torch.zeros(3, 8, 8)], "item 1 is a Tensor, item 0 a ndarray"),
+        ([GRAPHS[0], "a"], "X must hold graphs only, .*item 1 is a str"),
+        ([*GRAPHS[:3], VECTORS], "X must hold graphs only, .*item 3 is a ndarray"),
+    ],
+)
+@pytest.mark.parametrize("method", ["fit", "views"])
+def test_a_mixed_list_names_the_first_item_that_does_not_fit(X, message, method):
+    with pytest.raises((ValueError, TypeError), match=message):
+        getattr(tiny(encoder=None), method)(X)
+
+
+def test_masked_entries_are_refused_and_a_mask_of_nothing_is_not():
+    masked = np.ma.masked_greater(VECTORS, 0)
+    with pytest.raises(ValueError, match=r"X has masked entries.*pass X\.filled\(value\)"):
+        tiny().fit(masked)
+    tiny().fit(np.ma.masked_greater(VECTORS, 1e9))
+    with pytest.raises(ValueError, match="sample_weight has masked entries"):
+        tiny().fit(VECTORS, sample_weight=masked[:, 0])
+
+
+def test_a_dataset_of_complex_numbers_is_refused():
+    with pytest.raises(TypeError, match="sample 0 is not: its dtype is complex64"):
+        tiny().fit(bad_values()["a complex Dataset"]())
+
+
+def test_a_bool_is_not_an_int_and_an_int_fits_into_a_tensor():
+    for bad in (True, 2**70):
+        with pytest.raises(ValueError, match=r"'n_views' parameter .* int in the range \[2, 2147"):
+            tiny(n_views=bad).fit(VECTORS)
+        with pytest.raises(ValueError, match="'widths' parameter of MLP"):
+            encoders.MLP(bad).build((4,))
+
+
+@pytest.mark.parametrize("measure", [metrics.uniformity, metrics.alignment, metrics.knn_accuracy])
+@pytest.mark.parametrize("y", [None, np.arange(12) % 2])
+def test_a_measure_that_is_passed_as_scoring_says_how_to_wrap_it(measure, y):
+    search = GridSearchCV(tiny(), {"lr": [0.1]}, scoring=measure, cv=2, error_score="raise")
+    with pytest.raises(TypeError, match=f"wrap it: make_.*_scorer.{measure.__name__}"):
+        search.fit(VECTORS, y)
+
+
+def test_floats_up_to_255_that_are_not_scaled_warn():
+    images = 255 * PICTURES
+    with pytest.warns(UserWarning, match="standardize=False leaves as they are"):
+        tiny(encoder=None, standardize=False).views(images)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tiny(encoder=None, standardize=False).views(PICTURES)
+        tiny(encoder=None).views(images)
+
+
+def test_marginals_of_graphs_are_refused_before_they_are_learned():
+    with pytest.raises(ValueError, match="MarginalCorruption expects vectors, .* got graphs"):
+        MarginalCorruption().fit(GRAPHS)
+
+
+def test_a_function_that_never_changes_anything_warns_and_one_that_rarely_does_not():
+    with pytest.warns(UserWarning, match="returned its samples unchanged"):
+        tiny(augmentation=FunctionAugmentation(_identity)).views(VECTORS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tiny(augmentation=FunctionAugmentation(_rarely)).views(VECTORS)
+
+
+def _identity(x):
+    return x
+
+
+def _rarely(x):
+    return -x if torch.rand(()) < 0.2 else x
+
+
+def test_edges_of_fractions_are_refused():
+    with pytest.raises(ValueError, match="edge_index must hold integers"):
+        graphs.PackedGraphs.from_arrays([[0.0, 0.7], [1, 0]], [0, 2])
+
+
+def test_sparse_and_meta_tensors_are_refused_by_name():
+    z = torch.zeros(4, 2)
+    for bad in (z.to_sparse(), z.to("meta")):
+        with pytest.raises(TypeError, match="view 2 must be a dense tensor"):
+            skcontrast.contrastive_loss(z, bad)
+    with pytest.raises(TypeError, match="Sparse data was passed"):
+        tiny().fit(scipy.sparse.csr_matrix(VECTORS))
