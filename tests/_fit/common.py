@@ -85,7 +85,9 @@ def fit_case(name, callbacks=(), **params):
 def left_behind(embedder):
     """Return all that a fit has learned as nested values of which each can be compared."""
     fitted = embedder._fitted
-    rows = [{k: v for k, v in row.items() if k not in ("dur", "batches")} for row in fitted.history]
+    rows = [
+        {k: v for k, v in row.items() if k not in ("dur", "batches")} for row in fitted.history
+    ]
     module = fitted.network
     tensors = dict([*module.named_parameters(), *module.named_buffers()])
     return {

@@ -117,7 +117,9 @@ def interrupted(n, **params):
     return small(encoder=Interrupted(n), max_epochs=3, batch_size=30, warm_start=True, **params)
 
 
-@pytest.mark.parametrize("params", [{}, {"framework": MoCo(queue_size=50)}], ids=["SimCLR", "MoCo"])
+@pytest.mark.parametrize(
+    "params", [{}, {"framework": MoCo(queue_size=50)}], ids=["SimCLR", "MoCo"]
+)
 @pytest.mark.parametrize("step", range(3))
 def test_an_interrupt_at_any_step_leaves_the_finished_epochs(step, params):
     # Three steps an epoch. The momentum encoder of MoCo does not train: it passes nothing.
