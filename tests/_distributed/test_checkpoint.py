@@ -99,7 +99,7 @@ def filled_up(folder):
 
     os.fsync = fills_up
     try:
-        with pytest.raises(OSError, match="safetensors|Rank 0 could not write") as info:
+        with pytest.raises(OSError, match=r"safetensors|Rank 0 could not write") as info:
             small(max_epochs=4, checkpoint="here").fit(X)
     finally:
         os.fsync = sync

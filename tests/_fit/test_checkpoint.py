@@ -137,6 +137,15 @@ def test_headers_that_are_later_or_hostile_are_refused(finished, change, message
     refused(finished, message)
 
 
+def test_other_versions_are_a_warning(finished):
+    path = finished / NAME
+    content, tensors = unpack(path.read_bytes(), _checkpoint._HEADER)
+    content |= {"versions": {**content["versions"], "torch": "2.1"}, "finished": False}
+    path.write_bytes(pack(content, tensors, _checkpoint._HEADER))
+    with pytest.warns(UserWarning, match=r"'torch': '2\.1'.*last digits may differ"):
+        small(checkpoint=finished).fit(X)
+
+
 def test_a_checkpoint_is_not_an_embedder(finished):
     with pytest.raises(ValueError, match=r"skcontrast\.save has not written it"):
         skcontrast.load(finished / NAME)

@@ -5,7 +5,7 @@ import random
 import signal
 import socket
 import time
-from multiprocessing import get_context
+from multiprocessing import get_context, set_start_method
 from pathlib import Path
 
 import pytest
@@ -47,7 +47,7 @@ class Dies(Callback):
 
 def die_while_writing(n_writes):
     """Let this process be killed in the middle of a write: the file is half written."""
-    sync, left = os.fsync, [2 * n_writes]  # a file and its folder
+    sync, left = os.fsync, [2 * n_writes - 1]  # of a file, then of its folder
 
     def killed(descriptor):
         left[0] -= 1
@@ -62,6 +62,7 @@ def die_while_writing(n_writes):
 def child(pipe, rank, port, n_ranks, folder, case, params, n_steps=0, n_writes=0):
     """Fit, and send what is left behind."""
     torch.set_num_threads(1)
+    set_start_method("fork", force=True)  # of the workers that read ahead
     if n_ranks > 1:
         address = f"tcp://127.0.0.1:{port}"
         torch.distributed.init_process_group("gloo", address, rank=rank, world_size=n_ranks)
