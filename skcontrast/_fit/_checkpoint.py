@@ -143,7 +143,7 @@ class Checkpoint:
         writer = Writer({})
         content = {
             "format": FORMAT,
-            "versions": {name: version(name) for name in _PACKAGES},
+            "versions": _versions(),
             "identity": vars(self.identity),
             "seed": self.seed,
             "finished": is_finished,
@@ -284,6 +284,15 @@ def _check(data: bytes, checkpoint: Checkpoint, choices: Choices) -> None:
         raise ValueError(_refusal(path, f"is damaged: {error}")) from error
     if difference is not None:
         raise ValueError(_refusal(path, f"belongs to a different fit: {difference}"))
+    if content["versions"] != _versions() and not content["finished"]:
+        warn(
+            f"The checkpoint {path} was written with {content['versions']}, and the fit is resumed "
+            f"with {_versions()}: its last digits may differ from those of an uninterrupted fit."
+        )
+
+
+def _versions() -> dict[str, str]:
+    return {name: version(name) for name in _PACKAGES}
 
 
 def _shared(

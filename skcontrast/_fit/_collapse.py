@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -29,22 +29,26 @@ class CollapseCheck(Callback):
 
     def on_train_begin(self, net: Any, **kwargs: Any) -> None:
         """Forget the samples of an earlier fit."""
-        self.samples_, self.rank_ = None, np.nan
+        self.rows_, self.rank_, self._samples = None, np.nan, None
 
     def on_batch_begin(self, net: Any, batch: Any = None, **kwargs: Any) -> None:
         """Take some samples of the first batch before the network has learned from them."""
-        if self.samples_ is not None:
+        if self.rows_ is not None:
             return
         n = min(len(batch.x), _SAMPLES)
-        self.samples_ = batch.x[torch.arange(n, device=batch.x.device)]
+        self.rows_ = batch.rows[:n].cpu()
+        self._samples = batch.x[torch.arange(n, device=batch.x.device)]
         if net.max_epochs > 1 or _is_due(net):
-            self.rank_ = _rank(net, self.samples_)
+            self.rank_ = _rank(net, self._samples)
 
-    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+    def on_epoch_end(self, net: Any, dataset_train: Any = None, **kwargs: Any) -> None:
         """Warn, once, if the rank is low now and was not before."""
         if not (self.rank_ >= 1 and _is_due(net)):
             return
-        rank = _rank(net, self.samples_)
+        if self._samples is None:  # the fit was resumed
+            with _undisturbed(net):
+                (self._samples,) = dataset_train.source.batches([self.rows_], seed=0)
+        rank = _rank(net, self._samples)
         if rank < min(_LOWEST_RANK, self.rank_ / 2):
             if net.plan.world is None or net.plan.world.rank == 0:
                 _warn(len(net.history), rank, self.rank_)
@@ -52,7 +56,7 @@ class CollapseCheck(Callback):
 
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
         """Let go of the samples."""
-        self.samples_ = None
+        self._samples = None
 
 
 def _is_due(net: Any) -> bool:
@@ -61,13 +65,21 @@ def _is_due(net: Any) -> bool:
     return epoch & (epoch - 1) == 0 or net.is_last_epoch
 
 
+def _undisturbed(net: Any) -> AbstractContextManager[None]:
+    """Return a context that leaves the random numbers of the training as they are."""
+    if not net.plan.seeds_layers:
+        return nullcontext()
+    device = net.plan.device
+    is_cpu = device.type == "cpu"
+    return torch.random.fork_rng(
+        [] if is_cpu else [device], device_type="cuda" if is_cpu else device.type
+    )
+
+
 def _rank(net: Any, samples: Any) -> float:
     """Return the effective rank of representations, NaN if they are not finite."""
-    # A module that draws random numbers even in inference mode must not disturb the training.
-    devices = [] if net.plan.device.type == "cpu" else [net.plan.device]
-    kind = "cuda" if net.plan.device.type == "cpu" else net.plan.device.type
-    guard = torch.random.fork_rng(devices, device_type=kind)
-    with guard if net.plan.seeds_layers else nullcontext():
+    # A module may draw random numbers even in inference mode.
+    with _undisturbed(net):
         h = encode_batches(net.module_.encoder, [samples]).cpu().numpy()
     net.module_.train()
     return effective_rank(h) if np.isfinite(h).all() else np.nan

@@ -109,7 +109,7 @@ def identity_of(
         if name not in _INDIFFERENT
         for path, text in _flat(name, describe(value))
     }
-    names = {"labels": "y"}
+    names = {"labels": "y", "weights": "sample_weight"}
     data = {"X": checksum(X if isinstance(X, LazySamples) else None, kind.arrays(X))}
     data |= {names.get(name, name): checksum(None, [t.numpy()]) for name, t in known.items()}
     tensors = [] if start is None else [t.numpy(force=True) for t in _numbers(start)]

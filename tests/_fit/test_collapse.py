@@ -6,7 +6,9 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from skorch.callbacks import Callback
 from torch import nn
+from torch.utils.data import TensorDataset
 
 from skcontrast.callbacks import CollapseWarning
 from skcontrast.encoders import MLP
@@ -43,6 +45,24 @@ def test_a_collapse_is_noticed_after_a_power_of_two_or_at_the_end(epoch, noticed
     (message,) = collapses(embedder)
     assert f"in or before epoch {noticed}: nearly all samples are alike" in message
     assert "effective rank 1.0" in message and "Lower 'lr'" in message
+
+
+class Fails(Callback):
+    """Ends a fit in its third epoch."""
+
+    def on_batch_end(self, net, **kwargs):
+        if len(net.history) == 3:
+            raise RuntimeError("gone")
+
+
+@pytest.mark.parametrize("X", [X_DIGITS, TensorDataset(torch.as_tensor(X_DIGITS))])
+def test_a_resumed_fit_notices_it_by_the_samples_of_the_first_batch(X, tmp_path):
+    params = {"max_epochs": 5, "batch_size": 256, "checkpoint": tmp_path}
+    with pytest.raises(RuntimeError, match="gone"):
+        small(encoder=Collapses(4), callbacks=[Fails()], **params).fit(X)
+    (message,) = collapses(small(encoder=Collapses(4), **params), X)
+    assert "in or before epoch 4" in message
+    assert not collapses(small(encoder=Collapses(4), **params), X)
 
 
 def test_one_that_comes_after_the_last_epoch_is_not_noticed():

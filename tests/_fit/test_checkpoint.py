@@ -1,0 +1,250 @@
+"""A checkpoint is whole, belongs to one fit, and says so."""
+
+import errno
+import os
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save
+from sklearn.decomposition import PCA
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from skorch.callbacks import EarlyStopping
+
+import skcontrast
+from skcontrast._fit import _checkpoint
+from skcontrast._storage import _file
+from skcontrast._storage._file import pack, unpack
+from skcontrast.augmentation import GaussianNoise
+from skcontrast.encoders import MLP
+from skcontrast.losses import DCL, SupCon
+from tests._fit.common import X, Y
+from tests.common import small
+
+NAME = "from_epoch_0.safetensors"
+
+
+def refused(folder, message, data=X, y=None, metadata=None, **params):
+    """Check that a fit is refused by a message that names the file and says what to do."""
+    with pytest.raises(ValueError, match=message) as info:
+        small(checkpoint=folder, **params).fit(data, y, **(metadata or {}))
+    assert str(folder / NAME) in str(info.value)
+    assert "Pass a different folder as 'checkpoint', or delete the file" in str(info.value)
+
+
+@pytest.fixture
+def finished(tmp_path):
+    """Return the folder of a finished fit."""
+    small(checkpoint=tmp_path).fit(X)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "params, message",
+    [
+        ({"lr": 0.5}, "its parameter 'lr' was 0.001 and is 0.5 now"),
+        ({"max_epochs": 3}, "'max_epochs' was 2 and is 3 now"),
+        ({"encoder": MLP((8,))}, r"'encoder__widths\[0\]' was 16 and is 8 now"),
+        ({"loss": DCL()}, "'loss' was None and is skcontrast.losses.dcl.DCL now"),
+        ({"augmentation": GaussianNoise()}, "'augmentation' was None and is a list of 1 now"),
+        ({"optimizer": "sgd"}, "'optimizer' was 'adam' and is 'sgd' now"),
+        ({"random_state": 1}, "'random_state' was a different one"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_fit_with_a_different_parameter_is_refused(finished, params, message):
+    refused(finished, message, **params)
+
+
+def test_parameters_inside_of_others_are_compared(tmp_path):
+    small(loss=DCL(0.1), checkpoint=tmp_path).fit(X)
+    refused(tmp_path, "'loss__tau_plus' was 0.1 and is 0.2 now", loss=DCL(0.2))
+
+
+def test_parameters_that_do_not_change_the_fit_may_differ(finished):
+    expected = small().fit_transform(X)
+    indifferent = {
+        "callbacks": [EarlyStopping("train_loss")],
+        "checkpoint_every": 5,
+        "memory_budget": 1.0,
+        "n_workers": 1,
+        "verbose": 1,
+        "warm_start": True,
+    }
+    found = small(checkpoint=finished, **indifferent).fit(X)
+    np.testing.assert_array_equal(found.transform(X), expected)
+    found = small(checkpoint=finished, output="projection").fit(X)
+    assert found.transform(X).shape[1] == 64
+
+
+def test_one_different_number_is_a_different_X(finished):
+    other = X.copy()
+    other[37, 5] += 1
+    refused(finished, "it was passed a different X", other)
+    refused(finished, "it was passed a different X", X[:-1])
+    refused(finished, "it was passed a different X", X.astype(np.float32))
+
+
+def test_labels_weights_and_descriptions_are_compared(tmp_path):
+    given = {"sample_weight": np.ones(90), "descriptions": np.ones((90, 64))}
+    params = {"loss": SupCon(), "y": Y, "metadata": given}
+    small(checkpoint=tmp_path, loss=SupCon()).fit(X, Y, **given)
+    refused(tmp_path, "a different y", **{**params, "y": np.roll(Y, 1)})
+    for name, array in given.items():
+        for other in ({**given, name: 2 * array}, {k: v for k, v in given.items() if k != name}):
+            refused(tmp_path, f"a different {name}", **{**params, "metadata": other})
+
+
+def test_a_seed_that_was_drawn_is_drawn_once(tmp_path):
+    first = small(random_state=None, checkpoint=tmp_path).fit(X)
+    again = small(random_state=None, checkpoint=tmp_path).fit(X)
+    np.testing.assert_array_equal(again.transform(X), first.transform(X))
+    assert not np.array_equal(small(random_state=None).fit_transform(X), first.transform(X))
+
+
+@pytest.mark.parametrize("share", [0, 0.001, 0.3, 0.999])
+def test_a_truncated_file_is_refused(finished, share):
+    path = finished / NAME
+    whole = path.read_bytes()
+    path.write_bytes(whole[: max(1, int(share * len(whole)))])
+    refused(finished, "is damaged: ")
+
+
+def test_other_files_are_refused(finished):
+    path = finished / NAME
+    skcontrast.save(small().fit(X), path)
+    refused(finished, "is not a checkpoint of skcontrast")
+    path.write_bytes(save({}))
+    refused(finished, "is not a checkpoint of skcontrast")
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"format": 99}, "has format 99, of a later version"),
+        ({"more": 1}, "lacks or has unknown fields"),
+        ({"identity": 5}, "is damaged"),
+        ({"state": {"$object": "losses.DCL", "state": {}}}, "names 'losses.DCL'"),
+        ({"state": {"$own": "os.system"}}, "is damaged"),
+        ({"state": {"module": {}}}, "does not fit this embedder"),
+    ],
+    ids=["format", "fields", "identity", "object", "function", "state"],
+)
+def test_headers_that_are_later_or_hostile_are_refused(finished, change, message):
+    path = finished / NAME
+    content, tensors = unpack(path.read_bytes(), _checkpoint._HEADER)
+    path.write_bytes(pack({**content, **change}, tensors, _checkpoint._HEADER))
+    refused(finished, message)
+
+
+def test_other_versions_are_a_warning(finished):
+    path = finished / NAME
+    content, tensors = unpack(path.read_bytes(), _checkpoint._HEADER)
+    content |= {"versions": {**content["versions"], "torch": "2.1"}, "finished": False}
+    path.write_bytes(pack(content, tensors, _checkpoint._HEADER))
+    with pytest.warns(UserWarning, match=r"'torch': '2\.1'.*last digits may differ"):
+        small(checkpoint=finished).fit(X)
+
+
+def test_a_checkpoint_is_not_an_embedder(finished):
+    with pytest.raises(ValueError, match=r"skcontrast\.save has not written it"):
+        skcontrast.load(finished / NAME)
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
+    path = tmp_path / "file"
+    path.touch()
+    with pytest.raises(ValueError, match=f"must be a folder, but {path} is a file"):
+        small(checkpoint=path).fit(X)
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_training(tmp_path, monkeypatch):
+    def refuse(dir):
+        raise PermissionError(errno.EACCES, "Permission denied", str(dir))
+
+    monkeypatch.setattr(_checkpoint.tempfile, "TemporaryFile", refuse)
+    embedder = small(checkpoint=tmp_path / "new")
+    with pytest.raises(PermissionError, match=r"'checkpoint' cannot be written: .*new"):
+        embedder.fit(X)
+    assert not hasattr(embedder, "history_")
+
+
+def test_a_full_disk_keeps_the_last_good_file(tmp_path, monkeypatch):
+    calls = []
+
+    def fills_up(descriptor):
+        calls.append(descriptor)
+        if len(calls) > 2:  # a file and its folder
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fills_up)
+        with pytest.raises(OSError, match=NAME) as info:
+            small(max_epochs=4, checkpoint=tmp_path).fit(X)
+    assert info.value.errno == errno.ENOSPC
+    assert sorted(os.listdir(tmp_path)) == [".lock", NAME]
+    resumed = small(max_epochs=4, checkpoint=tmp_path).fit(X)
+    np.testing.assert_array_equal(resumed.transform(X), small(max_epochs=4).fit_transform(X))
+
+
+def test_parts_that_killed_fits_have_left_are_removed(tmp_path):
+    (tmp_path / f".{NAME}.123.part").write_bytes(b"half")
+    (tmp_path / "notes.txt").touch()
+    small(checkpoint=tmp_path).fit(X)
+    assert sorted(os.listdir(tmp_path)) == [".lock", NAME, "notes.txt"]
+
+
+def test_every_says_how_often_and_the_end_is_always_written(tmp_path, monkeypatch):
+    written = []
+
+    def noted(path, data):
+        content, _ = unpack(data, _checkpoint._HEADER)
+        written.append((content["state"]["n_epochs"], content["finished"]))
+        _file.replace_file(path, data)
+
+    monkeypatch.setattr(_checkpoint, "replace_file", noted)
+    small(max_epochs=5, checkpoint=tmp_path, checkpoint_every=2).fit(X)
+    assert written == [(2, False), (4, False), (5, True)]
+
+
+def test_partial_fit_ignores_the_folder(tmp_path):
+    small(checkpoint=tmp_path / "new").partial_fit(X).partial_fit(X)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_second_fit_in_the_same_folder_at_the_same_time_is_refused(tmp_path):
+    class FitsInside(EarlyStopping):
+        def on_epoch_end(self, net, **kwargs):
+            small(checkpoint=tmp_path).fit(X)
+
+    with pytest.raises(ValueError, match=f"another fit is using {tmp_path}"):
+        small(checkpoint=tmp_path, callbacks=[FitsInside("train_loss")]).fit(X)
+    assert small(checkpoint=tmp_path).fit(X).n_epochs_ == 2
+
+
+def test_each_candidate_of_a_search_may_have_a_folder_of_its_own(tmp_path):
+    embedder = small(checkpoint=tmp_path / "{fit}")
+    search = GridSearchCV(embedder, {"lr": [1e-3, 1e-2]}, cv=2, error_score="raise").fit(X)
+    assert len(list(tmp_path.iterdir())) == 5  # two candidates, two folds, and the refit
+    again = GridSearchCV(embedder, {"lr": [1e-3, 1e-2]}, cv=2, error_score="raise").fit(X)
+    np.testing.assert_array_equal(
+        again.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"]
+    )
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_folds_that_share_a_folder_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="it was passed a different X"):
+        cross_val_score(small(checkpoint=tmp_path), X, cv=2, error_score="raise")
+
+
+def test_an_optimizer_whose_state_cannot_be_written_is_named(tmp_path):
+    class Odd(torch.optim.SGD):
+        def step(self, closure=None):
+            super().step(closure)
+            for parameter in self.param_groups[0]["params"]:
+                self.state[parameter]["model"] = PCA()
+
+    with pytest.raises(TypeError, match=r"'checkpoint' keeps numbers.*sklearn.*PCA"):
+        small(optimizer=Odd, checkpoint=tmp_path).fit(X)
+    assert small(optimizer=Odd).fit(X).n_epochs_ == 2

@@ -1,0 +1,145 @@
+"""A fit that is killed at any moment, and called again until it ends, has the same bits."""
+
+import os
+import random
+import signal
+import socket
+import time
+from multiprocessing import get_context, set_start_method
+from pathlib import Path
+
+import pytest
+import torch
+from skorch.callbacks import Callback
+
+from tests._fit.common import assert_same_bits, fit_case, left_behind
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+
+N_EPOCHS = 12
+KILLS = 6
+# What is killed: a case, its parameters, and the number of processes that share the fit.
+KILLED = {
+    "SimCLR": ("SimCLR", {}, 1),
+    "MoCo": ("MoCo", {}, 1),
+    "CMC": ("CMC", {}, 1),
+    "InfoGraph": ("InfoGraph", {}, 1),
+    "spread labels": ("spread labels", {}, 1),
+    "auto from few labels": ("auto from few labels", {}, 1),
+    "dropout": ("dropout", {}, 1),
+    "the best weights": ("the best weights", {}, 1),
+    "a Dataset that two workers read": ("a Dataset", {"n_workers": 2, "max_epochs": 6}, 1),
+    "two processes": ("MoCo", {}, 2),
+}
+
+
+class Dies(Callback):
+    """Kills its process after some steps."""
+
+    def __init__(self, n_steps):
+        self.n_steps = n_steps
+
+    def on_batch_end(self, net, **kwargs):
+        self.n_steps -= 1
+        if not self.n_steps:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_while_writing(n_writes):
+    """Let this process be killed in the middle of a write: the file is half written."""
+    sync, left = os.fsync, [2 * n_writes - 1]  # of a file, then of its folder
+
+    def killed(descriptor):
+        left[0] -= 1
+        if left[0] <= 0:
+            os.ftruncate(descriptor, 100)
+            os.kill(os.getpid(), signal.SIGKILL)
+        sync(descriptor)
+
+    os.fsync = killed
+
+
+def child(pipe, rank, port, n_ranks, folder, case, params, n_steps=0, n_writes=0):
+    """Fit, and send what is left behind."""
+    torch.set_num_threads(1)
+    set_start_method("fork", force=True)  # of the workers that read ahead
+    if n_ranks > 1:
+        address = f"tcp://127.0.0.1:{port}"
+        torch.distributed.init_process_group("gloo", address, rank=rank, world_size=n_ranks)
+    if n_writes:
+        die_while_writing(n_writes)
+    pipe.send("started")
+    callbacks = [Dies(n_steps)] if n_steps else []
+    params = {"max_epochs": N_EPOCHS, **params}
+    pipe.send(left_behind(fit_case(case, callbacks, checkpoint=folder, **params)))
+    if n_ranks > 1:
+        torch.distributed.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def context():
+    """Return what starts processes that need not import anything."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["tests._fit.test_kills"])
+    return context
+
+
+def run(context, folder, case, params, n_ranks=1, seconds=None, **moment):
+    """Return what a fit leaves behind, or None if it was killed, after some seconds or itself."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    pipes, processes = [], []
+    for rank in range(n_ranks):
+        reader, writer = context.Pipe(duplex=False)
+        arguments = (writer, rank, port, n_ranks, folder, case, params)
+        process = context.Process(target=child, args=arguments, kwargs=moment)
+        process.start()
+        writer.close()
+        pipes.append(reader)
+        processes.append(process)
+    assert [pipe.recv() for pipe in pipes] == ["started"] * n_ranks
+    is_over = seconds is None or pipes[0].poll(seconds)
+    try:
+        return [pipe.recv() for pipe in pipes] if is_over else None
+    except EOFError:
+        return None
+    finally:
+        for process in processes:
+            if not is_over:
+                process.kill()
+            process.join()
+
+
+@pytest.mark.parametrize("moment", [{"n_steps": 5}, {"n_writes": 3}], ids=["step", "write"])
+def test_a_killed_fit_is_resumed_to_the_same_bits(moment, context, tmp_path):
+    folder = tmp_path / "killed"
+    (expected,) = run(context, None, "SimCLR", {})
+    assert run(context, folder, "SimCLR", {}, **moment) is None
+    assert len(list(folder.glob("*.safetensors"))) == 1
+    assert len(list(folder.glob(".*.part"))) == ("n_writes" in moment)
+    (found,) = run(context, folder, "SimCLR", {})
+    assert_same_bits(found, expected)
+    assert not list(folder.glob(".*.part"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KILLED)
+def test_a_fit_killed_at_random_moments_is_resumed_to_the_same_bits(name, context, tmp_path):
+    case, params, n_ranks = KILLED[name]
+    rng, kills, cut, rounds = random.Random(name), 0, 0, 0
+    expected = run(context, None, case, params, n_ranks)
+    start = time.perf_counter()
+    run(context, tmp_path / "timed", case, params, n_ranks)
+    seconds = time.perf_counter() - start
+    while kills < KILLS:
+        folder, found = Path(tmp_path, str(rounds)), None
+        while found is None:
+            is_killed = kills < KILLS
+            limit = rng.uniform(0, 0.7 * seconds) if is_killed else None
+            found = run(context, folder, case, params, n_ranks, limit)
+            kills += found is None
+            cut += len(list(folder.glob(".*.part")))
+        assert_same_bits(found, expected)
+        rounds += 1
+    print(f"{name}: {kills} kills, {cut} of them while writing, {rounds} fits, all equal")

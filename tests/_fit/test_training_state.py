@@ -1,0 +1,219 @@
+"""What changes from epoch to epoch is put back to the last bit."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from skorch.callbacks import Callback
+from torch import nn
+
+from skcontrast.frameworks import MoCo
+from tests._fit.common import CASES, X, Y, assert_same_bits, fit_case, left_behind
+from tests.common import small
+
+
+class PowerFails(RuntimeError):
+    """The process would be gone."""
+
+
+class FailsAfter(Callback):
+    """Lets a fit end in the middle of the epoch after some."""
+
+    def __init__(self, n_epochs):
+        self.n_epochs = n_epochs
+
+    def on_batch_end(self, net, training, **kwargs):
+        if len(net.history) > self.n_epochs:
+            raise PowerFails
+
+
+class StopsAfter(Callback):
+    def __init__(self, n_epochs):
+        self.n_epochs = n_epochs
+
+    def on_epoch_end(self, net, **kwargs):
+        if len(net.history) == self.n_epochs:
+            net.stop()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_fit_that_ends_after_any_epoch_is_resumed_to_the_same_bits(name, tmp_path):
+    whole = fit_case(name)
+    expected = left_behind(whole)
+    for k in range(1, whole.n_epochs_):
+        with pytest.raises(PowerFails):
+            fit_case(name, [FailsAfter(k)], checkpoint=tmp_path / str(k))
+        resumed = fit_case(name, checkpoint=tmp_path / str(k))
+        assert_same_bits(left_behind(resumed), expected, f"after {k}")
+
+
+@pytest.mark.parametrize("name", ["MoCo", "the best weights", "patience", "a scheduler"])
+def test_a_finished_fit_is_returned_with_the_same_bits_and_without_training(name, tmp_path):
+    expected = left_behind(fit_case(name, checkpoint=tmp_path))
+    again = fit_case(name, [FailsAfter(0)], checkpoint=tmp_path)
+    assert_same_bits(left_behind(again), expected)
+
+
+def test_a_callback_of_ones_own_resumes_what_it_has_learned(tmp_path):
+    whole = fit_case("a callback of one's own").callbacks[0]
+    with pytest.raises(PowerFails):
+        fit_case("a callback of one's own", [FailsAfter(2)], checkpoint=tmp_path)
+    counts = fit_case("a callback of one's own", checkpoint=tmp_path).callbacks[0]
+    assert counts.n_ == whole.n_ and counts.seen_["rows"] == whole.seen_["rows"]
+    assert torch.equal(counts.seen_["mean"], whole.seen_["mean"])
+
+
+class Draws(Callback):
+    """Keeps what no checkpoint knows how to keep, unless it says how."""
+
+    def on_train_begin(self, net, **kwargs):
+        self.rng_ = np.random.default_rng(0)
+
+    def on_epoch_end(self, net, **kwargs):
+        net.history.record("drawn", self.rng_.integers(1000))
+
+
+class DrawsAndSays(Draws):
+    def state_dict(self):
+        return {"rng": self.rng_.bit_generator.state}
+
+    def load_state_dict(self, state):
+        self.rng_.bit_generator.state = state["rng"]
+
+
+def test_what_a_callback_would_lose_is_named_once(tmp_path):
+    with pytest.warns(UserWarning, match=r"does not keep Draws\.rng_.*state_dict") as warned:
+        small(callbacks=[Draws()], checkpoint=tmp_path).fit(X)
+    assert len(warned) == 1
+
+
+def test_a_callback_may_say_itself_what_it_keeps(tmp_path):
+    def drawn(*more, **params):
+        return small(callbacks=[DrawsAndSays(), *more], **params).fit(X).history_[:, "drawn"]
+
+    with pytest.raises(PowerFails):
+        drawn(FailsAfter(1), checkpoint=tmp_path)
+    assert drawn(checkpoint=tmp_path) == drawn()
+
+
+class Interrupted(nn.Module):
+    """A network in whose n-th training pass the user presses Ctrl-C."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.layer, self.norm = nn.Linear(64, 4), nn.BatchNorm1d(4)
+        self.left = [n]  # in a list, so that a resumed fit does not count on
+
+    def forward(self, x):
+        self.left[0] -= self.training
+        if self.training and not self.left[0]:
+            raise KeyboardInterrupt
+        return self.norm(self.layer(x))
+
+
+def interrupted(n, **params):
+    torch.manual_seed(0)
+    return small(encoder=Interrupted(n), max_epochs=3, batch_size=30, warm_start=True, **params)
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"framework": MoCo(queue_size=50)}], ids=["SimCLR", "MoCo"]
+)
+@pytest.mark.parametrize("step", range(3))
+def test_an_interrupt_at_any_step_leaves_the_finished_epochs(step, params):
+    # Three steps an epoch. The momentum encoder of MoCo does not train: it passes nothing.
+    for k in (1, 2):
+        expected = interrupted(0, callbacks=[StopsAfter(k)], **params).fit(X)
+        found = interrupted(3 * k + step + 1, **params)
+        with pytest.raises(KeyboardInterrupt, match=f"{k} epochs"):
+            found.fit(X)
+        assert_same_bits(left_behind(found), left_behind(expected))
+
+
+def test_an_interrupt_in_the_first_epoch_of_a_warm_start_leaves_the_embedder_as_it_was():
+    embedder = interrupted(3 * 3 + 2).fit(X)
+    before = copy.deepcopy(left_behind(embedder))
+    with pytest.raises(KeyboardInterrupt, match="3 epochs"):
+        embedder.fit(X)
+    assert_same_bits(left_behind(embedder), before)
+
+
+def test_an_interrupted_fit_is_resumed_by_the_same_call(tmp_path):
+    expected = interrupted(0).fit(X)
+    found = interrupted(8, checkpoint=tmp_path, checkpoint_every=10)
+    with pytest.raises(KeyboardInterrupt, match="2 epochs"):
+        found.fit(X)
+    again = interrupted(0, checkpoint=tmp_path, checkpoint_every=10).fit(X)
+    assert_same_bits(left_behind(again), left_behind(expected))
+
+
+def test_a_chain_of_fits_resumes_where_it_was(tmp_path):
+    def chain(*callbacks, **params):
+        embedder = small(warm_start=True, framework=MoCo(queue_size=50), **params)
+        embedder.fit(X)
+        return embedder.set_params(lr=1e-2, callbacks=callbacks).fit(X, Y)
+
+    expected = left_behind(chain())
+    with pytest.raises(PowerFails):
+        chain(FailsAfter(3), checkpoint=tmp_path)
+    names = sorted(path.name for path in tmp_path.glob("*.safetensors"))
+    assert names == ["from_epoch_0.safetensors", "from_epoch_2.safetensors"]
+    assert_same_bits(left_behind(chain(checkpoint=tmp_path)), expected)
+
+
+class Grows(nn.Module):
+    """A network with a counter and with buffers that come while it trains."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.calls = nn.Linear(64, 4), 0
+        self.register_buffer("late", None, persistent=False)
+
+    def forward(self, x):
+        if self.training:
+            self.calls += 1
+            self.late = torch.full((self.calls,), float(self.calls))
+        return self.layer(x) * (1 if self.late is None else self.late.mean().sqrt())
+
+
+def test_counters_and_late_buffers_of_a_network_are_kept(tmp_path):
+    def fitted(**params):
+        torch.manual_seed(0)
+        return small(encoder=Grows(), **{"max_epochs": 3, **params}).fit(X)
+
+    expected = fitted()
+    with pytest.raises(PowerFails):
+        fitted(callbacks=[FailsAfter(2)], checkpoint=tmp_path)
+    resumed = fitted(checkpoint=tmp_path)
+    np.testing.assert_array_equal(resumed.transform(X), expected.transform(X))
+
+
+class Unfreezes(Callback):
+    """Adds the encoder to the optimizer later, at a rate of its own."""
+
+    def on_train_begin(self, net, **kwargs):
+        encoder = set(net.module_.encoder.parameters())
+        group = net.optimizer_.param_groups[0]
+        group["params"] = [p for p in group["params"] if p not in encoder]
+
+    def on_epoch_begin(self, net, **kwargs):
+        if len(net.history) == 2:
+            added = {"params": list(net.module_.encoder.parameters()), "lr": 1e-4}
+            net.optimizer_.add_param_group(added)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_groups_that_a_callback_adds_to_the_optimizer_are_kept(k, tmp_path):
+    def fitted(*more, **params):
+        return small(max_epochs=4, callbacks=[Unfreezes(), *more], **params).fit(X)
+
+    expected = fitted().transform(X)
+    with pytest.raises(PowerFails):
+        fitted(FailsAfter(k), checkpoint=tmp_path)
+    np.testing.assert_array_equal(fitted(checkpoint=tmp_path).transform(X), expected)
+
+
+def test_without_a_checkpoint_a_fit_is_the_same_as_with_one(tmp_path):
+    expected = small().fit_transform(X)
+    np.testing.assert_array_equal(small(checkpoint=tmp_path).fit_transform(X), expected)

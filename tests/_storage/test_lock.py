@@ -1,0 +1,61 @@
+"""One fit at a time has a folder to itself, until it ends or its process dies."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from skcontrast._storage import _lock
+from skcontrast._storage._lock import exclusive
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs fcntl")
+
+HOLDS = """
+import pathlib, runpy, sys
+exclusive = runpy.run_path(sys.argv[2])["exclusive"]
+with exclusive(pathlib.Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_folder_is_made_and_can_be_taken_again(tmp_path):
+    for _ in range(2):
+        with exclusive(tmp_path / "a" / "b"):
+            assert (tmp_path / "a" / "b").is_dir()
+
+
+def test_a_second_thread_is_kept_out(tmp_path):
+    problems = []
+
+    def take():
+        try:
+            with exclusive(tmp_path):
+                pass
+        except ValueError as error:
+            problems.append(str(error))
+
+    with exclusive(tmp_path):
+        thread = threading.Thread(target=take)
+        thread.start()
+        thread.join()
+    assert problems == [f"another fit is using {tmp_path}"]
+
+
+def test_a_second_process_is_kept_out_until_the_first_is_killed(tmp_path):
+    command = [sys.executable, "-c", HOLDS, str(tmp_path), _lock.__file__]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as holder:
+        assert holder.stdout.readline() == b"held\n"
+        with (
+            pytest.raises(ValueError, match=f"another process is using {tmp_path}"),
+            exclusive(tmp_path),
+        ):
+            pass
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+    with exclusive(tmp_path):
+        pass
