@@ -416,6 +416,8 @@ class ContrastiveEmbedder(
             embedder stays as it was.
         TypeError
             If a class is passed instead of an instance, or an unknown keyword.
+        RuntimeError
+            If processes train together and a different one failed, or did not come in time.
         KeyboardInterrupt
             If the user interrupts; the embedder keeps what it learned in the finished epochs.
         """
