@@ -452,6 +452,8 @@ class ContrastiveEmbedder(
             If `checkpoint` cannot be read or written. The last file that was written stays.
         TypeError
             If a class is passed instead of an instance, or an unknown keyword.
+        RuntimeError
+            If processes train together and a different one failed, or did not come in time.
         KeyboardInterrupt
             If the user interrupts. The embedder is then, to the bit, what it was at the end of the
             last finished epoch.

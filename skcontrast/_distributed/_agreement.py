@@ -73,6 +73,18 @@ def agree(
     return int(reports[0]["seed"])
 
 
+def check_same_progress(n_epochs: int) -> None:
+    """Raise ValueError on all ranks if callbacks have loaded fits of different lengths.
+
+    Parameters
+    ----------
+    n_epochs : int
+        Epochs that this rank has trained, before the first of this fit.
+    """
+    reports = this_fit().exchange("begin", {"facts": {"epochs": str(n_epochs)}})
+    _check_same([report["facts"] for report in reports])
+
+
 def end_together(interrupted: bool) -> None:
     """Wait until the training has ended on all ranks.
 

@@ -132,10 +132,12 @@ class SharedFit:
             self._put(stage, report)
             keys = [f"{stage}/{rank}" for rank in range(self.size)]
             pause = _SHORTEST_PAUSE
-            while not self.store.check(keys):
+            while not self._is_complete(keys):
                 self._check(deadline)
                 time.sleep(pause)
                 pause = min(1.5 * pause, _LONGEST_PAUSE)
+            if self._notes("stuck"):  # others have given up waiting for this rank
+                raise _Fault
             return [self._get(stage, rank) for rank in range(self.size)]
 
     def meet(self, report: dict[str, Any], device: torch.device) -> list[dict[str, Any]]:
@@ -219,6 +221,8 @@ class SharedFit:
                 work.wait()
                 return
             while not _is_done(work):
+                if self.store.check(["failed"]):
+                    raise _Fault
                 self._check(deadline)
 
     @contextmanager
@@ -231,10 +235,17 @@ class SharedFit:
         except RuntimeError as error:
             raise self._reason(str(error)) from error
 
-    def _check(self, deadline: float) -> None:
-        """Raise _Fault if a rank has failed or ended its training early, or time is over."""
-        if self.store.check(["failed"]):
+    def _is_complete(self, keys: list[str]) -> bool:
+        """Return whether all notes are there; raise _Fault if a rank had failed before."""
+        has_failed = self.store.check(["failed"])
+        if self.store.check(keys):
+            return True
+        if has_failed:
             raise _Fault
+        return False
+
+    def _check(self, deadline: float) -> None:
+        """Raise _Fault if a rank has ended its training early, or time is over."""
         is_training = self.group is not None and f"end/{self.rank}" not in self.keys
         if is_training and self._notes("end"):
             raise _Fault

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from .._data._batches import Batch, BatchSampler, TrainingSet
+from .._distributed._agreement import check_same_progress
 from .._distributed._world import (
     HeldInterrupt,
     World,
@@ -240,6 +241,8 @@ class ContrastiveNet(skorch.NeuralNet):
                 raise
         if method_name == "on_train_begin":
             self.first_epoch_ = len(self.history)
+            if self.plan.world is not None:
+                check_same_progress(self.first_epoch_)
         if method_name == "on_epoch_end":
             self._stop_if_asked()
             self.last_epoch.end_epoch(self)

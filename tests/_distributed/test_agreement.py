@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from skorch.callbacks import Callback
+from skorch.history import History
 from torch import nn
 from torch.utils.data import TensorDataset
 
@@ -176,6 +178,25 @@ def pasts(case):
 def test_fits_continue_from_the_same(ranks, case, expected):
     for message in ranks(pasts, case):
         assert message.startswith(REFUSAL + expected)
+
+
+class Loads(Callback):
+    """Loads a checkpoint with the history of an earlier fit."""
+
+    def on_train_begin(self, net, **kwargs):
+        if rank() == 1:
+            net.history_ = History([{"epoch": 1, "batches": [], "train_loss": 1.0}])
+
+
+def loaded():
+    with pytest.raises(ValueError) as error:
+        small(callbacks=[Loads()]).fit(X)
+    return str(error.value)
+
+
+def test_checkpoints_are_loaded_by_all_ranks(ranks):
+    for message in ranks(loaded):
+        assert message.startswith(f"{REFUSAL}'epochs' is 1 instead of 0.")
 
 
 def with_version(own):

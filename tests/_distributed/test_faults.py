@@ -187,9 +187,9 @@ def three():
     ranks.stop()
 
 
-def end_within(limit, place, action):
+def end_within(limit, place, action, on=1):
     os.environ["SKCONTRAST_RANK_TIMEOUT"] = str(limit)
-    embedder = small(callbacks=[Calls(place, action)])
+    embedder = small(callbacks=[Calls(place, action, on)])
     return end_of_fit(embedder.fit, X), end_of_fit(embedder.fit, X)
 
 
@@ -210,6 +210,16 @@ def test_the_others_name_a_rank_that_is_killed(three, place):
         assert kind == again == "RuntimeError"
         assert message.startswith("fit failed: rank 1 was killed or has lost its connection")
         assert "rank 1" in refusal and "Start all processes again" in refusal
+        assert seconds < 20 and at_once < 1
+
+
+@pytest.mark.slow
+def test_without_rank_0_which_holds_the_store_the_others_end_too(three):
+    killed, *others = three(end_within, 60, "on_batch_begin", kill, on=0)
+    assert killed is None
+    for (kind, message, seconds), (again, _, at_once) in others:
+        assert kind == again == "RuntimeError"
+        assert "the store of the process group does not answer. It is a part of rank 0" in message
         assert seconds < 20 and at_once < 1
 
 
