@@ -22,7 +22,7 @@ from skcontrast.graphs import PackedGraphs, pack_graphs
 from skcontrast.losses import PositiveDebiased
 from skcontrast.metrics import make_view_scorer, neighbor_agreement
 from skcontrast.similarity import DotProduct, VonMisesFisher
-from tests.common import LOSSES, small
+from tests.common import LOSSES
 from tests.graphs.common import (
     FRAMEWORKS,
     GRAPHS,

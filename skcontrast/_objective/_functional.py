@@ -81,8 +81,8 @@ def contrastive_loss(
     Raises
     ------
     ValueError
-        If shapes or devices disagree, there are fewer than 2 samples and no queue, or a hyperparameter lies
-        outside its range or is a schedule.
+        If shapes or devices disagree, there are fewer than 2 samples and no queue, or a
+        hyperparameter lies outside its range or is a schedule.
     TypeError
         If views are not dense floating tensors, or a class is passed instead of an instance.
     RuntimeError
