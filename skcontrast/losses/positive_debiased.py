@@ -155,22 +155,25 @@ class PositiveDebiased(Loss):
     ) -> Tensor:
         """Return log(P − τ⁻ g), floored, shape (n_anchors, n_positives)."""
         (lowest, highest), tau_plus = bounds, number(self.tau_plus)
-        top = torch.maximum(log_mean, positives.amax(1)).detach()
+        # One for each positive: far below the others, all of its terms would vanish.
+        top = torch.maximum(log_mean[:, None], positives).detach()
+        if isinstance(highest, Tensor):
+            highest = highest[:, None]
         if self.positive_mean == "rows":
             top = top.clamp_min(highest)
-        g, p = (log_mean - top).exp()[:, None], (positives - top[:, None]).exp()
+        g, p = (log_mean[:, None] - top).exp(), (positives - top).exp()
         if self.positive_mean == "printed":
             mean = p + g
         else:
-            itself = (highest - top).exp()[:, None]
+            itself = (highest - top).exp()
             mean = (n_candidates * g + p + itself) / (n_candidates + 2)
         numerator = mean - (1 - tau_plus) * g
         log_floor = math.log(tau_plus) + lowest
-        above = ~(numerator.detach().clamp_min(0).log() + top[:, None] <= log_floor)
+        above = ~(numerator.detach().clamp_min(0).log() + top <= log_floor)
         if n_candidates + 2 < 2 / tau_plus and not bool(above.all()):
             warn(
                 f"PositiveDebiased: with tau_plus={tau_plus} and {n_candidates} candidates "
                 "some positive terms are negative and floored. Raise 'tau_plus' or the batch."
             )
-        log_numerator = torch.where(above, numerator, 1.0).log() + top[:, None]
+        log_numerator = torch.where(above, numerator, 1.0).log() + top
         return torch.where(above, log_numerator, log_floor)

@@ -199,7 +199,8 @@ def anchor_loss(loss, s, pos, same, lowest, highest):
     excess = math.log(len(s)) + log_estimate(loss, s, pos, same, lowest) - pos
     value = torch.logaddexp(excess, torch.zeros_like(excess)).mean()
     if name == "SoftSupCon":
-        pull = 1 - posterior(loss, ranks_of(s.detach(), True), len(s))
+        u = (ranks_of(s.detach(), True) - 0.5) / len(s)
+        pull = false_negative(u, p["sharpness"], p["tau_plus"])
         value = value + p["pull"] * (pos.mean() - pull @ s / pull.sum())
     return value
 

@@ -35,3 +35,18 @@ def test_positive_debiased_needs_bounded_scores():
 def test_effective_tau_plus_needs_numbers():
     with pytest.raises(ValueError, match="'tau_plus' parameter of PUCL"):
         _ = PUCL("auto").effective_tau_plus
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("positive_mean", ["rows", "printed"])
+def test_a_positive_far_below_the_others_keeps_its_own_loss(positive_mean, dtype):
+    """The mean over positives stands outside the logarithm, however far apart they are."""
+    anchor, far, below = torch.eye(3, dtype=dtype)
+    loss = PositiveDebiased(positive_mean=positive_mean)
+
+    def value(*keys):
+        views = [z[None] for z in (anchor, *keys)]
+        return contrastive_loss(*views, loss=loss, queue=below[None], similarity=Cosine(0.005))
+
+    expected = (value(anchor) + value(far)) / 2
+    torch.testing.assert_close(value(anchor, far), expected, rtol=1e-4, atol=1e-4)
