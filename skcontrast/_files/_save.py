@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,21 +13,56 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
+from skorch.history import History
+from torch import Tensor, nn
 
 from .._arguments import checked
 from .._fit._fit import Fitted
+from .._network._build import Widths
+from .._network._network import Network
 from .._storage._file import pack, replace_file, unpack
 from .._storage._values import Reader, Writer
+from ..augmentation import Augmentation
 from ..embedder import ContrastiveEmbedder
+from ..frameworks import Framework
+from ..kinds._base import Kind, Schema
+from ..losses import Loss
+from ..similarity import Similarity
 from ._classes import classes, names
 
 # Raised when a change makes older versions misread the files of this one.
 FORMAT = 1
 _HEADER = "skcontrast"
 _PACKAGES = ("skcontrast", "torch", "numpy", "scikit-learn", "skorch")
+# What the parts of a fitted embedder are.
+_PARTS = {
+    "loss": Loss,
+    "framework": Framework,
+    "similarity": Similarity,
+    "schema": Schema,
+    "network": Network,
+    "widths": Widths,
+    "augmentation": list,
+    "built_from": dict,
+    "history": History,
+    "estimates": dict,
+    "optimizer_state": (dict, type(None)),
+    "framework_state": (dict, type(None)),
+}
+# Numbers in one sample, of which networks are tried on two.
+_LARGEST_SAMPLE = 2**28
 # Parameters that belong to one run of one program.
 _NOT_SAVED = ("callbacks", "checkpoint", "checkpoint_every")
+# What reading values of wrong types and sizes raises.
+_MALFORMED = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 # How pickles start, plain and as joblib compresses them: by zlib, gzip, bz2 and xz.
 _PICKLES = (b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
 # What a path may be.
@@ -188,12 +225,13 @@ def load(
     reader = Reader(classes(), tensors, own)
     try:
         parameters, fitted = reader.read(content["parameters"]), reader.read(content["fitted"])
-        embedder = _embedder(reader.read(content["class"]), parameters, fitted)
+        some = reader.read(content["class"])
+        embedder = _embedder(some, parameters, fitted, is_ours=not content["own"])
         if content["output"]:
             embedder.set_output(**content["output"])
         if device is not None:
             embedder.set_params(device=device)
-    except (KeyError, TypeError, AttributeError, RecursionError, ValueError) as error:
+    except _MALFORMED as error:
         raise ValueError(f"{path} cannot be loaded: {_said(error)}.") from error
     return embedder
 
@@ -230,38 +268,80 @@ def _check_header(content: Any) -> None:
     if content["format"] > FORMAT:
         raise ValueError(
             f"it has format {content['format']} of skcontrast "
-            f"{content.get('versions', {}).get('skcontrast')}, and this version "
+            f"{_written_by(content.get('versions'))}, and this version "
             f"({version('skcontrast')}) reads up to {FORMAT}; upgrade skcontrast"
         )
     if content.keys() != known:
         wrong = ", ".join(sorted(content.keys() ^ known))
         raise ValueError(f"its header lacks or has unknown fields: {wrong}")
+    own = content["own"]
+    if not isinstance(own, list) or not all(isinstance(name, str) for name in own):
+        raise ValueError("its field 'own' is not a list of names")
 
 
-def _embedder(some: type, parameters: dict[str, Any], fitted: Fitted) -> ContrastiveEmbedder:
+def _written_by(versions: Any) -> str:
+    """Return the version of skcontrast that a header names."""
+    return str(versions.get("skcontrast")) if isinstance(versions, dict) else "?"
+
+
+def _embedder(
+    some: type, parameters: dict[str, Any], fitted: Fitted, is_ours: bool
+) -> ContrastiveEmbedder:
     """Return an embedder with parameters and all that a fit has learned."""
     if not (issubclass(some, ContrastiveEmbedder) and isinstance(fitted, Fitted)):
         raise ValueError("it holds no fitted embedder")
+    _check_parts(fitted)
     embedder = some(**parameters)
-    _check_network(fitted)
-    return embedder._keep(fitted)
+    _check_network(fitted, is_ours)
+    return embedder._keep(replace(fitted, interrupted=False))
+
+
+def _check_parts(fitted: Fitted) -> None:
+    """Raise ValueError if something stands where something different must be."""
+    wrong = [name for name, kind in _PARTS.items() if not isinstance(getattr(fitted, name), kind)]
+    schema, chain = fitted.schema, fitted.augmentation
+    if not wrong and not all(isinstance(step, Augmentation) for step in chain):
+        wrong = ["augmentation"]
+    if not wrong and not (isinstance(schema.kind, Kind) and isinstance(schema.reader, Kind)):
+        wrong = ["schema"]
+    if not hasattr(fitted.scaler, "finds_nonfinite"):
+        wrong = [*wrong, "scaler"]
+    if wrong:
+        raise ValueError(f"its {wrong[0]} is a {type(getattr(fitted, wrong[0])).__name__}")
 
 
 @torch.inference_mode()
-def _check_network(fitted: Fitted) -> None:
-    """Raise ValueError if the network does not map samples to embeddings of its widths."""
+def _check_network(fitted: Fitted, is_ours: bool) -> None:
+    """Raise ValueError if the network does not map samples to embeddings of its widths.
+
+    If all of the network is of skcontrast or torch, it is tried without numbers, so that no layer
+    of a stranger's takes memory.
+    """
     schema, widths = fitted.schema, fitted.widths
     if not schema.kind.float_batches:
         return
+    network, shape = fitted.network, schema.sample_shape
+    if len(shape) > 3 or not 0 < math.prod(shape) <= _LARGEST_SAMPLE:
+        raise ValueError(f"its samples have the shape {shape[:4]}")
+    device = torch.device("meta" if is_ours else "cpu")
     try:
-        h = fitted.network.encoder(schema.kind._zeros(schema.sample_shape))
-        shapes = tuple(h.shape), tuple(fitted.network.projector(h).shape)
+        with device:
+            h = _called(network.encoder, schema.kind._zeros(shape), device)
+            z = _called(network.projector, h, device)
+        shapes = tuple(h.shape), tuple(z.shape)
     except Exception as error:
         raise ValueError(f"its network does not work, {_said(error)}") from error
     extra = widths.n_parts * fitted.similarity.n_extra
     expected = (2, widths.representation), (2, widths.projection + extra)
     if shapes != expected:
         raise ValueError(f"its network returns shapes {shapes} instead of {expected}")
+
+
+def _called(module: nn.Module, x: Tensor, device: torch.device) -> Tensor:
+    """Return the output of a module as if it was on a device."""
+    tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    moved = {name: tensor.to(device) for name, tensor in tensors.items()}
+    return torch.func.functional_call(module, moved, (x,))
 
 
 def _said(error: BaseException) -> str:

@@ -37,6 +37,8 @@ from skorch.history import History
 from torch import Tensor, nn
 
 _MODULE = frozenset(vars(nn.Module()))
+# More modules than a network has, each counted as often as it stands somewhere.
+_MOST_MODULES = 10**5
 
 
 class Writer:
@@ -168,6 +170,9 @@ class Reader:
         self.classes, self.tensors, self.own = classes, tensors, own
         self._parameters: dict[str, nn.Parameter] = {}
         self._modules: list[nn.Module] = []
+        # What is in each module, with repetitions, once it has been read; and in all together.
+        self._counts: dict[int, int] = {}
+        self._n_modules = 0
 
     def read(self, value: Any) -> Any:
         """Return the object that JSON stands for."""
@@ -247,13 +252,25 @@ class Reader:
         some = self._known(value["$object"])
         if issubclass(some, nn.Module):
             raise ValueError(f"it calls {value['$object']} an object, which is a module")
+        if methods := [key for key in value["state"] if callable(getattr(some, key, None))]:
+            raise ValueError(f"it gives {value['$object']} an attribute for its {methods[0]}")
         made: Any = object.__new__(some)
         state = {key: self.read(item) for key, item in value["state"].items()}
         vars(made).update(_completed(some, state, value["$object"]))
         return made
 
     def _read_same(self, value: dict) -> nn.Module:
-        return self._modules[int(value["$same"])]
+        place = value["$same"]
+        if place not in self._counts:
+            raise ValueError(f"it repeats the module {place!r}, which is not complete by then")
+        self._count(self._counts[place])
+        return self._modules[place]
+
+    def _count(self, n_modules: int) -> None:
+        """Count modules; what repeats repetitions would take for ever to go through."""
+        self._n_modules += n_modules
+        if self._n_modules > _MOST_MODULES:
+            raise ValueError(f"its network has more than {_MOST_MODULES} modules")
 
     def _read_module(self, value: dict) -> nn.Module:
         some = self._known(value["$module"])
@@ -261,7 +278,9 @@ class Reader:
             raise ValueError(f"it calls {value['$module']} a module, which is none")
         module: nn.Module = object.__new__(some)
         nn.Module.__init__(module)
+        place, before = len(self._modules), self._n_modules
         self._modules.append(module)
+        self._count(1)
         for key, item in value["state"].items():
             _check_attribute(key, some, value["$module"])
             vars(module)[key] = self.read(item)
@@ -270,6 +289,7 @@ class Reader:
             _check_members(members, part, value["$module"])
             getattr(module, part).update(members)
         module._non_persistent_buffers_set.update(value["volatile"])
+        self._counts[place] = self._n_modules - before
         return module.eval()
 
     def _known(self, name: str) -> type:

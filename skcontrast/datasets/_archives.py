@@ -16,8 +16,10 @@ from ._fetch import Connection, RemoteFile, download, verify
 
 # A set of graphs compresses to a tenth. What unpacks to more than this many bytes, and to more
 # than so many times its own size, was made to exhaust memory.
-_LARGE = 2**27
+_LARGE = 2**24
 _LARGEST_RATIO = 100
+# How the files in it may be packed: other methods cannot be unpacked piece by piece.
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # Files of an archive that are not read, such as a README, and their bytes together.
 _MOST_MEMBERS = 100
 _OTHERS = 2**24
@@ -80,7 +82,7 @@ def check_zip(part: Path) -> None:
     """Raise OSError unless a file is a zip archive of a sensible size, with right checksums."""
     try:
         with zipfile.ZipFile(part) as archive:
-            check_unpacked_size(archive, part.stat().st_size)
+            check_members(archive, part.stat().st_size)
             damaged = archive.testzip()
     except (*DAMAGED, ValueError) as error:
         raise OSError(f"{part.name} is not a zip archive that can be read: {error}") from error
@@ -88,13 +90,26 @@ def check_zip(part: Path) -> None:
         raise OSError(f"{part.name} is damaged: the checksum of {damaged} in it is wrong.")
 
 
-def check_unpacked_size(archive: zipfile.ZipFile, size: int) -> None:
-    """Raise ValueError if an archive of `size` bytes unpacks to far more than a data set does."""
-    unpacked = sum(member.file_size for member in archive.infolist())
+def check_members(archive: zipfile.ZipFile, size: int) -> None:
+    """Raise ValueError if an archive of `size` bytes says that it holds what no data set does."""
+    members = archive.infolist()
+    if len(members) > _MOST_MEMBERS:
+        raise ValueError(f"it has {len(members)} files, more than any set.")
+    if any(member.compress_type not in _METHODS for member in members):
+        raise ValueError("it is compressed by a different method than 'deflate'.")
+    unpacked = sum(member.file_size for member in members)
     if unpacked > max(_LARGE, _LARGEST_RATIO * size):
         raise ValueError(
             f"it would unpack to {unpacked / 1e6:.0f} MB, {unpacked / size:.0f} times its size."
         )
+
+
+def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Return a file of an archive; no more is unpacked than the archive has said."""
+    member = archive.getinfo(name)
+    with archive.open(member) as file:
+        # Without a number, all of it would be unpacked before its size is compared.
+        return file.read(member.file_size + 1)
 
 
 def member_path(name: str) -> PurePosixPath:

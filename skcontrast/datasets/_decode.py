@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ def read_image(path: Path, size: tuple[int, int], mode: str, resize: str) -> NDA
 
     Image.init()
     try:
+        if path.exists() and not path.is_file():
+            raise ValueError("it is not a file")
         # Not every build of Pillow knows every format.
         with Image.open(path, formats=[name for name in _FORMATS if name in Image.OPEN]) as image:
             # A JPEG file is decoded to half, a quarter or an eighth if that is still large enough.
@@ -36,8 +39,14 @@ def read_image(path: Path, size: tuple[int, int], mode: str, resize: str) -> NDA
             depth_16 = image.mode.startswith("I;16") or (
                 image.mode == "I" and image.format in ("PNG", "PPM")
             )
-            upright = ImageOps.exif_transpose(image)
-        pixels = np.array(_resized(_plain(upright, mode, depth_16), size, resize))
+            if math.prod(image.size) > (Image.MAX_IMAGE_PIXELS or math.inf):
+                raise ValueError(
+                    f"it has {image.width} × {image.height} pixels, which exceeds the limit "
+                    "PIL.Image.MAX_IMAGE_PIXELS"
+                )
+            # In place, because a copy would double the memory.
+            ImageOps.exif_transpose(image, in_place=True)
+            pixels = np.array(_resized(_plain(image, mode, depth_16), size, resize))
     # Decoders raise all kinds of errors for damaged files.
     except Exception as error:
         raise OSError(f"{path} cannot be read as an image: {error}") from error
@@ -56,7 +65,7 @@ def _plain(image: Any, mode: str, depth_16: bool) -> Any:
     if image.mode in ("LA", "La", "PA", "RGBA", "RGBa") or "transparency" in image.info:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-    return image.convert(mode)
+    return image if image.mode == mode else image.convert(mode)
 
 
 def _resized(image: Any, size: tuple[int, int], resize: str) -> Any:

@@ -149,10 +149,12 @@ def download(
 
 
 def verify(path: Path, sha256: str | None) -> None:
-    """Raise OSError if the SHA-256 of a file is not the expected one.
+    """Raise OSError if this is not a file, or its SHA-256 is not the expected one.
 
     With None, it is compared with the one that was written at the download, if there is one.
     """
+    if not path.is_file():
+        raise OSError(f"{path} is not a file.")
     source = "the expected one is"
     if sha256 is None and _record(path).exists():
         sha256 = (_record(path).read_text().split() or [""])[0]

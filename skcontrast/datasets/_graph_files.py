@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import zipfile
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -12,11 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._archives import DAMAGED, check_unpacked_size, member_path
+from ._archives import DAMAGED, check_members, member_path, read_member
 from ._fetch import verify
 
 # More nodes than any set has: numbers beyond are refused before memory is asked for.
 _MOST_NODES = 2**28
+# More columns than the numbers of any set have, in a text or an array.
+_MOST_COLUMNS = 2**14
 # Arrays of the numpy form: dtype kinds and numbers of dimensions; None is checked elsewhere.
 _ARRAYS: dict[str, tuple[str, tuple[int, ...]] | None] = {
     "edge_index": None,
@@ -32,7 +35,8 @@ _REQUIRED = {"edge_index", "node_ptr", "y"}
 def find_dataset(folder: Path, name: str) -> Path | None:
     """Return the file or folder that holds the set, None if there is none."""
     forms = (f"{name}.zip", name, f"{name}.npz", f"tu_{name}.npz")
-    return next((folder / form for form in forms if (folder / form).exists()), None)
+    paths = [folder / form for form in forms]
+    return next((path for path in paths if path.is_file() or path.is_dir()), None)
 
 
 def read_dataset(path: Path, name: str, sha256: str | None, drop_empty: bool) -> dict[str, Any]:
@@ -68,10 +72,10 @@ def _read(path: Path, name: str, sha256: str | None) -> dict[str, Any]:
     verify(path, sha256)
     content = path.read_bytes()
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        check_unpacked_size(archive, len(content))
+        check_members(archive, len(content))
         if path.suffix != ".npz":
             return _from_texts(_members(archive, name), name)
-    return _from_arrays(io.BytesIO(content))
+        return _from_arrays(archive)
 
 
 def _members(archive: zipfile.ZipFile, name: str) -> dict[str, Callable[[], bytes]]:
@@ -80,7 +84,7 @@ def _members(archive: zipfile.ZipFile, name: str) -> dict[str, Callable[[], byte
     for member in archive.namelist():
         path = member_path(member)
         if str(path.parent) in (".", name):
-            files[path.name] = partial(archive.read, member)
+            files[path.name] = partial(read_member, archive, member)
     return files
 
 
@@ -117,6 +121,8 @@ def _numbers(content: bytes, file: str, dtype: type, n_columns: int = 1) -> NDAr
     """Return the numbers of a text, separated by commas; `n_columns` is the width if empty."""
     if not content.strip():
         return np.empty((0, n_columns), dtype=dtype)
+    if content.partition(b"\n")[0].count(b",") >= _MOST_COLUMNS:
+        raise ValueError(f"{file} has more than {_MOST_COLUMNS} columns.")
     try:
         return np.loadtxt(io.BytesIO(content), dtype=dtype, delimiter=",", comments=None, ndmin=2)
     except ValueError as error:
@@ -169,13 +175,13 @@ def _without_repeats(edges: NDArray) -> NDArray:
     return np.stack(divmod(keys[np.diff(keys, prepend=-1) > 0], n_nodes))
 
 
-def _from_arrays(content: io.BytesIO) -> dict[str, Any]:
+def _from_arrays(archive: zipfile.ZipFile) -> dict[str, Any]:
     """Return the arrays of a set in the form of numpy."""
-    with np.load(content, allow_pickle=False) as arrays:
-        missing = sorted(_REQUIRED - set(arrays))
-        if missing:
-            raise ValueError(f"the array {missing[0]!r} is missing.")
-        dataset: dict[str, Any] = {key: arrays[key] for key in _ARRAYS if key in arrays}
+    stored = {member.removesuffix(".npy") for member in archive.namelist()}
+    missing = sorted(_REQUIRED - stored)
+    if missing:
+        raise ValueError(f"the array {missing[0]!r} is missing.")
+    dataset: dict[str, Any] = {key: _array(archive, key) for key in _ARRAYS if key in stored}
     for key, value in dataset.items():
         kinds, n_dims = _ARRAYS[key] or (value.dtype.kind, (value.ndim,))
         if value.dtype.kind not in kinds or value.ndim not in n_dims:
@@ -190,3 +196,19 @@ def _from_arrays(content: io.BytesIO) -> dict[str, Any]:
     if dataset["target_names"].shape != target_names.shape:
         raise ValueError(f"'y_original' must name the {len(target_names)} classes in 'y'.")
     return dataset
+
+
+def _array(archive: zipfile.ZipFile, key: str) -> NDArray:
+    """Return an array of a file of numpy, whose header must say how long it is."""
+    content = io.BytesIO(read_member(archive, f"{key}.npy"))
+    version = np.lib.format.read_magic(content)
+    if version != (1, 0):
+        raise ValueError(f"{key!r} has version {version} of the format of numpy.")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(content)
+    n_bytes = len(content.getvalue()) - content.tell()
+    if not dtype.hasobject and math.prod(shape) * dtype.itemsize != n_bytes:
+        raise ValueError(f"{key!r} has {n_bytes} bytes, but says that its shape is {shape}.")
+    if math.prod(shape[1:]) > _MOST_COLUMNS and key not in ("edge_index", "y_original"):
+        raise ValueError(f"{key!r} has more than {_MOST_COLUMNS} columns.")
+    content.seek(0)
+    return np.lib.format.read_array(content, allow_pickle=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from numbers import Integral
 from pathlib import Path
@@ -21,6 +22,8 @@ from ._decode import SUFFIXES, read_image, require_pillow
 __all__ = ["ImageFolder"]
 
 _POSITIVE = Interval(Integral, 1, None, closed="left")
+# Links to links can lead to one folder on a million paths.
+_MOST_VISITS = 100
 
 _N_JOBS = [
     Interval(Integral, -(2**15), -1, closed="both"),
@@ -269,18 +272,21 @@ def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
 
 def _find(folder: Path) -> list[Path]:
     """Return the image files in a folder, at any depth, relative to it, sorted."""
-    return [path.relative_to(folder) for path in _walk(folder, ())]
+    return [path.relative_to(folder) for path in _walk(folder, (), Counter())]
 
 
-def _walk(folder: Path, above: tuple[Path, ...]) -> Iterator[Path]:
+def _walk(folder: Path, above: tuple[Path, ...], visits: Counter[Path]) -> Iterator[Path]:
     real = folder.resolve()
     if real in above:  # a link to a folder that it is in
         return
+    visits[real] += 1
+    if visits[real] > _MOST_VISITS:
+        raise ValueError(f"More than {_MOST_VISITS} paths lead to {real}, through links.")
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
             continue
         if path.is_dir():
-            yield from _walk(path, (*above, real))
+            yield from _walk(path, (*above, real), visits)
         elif path.suffix.lower() in SUFFIXES:
             yield path
 

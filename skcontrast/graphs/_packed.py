@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ from ._topology import Topology
 
 # Pairs of nodes are compared as products of their numbers, in 64 bits.
 _MOST_NODES = 2**31
+# So many nodes need no reason; of more than these, most have an edge, a label or an attribute.
+_FREE_NODES = 2**22
+_NODES_PER_NUMBER = 64
 
 
 class PackedGraphs:
@@ -103,6 +107,7 @@ class PackedGraphs:
         edges = _as_integers(edge_index, "edge_index")
         ptr = _as_integers(node_ptr, "node_ptr")
         _check_structure(edges, ptr)
+        _check_described(int(ptr[-1]), edges, ptr, attributes, labels)
         topology = Topology.from_edges(edges, ptr, is_symmetric(edges, int(ptr[-1])))
         packed = cls(topology)
         if attributes is not None:
@@ -204,6 +209,16 @@ def _check_structure(edges: Tensor, node_ptr: Tensor) -> None:
         )
 
 
+def _check_described(n_nodes: int, *arrays: Any) -> None:
+    """Raise ValueError if there are far more nodes than numbers that describe them."""
+    n_numbers = sum(math.prod(np.shape(array)) for array in arrays if array is not None)
+    if n_nodes > max(_FREE_NODES, _NODES_PER_NUMBER * n_numbers):
+        raise ValueError(
+            f"node_ptr ends with {n_nodes} nodes, but edges, labels and attributes are only "
+            f"{n_numbers} numbers."
+        )
+
+
 def _as_integers(values: Any, name: str) -> Tensor:
     with naming(name, "an array of integers", values):
         values = np.asarray(values)
@@ -218,13 +233,18 @@ def _checked_labels(labels: Any, n_nodes: int) -> tuple[Tensor, tuple]:
         labels = np.asarray(labels)
     if labels.shape != (n_nodes,):
         raise ValueError(f"labels must have shape ({n_nodes},), got {labels.shape}.")
-    categories, codes = np.unique(labels, return_inverse=True)
+    try:
+        categories, codes = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise ValueError("labels must hold categories of one type, such as ints.") from error
     if any(category != category for category in categories.tolist()):
         raise ValueError("labels must hold categories of nodes, got NaN.")
     return torch.from_numpy(codes.astype(np.int64)), tuple(categories.tolist())
 
 
 def _checked_attributes(attributes: Any, node_ptr: Tensor) -> Tensor:
+    if np.iscomplexobj(attributes):
+        raise ValueError("attributes must hold real numbers, got complex ones.")
     with np.errstate(over="ignore"), naming("attributes", "an array of numbers", attributes):
         attributes = torch.from_numpy(np.array(attributes, dtype=np.float32, order="C"))
     if attributes.ndim != 2 or len(attributes) != node_ptr[-1]:

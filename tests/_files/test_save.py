@@ -295,7 +295,77 @@ def module_of(content):
     return content["fitted"]["state"]["network"]["_modules"]["projector"]["_modules"]["0"]
 
 
+def layer(name, children=(), **state):
+    """Return the JSON of a layer of torch without parameters."""
+    parts = {"_parameters": {}, "_buffers": {}, "_modules": dict(children)}
+    return {"$module": f"torch.nn.{name}", "state": state, "volatile": [], **parts}
+
+
+def put_first(content, added):
+    """Put a layer before the encoder."""
+    network = content["fitted"]["state"]["network"]["_modules"]["encoder"]
+    network["_modules"] = {"added": added, **network["_modules"]}
+
+
+def doubled(depth):
+    """Return a layer that holds everything below it twice; the network has 2 modules before it."""
+    below = layer("Identity")
+    for place in range(depth + 1, 1, -1):
+        below = layer("Sequential", {"a": below, "b": {"$same": place + 1}})
+    return below
+
+
+def schema_of(content):
+    """Return the JSON of what X was."""
+    return content["fitted"]["state"]["schema"]["state"]
+
+
 ATTACKS = {
+    "repetitions of repetitions": (
+        lambda c, t: put_first(c, doubled(60)),
+        "more than 100000 modules",
+    ),
+    "a module within itself": (
+        lambda c, t: put_first(c, layer("Sequential", {"a": {"$same": 2}})),
+        "repeats the module 2, which is not complete",
+    ),
+    "a module that does not exist": (
+        lambda c, t: put_first(c, {"$same": float("inf")}),
+        "repeats the module inf",
+    ),
+    "a layer that takes memory": (
+        lambda c, t: put_first(c, layer("ConstantPad1d", padding=[10**12] * 2, value=0.0)),
+        "its network does not work",
+    ),
+    "samples that take memory": (
+        lambda c, t: schema_of(c).update(sample_shape={"$tuple": [10**12]}),
+        r"its samples have the shape \(1000000000000,\)",
+    ),
+    "samples of many dimensions": (
+        lambda c, t: schema_of(c).update(sample_shape={"$tuple": [1] * 10**4}),
+        "its samples have the shape",
+    ),
+    "no scaler": (lambda c, t: c["fitted"]["state"].update(scaler=None), "scaler is a NoneType"),
+    "no augmentation": (
+        lambda c, t: c["fitted"]["state"].update(augmentation=[1]),
+        "augmentation is a list",
+    ),
+    "no kind": (lambda c, t: schema_of(c).update(kind=1), "schema is a Schema"),
+    "a loss as a similarity": (
+        lambda c, t: c["fitted"]["state"].update(similarity=c["fitted"]["state"]["loss"]),
+        "similarity is a InfoNCE",
+    ),
+    "a method of a scaler": (
+        lambda c, t: c["fitted"]["state"]["scaler"]["state"].update(to_tensor="x"),
+        "VectorScaler an attribute for its to_tensor",
+    ),
+    "names that are no list": (lambda c, t: c.update(own=5), "'own' is not a list of names"),
+    "names that are no names": (lambda c, t: c.update(own=[[]]), "'own' is not a list of names"),
+    "versions that are none": (lambda c, t: c.update(format=9, versions=[]), "format 9"),
+    "a short pair": (
+        lambda c, t: c["parameters"].update(loss={"$pairs": [[1]]}),
+        "cannot be loaded",
+    ),
     "an unknown field": (lambda c, t: c.update(extra=1), "unknown fields: extra"),
     "a missing field": (lambda c, t: c.pop("own"), "unknown fields: own"),
     "no dictionary": (lambda c, t: c.update(fitted=[1]), "holds no fitted embedder"),
@@ -367,6 +437,11 @@ def test_a_damaged_or_hostile_header_is_refused(attack, tampered):
             skcontrast.load(path)
     finally:
         sys.setrecursionlimit(limit)
+
+
+def test_a_file_cannot_interrupt_the_program_that_loads_it(tampered):
+    path = tampered(lambda c, t: c["fitted"]["state"].update(interrupted=True))
+    assert skcontrast.load(path).n_epochs_ == 1
 
 
 def test_a_parameter_that_the_file_does_not_know_has_its_default(tampered):
