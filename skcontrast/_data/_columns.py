@@ -183,8 +183,9 @@ def _of_pandas(series: Any, name: str) -> Values:
         return Values("time", _seconds(local.astype("datetime64[us]").to_numpy()))
     if dtype.kind == "m":
         return Values("duration", _seconds(series.astype("timedelta64[us]").to_numpy()))
-    values = series.astype(object).to_numpy()
-    return _of_objects(np.where(series.isna(), None, values).tolist(), name)
+    values = series.astype(object).to_numpy(copy=True)
+    values[series.isna().to_numpy()] = None
+    return _of_objects(values.tolist(), name)
 
 
 def _of_polars(series: Any, name: str) -> Values:

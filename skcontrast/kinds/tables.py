@@ -316,13 +316,18 @@ def _positions(categorical: Any, table: Table) -> set[int]:
     for column in [] if categorical is None else categorical:
         if isinstance(column, str) and column in names:
             found.add(names.index(column))
-        elif isinstance(column, (Integral, np.integer)) and 0 <= int(column) < table.shape[1]:
+        elif _is_place(column) and 0 <= column < table.shape[1]:
             found.add(int(column))
         else:
             raise ValueError(
                 f"The 'categorical' parameter of Tables must name columns of X, got {column!r}."
             )
     return found
+
+
+def _is_place(column: Any) -> bool:
+    """Return whether this is an integer; an entry of a mask is not a place."""
+    return isinstance(column, (int, np.integer)) and not isinstance(column, bool)
 
 
 def _places(table: Table, seen: Schema, owner: str) -> list[int]:

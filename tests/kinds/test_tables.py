@@ -229,7 +229,7 @@ def test_numbers_are_categories_where_they_are_declared():
         coded, schema = read(X, categorical=categorical)
         np.testing.assert_array_equal(coded, [[1, 1], [0, 2], [1, 3], [0, 4]])
         assert schema.kind.columns_[0].categories == ("1", "3")
-    for wrong in (["c"], [2], [-1], [0.5]):
+    for wrong in (["c"], [2], [-1], [0.5], [True]):
         with pytest.raises(ValueError, match="'categorical' parameter of Tables must name"):
             read(X, categorical=wrong)
 
