@@ -252,7 +252,8 @@ class Augmentation(
     def _fit_checked(self, X: Any, schema: Schema) -> Self:
         validate_parameters(self)
         self._check_parameters()
-        self.check_kind(schema.sample_shape, schema.kind)
+        if self._learns:  # others find out when they draw views
+            self.check_kind(schema.sample_shape, schema.kind)
         self._schema = schema
         self._learn(array_of(X))
         schema.assign_names(self)
