@@ -172,7 +172,7 @@ def fit_network(
             interrupted = train(net, training_set)
         if world is not None:
             end_together(interrupted)
-            _check_embeddings(net, setup, X)
+        _check_embeddings(net, setup, X)
         resumable = choices.warm_start or one_epoch
         return _fitted(setup, net, fingerprint if resumable else None, interrupted)
 

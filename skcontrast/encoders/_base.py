@@ -106,7 +106,9 @@ def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None)
         {"sample_shape": sample_shape, "n_components": n_components},
     )
     of_graphs = len(sample_shape) == 2 and sample_shape[0] is None
-    if not all(map(_SIZE.is_satisfied_by, sample_shape[1:] if of_graphs else sample_shape)):
+    # Graphs without edges and attributes have no features of nodes, until these get a constant.
+    sizes = [max(1, sample_shape[1])] if of_graphs else sample_shape
+    if not all(map(_SIZE.is_satisfied_by, sizes)):
         raise ValueError(f"sample_shape must hold ints of at least 1, got {sample_shape!r}.")
     own = named_kinds(encoder.kind, owner=type(encoder).__name__)
     for kind in own:

@@ -178,7 +178,7 @@ def test_a_kind_of_ones_own_has_its_batches_as_views(kind, shift):
 
 @pytest.mark.parametrize("n_views", [0, 1.5, True, "2"])
 def test_a_number_of_views_that_is_none_is_refused(n_views):
-    with pytest.raises(ValueError, match="'n_views' parameter of views must be an int of at"):
+    with pytest.raises(ValueError, match="'n_views' parameter of views must be an int in "):
         small().views(vectors(), n_views)
 
 

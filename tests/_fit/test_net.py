@@ -155,7 +155,12 @@ def test_a_last_step_that_makes_embeddings_infinite_is_divergence(output):
 
 
 def test_an_interrupt_before_the_first_epoch_is_raised():
-    net = SimpleNamespace(partial_fit=lambda data: None, history=[], interrupted_=True)
+    net = SimpleNamespace(
+        partial_fit=lambda data: None,
+        history=[],
+        interrupted_=True,
+        last_epoch=SimpleNamespace(is_over=lambda *args: False),
+    )
     with pytest.raises(KeyboardInterrupt):
         train(net, None)
 

@@ -35,6 +35,7 @@ def plan(**kwargs):
         "lr_schedule": None,
         "seed": 7,
         "seeds_layers": True,
+        "same_group": "neutral",
         "world": None,
     }
     return Plan(**(defaults | kwargs))
