@@ -49,6 +49,8 @@ _PARTS = {
     "optimizer_state": (dict, type(None)),
     "framework_state": (dict, type(None)),
 }
+# More tensors than networks and their optimizers have.
+_MOST_TENSORS = 50_000
 # Numbers in one sample, of which networks are tried on two.
 _LARGEST_SAMPLE = 2**28
 # Parameters that belong to one run of one program.
@@ -59,7 +61,7 @@ _MALFORMED = (
     AttributeError,
     LookupError,
     MemoryError,
-    RecursionError,
+    RuntimeError,
     TypeError,
     ValueError,
 )
@@ -257,7 +259,10 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
                 raise ValueError("skcontrast.save has not written it")
             content = json.loads(header)
             _check_header(content)
-            return content, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            tensors = file.keys()
+            if len(tensors) > _MOST_TENSORS:
+                raise ValueError(f"it has {len(tensors)} tensors, more than any network")
+            return content, {name: file.get_tensor(name) for name in tensors}
     except (SafetensorError, RecursionError, ValueError) as error:
         hint = _hint(path) if isinstance(error, SafetensorError) else ""
         raise ValueError(f"{path} cannot be loaded: {_said(error)}.{hint}") from error
