@@ -59,7 +59,7 @@ _MALFORMED = (
     AttributeError,
     LookupError,
     MemoryError,
-    RecursionError,
+    RuntimeError,
     TypeError,
     ValueError,
 )

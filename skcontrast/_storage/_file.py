@@ -12,6 +12,9 @@ from uuid import uuid4
 import safetensors.torch
 from torch import Tensor
 
+# Reading very many small tensors takes far longer than their bytes suggest.
+_MOST_TENSORS = 50_000
+
 
 def pack(content: Any, tensors: Mapping[str, Tensor], key: str) -> bytes:
     """Return the bytes of a safetensors file.
@@ -41,10 +44,13 @@ def unpack(data: bytes, key: str) -> tuple[Any, dict[str, Tensor]]:
     ValueError
         If what stands under the key is not JSON.
     """
-    tensors = safetensors.torch.load(data)
     end = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:end]).get("__metadata__") or {}
-    return (json.loads(header[key]) if key in header else None), tensors
+    header = json.loads(data[8:end]) if end <= len(data) else {}
+    if len(header) > _MOST_TENSORS:
+        raise ValueError(f"it has {len(header)} tensors, more than any network")
+    tensors = safetensors.torch.load(data)
+    metadata = header.get("__metadata__") or {}
+    return (json.loads(metadata[key]) if key in metadata else None), tensors
 
 
 def replace_file(path: Path, data: bytes) -> None:

@@ -341,6 +341,10 @@ ATTACKS = {
         lambda c, t: schema_of(c).update(sample_shape={"$tuple": [10**12]}),
         r"its samples have the shape \(1000000000000,\)",
     ),
+    "very many tensors": (
+        lambda c, t: t.update({f"{k}": torch.zeros(0) for k in range(50_000)}),
+        r"it has 500\d\d tensors, more than any network",
+    ),
     "samples of many dimensions": (
         lambda c, t: schema_of(c).update(sample_shape={"$tuple": [1] * 10**4}),
         "its samples have the shape",
