@@ -248,6 +248,8 @@ class Augmentation(
     def _fit_checked(self, X: Any, schema: Schema) -> Self:
         validate_parameters(self)
         self._check_parameters()
+        if self._learns:
+            self.check_kind(schema.sample_shape, schema.kind)
         self._learn(array_of(X))
         schema.assign_names(self)
         self._schema = schema
