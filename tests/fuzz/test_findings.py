@@ -34,7 +34,7 @@ def test_complex_numbers_are_refused_wherever_they_come_from():
         small().fit(TensorDataset(torch.from_numpy(vectors() + 1j)))
     graph = nx.path_graph(2)
     nx.set_node_attributes(graph, 1j, "x")
-    with pytest.raises(ValueError, match="in X.*'x' must be a number.*complex"):
+    with pytest.raises(ValueError, match=r"in X.*'x' must be a number.*complex"):
         small(encoder=GIN(1, 4)).fit([graph] * 4)
 
 
