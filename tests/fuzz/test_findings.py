@@ -8,10 +8,12 @@ import pytest
 import torch
 from torch.utils.data import TensorDataset
 
+from skcontrast import load, save
 from skcontrast.augmentation import FeatureDropout, MarginalCorruption
 from skcontrast.encoders import GIN
 from skcontrast.graphs import pack_graphs
 from tests.common import images, small, small_images, vectors
+from tests.fuzz.fit_cases import OwnNetwork
 
 
 def test_a_warning_of_transform_points_to_the_caller():
@@ -43,3 +45,11 @@ def test_an_augmentation_of_vectors_that_learns_refuses_graphs_by_name(augmentat
     graphs = pack_graphs([nx.path_graph(3)] * 4)
     with pytest.raises(ValueError, match=rf"{type(augmentation).__name__} expects.*got graphs"):
         small(encoder=GIN(1, 4), augmentation=augmentation).fit(graphs)
+
+
+def test_a_module_with_lazy_layers_is_saved_with_the_weights_that_it_got(tmp_path):
+    embedder = small(encoder=OwnNetwork()).fit(vectors())
+    save(embedder, tmp_path / "embedder.safetensors")
+    own = {f"{OwnNetwork.__module__}.OwnNetwork": OwnNetwork()}
+    loaded = load(tmp_path / "embedder.safetensors", own=own)
+    assert np.array_equal(loaded.transform(vectors()), embedder.transform(vectors()))
