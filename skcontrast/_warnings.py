@@ -8,10 +8,11 @@ import warnings
 from importlib.util import find_spec
 
 # Folders whose lines a warning passes by: between the user's line and ours stand those of skorch,
-# which calls callbacks, and of scikit-learn, which calls `fit` in a Pipeline.
+# which calls callbacks, of scikit-learn, which calls `fit` in a Pipeline, and of torch, whose
+# decorators call functions.
 _PASSED_BY = tuple(
     os.path.dirname(str(find_spec(name).origin)) + os.sep  # type: ignore[union-attr]
-    for name in (__package__, "skorch", "sklearn")
+    for name in (__package__, "skorch", "sklearn", "torch")
 )
 
 

@@ -155,8 +155,7 @@ def check_lazy(X: LazySamples, min_samples: int) -> None:
     """Check the first sample of a Dataset; the others are checked when they are read."""
     if len(X) < min_samples:
         raise ValueError(
-            f"Found a Dataset with {len(X)} sample(s) while a minimum of {min_samples} is "
-            "required."
+            f"X is a Dataset with {len(X)} sample(s) while a minimum of {min_samples} is required."
         )
     if min(X.shape[1:]) == 0:
         raise ValueError(

@@ -58,6 +58,8 @@ class LazySamples:
             )
         with naming("X", f"a Dataset of arrays of numbers, but sample {row} is not"):
             item = np.asarray(item)
+            if item.dtype.kind == "c":
+                raise ValueError("X must hold real numbers, got a Dataset of complex ones.")
             if item.dtype.kind not in "biuf":
                 raise TypeError(f"its dtype is {item.dtype}")
         if item.dtype == np.uint8 and item.ndim > 1:
@@ -78,7 +80,9 @@ class LazySamples:
                 )
         batch = np.stack(items)
         if batch.dtype.kind == "f":
-            assert_all_finite(batch, input_name="X")
+            # Looking for NaN in the sum of X overflows for finite values near 1e308.
+            with np.errstate(over="ignore", invalid="ignore"):
+                assert_all_finite(batch, input_name="X")
         return batch
 
 

@@ -144,10 +144,12 @@ class Writer:
         found: dict[str, Any] = {"$own": own_name(value)}
         self.own.append(found["$own"])
         if isinstance(value, nn.Module):
-            found["state_dict"] = {
-                key: self.write(tensor, f"{name}.{key}")
-                for key, tensor in value.state_dict(keep_vars=True).items()
-            }
+            tensors = value.state_dict(keep_vars=True)
+            # Lazy layers have no weights before they have seen a sample.
+            if not any(nn.parameter.is_lazy(tensor) for tensor in tensors.values()):
+                found["state_dict"] = {
+                    key: self.write(tensor, f"{name}.{key}") for key, tensor in tensors.items()
+                }
         return found
 
 

@@ -152,7 +152,10 @@ def _as_vectors(values: list | None) -> NDArray | None:
         return None
     try:
         with np.errstate(over="ignore"):
-            return np.array(values, dtype=np.float32).reshape(len(values), -1)
+            array = np.array(values)
+            if array.dtype.kind == "c":
+                raise ValueError("got complex numbers")
+            return array.astype(np.float32).reshape(len(values), -1)
     except (ValueError, TypeError) as error:
         raise ValueError(
             "the node attribute 'x' must be a number, or a vector of numbers of the same length "
