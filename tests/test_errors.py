@@ -207,7 +207,7 @@ def test_floats_up_to_255_that_are_not_scaled_warn():
 
 
 def test_marginals_of_graphs_are_refused_before_they_are_learned():
-    with pytest.raises(ValueError, match="MarginalCorruption expects vectors, .* got graphs"):
+    with pytest.raises(ValueError, match=r"MarginalCorruption expects vectors, .* got graphs"):
         MarginalCorruption().fit(GRAPHS)
 
 

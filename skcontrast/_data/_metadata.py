@@ -50,7 +50,8 @@ def validate_labels(y: Any, n_samples: int | None, *, needed_by: str) -> NDArray
             "y holds the string '-1': to mark unlabeled samples among string classes by the "
             "number -1, pass y with dtype=object."
         )
-    unlabeled = y == -1 if y.dtype.kind in "iufO" else np.zeros(len(y), dtype=bool)
+    with naming("y", "an array of classes, each a number or a string"):
+        unlabeled = y == -1 if y.dtype.kind in "iufO" else np.zeros(len(y), dtype=bool)
     labels = np.full(len(y), -1, dtype=np.int64)
     known = y[~unlabeled]
     if y.dtype.kind == "O":

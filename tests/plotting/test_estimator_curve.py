@@ -51,5 +51,5 @@ def test_from_model_simulates_and_draws():
 def test_unknown_names_and_metrics_are_refused(curve):
     with pytest.raises(ValueError, match=r"names must be among the estimators .* got 'SupCon'"):
         EstimatorCurveDisplay(curve).plot(names=["SupCon"])
-    with pytest.raises(ValueError, match="'metric' parameter of .* must be"):
+    with pytest.raises(ValueError, match=r"'metric' parameter of .* must be"):
         EstimatorCurveDisplay(curve).plot(metric="rmse")

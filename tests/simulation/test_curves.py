@@ -158,7 +158,7 @@ def test_a_class_in_the_place_of_a_model_is_refused(function):
 
 
 def test_an_unknown_metric_is_refused(comparison):
-    with pytest.raises(ValueError, match="'metric' parameter of .* Got 'rmse'"):
+    with pytest.raises(ValueError, match=r"'metric' parameter of .* Got 'rmse'"):
         comparison.summary("rmse")
 
 
