@@ -105,7 +105,9 @@ class RetrievalDisplay:
         self.concentration = None
         if concentration is not None:
             kappa = numbers(concentration, "concentration", ensure_2d=False, allow_nd=True)
-            self.concentration = one_each(kappa, "concentration", n).reshape(n)
+            self.concentration = one_each(kappa, "concentration", n)
+            if kappa.ndim != 1:
+                raise ValueError(f"concentration must have shape (n_samples,), got {kappa.shape}.")
 
     @classmethod
     def from_estimator(
