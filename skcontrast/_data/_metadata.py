@@ -174,7 +174,11 @@ def _validate_metadatum(
     value = metadata.get(name)
     if value is None:
         return None
-    options = {"ensure_2d": False, "ensure_min_samples": 0, "ensure_min_features": 0}
+    options: dict[str, Any] = {
+        "ensure_2d": False,
+        "ensure_min_samples": 0,
+        "ensure_min_features": 0,
+    }
     value = numbers(value, name, dtype=np.float32, allow_nd=True, **options)
     if value.ndim != ndim or len(value) != n_samples:
         shape = f"({n_samples},)" if ndim == 1 else f"({n_samples}, d)"
