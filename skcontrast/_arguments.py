@@ -124,7 +124,7 @@ def naming(name: str, expected: str, values: Any = None) -> Iterator[None]:
     except _FROM_THE_DEPTHS as error:
         place = odd_item(values)
         # The word "a" need not be the argument of that name.
-        named = rf"\b{name}\b" if len(name) > 1 or name.isupper() else rf"(^|Input |'){name}\b"
+        named = rf"\b{name}\b" if len(name) > 1 or name.isupper() else rf"^(Input )?{name}\b"
         if re.search(named, str(error)) and not place:
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
@@ -172,13 +172,12 @@ def odd_item(values: Any) -> str:
         return ""
     first: tuple[type, tuple] | None = None
     for place, item in enumerate(values):
-        with np.errstate(all="ignore"):
-            try:
-                array = np.asarray(item.detach().cpu() if isinstance(item, torch.Tensor) else item)
-                shape = array.astype(np.float64).shape
-            except _FROM_THE_DEPTHS:
+        try:
+            array = np.asarray(item.detach().cpu() if isinstance(item, torch.Tensor) else item)
+            if array.dtype.kind == "c" or np.ma.is_masked(item):
                 return f", but item {place} is {_brief(item)}"
-        if array.dtype.kind == "c" or np.ma.is_masked(item):
+            shape = array.astype(np.float64).shape
+        except _FROM_THE_DEPTHS:
             return f", but item {place} is {_brief(item)}"
         first = (type(item), shape) if first is None else first
         if shape != first[1]:

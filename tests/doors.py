@@ -958,7 +958,7 @@ _CLEAR_TYPES = (ValueError, TypeError, NotFittedError, OSError, NotImplementedEr
 
 
 def is_clear(error, words):
-    """Return whether somebody raised an error on purpose that names the argument.
+    """Return whether somebody raised an error on purpose that names the argument, or a file.
 
     An error of the user's own code, such as that of a function in this file, is theirs.
     """
@@ -969,7 +969,9 @@ def is_clear(error, words):
     line = linecache.getline(file, frame.tb_lineno).strip()
     ours = "/skcontrast/" in file and line.startswith("raise")
     theirs = any(file.endswith(place) for place in _REFUSERS)
-    named = any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", str(error)) for word in words)
+    named = isinstance(error, OSError) or any(
+        re.search(rf"(?<!\w){re.escape(word)}(?!\w)", str(error)) for word in words
+    )
     return isinstance(error, _CLEAR_TYPES) and (ours or theirs) and named
 
 

@@ -74,6 +74,27 @@ ADMITTED = [
     ("linear_probe", "y", "a row"),
     ("map_at_r", "y_test", "a Dataset"),
     ("recall_at_k", "y_test", "a Dataset"),
+    ("ScoreDensityDisplay", "y", ""),
+    ("ReliabilityDisplay", "losses", ""),
+    ("RetrievalDisplay", "pictures", ""),
+    ("EmbeddingDisplay", "method", "embedder"),
+    ("SearchDisplay", "search", "embedder"),
+    ("TrainingCurveDisplay", "estimator", "empty dict"),
+    ("contrastive_loss", "views", "an empty tuple"),
+    # Paths that do not exist, or do not hold what is looked for.
+    ("save", "path", "an empty string"),
+    ("load", "path", ""),
+    ("ImageFolder", "folder", "an empty string"),
+    ("ImageFolder", "files", ""),
+    ("ImageFolder", "classes", "scalar"),
+    # scikit-learn's own words on scorers and structured arrays, torch's on optimizers.
+    ("Evaluation", "scoring", ""),
+    ("EmbeddingDisplay", "y", "structured"),
+    ("EmbeddingDisplay", "thumbnails", ""),
+    ("Display", "estimator", "frame"),
+    ("RetrievalDisplay", "queries", "graphs"),
+    ("ViewsDisplay", "views", "empty"),
+    ("Optimizer", "algorithm", "class"),
     # Vectors, for which the statistics of this augmentation are missing.
     ("GaussianNoise.augment", "batch", "tensor"),
 ]

@@ -73,7 +73,9 @@ def _codes(values: NDArray, n_samples: int | None, name: str, unknown: str) -> N
             f"{name} holds the string '-1': to mark {unknown} among strings by the number "
             f"-1, pass {name} with dtype=object."
         )
-    is_unknown = values == -1 if values.dtype.kind in "iufO" else np.zeros(len(values), dtype=bool)
+    with naming(name, "an array of numbers or strings"):
+        is_coded = values.dtype.kind in "iufO"
+        is_unknown = values == -1 if is_coded else np.zeros(len(values), dtype=bool)
     codes = np.full(len(values), -1, dtype=np.int64)
     known = values[~is_unknown]
     if values.dtype.kind == "O":

@@ -174,7 +174,7 @@ def estimate_alpha_and_tau_plus(
     estimate_tau_plus : τ⁺ alone.
     """
     expected = "an array of shares in [0, 1], shape (n_positives,)"
-    options = {"ensure_2d": False, "allow_nd": True}
+    options: dict[str, Any] = {"ensure_2d": False, "allow_nd": True}
     shares: np.ndarray = numbers(ranks, "ranks", expected, dtype=np.float64, **options)
     if shares.ndim != 1 or shares.min() < 0 or shares.max() > 1:
         raise ValueError("ranks must be an array of shape (n_positives,) of shares in [0, 1].")

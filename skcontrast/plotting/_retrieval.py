@@ -100,10 +100,14 @@ class RetrievalDisplay:
             )
         n = len(self.pictures)
         self.y = None if y is None else one_each(y, "y", n)
+        if self.y is not None and self.y.ndim != 1:
+            raise ValueError(f"y must have shape (n_samples,), got {self.y.shape}.")
         self.concentration = None
         if concentration is not None:
             kappa = numbers(concentration, "concentration", ensure_2d=False, allow_nd=True)
-            self.concentration = one_each(kappa, "concentration", n).reshape(n)
+            self.concentration = one_each(kappa, "concentration", n)
+            if kappa.ndim != 1:
+                raise ValueError(f"concentration must have shape (n_samples,), got {kappa.shape}.")
 
     @classmethod
     def from_estimator(

@@ -155,8 +155,10 @@ class TrainingCurveDisplay:
             varying = [name for name in known if name == "train_loss" or self._varies(name)]
             columns = varying if ax is None or np.iterable(ax) else ["train_loss"]
         columns = [columns] if isinstance(columns, str) else list(columns)
+        if not columns:
+            raise ValueError(f"columns must be some of {known}, got none.")
         for name in columns:
-            if name not in known:
+            if not (isinstance(name, str) and name in known):
                 raise ValueError(f"columns must be among {known}, got {name!r}.")
         self.axes_ = dict(zip(columns, _axes_of(ax, columns), strict=True))
         self.figure_: Figure | SubFigure = self.axes_[columns[0]].figure
@@ -230,7 +232,7 @@ def _axes_of(ax: Any, columns: Sequence[str]) -> list[Axes]:
                 :, 0
             ]
         )
-    if isinstance(ax, str) or not (np.iterable(ax) or hasattr(ax, "plot")):
+    if not isinstance(ax, (list, tuple, np.ndarray)) and not hasattr(ax, "plot"):
         raise TypeError(f"ax must be Axes of matplotlib or None, got {ax!r}.")
     given = list(np.asarray(ax, dtype=object).ravel()) if np.iterable(ax) else [ax]
     if len(given) != n:

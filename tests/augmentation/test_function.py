@@ -25,6 +25,10 @@ from tests.common import IMAGES, small, small_images, vectors
 # Functions in the styles of several libraries
 
 
+# Functions that leave samples as they are show what they receive.
+pytestmark = pytest.mark.filterwarnings("ignore:.*returned its samples unchanged")
+
+
 def torch_noise(x):
     return x + 0.1 * torch.randn_like(x)
 

@@ -72,7 +72,7 @@ def test_rows_of_zeros_are_finite():
 
 @pytest.mark.parametrize("t", [0, -1.0, math.nan])
 def test_a_sharpness_that_is_not_positive_is_refused(t):
-    with pytest.raises(ValueError, match="t must be a number above 0"):
+    with pytest.raises(ValueError, match="'t' parameter of uniformity must be"):
         uniformity(Z1, t=t)
 
 

@@ -101,8 +101,12 @@ WRONG = {
     "minimum of 2": ([1], [2], {}),
     "a must have one score per pair, got shape": (np.eye(2), np.eye(2), {}),
     "Input b contains NaN": ([1, 2], [1, np.nan], {}),
-    "confidence must be a number in": ([1, 2], [2, 3], {"confidence": 95}),
-    "test_train_ratio must be a number above 0": ([1, 2], [2, 3], {"test_train_ratio": 0}),
+    "'confidence' parameter of compare_paired must be": ([1, 2], [2, 3], {"confidence": 95}),
+    "'test_train_ratio' parameter of compare_paired must be": (
+        [1, 2],
+        [2, 3],
+        {"test_train_ratio": 0},
+    ),
 }
 
 

@@ -108,13 +108,13 @@ def test_labels_that_are_not_there_are_refused_by_name():
 )
 def test_a_parameter_outside_its_range_is_named(wrong):
     (name,) = wrong
-    with pytest.raises(ValueError, match=f"{name} must be"):
+    with pytest.raises(ValueError, match=f"{name}.* must be"):
         few_label_accuracy(*DATA, **wrong)
 
 
 @pytest.mark.parametrize(("name", "value"), [("top_k", 0), ("C", -1.0), ("C", np.nan)])
 def test_a_parameter_of_the_probe_outside_its_range_is_named(name, value):
-    with pytest.raises(ValueError, match=f"{name} must be"):
+    with pytest.raises(ValueError, match=f"{name}.* must be"):
         linear_probe(*DATA, **{name: value})
-    with pytest.raises(ValueError, match="cv must be an int of at least 2, got 1"):
+    with pytest.raises(ValueError, match="'cv' parameter of linear_probe must be an int"):
         linear_probe(H, Y, cv=1)

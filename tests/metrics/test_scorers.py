@@ -94,9 +94,9 @@ def test_a_measure_of_one_view_gets_one(measure):
 
 
 def test_what_is_no_measure_or_no_embedder_is_refused():
-    with pytest.raises(TypeError, match="measure must be a function"):
+    with pytest.raises(TypeError, match="'measure' parameter of make_"):
         make_view_scorer("alignment")
-    with pytest.raises(ValueError, match="n_views must be 1 or 2"):
+    with pytest.raises(ValueError, match="'n_views' parameter of make_view_scorer must be"):
         make_view_scorer(alignment, n_views=3)
     pipe = make_pipeline(small(), LogisticRegression(max_iter=1000))
     with pytest.raises(TypeError, match="takes a ContrastiveEmbedder"):
@@ -205,7 +205,7 @@ def test_a_scorer_of_embeddings_shows_how_it_was_made():
 
 
 def test_what_cannot_be_scored_is_refused():
-    with pytest.raises(TypeError, match="measure must be a function"):
+    with pytest.raises(TypeError, match="'measure' parameter of make_"):
         make_embedding_scorer("accuracy")
     embedder = small().fit(X_DIGITS)
     with pytest.raises(ValueError, match="knn_accuracy needs the classes of the samples: pass y"):

@@ -127,7 +127,7 @@ def test_unknown_methods_shapes_and_lengths_are_refused():
         EmbeddingDisplay.from_embeddings(vectors(), method="mds")
     with pytest.raises(ValueError, match=r"points must have shape \(n, 2\), got \(60, 5\)"):
         EmbeddingDisplay(vectors())
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="y must have one entry per sample"):
         EmbeddingDisplay(POINTS, np.zeros(3))
     with pytest.raises(ValueError, match="thumbnails must be an array of images"):
         EmbeddingDisplay(POINTS, thumbnails=X_DIGITS[:30])

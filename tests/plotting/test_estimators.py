@@ -21,5 +21,7 @@ def test_the_steps_before_the_embedder_are_those_of_the_pipeline():
 
 @pytest.mark.parametrize("estimator", [LogisticRegression(), make_pipeline(StandardScaler())])
 def test_an_estimator_without_an_embedder_is_refused(estimator):
-    with pytest.raises(TypeError, match="here takes a ContrastiveEmbedder or a Pipeline"):
+    with pytest.raises(
+        TypeError, match="The estimator of here must be a ContrastiveEmbedder or a Pipeline"
+    ):
         split_at_embedder(estimator, "here")

@@ -95,11 +95,13 @@ def test_given_axes_are_used_and_images_are_their_own_pictures(figures):
 def test_what_cannot_be_drawn_is_refused():
     with pytest.raises(ValueError, match=r"got an array of shape \(200, 64\): pass pictures="):
         RetrievalDisplay.from_embeddings(X_DIGITS, X_DIGITS)
-    with pytest.raises(ValueError, match=r"n_neighbors must be in \[1, 199\] .* got 200"):
+    with pytest.raises(
+        ValueError, match=r"'n_neighbors' parameter of .* range \[1, 199\]. Got 200"
+    ):
         RetrievalDisplay.from_embeddings(X_DIGITS, IMAGES, n_neighbors=200)
     with pytest.raises(ValueError, match=r"queries must be in \[1, 200\], got 201"):
         RetrievalDisplay.from_embeddings(X_DIGITS, IMAGES, queries=201)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="must have one entry per sample"):
         RetrievalDisplay.from_embeddings(X_DIGITS, IMAGES[:50])
     with pytest.raises(ValueError, match="queries and neighbors must have shapes"):
         RetrievalDisplay(IMAGES, [0], [[1, 2], [3, 4]])
