@@ -286,8 +286,9 @@ def _check(data: bytes, checkpoint: Checkpoint, choices: Choices) -> None:
         raise ValueError(_refusal(path, f"belongs to a different fit: {difference}"))
     if content["versions"] != _versions() and not content["finished"]:
         warn(
-            f"The checkpoint {path} was written with {content['versions']}, and the fit is resumed "
-            f"with {_versions()}: its last digits may differ from those of an uninterrupted fit."
+            f"The checkpoint {path} was written with {content['versions']}, and the fit is "
+            f"resumed with {_versions()}: its last digits may differ from those of a fit that was "
+            "never stopped."
         )
 
 
