@@ -287,8 +287,8 @@ def _check(data: bytes, checkpoint: Checkpoint, choices: Choices) -> None:
     if content["versions"] != _versions() and not content["finished"]:
         warn(
             f"The checkpoint {path} was written with {content['versions']}, and the fit is "
-            f"resumed with {_versions()}: its last digits may differ from those of an "
-            "uninterrupted fit."
+            f"resumed with {_versions()}: its last digits may differ from those of a fit that was "
+            "never stopped."
         )
 
 

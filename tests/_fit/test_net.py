@@ -16,6 +16,7 @@ from skorch.callbacks import (
 from torch import nn
 
 from skcontrast._fit._net import train
+from skcontrast._fit._training_state import LastEpoch
 from skcontrast.encoders import MLP
 from skcontrast.losses import DCL, HCL
 from skcontrast.schedules import CosineDecay, Linear, Steps
@@ -156,10 +157,7 @@ def test_a_last_step_that_makes_embeddings_infinite_is_divergence(output):
 
 def test_an_interrupt_before_the_first_epoch_is_raised():
     net = SimpleNamespace(
-        partial_fit=lambda data: None,
-        history=[],
-        interrupted_=True,
-        last_epoch=SimpleNamespace(is_over=lambda *args: False),
+        partial_fit=lambda data: None, history=[], interrupted_=True, last_epoch=LastEpoch()
     )
     with pytest.raises(KeyboardInterrupt):
         train(net, None)
