@@ -83,11 +83,12 @@ class Column:
             found[:] = [None if code != code else names[round(code)] for code in codes.tolist()]
             return found
         known = ~np.isnan(codes)
-        values: Any = codes[known].tolist()
-        if self.type != "number":
-            unit = "datetime64[us]" if self.type == "time" else "timedelta64[us]"
-            values = np.rint(codes[known] * 1e6).astype("int64").astype(unit).tolist()
-        found[known] = values
+        values = codes[known]
+        if self.type == "time":  # float32 does not resolve fractions of a second
+            values = np.rint(values).astype("datetime64[s]")
+        elif self.type == "duration":
+            values = np.rint(values * 1e6).astype("timedelta64[us]")
+        found[known] = values.tolist()
         return found
 
 
