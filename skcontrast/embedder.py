@@ -840,8 +840,9 @@ class ContrastiveEmbedder(
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.kind == "tables" or isinstance(self.kind, Tables)
+        takes_tables = self.kind == "tables" or isinstance(self.kind, Tables)
+        tags.input_tags.sparse = not takes_tables
+        tags.input_tags.allow_nan = tags.input_tags.string = takes_tables
         tags.target_tags.required = getattr(self.loss, "requires_y", False)
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags

@@ -37,6 +37,7 @@ VARIANTS = [
     small(projection_dim=0, n_components=5, n_views=3),
     small(similarity=VonMisesFisher()),
     small(similarity=VonMisesFisher(), output="projection", projection_dim=8),
+    small(kind="tables"),
     small(standardize=False, optimizer="sgd", lr_schedule="constant"),
     small(optimizer=Optimizer("adamw", betas=(0.9, 0.9), param_groups=[("enc*", {"lr": 1e-4})])),
 ]

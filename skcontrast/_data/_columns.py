@@ -133,10 +133,13 @@ def _as_table(X: Any) -> Any:
         X = (X.float() if X.dtype == torch.bfloat16 else X).numpy()
     array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     if array.ndim != 2 or array.dtype.names is not None:
+        advice = " Reshape your data: X[:, None] is one column." if array.ndim == 1 else ""
         raise ValueError(
             "X must hold a table, a DataFrame or an array of shape (n_samples, n_columns), got "
-            f"a {type(X).__name__} of shape {array.shape}."
+            f"a {type(X).__name__} of shape {array.shape}.{advice}"
         )
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X has the dtype {array.dtype}.")
     return array
 
 

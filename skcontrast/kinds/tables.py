@@ -83,11 +83,12 @@ class Column:
             found[:] = [None if code != code else names[round(code)] for code in codes.tolist()]
             return found
         known = ~np.isnan(codes)
-        values: Any = codes[known].tolist()
-        if self.type != "number":
-            unit = "datetime64[us]" if self.type == "time" else "timedelta64[us]"
-            values = np.rint(codes[known] * 1e6).astype("int64").astype(unit).tolist()
-        found[known] = values
+        values = codes[known]
+        if self.type == "time":  # float32 does not resolve fractions of a second
+            values = np.rint(values).astype("datetime64[s]")
+        elif self.type == "duration":
+            values = np.rint(values * 1e6).astype("timedelta64[us]")
+        found[known] = values.tolist()
         return found
 
 
@@ -222,15 +223,10 @@ class Tables(Kind):
         """Check X and code its columns, as an array (n_samples, n_columns) of float64."""
         refuse_graphs(X, self, owner, seen)
         refuse_unordered(X)
-        table, name = Table(X), type(owner).__name__
-        if table.shape[0] < min_samples or not table.shape[1]:
-            raise ValueError(
-                f"Found array with {table.shape[0]} sample(s) and {table.shape[1]} feature(s) "
-                f"(shape={table.shape}) while a minimum of {min_samples} sample(s) and 1 feature "
-                f"is required by {name}."
-            )
+        table = Table(X)
+        _check_size(table.shape, min_samples, owner)
         if seen is not None:
-            places = _places(table, seen, name)
+            places = _places(table, seen, type(owner).__name__)
             columns = zip(seen.kind.columns_, places, strict=True)
             coded = [column.encode(table.values(place)) for column, place in columns]
             return np.column_stack(coded), seen
@@ -307,6 +303,17 @@ class Tables(Kind):
     def arrays(self, X: Any) -> list[np.ndarray]:
         """Return the coded rows."""
         return [X]
+
+
+def _check_size(shape: tuple, min_samples: int, owner: Any) -> None:
+    """Raise ValueError for too few rows, or for no columns."""
+    needed = zip(shape, (min_samples, 1), ("sample(s)", "feature(s)"), strict=True)
+    for found, least, what in needed:
+        if found < least:
+            raise ValueError(
+                f"Found array with {found} {what} (shape={shape}) while a minimum of {least} is "
+                f"required by {type(owner).__name__}."
+            )
 
 
 def _positions(categorical: Any, table: Table) -> set[int]:
