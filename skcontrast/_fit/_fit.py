@@ -149,11 +149,13 @@ def fit_network(
             net = _net(choices, setup, plan, auto, spreader, one_epoch, as_estimator)
             if past is not None:
                 resume(net, past.history, past.optimizer_state, past.framework_state, fingerprint)
-        # Other threads wait only where the network itself draws random numbers.
-        with seeded_rng(seed, choices.device) if plan.seeds_layers else nullcontext():
-            interrupted = train(net, training_set)
         resumable = choices.warm_start or one_epoch
-        return _fitted(setup, net, fingerprint if resumable else None, interrupted)
+        with net.interrupt_:
+            # Other threads wait only where the network itself draws random numbers.
+            with seeded_rng(seed, choices.device) if plan.seeds_layers else nullcontext():
+                interrupted = train(net, training_set)
+            fitted = _fitted(setup, net, fingerprint if resumable else None, interrupted)
+        return replace(fitted, interrupted=interrupted or net.interrupt_.came)
 
 
 def read_training_samples(

@@ -1,13 +1,10 @@
 """The processes of a fit, their shares and what they exchange."""
 
-import signal
-
 import numpy as np
 import pytest
 import torch
 
 from skcontrast._distributed._world import (
-    HeldInterrupt,
     World,
     current_world,
     gather,
@@ -56,30 +53,3 @@ def test_collectives(ranks):
             "sums": [2.0, 3.0],
             "gradients": [[5.0, 5.0], [5.0, 5.0], None],
         }
-
-
-@pytest.fixture
-def interruptible():
-    """Let Ctrl-C interrupt, also where the tests run as a background job, which ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interruptible")
-def test_a_second_interrupt_is_raised_at_once():
-    with pytest.raises(KeyboardInterrupt), HeldInterrupt() as held:
-        signal.raise_signal(signal.SIGINT)
-        assert held.came
-        signal.raise_signal(signal.SIGINT)
-        pytest.fail("the second interrupt was held too")
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-@pytest.mark.usefixtures("interruptible")
-def test_an_unread_interrupt_is_raised_at_the_end():
-    reached = False
-    with pytest.raises(KeyboardInterrupt), HeldInterrupt():
-        signal.raise_signal(signal.SIGINT)
-        reached = True
-    assert reached

@@ -147,7 +147,12 @@ def test_divergence_is_an_error_and_never_an_embedding(params):
 
 
 def test_an_interrupt_before_the_first_epoch_is_raised():
-    net = SimpleNamespace(partial_fit=lambda data: None, history=[], interrupted_=True)
+    net = SimpleNamespace(
+        partial_fit=lambda data: None,
+        history=[],
+        interrupted_=False,
+        interrupt_=SimpleNamespace(came=True),
+    )
     with pytest.raises(KeyboardInterrupt):
         train(net, None)
 
