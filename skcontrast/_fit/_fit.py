@@ -19,6 +19,7 @@ from .._data._sources import make_source
 from .._distributed._world import World, check_same, current_world, same_everywhere
 from .._network._inference import on_cpu
 from .._random import seeded_rng
+from .._threads import avoid_lost_threads
 from .._warnings import warn
 from ..augmentation import Augmentation
 from ..kinds._base import Schema
@@ -123,6 +124,7 @@ def fit_network(
     KeyboardInterrupt
         If the user interrupts before an epoch is finished.
     """
+    avoid_lost_threads()
     X, schema, chain = read_training_samples(choices, X, owner, past)
     known = read_annotations(
         y, metadata or {}, len(X), choices.loss, uses_classes=bool(auto_parameters(choices.loss))

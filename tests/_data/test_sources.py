@@ -1,5 +1,8 @@
 """Where the samples come from changes nothing: memory, memory maps, Datasets, workers."""
 
+import multiprocessing
+
+import joblib
 import numpy as np
 import pytest
 import torch
@@ -7,7 +10,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from torch.utils.data import Dataset, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from skcontrast._data import _sources
 from skcontrast._data._sources import InMemory, Streamed, make_source
@@ -205,3 +208,48 @@ def test_workers_draw_again_in_every_epoch_and_by_the_random_state():
     first = sums(0)
     assert len(set(first)) > 1
     assert sums(0) == first != sums(1)
+
+
+class Nested(Samples):
+    """A Dataset whose items are embeddings of a fit that asks for workers of its own."""
+
+    def __getitem__(self, row):
+        return streamed_embedding(2)[row], 0
+
+
+def streamed_embedding(n_workers):
+    return embedder(X, memory_budget=0, n_workers=n_workers).fit(X).transform(X)
+
+
+def may_start_processes(queue):
+    queue.put(_sources._may_start_processes())
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
+def test_in_workers_of_joblib_the_bits_are_the_same(backend):
+    with joblib.parallel_config(backend=backend):
+        jobs = [joblib.delayed(streamed_embedding)(2)]
+        (embedding,) = joblib.Parallel(n_jobs=2)(jobs)
+    np.testing.assert_array_equal(embedding, streamed_embedding(0))
+
+
+def test_a_search_in_several_processes_streams():
+    pipe = make_pipeline(embedder(X, memory_budget=0, n_workers=1), LogisticRegression())
+    scores = cross_val_score(pipe, X, y, cv=2, n_jobs=2)
+    np.testing.assert_array_equal(scores, cross_val_score(pipe, X, y, cv=2))
+
+
+def test_in_a_worker_of_a_loader_the_bits_are_the_same():
+    loader = DataLoader(Nested(X[:1]), num_workers=1)
+    ((embedding, _),) = loader
+    np.testing.assert_array_equal(embedding[0], streamed_embedding(0)[0])
+
+
+def test_ordinary_child_processes_have_workers_too():
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    for daemon in (False, True):
+        process = context.Process(target=may_start_processes, args=(queue,), daemon=daemon)
+        process.start()
+        assert queue.get(timeout=60) is not daemon
+        process.join()
