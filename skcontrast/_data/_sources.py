@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from sklearn.utils import assert_all_finite
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from .._interrupts import HeldInterrupt
+from .._interrupts import HeldInterrupt, blocked_interrupts
 from ._memory import free_bytes
 
 # Share of the free memory that training samples may take where no budget is given.
@@ -149,19 +149,21 @@ def _until_interrupted(loader: DataLoader) -> Iterator[Any]:
     A KeyboardInterrupt while a process is forked is ignored, and one between a lock and the work
     that it guards leaves the lock taken, for which the end of the loader would wait for ever.
     """
-    hold = HeldInterrupt if loader.num_workers else nullcontext
+    if not loader.num_workers:
+        yield from loader
+        return
     batches = None
     try:
-        with hold():
+        with HeldInterrupt(), blocked_interrupts():
             batches = iter(loader)
         while True:
-            with hold():
+            with HeldInterrupt():
                 batch = next(batches, _END)
             if batch is _END:
                 return
             yield batch
     finally:
-        with hold():
+        with HeldInterrupt():
             del batches  # ends the workers
 
 

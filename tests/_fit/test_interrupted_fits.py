@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 import warnings
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import numpy as np
@@ -296,6 +297,7 @@ def test_workers_leave_the_interrupt_to_the_process_that_trains():
 # Ctrl-C at random moments
 
 SECONDS = 60
+QUICK = {"workers", "short fits", "slow callbacks"}
 
 
 class Slow(Callback):
@@ -344,7 +346,9 @@ def serve(kind, pipe, errors):
     os.dup2(os.open(errors, os.O_WRONLY | os.O_APPEND), 2)
     warnings.simplefilter("error")
     torch.set_num_threads(1)
+    multiprocessing.set_start_method("spawn" if kind == "spawned workers" else None, force=True)
     embedder, X = endless(kind)
+    resource_tracker.ensure_running()
     before = shared_memory(), children()
     while pipe.recv():
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -364,22 +368,22 @@ def serve(kind, pipe, errors):
         pipe.send("interrupted" if left == before else f"left {left} instead of {before}")
 
 
-def outcome_of_interrupt(process, pipe, group, seconds):
-    """Interrupt a fit after so many seconds; return how it ended and how long that took."""
+def outcome_of_interrupt(process, pipe, seconds):
+    """Interrupt a fit, as a terminal does; return how it ended and how long that took."""
     pipe.send(True)
     assert pipe.poll(SECONDS)
     time.sleep(seconds)
     while pipe.poll():
         pipe.recv()
     start = time.perf_counter()
-    (os.killpg if group else os.kill)(process.pid, signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)
     while pipe.poll(SECONDS):
         if (answer := pipe.recv()) != "begins":
             return answer, time.perf_counter() - start
     return "hangs or lost", SECONDS
 
 
-def outcomes(kind, n, group=True, longest=2.0):
+def outcomes(kind, n, longest):
     """Interrupt fits at n random moments; return how they ended, and what they printed."""
     rng = random.Random(0)
     context = multiprocessing.get_context("spawn")
@@ -389,8 +393,7 @@ def outcomes(kind, n, group=True, longest=2.0):
         process.start()
         try:
             found = [
-                outcome_of_interrupt(process, ours, group, rng.uniform(0, longest))
-                for _ in range(n)
+                outcome_of_interrupt(process, ours, rng.uniform(0, longest)) for _ in range(n)
             ]
             ours.send(False)
             process.join(SECONDS)
@@ -404,10 +407,17 @@ def outcomes(kind, n, group=True, longest=2.0):
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs groups of processes")
 @pytest.mark.parametrize(
-    "kind, n", [("workers", 60), ("slow callbacks", 40), ("short fits", 40), ("search", 5)]
+    "kind, n",
+    [
+        ("workers", 60),
+        ("spawned workers", 15),
+        ("short fits", 40),
+        ("slow callbacks", 40),
+        ("search", 5),
+    ],
 )
 def test_no_interrupt_is_lost(kind, n):
-    found, printed = outcomes(kind, n, group=True, longest=8.0 if kind == "search" else 2.0)
+    found, printed = outcomes(kind, n, longest=2.0 if kind in QUICK else 8.0)
     assert found == ["interrupted"] * n
-    if kind not in ("slow callbacks", "search"):  # a progress bar, messages of joblib
+    if "callbacks" not in kind and kind != "search":  # a progress bar, messages of joblib
         assert printed == []
