@@ -2,10 +2,11 @@
 
 import signal
 import threading
+from contextlib import suppress
 
 import pytest
 
-from skcontrast._interrupts import HeldInterrupt, NotedInterrupt
+from skcontrast._interrupts import HeldInterrupt, NotedInterrupt, blocked_interrupts
 
 press = signal.raise_signal
 
@@ -56,18 +57,16 @@ def test_a_noted_interrupt_is_raised_where_it_is_released():
 
 def test_an_interrupt_that_was_lost_on_its_way_has_come():
     with NotedInterrupt() as noted, noted.released():
-        try:
+        with suppress(BaseException):  # as Python does in __del__
             press(signal.SIGINT)
-        except BaseException:  # as Python does in __del__
-            pass
     assert noted.came
 
 
 def test_the_inner_of_two_contexts_decides_and_both_note():
-    with NotedInterrupt() as outer, outer.released():
-        with pytest.raises(KeyboardInterrupt), HeldInterrupt() as inner:
-            press(signal.SIGINT)
-            reached = True
+    raised = pytest.raises(KeyboardInterrupt)
+    with NotedInterrupt() as outer, outer.released(), raised, HeldInterrupt() as inner:
+        press(signal.SIGINT)
+        reached = True
     assert reached and inner.came and outer.came
 
 
@@ -119,3 +118,10 @@ def test_in_other_threads_nothing_happens():
     thread.start()
     thread.join()
     assert handlers == [signal.default_int_handler]
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals cannot be blocked")
+def test_a_process_that_starts_while_interrupts_are_blocked_has_them_blocked():
+    with blocked_interrupts():
+        assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
