@@ -56,9 +56,9 @@ def test_a_noted_interrupt_is_raised_where_it_is_released():
 
 
 def test_an_interrupt_that_was_lost_on_its_way_has_come():
-    with NotedInterrupt() as noted, noted.released():
-        with suppress(BaseException):  # as Python does in __del__
-            press(signal.SIGINT)
+    # suppress does what Python does in __del__
+    with NotedInterrupt() as noted, noted.released(), suppress(BaseException):
+        press(signal.SIGINT)
     assert noted.came
 
 

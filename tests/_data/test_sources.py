@@ -1,6 +1,6 @@
 """Where the samples come from changes nothing: memory, memory maps, Datasets, workers."""
 
-import multiprocessing
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -221,10 +221,6 @@ def streamed_embedding(n_workers):
     return embedder(X, memory_budget=0, n_workers=n_workers).fit(X).transform(X)
 
 
-def may_start_processes(queue):
-    queue.put(_sources._may_start_processes())
-
-
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
 def test_in_workers_of_joblib_the_bits_are_the_same(backend):
     with joblib.parallel_config(backend=backend):
@@ -245,11 +241,12 @@ def test_in_a_worker_of_a_loader_the_bits_are_the_same():
     np.testing.assert_array_equal(embedding[0], streamed_embedding(0)[0])
 
 
-def test_ordinary_child_processes_have_workers_too():
-    context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    for daemon in (False, True):
-        process = context.Process(target=may_start_processes, args=(queue,), daemon=daemon)
-        process.start()
-        assert queue.get(timeout=60) is not daemon
-        process.join()
+@pytest.mark.parametrize(
+    "method, daemon, may",
+    [(None, False, True), ("spawn", False, True), ("loky", False, False), ("spawn", True, False)],
+)
+def test_processes_that_may_start_others_have_workers(monkeypatch, method, daemon, may):
+    monkeypatch.setattr("multiprocessing.get_start_method", lambda allow_none: method)
+    process = SimpleNamespace(daemon=daemon)
+    monkeypatch.setattr("multiprocessing.current_process", lambda: process)
+    assert _sources._may_start_processes() is may
