@@ -150,8 +150,7 @@ class Evaluation(Callback):
         """Evaluate the embedder if it is time, and record the scores."""
         epoch = len(net.history)
         is_due = epoch % self.every == 0 or net.is_last_epoch
-        with net.runs_user_code():
-            scores = self._evaluate(net.as_estimator()) if is_due else self.scores_
+        scores = self._evaluate(net.as_estimator()) if is_due else self.scores_
         is_best = is_due and next(iter(scores.values())) > self.best_score_
         for column, score in scores.items():
             if column in net.history[-1]:

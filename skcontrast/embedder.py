@@ -28,6 +28,7 @@ from ._fit._drawn_views import drawn_views
 from ._fit._fit import Fitted, fit_network
 from ._fit._seeding import resolve_seed
 from ._fit._setup import scored_views
+from ._interrupts import NotedInterrupt
 from ._modes import plain_modes
 from ._network._inference import encode, on_device
 from ._network._network import Directions
@@ -515,14 +516,15 @@ class ContrastiveEmbedder(
 
     def _keep(self, fitted: Fitted) -> Self:
         """Take over all that a fit has learned, at once."""
-        self._fitted = fitted
-        self.loss_, self.framework_ = fitted.loss, fitted.framework
-        self.similarity_, self.augmentation_ = fitted.similarity, fitted.augmentation
-        self.encoder_, self.projector_ = fitted.network.encoder, fitted.network.projector
-        self.history_, self.n_epochs_ = fitted.history, fitted.n_epochs
-        self.estimates_ = fitted.estimates
-        fitted.schema.assign_names(self)
-        if fitted.interrupted:
+        with NotedInterrupt() as interrupt:
+            self._fitted = fitted
+            self.loss_, self.framework_ = fitted.loss, fitted.framework
+            self.similarity_, self.augmentation_ = fitted.similarity, fitted.augmentation
+            self.encoder_, self.projector_ = fitted.network.encoder, fitted.network.projector
+            self.history_, self.n_epochs_ = fitted.history, fitted.n_epochs
+            self.estimates_ = fitted.estimates
+            fitted.schema.assign_names(self)
+        if fitted.interrupted or interrupt.came:
             raise KeyboardInterrupt(
                 f"fit was interrupted; the embedder keeps what it learned in {self.n_epochs_} "
                 "epochs"

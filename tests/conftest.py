@@ -1,5 +1,7 @@
 """Data that tests in several folders share. Lists and helpers for parametrising: see common.py."""
 
+import signal
+
 import pytest
 import torch
 from sklearn.datasets import load_digits
@@ -17,3 +19,11 @@ def digits():
     for array in (X, y):
         array.flags.writeable = False
     return X, y
+
+
+@pytest.fixture
+def interruptible():
+    """Let Ctrl-C interrupt, also where the tests run as a background job, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

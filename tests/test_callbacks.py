@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+import signal
 import warnings
 from functools import partial
 from types import SimpleNamespace
@@ -376,10 +377,11 @@ def test_an_interrupted_fit_restores_the_best_epoch_too():
     np.testing.assert_array_equal(embedder.transform(TRAIN), stopped.transform(TRAIN))
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_while_scoring_is_an_interrupt_of_the_fit():
     def slow(embedder, X, y=None):
         if embedder.n_epochs_ == 2:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return 0.0
 
     embedder = small(max_epochs=5, callbacks=[Evaluation(slow, HELD_OUT)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import torch
@@ -86,10 +87,11 @@ class TrainingSet:
 
     def batches(self, parts: Sequence[Tensor], seed: int) -> Iterator[Batch]:
         """Yield the `Batch` of each part, a tensor of rows; the seed is for worker processes."""
-        for rows, x in zip(parts, self.source.batches(parts, seed), strict=True):
-            rows = rows.to(self.device)
-            known = {name: tensor[rows] for name, tensor in self.known.items()}
-            yield Batch(x, rows=rows, **known)
+        with closing(self.source.batches(parts, seed)) as samples:
+            for rows, x in zip(parts, samples, strict=True):
+                rows = rows.to(self.device)
+                known = {name: tensor[rows] for name, tensor in self.known.items()}
+                yield Batch(x, rows=rows, **known)
 
 
 class BatchSampler:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from .._arguments import naming
+from .._interrupts import HeldInterrupt, blocked_interrupts
 from ._memory import free_bytes
 
 # Share of the free memory that training samples may take where no budget is given.
@@ -21,6 +25,8 @@ _SHARE = 0.5
 _ENOUGH_SAMPLES = 10_000
 # Of a sparse matrix, samples with at most so many numbers are made dense for statistics.
 _ENOUGH_NUMBERS = 2**23
+# After the last batch.
+_END = object()
 
 
 class LazySamples:
@@ -144,12 +150,12 @@ class Streamed(Dataset):
     device : torch.device
         Where they are needed.
     n_workers : int
-        Processes that read ahead; 0 reads in this one.
+        Processes that read ahead; 0 reads in this one, as does a process that may not start any.
     """
 
     def __init__(self, X: Any, to_tensor: Callable, device: torch.device, n_workers: int):
         self.X, self.to_tensor = X, to_tensor
-        self.device, self.n_workers = device, n_workers
+        self.device, self.n_workers = device, n_workers if _may_start_processes() else 0
 
     def __len__(self) -> int:
         return len(self.X)
@@ -168,9 +174,47 @@ class Streamed(Dataset):
             pin_memory=on_gpu,
             # Seeds the workers; without it, the loader would draw from the global generator.
             generator=torch.Generator().manual_seed(seed),
+            worker_init_fn=_start_worker,
         )
-        for x in loader:
-            yield x.to(self.device, non_blocking=on_gpu)
+        with closing(_until_interrupted(loader)) as batches:
+            for x in batches:
+                yield x.to(self.device, non_blocking=on_gpu)
+
+
+def _until_interrupted(loader: DataLoader) -> Iterator[Any]:
+    """Yield the batches of a loader; while it deals with worker processes, hold Ctrl-C.
+
+    A KeyboardInterrupt while a process is forked is ignored, and one between a lock and the work
+    that it guards leaves the lock taken, for which the end of the loader would wait for ever.
+    """
+    if not loader.num_workers:
+        yield from loader
+        return
+    batches = None
+    try:
+        with HeldInterrupt(), blocked_interrupts():
+            batches = iter(loader)
+        while True:
+            with HeldInterrupt():
+                batch = next(batches, _END)
+            if batch is _END:
+                return
+            yield batch
+    finally:
+        with HeldInterrupt():
+            del batches  # ends the workers
+
+
+def _start_worker(number: int) -> None:
+    """Leave Ctrl-C, which a terminal sends to workers too, to the process that trains."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _may_start_processes() -> bool:
+    """Return whether this process may start others: workers of joblib or of a loader may not."""
+    ordinary = (None, *multiprocessing.get_all_start_methods())
+    is_ordinary = multiprocessing.get_start_method(allow_none=True) in ordinary
+    return is_ordinary and not multiprocessing.current_process().daemon
 
 
 def make_source(

@@ -17,11 +17,9 @@ import atexit
 import math
 import multiprocessing
 import os
-import signal
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
-from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -192,41 +190,3 @@ def sum_gradients(parameters: Sequence[Any], *numbers: Tensor) -> tuple[Tensor, 
         if not nowhere:
             parameter.grad = grad.copy_(total.view_as(grad))
     return totals.unbind()
-
-
-class HeldInterrupt:
-    """A context in which Ctrl-C only sets a flag, so that all ranks can stop at the same step.
-
-    A second Ctrl-C interrupts at once. If the flag is still set when the context ends without an
-    error, it raises KeyboardInterrupt.
-
-    Attributes
-    ----------
-    came : bool
-        Whether the user has pressed Ctrl-C.
-    """
-
-    def __init__(self) -> None:
-        self.came = False
-
-    def __enter__(self) -> HeldInterrupt:
-        self.handler = signal.getsignal(signal.SIGINT)
-        if self.handler is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._note)
-        return self
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.came:
-            raise KeyboardInterrupt
-        self.came = True
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self.handler is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self.handler)
-        if self.came and kind is None:
-            raise KeyboardInterrupt

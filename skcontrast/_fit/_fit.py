@@ -21,6 +21,7 @@ from .._distributed._agreement import agree, end_together
 from .._distributed._world import World, current_world, fingerprint
 from .._network._inference import encode_batches, on_cpu
 from .._random import seeded_rng
+from .._threads import avoid_lost_threads
 from .._warnings import warn
 from ..augmentation import Augmentation
 from ..kinds._base import Kind, Schema
@@ -133,6 +134,7 @@ def fit_network(
     KeyboardInterrupt
         If the user interrupts before an epoch is finished.
     """
+    avoid_lost_threads()
     X, schema, chain = read_training_samples(choices, X, owner, past)
     known = read_annotations(
         y, metadata or {}, len(X), choices.loss, uses_classes=bool(auto_parameters(choices.loss))
@@ -167,14 +169,16 @@ def fit_network(
             net = _net(choices, setup, plan, auto, spreader, last_epoch, one_epoch, as_estimator)
             if past is not None:
                 resume(net, past.history, past.optimizer_state, past.framework_state, fingerprint)
-        # Other threads wait only where the network itself draws random numbers.
-        with seeded_rng(seed, choices.device) if plan.seeds_layers else nullcontext():
-            interrupted = train(net, training_set)
-        if world is not None:
-            end_together(interrupted)
-        _check_embeddings(net, setup, X)
         resumable = choices.warm_start or one_epoch
-        return _fitted(setup, net, fingerprint if resumable else None, interrupted)
+        with net.interrupt_:
+            # Other threads wait only where the network itself draws random numbers.
+            with seeded_rng(seed, choices.device) if plan.seeds_layers else nullcontext():
+                interrupted = train(net, training_set)
+            if world is not None:
+                end_together(interrupted)
+            _check_embeddings(net, setup, X)
+            fitted = _fitted(setup, net, fingerprint if resumable else None, interrupted)
+        return replace(fitted, interrupted=interrupted or net.interrupt_.came)
 
 
 def read_training_samples(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from functools import partial
 from typing import Any, Self
 
@@ -17,13 +17,13 @@ from tqdm.auto import tqdm
 from .._data._batches import Batch, BatchSampler, TrainingSet
 from .._distributed._agreement import check_same_progress
 from .._distributed._world import (
-    HeldInterrupt,
     World,
     any_rank,
     broadcast_weights,
     from_first_rank,
     sum_gradients,
 )
+from .._interrupts import NotedInterrupt
 from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
 from ..callbacks import Evaluation
@@ -79,6 +79,12 @@ class ContrastiveNet(skorch.NeuralNet):
         Takes the net and returns a fitted embedder, a copy of what it has learned so far.
     **kwargs : dict
         Parameters of ``skorch.NeuralNet``.
+
+    Attributes
+    ----------
+    interrupt_ : NotedInterrupt
+        Ctrl-C, as far as this context is entered. It is raised at once during the epochs and while
+        callbacks run, unless several ranks train together, which must stop at the same step.
     """
 
     def __init__(
@@ -96,6 +102,7 @@ class ContrastiveNet(skorch.NeuralNet):
         self.plan, self.auto, self.spreader = plan, auto, spreader
         self.last_epoch, self.build_optimizer = last_epoch, build_optimizer
         self._as_estimator = as_estimator
+        self.interrupt_ = NotedInterrupt()
         super().__init__(module, criterion=Session, train_split=None, **kwargs)
 
     @property
@@ -119,15 +126,6 @@ class ContrastiveNet(skorch.NeuralNet):
     def stop(self) -> None:
         """Stop the training when all callbacks have been told of the end of the epoch."""
         self.stopped_by_callback_ = True
-
-    @contextmanager
-    def runs_user_code(self) -> Iterator[None]:
-        """Take a KeyboardInterrupt within the context for Ctrl-C, not for an early stop."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            self.interrupted_ = True
-            raise
 
     def initialize_criterion(self) -> Self:
         """Start the framework's session, which takes the place of skorch's criterion."""
@@ -229,31 +227,53 @@ class ContrastiveNet(skorch.NeuralNet):
         super().on_epoch_end(net, **kwargs)
 
     def notify(self, method_name: str, **kwargs: Any) -> None:
-        """Notify the callbacks; a KeyboardInterrupt that one of them raises is an early stop.
+        """Notify the callbacks; a KeyboardInterrupt that is not Ctrl-C is an early stop.
 
         Callbacks may load a checkpoint before training, and with it the history of earlier epochs.
         """
+        if method_name == "on_train_end":
+            self._notify_of_end(**kwargs)
+            return
         try:
-            super().notify(method_name, **kwargs)
+            with self._raising_interrupts():
+                super().notify(method_name, **kwargs)
         except KeyboardInterrupt:
-            self.stopped_by_callback_ = True
+            self.stopped_by_callback_ = not self.interrupt_.came
             if self.plan.world is None or method_name != "on_epoch_end":
                 raise
         if method_name == "on_train_begin":
             self.first_epoch_ = len(self.history)
             if self.plan.world is not None:
                 check_same_progress(self.first_epoch_)
-        if method_name == "on_epoch_end":
-            self._stop_if_asked()
+        is_end_of_epoch = method_name == "on_epoch_end"
+        self._stop_if_asked(is_end_of_epoch=is_end_of_epoch)
+        if is_end_of_epoch:
             self.last_epoch.end_epoch(self)
 
-    def _stop_if_asked(self) -> None:
-        """Stop the training if a callback asks for it or, on any rank, a callback or the user."""
-        interrupted = False
+    def _notify_of_end(self, **kwargs: Any) -> None:
+        """Notify all callbacks of the end, also where the user interrupts one of them."""
+        self.on_train_end(self, **kwargs)
+        for _, callback in self.callbacks_:
+            with suppress(KeyboardInterrupt), self._raising_interrupts():
+                callback.on_train_end(self, **kwargs)
+
+    def _raising_interrupts(self) -> AbstractContextManager[None]:
+        """Return a context in which Ctrl-C is raised at once, unless there are several ranks."""
+        return self.interrupt_.released() if self.plan.world is None else nullcontext()
+
+    def _stop_if_asked(self, is_end_of_epoch: bool) -> None:
+        """Stop the training if a callback or the user asked for it, on any rank.
+
+        Ctrl-C counts at once, in case a callback has caught the KeyboardInterrupt; several ranks
+        look for it together, in each step and at the end of an epoch.
+        """
+        stopped, came = is_end_of_epoch and self.stopped_by_callback_, self.interrupt_.came
         if self.plan.world is not None:
-            flags = [self.stopped_by_callback_, self.held_interrupt_.came]
-            self.stopped_by_callback_, interrupted = any_rank(flags, self.plan.device)
-        if self.stopped_by_callback_ or interrupted:
+            if not is_end_of_epoch:
+                return
+            stopped, came = any_rank([stopped, came], self.plan.device)
+            self.stopped_by_callback_ = stopped and not came
+        if stopped or came:
             raise KeyboardInterrupt
 
     def fit_loop(
@@ -261,12 +281,11 @@ class ContrastiveNet(skorch.NeuralNet):
     ) -> Self:
         """Run the epochs that are left; after an interrupt, keep only the finished ones."""
         self.interrupted_ = self.stopped_by_callback_ = False
-        self.held_interrupt_ = HeldInterrupt()
         try:
-            with nullcontext() if self.plan.world is None else self.held_interrupt_:
+            with self._raising_interrupts():
                 return super().fit_loop(X, y, self.last_epoch.begin(self, X), **kwargs)
         except KeyboardInterrupt:
-            self.interrupted_ |= not self.stopped_by_callback_
+            self.interrupted_ = self.interrupt_.came or not self.stopped_by_callback_
             if self.interrupted_ or "train_loss" not in self.history[-1]:
                 self.last_epoch.go_back(self)
             raise
@@ -283,12 +302,13 @@ class ContrastiveNet(skorch.NeuralNet):
         if iterator is None:  # there is no validation set
             return
         batches = self.history[-1]["batches"]
-        for batch in iterator:
-            self.notify("on_batch_begin", batch=batch, training=training)
-            step = step_fn(batch, **fit_params)
-            self.history.record_batch(f"{prefix}_loss", step["loss"].detach())
-            self.history.record_batch(f"{prefix}_batch_size", len(batch.x))
-            self.notify("on_batch_end", batch=batch, training=training, **step)
+        with closing(iter(iterator)) as data:
+            for batch in data:
+                self.notify("on_batch_begin", batch=batch, training=training)
+                step = step_fn(batch, **fit_params)
+                self.history.record_batch(f"{prefix}_loss", step["loss"].detach())
+                self.history.record_batch(f"{prefix}_batch_size", len(batch.x))
+                self.notify("on_batch_end", batch=batch, training=training, **step)
         losses = torch.stack([row[f"{prefix}_loss"] for row in batches]).tolist()
         for row, loss in zip(batches, losses, strict=True):
             row[f"{prefix}_loss"] = loss
@@ -351,7 +371,7 @@ class ContrastiveNet(skorch.NeuralNet):
         shares = [c.take(world.share(len(c.anchors))) for c in contrasts]
         loss = self._backward(shares, sum(len(c.anchors) for c in contrasts)).detach()
         parameters = [p for group in self.optimizer_.param_groups for p in group["params"]]
-        came = loss.new_tensor(self.held_interrupt_.came)
+        came = loss.new_tensor(self.interrupt_.came)
         loss, interrupts = sum_gradients(parameters, loss, came)
         # Reading the number of interrupts waits for the device, except on a CPU.
         is_time_to_check = loss.device.type == "cpu" or self.step_ % _STEPS_BETWEEN_CHECKS == 0
@@ -458,15 +478,17 @@ def train(net: ContrastiveNet, training_set: TrainingSet) -> bool:
     if not is_over:
         net.partial_fit(training_set)
     if len(net.history):
-        for row in net.history:
-            row.pop("batches", None)
+        for row in reversed(net.history):
+            if row.pop("batches", None) is None:  # the last row of an earlier fit
+                break
             row.update({k: float(v) for k, v in row.items() if isinstance(v, np.floating)})
         if "train_loss" not in net.history[-1]:
             del net.history[-1]
     if is_over:
         return False
-    if net.interrupted_ and not len(net.history):
+    interrupted = net.interrupted_ or net.interrupt_.came
+    if interrupted and not len(net.history):
         raise KeyboardInterrupt
     if not net.interrupted_:
         net.last_epoch.finish(net)
-    return net.interrupted_
+    return interrupted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import re
 from collections.abc import Callable
@@ -104,7 +103,7 @@ def resume(
     fingerprint : callable
         Returns the fingerprint of the samples of this fit.
     """
-    net.history_ = copy.deepcopy(history)
+    net.history_ = History(map(dict, history))
     load_optimizer(net.optimizer_, net.learned_parameters(), optimizer)
     if framework is not None and framework["kind"] == type(net.plan.framework).__name__:
         net.criterion_.resume(framework["state"], framework["samples"] == fingerprint())

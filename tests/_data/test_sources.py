@@ -1,5 +1,8 @@
 """Where the samples come from changes nothing: memory, memory maps, Datasets, workers."""
 
+from types import SimpleNamespace
+
+import joblib
 import numpy as np
 import pytest
 import torch
@@ -10,7 +13,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from torch.utils.data import Dataset, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from skcontrast._data import _sources
 from skcontrast._data._sources import InMemory, SparseSamples, Streamed, make_source
@@ -272,3 +275,45 @@ def test_texts_are_embedded_in_a_pipeline():
     texts = [f"{a} {b}" for a in ("red", "blue") for b in ("car", "house", "tree")] * 10
     pipe = make_pipeline(TfidfVectorizer(), small(), LogisticRegression())
     assert len(cross_val_score(pipe, texts, [0, 0, 0, 1, 1, 1] * 10, cv=2)) == 2
+
+
+class Nested(Samples):
+    """A Dataset whose items are embeddings of a fit that asks for workers of its own."""
+
+    def __getitem__(self, row):
+        return streamed_embedding(2)[row], 0
+
+
+def streamed_embedding(n_workers):
+    return embedder(X, memory_budget=0, n_workers=n_workers).fit(X).transform(X)
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
+def test_in_workers_of_joblib_the_bits_are_the_same(backend):
+    with joblib.parallel_config(backend=backend):
+        jobs = [joblib.delayed(streamed_embedding)(2)]
+        (embedding,) = joblib.Parallel(n_jobs=2)(jobs)
+    np.testing.assert_array_equal(embedding, streamed_embedding(0))
+
+
+def test_a_search_in_several_processes_streams():
+    pipe = make_pipeline(embedder(X, memory_budget=0, n_workers=1), LogisticRegression())
+    scores = cross_val_score(pipe, X, y, cv=2, n_jobs=2)
+    np.testing.assert_array_equal(scores, cross_val_score(pipe, X, y, cv=2))
+
+
+def test_in_a_worker_of_a_loader_the_bits_are_the_same():
+    loader = DataLoader(Nested(X[:1]), num_workers=1)
+    ((embedding, _),) = loader
+    np.testing.assert_array_equal(embedding[0], streamed_embedding(0)[0])
+
+
+@pytest.mark.parametrize(
+    "method, daemon, may",
+    [(None, False, True), ("spawn", False, True), ("loky", False, False), ("spawn", True, False)],
+)
+def test_processes_that_may_start_others_have_workers(monkeypatch, method, daemon, may):
+    monkeypatch.setattr("multiprocessing.get_start_method", lambda allow_none: method)
+    process = SimpleNamespace(daemon=daemon)
+    monkeypatch.setattr("multiprocessing.current_process", lambda: process)
+    assert _sources._may_start_processes() is may

@@ -1,13 +1,10 @@
 """The processes of a fit, their shares and what they exchange."""
 
-import signal
-
 import numpy as np
 import pytest
 import torch
 
 from skcontrast._distributed._world import (
-    HeldInterrupt,
     World,
     current_world,
     fingerprint,
@@ -76,30 +73,3 @@ def test_a_fingerprint_of_some_rows_is_the_one_that_older_files_hold():
     arrays = [np.arange(3000.0).reshape(1000, 3), np.arange(7)]
     assert fingerprint(arrays) == 1180043241
     assert fingerprint([np.zeros((0, 3))]) != fingerprint([np.zeros((0, 2))])
-
-
-@pytest.fixture
-def interruptible():
-    """Let Ctrl-C interrupt, also where the tests run as a background job, which ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interruptible")
-def test_a_second_interrupt_is_raised_at_once():
-    with pytest.raises(KeyboardInterrupt), HeldInterrupt() as held:
-        signal.raise_signal(signal.SIGINT)
-        assert held.came
-        signal.raise_signal(signal.SIGINT)
-        pytest.fail("the second interrupt was held too")
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-@pytest.mark.usefixtures("interruptible")
-def test_an_unread_interrupt_is_raised_at_the_end():
-    reached = False
-    with pytest.raises(KeyboardInterrupt), HeldInterrupt():
-        signal.raise_signal(signal.SIGINT)
-        reached = True
-    assert reached

@@ -157,7 +157,11 @@ def test_a_last_step_that_makes_embeddings_infinite_is_divergence(output):
 
 def test_an_interrupt_before_the_first_epoch_is_raised():
     net = SimpleNamespace(
-        partial_fit=lambda data: None, history=[], interrupted_=True, last_epoch=LastEpoch()
+        partial_fit=lambda data: None,
+        history=[],
+        interrupted_=False,
+        interrupt_=SimpleNamespace(came=True),
+        last_epoch=LastEpoch(),
     )
     with pytest.raises(KeyboardInterrupt):
         train(net, None)

@@ -1,0 +1,111 @@
+"""Ctrl-C: noted whenever it comes, and held where raising it would do harm.
+
+Python turns the signal SIGINT into a KeyboardInterrupt between any two instructions of the main
+thread. The exception alone is not enough for a long computation. It can get lost, because Python
+ignores exceptions in ``__del__`` and in hooks around a fork; it looks like the KeyboardInterrupt
+with which callbacks of skorch stop a training; and in the wrong place it leaves locks taken and
+work half done. So a handler notes the signal first, whatever becomes of the exception.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
+from types import FrameType, TracebackType
+from typing import Self
+
+
+class NotedInterrupt:
+    """A context that notes Ctrl-C, and holds it except where it is released.
+
+    A held interrupt only sets `came`; a second one while one is held is raised at once. A released
+    interrupt sets `came` and is raised at once. The context itself never raises: read `came` after
+    it.
+
+    The handler of SIGINT that is in place when the context begins still runs, and decides whether
+    there is a KeyboardInterrupt at all. Contexts may be nested; the inner one then decides. In a
+    thread that is not the main one, which gets no signals, and where SIGINT is ignored, the
+    context does nothing.
+
+    Attributes
+    ----------
+    came : bool
+        Whether the user has pressed Ctrl-C within the context.
+    """
+
+    def __init__(self) -> None:
+        self.came = self._is_pending = self._is_released = False
+
+    def __enter__(self) -> Self:
+        self._previous = signal.getsignal(signal.SIGINT)
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        self._is_installed = in_main_thread and callable(self._previous)
+        if self._is_installed:
+            signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        try:
+            self._previous(number, frame)  # type: ignore[operator, misc]
+        except KeyboardInterrupt:
+            self.came = True
+            if self._is_released or self._is_pending:
+                raise
+            self._is_pending = True
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """Raise interrupts at once within the context."""
+        before = self._is_released
+        try:
+            self._is_released = True
+            yield
+        finally:
+            self._is_released = before
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # Something else may have set a handler of its own in the meantime.
+        if self._is_installed and signal.getsignal(signal.SIGINT) == self._handle:
+            signal.signal(signal.SIGINT, self._previous)
+
+
+class HeldInterrupt(NotedInterrupt):
+    """A context that holds Ctrl-C and raises it at the end, in the place of any error."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        super().__exit__(kind, error, traceback)
+        if self.came and kind is not KeyboardInterrupt:
+            raise KeyboardInterrupt from error
+
+
+@contextmanager
+def blocked_interrupts() -> Iterator[None]:
+    """Start processes that Ctrl-C, which a terminal sends to them too, cannot interrupt.
+
+    They begin with the signal blocked, so that none comes before they ignore it. The caller holds
+    interrupts meanwhile, as it may have threads that do not block it. Does nothing on Windows.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    if multiprocessing.get_start_method() != "fork":
+        resource_tracker.ensure_running()  # whose start would unblock the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

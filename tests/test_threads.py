@@ -1,0 +1,59 @@
+"""A forked process fits although it has lost the threads of its parent."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from skcontrast import _threads
+from skcontrast._threads import avoid_lost_threads
+
+CODE = """
+import multiprocessing
+import numpy as np
+import torch
+from skcontrast import ContrastiveEmbedder
+
+X = np.random.default_rng(0).normal(size=(600, 200))
+torch.set_num_threads(2)
+embedder = ContrastiveEmbedder(max_epochs=1, device="cpu", random_state=0).fit(X)
+h, score = embedder.transform(X), embedder.score(X)
+
+def work(queue):
+    queue.put((embedder.score(X), embedder.transform(X), embedder.fit(X).transform(X)))
+
+context = multiprocessing.get_context("fork")
+queue = context.Queue()
+process = context.Process(target=work, args=(queue,), daemon=True)
+process.start()
+other_score, other_h, other_fit = queue.get(timeout=240)
+process.join()
+assert abs(other_score - score) < 0.01
+np.testing.assert_allclose(other_h, h, atol=1e-4)
+np.testing.assert_allclose(other_fit, h, atol=0.05)
+"""
+
+
+@pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="processes are not forked"
+)
+def test_a_forked_process_does_not_wait_for_threads_that_it_does_not_have():
+    run = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize(
+    "process, threads, left",
+    [(None, 2, 2), (os.getpid(), 2, 2), (os.getpid() + 1, 2, 1), (os.getpid() + 1, 1, 1)],
+    ids=["first fit", "same process", "forked", "forked, one thread"],
+)
+def test_only_a_forked_process_goes_down_to_one_thread(monkeypatch, process, threads, left):
+    found = [threads]
+    monkeypatch.setattr(_threads, "_threaded_process", process)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: found[-1])
+    monkeypatch.setattr(torch, "set_num_threads", found.append)
+    avoid_lost_threads()
+    assert found[-1] == left
