@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -85,7 +85,7 @@ class TrainingSet:
         """Yield all samples in the order of X, at most `batch_size` at a time."""
         yield from self.source.batches(torch.arange(len(self)).split(batch_size), seed=0)
 
-    def batches(self, parts: Sequence[Tensor], seed: int) -> Iterator[Batch]:
+    def batches(self, parts: Sequence[Tensor], seed: int) -> Generator[Batch, None, None]:
         """Yield the `Batch` of each part, a tensor of rows; the seed is for worker processes."""
         with closing(self.source.batches(parts, seed)) as samples:
             for rows, x in zip(parts, samples, strict=True):
@@ -143,7 +143,7 @@ class BatchSampler:
     def __len__(self) -> int:
         return self.n_batches
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Generator[Batch, None, None]:
         order = torch.randperm(self.n_samples, generator=self.generator)
         if self.groups is not None:
             order = self._in_pairs(order, self.groups)

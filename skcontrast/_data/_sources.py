@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -132,7 +132,7 @@ class InMemory:
     def __len__(self) -> int:
         return len(self.x)
 
-    def batches(self, parts: Sequence[Tensor], seed: int) -> Iterator[Any]:
+    def batches(self, parts: Sequence[Tensor], seed: int) -> Generator[Any, None, None]:
         """Yield the samples of each part, a tensor of rows; the seed is not needed."""
         for rows in parts:
             yield self.x[rows.to(self.device)]
@@ -163,7 +163,7 @@ class Streamed(Dataset):
     def __getitem__(self, rows: Tensor) -> Tensor:
         return self.to_tensor(self.X[rows.numpy()], torch.device("cpu"))
 
-    def batches(self, parts: Sequence[Tensor], seed: int) -> Iterator[Any]:
+    def batches(self, parts: Sequence[Tensor], seed: int) -> Generator[Any, None, None]:
         """Yield the samples of each part, a tensor of rows; workers draw by the seed."""
         on_gpu = self.device.type == "cuda"
         loader = DataLoader(
@@ -181,7 +181,7 @@ class Streamed(Dataset):
                 yield x.to(self.device, non_blocking=on_gpu)
 
 
-def _until_interrupted(loader: DataLoader) -> Iterator[Any]:
+def _until_interrupted(loader: DataLoader) -> Generator[Any, None, None]:
     """Yield the batches of a loader; while it deals with worker processes, hold Ctrl-C.
 
     A KeyboardInterrupt while a process is forked is ignored, and one between a lock and the work

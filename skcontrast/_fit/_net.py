@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from functools import partial
 from typing import Any, Self
@@ -292,7 +292,7 @@ class ContrastiveNet(skorch.NeuralNet):
 
     def run_single_epoch(
         self,
-        iterator: Iterable[Batch] | None,
+        iterator: BatchSampler | None,
         training: bool,
         prefix: str,
         step_fn: Callable[..., dict[str, Any]],
