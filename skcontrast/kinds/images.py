@@ -272,7 +272,8 @@ class ImageScaler:
         if self.scale_ > 1e300:
             return False
         some = X.reshape(-1)[:: X.size // 100_000 + 1]
-        relative = np.subtract(some, self.center_, dtype=np.float64) / self.scale_
+        with np.errstate(over="ignore"):
+            relative = np.subtract(some, self.center_, dtype=np.float64) / self.scale_
         darkest_white = self.center_ + 0.1 * self.scale_
         is_dark = len(X) >= 10 and bool(self.center_ < X.max() < darkest_white)
         return is_dark or bool(np.mean(relative > 1.01) > 0.1)

@@ -53,3 +53,10 @@ def test_a_module_with_lazy_layers_is_saved_with_the_weights_that_it_got(tmp_pat
     own = {f"{OwnNetwork.__module__}.OwnNetwork": OwnNetwork()}
     loaded = load(tmp_path / "embedder.safetensors", own=own)
     assert np.array_equal(loaded.transform(vectors()), embedder.transform(vectors()))
+
+
+def test_images_far_beyond_a_tiny_range_leak_no_warning_of_numpy():
+    embedder = small_images().fit(images() * 1e-310)
+    with pytest.warns(UserWarning) as caught:
+        assert np.isfinite(embedder.transform(images() * 1e30)).all()
+    assert ["X holds float64 images" in str(w.message) for w in caught] == [True] * len(caught)
