@@ -6,8 +6,8 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -135,50 +135,124 @@ def fit_network(
         If the user interrupts before an epoch is finished.
     """
     avoid_lost_threads()
-    X, schema, chain = read_training_samples(choices, X, owner, past)
-    known = read_annotations(
-        y, metadata or {}, len(X), choices.loss, uses_classes=bool(auto_parameters(choices.loss))
-    )
+    samples = _read(choices, X, y, metadata or {}, owner, past)
     world, seed = current_world(), choices.seed
     if world is not None:
-        seed = _agree_on_seed(choices, X, schema, known, chain, past, world)
+        seed = _agree_on_seed(choices, samples, past, world)
     start = None if past is None else past.network
-    identity = partial(identity_of, choices, chain, schema.kind, X, known, start)
+    identity = partial(
+        identity_of, choices, samples.chain, samples.schema.kind, samples.X, samples.known, start
+    )
     opened = (
         nullcontext() if one_epoch else opened_checkpoint(choices, seed, past, identity, world)
     )
     # The caller may have turned gradients off.
     with torch.inference_mode(False), torch.enable_grad(), opened as checkpoint:
         seed = seed if checkpoint is None else checkpoint.seed
-        if past is None:
-            setup = new_setup(choices, X, schema, chain, seed)
-        else:
-            setup = continued_setup(choices, X, chain, past)
-        width = setup.widths.projection // setup.widths.n_parts
-        check_descriptions(known.get("descriptions"), width)
-        training_set = _training_set(choices, setup, X, known, world)
-        auto = _estimated_parameters(choices, known.get("labels"), past, one_epoch)
+        setup = _setup(choices, samples, past, seed)
+        training_set = _training_set(choices, setup, samples, world)
         groups = training_set.known.get("groups")
-        plan = _plan(choices, setup, len(X), groups, past, one_epoch, seed, world)
-        fingerprint = cache(partial(samples_fingerprint, schema.kind, X, known.get("labels")))
-        # What a framework adds to the network starts from different numbers than the network.
-        with seeded_rng(seed + 1, choices.device):
-            spreader = LabelSpreader(choices.loss.label_spreading(), known.get("labels"))
-            as_estimator = partial(_as_estimator, setup, as_fitted)
-            last_epoch = LastEpoch(checkpoint)
-            net = _net(choices, setup, plan, auto, spreader, last_epoch, one_epoch, as_estimator)
-            if past is not None:
-                resume(net, past.history, past.optimizer_state, past.framework_state, fingerprint)
-        resumable = choices.warm_start or one_epoch
+        plan = _plan(choices, setup, len(samples.X), groups, past, one_epoch, seed, world)
+        net = _begun(
+            choices, setup, plan, samples, past, LastEpoch(checkpoint), one_epoch, as_fitted
+        )
         with net.interrupt_:
             # Other threads wait only where the network itself draws random numbers.
             with seeded_rng(seed, choices.device) if plan.seeds_layers else nullcontext():
                 interrupted = train(net, training_set)
             if world is not None:
                 end_together(interrupted)
-            _check_embeddings(net, setup, X)
-            fitted = _fitted(setup, net, fingerprint if resumable else None, interrupted)
+            _check_embeddings(net, setup, samples.X)
+            resumable = choices.warm_start or one_epoch
+            fitted = _fitted(setup, net, samples if resumable else None)
         return replace(fitted, interrupted=interrupted or net.interrupt_.came)
+
+
+class Samples(NamedTuple):
+    """The training samples and what is known about them.
+
+    Attributes
+    ----------
+    X : array-like of length n_samples
+        As its kind returns it.
+    schema : Schema
+        What it is.
+    chain : list of Augmentation or None
+        What draws the views, if the user has chosen it.
+    known : dict of str to Tensor
+        Fields of a `Batch`.
+    """
+
+    X: Any
+    schema: Schema
+    chain: list[Augmentation] | None
+    known: dict[str, Tensor]
+
+    def fingerprint(self) -> int:
+        """Return a number that differs, almost surely, for other samples or labels."""
+        return samples_fingerprint(self.schema.kind, self.X, self.known.get("labels"))
+
+
+def _read(
+    choices: Choices, X: Any, y: Any, metadata: dict[str, Any], owner: Any, past: Fitted | None
+) -> Samples:
+    """Return what `fit` was passed, checked."""
+    X, schema, chain = read_training_samples(choices, X, owner, past)
+    uses_classes = bool(auto_parameters(choices.loss))
+    known = read_annotations(y, metadata, len(X), choices.loss, uses_classes=uses_classes)
+    return Samples(X, schema, chain, known)
+
+
+def _setup(choices: Choices, samples: Samples, past: Fitted | None, seed: int) -> Setup:
+    """Return what training starts from."""
+    if past is None:
+        setup = new_setup(choices, samples.X, samples.schema, samples.chain, seed)
+    else:
+        setup = continued_setup(choices, samples.X, samples.chain, past)
+    width = setup.widths.projection // setup.widths.n_parts
+    check_descriptions(samples.known.get("descriptions"), width)
+    return setup
+
+
+def _begun(
+    choices: Choices,
+    setup: Setup,
+    plan: Plan,
+    samples: Samples,
+    past: Fitted | None,
+    last_epoch: LastEpoch,
+    one_epoch: bool,
+    as_fitted: Callable[[Fitted], Any],
+) -> ContrastiveNet:
+    """Return a net that is about to train, where an earlier fit has left off if there is one."""
+    labels = samples.known.get("labels")
+    auto = _estimated_parameters(choices, labels, past, one_epoch)
+    is_first = plan.world is None or plan.world.rank == 0
+    # What a framework adds to the network starts from different numbers than the network.
+    with seeded_rng(plan.seed + 1, choices.device):
+        net = make_net(
+            setup.network,
+            plan,
+            auto,
+            LabelSpreader(choices.loss.label_spreading(), labels),
+            optimizer=choices.optimizer,
+            lr=choices.lr,
+            weight_decay=choices.weight_decay,
+            max_epochs=1 if one_epoch else choices.max_epochs,
+            callbacks=choices.callbacks,
+            last_epoch=last_epoch,
+            verbose=choices.verbose if is_first else 0,
+            as_estimator=partial(_as_estimator, setup, as_fitted),
+        )
+        if past is not None:
+            resume(
+                net,
+                past.history,
+                past.optimizer_state,
+                past.framework_state,
+                samples.fingerprint,
+            )
+    return net
 
 
 def read_training_samples(
@@ -204,16 +278,9 @@ def _is_same(kind: Kind, other: Kind) -> bool:
     return type(kind) is type(other) and describe(kind) == describe(other)
 
 
-def _agree_on_seed(
-    choices: Choices,
-    X: Any,
-    schema: Schema,
-    known: dict[str, Tensor],
-    chain: list[Augmentation] | None,
-    past: Fitted | None,
-    world: World,
-) -> int:
+def _agree_on_seed(choices: Choices, samples: Samples, past: Fitted | None, world: World) -> int:
     """Check that all ranks were given the same, and return the seed of rank 0."""
+    X, schema, chain, known = samples
     if not schema.kind.shares_batches:
         raise ValueError(
             f"{schema.kind.name.capitalize()} are trained in one process: start fit without "
@@ -252,11 +319,11 @@ def _tensors(state: Any) -> Iterator[Tensor]:
 
 
 def _training_set(
-    choices: Choices, setup: Setup, X: Any, known: dict[str, Tensor], world: World | None
+    choices: Choices, setup: Setup, samples: Samples, world: World | None
 ) -> TrainingSet:
     """Return the samples, in memory or streamed, with what is known about each."""
     source = make_source(
-        X,
+        samples.X,
         setup.schema.kind,
         setup.scaler.to_tensor,
         choices.device,
@@ -264,7 +331,7 @@ def _training_set(
         n_workers=choices.n_workers,
         n_sharing=1 if world is None or choices.device.type != "cpu" else world.size,
     )
-    return TrainingSet(source, **known)
+    return TrainingSet(source, **samples.known)
 
 
 def _estimated_parameters(
@@ -332,34 +399,6 @@ def _plan(
     )
 
 
-def _net(
-    choices: Choices,
-    setup: Setup,
-    plan: Plan,
-    auto: AutoParameters,
-    spreader: LabelSpreader,
-    last_epoch: LastEpoch,
-    one_epoch: bool,
-    as_estimator: Callable[[ContrastiveNet], Any],
-) -> ContrastiveNet:
-    """Return a net that is about to train."""
-    is_first = plan.world is None or plan.world.rank == 0
-    return make_net(
-        setup.network,
-        plan,
-        auto,
-        spreader,
-        optimizer=choices.optimizer,
-        lr=choices.lr,
-        weight_decay=choices.weight_decay,
-        max_epochs=1 if one_epoch else choices.max_epochs,
-        callbacks=choices.callbacks,
-        last_epoch=last_epoch,
-        verbose=choices.verbose if is_first else 0,
-        as_estimator=as_estimator,
-    )
-
-
 def _check_embeddings(net: ContrastiveNet, setup: Setup, X: Any) -> None:
     """Raise ValueError if the last step has made the embedding of a training sample infinite.
 
@@ -387,19 +426,17 @@ def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: Contras
     )
 
 
-def _fitted(
-    setup: Setup, net: ContrastiveNet, fingerprint: Callable[[], int] | None, interrupted: bool
-) -> Fitted:
-    """Return what is known after the training; what a later fit needs only with a fingerprint."""
+def _fitted(setup: Setup, net: ContrastiveNet, samples: Samples | None) -> Fitted:
+    """Return what is known after the training; what a later fit needs only with the samples."""
     optimizer, session = None, None
-    if fingerprint is not None:
+    if samples is not None:
         optimizer = optimizer_state(net.optimizer_, net.learned_parameters())
-        session = framework_state(setup.framework, net.criterion_, fingerprint)
+        session = framework_state(setup.framework, net.criterion_, samples.fingerprint)
     return Fitted(
         **{**vars(setup), "network": net.module_.eval()},
         history=net.history,
         estimates=net.auto.values,
         optimizer_state=optimizer,
         framework_state=session,
-        interrupted=interrupted,
+        interrupted=False,
     )
