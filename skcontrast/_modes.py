@@ -8,13 +8,15 @@ from contextlib import ExitStack, contextmanager
 
 import torch
 
+from ._threads import avoid_lost_threads
+
 _LOCK = threading.Lock()
 _LENT: list[torch.dtype] = []
 
 
 @contextmanager
 def plain_modes(device: torch.device) -> Iterator[None]:
-    """Compute as in a program that has switched on nothing.
+    """Compute as in a program that has switched on nothing, and has not been forked.
 
     Within the context, operations on `device` are not under autocast, and new tensors are on the
     CPU and in float32 unless they say otherwise, whatever ``torch.set_default_device`` and
@@ -26,6 +28,7 @@ def plain_modes(device: torch.device) -> Iterator[None]:
     device : torch.device
         Where the computation runs.
     """
+    avoid_lost_threads()
     with ExitStack() as modes:
         modes.enter_context(torch.autocast(device.type, enabled=False))
         if torch.get_default_device().type != "cpu":

@@ -139,7 +139,8 @@ class Checkpoint:
     def _packed(self, net: ContrastiveNet, state: dict[str, Any], is_finished: bool) -> bytes:
         """Return the bytes of the file."""
         assert self.identity is not None
-        rows = [{k: v for k, v in row.items() if k != "batches"} for row in net.history]
+        finished = net.history[: state["n_epochs"]]
+        rows = [{k: v for k, v in row.items() if k != "batches"} for row in finished]
         writer = Writer({})
         content = {
             "format": FORMAT,

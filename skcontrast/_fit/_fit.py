@@ -21,7 +21,6 @@ from .._distributed._agreement import agree, end_together
 from .._distributed._world import World, current_world, fingerprint
 from .._network._inference import encode_batches, on_cpu
 from .._random import seeded_rng
-from .._threads import avoid_lost_threads
 from .._warnings import warn
 from ..augmentation import Augmentation
 from ..kinds._base import Kind, Schema
@@ -134,7 +133,6 @@ def fit_network(
     KeyboardInterrupt
         If the user interrupts before an epoch is finished.
     """
-    avoid_lost_threads()
     samples = _read(choices, X, y, metadata or {}, owner, past)
     world, seed = current_world(), choices.seed
     if world is not None:

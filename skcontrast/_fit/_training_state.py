@@ -308,10 +308,15 @@ class LastEpoch:
             self.checkpoint.write(net, self.state)
 
     def go_back(self, net: ContrastiveNet) -> None:
-        """Return to the last finished epoch, if there is one, and write it."""
+        """Return to the last finished epoch, if there is one, and write it.
+
+        An epoch whose steps are done is finished, even if not all callbacks have heard of it. A
+        resumed fit repeats it, so that they do.
+        """
         if self.state is None:
             return
-        restore(net, self.data, self.state)
+        if "train_loss" not in net.history[-1]:
+            restore(net, self.data, self.state)
         if self.checkpoint is not None and len(net.history) > net.first_epoch_:
             self.checkpoint.write(net, self.state, is_interrupted=True)
 

@@ -10,8 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._threads import avoid_lost_threads
-
 # With at least so many rows, matrix products and convolutions compute every row in the same way.
 _FEWEST_ROWS = 16
 
@@ -65,7 +63,6 @@ def encode(
     ValueError
         If the output for a sample is not finite.
     """
-    avoid_lost_threads()
     module.eval()
     parts = []
     for start in range(0, len(data), batch_size):

@@ -10,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from .._threads import avoid_lost_threads
 from ._inference import check_finite
 
 # Samples that are compared with each other, and that are drawn and encoded at a time.
@@ -64,7 +63,6 @@ def embedded_views(
     Parts differ by at most one sample, and each is spread evenly over the samples, which may be
     sorted.
     """
-    avoid_lost_threads()
     generator = torch.Generator(device=device).manual_seed(0)
     n_parts = -(-n_samples // _COMPARED)
     for part in range(n_parts):

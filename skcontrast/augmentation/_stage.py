@@ -71,7 +71,7 @@ def check_values(views: Tensor, batch: Tensor, name: str) -> None:
         return
     has_gaps = batch.isnan().any() and not views.isinf().any()  # in a table
     if not has_gaps:
-        raise ValueError(f"{name} returned views that hold NaN or infinity.")
+        raise ValueError(f"{name} returned views of X that hold NaN or infinity.")
 
 
 def as_float(batch: Tensor) -> Tensor:

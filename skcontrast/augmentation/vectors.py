@@ -246,6 +246,11 @@ class MarginalCorruption(Augmentation):
             self.groups_ = _numbered(self.groups, X.shape[1], names)
 
     @property
+    def _groups(self) -> NDArray:
+        """The groups; version 0.1.0 has left none in its files, and swapped single features."""
+        return getattr(self, "groups_", np.arange(self.marginals_.shape[1]))
+
+    @property
     def _finds_groups(self) -> bool:
         """Whether features may encode a variable together, which columns of a table do not."""
         return not isinstance(self._schema.kind, Tables)
@@ -268,12 +273,13 @@ class MarginalCorruption(Augmentation):
                 f"The batch has {d} features, but MarginalCorruption was fitted on "
                 f"{self.marginals_.shape[1]}."
             )
-        n_groups = int(self.groups_.max()) + 1
-        chosen, donors = self._draw(n, n_groups, generator_for(batch, generator), batch.device)
+        groups = self._groups
+        n_groups = int(groups.max()) + 1
+        chosen, donors = self._draw(n, n_groups, generator, batch.device)
         if n_groups == d:
             return batch.scatter(1, chosen, _entries(self.marginals_, donors, chosen, batch))
         of_group = donors.new_full((n, n_groups), -1).scatter(1, chosen, donors)
-        rows = of_group[:, torch.from_numpy(self.groups_).to(batch.device)]
+        rows = of_group[:, torch.from_numpy(groups).to(batch.device)]
         columns = torch.arange(d, device=batch.device).expand(n, d)
         drawn = _entries(self.marginals_, rows.clamp_min(0), columns, batch)
         return torch.where(rows < 0, batch, drawn)

@@ -84,6 +84,8 @@ def _join(X: tuple) -> tuple[np.ndarray, int]:
     parts = [as_array_like(part) for part in X]
     with naming("X", "a pair of two arrays of numbers"):
         arrays = [np.asarray(None if isinstance(part, LazySamples) else part) for part in parts]
+        if any(np.iscomplexobj(part) for part in arrays):
+            raise ValueError("got complex numbers")
         arrays = [
             part.astype(float) if part.ndim and part.dtype.kind not in "biuf" else part
             for part in arrays

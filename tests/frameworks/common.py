@@ -57,10 +57,12 @@ class StopsAfter(Callback):
     def on_train_begin(self, net, **kwargs):
         self.left = len(net.get_iterator(kwargs["X"])) + self.n_steps
 
+    def on_epoch_end(self, net, **kwargs):
+        self.state = copy.deepcopy(net.criterion_.state_dict())
+
     def on_batch_end(self, net, **kwargs):
         self.left -= 1
         if not self.left:
-            self.state = copy.deepcopy(net.criterion_.state_dict())
             net.train_step_single = raises_interrupt  # not notify, which ends the fit in order
 
 

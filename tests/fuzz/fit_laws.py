@@ -91,7 +91,12 @@ def names_something(message: str) -> bool:
 
 def run(case: dict[str, Any]) -> str:
     """Return "fitted" or "refused", or raise Broken."""
-    X, y, weights = make_samples(case), make_labels(case), make_weights(case)
+    try:
+        X, y, weights = make_samples(case), make_labels(case), make_weights(case)
+    except ValueError as error:  # of PackedGraphs
+        if not is_clear(error):
+            raise Broken(f"unclear {error!r}") from error
+        return "refused"
     metadata = {} if weights is None else {"sample_weight": weights}
     embedder = make_embedder(case)
     watched = _Watched(X, y, weights, embedder)
