@@ -111,7 +111,7 @@ def test_draws_lie_around_the_mean_direction_as_the_concentration_says(embedder)
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, "2", True])
 def test_a_bad_number_of_draws_is_refused(embedder, n):
-    with pytest.raises(ValueError, match="'n' parameter of sample must be an int of at least 1"):
+    with pytest.raises(ValueError, match="'n' parameter of sample must be an int in "):
         embedder.sample(X[:2], n)
 
 

@@ -6,7 +6,6 @@ import warnings
 import matplotlib
 import numpy as np
 import pytest
-import scipy.sparse
 import torch
 from sklearn.model_selection import GridSearchCV
 
@@ -197,7 +196,7 @@ def test_masked_entries_are_refused_and_a_mask_of_nothing_is_not():
 
 
 def test_a_dataset_of_complex_numbers_is_refused():
-    with pytest.raises(TypeError, match="sample 0 is not: its dtype is complex64"):
+    with pytest.raises(ValueError, match="X must hold real numbers, got a Dataset of complex"):
         tiny().fit(bad_values()["a complex Dataset"]())
 
 
@@ -255,8 +254,7 @@ def test_edges_of_fractions_are_refused():
 
 def test_sparse_and_meta_tensors_are_refused_by_name():
     z = torch.zeros(4, 2)
-    for bad in (z.to_sparse(), z.to("meta")):
-        with pytest.raises(TypeError, match="view 2 must be a dense tensor"):
-            skcontrast.contrastive_loss(z, bad)
-    with pytest.raises(TypeError, match="Sparse data was passed"):
-        tiny().fit(scipy.sparse.csr_matrix(VECTORS))
+    with pytest.raises(TypeError, match="view 2 must be a dense tensor"):
+        skcontrast.contrastive_loss(z, z.to_sparse())
+    with pytest.raises(ValueError, match="view 2 must hold data"):
+        skcontrast.contrastive_loss(z, z.to("meta"))

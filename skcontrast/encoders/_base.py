@@ -107,7 +107,7 @@ def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None)
     )
     of_graphs = len(sample_shape) == 2 and sample_shape[0] is None
     # Graphs without edges and attributes have no features of nodes, until these get a constant.
-    sizes = [max(1, sample_shape[1])] if of_graphs else sample_shape
+    sizes = [sample_shape[1] or 1] if of_graphs and sample_shape[1] is not None else sample_shape
     if not all(map(_SIZE.is_satisfied_by, sizes)):
         raise ValueError(f"sample_shape must hold ints of at least 1, got {sample_shape!r}.")
     own = named_kinds(encoder.kind, owner=type(encoder).__name__)

@@ -211,7 +211,8 @@ def _check_structure(edges: Tensor, node_ptr: Tensor) -> None:
 
 def _check_described(n_nodes: int, *arrays: Any) -> None:
     """Raise ValueError if there are far more nodes than numbers that describe them."""
-    n_numbers = sum(math.prod(np.shape(array)) for array in arrays if array is not None)
+    with naming("attributes and labels", "arrays"):
+        n_numbers = sum(math.prod(np.shape(array)) for array in arrays if array is not None)
     if n_nodes > max(_FREE_NODES, _NODES_PER_NUMBER * n_numbers):
         raise ValueError(
             f"node_ptr ends with {n_nodes} nodes, but edges, labels and attributes are only "

@@ -230,11 +230,11 @@ class Tables(Kind):
             columns = zip(seen.kind.columns_, places, strict=True)
             coded = [column.encode(table.values(place)) for column, place in columns]
             return np.column_stack(coded), seen
-        kind, coded = self._learned(table)
+        kind, coded = self._with_columns(table)
         shape = (table.shape[1],)
         return np.column_stack(coded), Schema(kind, shape, kind, shape[0], table.names)
 
-    def _learned(self, table: Table) -> tuple[Tables, list[NDArray[np.float64]]]:
+    def _with_columns(self, table: Table) -> tuple[Tables, list[NDArray[np.float64]]]:
         """Return a copy of the kind that knows the columns of a table, and the coded columns."""
         validate_parameters(self)
         categorical = _positions(self.categorical, table)

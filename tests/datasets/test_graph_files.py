@@ -245,7 +245,7 @@ def test_missing_arrays_are_named(tmp_path, array):
         ("SET_A.txt", "1, x\n", "SET_A.txt must hold integers"),
         ("SET_A.txt", "0, 1\n", "numbers of nodes"),
         ("SET_A.txt", "1, 9\n", "numbers of nodes"),
-        ("SET_A.txt", "1, 4\n", "An edge leaves graph 0"),
+        ("SET_A.txt", "1, 4\n", "An edge in edge_index leaves graph 0"),
         ("SET_graph_indicator.txt", "1\n1\n1\n3\n3\n2\n2\n3\n", "must ascend, .* 3"),
         ("SET_graph_indicator.txt", "1\n1\n1\n1\n1\n2\n2\n4\n", "must ascend, .* 3"),
         ("SET_graph_indicator.txt", "1\n1\n1\n1\n1\n3\n3\n3\n", "1 of its 3 graphs have no nodes"),

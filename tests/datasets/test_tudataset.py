@@ -45,7 +45,7 @@ def test_numbers_are_checked(parameter, value, home):
 
 @pytest.mark.parametrize("sha256", [5, "xyz", "", "0" * 63])
 def test_a_bad_checksum_is_refused_before_the_download(sha256, site, home):
-    with pytest.raises(ValueError, match=r"'sha256' parameter .* must be 64 hexadecimal digits"):
+    with pytest.raises(ValueError, match=r"'sha256' parameter .* must be "):
         fetch_tudataset("SET", data_home=home, sha256=sha256)
     assert not home.exists()
 

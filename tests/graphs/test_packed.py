@@ -57,7 +57,7 @@ def test_graphs_may_have_no_edges_at_all():
         (([[0.5], [1]], [0, 3]), "edge_index must hold integers, got an array of dtype float64"),
         (([[0], [3]], [0, 3]), "edge_index must hold numbers of nodes, 0 to 2"),
         (([[-1], [1]], [0, 3]), "edge_index must hold numbers of nodes, 0 to 2"),
-        (([[0], [3]], [0, 3, 5]), "An edge leaves graph 0"),
+        (([[0], [3]], [0, 3, 5]), "An edge in edge_index leaves graph 0"),
         (([[0], [1]], [0]), "node_ptr must be a sequence of at least two"),
         (([[0], [1]], [1, 3]), "node_ptr .* first of them 0"),
         (([[0], [1]], [0, 2.5]), "node_ptr must hold integers"),

@@ -332,7 +332,7 @@ def test_augmentations_of_vectors_and_images_refuse_tables():
         augmentation = FunctionAugmentation(lambda x: x, kind=kind)
         with pytest.raises(ValueError, match="got tables"):
             small(augmentation=augmentation).fit(FRAME)
-    augmentation = FunctionAugmentation(lambda x: x, kind="tables")
+    augmentation = FunctionAugmentation(lambda x: x.flip(0), kind="tables")
     assert np.isfinite(small(augmentation=augmentation).fit_transform(FRAME)).all()
 
 

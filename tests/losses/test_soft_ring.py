@@ -84,7 +84,7 @@ def test_the_sharpness_grows_with_the_auc_and_ends_where_the_auc_says_nothing():
 
 @pytest.mark.parametrize("auc, tau_plus", [(1.1, 0.1), ("0.5", 0.1), (0.8, 0.0), (0.8, 1.0)])
 def test_bad_numbers_are_refused(auc, tau_plus):
-    with pytest.raises(ValueError, match="must be a number in"):
+    with pytest.raises(ValueError, match=r"must be a float in the range"):
         sharpness_from_auc(auc, tau_plus)
 
 
