@@ -7,6 +7,7 @@ from pathlib import Path
 READING_ORDER = (
     "plot_few_labels",
     "plot_image_folder",
+    "plot_tables",
     "plot_graphs",
     "plot_function_augmentation",
     "plot_pretrained",

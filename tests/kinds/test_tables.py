@@ -320,9 +320,12 @@ def test_an_augmentation_that_read_other_codes_is_fitted_again():
     X = pd.DataFrame({"a": [3, 1] * 10, "b": ["x", "y"] * 10})
     kind = Tables(categorical=["a"])
     pipe = make_pipeline(MarginalCorruption(0.5), small(kind=kind)).fit(X)
+    embedder = pipe[-1]
+    assert embedder.augmentation_[0].marginals_[:, 0].max() == 1
+    numbers = X[["a"]]
+    pipe = make_pipeline(MarginalCorruption(0.5), small(kind=kind)).fit(numbers)
     assert pipe[-1].augmentation_[0].marginals_[:, 0].max() == 1
     later = X.replace({"b": {"x": "z"}})
-    embedder = pipe[-1]
     embedder.partial_fit(MarginalCorruption(0.5).fit_transform(later))
     assert embedder.augmentation_[0].marginals_[:, 1].max() == 2
 
