@@ -22,11 +22,12 @@ from .._fit._fit import Fitted
 from .._network._build import Widths
 from .._network._network import Network
 from ..embedder import ContrastiveEmbedder
-from ..encoders._message_passing import GCNLayer, GINLayer, MessagePassing
+from ..encoders._message_passing import GCNLayer, GINELayer, GINLayer, MessagePassing
 from ..encoders._projection import WithExtra
 from ..encoders.resnet import _BasicBlock, _Bottleneck, _ResNet
 from ..frameworks._lab import Lab
 from ..frameworks._parts import Halves, Parts, Split
+from ..graphs._edge_features import EdgeFeatures
 from ..graphs._features import NodeFeatures
 from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..kinds._base import Schema, Unscaled
@@ -54,6 +55,7 @@ _PARTS: dict[str, type] = {
     "VectorScaler": VectorScaler,
     "ImageScaler": ImageScaler,
     "NodeFeatures": NodeFeatures,
+    "EdgeFeatures": EdgeFeatures,
     "Unscaled": Unscaled,
     "Network": Network,
     "Standardize": Standardize,
@@ -69,6 +71,7 @@ _PARTS: dict[str, type] = {
     "ForeignNetwork": ForeignNetwork,
     "MessagePassing": MessagePassing,
     "GINLayer": GINLayer,
+    "GINELayer": GINELayer,
     "GCNLayer": GCNLayer,
 }
 

@@ -55,15 +55,15 @@ def random_below(limits: Tensor, generator: Generator) -> Tensor:
 
 
 def edges_once(topology: Topology) -> tuple[Tensor, Tensor]:
-    """Return edges (2, m), undirected ones in one direction, and the first edge of each graph.
+    """Return a mask of edges, undirected ones in one direction, and the first of each graph.
 
     They are in the order of the graphs: graph g has ``ptr[g]`` to ``ptr[g + 1] - 1``.
     """
-    edges, ptr = topology.edge_index, topology.edge_ptr[topology.node_ptr]
+    ptr = topology.edge_ptr[topology.node_ptr]
     if not topology.symmetric:
-        return edges, ptr
-    once = edges[0] <= edges[1]
-    return edges[:, once], offsets(once)[ptr]
+        return torch.ones_like(topology.sources, dtype=torch.bool), ptr
+    once = topology.sources <= topology.targets
+    return once, offsets(once)[ptr]
 
 
 def random_pairs(node_ptr: Tensor, counts: Tensor, generator: Generator) -> Tensor:

@@ -34,7 +34,7 @@ def test_gin_layer_is_ginconv(batch, geometric):
     first = nn.Linear(WIDTH, 5).double()
     first.weight, first.bias = own.linear.weight, own.bias
     conv = geometric.GINConv(nn.Sequential(first, nn.ReLU(), own.second, nn.ReLU()))
-    torch.testing.assert_close(own(batch.x, batch.topology), conv(batch.x, batch.edge_index))
+    torch.testing.assert_close(own(batch.x, batch), conv(batch.x, batch.edge_index))
 
 
 def test_gcn_layer_is_gcnconv(batch, geometric):
@@ -45,7 +45,7 @@ def test_gcn_layer_is_gcnconv(batch, geometric):
     # Every node gets one more loop; by default, GCNConv adds one only where there is none.
     edge_index = torch.cat([batch.edge_index, torch.stack([nodes, nodes])], 1)
     expected = conv(batch.x, edge_index).relu()
-    torch.testing.assert_close(own(batch.x, batch.topology), expected)
+    torch.testing.assert_close(own(batch.x, batch), expected)
 
 
 @pytest.mark.parametrize("kind", ["undirected", "directed", "edgeless"])
@@ -54,7 +54,7 @@ def test_gcn_layer_is_gcnconv_by_default_where_there_are_no_loops(kind, geometri
     conv = geometric.GCNConv(WIDTH, 5).double()
     conv.lin.weight, conv.bias = own.linear.weight, own.bias
     expected = conv(batch.x, batch.edge_index).relu()
-    torch.testing.assert_close(own(batch.x, batch.topology), expected)
+    torch.testing.assert_close(own(batch.x, batch), expected)
 
 
 def test_gin_layer_equals_its_formula(batch):
@@ -62,7 +62,7 @@ def test_gin_layer_equals_its_formula(batch):
     summed = batch.x + adjacency(batch.topology) @ batch.x
     hidden = (summed @ layer.linear.weight.T + layer.bias).relu()
     expected = (hidden @ layer.second.weight.T + layer.second.bias).relu()
-    torch.testing.assert_close(layer(batch.x, batch.topology), expected)
+    torch.testing.assert_close(layer(batch.x, batch), expected)
 
 
 def test_gcn_layer_equals_its_formula(batch):
@@ -70,20 +70,20 @@ def test_gcn_layer_equals_its_formula(batch):
     matrix = adjacency(batch.topology) + torch.eye(batch.n_nodes)
     scale = matrix.sum(1).rsqrt()
     expected = scale[:, None] * matrix * scale @ batch.x @ layer.linear.weight.T + layer.bias
-    torch.testing.assert_close(layer(batch.x, batch.topology), expected.relu())
+    torch.testing.assert_close(layer(batch.x, batch), expected.relu())
 
 
 @pytest.mark.parametrize("layer", [GINLayer, GCNLayer])
 def test_gradients_of_the_layers(batch, layer):
     layer, x = seeded(lambda: layer(WIDTH, 2)), batch.x.clone().requires_grad_()
-    assert torch.autograd.gradcheck(lambda x: layer(x, batch.topology), x)
+    assert torch.autograd.gradcheck(lambda x: layer(x, batch), x)
 
 
 def test_gin_tells_graphs_apart_that_the_mean_does_not():
     """A node with one and a node with two equal neighbours are the same to GCN, which averages."""
     graphs = as_batch([nx.path_graph(2), nx.cycle_graph(3)])
     x = torch.ones(5, WIDTH, dtype=torch.float64)
-    out = seeded(lambda: GINLayer(WIDTH, 5))(x, graphs.topology)
+    out = seeded(lambda: GINLayer(WIDTH, 5))(x, graphs)
     assert not torch.allclose(out[0], out[2])
-    out = seeded(lambda: GCNLayer(WIDTH, 5))(x, graphs.topology)
+    out = seeded(lambda: GCNLayer(WIDTH, 5))(x, graphs)
     torch.testing.assert_close(out[0], out[2])
