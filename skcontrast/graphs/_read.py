@@ -107,7 +107,7 @@ def _both_directions(parts: GraphParts) -> GraphParts:
     there = np.arange(parts.edges.shape[1])
     back = np.flatnonzero(parts.edges[0] != parts.edges[1])
     edges = np.concatenate([parts.edges, parts.edges[::-1, back]], axis=1)
-    if parts.of_edges == Described() and parts.weights is None:
+    if all(one is None for one in (*parts.of_edges, parts.weights)):
         return parts._replace(edges=edges)
     rows, (attributes, labels) = np.concatenate([there, back]), parts.of_edges
     return parts._replace(
