@@ -84,7 +84,8 @@ def _transitions(topology: Topology) -> tuple[Tensor, Callable[[Tensor], Tensor]
     places = (owner[sources], number[sources], number[targets])
     identity = torch.eye(n).expand(n_graphs, n, n)
     if n > _SMALL:
-        matrix = torch.sparse_coo_tensor(torch.stack(places[1:]), values, (n, n))
+        edges = torch.stack(places[1:])
+        matrix = torch.sparse_coo_tensor(edges, values, (n, n), check_invariants=False)
         return place, lambda walks: torch.sparse.mm(matrix, walks[0])[None], identity
     dense = torch.zeros(n_graphs, n, n).index_put_(places, values, accumulate=True)
     return place, lambda walks: torch.bmm(dense, walks), identity
