@@ -28,17 +28,19 @@ class GINLayer(nn.Module):
 
 
 class GINELayer(GINLayer):
-    """The same where edges have features, which are added to what comes along them."""
+    """A layer of GIN to whose sum that of GINE is added, for edges that have features."""
 
     def __init__(self, in_features: int, width: int, edge_features: int):
         super().__init__(in_features, width)
+        self.source_linear = nn.Linear(in_features, width, bias=False)
         self.edge_linear = nn.Linear(edge_features, width)
 
     def forward(self, x: Tensor | None, graphs: GraphBatch) -> Tensor:
         """Map node features (n_nodes, in_features), None for those of the graphs, to a width."""
         h = _linear(self.linear, x, graphs)
         edges = graphs.edges.project(self.edge_linear.weight) + self.edge_linear.bias
-        h = message_sum(h, edges, graphs.topology).add_(h).add_(self.bias)
+        messages = message_sum(_linear(self.source_linear, x, graphs), edges, graphs.topology)
+        h = neighbour_sum(h, graphs.topology).add_(h).add_(messages).add_(self.bias)
         return self.second(h.relu_()).relu_()
 
 

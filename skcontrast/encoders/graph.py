@@ -96,12 +96,10 @@ class GIN(_GraphEncoder):
         g_v^{(0)} = x_v, \quad g_v^{(k)} = \mathrm{BN}(h_v^{(k)})
 
     with a perceptron of two layers, each followed by a ReLU [1]_. If edges have features
-    :math:`e_{uv}`, this is GINE [3]_, with :math:`W^{(k)}` the first linear map of the perceptron
-    and :math:`\mathrm{MLP}'` what follows it:
+    :math:`e_{uv}`, the sum of GINE [3]_ is added before the first ReLU of the perceptron,
 
-    .. math:: h_v^{(k)} = \mathrm{MLP}'^{(k)}\bigl(W^{(k)} g_v^{(k-1)}
-        + \textstyle\sum_{u \to v} \mathrm{ReLU}(W^{(k)} g_u^{(k-1)} + V^{(k)} e_{uv} + c^{(k)})
-        \bigr).
+    .. math:: \textstyle\sum_{u \to v}
+        \mathrm{ReLU}\bigl(U^{(k)} g_u^{(k-1)} + V^{(k)} e_{uv} + c^{(k)}\bigr).
 
     A node is represented by its
     features :math:`x_v` and the outputs of all layers side by side [2]_, a graph by the sum over
