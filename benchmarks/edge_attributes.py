@@ -4,16 +4,17 @@
     python benchmarks/edge_attributes.py --sdf FILE [FILE]        # needs RDKit
 
 The sets of TUDataset have edge labels: bond types of molecules (MUTAG, PTC_MR), or whether an edge
-lies within a wedge (Cuneiform, whose edges and nodes also have coordinates, left out here). The
-SDF files are the solubility set of RDKit's book, ``solubility.train.sdf`` and
+lies within a wedge (Cuneiform, whose edges have coordinates too; those of nodes are left out).
+The SDF files are the solubility set of RDKit's book, ``solubility.train.sdf`` and
 ``solubility.test.sdf``, 1,282 molecules with three classes, `SOL_classification`; the nodes are
 heavy atoms, labeled by their element, the edges bonds, labeled by their type.
 
 A representation is scored by a linear probe, RidgeClassifierCV on standardised columns, on ten
-folds. The seeds change folds, weights and batches. Besides the default embedder, trained and
-untrained, stand bags: how often each node label occurs, with and without how often each edge
-label does. Each column "difference" is paired over the seeds: with edges less without, and the
-p of a paired t-test. `node_features="walks"` is compared with the default in the same way.
+folds, or as many as the smallest class allows. The seeds change folds, weights and batches.
+Besides the default embedder, trained and untrained, stand bags: how often each node label occurs,
+with and without how often each edge label does. Each column "difference" is paired over the seeds:
+with edges less without, and the p of a paired t-test. `node_features="walks"` is compared with the
+default in the same way.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -85,11 +85,14 @@ def read_graph(graph: Any, index: int) -> GraphParts:
 
 def _read_networkx(graph: Any) -> GraphParts:
     number = {node: k for k, node in enumerate(graph)}
-    links = list(graph.edges(data=True))
-    flat = chain.from_iterable((number[u], number[v]) for u, v, _ in links)
+    # Reading the attributes of edges takes nearly as long again, whether they have any or not.
+    is_described = any(any(own.values()) for _, own in graph.adjacency())
+    links = list(graph.edges(data=True) if is_described else graph.edges())
+    flat = chain.from_iterable((number[link[0]], number[link[1]]) for link in links)
     edges = np.fromiter(flat, np.int64).reshape(-1, 2).T
-    nodes = _Items("node", graph, [data for _, data in graph.nodes(data=True)])
-    joined = _Items("edge", [link[:2] for link in links], [data for *_, data in links])
+    data = [link[2] for link in links] if is_described else []
+    nodes = _Items("node", [node[1] for node in graph.nodes(data=True)], lambda: list(graph))
+    joined = _Items("edge", data, lambda: [link[:2] for link in links])
     parts = GraphParts(
         len(number),
         edges,
@@ -127,14 +130,14 @@ class _Items:
     ----------
     kind : {"node", "edge"}
         What they are.
-    names : sequence
-        Their names, for messages.
     data : list of dict
         The attributes of each.
+    names : callable
+        Returns their names, for messages.
     """
 
-    def __init__(self, kind: str, names: Iterable, data: Sequence[Mapping]):
-        self.kind, self.names, self.data = kind, names, data
+    def __init__(self, kind: str, data: Sequence[Mapping], names: Callable[[], Sequence]):
+        self.kind, self.data, self.names = kind, data, names
         self.keys: set = set().union(*filter(None, data))
 
     def described(self) -> Described:
@@ -162,11 +165,12 @@ class _Items:
         if key not in self.keys:
             return None
         values = [data.get(key) for data in self.data]
-        missing = [name for name, value in zip(self.names, values, strict=True) if value is None]
+        missing = [k for k, value in enumerate(values) if value is None]
         if len(missing) == len(values):
             return None
         if missing:
-            raise ValueError(f"{self.kind} {missing[0]!r} has no attribute {key!r}, others have.")
+            name = self.names()[missing[0]]
+            raise ValueError(f"{self.kind} {name!r} has no attribute {key!r}, others have.")
         return values
 
     def _vectors(self) -> NDArray | None:
