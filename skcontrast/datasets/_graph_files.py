@@ -92,7 +92,7 @@ def _members(archive: zipfile.ZipFile, name: str) -> dict[str, Callable[[], byte
 def _from_texts(files: Mapping[str, Callable[[], bytes]], name: str) -> dict[str, Any]:
     """Return the arrays of a set of text files, in which nodes and graphs count from 1."""
 
-    def rows(content: str, dtype: type, n_columns: int | None = None) -> NDArray | None:
+    def rows(content: str, dtype: type, n_columns: int | None = None) -> Any:
         file = f"{name}_{content}.txt"
         if file not in files:
             if n_columns is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -38,7 +39,8 @@ class GINELayer(GINLayer):
     def forward(self, x: Tensor | None, graphs: GraphBatch) -> Tensor:
         """Map node features (n_nodes, in_features), None for those of the graphs, to a width."""
         h = _linear(self.linear, x, graphs)
-        edges = graphs.edges.project(self.edge_linear.weight) + self.edge_linear.bias
+        described: Any = graphs.edges
+        edges = described.project(self.edge_linear.weight) + self.edge_linear.bias
         messages = message_sum(_linear(self.source_linear, x, graphs), edges, graphs.topology)
         h = neighbour_sum(h, graphs.topology).add_(h).add_(messages).add_(self.bias)
         return self.second(h.relu_()).relu_()
@@ -82,10 +84,12 @@ class MessagePassing(nn.Module):
     ----------
     layer : callable
         Returns a layer, ``layer(in_features, width)``.
-    in_features, width, n_layers : int
-        Number of node features, width of each layer, number of layers.
+    in_features : int
+        Number of node features.
     edge_features : int
         Number of features of edges that are read out with those of the nodes.
+    width, n_layers : int
+        Width of each layer, number of layers.
     batch_norm : bool
         Whether the input of each layer but the first is normalised over the nodes of the batch.
     jumping_knowledge : bool

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -113,10 +114,11 @@ class EdgeColumns(Columns):
         return replace(known[0], **joined)
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> EdgeColumns:
-        columns = {name: getattr(self, name) for name in ("dense", "codes", "weight")}
-        return replace(
-            self, **{name: None if c is None else function(c) for name, c in columns.items()}
-        )
+        columns: dict[str, Any] = {
+            name: None if getattr(self, name) is None else function(getattr(self, name))
+            for name in ("dense", "codes", "weight")
+        }
+        return replace(self, **columns)
 
 
 def standards(values: Tensor, standardize: bool) -> tuple[Tensor, Tensor]:
