@@ -94,9 +94,11 @@ class ContrastiveEmbedder(
         vectors and tables, ``ConvNet()`` for images up to 32 pixels wide and high, ``ResNet(18)``
         for larger ones, ``GIN()`` for graphs. An object of :mod:`skcontrast.encoders` is built
         once the shape of X is known; a module is copied, never trained in place; a callable
-        receives the shape of one sample, ``(None, n_node_features)`` for graphs, and returns a
-        module. Encoders of tables get the features of a row as a vector. Modules for graphs are
-        called as in PyTorch Geometric, ``module(x, edge_index, batch=batch)``.
+        receives the shape of one sample, ``(None, n_node_features)`` for graphs, or with a third
+        number ``n_edge_features`` if their edges have any, and returns a module. Encoders of
+        tables get the features of a row as a vector. Modules for graphs are called as in PyTorch
+        Geometric, ``module(x, edge_index, batch=batch)``, with ``edge_attr`` and ``edge_weight``
+        if they take them.
     loss : Loss, default=None
         An object of :mod:`skcontrast.losses`; None is ``InfoNCE()``. Its hyperparameters may be
         schedules.
@@ -147,12 +149,18 @@ class ContrastiveEmbedder(
         intensities in [0, 1] and then to zero mean and unit variance per channel. If False,
         vectors are taken as they are, and float images must have intensities in [0, 1]; this is
         for encoders with a normalisation of their own, see :ref:`pretrained`.
-    node_features : {"auto", "attributes", "degree", "constant"}, default="auto"
+    node_features : {"auto", "attributes", "degree", "constant", "walks"}, default="auto"
         What the nodes of graphs are described by. "attributes": their attributes ``x``,
         standardised except for columns of 0 and 1, and a one-hot code of ``label``, which is zero
         for categories that were not seen in `fit`. "degree": a cumulative code of the in-degree d,
         with component k equal to 1 if d ≥ k, up to the largest degree in `fit`, at most 64.
         "constant": a single 1. "auto" takes the attributes if there are any, else the degree.
+        "walks": what "auto" takes, and the probabilities that a random walk is back at the node
+        after 1, 2, …, 16 steps, standardised.
+    edge_features : {"auto", "attributes"} or None, default="auto"
+        What the edges of graphs are described by. "auto": their attributes ``x`` and ``weight``,
+        standardised except for columns of 0 and 1, and a one-hot code of ``label``, if they have
+        any of these. "attributes" requires that they do. None: nothing.
     kind : {"auto", "vectors", "tables", "images", "graphs"} or Kind, default="auto"
         What X holds. "auto" takes the kind that the augmentations or the encoder declare, if it is
         a kind of your own, and otherwise guesses it from X; see :ref:`own-kind`.
@@ -268,7 +276,8 @@ class ContrastiveEmbedder(
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "lr_schedule": [StrOptions({"cosine", "constant"}), Schedule],
         "standardize": ["boolean"],
-        "node_features": [StrOptions({"auto", "attributes", "degree", "constant"})],
+        "node_features": [StrOptions({"auto", "attributes", "degree", "constant", "walks"})],
+        "edge_features": [StrOptions({"auto", "attributes"}), None],
         "kind": "no_validation",  # checked with the other choices, with a better message
         "device": [str, torch.device, Interval(Integral, 0, None, closed="left")],
         "precision": [StrOptions({"auto", "float32", "bf16"})],
@@ -316,7 +325,8 @@ class ContrastiveEmbedder(
         weight_decay: float = 1e-6,
         lr_schedule: Literal["cosine", "constant"] | Schedule = "cosine",
         standardize: bool = True,
-        node_features: Literal["auto", "attributes", "degree", "constant"] = "auto",
+        node_features: Literal["auto", "attributes", "degree", "constant", "walks"] = "auto",
+        edge_features: Literal["auto", "attributes"] | None = "auto",
         kind: Literal["auto", "vectors", "tables", "images", "graphs"] | Kind = "auto",
         device: str | int | torch.device = "auto",
         precision: Literal["auto", "float32", "bf16"] = "auto",
@@ -348,6 +358,7 @@ class ContrastiveEmbedder(
         self.lr_schedule = lr_schedule
         self.standardize = standardize
         self.node_features = node_features
+        self.edge_features = edge_features
         self.kind = kind
         self.device = device
         self.precision = precision

@@ -24,7 +24,8 @@ class SharedNetwork:
     Parameters
     ----------
     network : callable
-        Maps (n, ...) to (n, d).
+        Maps (n, ...) to (n, d), or to a tuple of tensors with any number of rows, such as one per
+        node of n graphs.
     world : World
         The ranks.
     """
@@ -33,8 +34,8 @@ class SharedNetwork:
         self.network, self.world = network, world
         self.whole_batch_norm = _WholeBatchNorm(world)
 
-    def __call__(self, x: Any) -> Tensor:
-        """Return the outputs for all rows, shape (n, d).
+    def __call__(self, x: Any) -> Any:
+        """Return the outputs for all rows, shape (n, d), or a tuple of outputs.
 
         In the backward pass, the gradient of a row goes to the rank that encoded the row.
 
@@ -56,7 +57,18 @@ class SharedNetwork:
         rows = self.world.share(len(x))
         with self.whole_batch_norm:
             z = self.network(x[rows])
-        return _Gather.apply(z.to(_at_least_float32(z)), rows, len(x))
+        if isinstance(z, tuple):
+            return tuple(self._gathered(part, *self._place(part)) for part in z)
+        return self._gathered(z, rows, len(x))
+
+    def _gathered(self, z: Tensor, rows: slice, n: int) -> Tensor:
+        return _Gather.apply(z.to(_at_least_float32(z)), rows, n)
+
+    def _place(self, z: Tensor) -> tuple[slice, int]:
+        """Return which rows of all ranks' outputs those of this rank are, and their number."""
+        lengths = gather(torch.tensor(len(z), device=z.device), self.world).tolist()
+        start = sum(lengths[: self.world.rank])
+        return slice(start, start + len(z)), sum(lengths)
 
 
 class _Gather(torch.autograd.Function):

@@ -23,11 +23,12 @@ from .._network._build import Widths
 from .._network._network import Network
 from .._pickles_0_1 import NormalizedReadout
 from ..embedder import ContrastiveEmbedder
-from ..encoders._message_passing import GCNLayer, GINLayer, MessagePassing
+from ..encoders._message_passing import GCNLayer, GINELayer, GINLayer, MessagePassing
 from ..encoders._projection import WithExtra
 from ..encoders.resnet import _BasicBlock, _Bottleneck, _ResNet
 from ..frameworks._lab import Lab
 from ..frameworks._parts import Halves, Parts, Split
+from ..graphs._edge_features import EdgeFeatures
 from ..graphs._features import NodeFeatures
 from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..kinds._base import Schema, Unscaled
@@ -60,6 +61,7 @@ _PARTS: dict[str, type] = {
     "TableScaler": TableScaler,
     "Column": Column,
     "TableInput": TableInput,
+    "EdgeFeatures": EdgeFeatures,
     "Unscaled": Unscaled,
     "Network": Network,
     "Standardize": Standardize,
@@ -76,6 +78,7 @@ _PARTS: dict[str, type] = {
     "MessagePassing": MessagePassing,
     "NormalizedReadout": NormalizedReadout,
     "GINLayer": GINLayer,
+    "GINELayer": GINELayer,
     "GCNLayer": GCNLayer,
 }
 

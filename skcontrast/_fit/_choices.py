@@ -92,6 +92,7 @@ class Choices:
     lr_schedule: Schedule | None
     standardize: bool
     node_features: str
+    edge_features: str | None
     device: torch.device
     precision: str
     compile: bool

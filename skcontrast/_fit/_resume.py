@@ -46,7 +46,7 @@ def network_parameters(choices: Choices, kind: Kind) -> dict[str, Any]:
 def check_same_network(choices: Choices, kind: Kind, built_from: dict[str, Any]) -> None:
     """Raise ValueError if the parameters ask for a different network than the fitted one."""
     for name, value in network_parameters(choices, kind).items():
-        before = built_from[name]
+        before = built_from.get(name, value)  # files of older versions lack newer parameters
         if value != before:
             before, value = (_STRUCTURELESS.get(name) if v is None else v for v in (before, value))
             raise ValueError(

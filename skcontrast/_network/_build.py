@@ -86,6 +86,9 @@ def build_network(
         for part in shapes
     ]
     encoders, widths = zip(*built, strict=True)
+    for encoder, part in zip(encoders, shapes, strict=True):
+        own = choose_encoder(part)
+        kind._check_encoder(encoder, some, getattr(own, "__name__", type(own).__name__))
     channels_last = [
         to_channels_last(encoder, kind, part)
         for encoder, part in zip(encoders, shapes, strict=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import torch
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
 from torch import Generator, Tensor
 
 from ..graphs import GraphBatch
@@ -55,15 +57,15 @@ def random_below(limits: Tensor, generator: Generator) -> Tensor:
 
 
 def edges_once(topology: Topology) -> tuple[Tensor, Tensor]:
-    """Return edges (2, m), undirected ones in one direction, and the first edge of each graph.
+    """Return a mask of edges, undirected ones in one direction, and the first of each graph.
 
     They are in the order of the graphs: graph g has ``ptr[g]`` to ``ptr[g + 1] - 1``.
     """
-    edges, ptr = topology.edge_index, topology.edge_ptr[topology.node_ptr]
+    ptr = topology.edge_ptr[topology.node_ptr]
     if not topology.symmetric:
-        return edges, ptr
-    once = edges[0] <= edges[1]
-    return edges[:, once], offsets(once)[ptr]
+        return torch.ones_like(topology.sources, dtype=torch.bool), ptr
+    once = topology.sources <= topology.targets
+    return once, offsets(once)[ptr]
 
 
 def random_pairs(node_ptr: Tensor, counts: Tensor, generator: Generator) -> Tensor:
@@ -81,12 +83,37 @@ def arrival_times(topology: Topology, starts: Tensor, generator: Generator) -> T
 
     Entering a node takes an exponential time, an integer of at least 1 and of mean _UNIT_OF_TIME.
     """
-    _, first_edges, neighbours, _ = topology.reversed()
-    degrees = first_edges.diff()
-    times = torch.full_like(topology.edge_ptr[1:], NEVER)
-    delays = torch.empty(times.shape, dtype=torch.float32, device=times.device)
+    outwards = topology.reversed()
+    delays = torch.empty(topology.n_nodes, dtype=torch.float32, device=starts.device)
     delays.exponential_(generator=generator).mul_(_UNIT_OF_TIME)
-    delays = delays.long().add_(1)
+    find = shortest_in_turn if starts.device.type == "cpu" else shortest_in_rounds
+    return find(outwards, starts, delays.long().add_(1))
+
+
+def shortest_in_turn(outwards: Topology, starts: Tensor, delays: Tensor) -> Tensor:
+    """Return the lengths of shortest paths, node after node: Dijkstra's algorithm, of SciPy.
+
+    Parameters
+    ----------
+    outwards : Topology
+        The edges that end in a node are those that paths leave it by.
+    starts : Tensor of shape (n_graphs,), dtype int64
+        Where paths start, a node of each graph.
+    delays : Tensor of shape (n_nodes,), dtype int64
+        How long it takes to enter a node.
+    """
+    n, ends = outwards.n_nodes, outwards.sources
+    content = delays[ends].double().numpy(), ends.numpy(), outwards.edge_ptr.numpy()
+    graph = csr_array(content, shape=(n, n))
+    lengths = torch.from_numpy(dijkstra(graph, indices=starts.numpy(), min_only=True))
+    return lengths.nan_to_num(posinf=NEVER).long()
+
+
+def shortest_in_rounds(outwards: Topology, starts: Tensor, delays: Tensor) -> Tensor:
+    """Return the same, for all nodes that are a step further at once, as a GPU needs it."""
+    _, first_edges, neighbours, _ = outwards
+    degrees = first_edges.diff()
+    times = torch.full_like(delays, NEVER)
     times[starts] = 0
     nodes = starts
     while len(nodes):

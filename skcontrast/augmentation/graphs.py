@@ -64,8 +64,8 @@ class NodeDrop(_GraphAugmentation):
     """Drop nodes and their edges.
 
     The node dropping of GraphCL [1]_: from each graph, ``round(rate * n_nodes)`` nodes, chosen
-    uniformly without replacement, are removed with all their edges; the other nodes keep their
-    features. At least one node is left.
+    uniformly without replacement, are removed with all their edges; the other nodes and edges keep
+    their features. At least one node is left.
 
     Parameters
     ----------
@@ -115,7 +115,8 @@ class AttributeMask(_GraphAugmentation):
 
     The attribute masking of GraphCL [1]_: in each graph, ``round(rate * n_nodes)`` nodes, chosen
     uniformly without replacement, lose all their features. Numbers become 0, which is their mean
-    if they are standardised, and the category becomes unknown. Nodes and edges stay.
+    if they are standardised, and the category becomes unknown. Nodes and edges stay, and so do the
+    features of edges.
 
     Parameters
     ----------
@@ -157,8 +158,8 @@ class EdgePerturb(_GraphAugmentation):
 
     The edge perturbation of GraphCL [1]_: from each graph, ``round(rate * n_edges)`` edges, chosen
     uniformly without replacement, are removed; then as many are added, each between two different
-    nodes of the graph, chosen uniformly. Nodes and their features stay. In undirected graphs an
-    edge is removed or added in both directions.
+    nodes of the graph, chosen uniformly. Nodes and their features stay. Each added edge takes the
+    features of a removed one. In undirected graphs an edge is removed or added in both directions.
 
     Parameters
     ----------
@@ -203,17 +204,24 @@ class EdgePerturb(_GraphAugmentation):
     def _draw(self, batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
         if self.rate == 0:
             return batch
-        topology = batch.topology
-        edges, ptr = edges_once(topology)
+        topology, every = batch.topology, batch.edge_index
+        once, ptr = edges_once(topology)
         counts = rounded(self.rate, ptr.diff())
-        owners = batch.batch[edges[1]]
-        edges = edges[:, ~random_subset(owners, ptr, counts, generator)]
+        rows = once.nonzero()[:, 0]
+        owners = batch.batch[every[1, rows]]
+        removed = random_subset(owners, ptr, counts, generator)
+        edges, like = every[:, rows[~removed]], rows[~removed]
         if self.add:
             added = random_pairs(topology.node_ptr, counts, generator)
             edges = torch.cat([edges, added], dim=1)
+            # As many of each graph, in the same order, unless it has a single node.
+            replaced = rows[removed][(topology.sizes > 1)[owners[removed]]]
+            like = torch.cat([like, replaced])
         if topology.symmetric:
-            edges = torch.cat([edges, edges.flip(0)[:, edges[0] != edges[1]]], dim=1)
-        return batch.with_edges(edges)
+            back = edges[0] != edges[1]
+            edges = torch.cat([edges, edges.flip(0)[:, back]], dim=1)
+            like = torch.cat([like, like[back]])
+        return batch.with_edges(edges, like)
 
 
 class RandomWalkSubgraph(_GraphAugmentation):
@@ -239,7 +247,7 @@ class RandomWalkSubgraph(_GraphAugmentation):
     Such a walk visits the nodes in the order of their shortest paths from the start, if entering a
     node takes an independent exponential time: exponential times have no memory, so each
     unvisited neighbour is next with the same probability. Shortest paths are found for all graphs
-    at once.
+    at once: on the CPU by Dijkstra's algorithm, on a GPU in as many rounds as paths have edges.
 
     References
     ----------

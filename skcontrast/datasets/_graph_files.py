@@ -24,12 +24,16 @@ _MOST_COLUMNS = 2**14
 _ARRAYS: dict[str, tuple[str, tuple[int, ...]] | None] = {
     "edge_index": None,
     "node_ptr": None,
-    "y": ("biu", (1,)),
+    "y": ("biu", (1, 2)),
     "y_original": None,
     "node_labels": ("biu", (1, 2)),
     "node_attributes": ("biuf", (1, 2)),
+    "edge_labels": ("biu", (1, 2)),
+    "edge_attributes": ("biuf", (1, 2)),
+    "graph_attributes": ("biuf", (1, 2)),
 }
-_REQUIRED = {"edge_index", "node_ptr", "y"}
+_REQUIRED = {"edge_index", "node_ptr"}
+_OF_EDGES = ("edge_labels", "edge_attributes")
 
 
 def find_dataset(folder: Path, name: str) -> Path | None:
@@ -44,7 +48,8 @@ def read_dataset(path: Path, name: str, sha256: str | None, drop_empty: bool) ->
 
     They are ``edge_index``, ``node_ptr``, ``target``, ``target_names``, ``kept``, the number of
     graphs in the file, ``n_graphs``, and, if the set has them, ``node_labels``,
-    ``node_attributes`` and ``readme``.
+    ``node_attributes``, ``edge_labels``, ``edge_attributes``, ``graph_attributes`` and ``readme``.
+    The last three, and ``target``, are None where the set has none.
 
     Raises
     ------
@@ -59,7 +64,7 @@ def read_dataset(path: Path, name: str, sha256: str | None, drop_empty: bool) ->
         raise ValueError(f"it is damaged: {error}. Remove it to download it again") from error
     if dataset["node_ptr"].size and dataset["node_ptr"].max() > _MOST_NODES:
         raise ValueError(f"it claims to have more than {_MOST_NODES} nodes")
-    dataset["edge_index"] = _without_repeats(dataset["edge_index"])
+    _leave_out_repeats(dataset)
     return _without_empty(dataset, drop_empty)
 
 
@@ -91,30 +96,65 @@ def _members(archive: zipfile.ZipFile, name: str) -> dict[str, Callable[[], byte
 def _from_texts(files: Mapping[str, Callable[[], bytes]], name: str) -> dict[str, Any]:
     """Return the arrays of a set of text files, in which nodes and graphs count from 1."""
 
-    def required(content: str, n_columns: int) -> NDArray:
+    def rows(content: str, dtype: type, n_columns: int | None = None) -> Any:
         file = f"{name}_{content}.txt"
         if file not in files:
+            if n_columns is None:
+                return None
             raise ValueError(f"{file} is missing.")
-        rows = _numbers(files[file](), file, np.int64, n_columns)
-        if rows.shape[1] != n_columns:
-            raise ValueError(f"{file} must have {n_columns} column(s), got {rows.shape[1]}.")
-        return rows
+        found = _numbers(files[file](), file, dtype, n_columns or 1)
+        if n_columns is not None and found.shape[1] != n_columns:
+            raise ValueError(f"{file} must have {n_columns} column(s), got {found.shape[1]}.")
+        return found
 
-    def optional(content: str, dtype: type) -> NDArray | None:
-        file = f"{name}_{content}.txt"
-        return _numbers(files[file](), file, dtype) if file in files else None
-
-    edges = required("A", 2)
-    target_names, target = np.unique(required("graph_labels", 1), return_inverse=True)
+    edges = rows("A", np.int64, 2)
+    indicator = rows("graph_indicator", np.int64, 1)[:, 0]
+    attributes = rows("graph_attributes", np.float64)
+    target, target_names = _target(rows("graph_labels", np.float64), attributes, name)
+    counted = [len(some) for some in (target, attributes) if some is not None]
+    n_graphs = counted[0] if counted else int(indicator.max(initial=0))
     return {
         "edge_index": edges.T - 1,
-        "node_ptr": _starts(required("graph_indicator", 1)[:, 0], len(target)),
-        "target": target.reshape(-1).astype(np.int64),
+        "node_ptr": _starts(indicator, n_graphs),
+        "target": target,
         "target_names": target_names,
-        "node_labels": optional("node_labels", np.int64),
-        "node_attributes": optional("node_attributes", np.float32),
+        "graph_attributes": attributes,
+        "node_labels": rows("node_labels", np.int64),
+        "node_attributes": rows("node_attributes", np.float32),
+        "edge_labels": rows("edge_labels", np.int64),
+        "edge_attributes": rows("edge_attributes", np.float32),
         "readme": files.get("README.txt", bytes)().decode("utf-8", "replace"),
     }
+
+
+def _target(
+    labels: NDArray | None, attributes: NDArray | None, name: str
+) -> tuple[NDArray | None, Any]:
+    """Return what is to be predicted of each graph, and the names of the classes.
+
+    Labels in one column are classes; in several, so many tasks with classes each, of which some
+    may be missing, NaN. Without labels, the attributes of the graphs are the target.
+    """
+    if labels is None:
+        one = attributes is not None and attributes.shape[1] == 1
+        return (attributes[:, 0] if one and attributes is not None else attributes), np.empty(0)
+    if not ((labels == np.round(labels)) | np.isnan(labels)).all():
+        raise ValueError(f"{name}_graph_labels.txt must hold integers.")
+    tasks = [_classes(column) for column in labels.T]
+    if len(tasks) > 1:
+        return np.column_stack([codes for codes, _ in tasks]), [names for _, names in tasks]
+    if (tasks[0][0] < 0).any():
+        raise ValueError(f"{name}_graph_labels.txt must hold integers, got NaN.")
+    return tasks[0]
+
+
+def _classes(column: NDArray) -> tuple[NDArray, NDArray]:
+    """Return the classes of a column as 0, 1, … and −1 where it is NaN, and their names."""
+    known = ~np.isnan(column)
+    names, codes = np.unique(column[known].astype(np.int64), return_inverse=True)
+    target = np.full(len(column), -1)
+    target[known] = codes
+    return target, names
 
 
 def _numbers(content: bytes, file: str, dtype: type, n_columns: int = 1) -> NDArray:
@@ -144,8 +184,9 @@ def _starts(indicator: NDArray, n_graphs: int) -> NDArray:
 def _without_empty(dataset: dict[str, Any], drop_empty: bool) -> dict[str, Any]:
     """Leave out graphs without nodes with their classes, or raise ValueError if there are any."""
     starts, target = dataset["node_ptr"], dataset["target"]
-    dataset["n_graphs"], dataset["kept"] = len(target), np.arange(len(target))
-    if starts.dtype.kind not in "iu" or starts.shape != (len(target) + 1,):
+    n_graphs = max(0, len(starts) - 1) if target is None else len(target)
+    dataset["n_graphs"], dataset["kept"] = n_graphs, np.arange(n_graphs)
+    if starts.dtype.kind not in "iu" or starts.shape != (n_graphs + 1,):
         return dataset
     sizes = np.diff(starts.astype(np.int64))
     empty = np.flatnonzero(sizes == 0)
@@ -154,25 +195,48 @@ def _without_empty(dataset: dict[str, Any], drop_empty: bool) -> dict[str, Any]:
     if not drop_empty:
         some = ", ".join(map(str, empty[:5])) + (", …" if len(empty) > 5 else "")
         raise ValueError(
-            f"{len(empty)} of its {len(target)} graphs have no nodes, and so no embedding: graphs "
+            f"{len(empty)} of its {n_graphs} graphs have no nodes, and so no embedding: graphs "
             f"{some}, counted from 0. Pass drop_empty=True to leave them out with their classes."
         )
     kept = np.flatnonzero(sizes)
-    classes, dataset["target"] = np.unique(target[kept], return_inverse=True)
-    dataset["target_names"] = dataset["target_names"][classes]
-    dataset["node_ptr"], dataset["kept"] = starts[np.append(kept, len(target))], kept
+    dataset["node_ptr"], dataset["kept"] = starts[np.append(kept, n_graphs)], kept
+    for name in ("target", "graph_attributes"):
+        if dataset[name] is not None:
+            dataset[name] = dataset[name][kept]
+    if dataset["target"] is not None and len(dataset["target_names"]):
+        _leave_out_classes(dataset)
     return dataset
 
 
-def _without_repeats(edges: NDArray) -> NDArray:
-    """Return edges (2, m) in order of their sources, each once; anything else as it is."""
+def _leave_out_classes(dataset: dict[str, Any]) -> None:
+    """Number the classes that are left of those of a single task again."""
+    if dataset["target"].ndim == 1:
+        classes, dataset["target"] = np.unique(dataset["target"], return_inverse=True)
+        dataset["target_names"] = dataset["target_names"][classes]
+
+
+def _leave_out_repeats(dataset: dict[str, Any]) -> None:
+    """Leave each edge once, with what describes it first, in order of the sources."""
+    edges = dataset["edge_index"]
     if edges.ndim != 2 or len(edges) != 2 or edges.dtype.kind not in "iu":
-        return edges
+        return
     if not edges.size or edges.min() < 0 or edges.max() >= _MOST_NODES:
-        return edges
+        return
+    described = [name for name in _OF_EDGES if dataset.get(name) is not None]
+    for name in described:
+        if len(dataset[name]) != edges.shape[1]:
+            raise ValueError(
+                f"there are {len(dataset[name])} rows of {name}, but {edges.shape[1]} edges."
+            )
     n_nodes = int(edges.max()) + 1
-    keys = np.sort(edges[0].astype(np.int64) * n_nodes + edges[1].astype(np.int64))
-    return np.stack(divmod(keys[np.diff(keys, prepend=-1) > 0], n_nodes))
+    keys = edges[0].astype(np.int64) * n_nodes + edges[1].astype(np.int64)
+    if described:
+        keys, first = np.unique(keys, return_index=True)
+        dataset.update({name: dataset[name][first] for name in described})
+    else:
+        keys = np.sort(keys)
+        keys = keys[np.diff(keys, prepend=-1) > 0]
+    dataset["edge_index"] = np.stack(divmod(keys, n_nodes))
 
 
 def _from_arrays(archive: zipfile.ZipFile) -> dict[str, Any]:
@@ -190,6 +254,16 @@ def _from_arrays(archive: zipfile.ZipFile) -> dict[str, Any]:
                 f"{'numbers' if 'f' in kinds else 'integers'}, got {value.dtype} of shape "
                 f"{value.shape}."
             )
+    dataset["graph_attributes"] = attributes = dataset.get("graph_attributes")
+    if dataset.get("y", np.empty(0)).ndim == 2:
+        dataset["target"] = dataset["y"].astype(np.int64)
+        dataset["target_names"] = [np.unique(column[column >= 0]) for column in dataset["y"].T]
+        return dataset
+    if "y" not in dataset:
+        one = attributes is not None and attributes.ndim == 2 and attributes.shape[1] == 1
+        dataset["target"] = attributes[:, 0] if one and attributes is not None else attributes
+        dataset["target_names"] = np.empty(0)
+        return dataset
     target_names, target = np.unique(dataset["y"], return_inverse=True)
     dataset["target"] = target.astype(np.int64)
     dataset["target_names"] = dataset.get("y_original", target_names)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.datasets import get_data_home
 from sklearn.utils import Bunch
 
@@ -39,14 +40,16 @@ def fetch_tudataset(
     timeout: float = 60.0,
     verbose: bool | int = True,
 ) -> Any:
-    """Load a data set of TUDataset: graphs, and a class of each.
+    """Load a data set of TUDataset: graphs, and a class or other target of each.
 
     The collection [1]_ has more than a hundred sets, of molecules, proteins, social networks and
     others. A set is downloaded once, from ``www.chrsmrrs.com``, and read from `data_home` from
     then on. You can also store it there yourself, in any of these forms:
     ``NAME.zip``, the archive; ``NAME/``, the archive unpacked, with ``NAME_A.txt`` and so on; or
-    ``NAME.npz`` or ``tu_NAME.npz``, with arrays ``edge_index``, ``node_ptr``, ``y`` (0, 1, …)
-    and, optionally, ``y_original``, ``node_labels`` and ``node_attributes``.
+    ``NAME.npz`` or ``tu_NAME.npz``, with arrays ``edge_index``, ``node_ptr`` and, optionally,
+    ``y`` (0, 1, …; of several tasks as columns, −1 where unknown), ``y_original``,
+    ``node_labels``, ``node_attributes``, ``edge_labels``, ``edge_attributes`` and
+    ``graph_attributes``.
 
     Parameters
     ----------
@@ -85,13 +88,18 @@ def fetch_tudataset(
         With the following attributes.
 
         data : list of n_graphs networkx.Graph, or PackedGraphs
-            The graphs. Nodes have the attributes ``x``, ndarray of shape (n_attributes,), and
-            ``label``, an int, or a tuple of ints, if the set has them. Graphs are directed
-            unless every edge has its reverse.
+            The graphs. Nodes and edges have the attributes ``x``, ndarray of shape
+            (n_attributes,), and ``label``, an int, or a tuple of ints, if the set has them. Graphs
+            are directed unless every edge has its reverse, with the same attributes.
         target : ndarray of shape (n_graphs,), dtype int64
-            The class of each graph: 0, 1, ….
+            The class of each graph: 0, 1, …. If the set has several tasks, shape
+            (n_graphs, n_tasks), with −1 where a class is unknown. If it has no classes, its
+            `graph_attributes`, shape (n_graphs,) if there is one of each; or None.
         target_names : ndarray of shape (n_classes,)
-            The classes as the set numbers them.
+            The classes as the set numbers them; a list of such arrays for several tasks. Empty if
+            there are no classes.
+        graph_attributes : ndarray of shape (n_graphs, n_graph_attributes) or None
+            Numbers that describe each graph, such as targets of a regression.
         kept : ndarray of shape (n_graphs,), dtype int64
             The number of each graph in the set, counted from 0: ``arange(n_graphs)`` unless
             `drop_empty` left some out.
@@ -174,6 +182,7 @@ def fetch_tudataset(
         data=data,
         target=target,
         target_names=target_names,
+        graph_attributes=dataset["graph_attributes"],
         kept=dataset["kept"],
         DESCR=_describe(name, dataset),
     )
@@ -181,18 +190,37 @@ def fetch_tudataset(
 
 def _packed(dataset: Mapping[str, Any]) -> PackedGraphs:
     """Return the graphs as PackedGraphs."""
-    labels, categories = dataset.get("node_labels"), None
-    if labels is not None:
-        rows = labels.reshape(len(labels), -1)
-        rows, labels = np.unique(rows, axis=0, return_inverse=True)
-        categories = [row[0] if len(row) == 1 else tuple(row) for row in rows.tolist()]
-        labels = labels.reshape(-1)
+    labels, categories = _categories(dataset.get("node_labels"))
+    edge_labels, edge_categories = _categories(dataset.get("edge_labels"))
     packed = PackedGraphs.from_arrays(
-        dataset["edge_index"], dataset["node_ptr"], dataset.get("node_attributes"), labels
+        dataset["edge_index"],
+        dataset["node_ptr"],
+        _as_columns(dataset.get("node_attributes")),
+        labels,
+        edge_attributes=_as_columns(dataset.get("edge_attributes")),
+        edge_labels=edge_labels,
     )
-    if len(packed) != len(dataset["target"]):
+    if dataset["target"] is not None and len(packed) != len(dataset["target"]):
         raise ValueError(f"there are {len(packed)} graphs, but {len(dataset['target'])} classes.")
-    return PackedGraphs(packed.topology, packed.attributes, packed.labels, categories or ())
+    packed.categories, packed.edge_categories = categories, edge_categories
+    return packed
+
+
+def _categories(labels: NDArray | None) -> tuple[NDArray | None, tuple]:
+    """Return labels, (n,) or (n, k), as codes (n,) and what they stand for, ints or tuples."""
+    if labels is None:
+        return None, ()
+    rows = labels.reshape(len(labels), -1)
+    rows, codes = np.unique(rows, axis=0, return_inverse=True)
+    categories = [row[0] if len(row) == 1 else tuple(row) for row in rows.tolist()]
+    return codes.reshape(-1), tuple(categories)
+
+
+def _as_columns(attributes: NDArray | None) -> NDArray | None:
+    """Return attributes (n,) or (n, d) as (n, d)."""
+    if attributes is None or attributes.ndim != 1:
+        return attributes
+    return attributes[:, None]
 
 
 def _networkx(dataset: Mapping[str, Any]) -> list[Any]:
@@ -213,13 +241,26 @@ def _networkx(dataset: Mapping[str, Any]) -> list[Any]:
     for g, (start, end) in enumerate(pairwise(starts)):
         graph = kind()
         graph.add_nodes_from(range(end - start))
-        own = edges[:, edge_starts[g] : edge_starts[g + 1]] - start
-        if topology.symmetric:
-            own = own[:, own[0] <= own[1]]
-        graph.add_edges_from(own.T.tolist())
+        places = range(edge_starts[g], edge_starts[g + 1])
+        _add_edges(graph, packed, places, (edges[:, places] - start).T.tolist())
         _add_attributes(graph, packed, start)
         graphs.append(graph)
     return graphs
+
+
+def _add_edges(
+    graph: Any, packed: PackedGraphs, places: Sequence[int], links: list[list[int]]
+) -> None:
+    """Give a graph its edges, pairs of its nodes, and what describes them."""
+    attributes, _, labels = packed.of_edges()
+    for place, (u, v) in zip(places, links, strict=True):
+        if packed.topology.symmetric and u > v:
+            continue
+        graph.add_edge(u, v)
+        if attributes is not None:
+            graph.edges[u, v]["x"] = attributes[place].numpy().copy()
+        if labels is not None:
+            graph.edges[u, v]["label"] = packed.edge_categories[int(labels[place])]
 
 
 def _add_attributes(graph: Any, packed: PackedGraphs, start: int) -> None:
@@ -233,15 +274,26 @@ def _add_attributes(graph: Any, packed: PackedGraphs, start: int) -> None:
             node["label"] = packed.categories[code]
 
 
+def _described_target(dataset: Mapping[str, Any]) -> str:
+    """Return what there is to predict."""
+    target, names = dataset["target"], dataset["target_names"]
+    if target is None:
+        return "without a target"
+    if not len(names):
+        n = 1 if target.ndim == 1 else target.shape[1]
+        return f"with {n} number{'' if n == 1 else 's'} each as target"
+    return f"in {len(names)} classes" if target.ndim == 1 else f"with {len(names)} tasks"
+
+
 def _describe(name: str, dataset: Mapping[str, Any]) -> str:
     """Return the description of a set."""
-    n_graphs, n_classes = len(dataset["target"]), len(dataset["target_names"])
+    n_graphs = len(dataset["kept"])
     n_nodes, n_edges = int(dataset["node_ptr"][-1]), dataset["edge_index"].shape[1]
     n_left_out = dataset["n_graphs"] - n_graphs
     left_out = f" {n_left_out} graphs without nodes were left out." if n_left_out else ""
     return "\n".join(
         (
-            f"{name}: {n_graphs} graphs in {n_classes} classes, with {n_nodes} nodes and",
+            f"{name}: {n_graphs} graphs {_described_target(dataset)}, with {n_nodes} nodes and",
             f"{n_edges} edges, counted in both directions.{left_out}",
             f"From TUDataset, {_SITE}/{name}.zip; please cite Morris et al., TUDataset, 2020, and",
             "the papers named on the site of the collection, https://chrsmrrs.github.io/datasets.",

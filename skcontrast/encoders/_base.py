@@ -105,9 +105,10 @@ def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None)
         {"sample_shape": [tuple, list], "n_components": [_SIZE, None]},
         {"sample_shape": sample_shape, "n_components": n_components},
     )
-    of_graphs = len(sample_shape) == 2 and sample_shape[0] is None
-    # Graphs without edges and attributes have no features of nodes, until these get a constant.
-    sizes = [sample_shape[1] or 1] if of_graphs and sample_shape[1] is not None else sample_shape
+    sizes = list(sample_shape)
+    if len(sizes) in (2, 3) and sizes[0] is None:
+        # Graphs without edges and attributes have no features of nodes: they get a constant.
+        sizes = [1 if size == 0 else size for size in sizes[1:]]
     if not all(map(_SIZE.is_satisfied_by, sizes)):
         raise ValueError(f"sample_shape must hold ints of at least 1, got {sample_shape!r}.")
     own = named_kinds(encoder.kind, owner=type(encoder).__name__)

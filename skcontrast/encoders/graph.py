@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral
 from typing import Literal
 
@@ -10,7 +12,7 @@ from torch import nn
 from .._parameters import Interval, StrOptions
 from ..graphs._networks import GraphNetwork
 from ._base import Encoder, check_build
-from ._message_passing import GCNLayer, GINLayer, MessagePassing
+from ._message_passing import GCNLayer, GINELayer, GINLayer, MessagePassing
 
 __all__ = ["GCN", "GIN"]
 
@@ -18,7 +20,7 @@ __all__ = ["GCN", "GIN"]
 class _GraphEncoder(Encoder):
     """Base class of GIN and GCN, which differ in their layers."""
 
-    _layer: type
+    _reads: tuple[str, ...]
     n_layers: int
     width: int
     pooling: str
@@ -44,10 +46,11 @@ class _GraphEncoder(Encoder):
         Parameters
         ----------
         sample_shape : tuple
-            ``(None, n_node_features)``: graphs have any number of nodes.
+            ``(None, n_node_features)``, or ``(None, n_node_features, n_edge_features)`` where
+            edges have features: graphs have any number of nodes.
         n_components : int or None, default=None
-            Width of the representation; None means the number of node features and the width of
-            all layers together, or of the last one without jumping knowledge.
+            Width of the representation; None means the number of features that are read out and
+            the width of all layers together, or of the last one without jumping knowledge.
 
         Returns
         -------
@@ -60,10 +63,12 @@ class _GraphEncoder(Encoder):
             If a hyperparameter lies outside its range, or the samples are not graphs.
         """
         check_build(self, sample_shape, n_components)
+        edge_features = sum(sample_shape[2:]) if "edge_attr" in self._reads else 0
         return GraphNetwork(
             MessagePassing(
-                self._layer,
+                self._layer(edge_features),
                 sample_shape[1],
+                edge_features,
                 self.width,
                 self.n_layers,
                 self.batch_norm,
@@ -72,7 +77,12 @@ class _GraphEncoder(Encoder):
                 n_components,
             ),
             self.pooling,
+            self._reads,
         )
+
+    def _layer(self, edge_features: int) -> Callable[[int, int], nn.Module]:
+        """Return what makes a layer from the number of its inputs and its width."""
+        raise NotImplementedError
 
 
 class GIN(_GraphEncoder):
@@ -84,7 +94,13 @@ class GIN(_GraphEncoder):
         + \textstyle\sum_{u \to v} g_u^{(k-1)}\bigr), \qquad
         g_v^{(0)} = x_v, \quad g_v^{(k)} = \mathrm{BN}(h_v^{(k)})
 
-    with a perceptron of two layers, each followed by a ReLU [1]_. A node is represented by its
+    with a perceptron of two layers, each followed by a ReLU [1]_. If edges have features
+    :math:`e_{uv}`, the sum of GINE [3]_ is added before the first ReLU of the perceptron,
+
+    .. math:: \textstyle\sum_{u \to v}
+        \mathrm{ReLU}\bigl(U^{(k)} g_u^{(k-1)} + V^{(k)} e_{uv} + c^{(k)}\bigr).
+
+    A node is represented by its
     features :math:`x_v` and the outputs of all layers side by side [2]_, a graph by the sum over
     its nodes on a logarithmic scale,
 
@@ -92,15 +108,17 @@ class GIN(_GraphEncoder):
         s = \sum_{v \in G} \bigl(x_v, h_v^{(1)}, h_v^{(2)}, \dots\bigr).
 
     The first components of the representation therefore say how many nodes of the graph have each
-    label, or at least each degree: training cannot lose what counting gives.
+    label, or at least each degree: training cannot lose what counting gives. Features of edges, if
+    there are any, stand behind those of the nodes, summed over the edges that end at a node: so
+    undirected edges count twice.
 
     Parameters
     ----------
     n_layers : int, default=3
         Number of layers, the distance up to which neighbours influence a node.
     width : int, default=32
-        Width of each layer. The representation has ``n_node_features + n_layers * width``
-        components.
+        Width of each layer. The representation has
+        ``n_node_features + n_edge_features + n_layers * width`` components.
     pooling : {"log-sum", "sum", "mean"}, default="log-sum"
         How the nodes of a graph become one vector. The sum grows with the graph, and a few large
         graphs decide on distances and slopes; "log-sum" is its logarithm, as above.
@@ -109,7 +127,8 @@ class GIN(_GraphEncoder):
     jumping_knowledge : bool, default=True
         Whether the outputs of all layers are used; otherwise only the last one is.
     readout_input : bool, default=True
-        Whether the features of the nodes are used alongside the outputs of the layers.
+        Whether the features of the nodes, and of the edges, are used alongside the outputs of the
+        layers.
 
     See Also
     --------
@@ -122,6 +141,8 @@ class GIN(_GraphEncoder):
        2019.
     .. [2] F.-Y. Sun, J. Hoffmann, V. Verma, J. Tang, "InfoGraph: Unsupervised and Semi-supervised
        Graph-Level Representation Learning via Mutual Information Maximization", ICLR 2020.
+    .. [3] W. Hu, B. Liu, J. Gomes, M. Zitnik, P. Liang, V. Pande, J. Leskovec, "Strategies for
+       Pre-training Graph Neural Networks", ICLR 2020.
 
     Examples
     --------
@@ -141,7 +162,7 @@ class GIN(_GraphEncoder):
     array([4., 4., 1., 1., 0., 0., 0.], dtype=float32)
     """
 
-    _layer = GINLayer
+    _reads = ("edge_attr",)
 
     def __init__(
         self,
@@ -159,6 +180,9 @@ class GIN(_GraphEncoder):
         self.jumping_knowledge = jumping_knowledge
         self.readout_input = readout_input
 
+    def _layer(self, edge_features: int) -> Callable[[int, int], nn.Module]:
+        return partial(GINELayer, edge_features=edge_features) if edge_features else GINLayer
+
 
 class GCN(_GraphEncoder):
     r"""Graph convolutional network.
@@ -170,8 +194,10 @@ class GCN(_GraphEncoder):
         \qquad g_v^{(0)} = x_v, \quad g_v^{(k)} = \mathrm{BN}(h_v^{(k)})
 
     where :math:`d_v` is one more than the number of edges that end at v [1]_. If a node already
-    has a loop, it counts in addition to the one that is added. Graphs are represented as in
-    :class:`GIN`, and the parameters are the same.
+    has a loop, it counts in addition to the one that is added. If edges have weights, each term is
+    multiplied by the weight, and :math:`d_v` is one more than the sum of their absolute values.
+    Other features of edges are not read. Graphs are represented as in :class:`GIN`, and the
+    parameters are the same.
 
     Parameters
     ----------
@@ -209,7 +235,7 @@ class GCN(_GraphEncoder):
     (20, 55)
     """
 
-    _layer = GCNLayer
+    _reads = ("edge_weight",)
 
     def __init__(
         self,
@@ -226,3 +252,6 @@ class GCN(_GraphEncoder):
         self.batch_norm = batch_norm
         self.jumping_knowledge = jumping_knowledge
         self.readout_input = readout_input
+
+    def _layer(self, edge_features: int) -> Callable[[int, int], nn.Module]:
+        return GCNLayer

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from ._topology import Topology
+from ._columns import Columns, EdgeColumns
+from ._topology import Topology, by_target
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class GraphBatch:
         Number of categories.
     ordinal : bool
         Whether the categories have an order, in which a node also has all earlier ones.
+    edges : EdgeColumns or None
+        Features of the edges, None if they are not described.
 
     See Also
     --------
@@ -44,6 +46,12 @@ class GraphBatch:
     codes: Tensor | None = None
     n_codes: int = 0
     ordinal: bool = False
+    edges: EdgeColumns | None = None
+
+    @property
+    def nodes(self) -> Columns:
+        """Features of the nodes as columns."""
+        return Columns(self.dense, self.codes, self.n_codes, self.ordinal)
 
     @property
     def x(self) -> Tensor:
@@ -52,11 +60,7 @@ class GraphBatch:
         The category is a one-hot code, or, if categories are ordinal, a cumulative one: ones up to
         the category and zeros from there on.
         """
-        if self.codes is None:
-            return self.dense
-        categories, codes = torch.arange(self.n_codes, device=self.device), self.codes[:, None]
-        code = categories <= codes if self.ordinal else categories == codes
-        return torch.cat([self.dense, code.to(self.dense.dtype)], 1)
+        return self.nodes.x
 
     def project(self, weight: Tensor) -> Tensor:
         """Return ``x @ weight.T``, shape (n_nodes, n_out), without forming the code.
@@ -65,14 +69,20 @@ class GraphBatch:
         ----------
         weight : Tensor of shape (n_out, n_dense + n_codes)
         """
-        n_dense = self.dense.shape[1]
-        if self.codes is None:
-            return self.dense @ weight.T
-        # The last row stands for an unknown category.
-        table = weight[:, n_dense:].T
-        table = F.pad(table.cumsum(0) if self.ordinal else table, (0, 0, 0, 1))
-        projected = F.embedding(self.codes % (self.n_codes + 1), table)
-        return torch.addmm(projected, self.dense, weight[:, :n_dense].T) if n_dense else projected
+        return self.nodes.project(weight)
+
+    @property
+    def edge_attr(self) -> Tensor | None:
+        """Edge features, shape (n_edges, n_edge_features), in the order of `edge_index`, or None.
+
+        Attributes and weights, standardised, and the label as a one-hot code.
+        """
+        return None if self.edges is None else self.edges.x
+
+    @property
+    def edge_weight(self) -> Tensor | None:
+        """Weights of the edges, shape (n_edges,), or None if edges have none."""
+        return None if self.edges is None else self.edges.weight
 
     @property
     def edge_index(self) -> Tensor:
@@ -95,9 +105,13 @@ class GraphBatch:
         return self.topology.n_nodes
 
     @property
-    def shape(self) -> tuple[int, None, int]:
-        """``(n_graphs, None, n_features)``: graphs have any number of nodes."""
-        return len(self), None, self.dense.shape[1] + self.n_codes
+    def shape(self) -> tuple[int | None, ...]:
+        """``(n_graphs, None, n_features)``: graphs have any number of nodes.
+
+        A fourth number says how many features edges have, if they have any.
+        """
+        shape = (len(self), None, self.nodes.width)
+        return shape if self.edges is None else (*shape, self.edges.width)
 
     @property
     def device(self) -> torch.device:
@@ -109,17 +123,17 @@ class GraphBatch:
 
     def __getitem__(self, rows: Any) -> GraphBatch:
         rows = torch.arange(len(self), device=self.device)[rows].reshape(-1)
-        topology, nodes = self.topology.take(rows)
-        codes = None if self.codes is None else self.codes[nodes]
-        return replace(self, topology=topology, dense=self.dense[nodes], codes=codes)
+        topology, nodes, edges = self.topology.take(rows)
+        return self._of(topology, nodes, edges)
 
     def to(self, device: torch.device | str) -> GraphBatch:
         """Return the batch on a device."""
         codes = None if self.codes is None else self.codes.to(device)
         topology, dense = self.topology.to(device), self.dense.to(device)
-        return replace(self, topology=topology, dense=dense, codes=codes)
+        edges = None if self.edges is None else self.edges.to(device)
+        return replace(self, topology=topology, dense=dense, codes=codes, edges=edges)
 
-    def with_edges(self, edge_index: Tensor) -> GraphBatch:
+    def with_edges(self, edge_index: Tensor, like: Tensor | None = None) -> GraphBatch:
         """Return the same nodes with different edges.
 
         Parameters
@@ -127,21 +141,41 @@ class GraphBatch:
         edge_index : Tensor of shape (2, n_edges), dtype int64
             Sources and targets, in any order, each edge within one graph. If the graphs are
             undirected, both directions of each edge.
+        like : Tensor of shape (n_edges,), dtype int64, default=None
+            The edge of this batch whose features each new edge takes, as a column of
+            `edge_index`. Required if edges have features.
         """
         node_ptr, symmetric = self.topology.node_ptr, self.topology.symmetric
-        topology = Topology.from_edges(edge_index, node_ptr, symmetric)
-        return replace(self, topology=topology)
+        topology, edges = Topology.from_edges(edge_index, node_ptr, symmetric), self.edges
+        if edges is not None and like is None:
+            raise ValueError(
+                "The edges of these graphs have features: pass `like`, the edge whose features "
+                "each new edge takes."
+            )
+        if edges is not None and like is not None:
+            edges = edges.take(like[by_target(edge_index)])
+        return replace(self, topology=topology, edges=edges)
 
     def keep(self, nodes: Tensor) -> GraphBatch:
         """Return the graphs with only some of their nodes, a mask of shape (n_nodes,)."""
-        codes = None if self.codes is None else self.codes[nodes]
-        topology = self.topology.keep(nodes)
-        return replace(self, topology=topology, dense=self.dense[nodes], codes=codes)
+        topology, edges = self.topology.keep(nodes)
+        return self._of(topology, nodes, edges)
+
+    def _of(self, topology: Topology, nodes: Tensor, edges: Tensor) -> GraphBatch:
+        """Return a batch of some of the nodes and edges, which have this topology."""
+        return replace(
+            self,
+            topology=topology,
+            dense=self.dense[nodes],
+            codes=None if self.codes is None else self.codes[nodes],
+            edges=None if self.edges is None else self.edges.take(edges),
+        )
 
     def mask(self, nodes: Tensor) -> GraphBatch:
         """Return the graphs without the features of some nodes, a mask of shape (n_nodes,).
 
         Numbers become zero, which is their mean if they are standardised; categories, unknown.
+        Edges keep their features.
         """
         codes = None if self.codes is None else self.codes.masked_fill(nodes, -1)
         dense = self.dense.masked_fill(nodes[:, None], 0.0)
@@ -157,6 +191,7 @@ class GraphBatch:
             topology=Topology.cat([batch.topology for batch in batches]),
             dense=torch.cat([batch.dense for batch in batches]),
             codes=codes,
+            edges=EdgeColumns.cat([batch.edges for batch in batches]),
         )
 
     @classmethod

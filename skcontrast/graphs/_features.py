@@ -1,4 +1,4 @@
-"""Features of nodes: numbers from their attributes, their label or their degree."""
+"""Features of nodes: numbers from their attributes, their label, their degree or random walks."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import torch
 from torch import Tensor
 
 from .._arguments import StrOptions, check_arguments
-from .._statistics import FARTHEST, mean_and_std
 from ._batch import GraphBatch
+from ._columns import EdgeColumns, coded, codes_of, standardised, standards
+from ._edge_features import EdgeFeatures, describes_edges
 from ._packed import PackedGraphs
+from ._walks import return_probabilities
 
-_KIND = [StrOptions({"auto", "attributes", "degree", "constant"})]
+_KIND = [StrOptions({"auto", "attributes", "degree", "constant", "walks"})]
 # Degrees from here on share a code.
 _LARGEST_DEGREE = 64
+_N_STEPS = 16
 
 
 class NodeFeatures:
-    """The map from packed graphs to the node features that encoders and augmentations see.
+    """The map from packed graphs to the features that encoders and augmentations see.
 
     Attributes are standardised over all nodes of the training set, except columns of zeros and
     ones, and clipped at a million standard deviations. Labels become one-hot codes of the
@@ -25,13 +28,20 @@ class NodeFeatures:
     largest degree of the training set, or at 64. So near degrees have near codes, however rare
     they are.
 
+    Attributes and labels of edges become features in the same way. Weights are a feature too, and
+    are kept besides in units of the mean absolute weight of the training set.
+
     Parameters
     ----------
-    kind : {"auto", "attributes", "degree", "constant"}, default="auto"
+    kind : {"auto", "attributes", "degree", "constant", "walks"}, default="auto"
         "attributes" are attributes and labels; "degree" and "constant", a single 1, replace
-        them; "auto" is "attributes" if graphs have any, else "degree".
+        them; "auto" is "attributes" if graphs have any, else "degree". "walks" adds to "auto" the
+        probabilities that a random walk is back at the node after 1 to 16 steps, standardised.
     standardize : bool, default=True
         Whether attributes are standardised.
+    edges : {"auto", "attributes"} or None, default="auto"
+        Whether edges have features: None means no, "attributes" requires that the graphs say
+        something about their edges.
 
     See Also
     --------
@@ -50,9 +60,15 @@ class NodeFeatures:
             [1., 1., 0.]])
     """
 
-    def __init__(self, kind: str = "auto", standardize: bool = True):
+    # Files of version 0.1 have no such attributes.
+    edges: str | None = None
+    edges_: EdgeFeatures | None = None
+    walks_: tuple[Tensor, Tensor] | None = None
+
+    def __init__(self, kind: str = "auto", standardize: bool = True, edges: str | None = "auto"):
         self.kind = kind
         self.standardize = standardize
+        self.edges = edges
 
     finds_nonfinite = False
     # False for the one-hot codes of degrees of version 0.1.0.
@@ -68,67 +84,89 @@ class NodeFeatures:
                 "nor 'label': pass node_features='degree' or 'constant'."
             )
         self.kind_ = self.kind
-        if self.kind == "auto":
+        if self.kind in ("auto", "walks"):
             self.kind_ = "attributes" if has_any else "degree"
         self.codes_: dict | None = None
         if self.kind_ == "degree":
             largest = int(graphs.topology.in_degrees.max())
             self.n_codes_ = min(largest, _LARGEST_DEGREE) + 1
         elif self.kind_ == "attributes" and graphs.labels is not None:
-            present = graphs.labels.unique().tolist()
-            self.codes_ = {graphs.categories[k]: code for code, k in enumerate(present)}
-            self.n_codes_ = len(present)
-        self.mean_, self.std_ = self._statistics(graphs.attributes)
+            self.codes_ = codes_of(graphs.labels, graphs.categories)
+            self.n_codes_ = len(self.codes_)
+        self.mean_, self.std_ = None, None
+        if self.kind_ == "attributes" and graphs.attributes is not None:
+            self.mean_, self.std_ = standards(graphs.attributes, self.standardize)
+        self.walks_ = None
+        if self.kind == "walks":
+            self.walks_ = standards(return_probabilities(graphs.topology, _N_STEPS), True)
+        return self._fit_edges(graphs)
+
+    def _fit_edges(self, graphs: PackedGraphs) -> NodeFeatures:
+        is_described = describes_edges(graphs)
+        if self.edges == "attributes" and not is_described:
+            raise ValueError(
+                "edge_features='attributes', but the edges of X have no attribute 'x', 'weight' "
+                "or 'label': pass edge_features='auto' or None."
+            )
+        self.edges_ = None
+        if self.edges is not None and is_described:
+            self.edges_ = EdgeFeatures(self.standardize).fit(graphs)
         return self
 
     def to_tensor(self, graphs: PackedGraphs, device: torch.device | str) -> GraphBatch:
         """Return packed graphs as a GraphBatch on a device."""
-        n_nodes = graphs.topology.n_nodes
-        dense, codes, n_codes = torch.empty(n_nodes, 0), None, 0
+        topology = graphs.topology
+        dense, codes, n_codes = torch.empty(topology.n_nodes, 0), None, 0
         if self.kind_ == "constant":
-            dense = torch.ones(n_nodes, 1)
+            dense = torch.ones(topology.n_nodes, 1)
         elif self.kind_ == "degree":
             n_codes = self.n_codes_
-            codes = graphs.topology.in_degrees.clamp_max(n_codes - 1)
+            codes = topology.in_degrees.clamp_max(n_codes - 1)
         else:
             if self.mean_ is not None and graphs.attributes is not None:
-                dense = (graphs.attributes.double() - self.mean_) / self.std_
-                dense = dense.clamp_(-FARTHEST, FARTHEST).float()
-            if (self.codes_ is not None) != (graphs.labels is not None):
-                had = "had" if self.codes_ is not None else "had no"
-                raise ValueError(f"The graphs in fit {had} node labels ('label'), X is different.")
-            if self.codes_ is not None:
-                n_codes, codes = self.n_codes_, self._coded(graphs)
-        ordinal = self.kind_ == "degree" and self.ordinal_
-        return GraphBatch(graphs.topology, dense, codes, n_codes, ordinal).to(device)
+                dense = standardised(graphs.attributes, self.mean_, self.std_)
+            codes = self._coded(graphs)
+            n_codes = 0 if codes is None else self.n_codes_
+        if self.walks_ is not None:
+            walks = return_probabilities(topology, _N_STEPS)
+            dense = torch.cat([dense, standardised(walks, *self.walks_)], 1)
+        ordinal, edges = self.kind_ == "degree" and self.ordinal_, self._edges_of(graphs)
+        return GraphBatch(topology, dense, codes, n_codes, ordinal, edges).to(device)
+
+    def _coded(self, graphs: PackedGraphs) -> Tensor | None:
+        """Return the codes of the labels of nodes, None if there are no labels."""
+        if (self.codes_ is not None) != (graphs.labels is not None):
+            had = "had" if self.codes_ is not None else "had no"
+            raise ValueError(f"The graphs in fit {had} node labels ('label'), X is different.")
+        if self.codes_ is None or graphs.labels is None:
+            return None
+        return coded(graphs.labels, graphs.categories, self.codes_)
+
+    def _edges_of(self, graphs: PackedGraphs) -> EdgeColumns | None:
+        if self.edges_ is not None:
+            return self.edges_.to_columns(graphs)
+        if self.edges is not None and describes_edges(graphs):
+            raise ValueError(
+                "The edges of the graphs in fit had no attributes, weights or labels, X is "
+                "different."
+            )
+        return None
 
     def from_tensor(self, batch: GraphBatch, X: PackedGraphs) -> PackedGraphs:
         """Return views of graphs with attributes and labels as in X.
 
-        A label that is masked or was not seen in `fit` is None. Graphs that are described by
+        A label that is masked or was not seen in `fit` is None. Nodes that are described by
         their degrees or a constant have neither attributes nor labels.
         """
-        if self.kind_ != "attributes":
-            return PackedGraphs(batch.topology)
         graphs = PackedGraphs(batch.topology)
-        if self.mean_ is not None and batch.dense.shape[1]:
-            graphs.attributes = (batch.dense.double() * self.std_ + self.mean_).float()
+        if self.edges_ is not None and batch.edges is not None:
+            self.edges_.restore(batch.edges, graphs)
+        if self.kind_ != "attributes":
+            return graphs
+        if self.mean_ is not None and len(self.mean_):
+            own = batch.dense[:, : len(self.mean_)].double()
+            graphs.attributes = (own * self.std_ + self.mean_).float()
         if batch.codes is not None:
             graphs.labels = batch.codes % (batch.n_codes + 1)
             graphs.categories = (*(self.codes_ or {}), None)
         return graphs
-
-    def _coded(self, graphs: PackedGraphs) -> Tensor:
-        codes = self.codes_ or {}
-        table = [codes.get(category, -1) for category in graphs.categories]
-        return torch.tensor(table)[graphs.labels]
-
-    def _statistics(self, attributes: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-        """Return mean and standard deviation of each attribute, None if there are none."""
-        if attributes is None or self.kind_ != "attributes":
-            return None, None
-        mean, std = map(torch.from_numpy, mean_and_std(attributes.numpy()))
-        is_kept = ((attributes == 0) | (attributes == 1)).all(0)
-        if not self.standardize:
-            is_kept = torch.ones_like(is_kept)
-        return mean.masked_fill(is_kept, 0.0), std.masked_fill(is_kept, 1.0)

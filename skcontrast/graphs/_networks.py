@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,11 +21,18 @@ class GraphNetwork(nn.Module):
         Maps a GraphBatch to (n_nodes, width).
     pooling : {"log-sum", "sum", "mean"}
         How the nodes of a graph become one vector.
+    reads : tuple of {"edge_attr", "edge_weight"}, default=()
+        The features of edges that the network reads.
     """
 
-    def __init__(self, message_passing: nn.Module, pooling: str = "sum"):
+    # Files of version 0.1 have no such attribute.
+    reads: tuple[str, ...] = ()
+
+    def __init__(
+        self, message_passing: nn.Module, pooling: str = "sum", reads: tuple[str, ...] = ()
+    ):
         super().__init__()
-        self.message_passing, self.pooling = message_passing, pooling
+        self.message_passing, self.pooling, self.reads = message_passing, pooling, reads
 
     def nodes(self, graphs: GraphBatch) -> Tensor:
         """Return the representations of the nodes, shape (n_nodes, width)."""
@@ -47,7 +55,8 @@ class ForeignNetwork(GraphNetwork):
 
     If the module has no argument named ``batch``, its third argument is taken to be the batch,
     provided that it has no default; otherwise the module is called without a batch. The module
-    returns a row per graph, or a row per node, which are then summed for each graph.
+    returns a row per graph, or a row per node, which are then summed for each graph. If edges have
+    features, it gets ``edge_attr=`` and ``edge_weight=`` where it has such arguments.
 
     Parameters
     ----------
@@ -56,7 +65,7 @@ class ForeignNetwork(GraphNetwork):
     """
 
     def __init__(self, module: nn.Module):
-        super().__init__(module, "sum")
+        super().__init__(module, "sum", _edge_arguments(module))
         arguments = list(inspect.signature(module.forward).parameters.values())
         self.names_batch = any(a.name == "batch" or a.kind == a.VAR_KEYWORD for a in arguments)
         self.third_is_batch = len(arguments) > 2 and arguments[2].default is arguments[2].empty
@@ -66,7 +75,12 @@ class ForeignNetwork(GraphNetwork):
         args, batch = [graphs.x, graphs.edge_index], graphs.batch
         if self.third_is_batch and not self.names_batch:
             args.append(batch)
-        output = self.message_passing(*args, **({"batch": batch} if self.names_batch else {}))
+        named: dict[str, Any] = {}
+        if graphs.edges is not None:
+            named = {name: getattr(graphs, name) for name in self.reads}
+        if self.names_batch:
+            named["batch"] = batch
+        output = self.message_passing(*args, **named)
         if not isinstance(output, torch.Tensor) or output.ndim != 2:
             found = "a " + type(output).__name__
             if isinstance(output, torch.Tensor):
@@ -95,6 +109,16 @@ class ForeignNetwork(GraphNetwork):
         """Return the representations of the graphs, shape (n_graphs, width)."""
         output = self._output(graphs)
         return output if len(output) == len(graphs) else self.pool(output, graphs)
+
+
+def _edge_arguments(module: nn.Module) -> tuple[str, ...]:
+    """Return which features of edges a module takes as arguments, and uses.
+
+    The models of PyTorch Geometric have both arguments, and say which of them they use.
+    """
+    arguments = inspect.signature(module.forward).parameters
+    names = [name for name in ("edge_attr", "edge_weight") if name in arguments]
+    return tuple(name for name in names if getattr(module, f"supports_{name}", True))
 
 
 def _symmetric_log(x: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from .._arguments import naming
-from ._topology import Topology
+from ._topology import Topology, by_target
 
 # Pairs of nodes are compared as products of their numbers, in 64 bits.
 _MOST_NODES = 2**31
@@ -38,6 +38,14 @@ class PackedGraphs:
         Categories of the nodes: indices into `categories`.
     categories : tuple, default=()
         The categories, hashable, all different.
+    edge_attributes : Tensor of shape (n_edges, n_edge_attributes), dtype float32, default=None
+        Numbers that describe the edges, in the order of the edges of `topology`.
+    edge_weights : Tensor of shape (n_edges,), dtype float32, default=None
+        Weights of the edges.
+    edge_labels : Tensor of shape (n_edges,), dtype int64, default=None
+        Categories of the edges: indices into `edge_categories`.
+    edge_categories : tuple, default=()
+        The categories of edges, hashable, all different.
 
     See Also
     --------
@@ -59,6 +67,8 @@ class PackedGraphs:
 
     # The row labels of the Series that the graphs come from.
     index: Any = None
+    # What the graphs had besides, by name.
+    ignored: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -66,11 +76,20 @@ class PackedGraphs:
         attributes: Tensor | None = None,
         labels: Tensor | None = None,
         categories: Sequence[Hashable] = (),
+        *,
+        edge_attributes: Tensor | None = None,
+        edge_weights: Tensor | None = None,
+        edge_labels: Tensor | None = None,
+        edge_categories: Sequence[Hashable] = (),
     ):
         self.topology = topology
         self.attributes = attributes
         self.labels = labels
         self.categories: tuple[Hashable, ...] = tuple(categories)
+        self.edge_attributes = edge_attributes
+        self.edge_weights = edge_weights
+        self.edge_labels = edge_labels
+        self.edge_categories: tuple[Hashable, ...] = tuple(edge_categories)
 
     @classmethod
     def from_arrays(
@@ -79,6 +98,10 @@ class PackedGraphs:
         node_ptr: ArrayLike,
         attributes: ArrayLike | None = None,
         labels: ArrayLike | None = None,
+        *,
+        edge_attributes: ArrayLike | None = None,
+        edge_weights: ArrayLike | None = None,
+        edge_labels: ArrayLike | None = None,
     ) -> PackedGraphs:
         """Pack graphs that are arrays already, such as those of TUDataset.
 
@@ -93,6 +116,13 @@ class PackedGraphs:
             Numbers that describe the nodes.
         labels : array-like of shape (n_nodes,), default=None
             Categories of the nodes.
+        edge_attributes : array-like of shape (n_edges, n_edge_attributes), default=None
+            Numbers that describe the edges, in the order of `edge_index`. If the two directions of
+            an edge differ, the graphs are directed; so too for the next two.
+        edge_weights : array-like of shape (n_edges,), default=None
+            Weights of the edges.
+        edge_labels : array-like of shape (n_edges,), default=None
+            Categories of the edges.
 
         Returns
         -------
@@ -107,13 +137,17 @@ class PackedGraphs:
         edges = _as_integers(edge_index, "edge_index")
         ptr = _as_integers(node_ptr, "node_ptr")
         _check_structure(edges, ptr)
-        _check_described(int(ptr[-1]), edges, ptr, attributes, labels)
-        topology = Topology.from_edges(edges, ptr, is_symmetric(edges, int(ptr[-1])))
-        packed = cls(topology)
-        if attributes is not None:
-            packed.attributes = _checked_attributes(attributes, ptr)
-        if labels is not None:
-            packed.labels, packed.categories = _checked_labels(labels, int(ptr[-1]))
+        described = (attributes, labels, edge_attributes, edge_weights, edge_labels)
+        _check_described(int(ptr[-1]), edges, ptr, *described)
+        packed = assemble(
+            edges,
+            ptr,
+            edge_attributes=_checked_numbers(edge_attributes, ptr, "edge_attributes", edges[0], 2),
+            edge_weights=_checked_numbers(edge_weights, ptr, "edge_weights", edges[0], 1),
+            edge_labels=_checked_labels(edge_labels, edges.shape[1], "edge_labels"),
+        )
+        packed.attributes = _checked_numbers(attributes, ptr, "attributes")
+        packed.labels, packed.categories = _checked_labels(labels, int(ptr[-1]), "labels")
         return packed
 
     @property
@@ -145,20 +179,29 @@ class PackedGraphs:
         if rows is None or isinstance(rows, tuple):
             raise IndexError("PackedGraphs are indexed by graphs only: graphs[rows].")
         rows = np.array(np.arange(len(self))[rows], ndmin=1)
-        topology, nodes = self.topology.take(torch.from_numpy(rows))
+        topology, nodes, edges = self.topology.take(torch.from_numpy(rows))
         part = PackedGraphs(
             topology,
-            None if self.attributes is None else self.attributes[nodes],
-            None if self.labels is None else self.labels[nodes],
+            _some(self.attributes, nodes),
+            _some(self.labels, nodes),
             self.categories,
+            edge_attributes=_some(self.edge_attributes, edges),
+            edge_weights=_some(self.edge_weights, edges),
+            edge_labels=_some(self.edge_labels, edges),
+            edge_categories=self.edge_categories,
         )
         part.index = None if self.index is None else self.index[rows]
+        part.ignored = self.ignored
         return part
 
     def arrays(self) -> list[NDArray]:
         """Return the arrays that distinguish these graphs from others."""
-        tensors = [*self.topology[:3], self.attributes, self.labels]
+        tensors = [*self.topology[:3], self.attributes, self.labels, *self.of_edges()]
         return [tensor.numpy() for tensor in tensors if tensor is not None]
+
+    def of_edges(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Return attributes, weights and labels of the edges."""
+        return self.edge_attributes, self.edge_weights, self.edge_labels
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         raise TypeError("Graphs cannot be turned into an array: embed them first.")
@@ -173,12 +216,70 @@ class PackedGraphs:
         return f"PackedGraphs({text})"
 
 
-def check_finite(attributes: Tensor, node_ptr: Tensor) -> None:
-    """Raise ValueError, naming the graph, if attributes (n_nodes, d) hold NaN or infinity."""
-    bad = torch.nonzero(~attributes.isfinite().all(1))
+def assemble(
+    edges: Tensor,
+    node_ptr: Tensor,
+    *,
+    symmetric: bool | None = None,
+    edge_attributes: Tensor | None = None,
+    edge_weights: Tensor | None = None,
+    edge_labels: tuple[Tensor | None, tuple] = (None, ()),
+) -> PackedGraphs:
+    """Return packed graphs of edges in any order, and what is known about each of them.
+
+    Parameters
+    ----------
+    edges : Tensor of shape (2, n_edges), dtype int64
+        Sources and targets.
+    node_ptr : Tensor of shape (n_graphs + 1,), dtype int64
+        The first node of each graph.
+    symmetric : bool, default=None
+        Whether all graphs are undirected; None finds it out.
+    edge_attributes, edge_weights : Tensor of shape (n_edges, d), (n_edges,) or None
+        Numbers that describe the edges.
+    edge_labels : tuple of Tensor of shape (n_edges,) and tuple
+        Codes and the categories that they stand for.
+    """
+    labels, categories = edge_labels
+    columns = [one for one in (edge_attributes, edge_weights, labels) if one is not None]
+    if symmetric is None:
+        symmetric = is_symmetric(edges, int(node_ptr[-1]), *columns)
+    order = by_target(edges) if columns else edges[1]
+    return PackedGraphs(
+        Topology.from_edges(edges, node_ptr, symmetric),
+        edge_attributes=_some(edge_attributes, order),
+        edge_weights=_some(edge_weights, order),
+        edge_labels=_some(labels, order),
+        edge_categories=categories,
+    )
+
+
+def _some(column: Tensor | None, rows: Tensor) -> Tensor | None:
+    return None if column is None else column[rows]
+
+
+def check_finite(
+    values: Tensor, node_ptr: Tensor, nodes: Tensor | None = None, what: str = "node attributes"
+) -> None:
+    """Raise ValueError, naming the graph, if a row of values holds NaN or infinity.
+
+    Parameters
+    ----------
+    values : Tensor of shape (n, d)
+        A row for each node, or for each edge.
+    node_ptr : Tensor of shape (n_graphs + 1,)
+        The first node of each graph.
+    nodes : Tensor of shape (n,), default=None
+        The node that each row belongs to; None is a row per node.
+    what : str, default="node attributes"
+        What the values are.
+    """
+    bad = torch.nonzero(~values.isfinite().all(1))
     if len(bad):
-        graph = int(torch.searchsorted(node_ptr, bad[0, 0], right=True)) - 1
-        raise ValueError(f"Graph {graph} in X has node attributes that are NaN or infinite.")
+        row = bad[0, 0]
+        node = row if nodes is None else nodes[row]
+        graph = int(torch.searchsorted(node_ptr, node, right=True)) - 1
+        raise ValueError(f"Graph {graph} in X has {what} that are NaN or infinite.")
 
 
 def check_sizes(node_ptr: Tensor) -> None:
@@ -228,36 +329,59 @@ def _as_integers(values: Any, name: str) -> Tensor:
     return torch.from_numpy(np.array(values, dtype=np.int64, order="C"))
 
 
-def _checked_labels(labels: Any, n_nodes: int) -> tuple[Tensor, tuple]:
-    """Return labels as codes, shape (n_nodes,), and the categories that they stand for."""
-    with naming("labels", "an array of categories", labels):
+def _checked_labels(labels: Any, n: int, name: str) -> tuple[Tensor | None, tuple]:
+    """Return labels as codes, shape (n,), and the categories that they stand for."""
+    if labels is None:
+        return None, ()
+    with naming(name, "an array of categories", labels):
         labels = np.asarray(labels)
-    if labels.shape != (n_nodes,):
-        raise ValueError(f"labels must have shape ({n_nodes},), got {labels.shape}.")
+    if labels.shape != (n,):
+        raise ValueError(f"{name} must have shape ({n},), got {labels.shape}.")
     try:
         categories, codes = np.unique(labels, return_inverse=True)
     except TypeError as error:
-        raise ValueError("labels must hold categories of one type, such as ints.") from error
+        raise ValueError(f"{name} must hold categories of one type, such as ints.") from error
     if any(category != category for category in categories.tolist()):
-        raise ValueError("labels must hold categories of nodes, got NaN.")
+        raise ValueError(f"{name} must hold categories, got NaN.")
     return torch.from_numpy(codes.astype(np.int64)), tuple(categories.tolist())
 
 
-def _checked_attributes(attributes: Any, node_ptr: Tensor) -> Tensor:
-    if np.iscomplexobj(attributes):
-        raise ValueError("attributes must hold real numbers, got complex ones.")
-    with np.errstate(over="ignore"), naming("attributes", "an array of numbers", attributes):
-        attributes = torch.from_numpy(np.array(attributes, dtype=np.float32, order="C"))
-    if attributes.ndim != 2 or len(attributes) != node_ptr[-1]:
-        raise ValueError(
-            f"attributes must have shape ({int(node_ptr[-1])}, n_attributes), got "
-            f"{tuple(attributes.shape)}."
-        )
-    check_finite(attributes, node_ptr)
-    return attributes
+def _checked_numbers(
+    values: Any, node_ptr: Tensor, name: str, nodes: Tensor | None = None, ndim: int = 2
+) -> Tensor | None:
+    """Return numbers, a row per node or for an edge at each of some nodes, as float32."""
+    if values is None:
+        return None
+    if np.iscomplexobj(values):
+        raise ValueError(f"{name} must hold real numbers, got complex ones.")
+    with np.errstate(over="ignore"), naming(name, "an array of numbers", values):
+        values = torch.from_numpy(np.array(values, dtype=np.float32, order="C"))
+    n = int(node_ptr[-1]) if nodes is None else len(nodes)
+    if values.ndim != ndim or len(values) != n:
+        shape = f"({n}, n_attributes)" if ndim == 2 else f"({n},)"
+        raise ValueError(f"{name} must have shape {shape}, got {tuple(values.shape)}.")
+    what = "node attributes" if nodes is None else name.replace("_", " ")
+    check_finite(values if ndim == 2 else values[:, None], node_ptr, nodes, what)
+    return values
 
 
-def is_symmetric(edges: Tensor, n_nodes: int) -> bool:
-    """Return whether every edge occurs as often as its reverse."""
+def is_symmetric(edges: Tensor, n_nodes: int, *columns: Tensor) -> bool:
+    """Return whether every edge occurs as often as its reverse, with the same numbers in columns.
+
+    Parameters
+    ----------
+    edges : Tensor of shape (2, n_edges), dtype int64
+        Sources and targets.
+    n_nodes : int
+        Number of nodes.
+    *columns : Tensor of shape (n_edges,) or (n_edges, d)
+        What describes the edges.
+    """
     forth, back = (u * n_nodes + v for u, v in (edges, edges.flip(0)))
-    return bool(torch.equal(forth.sort().values, back.sort().values))
+    if not torch.equal(forth.sort().values, back.sort().values):
+        return False
+    if not columns or not len(forth):
+        return True
+    rows = np.column_stack([column.numpy() for column in columns])
+    one, other = (rows[np.lexsort((*rows.T, key.numpy()))] for key in (forth, back))
+    return bool(np.array_equal(one, other))

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from ._topology import Topology
 
@@ -14,6 +15,33 @@ from ._topology import Topology
 def neighbour_sum(x: Tensor, topology: Topology) -> Tensor:
     """Return for each node the sum of x, shape (n_nodes, d), over its incoming neighbours."""
     return _NeighbourSum.apply(_at_least_float32(x), topology)
+
+
+def weighted_neighbour_sum(x: Tensor, weight: Tensor, topology: Topology) -> Tensor:
+    """Return for each node the sum of x over its incoming neighbours, times edge weights (m,)."""
+    return _WeightedNeighbourSum.apply(_at_least_float32(x), weight, topology)
+
+
+def message_sum(x: Tensor, edges: Tensor, topology: Topology) -> Tensor:
+    """Return for each node v the sum of ReLU(x_u + e_uv) over its incoming edges.
+
+    Parameters
+    ----------
+    x : Tensor of shape (n_nodes, d)
+        Features of the nodes.
+    edges : Tensor of shape (n_edges, d)
+        Features of the edges.
+    topology : Topology
+        Where they are.
+    """
+    dtype = torch.promote_types(_at_least_float32(x).dtype, _at_least_float32(edges).dtype)
+    return _MessageSum.apply(x.to(dtype), edges.to(dtype), topology)
+
+
+def edge_sum(edges: Tensor, topology: Topology) -> Tensor:
+    """Return for each node the sum of features, shape (n_edges, d), of its incoming edges."""
+    every = torch.arange(len(edges), device=edges.device)
+    return _bags(_at_least_float32(edges), every, topology.edge_ptr)
 
 
 def graph_sum(x: Tensor, topology: Topology) -> Tensor:
@@ -37,6 +65,42 @@ class _NeighbourSum(torch.autograd.Function):
         return _NeighbourSum.apply(grad, ctx.topology.reversed()), None
 
 
+class _WeightedNeighbourSum(torch.autograd.Function):
+    """The same, each neighbour times the weight of the edge; weights have no gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, topology: Topology) -> Tensor:
+        ctx.topology = topology
+        ctx.save_for_backward(weight)
+        return _bags(x, topology.sources, topology.edge_ptr, weight)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        topology, (weight,) = ctx.topology, ctx.saved_tensors
+        order, ptr = topology.by_source()
+        return _bags(grad, topology.targets[order], ptr, weight[order]), None, None
+
+
+class _MessageSum(torch.autograd.Function):
+    """Sum of ReLU(x_u + e_uv) over incoming edges; of the messages only their signs are kept."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, edges: Tensor, topology: Topology) -> Tensor:
+        messages = x.index_select(0, topology.sources).add_(edges).relu_()
+        ctx.topology = topology
+        ctx.save_for_backward(messages > 0)
+        every = torch.arange(len(messages), device=x.device)
+        return _bags(messages, every, topology.edge_ptr)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+        topology, (passed,) = ctx.topology, ctx.saved_tensors
+        grad = grad.index_select(0, topology.targets).mul_(passed)
+        return _bags(grad, *topology.by_source()), grad, None
+
+
 class _GraphSum(torch.autograd.Function):
     """Sum over the nodes of each graph."""
 
@@ -51,11 +115,12 @@ class _GraphSum(torch.autograd.Function):
         return grad[ctx.topology.graph_of_node], None
 
 
-def _bags(x: Tensor, rows: Tensor, ptr: Tensor) -> Tensor:
-    """Return the sums of ``x[rows]`` over the runs that start at ``ptr``."""
+def _bags(x: Tensor, rows: Tensor, ptr: Tensor, weight: Tensor | None = None) -> Tensor:
+    """Return the sums of ``x[rows]``, times weights, over the runs that start at ``ptr``."""
     if not len(rows) or not x.shape[1]:
         return x.new_zeros(len(ptr) - 1, x.shape[1])
-    return F.embedding_bag(rows, x.contiguous(), ptr[:-1], mode="sum")
+    weight = None if weight is None else weight.to(x.dtype)
+    return F.embedding_bag(rows, x.contiguous(), ptr[:-1], mode="sum", per_sample_weights=weight)
 
 
 def _at_least_float32(x: Tensor) -> Tensor:

@@ -31,7 +31,10 @@ class Topology(NamedTuple):
 
     @classmethod
     def from_edges(cls, edge_index: Tensor, node_ptr: Tensor, symmetric: bool) -> Topology:
-        """Return the topology of edges (sources, targets), shape (2, n_edges), in any order."""
+        """Return the topology of edges (sources, targets), shape (2, n_edges), in any order.
+
+        Edges with the same target keep their order, see `by_target`.
+        """
         sources, targets = edge_index
         targets, order = targets.sort(stable=True)
         n_nodes = int(node_ptr[-1])
@@ -83,8 +86,16 @@ class Topology(NamedTuple):
             return self
         return Topology.from_edges(self.edge_index.flip(0), self.node_ptr, False)
 
-    def take(self, graphs: Tensor) -> tuple[Topology, Tensor]:
-        """Return the topology of some graphs, shape (n,), and their nodes."""
+    def by_source(self) -> tuple[Tensor, Tensor]:
+        """Return the edges in order of their sources, and the first of each node, (n_nodes + 1,).
+
+        Node u has the outgoing edges ``order[ptr[u]:ptr[u + 1]]``.
+        """
+        n_outgoing = torch.bincount(self.sources, minlength=self.n_nodes)
+        return self.sources.argsort(stable=True), offsets(n_outgoing)
+
+    def take(self, graphs: Tensor) -> tuple[Topology, Tensor, Tensor]:
+        """Return the topology of some graphs, shape (n,), their nodes and their edges."""
         starts = self.node_ptr[graphs]
         sizes = self.node_ptr[graphs + 1] - starts
         node_ptr = offsets(sizes)
@@ -94,24 +105,23 @@ class Topology(NamedTuple):
         edges = ranges(first_edge, n_edges, offsets(n_edges))
         moved = torch.repeat_interleave(node_ptr[:-1] - starts, n_edges, output_size=len(edges))
         degrees = self.edge_ptr[nodes + 1] - self.edge_ptr[nodes]
-        return (
-            Topology(node_ptr, offsets(degrees), self.sources[edges] + moved, self.symmetric),
-            nodes,
-        )
+        sources = self.sources[edges] + moved
+        return Topology(node_ptr, offsets(degrees), sources, self.symmetric), nodes, edges
 
-    def keep(self, nodes: Tensor) -> Topology:
-        """Return the graphs with only some of their nodes, a mask of shape (n_nodes,).
+    def keep(self, nodes: Tensor) -> tuple[Topology, Tensor]:
+        """Return the graphs with only some of their nodes, a mask (n_nodes,), and a mask of edges.
 
         Edges at removed nodes are removed too; a graph may be left without nodes.
         """
         kept_before = offsets(nodes)
         edges = nodes[self.sources] & nodes[self.targets]
-        return Topology(
+        topology = Topology(
             kept_before[self.node_ptr],
             offsets(edges)[self.edge_ptr][torch.cat([nodes, nodes.new_ones(1)])],
             kept_before[self.sources[edges]],
             self.symmetric,
         )
+        return topology, edges
 
     @staticmethod
     def cat(topologies: Sequence[Topology]) -> Topology:
@@ -135,6 +145,11 @@ class Topology(NamedTuple):
         """Return the topology on a device."""
         node_ptr, edge_ptr, sources = (tensor.to(device) for tensor in self[:3])
         return Topology(node_ptr, edge_ptr, sources, self.symmetric)
+
+
+def by_target(edge_index: Tensor) -> Tensor:
+    """Return the place in `edge_index`, (2, n_edges), of each edge of its topology."""
+    return edge_index[1].argsort(stable=True)
 
 
 def offsets(counts: Tensor) -> Tensor:

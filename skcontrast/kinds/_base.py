@@ -234,6 +234,9 @@ class Kind(ParameterObject):
         """Return the shape of a sample of a batch behind the first layer."""
         return sample_shape
 
+    def _check_encoder(self, module: nn.Module, batch: Any, name: str) -> None:
+        """Warn about what an encoder, adapted, does not read of a batch; once per fit."""
+
     def describe(self, sample_shape: tuple) -> str:
         """Return a name of samples of a shape, for messages about encoders."""
         return f"samples of shape {sample_shape}"

@@ -10,7 +10,9 @@ import torch
 from torch import nn
 
 from .._data._array_like import refuse_unordered
+from .._warnings import warn
 from ..graphs import GraphBatch, NodeFeatures, pack_graphs
+from ..graphs._columns import EdgeColumns
 from ..graphs._convert import is_graphs
 from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..graphs._topology import Topology
@@ -43,11 +45,12 @@ class Graphs(Kind):
     name = "graphs"
     expected = "graphs, X as a list of networkx graphs"
     augmentation_advice = "; choose an augmentation of graphs such as NodeDrop"
-    network_parameters = ("node_features",)
+    shares_batches = True
+    network_parameters = ("node_features", "edge_features")
 
     def _describes(self, sample_shape: tuple) -> bool:
-        """Return whether this is ``(None, n_node_features)``."""
-        return len(sample_shape) == 2 and sample_shape[0] is None
+        """Return whether this is ``(None, n_node_features)``, or also has ``n_edge_features``."""
+        return len(sample_shape) in (2, 3) and sample_shape[0] is None
 
     def read(
         self,
@@ -77,15 +80,46 @@ class Graphs(Kind):
             )
         return X, Schema(self, X.shape[1:], self)
 
+    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
+        """Warn about attributes of nodes and edges that are not read."""
+        if X.ignored:
+            warn(
+                f"The graphs in X have more than is read: {', '.join(X.ignored)}. Nodes and edges "
+                "are described by 'x', numbers, and 'label', a category, edges also by 'weight' "
+                "(in PyTorch Geometric by 'x', 'edge_attr' and 'edge_weight'): rename what should "
+                "count, and remove the rest."
+            )
+
     def scaler(self, parameters: Mapping[str, Any]) -> NodeFeatures:
-        """Return `NodeFeatures`, the map to what nodes are described by."""
-        return NodeFeatures(parameters["node_features"], parameters["standardize"])
+        """Return `NodeFeatures`, the map to what nodes and edges are described by."""
+        return NodeFeatures(
+            parameters["node_features"], parameters["standardize"], parameters["edge_features"]
+        )
+
+    def _check_encoder(self, module: nn.Module, batch: GraphBatch, name: str) -> None:
+        """Warn about features of edges that a module does not read."""
+        edges, reads = batch.edges, getattr(module, "reads", ())
+        if edges is None or "edge_attr" in reads:
+            return
+        has_more = edges.width > (edges.weight is not None)
+        unread = ["attributes or labels"] if has_more else []
+        if edges.weight is not None and "edge_weight" not in reads:
+            unread.append("weights")
+        if unread:
+            warn(
+                f"The encoder {name} does not read the {' and '.join(unread)} of the edges in X. "
+                "Pass edge_features=None if they do not matter, or an encoder that reads them, "
+                "such as GIN()."
+            )
 
     def _zeros(self, sample_shape: tuple) -> GraphBatch:
         """Return a path of three nodes and one of two."""
         edges = torch.tensor([[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]])
         topology = Topology.from_edges(edges, torch.tensor([0, 3, 5]), True)
-        return GraphBatch(topology, torch.zeros(5, sample_shape[1]))
+        described = None
+        if len(sample_shape) == 3:
+            described = EdgeColumns(torch.zeros(6, sample_shape[2]))
+        return GraphBatch(topology, torch.zeros(5, sample_shape[1]), edges=described)
 
     def adapt(self, module: nn.Module) -> nn.Module:
         """Return a module in the style of PyTorch Geometric as one that takes a GraphBatch."""
@@ -93,12 +127,17 @@ class Graphs(Kind):
 
     def describe(self, sample_shape: tuple) -> str:
         """Return the number of node features, and how a module is called."""
-        return f"graphs with {sample_shape[1]} node features, as (x, edge_index, batch)"
+        if len(sample_shape) == 2:
+            return f"graphs with {sample_shape[1]} node features, as (x, edge_index, batch)"
+        return (
+            f"graphs with {sample_shape[1]} node and {sample_shape[2]} edge features, as "
+            "(x, edge_index, edge_attr, batch)"
+        )
 
     def rows_per_call(self, X: Any) -> int:
         """Return the number of graphs that have about 32,768 nodes together."""
         return max(1, int(_NODES_PER_CALL / X.sizes.mean()))
 
     def arrays(self, X: Any) -> Sequence[np.ndarray]:
-        """Return edges, sizes, attributes and labels."""
+        """Return edges, sizes, and what describes nodes and edges."""
         return X.arrays()

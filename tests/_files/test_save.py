@@ -35,6 +35,10 @@ RNG = np.random.default_rng(0)
 VECTORS = RNG.normal(size=(40, 6))
 IMAGES = RNG.integers(0, 256, (24, 3, 16, 16)).astype(np.uint8)
 GRAPHS = [nx.gnp_random_graph(8, 0.4, seed=k) for k in range(20)]
+BONDED = [graph.copy() for graph in GRAPHS]
+for number, graph in enumerate(BONDED):
+    for (u, v), data in graph.edges.items():
+        data |= {"x": [u + v, 1.0], "weight": 1.0 + number, "label": "single" if u else 2}
 SMALL = {"encoder": MLP((16,)), "projection_dim": 8}
 CONV = {"encoder": ConvNet((4, 8)), "projection_dim": 8}
 
@@ -70,6 +74,8 @@ CASES = {
     "images as one column of features": (IMAGES[:, 0], {"encoder": MLP((8,))}),
     "resnet": (IMAGES, {"encoder": ResNet(18, width=4), "projection_dim": 8}),
     "graphs": (GRAPHS, {"encoder": GIN(width=4), "projection_dim": 8}),
+    "graphs with edges": (BONDED, {"encoder": GIN(width=4), "projection_dim": 8}),
+    "walks": (GRAPHS, {"encoder": GIN(width=4), "node_features": "walks"}),
     "gcn": (GRAPHS, {"encoder": GCN(width=4), "framework": InfoGraph()}),
     "moco": (VECTORS, {**SMALL, "framework": MoCo(queue_size=16)}),
     "cmc": (IMAGES, {**CONV, "framework": CMC()}),

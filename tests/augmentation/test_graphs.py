@@ -20,6 +20,7 @@ from skcontrast.augmentation import (
     Views,
     compose,
 )
+from skcontrast.augmentation._graph_draws import NEVER, shortest_in_rounds, shortest_in_turn
 from skcontrast.graphs import GraphBatch, pack_graphs
 
 AUGMENTATIONS = [NodeDrop(), EdgePerturb(), AttributeMask(), RandomWalkSubgraph()]
@@ -212,6 +213,15 @@ def test_a_graph_is_augmented_the_same_way_wherever_it_stands(augmentation):
     views = augmentation.augment(alone, seeded(0)), augmentation.augment(among_others, seeded(1))
     (a, sa), (b, sb) = map(mean_and_error, (views[0], views[1][::4]))
     assert sa > 0 and abs(a - b) < 4 * (sa**2 + sb**2) ** 0.5
+
+
+@pytest.mark.parametrize("sort", ["graphs", "directed"])
+def test_paths_are_as_short_in_turn_as_in_rounds(sort, request):
+    outwards = as_batch(request.getfixturevalue(sort)).topology.reversed()
+    delays = torch.randint(1, 2**20, (outwards.n_nodes,), generator=seeded())
+    starts = outwards.node_ptr[:-1]
+    one, other = (f(outwards, starts, delays) for f in (shortest_in_turn, shortest_in_rounds))
+    assert one.equal(other) and (one == NEVER).any()
 
 
 @by_name

@@ -140,6 +140,114 @@ def test_a_folder_has_no_checksum(tmp_path):
         fetch(tmp_path, sha256="0" * 64)
 
 
+# Edges, and other targets than classes
+
+EDGES = {
+    "SET_edge_labels.txt": "".join(f"{k // 2}\n" for k in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 9)),
+    "SET_edge_attributes.txt": "".join(f"{k // 2 + 0.5}\n" for k in range(12)),
+}
+
+
+def write_npz_with_edges(home, texts):
+    own = {
+        "edge_labels": np.repeat([0, 1, 2, 3, 4, 4], 2),
+        "edge_attributes": np.arange(12) // 2 + 0.5,
+    }
+    np.savez(home / "SET.npz", **ARRAYS, **own)
+
+
+@pytest.mark.parametrize("write", [write_zip, write_npz_with_edges])
+def test_edges_keep_what_describes_them(tmp_path, write):
+    write(tmp_path, TEXTS | EDGES)
+    graphs = fetch(tmp_path).data
+    found = [(*edge, own["x"].tolist(), own["label"]) for edge, own in graphs[1].edges.items()]
+    assert found == [(0, 1, [3.5], 3), (1, 2, [4.5], 4), (2, 3, [5.5], 4)]
+    packed, again = fetch(tmp_path, as_packed=True).data, pack_graphs(graphs)
+    assert packed.topology.symmetric and packed.edge_attributes.equal(again.edge_attributes)
+    named = [[p.edge_categories[code] for code in p.edge_labels] for p in (packed, again)]
+    assert named[0] == named[1]
+
+
+def test_an_edge_that_stands_twice_keeps_what_describes_it_first(tmp_path):
+    more = EDGES | {
+        "SET_A.txt": TEXTS["SET_A.txt"] + "1, 2\n",
+        "SET_edge_labels.txt": EDGES["SET_edge_labels.txt"] + "7\n",
+        "SET_edge_attributes.txt": EDGES["SET_edge_attributes.txt"] + "7\n",
+    }
+    write_zip(tmp_path, TEXTS | more)
+    twice = fetch(tmp_path, as_packed=True).data
+    (tmp_path / "once").mkdir()
+    write_zip(tmp_path / "once", TEXTS | EDGES)
+    once = fetch(tmp_path / "once", as_packed=True).data
+    assert twice.edge_labels.equal(once.edge_labels)
+    assert twice.edge_attributes.equal(once.edge_attributes)
+
+
+def without_classes(**texts):
+    kept = {file: text for file, text in TEXTS.items() if file != "SET_graph_labels.txt"}
+    return kept | {f"SET_{name}.txt": text for name, text in texts.items()}
+
+
+@pytest.mark.parametrize("as_packed", [False, True])
+def test_a_set_may_have_no_target(tmp_path, as_packed):
+    write_zip(tmp_path, without_classes())
+    data = fetch(tmp_path, as_packed=as_packed)
+    assert data.target is None and data.graph_attributes is None and len(data.data) == 3
+    assert not len(data.target_names) and data.DESCR.startswith("SET: 3 graphs without a target")
+    graphs, y = fetch(tmp_path, as_packed=as_packed, return_X_y=True)
+    assert len(graphs) == 3 and y is None
+
+
+def test_attributes_of_graphs_are_the_target_where_there_are_no_classes(tmp_path):
+    write_zip(tmp_path, without_classes(graph_attributes="0.5, 1\n2, 3\n4, 5\n"))
+    data = fetch(tmp_path)
+    assert data.target.tolist() == [[0.5, 1], [2, 3], [4, 5]]
+    assert data.target is data.graph_attributes
+    assert data.DESCR.startswith("SET: 3 graphs with 2 numbers each as target")
+
+
+def test_one_attribute_of_each_graph_is_a_target_of_one_dimension(tmp_path):
+    write_zip(tmp_path, without_classes(graph_attributes="0.5\n2\n4\n"))
+    assert fetch(tmp_path).target.tolist() == [0.5, 2, 4]
+    arrays = {k: v for k, v in ARRAYS.items() if not k.startswith("y")}
+    np.savez(tmp_path / "OWN.npz", **arrays, graph_attributes=[[0.5], [2.0], [4.0]])
+    data = fetch_tudataset("OWN", data_home=tmp_path, as_packed=True)
+    assert data.target.tolist() == [0.5, 2, 4]
+
+
+def test_classes_come_before_attributes_of_graphs(tmp_path):
+    write_zip(tmp_path, TEXTS | {"SET_graph_attributes.txt": "0.5\n2\n4\n"})
+    data = fetch(tmp_path)
+    assert data.target.tolist() == [1, 0, 1] and data.graph_attributes.tolist() == [
+        [0.5],
+        [2],
+        [4],
+    ]
+
+
+def test_several_tasks_have_classes_each_some_of_them_unknown(tmp_path):
+    write_zip(tmp_path, TEXTS | {"SET_graph_labels.txt": "-1, 5\n1, nan\n1, 7\n"})
+    data = fetch(tmp_path)
+    assert data.target.tolist() == [[0, 0], [1, -1], [1, 1]]
+    assert [names.tolist() for names in data.target_names] == [[-1, 1], [5, 7]]
+    assert data.DESCR.startswith("SET: 3 graphs with 2 tasks")
+    arrays = ARRAYS | {"y": np.array([[0, 0], [1, -1], [1, 1]])}
+    np.savez(tmp_path / "OWN.npz", **arrays)
+    again = fetch_tudataset("OWN", data_home=tmp_path, as_packed=True)
+    assert again.target.tolist() == data.target.tolist()
+
+
+def test_graphs_without_nodes_are_left_out_with_any_target(tmp_path):
+    texts = without_classes(
+        graph_indicator="2\n2\n2\n3\n3\n3\n3\n6\n",
+        graph_attributes="".join(f"{k}\n" for k in range(7)),
+    )
+    write_zip(tmp_path, texts)
+    data = fetch(tmp_path, drop_empty=True)
+    assert data.target.tolist() == [1, 2, 5] and len(data.data) == 3
+    assert data.graph_attributes.tolist() == [[1], [2], [5]]
+
+
 # Graphs without nodes
 
 # Seven graphs: the first, fourth, fifth and last one have no nodes.
@@ -220,7 +328,7 @@ def test_edges_of_nodes_that_do_not_exist_are_refused_however_large(tmp_path, nu
         fetch(tmp_path)
 
 
-@pytest.mark.parametrize("file", sorted(TEXTS))
+@pytest.mark.parametrize("file", sorted(set(TEXTS) - {"SET_graph_labels.txt"}))
 @pytest.mark.parametrize("write", [write_zip, write_folder])
 def test_missing_files_are_named(tmp_path, file, write):
     write(tmp_path, {name: text for name, text in TEXTS.items() if name != file})
@@ -228,7 +336,7 @@ def test_missing_files_are_named(tmp_path, file, write):
         fetch(tmp_path)
 
 
-@pytest.mark.parametrize("array", ["edge_index", "node_ptr", "y"])
+@pytest.mark.parametrize("array", ["edge_index", "node_ptr"])
 def test_missing_arrays_are_named(tmp_path, array):
     np.savez(tmp_path / "SET.npz", **{k: v for k, v in ARRAYS.items() if k != array})
     with pytest.raises(
@@ -251,7 +359,9 @@ def test_missing_arrays_are_named(tmp_path, array):
         ("SET_graph_indicator.txt", "1\n1\n1\n1\n1\n3\n3\n3\n", "1 of its 3 graphs have no nodes"),
         ("SET_graph_indicator.txt", "", "must ascend, .* 3"),
         ("SET_graph_labels.txt", "1\n2\n", "must ascend, .* 2"),
-        ("SET_graph_labels.txt", "1, 2\n1, 2\n1, 2\n", r"must have 1 column\(s\), got 2"),
+        ("SET_graph_labels.txt", "1\nnan\n1\n", "must hold integers, got NaN"),
+        ("SET_edge_labels.txt", "1\n2\n", "there are 2 rows of edge_labels, but 12 edges"),
+        ("SET_edge_attributes.txt", "1\n" * 11 + "nan\n", "Graph 1 .* edge attributes .* NaN"),
         ("SET_graph_labels.txt", "0.5\n1\n1\n", "SET_graph_labels.txt must hold integers"),
         ("SET_node_labels.txt", "1\n2\n", r"labels must have shape \(8,\), got \(2,\)"),
         ("SET_node_attributes.txt", "1\n2\n", r"attributes must have shape \(8, n_attributes\)"),
@@ -280,8 +390,12 @@ def test_bad_contents_are_named(tmp_path, file, text, message):
         ("y", np.array([0, 1]), "there are 3 graphs, but 2 classes"),
         ("y_original", np.array([1]), "'y_original' must name the 2 classes"),
         ("y", np.array([{}, {}, {}]), "allow_pickle"),
-        ("y", np.array([0.0, np.nan, 1.0]), "'y' must have 1 dimension.* integers, got float64"),
-        ("y", np.zeros((3, 1), dtype=int), r"'y' must have 1 dimension.*shape \(3, 1\)"),
+        (
+            "y",
+            np.array([0.0, np.nan, 1.0]),
+            "'y' must have 1 or 2 dimension.* integers, got float64",
+        ),
+        ("y", np.zeros((3, 1, 1), dtype=int), r"'y' must have 1 or 2 dim.*shape \(3, 1, 1\)"),
         ("node_labels", np.array(5), "'node_labels' must have 1 or 2 dimension"),
         ("node_labels", np.full(8, np.nan), "'node_labels' .* hold integers"),
         ("node_attributes", np.ones((8, 1)) * 1j, "'node_attributes' .* hold numbers"),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import networkx as nx
 import pytest
 import torch
 from torch import nn
 
-from skcontrast.encoders._message_passing import GCNLayer, GINLayer
-from skcontrast.graphs import GraphBatch, pack_graphs
+from skcontrast.encoders._message_passing import GCNLayer, GINELayer, GINLayer
+from skcontrast.graphs import GraphBatch, PackedGraphs, pack_graphs
+from skcontrast.graphs._columns import EdgeColumns
 from tests.encoders.graphs_common import WIDTH, adjacency, as_batch, graphs_of, seeded
 
 
@@ -34,7 +37,7 @@ def test_gin_layer_is_ginconv(batch, geometric):
     first = nn.Linear(WIDTH, 5).double()
     first.weight, first.bias = own.linear.weight, own.bias
     conv = geometric.GINConv(nn.Sequential(first, nn.ReLU(), own.second, nn.ReLU()))
-    torch.testing.assert_close(own(batch.x, batch.topology), conv(batch.x, batch.edge_index))
+    torch.testing.assert_close(own(batch.x, batch), conv(batch.x, batch.edge_index))
 
 
 def test_gcn_layer_is_gcnconv(batch, geometric):
@@ -45,7 +48,7 @@ def test_gcn_layer_is_gcnconv(batch, geometric):
     # Every node gets one more loop; by default, GCNConv adds one only where there is none.
     edge_index = torch.cat([batch.edge_index, torch.stack([nodes, nodes])], 1)
     expected = conv(batch.x, edge_index).relu()
-    torch.testing.assert_close(own(batch.x, batch.topology), expected)
+    torch.testing.assert_close(own(batch.x, batch), expected)
 
 
 @pytest.mark.parametrize("kind", ["undirected", "directed", "edgeless"])
@@ -54,7 +57,7 @@ def test_gcn_layer_is_gcnconv_by_default_where_there_are_no_loops(kind, geometri
     conv = geometric.GCNConv(WIDTH, 5).double()
     conv.lin.weight, conv.bias = own.linear.weight, own.bias
     expected = conv(batch.x, batch.edge_index).relu()
-    torch.testing.assert_close(own(batch.x, batch.topology), expected)
+    torch.testing.assert_close(own(batch.x, batch), expected)
 
 
 def test_gin_layer_equals_its_formula(batch):
@@ -62,7 +65,7 @@ def test_gin_layer_equals_its_formula(batch):
     summed = batch.x + adjacency(batch.topology) @ batch.x
     hidden = (summed @ layer.linear.weight.T + layer.bias).relu()
     expected = (hidden @ layer.second.weight.T + layer.second.bias).relu()
-    torch.testing.assert_close(layer(batch.x, batch.topology), expected)
+    torch.testing.assert_close(layer(batch.x, batch), expected)
 
 
 def test_gcn_layer_equals_its_formula(batch):
@@ -70,20 +73,80 @@ def test_gcn_layer_equals_its_formula(batch):
     matrix = adjacency(batch.topology) + torch.eye(batch.n_nodes)
     scale = matrix.sum(1).rsqrt()
     expected = scale[:, None] * matrix * scale @ batch.x @ layer.linear.weight.T + layer.bias
-    torch.testing.assert_close(layer(batch.x, batch.topology), expected.relu())
+    torch.testing.assert_close(layer(batch.x, batch), expected.relu())
+
+
+def with_edges(batch):
+    """Return a batch whose edges have numbers, a label and positive weights."""
+    generator = torch.Generator().manual_seed(2)
+    n_edges = len(batch.topology.sources)
+    dense = torch.randn(n_edges, 2, generator=generator, dtype=torch.float64)
+    codes = torch.randint(-1, 3, (n_edges,), generator=generator)
+    return replace(batch, edges=EdgeColumns(dense, codes, 3, weight=dense[:, 0].exp()))
+
+
+def test_gine_layer_adds_the_sum_of_gineconv_to_that_of_gin(batch, geometric):
+    batch, own = with_edges(batch), seeded(lambda: GINELayer(WIDTH, 5, 5))
+    # With eps = -1, PyTorch Geometric leaves the node itself out of the sum.
+    conv = geometric.GINEConv(nn.Linear(5, 5), eps=-1.0, edge_dim=5).double()
+    conv.lin, conv.nn = own.edge_linear, nn.Identity()
+    messages = conv(own.source_linear(batch.x), batch.edge_index, batch.edge_attr)
+    summed = own.linear(batch.x + adjacency(batch.topology) @ batch.x) + own.bias + messages
+    torch.testing.assert_close(own(batch.x, batch), own.second(summed.relu()).relu())
+
+
+def test_gine_layer_without_messages_is_the_gin_layer(batch):
+    batch, own = with_edges(batch), seeded(lambda: GINELayer(WIDTH, 5, 5))
+    with torch.no_grad():
+        own.source_linear.weight.zero_()
+        own.edge_linear.weight.zero_()
+        own.edge_linear.bias.fill_(-1.0)
+    torch.testing.assert_close(own(batch.x, batch), GINLayer.forward(own, batch.x, batch))
+
+
+def test_gine_tells_apart_which_neighbour_is_at_the_end_of_which_edge():
+    """Two neighbours and two edges, joined in two ways: sums of both do not differ."""
+    topology = PackedGraphs.from_arrays([[0, 1, 3, 4], [2, 2, 5, 5]], [0, 3, 6]).topology
+    x = torch.tensor([0.0, 1, 0, 0, 1, 0], dtype=torch.float64)[:, None]
+    edges = EdgeColumns(torch.tensor([0.0, 1, 1, 0], dtype=torch.float64)[:, None])
+    out = seeded(lambda: GINELayer(1, 8, 1))(x, GraphBatch(topology, x, edges=edges))
+    assert not torch.allclose(out[2], out[5])
+
+
+def test_gcn_layer_with_weights_is_gcnconv(geometric):
+    batch, own = with_edges(as_batch(graphs_of("directed"))), seeded(lambda: GCNLayer(WIDTH, 5))
+    conv = geometric.GCNConv(WIDTH, 5).double()
+    conv.lin.weight, conv.bias = own.linear.weight, own.bias
+    expected = conv(batch.x, batch.edge_index, batch.edge_weight).relu()
+    torch.testing.assert_close(own(batch.x, batch), expected)
+
+
+def test_negative_weights_count_with_their_size_in_degrees():
+    batch, own = with_edges(as_batch(graphs_of("directed"))), seeded(lambda: GCNLayer(WIDTH, 5))
+    batch = replace(batch, edges=replace(batch.edges, weight=-batch.edge_weight))
+    assert own(batch.x, batch).isfinite().all()
+
+
+def test_gradients_of_the_layer_with_edges(batch):
+    batch, x = with_edges(batch), batch.x.clone().requires_grad_()
+    layer = seeded(lambda: GINELayer(WIDTH, 2, 5))
+    assert torch.autograd.gradcheck(lambda x: layer(x, batch), x)
+    for parameter in layer.parameters():
+        own = torch.autograd.grad(layer(batch.x, batch).sin().sum(), parameter, retain_graph=True)
+        assert own[0].isfinite().all()
 
 
 @pytest.mark.parametrize("layer", [GINLayer, GCNLayer])
 def test_gradients_of_the_layers(batch, layer):
     layer, x = seeded(lambda: layer(WIDTH, 2)), batch.x.clone().requires_grad_()
-    assert torch.autograd.gradcheck(lambda x: layer(x, batch.topology), x)
+    assert torch.autograd.gradcheck(lambda x: layer(x, batch), x)
 
 
 def test_gin_tells_graphs_apart_that_the_mean_does_not():
     """A node with one and a node with two equal neighbours are the same to GCN, which averages."""
     graphs = as_batch([nx.path_graph(2), nx.cycle_graph(3)])
     x = torch.ones(5, WIDTH, dtype=torch.float64)
-    out = seeded(lambda: GINLayer(WIDTH, 5))(x, graphs.topology)
+    out = seeded(lambda: GINLayer(WIDTH, 5))(x, graphs)
     assert not torch.allclose(out[0], out[2])
-    out = seeded(lambda: GCNLayer(WIDTH, 5))(x, graphs.topology)
+    out = seeded(lambda: GCNLayer(WIDTH, 5))(x, graphs)
     torch.testing.assert_close(out[0], out[2])

@@ -45,8 +45,9 @@ def test_reversal_turns_every_edge_round(graphs):
 @pytest.mark.parametrize("rows", [[0], [3, 1], [2, 2, 0, 2], [4, 3, 2, 1, 0], []])
 def test_taking_gathers_graphs_in_any_order(graphs, rows):
     packed = pack_graphs(graphs)
-    topology, nodes = packed.topology.take(torch.tensor(rows, dtype=torch.int64))
+    topology, nodes, edges = packed.topology.take(torch.tensor(rows, dtype=torch.int64))
     check_topology(topology, [graphs[row] for row in rows])
+    assert nodes[topology.edge_index].equal(packed.topology.edge_index[:, edges])
     starts = packed.topology.node_ptr
     assert nodes.tolist() == [n for row in rows for n in range(starts[row], starts[row + 1])]
 
@@ -61,8 +62,10 @@ def test_keeping_nodes_leaves_the_induced_subgraphs(graphs, share):
         renumbered(graph.subgraph(np.flatnonzero(part).tolist()).copy())
         for graph, part in zip(graphs, parts, strict=True)
     ]
-    check_topology(topology.keep(kept), expected)
-    assert topology.keep(kept).symmetric == topology.symmetric
+    rest, edges = topology.keep(kept)
+    check_topology(rest, expected)
+    assert rest.symmetric == topology.symmetric
+    assert rest.edge_index.equal((kept.cumsum(0) - 1)[topology.edge_index[:, edges]])
 
 
 def test_topologies_are_joined(undirected, directed):

@@ -1,0 +1,295 @@
+"""What is read of a graph of networkx or PyTorch Geometric."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ._packed import is_symmetric
+
+# Of networkx.
+_READ = {"node": {"x", "label"}, "edge": {"x", "label", "weight"}}
+# Of PyTorch Geometric: what is read, and what describes the graph.
+_PYG_READ = {"x", "edge_index", "edge_attr", "edge_weight", "adj_t", "y", "batch", "ptr"}
+# So many graphs of PyTorch Geometric tell which of their attributes are those of nodes or edges.
+_LOOKED_AT = 10
+
+
+class Described(NamedTuple):
+    """Numbers (n, d) and categories of the nodes, or the edges, of a graph."""
+
+    attributes: NDArray | None = None
+    labels: list | None = None
+
+
+class GraphParts(NamedTuple):
+    """What is read of a graph.
+
+    Attributes
+    ----------
+    n_nodes : int
+        Number of nodes.
+    edges : ndarray of shape (2, n_edges)
+        Sources and targets, both directions of an undirected edge.
+    directed : bool
+        Whether edges have a direction.
+    of_nodes, of_edges : Described
+        What describes them.
+    weights : ndarray of shape (n_edges,) or None
+        Weights of the edges.
+    ignored : frozenset of str
+        Names of what was not read.
+    """
+
+    n_nodes: int
+    edges: NDArray
+    directed: bool
+    of_nodes: Described = Described()
+    of_edges: Described = Described()
+    weights: NDArray | None = None
+    ignored: Iterable[str] = ()
+
+
+def is_graph(item: Any) -> bool:
+    """Return whether an object is a graph of networkx or PyTorch Geometric."""
+    return isinstance(item, graph_classes())
+
+
+def graph_classes() -> tuple[type, ...]:
+    """Return the graph classes of the libraries that have been imported: there are no others."""
+    classes = [(sys.modules.get("networkx"), "Graph"), (_pyg(), "Data"), (_pyg(), "HeteroData")]
+    return tuple(getattr(module, name) for module, name in classes if hasattr(module, name))
+
+
+def read_graph(graph: Any, index: int) -> GraphParts:
+    """Return what is read of the graph with a place in X."""
+    if not is_graph(graph):
+        raise TypeError(
+            f"X must hold graphs only, of networkx or PyTorch Geometric: item {index} is a "
+            f"{type(graph).__name__}."
+        )
+    try:
+        if isinstance(graph, getattr(sys.modules.get("networkx"), "Graph", ())):
+            return _read_networkx(graph)
+        return _read_pyg(graph)
+    except (ValueError, TypeError, KeyError, OverflowError, RuntimeError) as error:
+        raise ValueError(f"Graph {index} in X: {error}") from error
+
+
+def _read_networkx(graph: Any) -> GraphParts:
+    number = {node: k for k, node in enumerate(graph)}
+    # Reading the attributes of edges takes nearly as long again, whether they have any or not.
+    is_described = any(any(own.values()) for _, own in graph.adjacency())
+    links = list(graph.edges(data=True) if is_described else graph.edges())
+    flat = chain.from_iterable((number[link[0]], number[link[1]]) for link in links)
+    edges = np.fromiter(flat, np.int64).reshape(-1, 2).T
+    data = [link[2] for link in links] if is_described else []
+    nodes = _Items("node", [node[1] for node in graph.nodes(data=True)], lambda: list(graph))
+    joined = _Items("edge", data, lambda: [link[:2] for link in links])
+    parts = GraphParts(
+        len(number),
+        edges,
+        graph.is_directed(),
+        nodes.described(),
+        joined.described(),
+        joined.weights(),
+        nodes.ignored() | joined.ignored(),
+    )
+    return parts if graph.is_directed() else _both_directions(parts)
+
+
+def _both_directions(parts: GraphParts) -> GraphParts:
+    """Return the parts with the reverse of each edge, except of loops."""
+    there = np.arange(parts.edges.shape[1])
+    back = np.flatnonzero(parts.edges[0] != parts.edges[1])
+    edges = np.concatenate([parts.edges, parts.edges[::-1, back]], axis=1)
+    if all(one is None for one in (*parts.of_edges, parts.weights)):
+        return parts._replace(edges=edges)
+    rows, (attributes, labels) = np.concatenate([there, back]), parts.of_edges
+    return parts._replace(
+        edges=edges,
+        of_edges=Described(
+            None if attributes is None else attributes[rows],
+            None if labels is None else [labels[row] for row in rows],
+        ),
+        weights=None if parts.weights is None else parts.weights[rows],
+    )
+
+
+class _Items:
+    """The nodes or the edges of a graph of networkx.
+
+    Parameters
+    ----------
+    kind : {"node", "edge"}
+        What they are.
+    data : list of dict
+        The attributes of each.
+    names : callable
+        Returns their names, for messages.
+    """
+
+    def __init__(self, kind: str, data: Sequence[Mapping], names: Callable[[], Sequence]):
+        self.kind, self.data, self.names = kind, data, names
+        self.keys: set = set().union(*filter(None, data))
+
+    def described(self) -> Described:
+        """Return the attributes ``x`` and ``label``."""
+        return Described(self._vectors(), self._labels())
+
+    def weights(self) -> NDArray | None:
+        """Return the attribute ``weight``, 1 where it is missing; None if none has it."""
+        if "weight" not in self.keys:
+            return None
+        try:
+            with np.errstate(over="ignore"):
+                return np.array([data.get("weight", 1.0) for data in self.data], np.float32)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"the edge attribute 'weight' must be a number: {error}") from error
+
+    def ignored(self) -> frozenset[str]:
+        """Return the names of all other attributes."""
+        return frozenset(
+            f"the {self.kind} attribute {key!r}" for key in self.keys - _READ[self.kind]
+        )
+
+    def _values(self, key: str) -> list | None:
+        """Return the attribute of all as a list, None if none has it."""
+        if key not in self.keys:
+            return None
+        values = [data.get(key) for data in self.data]
+        missing = [k for k, value in enumerate(values) if value is None]
+        if len(missing) == len(values):
+            return None
+        if missing:
+            name = self.names()[missing[0]]
+            raise ValueError(f"{self.kind} {name!r} has no attribute {key!r}, others have.")
+        return values
+
+    def _vectors(self) -> NDArray | None:
+        """Return numbers, or vectors of one length, as an array (n, d)."""
+        values = self._values("x")
+        if values is None:
+            return None
+        try:
+            with np.errstate(over="ignore"):
+                array = np.array(values)
+                if array.dtype.kind == "c":
+                    raise ValueError("got complex numbers")
+                return array.astype(np.float32).reshape(len(values), -1)
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"the {self.kind} attribute 'x' must be a number, or a vector of numbers of the "
+                f"same length for all {self.kind}s: {error}"
+            ) from error
+
+    def _labels(self) -> list | None:
+        """Return categories, which can be compared."""
+        labels, name = self._values("label"), f"the {self.kind} attribute 'label'"
+        if labels is None:
+            return None
+        # Tensors are hashed by identity, not by value.
+        labels = [label.item() if isinstance(label, torch.Tensor) else label for label in labels]
+        try:
+            categories = set(labels)
+        except TypeError as error:
+            raise ValueError(f"{name} must be hashable: {error}") from error
+        if any(_is_missing(label) for label in categories):
+            raise ValueError(f"{name} must be a category, got NaN.")
+        return labels
+
+
+def _is_missing(label: Any) -> bool:
+    """Return whether a label is missing: it does not equal itself, like NaN and pandas' NA."""
+    try:
+        return bool(label != label)
+    except TypeError:
+        return True
+
+
+def _read_pyg(data: Any) -> GraphParts:
+    if not isinstance(data, _pyg().Data):
+        raise TypeError("a HeteroData has nodes of several kinds: pass data.to_homogeneous().")
+    edges, weights = _edges_of_pyg(data)
+    n_nodes, n_edges = data.num_nodes or 0, edges.shape[1]
+    if edges.numel() and (edges.min() < 0 or edges.max() >= n_nodes):
+        raise ValueError(f"'edge_index' must hold numbers of nodes, 0 to {n_nodes - 1}.")
+    x, edge_attributes = _rows(data, "x", n_nodes), _rows(data, "edge_attr", n_edges)
+    if getattr(data, "edge_weight", None) is not None:
+        weights = _rows(data, "edge_weight", n_edges)
+    if weights is not None and weights.ndim == 2 and weights.shape[1] != 1:
+        raise ValueError(f"'edge_weight' must hold a number for each edge, got {weights.shape}.")
+    known = [torch.from_numpy(a) for a in (edge_attributes, weights) if a is not None]
+    return GraphParts(
+        n_nodes,
+        edges.numpy(),
+        not is_symmetric(edges, n_nodes, *known),
+        Described(x),
+        Described(edge_attributes),
+        None if weights is None else weights.reshape(-1),
+    )
+
+
+def _edges_of_pyg(data: Any) -> tuple[Tensor, NDArray | None]:
+    """Return edges (2, n_edges) and, from a sparse matrix whose values are not all 1, weights."""
+    edges, values = getattr(data, "edge_index", None), None
+    if edges is None and getattr(data, "adj_t", None) is not None:  # as ToSparseTensor leaves it
+        to_edge_index = sys.modules["torch_geometric.utils"].to_edge_index
+        targets_and_sources, values = to_edge_index(data.adj_t)
+        edges = targets_and_sources.flip(0)
+        values = None if bool((values == 1).all()) else _plain(values).float().numpy()
+    edges = _numbers_of_nodes(torch.empty(2, 0) if edges is None else _plain(edges))
+    if edges.ndim != 2 or len(edges) != 2:
+        raise ValueError(f"'edge_index' must have shape (2, n_edges), got {tuple(edges.shape)}.")
+    return edges, values
+
+
+def _rows(data: Any, name: str, n: int) -> NDArray | None:
+    """Return an attribute with a row per node or edge as an array (n, d), or None."""
+    values = getattr(data, name, None)
+    if values is None:
+        return None
+    if len(values) != n:
+        of = "node" if name == "x" else "edge"
+        raise ValueError(f"{name!r} must have {n} rows, one for each {of}, got {len(values)}.")
+    return _plain(values).float().reshape(n, -1).numpy() if n else None
+
+
+def ignored_by_pyg(graphs: Sequence[Any]) -> frozenset[str]:
+    """Return the names of what else data of PyTorch Geometric say about nodes and edges.
+
+    An attribute of a graph may have, by chance, as many numbers as there are nodes in one graph,
+    but not in several.
+    """
+    some = graphs[:_LOOKED_AT]
+    if not isinstance(some[0], getattr(_pyg(), "Data", ())):
+        return frozenset()
+    found = [
+        {f"the node attribute {key!r}" for key in set(data.node_attrs()) - _PYG_READ}
+        | {f"the edge attribute {key!r}" for key in set(data.edge_attrs()) - _PYG_READ}
+        for data in some
+    ]
+    return frozenset(found[0].intersection(*found[1:]))
+
+
+def _numbers_of_nodes(edges: Tensor) -> Tensor:
+    """Return edges as int64, or raise ValueError if they are not whole numbers."""
+    if edges.dtype == torch.bool or edges.is_complex() or not torch.equal(edges, edges.round()):
+        raise ValueError(f"'edge_index' must hold whole numbers, got dtype {edges.dtype}.")
+    return edges.to(torch.int64)
+
+
+def _plain(values: Any) -> Tensor:
+    """Return an array or a tensor, sparse or not, as a dense tensor on the CPU."""
+    return torch.as_tensor(values).detach().cpu().to_dense()
+
+
+def _pyg() -> Any:
+    return sys.modules.get("torch_geometric.data")
