@@ -30,7 +30,8 @@ def plain_modes(device: torch.device) -> Iterator[None]:
     """
     avoid_lost_threads()
     with ExitStack() as modes:
-        modes.enter_context(torch.autocast(device.type, enabled=False))
+        if torch.is_autocast_enabled(device.type):
+            modes.enter_context(torch.autocast(device.type, enabled=False))
         if torch.get_default_device().type != "cpu":
             modes.enter_context(torch.device("cpu"))
         if torch.get_default_dtype() != torch.float32 or _LENT:

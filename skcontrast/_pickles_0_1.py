@@ -51,10 +51,10 @@ class NormalizedReadout(MessagePassing):
 
     def forward(self, graphs: GraphBatch) -> Tensor:
         """Return the representations of the nodes of a GraphBatch, shape (n_nodes, width)."""
-        h: Any = graphs
+        h: Any = None
         states = []
         for layer, norm in zip(self.layers, self.norms, strict=True):
-            h = norm(layer(h, graphs.topology))
+            h = norm(layer(h, graphs))
             states.append(h)
         return self.last(torch.cat(states, 1) if self.jumping_knowledge else h)
 

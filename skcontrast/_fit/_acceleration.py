@@ -81,6 +81,8 @@ def in_bf16(network: Callable, x: Any) -> Any:
 
     The output is a float32 tensor or a tuple of float32 tensors.
     """
-    with torch.autocast(x.device.type, torch.bfloat16):
+    # Weights that torch has cached in half precision would outlive the step if the caller is
+    # under autocast, and each is used only once anyway.
+    with torch.autocast(x.device.type, torch.bfloat16, cache_enabled=False):
         output = network(x)
     return tuple(z.float() for z in output) if isinstance(output, tuple) else output.float()

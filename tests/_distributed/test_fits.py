@@ -122,7 +122,8 @@ def test_fit_on_graphs_is_the_fit_of_one_process(ranks, case):
         params["X"].edge_labels = None
     first, second = ranks(fitted, **params)
     assert_equal(first, second)
-    assert_equal(fitted(**params), first, atol=2e-5)
+    # Sums over nodes are large, and so is their rounding.
+    assert_equal(fitted(**params), first, atol=1e-4)
 
 
 @pytest.mark.parametrize("params", MORE.values(), ids=MORE)

@@ -65,6 +65,21 @@ def test_bf16_trains_as_well():
     assert loss("bf16") == pytest.approx(loss("float32"), abs=0.02)
 
 
+@pytest.mark.parametrize("is_under_autocast", [False, True])
+def test_the_weights_of_every_step_count_in_bf16(is_under_autocast):
+    """A cache of weights in half precision would outlive the step if autocast was nested."""
+
+    def losses(precision):
+        embedder = small(encoder=ConvNet(widths=(8,)), precision=precision, max_epochs=4, lr=0.01)
+        return embedder.fit(X).history_[:, "train_loss"]
+
+    expected = losses("float32")
+    with torch.autocast("cpu", torch.bfloat16, enabled=is_under_autocast):
+        found = losses("bf16")
+    assert expected[-1] < 0.95 * expected[0]
+    assert found == pytest.approx(expected, rel=0.01)
+
+
 def test_auto_is_bf16_for_our_image_encoders_where_the_processor_has_it(monkeypatch):
     images, vectors, cpu = Images(), Vectors(), torch.device("cpu")
     for has_it in (True, False):

@@ -133,7 +133,7 @@ BAD_ARRAYS = {
     "overflow": ("node_ptr", np.array([0, 2**63 - 1, -(2**63) + 3]), "claims to have more"),
     "edges": ("edge_index", np.array([[2**64 - 1], [0]], dtype=np.uint64), "numbers of nodes"),
     "negative edges": ("edge_index", np.array([[-(2**63)], [0]]), "numbers of nodes"),
-    "structured": ("y", np.zeros(2, [("a", int)]), "'y' must have 1 dimension"),
+    "structured": ("y", np.zeros(2, [("a", int)]), "'y' must have 1 or 2 dimension"),
     "no dimensions": ("node_labels", np.array(3), "'node_labels' must have 1 or 2"),
     "NaN": ("node_labels", np.array([np.nan, 0, 0, 0]), "hold integers, got float64"),
     "infinity": ("node_attributes", np.full((4, 1), np.inf), "NaN or infinite"),
