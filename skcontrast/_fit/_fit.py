@@ -21,8 +21,8 @@ from .._data._sources import make_source
 from .._distributed._agreement import agree, end_together
 from .._distributed._world import World, current_world
 from .._network._inference import encode_batches, on_cpu
-from .._random import seeded_rng
-from .._threads import avoid_lost_threads
+from .._runtime._random import seeded_rng
+from .._runtime._threads import avoid_lost_threads
 from .._warnings import warn
 from ..augmentation import Augmentation
 from ..kinds._base import Kind, Schema

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._threads import avoid_lost_threads
+from .._runtime._threads import avoid_lost_threads
 
 # With at least so many rows, matrix products and convolutions compute every row in the same way.
 _FEWEST_ROWS = 16

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from .._threads import avoid_lost_threads
+from .._runtime._threads import avoid_lost_threads
 from ._inference import check_finite
 
 # Samples that are compared with each other, and that are drawn and encoded at a time.
