@@ -14,7 +14,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from ._documentation import DocumentationLink
-from ._pickles import completed
 from ._sklearn_compat import (
     Interval as _Interval,
 )
@@ -23,6 +22,7 @@ from ._sklearn_compat import (
     StrOptions,
     validate_parameter_constraints,
 )
+from ._storage._pickles import completed
 
 __all__ = [
     "Auto",

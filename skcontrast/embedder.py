@@ -26,18 +26,18 @@ from ._fit._callback_tasks import epoch_tasks
 from ._fit._choices import COMPONENTS, default_with, resolve_choices, resolve_device
 from ._fit._drawn_views import drawn_views
 from ._fit._fit import Fitted, fit_network
+from ._fit._pickles_0_1 import converted
 from ._fit._seeding import resolve_seed
 from ._fit._setup import scored_views
-from ._interrupts import NotedInterrupt
-from ._modes import plain_modes
 from ._network._inference import encode, on_device
 from ._network._network import Directions
 from ._network._view_score import Measure, score_views
 from ._parameters import Interval, Schedule, StrOptions, validate_parameters
-from ._pickles import completed, stamped, unstamped
-from ._pickles_0_1 import converted
 from ._row_labels import labeled_output
+from ._runtime._interrupts import NotedInterrupt
+from ._runtime._modes import plain_modes
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
+from ._storage._pickles import completed, stamped, unstamped
 from .augmentation import Augmentation, Views
 from .encoders import Encoder
 from .frameworks import Framework

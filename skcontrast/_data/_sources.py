@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from .._arguments import naming
-from .._interrupts import HeldInterrupt, blocked_interrupts
+from .._runtime._interrupts import HeldInterrupt, blocked_interrupts
 from ._memory import free_bytes
 
 # Share of the free memory that training samples may take where no budget is given.

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import wraps
 from importlib.metadata import version
 from typing import Any, TypeVar, cast
 
-import numpy as np
 import torch
 
+from .._comparison._checksum import checksum
+from .._comparison._description import flattened
 from ._faults import shared_fit, this_fit
-from ._world import current_world, fingerprint
+from ._world import current_world
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
-_LONGEST_TEXT = 100
-_LONGEST_ITEM = 16
 _MOST_DIFFERENCES = 4
 
 
@@ -66,8 +64,9 @@ def agree(
     facts = {name: version(name) for name in ("skcontrast", "torch")}
     facts["device"] = device.type
     for name, value in parameters.items():
-        facts.update(_flat(name, value))
-    facts.update((name, _summary(array)) for name, array in arrays.items())
+        facts.update(flattened(name, value))
+    for name, array in arrays.items():
+        facts[name] = f"{array.dtype} of shape {array.shape} with checksum {checksum([array])}"
     reports = this_fit().meet({"facts": facts, "seed": seed}, device)
     _check_same([report["facts"] for report in reports])
     return int(reports[0]["seed"])
@@ -94,45 +93,6 @@ def end_together(interrupted: bool) -> None:
         Whether the user has interrupted the training.
     """
     this_fit().end(interrupted)
-
-
-def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield what a description holds, at any depth, under names such as ``loss__tau_plus``."""
-    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], dict):
-        yield name, value[0]
-        value = value[1]
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _flat(f"{name}__{key}", item)
-    elif isinstance(value, list) and not all(map(_is_short, value)):
-        for i, item in enumerate(value):
-            yield from _flat(f"{name}[{i}]", item)
-    else:
-        text = value if isinstance(value, str) else repr(value).replace("'", "")
-        if len(text) > _LONGEST_TEXT:
-            text = f"{text[:_LONGEST_TEXT]}... (checksum {zlib.crc32(text.encode()):08x})"
-        yield name, text
-
-
-def _is_short(item: Any) -> bool:
-    """Return whether an item is better shown within its list than as a line of its own."""
-    return (isinstance(item, str) and len(item) <= _LONGEST_ITEM) or isinstance(item, (int, float))
-
-
-def _summary(array: Any) -> str:
-    checksum = fingerprint([array], whole=_is_in_memory(array))
-    return f"{array.dtype} of shape {array.shape} with checksum {checksum:08x}"
-
-
-def _is_in_memory(array: Any) -> bool:
-    """Return whether an array is an ndarray that does not lie in a file."""
-    if not isinstance(array, np.ndarray):
-        return False
-    while isinstance(array, np.ndarray):
-        if isinstance(array, np.memmap):
-            return False
-        array = array.base
-    return True
 
 
 def _check_same(facts: list[dict[str, str]]) -> None:

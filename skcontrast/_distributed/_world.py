@@ -14,25 +14,17 @@ same bits.
 from __future__ import annotations
 
 import atexit
-import math
 import multiprocessing
 import os
 import threading
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
 from ._faults import all_reduce, broadcast
-
-# Enough to notice that a rank was given a share of X instead of the whole.
-_ROWS_COMPARED = 256
-# Bytes of an array that are read at a time where all are compared.
-_BLOCK = 2**24
 
 
 class World(NamedTuple):
@@ -129,36 +121,6 @@ def broadcast_weights(module: nn.Module) -> None:
         whole = tensor.contiguous()
         broadcast(whole)
         tensor.copy_(whole)
-
-
-def fingerprint(arrays: Sequence[np.ndarray], settings: Any = None, *, whole: bool = False) -> int:
-    """Return a number that tells arrays, by some or all of their rows, from different ones.
-
-    Parameters
-    ----------
-    arrays : list of ndarray
-        Shape, type and up to 256 rows of each count.
-    settings : object, default=None
-        Its ``repr`` counts.
-    whole : bool, default=False
-        Whether all bytes of the arrays count. Takes about a second per gigabyte in memory.
-    """
-    checksum = zlib.crc32(repr(settings).encode())
-    for array in arrays:
-        kind = f"{array.shape} {array.dtype}".encode()
-        checksum = zlib.crc32(kind, checksum)
-        some = slice(None, None, max(1, -(-len(array) // _ROWS_COMPARED)))
-        for rows in _blocks(array) if whole else [array[some]]:
-            checksum = zlib.crc32(np.ascontiguousarray(rows).data, checksum)
-    return checksum
-
-
-def _blocks(array: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the rows of an array in blocks, of which a copy takes little memory."""
-    row_bytes = math.prod(array.shape[1:]) * array.dtype.itemsize
-    n_rows = max(1, _BLOCK // max(1, row_bytes))
-    for first in range(0, len(array), n_rows):
-        yield array[first : first + n_rows]
 
 
 def sum_gradients(parameters: Sequence[Any], *numbers: Tensor) -> tuple[Tensor, ...]:

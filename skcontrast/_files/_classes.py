@@ -19,9 +19,9 @@ import skcontrast.schedules as schedules
 import skcontrast.similarity as similarity
 
 from .._fit._fit import Fitted
+from .._fit._pickles_0_1 import NormalizedReadout
 from .._network._build import Widths
 from .._network._network import Network
-from .._pickles_0_1 import NormalizedReadout
 from ..embedder import ContrastiveEmbedder
 from ..encoders._message_passing import GCNLayer, GINELayer, GINLayer, MessagePassing
 from ..encoders._projection import WithExtra

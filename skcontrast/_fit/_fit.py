@@ -9,18 +9,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from skorch.history import History
 from torch import Tensor
 
+from .._comparison._checksum import checksum
+from .._comparison._description import describe
 from .._data._batches import TrainingSet
 from .._data._metadata import check_descriptions, read_annotations
 from .._data._sources import make_source
 from .._distributed._agreement import agree, end_together
-from .._distributed._world import World, current_world, fingerprint
+from .._distributed._world import World, current_world
 from .._network._inference import encode_batches, on_cpu
-from .._random import seeded_rng
+from .._runtime._random import seeded_rng
 from .._warnings import warn
 from ..augmentation import Augmentation
 from ..kinds._base import Kind, Schema
@@ -35,7 +36,6 @@ from ._optimizer import optimizer_state
 from ._plan import Plan
 from ._resume import (
     check_same_network,
-    describe,
     framework_state,
     resume,
     samples_fingerprint,
@@ -288,7 +288,7 @@ def _agree_on_seed(choices: Choices, samples: Samples, past: Fitted | None, worl
     if choices.augmentation is None:
         settings["augmentation"] = describe(chain)
     if past is not None:
-        settings["earlier_fit"] = _described_past(past)
+        settings |= {f"earlier_fit__{k}": v for k, v in _described_past(past).items()}
     parts = list(schema.kind.arrays(X))
     arrays = {"X" if len(parts) == 1 else f"X[{i}]": array for i, array in enumerate(parts)}
     arrays.update((_ARGUMENTS[name], array.numpy()) for name, array in known.items())
@@ -298,12 +298,12 @@ def _agree_on_seed(choices: Choices, samples: Samples, past: Fitted | None, worl
 def _described_past(past: Fitted) -> dict[str, Any]:
     """Return what tells a fit so far from different ones."""
     states = [past.network.state_dict(), past.optimizer_state, past.framework_state]
-    arrays = [np.atleast_1d(t.detach().float().cpu().numpy()) for t in _tensors(states)]
+    arrays = [t.detach().float().cpu().numpy() for t in _tensors(states)]
     return {
         "epochs": str(past.n_epochs),
         "built_from": describe(past.built_from),
         "estimates": describe(past.estimates),
-        "state": f"checksum {fingerprint(arrays):08x}",
+        "state": f"checksum {checksum(arrays)}",
     }
 
 

@@ -23,9 +23,9 @@ from .._distributed._world import (
     from_first_rank,
     sum_gradients,
 )
-from .._interrupts import NotedInterrupt
 from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
+from .._runtime._interrupts import NotedInterrupt
 from ..callbacks import Evaluation
 from ..frameworks import Session
 from ..optimizers import Optimizer

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from sklearn.base import BaseEstimator
 from skorch.history import History
-from torch import Tensor, nn
+from torch import Tensor
 
-from .._distributed._world import fingerprint
+from .._comparison._checksum import fingerprint
 from ..encoders import Encoder
 from ..frameworks import Framework, Session
 from ..kinds._base import Kind
@@ -22,8 +18,6 @@ from ._optimizer import load_optimizer
 
 # What a structure of None means, in messages.
 _STRUCTURELESS = {"framework": "one with one encoder", "similarity": "one without concentrations"}
-
-_ADDRESS = " at 0x[0-9a-fA-F]+"
 
 
 def network_parameters(choices: Choices, kind: Kind) -> dict[str, Any]:
@@ -107,43 +101,3 @@ def resume(
     load_optimizer(net.optimizer_, net.learned_parameters(), optimizer)
     if framework is not None and framework["kind"] == type(net.plan.framework).__name__:
         net.criterion_.resume(framework["state"], framework["samples"] == fingerprint())
-
-
-def describe(value: Any) -> Any:
-    """Return a description of a parameter, at any depth, that is the same in every process.
-
-    Parameters
-    ----------
-    value : object
-        A number, a string, an object with parameters, a module, a class, a function, an array, or
-        a list, tuple or dictionary of these.
-    """
-    if isinstance(value, BaseEstimator):
-        parameters = value.get_params(deep=False)
-        return _name(type(value)), {name: describe(v) for name, v in sorted(parameters.items())}
-    if isinstance(value, nn.Module):
-        tensors = value.state_dict(keep_vars=True).items()
-        shapes = {name: tuple(getattr(tensor, "shape", ())) for name, tensor in tensors}
-        return _name(type(value)), {**shapes, "layers": [_layer(m) for m in value.modules()]}
-    if inspect.isclass(value) or inspect.isroutine(value):
-        return _name(value)
-    if isinstance(value, (list, tuple)):
-        return [describe(item) for item in value]
-    if isinstance(value, dict):
-        return {str(key): describe(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, (str, int, float)):
-        return repr(value)
-    return _name(type(value))
-
-
-def _layer(module: nn.Module) -> str:
-    """Return the class of a module and what it prints about itself, without addresses."""
-    return f"{_name(type(module))}({re.sub(_ADDRESS, '', module.extra_repr())})"
-
-
-def _name(thing: Any) -> str:
-    return f"{thing.__module__}.{thing.__qualname__}"

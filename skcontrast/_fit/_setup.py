@@ -14,7 +14,7 @@ from torch import Tensor
 from .._data._sources import SparseSamples, array_of, subset
 from .._network._build import Widths, build_network
 from .._network._network import Network
-from .._random import seeded_rng
+from .._runtime._random import seeded_rng
 from .._warnings import warn
 from ..augmentation import Augmentation, compose
 from ..frameworks import Framework

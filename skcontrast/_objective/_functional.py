@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from .._modes import plain_modes
 from .._parameters import check_component, check_numbers
+from .._runtime._modes import plain_modes
 from ..losses import InfoNCE, Loss
 from ..similarity import Cosine, Similarity
 from ..similarity._validation import check_views, in_one_dtype

@@ -16,10 +16,11 @@ from torch import Tensor
 from .._data._sources import array_of
 from .._documentation import DocumentationLink
 from .._parameters import validate_parameters
-from .._pickles import completed
 from .._row_labels import label_rows, row_labels
+from .._storage._pickles import completed
 from ..kinds._base import Kind, Schema
 from ..kinds._guess import declared_kind, guess_kind, kind_of_shape, named_kinds
+from ..kinds._pickles_0_1 import schema_of_0_1
 from ._stage import Stage
 from ._views import NoOutputContainer, Views, is_dataframe
 
@@ -272,10 +273,8 @@ class Augmentation(
         """Take over a state that any version has pickled."""
         state = completed(type(self), state)
         if "_sample_shape" in state:
-            from .._pickles_0_1 import schema
-
             state = dict(state)
-            state["_schema"] = schema(state)
+            state["_schema"] = schema_of_0_1(state)
         super().__setstate__(state)
 
     def __sklearn_tags__(self) -> Tags:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from .._parameters import StrOptions
-from .._random import seeded_everywhere
+from .._runtime._random import seeded_everywhere
 from .._warnings import warn
 from ..kinds._base import Kind
 from ..kinds._guess import named_kinds

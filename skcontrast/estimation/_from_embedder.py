@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from .._arguments import Interval, checked
-from .._modes import plain_modes
 from .._network._inference import encode
+from .._runtime._modes import plain_modes
 
 
 @checked(

@@ -9,7 +9,6 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from skcontrast._distributed import _agreement
-from skcontrast._distributed._agreement import _flat, _is_in_memory
 from skcontrast.augmentation import FeatureDropout, GaussianNoise
 from skcontrast.encoders import MLP
 from skcontrast.frameworks import MoCo, SimCLR
@@ -78,7 +77,7 @@ class Scaled(nn.Module):
         ({"framework": (MoCo(64), MoCo(32))}, "'framework__queue_size' is 32 instead of 64."),
         (
             {"augmentation": (GaussianNoise(0.1), [FeatureDropout(0.1), GaussianNoise(0.1)])},
-            "'augmentation' is missing instead of skcontrast.augmentation.",
+            "'augmentation' is a list of 2 instead of skcontrast.augmentation.",
         ),
         (
             {"augmentation": (GaussianNoise(0.1), GaussianNoise(0.2))},
@@ -211,20 +210,3 @@ def test_other_versions_are_refused(ranks):
     for message in ranks(with_version, ["1.0", "2.0"]):
         assert message.startswith(f"{REFUSAL}'skcontrast' is skcontrast 2.0 instead of ")
         assert "'torch' is torch 2.0 instead of torch 1.0." in message
-
-
-def test_a_description_is_flattened_and_long_texts_are_shortened():
-    value = ("A", {"b": "1", "c": [("D", {"e": "2"}), "f"], "g": [1, 2], "h": "x" * 200})
-    flat = dict(_flat("a", value))
-    assert list(flat) == ["a", "a__b", "a__c[0]", "a__c[0]__e", "a__c[1]", "a__g", "a__h"]
-    assert flat["a__g"] == "[1, 2]" and flat["a__c[0]__e"] == "2"
-    assert flat["a__h"].startswith("x" * 100 + "... (checksum ")
-    assert dict(_flat("a", "x" * 201))["a"] != flat["a__h"]
-
-
-def test_arrays_in_files_are_told_from_arrays_in_memory(tmp_path):
-    np.save(tmp_path / "x.npy", X)
-    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    assert _is_in_memory(X) and _is_in_memory(X[::2].T)
-    assert not _is_in_memory(mapped) and not _is_in_memory(np.asarray(mapped)[3:])
-    assert not _is_in_memory(torch.zeros(2))

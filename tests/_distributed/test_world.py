@@ -7,7 +7,6 @@ import torch
 from skcontrast._distributed._world import (
     World,
     current_world,
-    fingerprint,
     gather,
     pool,
     sum_gradients,
@@ -54,22 +53,3 @@ def test_collectives(ranks):
             "sums": [2.0, 3.0],
             "gradients": [[5.0, 5.0], [5.0, 5.0], None],
         }
-
-
-@pytest.mark.parametrize("shape", [(3000, 4), (4, 3000), (3000,), (0, 3), (3, 0)])
-def test_a_whole_fingerprint_reads_every_byte(shape, monkeypatch):
-    monkeypatch.setattr("skcontrast._distributed._world._BLOCK", 100)
-    array = np.random.default_rng(0).normal(size=shape)
-    whole = fingerprint([array], whole=True)
-    assert whole == fingerprint([np.asfortranarray(array)], whole=True)
-    assert whole != fingerprint([array.astype(np.float32)], whole=True)
-    for place in range(0, array.size, 997):
-        changed = array.copy()
-        changed.flat[place] = 1e-3
-        assert fingerprint([changed], whole=True) != whole
-
-
-def test_a_fingerprint_of_some_rows_is_the_one_that_older_files_hold():
-    arrays = [np.arange(3000.0).reshape(1000, 3), np.arange(7)]
-    assert fingerprint(arrays) == 1180043241
-    assert fingerprint([np.zeros((0, 3))]) != fingerprint([np.zeros((0, 2))])

@@ -5,7 +5,6 @@ import pytest
 from skorch.callbacks import Callback
 from torch import nn
 
-from skcontrast._fit._resume import describe
 from skcontrast.encoders import MLP
 from skcontrast.losses import DCL
 from skcontrast.schedules import Linear
@@ -114,42 +113,3 @@ def test_interrupted_before_anything_was_learned():
     with pytest.raises(KeyboardInterrupt):
         embedder.fit(X_DIGITS)
     assert not hasattr(embedder, "encoder_")
-
-
-class PrintsItsAddress(nn.Module):
-    def extra_repr(self):
-        return f"<function f at {id(self):#x}>"
-
-
-@pytest.mark.parametrize(
-    "value, expected",
-    [
-        (np.array([[1, 2]]), [[1, 2]]),
-        ({1: DCL, "a": [None, 0.5]}, {"1": "skcontrast.losses.dcl.DCL", "a": ["None", "0.5"]}),
-        (object(), "builtins.object"),
-        (DCL(0.2), ("skcontrast.losses.dcl.DCL", {"tau_plus": "0.2"})),
-        (
-            nn.Linear(2, 1),
-            (
-                "torch.nn.modules.linear.Linear",
-                {
-                    "weight": (1, 2),
-                    "bias": (1,),
-                    "layers": [
-                        "torch.nn.modules.linear.Linear(in_features=2, out_features=1, bias=True)"
-                    ],
-                },
-            ),
-        ),
-        (
-            PrintsItsAddress(),
-            (
-                "tests._fit.test_resume.PrintsItsAddress",
-                {"layers": ["tests._fit.test_resume.PrintsItsAddress(<function f>)"]},
-            ),
-        ),
-    ],
-    ids=["array", "dictionary", "object", "parameter object", "module", "a module's address"],
-)
-def test_a_description_of_a_parameter_has_no_address(value, expected):
-    assert describe(value) == expected

@@ -8,8 +8,8 @@ import sys
 import pytest
 import torch
 
-from skcontrast import _threads
-from skcontrast._threads import avoid_lost_threads
+from skcontrast._runtime import _threads
+from skcontrast._runtime._threads import avoid_lost_threads
 
 CODE = """
 import multiprocessing

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from skcontrast._interrupts import HeldInterrupt, NotedInterrupt, blocked_interrupts
+from skcontrast._runtime._interrupts import HeldInterrupt, NotedInterrupt, blocked_interrupts
 
 press = signal.raise_signal
 

@@ -15,12 +15,13 @@ from sklearn.base import clone
 from sklearn.exceptions import InconsistentVersionWarning
 
 import skcontrast
-from skcontrast import ContrastiveEmbedder, _pickles
+from skcontrast import ContrastiveEmbedder
+from skcontrast._storage import _pickles
 from skcontrast.encoders import MLP
 from skcontrast.graphs import PackedGraphs
 from skcontrast.losses import Loss
 
-GOLDEN = Path(__file__).parent / "golden" / "files"
+GOLDEN = Path(__file__).parents[1] / "golden" / "files"
 RELEASES = sorted(path for path in GOLDEN.iterdir() if path.is_dir())
 FILES = sorted(path for path in GOLDEN.rglob("*") if path.suffix in (".joblib", ".pickle"))
 EMBEDDERS = [path for path in FILES if path.stem not in ("pipeline", "search", "unfitted")]
@@ -58,7 +59,7 @@ def fitted():
 
 
 def test_every_release_has_left_its_files():
-    changelog = Path(__file__).parents[1] / "CHANGELOG.md"
+    changelog = Path(__file__).parents[2] / "CHANGELOG.md"
     released = re.findall(r"^## \[(\d\S*)\]", changelog.read_text("utf-8"), flags=re.MULTILINE)
     assert {path.name for path in RELEASES} == set(released)
 

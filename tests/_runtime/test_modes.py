@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from skcontrast import contrastive_loss
-from skcontrast._modes import plain_modes
+from skcontrast._runtime._modes import plain_modes
 from skcontrast.encoders import GIN
 from skcontrast.estimation import project_views
 from skcontrast.frameworks import CMC, InfoGraph, MoCo

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from sklearn.exceptions import InconsistentVersionWarning
 
-from skcontrast._pickles_0_1 import NormalizedReadout
+from skcontrast._fit._pickles_0_1 import NormalizedReadout
 from skcontrast.frameworks import CMC
 from skcontrast.graphs import PackedGraphs
 from skcontrast.kinds import Graphs, Images, Pairs, Vectors
 from skcontrast.kinds._scaling import Standardize
 
-FILES = Path(__file__).parent / "golden" / "files" / "0.1.0"
+FILES = Path(__file__).parents[1] / "golden" / "files" / "0.1.0"
 
 
 def load(name):

@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.exceptions import InconsistentVersionWarning
 
-from ._warnings import warn
+from .._warnings import warn
 
 _VERSION = "_skcontrast_version"
 # Parameters that an earlier version called differently, by class.
@@ -77,7 +77,7 @@ def completed(some: Any, state: dict[str, Any]) -> dict[str, Any]:
     state = dict(state)
     for base in some.__mro__:
         for old, new in _RENAMED.get(base.__name__, {}).items():
-            if old in state and base.__module__.startswith(f"{__package__}."):
+            if old in state and base.__module__.startswith("skcontrast."):
                 state[new] = state.pop(old)
     for name in missing:
         default = inspect.signature(some).parameters[name].default

@@ -13,23 +13,23 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ._fit._fit import Fitted
-from ._network._build import Widths
-from ._network._network import Network
-from .encoders import Encoder
-from .encoders._message_passing import MessagePassing
-from .encoders._projection import WithExtra
-from .frameworks._lab import Lab
-from .frameworks._parts import Halves, Parts, Split
-from .graphs import GraphBatch
-from .graphs._features import NodeFeatures
-from .graphs._networks import ForeignNetwork, GraphNetwork
-from .kinds import Images, Pairs
-from .kinds._base import Schema
-from .kinds._guess import kind_of_shape
-from .kinds._scaling import Standardize
-from .kinds.images import ImageScaler
-from .kinds.vectors import VectorScaler
+from .._network._build import Widths
+from .._network._network import Network
+from ..encoders import Encoder
+from ..encoders._message_passing import MessagePassing
+from ..encoders._projection import WithExtra
+from ..frameworks._lab import Lab
+from ..frameworks._parts import Halves, Parts, Split
+from ..graphs import GraphBatch
+from ..graphs._features import NodeFeatures
+from ..graphs._networks import ForeignNetwork, GraphNetwork
+from ..kinds import Images
+from ..kinds._base import Schema
+from ..kinds._pickles_0_1 import schema_of_0_1
+from ..kinds._scaling import Standardize
+from ..kinds.images import ImageScaler
+from ..kinds.vectors import VectorScaler
+from ._fit import Fitted
 
 
 class InputScaler:
@@ -79,24 +79,10 @@ def register() -> None:
         vars(place).update(classes)
 
 
-def schema(state: dict[str, Any], takes_pairs: bool = False) -> Schema:
-    """Return what X was, from the state of an embedder or an augmentation; takes it out of it."""
-    shape = state.pop("_sample_shape")
-    kind = kind_of_shape(shape)
-    return Schema(
-        kind,
-        shape,
-        Pairs() if takes_pairs else kind,
-        state.get("n_features_in_"),
-        state.get("feature_names_in_"),
-        state.pop("_border", None),
-    )
-
-
 def converted(state: dict[str, Any]) -> dict[str, Any]:
     """Return the state of a fitted embedder of 0.1.0 as that of an embedder of today."""
     state = dict(state)
-    described = schema(state, state["framework_"].takes_pairs)
+    described = schema_of_0_1(state, state["framework_"].takes_pairs)
     network = Network(state["encoder_"], state["projector_"]).eval()
     for module in network.modules():
         if type(module) is MessagePassing:
