@@ -32,7 +32,7 @@ samples = {
 
 figure, axes = plt.subplots(2, 2, figsize=(7, 5.4), sharex=True, sharey=True, layout="constrained")
 for axis, (alpha, sample) in zip(axes.flat, samples.items(), strict=True):
-    ScoreDensityDisplay.from_sample(sample, bins=np.linspace(0, 5, 81), ax=axis)
+    ScoreDensityDisplay.from_sample(sample, bins=100, ax=axis)
     axis.set(title=f"α = {alpha}", xlim=(0, 5), xlabel="$e^{x/t}$")
     axis.label_outer()
     if axis is not axes[0, 0]:

@@ -192,8 +192,12 @@ class Records(MLP):
 
     def build(self, sample_shape, n_components=None):
         module = super().build(sample_shape, n_components)
-        module.register_forward_hook(lambda m, args, out: self.seen.append(float(args[0].sum())))
+        module.register_forward_hook(self._record)
         return module
+
+    def _record(self, module, args, output):
+        if module.training:
+            self.seen.append(float(args[0].sum()))
 
 
 def test_workers_draw_again_in_every_epoch_and_by_the_random_state():
