@@ -79,15 +79,13 @@ def build_network(
     shapes = [shape] if split is None else split.shapes
     # An encoder of numbers is tried on zeros, of anything else on what it will get.
     tried_on = None if kind.float_batches else some[torch.arange(2)]
+    chosen = [choose_encoder(part) for part in shapes]
     built = [
-        build_encoder(
-            choose_encoder(part), part, n_components, kind=kind, tried_on=tried_on, owner=owner
-        )
-        for part in shapes
+        build_encoder(own, part, n_components, kind=kind, tried_on=tried_on, owner=owner)
+        for own, part in zip(chosen, shapes, strict=True)
     ]
     encoders, widths = zip(*built, strict=True)
-    for encoder, part in zip(encoders, shapes, strict=True):
-        own = choose_encoder(part)
+    for encoder, own in zip(encoders, chosen, strict=True):
         kind._check_encoder(encoder, some, getattr(own, "__name__", type(own).__name__))
     channels_last = [
         to_channels_last(encoder, kind, part)
