@@ -28,6 +28,9 @@ _DEFAULT_LIMIT = 600.0
 _SLICE = timedelta(seconds=0.5)
 # Ranks that are alive answer within this time, unless they compute for longer between two steps.
 _GRACE = 5.0
+# Beyond the limit, after which the backend on the CPU ends a collective itself, with an error that
+# does not tell a rank that hangs from one that is lost. By then, this rank has given up waiting.
+_MARGIN = 5.0
 # Between two looks for notes, in seconds.
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.05
 _LONGEST_TEXT = 2000
@@ -149,8 +152,9 @@ class SharedFit:
             last._forget()
         if not all(report["connected"] for report in reports):
             # Unlike the default group, it has our limit, and may be left behind broken.
-            timeout = timedelta(seconds=self.limit)
-            backend = "gloo" if device.type == "cpu" else None
+            on_cpu = device.type == "cpu"
+            timeout = timedelta(seconds=self.limit + (_MARGIN if on_cpu else 0.0))
+            backend = "gloo" if on_cpu else None
             own[device.type] = dist.new_group(timeout=timeout, backend=backend)
         self.group = own[device.type]
         return reports
