@@ -28,6 +28,9 @@ _DEFAULT_LIMIT = 600.0
 _SLICE = timedelta(seconds=0.5)
 # Ranks that are alive answer within this time, unless they compute for longer between two steps.
 _GRACE = 5.0
+# Beyond the limit, after which the backend on the CPU ends a collective itself, with an error that
+# does not tell a rank that hangs from one that is lost. By then, this rank has given up waiting.
+_MARGIN = 5.0
 # Between two looks for notes, in seconds.
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.05
 _LONGEST_TEXT = 2000
@@ -60,10 +63,10 @@ class _Ranks:
 
     Attributes
     ----------
-    everyone : ProcessGroup
-        The default group.
+    everyone : ProcessGroup or None
+        The default group; None while the ranks are still to join it.
     n_fits : int
-        Fits begun so far, the same number on all ranks.
+        Fits begun so far, the same number on all ranks. Joining the group counts as one.
     own : dict of str to ProcessGroup
         By device type, the group in which fits communicate. It is replaced when a fit fails, so
         that a collective that was never finished does not meet one of the next fit.
@@ -85,12 +88,16 @@ _fits: list[SharedFit] = []
 
 
 class SharedFit:
-    """A fit that the ranks of the default group run together.
+    """A fit that the ranks of the default group run together, or the wait for them to join it.
 
     Parameters
     ----------
     ranks : _Ranks
         What it shares with other fits.
+    store : Store
+        Where the ranks leave notes for each other.
+    rank, size : int
+        The rank of this process, and the number of ranks.
 
     Attributes
     ----------
@@ -100,12 +107,11 @@ class SharedFit:
         Whether nobody needs to hear of a failure any more.
     """
 
-    def __init__(self, ranks: _Ranks):
-        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+    def __init__(self, ranks: _Ranks, store: Any, rank: int, size: int):
+        self.rank, self.size = rank, size
         self.ranks, self.limit = ranks, time_limit()
         ranks.n_fits += 1
-        name = f"skcontrast/fit_{ranks.n_fits}"
-        self.store = dist.PrefixStore(name, ranks.everyone.get_group_store())
+        self.store = dist.PrefixStore(f"skcontrast/fit_{ranks.n_fits}", store)
         self.keys: list[str] = []
         self.group: Any = None
         self.is_over = False
@@ -149,8 +155,9 @@ class SharedFit:
             last._forget()
         if not all(report["connected"] for report in reports):
             # Unlike the default group, it has our limit, and may be left behind broken.
-            timeout = timedelta(seconds=self.limit)
-            backend = "gloo" if device.type == "cpu" else None
+            on_cpu = device.type == "cpu"
+            timeout = timedelta(seconds=self.limit + (_MARGIN if on_cpu else 0.0))
+            backend = "gloo" if on_cpu else None
             own[device.type] = dist.new_group(timeout=timeout, backend=backend)
         self.group = own[device.type]
         return reports
@@ -370,22 +377,66 @@ def _named(ranks: Iterable[int]) -> str:
 def shared_fit() -> Iterator[None]:
     """A context in which the ranks fit together: if one fails, all fail, and say why."""
     global _ranks
-    if _ranks is None or _ranks.everyone is not dist.group.WORLD:
-        _ranks = _Ranks(dist.group.WORLD)
-    if _ranks.lost:
+    everyone = dist.group.WORLD
+    if _ranks is None or _ranks.everyone is not everyone:
+        _ranks = _Ranks(everyone)
+    store = everyone.get_group_store()
+    fit = _begin(_ranks, store, dist.get_rank(), dist.get_world_size())
+    _fits.append(fit)
+    try:
+        with _failing_together(fit):
+            yield
+    finally:
+        _fits.pop()
+
+
+def join(store: Any, rank: int, size: int) -> None:
+    """Start the default group when all its ranks have come, or fail as a fit fails.
+
+    The time limit holds for this wait alone: the group keeps the timeout that is usual for its
+    backend.
+
+    Parameters
+    ----------
+    store : Store
+        Which all ranks can reach.
+    rank, size : int
+        The rank of this process, and the number of ranks.
+
+    Raises
+    ------
+    RuntimeError
+        If a rank has failed, or does not come in time.
+    """
+    global _ranks
+    if _ranks is None or _ranks.everyone is not None:
+        _ranks = _Ranks(None)
+    meeting = _begin(_ranks, store, rank, size)
+    with _failing_together(meeting):
+        meeting.exchange("start", {})
+    dist.init_process_group(
+        store=dist.PrefixStore("default_pg", store), rank=rank, world_size=size
+    )
+    _ranks = _Ranks(dist.group.WORLD, last=meeting)
+
+
+def _begin(ranks: _Ranks, store: Any, rank: int, size: int) -> SharedFit:
+    """Return a new fit of ranks that have not lost each other."""
+    if ranks.lost:
         raise RuntimeError(
-            f"The process group is of no use since an earlier fit: {_ranks.lost}. Start all "
+            f"The process group is of no use since an earlier fit: {ranks.lost}. Start all "
             "processes again."
         )
-    fit = SharedFit(_ranks)
-    _fits.append(fit)
+    return SharedFit(ranks, store, rank, size)
+
+
+@contextmanager
+def _failing_together(fit: SharedFit) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
         fit.fail(error)
         raise
-    finally:
-        _fits.pop()
 
 
 def this_fit() -> SharedFit:

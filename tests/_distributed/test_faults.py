@@ -181,6 +181,13 @@ def test_a_callback_cannot_stop_one_rank_within_an_epoch(ranks, place):
 
 
 @pytest.fixture
+def two():
+    ranks = Ranks(2)
+    yield ranks
+    ranks.stop()
+
+
+@pytest.fixture
 def three():
     ranks = Ranks(3)
     yield ranks
@@ -232,6 +239,17 @@ def test_the_others_name_a_rank_that_hangs(three, place):
         assert message.startswith("fit failed: rank 1 did not come within 2 s")
         assert "rank 1" in refusal
         assert seconds < 20 and at_once < 1
+
+
+@pytest.mark.slow
+def test_the_only_other_rank_is_named_as_one_that_hangs_not_as_killed(two):
+    for (kind, message, seconds), (again, refusal, _) in two(
+        end_within, 2, "on_batch_begin", sleep
+    ):
+        assert kind == again == "RuntimeError"
+        assert message.startswith("fit failed: rank 1 did not come within 2 s")
+        assert "rank 1 did not come within 2 s" in refusal
+        assert seconds < 20
 
 
 def absent():

@@ -41,10 +41,33 @@ SCRIPT = """
 """
 
 
-def torchrun(folder, failing=""):
+LATE = """
+    import os, pathlib, sys, time
+    from sklearn.datasets import load_digits
+    from skcontrast import ContrastiveEmbedder
+    from skcontrast.encoders import MLP
+
+    rank, X = os.environ["RANK"], load_digits().data[:101]
+    folder = pathlib.Path(sys.argv[1])
+    os.environ["SKCONTRAST_RANK_TIMEOUT"] = "2"
+    while rank == "1" and not (folder / "0").exists():
+        time.sleep(0.1)
+    said = []
+    for _ in range(2):
+        began = time.monotonic()
+        try:
+            ContrastiveEmbedder(MLP((16,)), max_epochs=1, device="cpu").fit(X)
+        except RuntimeError as error:
+            said.append(f"{time.monotonic() - began < 30} {error}")
+    (folder / "written").write_text("\\n".join(said))
+    (folder / "written").rename(folder / rank)
+"""
+
+
+def torchrun(folder, failing="", source=SCRIPT):
     """Run the script on two ranks, of which one may fail between two fits."""
     script = folder / "script.py"
-    script.write_text(textwrap.dedent(SCRIPT))
+    script.write_text(textwrap.dedent(source))
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     return subprocess.run(
         [*command, str(script), str(folder), failing],
@@ -66,6 +89,18 @@ def test_torchrun_is_enough(tmp_path):
 def test_an_error_on_one_rank_ends_all(tmp_path):
     run = torchrun(tmp_path, failing="1")
     assert run.returncode != 0 and "disk full" in run.stderr
+
+
+@pytest.mark.slow
+def test_the_time_limit_holds_for_the_first_fit_of_all_and_names_who_did_not_come(tmp_path):
+    run = torchrun(tmp_path, source=LATE)
+    assert run.returncode == 0, run.stderr
+    for rank in ("0", "1"):
+        first, second = (tmp_path / rank).read_text().splitlines()
+        assert first.startswith("True fit failed: rank 1 did not come within 2 s")
+        assert second.startswith(
+            "True The process group is of no use since an earlier fit: rank 1"
+        )
 
 
 @pytest.mark.slow
