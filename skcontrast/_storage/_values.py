@@ -63,7 +63,8 @@ class Writer:
         self.names, self.keep_samples = names, keep_samples
         self.tensors: dict[str, Tensor] = {}
         self.own: list[str] = []
-        self._seen: dict[int, str] = {}
+        # By id, with the object itself: the id of one that is freed may be given to the next.
+        self._seen: dict[int, tuple[str, Any]] = {}
         self._modules: dict[int, int] = {}
 
     def write(self, value: Any, name: str) -> Any:
@@ -101,10 +102,10 @@ class Writer:
         if isinstance(value, nn.Parameter):
             key = "$parameter"
         if id(value) not in self._seen:
-            self._seen[id(value)] = name
+            self._seen[id(value)] = (name, value)
             tensor = torch.as_tensor(value).detach().cpu()
             self.tensors[name] = tensor.clone(memory_format=torch.contiguous_format)
-        found: dict[str, Any] = {key: self._seen[id(value)]}
+        found: dict[str, Any] = {key: self._seen[id(value)][0]}
         if isinstance(value, Tensor) and value.stride() != self.tensors[found[key]].stride():
             # Another layout takes another kernel, which rounds differently.
             found["stride"] = list(value.stride())

@@ -109,3 +109,23 @@ def test_ones_own_is_called_as_python_calls_it():
     expected = f"{__name__}.test_ones_own_is_called_as_python_calls_it.<locals>.Net"
     assert own_name(Net()) == own_name(Net) == expected
     assert own_name(own_name) == "skcontrast._storage._values.own_name"
+
+
+class Remembers(nn.Module):
+    """A module whose extra state is a new tensor at every call."""
+
+    def __init__(self, value=0.0):
+        super().__init__()
+        self.value = value
+
+    def get_extra_state(self):
+        return torch.full((1000,), float(self.value))
+
+    def set_extra_state(self, state):
+        self.value = float(state[0])
+
+
+def test_tensors_that_are_made_while_writing_are_not_mistaken_for_each_other():
+    own = {own_name(Remembers): Remembers()}
+    found = again(nn.Sequential(Remembers(2), Remembers(3), Remembers(5)), own)
+    assert [module.value for module in found] == [2, 3, 5]
