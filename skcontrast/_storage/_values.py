@@ -122,7 +122,8 @@ class Writer:
 
     def _state(self, value: Any, name: str) -> dict[str, Any]:
         """Return the attributes of an object."""
-        left_out = () if self.keep_samples else getattr(value, "_samples", ())
+        samples = () if self.keep_samples else getattr(value, "_samples", ())
+        left_out = (*samples, *getattr(value, "_transient", ()))
         attributes = {key: item for key, item in vars(value).items() if key not in left_out}
         return {key: self.write(item, f"{name}.{key}") for key, item in attributes.items()}
 

@@ -22,7 +22,12 @@ from torch import nn
 import skcontrast
 from skcontrast import ContrastiveEmbedder
 from skcontrast._files import _save
-from skcontrast.augmentation import Augmentation, GaussianNoise, MarginalCorruption
+from skcontrast.augmentation import (
+    Augmentation,
+    FunctionAugmentation,
+    GaussianNoise,
+    MarginalCorruption,
+)
 from skcontrast.encoders import GCN, GIN, MLP, ConvNet, ResNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.graphs import pack_graphs
@@ -53,6 +58,11 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.norm(self.linear(x))
+
+
+def jitter(x):
+    """A function that is none of skcontrast's."""
+    return x + torch.randn_like(x)
 
 
 class Halved(Augmentation):
@@ -213,6 +223,28 @@ print(float(np.abs(skcontrast.load({str(path)!r}, device="cpu").transform(X)).su
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     expected = float(np.abs(skcontrast.load(path).transform(VECTORS)).sum())
     assert float(done.stdout) == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_function_of_ones_own_is_handed_over(tmp_path):
+    embedder = fitted(augmentation=FunctionAugmentation(jitter, kind="vectors"), **SMALL)
+    skcontrast.save(embedder, tmp_path / "a")
+    loaded = skcontrast.load(tmp_path / "a", own={f"{__name__}.jitter": jitter})
+    np.testing.assert_array_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
+    assert not hasattr(loaded._fitted.augmentation[0], "_was_tried")
+
+
+def test_a_file_with_a_flipped_bit_is_refused(path):
+    damaged = bytearray(path.read_bytes())
+    damaged[-5] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"embedder\.safetensors cannot be loaded: .*checksum"):
+        skcontrast.load(path)
+
+
+def test_a_header_that_is_a_number_is_refused(path):
+    path.write_bytes((1).to_bytes(8, "little") + b"5")
+    with pytest.raises(ValueError, match=r"embedder\.safetensors cannot be loaded: its header"):
+        skcontrast.load(path)
 
 
 def test_nothing_is_unpickled(path, monkeypatch):
