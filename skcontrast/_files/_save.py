@@ -76,10 +76,10 @@ def save(
     """Write a fitted embedder to a file that runs no code when it is loaded.
 
     Numbers are stored as safetensors; parameters, shapes, history and versions as JSON in the
-    header of the same file. What is neither of skcontrast nor of torch, such as a module, a
-    loss or an augmentation of your own, is stored by its name (modules with their
-    weights) and handed to :func:`load`. The file is written beside its place and then moved
-    there, so that a file that was there is kept if anything fails.
+    header of the same file. Whatever is not a class of skcontrast, a layer or an optimizer of
+    torch, such as a module, a loss or an augmentation of your own or any function, is stored by
+    its name (modules with their weights) and passed to :func:`load`. The file is written beside
+    its place and then moved there, so that a file that was there is kept if anything fails.
 
     Parameters
     ----------
@@ -100,7 +100,8 @@ def save(
     OSError
         If the file cannot be written.
     TypeError
-        If the embedder holds something that cannot be written.
+        If the embedder holds something that cannot be written, such as a layer of torch with a
+        hook or a parametrization (``weight_norm``).
 
     See Also
     --------
@@ -154,7 +155,10 @@ def save(
 
 @checked(path=_PATH, own=[Mapping, None])
 def load(
-    path: str | os.PathLike, *, own: Mapping[str, Any] | None = None, device: str | None = None
+    path: str | os.PathLike,
+    *,
+    own: Mapping[str, Any] | None = None,
+    device: str | torch.device | None = None,
 ) -> ContrastiveEmbedder:
     """Read a fitted embedder from a file that :func:`save` has written.
 
@@ -219,8 +223,7 @@ def load(
     if missing := sorted(set(content["own"]) - own.keys()):
         expected = ", ".join(f"{name!r}: ..." for name in missing)
         raise ValueError(
-            f"{path} holds something that is neither of skcontrast nor of torch: pass "
-            f"load(path, own={{{expected}}})."
+            f"{path} names something that it does not hold: pass load(path, own={{{expected}}})."
         )
     reader = Reader(classes(), tensors, own)
     try:

@@ -9,6 +9,7 @@ dictionary with one of these keys:
 ``$pairs``     keys and values of a dictionary whose keys are not names
 ``$array``     the name of a tensor that was a NumPy array
 ``$tensor``    the name of a tensor, ``$parameter`` of a parameter of a network
+``$lazy``      "parameters" or "buffers": one of a lazy layer that has not seen a sample
 ``$strings``   an array of strings
 ``$history``   the rows of a history of skorch
 ``$class``     the name of a class itself, such as an optimizer
@@ -35,10 +36,16 @@ import torch
 from sklearn.base import BaseEstimator
 from skorch.history import History
 from torch import Tensor, nn
+from torch.nn.modules.lazy import LazyModuleMixin
+from torch.nn.utils.parametrize import is_parametrized
 
 _MODULE = frozenset(vars(nn.Module()))
 # More modules than a network has, each counted as often as it stands somewhere.
 _MOST_MODULES = 10**5
+# What changes the output of a module or its gradient, and is not in its class.
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+# The attributes in which a lazy layer keeps its hooks until it has seen a sample.
+_LAZY = ("_initialize_hook", "_load_hook")
 
 
 class Writer:
@@ -98,6 +105,8 @@ class Writer:
             if not all(isinstance(item, str) for item in value.flat) or value.ndim != 1:
                 raise TypeError(f"{name} is an array of objects, which cannot be written.")
             return {"$strings": value.tolist()}
+        if isinstance(value, Tensor) and nn.parameter.is_lazy(value):
+            return {"$lazy": "parameters" if isinstance(value, nn.Parameter) else "buffers"}
         key = "$array" if isinstance(value, np.ndarray) else "$tensor"
         if isinstance(value, nn.Parameter):
             key = "$parameter"
@@ -132,8 +141,10 @@ class Writer:
         if id(module) in self._modules:
             return {"$same": self._modules[id(module)]}
         self._modules[id(module)] = len(self._modules)
+        _check_hooks(module, name)
         found: dict[str, Any] = {"$module": self.names[type(module)]}
-        own = {key: item for key, item in vars(module).items() if key not in _MODULE}
+        left_out = {*_MODULE, *(_LAZY if isinstance(module, LazyModuleMixin) else ())}
+        own = {key: item for key, item in vars(module).items() if key not in left_out}
         found["state"] = {key: self.write(item, f"{name}.{key}") for key, item in own.items()}
         found["volatile"] = sorted(module._non_persistent_buffers_set)
         for part in ("_parameters", "_buffers", "_modules"):
@@ -146,6 +157,13 @@ class Writer:
         found: dict[str, Any] = {"$own": own_name(value)}
         self.own.append(found["$own"])
         if isinstance(value, nn.Module):
+            if is_parametrized(value):
+                raise TypeError(
+                    f"{name} is a {type(value).__name__}, a layer with a parametrization of torch "
+                    "such as weight_norm, which cannot be written. Remove it by "
+                    "torch.nn.utils.parametrize.remove_parametrizations, or put the layer into a "
+                    "module of a class of your own."
+                )
             tensors = value.state_dict(keep_vars=True)
             # Lazy layers have no weights before they have seen a sample.
             if not any(nn.parameter.is_lazy(tensor) for tensor in tensors.values()):
@@ -214,6 +232,11 @@ class Reader:
 
     def _read_tensor(self, value: dict) -> Tensor:
         return self._laid_out(value["$tensor"], value)
+
+    def _read_lazy(self, value: dict) -> Tensor:
+        if value["$lazy"] == "parameters":
+            return nn.UninitializedParameter()
+        return nn.UninitializedBuffer()
 
     def _laid_out(self, name: str, value: dict) -> Tensor:
         """Return a tensor in the layout in memory that it had."""
@@ -293,6 +316,8 @@ class Reader:
             _check_members(members, part, value["$module"])
             getattr(module, part).update(members)
         module._non_persistent_buffers_set.update(value["volatile"])
+        if isinstance(module, LazyModuleMixin):
+            _make_lazy(module)
         self._counts[place] = self._n_modules - before
         return module.eval()
 
@@ -307,6 +332,28 @@ def own_name(value: object) -> str:
     """Return the name under which a file mentions what is not in skcontrast or torch."""
     some = value if inspect.isclass(value) or inspect.isroutine(value) else type(value)
     return f"{some.__module__}.{some.__qualname__}"
+
+
+def _check_hooks(module: nn.Module, name: str) -> None:
+    """Raise TypeError if a module does something that is not in its class."""
+    hooks = [hook for key in _HOOKS for hook in getattr(module, key).values()]
+    if isinstance(module, LazyModuleMixin):
+        # Bound methods are equal, not identical.
+        hooks = [hook for hook in hooks if hook != module._infer_parameters]
+    if hooks or "forward" in vars(module):
+        raise TypeError(
+            f"{name} is a {type(module).__name__} with a {'hook' if hooks else 'new forward'}, "
+            "which cannot be written. Remove it, or put what it does into the forward of a module "
+            "of a class of your own."
+        )
+
+
+def _make_lazy(module: Any) -> None:
+    """Register the hooks by which a lazy layer takes its shapes from the first sample."""
+    module._load_hook = module._register_load_state_dict_pre_hook(module._lazy_load_hook)
+    module._initialize_hook = module.register_forward_pre_hook(
+        module._infer_parameters, with_kwargs=True
+    )
 
 
 def _check_attribute(key: str, some: type, name: str) -> None:

@@ -94,6 +94,7 @@ CASES = {
     "projection": (VECTORS, {**SMALL, "output": "projection", "similarity": DotProduct()}),
     "schedule": (VECTORS, {**SMALL, "loss": HCL(beta=Linear(1.0, 0.0))}),
     "layers of torch": (VECTORS, {"encoder": nn.Sequential(nn.Linear(6, 4), nn.ReLU())}),
+    "lazy layers": (VECTORS, {"encoder": nn.Sequential(nn.LazyLinear(4), nn.ReLU())}),
     "optimizer": (VECTORS, {**SMALL, "optimizer": Optimizer("adam", betas=(0.9, 0.95))}),
     "optimizer class": (VECTORS, {**SMALL, "optimizer": torch.optim.SGD}),
 }
@@ -231,6 +232,16 @@ def test_a_function_of_ones_own_is_handed_over(tmp_path):
     loaded = skcontrast.load(tmp_path / "a", own={f"{__name__}.jitter": jitter})
     np.testing.assert_array_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
     assert not hasattr(loaded._fitted.augmentation[0], "_was_tried")
+
+
+def test_transformers_are_saved_and_name_their_activation(tmp_path):
+    layer = nn.TransformerEncoderLayer(2, 1, 4, batch_first=True)
+    encoder = nn.Sequential(nn.Unflatten(1, (3, 2)), layer, nn.Flatten())
+    embedder = fitted(encoder=encoder)
+    skcontrast.save(embedder, tmp_path / "a")
+    own = {"torch.nn.functional.relu": nn.functional.relu}
+    loaded = skcontrast.load(tmp_path / "a", own=own)
+    np.testing.assert_array_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
 
 
 def test_a_file_with_a_flipped_bit_is_refused(path):
