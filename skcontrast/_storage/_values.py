@@ -265,6 +265,13 @@ class Reader:
         given = self.own[value["$own"]]
         if "state_dict" not in value:
             return given
+        if not isinstance(given, nn.Module):
+            kind = "the class " if inspect.isclass(given) else "a "
+            found = given if inspect.isclass(given) else type(given)
+            raise ValueError(
+                f"own[{value['$own']!r}] must be a module, with weights to be replaced in a copy, "
+                f"got {kind}{found.__name__}"
+            )
         module = copy.deepcopy(given)
         state = {key: self.read(item) for key, item in value["state_dict"].items()}
         try:

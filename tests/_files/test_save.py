@@ -213,6 +213,9 @@ def test_what_is_of_ones_own_is_named_and_handed_over(tmp_path):
     assert not torch.equal(own[f"{__name__}.Net"].linear.weight, loaded.encoder_[1].linear.weight)
     with pytest.raises(ValueError, match=r"(?s)has other weights: .*linear\.weight"):
         skcontrast.load(tmp_path / "a", own={**own, f"{__name__}.Net": Net(width=4)})
+    for wrong, got in [(Net, "the class Net"), ("Net", "a str")]:
+        with pytest.raises(ValueError, match=rf"own\['.*Net'\] must be a module, .* got {got}"):
+            skcontrast.load(tmp_path / "a", own={**own, f"{__name__}.Net": wrong})
 
 
 def test_a_file_loads_in_a_process_that_has_only_skcontrast(path):
@@ -505,6 +508,12 @@ def test_a_parameter_that_the_file_does_not_know_has_its_default(tampered):
     loaded = skcontrast.load(tampered(change))
     assert repr(loaded.loss) == repr(HCL(beta=2.0))
     assert loaded.precision == ContrastiveEmbedder().precision
+
+
+@pytest.mark.parametrize("device", ["gpu", -1, 99])
+def test_a_device_that_is_not_there_is_refused_at_once(path, device):
+    with pytest.raises(ValueError, match=r"'device' parameter of .*load must be"):
+        skcontrast.load(path, device=device)
 
 
 def test_the_device_can_be_chosen_when_a_file_is_loaded(tmp_path):
