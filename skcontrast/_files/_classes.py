@@ -8,6 +8,7 @@ from types import ModuleType
 
 import torch
 from torch import nn
+from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 import skcontrast.augmentation as augmentation
 import skcontrast.encoders as encoders
@@ -80,6 +81,7 @@ _PARTS: dict[str, type] = {
     "GINLayer": GINLayer,
     "GINELayer": GINELayer,
     "GCNLayer": GCNLayer,
+    "torch.nn.NonDynamicallyQuantizableLinear": NonDynamicallyQuantizableLinear,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import warnings
@@ -15,6 +16,7 @@ from uuid import uuid4
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
@@ -31,7 +33,8 @@ def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike)
 
     The exported network does everything that `transform` does with an array: it scales X, applies
     the encoder and, with ``output="projection"``, the head. It takes any number of samples, in the
-    units and the dtype of X, and is checked against `transform` before the file is put in place.
+    units and the dtype of X (float64 if X is of integers other than uint8), and is checked against
+    `transform` before the file is put in place.
 
     Parameters
     ----------
@@ -41,8 +44,9 @@ def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike)
         Where to write. The suffix says what: ``.onnx`` for ONNX, which needs the packages onnx,
         onnxscript and onnxruntime; ``.pt2`` for a program of ``torch.export``.
     X : array-like of shape (n_samples, ...)
-        At least 2 samples as `transform` takes them, for the dtype and the check. uint8, float32
-        and float64 stay what they are, everything else becomes float64.
+        At least 2 samples as `transform` takes them, for the dtype and the check; not sparse. The
+        file takes only the dtype of X if that is uint8, float32 or float64. If X is anything else,
+        such as int64 or bool, the file takes float64: convert samples before you pass them to it.
 
     Raises
     ------
@@ -52,6 +56,8 @@ def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike)
         differs from `transform`.
     ImportError
         If a package is missing.
+    OSError
+        If the folder does not exist.
 
     See Also
     --------
@@ -81,6 +87,8 @@ def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike)
         raise ValueError(
             f"The suffix of path must be one of {', '.join(sorted(_WRITERS))}, got {path.name!r}."
         )
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "There is no such folder to write to", str(path))
     if path.suffix == ".onnx":
         _require_onnx()
     network, array = _network(embedder), _example(X)
@@ -111,6 +119,8 @@ def _example(X: ArrayLike) -> NDArray[Any]:
     """Return X as an array of a dtype that the network may take."""
     if isinstance(X, tuple):
         raise ValueError("X must be one array: pass both parts of the samples side by side.")
+    if issparse(X):
+        raise ValueError("X must be a dense array, got a sparse matrix: pass X[:2].toarray().")
     array = np.asarray(X)
     if array.dtype not in (np.uint8, np.float32, np.float64):
         array = array.astype(np.float64)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import version
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from skorch.history import History
 from torch import Tensor, nn
 
-from .._arguments import checked
+from .._arguments import Interval, checked
+from .._fit._choices import resolve_device
 from .._fit._fit import Fitted
 from .._network._build import Widths
 from .._network._network import Network
@@ -67,6 +69,8 @@ _MALFORMED = (
 _PICKLES = (b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
 # What a path may be.
 _PATH = [str, os.PathLike]
+# What a device may be.
+_DEVICE = [str, torch.device, Interval(Integral, 0, None, closed="left"), None]
 
 
 @checked(path=_PATH, training_samples=["boolean"])
@@ -76,10 +80,10 @@ def save(
     """Write a fitted embedder to a file that runs no code when it is loaded.
 
     Numbers are stored as safetensors; parameters, shapes, history and versions as JSON in the
-    header of the same file. What is neither of skcontrast nor of torch, such as a module, a
-    loss or an augmentation of your own, is stored by its name (modules with their
-    weights) and handed to :func:`load`. The file is written beside its place and then moved
-    there, so that a file that was there is kept if anything fails.
+    header of the same file. Whatever is not a class of skcontrast, a layer or an optimizer of
+    torch, such as a module, a loss or an augmentation of your own or any function, is stored by
+    its name (modules with their weights) and passed to :func:`load`. The file is written beside
+    its place and then moved there, so that a file that was there is kept if anything fails.
 
     Parameters
     ----------
@@ -100,7 +104,8 @@ def save(
     OSError
         If the file cannot be written.
     TypeError
-        If the embedder holds something that cannot be written.
+        If the embedder holds something that cannot be written, such as a layer of torch with a
+        hook or a parametrization (``weight_norm``).
 
     See Also
     --------
@@ -152,9 +157,12 @@ def save(
     replace_file(Path(path), pack(content, writer.tensors, _HEADER))
 
 
-@checked(path=_PATH, own=[Mapping, None])
+@checked(path=_PATH, own=[Mapping, None], device=_DEVICE)
 def load(
-    path: str | os.PathLike, *, own: Mapping[str, Any] | None = None, device: str | None = None
+    path: str | os.PathLike,
+    *,
+    own: Mapping[str, Any] | None = None,
+    device: str | int | torch.device | None = None,
 ) -> ContrastiveEmbedder:
     """Read a fitted embedder from a file that :func:`save` has written.
 
@@ -170,7 +178,7 @@ def load(
         such a module, whose weights are replaced in a copy; for a loss, an augmentation and the
         like the object itself; for a class or a function that. Without it, the error says which
         names are expected.
-    device : str or torch.device, default=None
+    device : str, int or torch.device, default=None
         The parameter `device` of the embedder; None takes that of the file.
 
     Returns
@@ -183,8 +191,8 @@ def load(
     OSError
         If the file cannot be read.
     ValueError
-        If it was not written by :func:`save`, is damaged or comes from a later format, or if
-        something is missing in `own`.
+        If it was not written by :func:`save`, is damaged or comes from a later format, if
+        something is missing in `own`, or if `device` is not available.
 
     See Also
     --------
@@ -214,13 +222,14 @@ def load(
     >>> np.array_equal(loaded.transform(X), embedder.transform(X))
     True
     """
+    if device is not None:
+        resolve_device(device, "load")
     content, tensors = _read(Path(path))
     own = {} if own is None else dict(own)
     if missing := sorted(set(content["own"]) - own.keys()):
         expected = ", ".join(f"{name!r}: ..." for name in missing)
         raise ValueError(
-            f"{path} holds something that is neither of skcontrast nor of torch: pass "
-            f"load(path, own={{{expected}}})."
+            f"{path} names something that it does not hold: pass load(path, own={{{expected}}})."
         )
     reader = Reader(classes(), tensors, own)
     try:

@@ -248,7 +248,10 @@ def _check_folder(folder: Path) -> None:
 def _found(path: Path) -> bytes:
     """Return the bytes of a file, if it is there, and remove what killed fits have left."""
     remove_parts(path)
-    return path.read_bytes() if path.exists() else b""
+    data = path.read_bytes() if path.exists() else b""
+    if not data and path.exists():
+        raise ValueError(_refusal(path, "is damaged: it is empty"))
+    return data
 
 
 def _refusal(path: Path | None, problem: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -14,10 +15,13 @@ from torch import Tensor
 
 # Reading very many small tensors takes far longer than their bytes suggest.
 _MOST_TENSORS = 50_000
+# The field of the header for the checksum of the whole file, and what it holds meanwhile.
+_CHECKSUM = "sha256"
+_BLANK = "0" * 64
 
 
 def pack(content: Any, tensors: Mapping[str, Tensor], key: str) -> bytes:
-    """Return the bytes of a safetensors file.
+    """Return the bytes of a safetensors file with a checksum.
 
     Parameters
     ----------
@@ -28,29 +32,57 @@ def pack(content: Any, tensors: Mapping[str, Tensor], key: str) -> bytes:
     key : str
         Says whose file it is: the content stands under this key of the header.
     """
-    header = {key: json.dumps(content, allow_nan=False)}
-    return safetensors.torch.save(dict(tensors), header)
+    header = {key: json.dumps(content, allow_nan=False), _CHECKSUM: _BLANK}
+    data = safetensors.torch.save(dict(tensors), header)
+    start, rest = _split(data)
+    return start.replace(_field(_BLANK), _field(_checksum(start, rest))) + rest
 
 
 def unpack(data: bytes, key: str) -> tuple[Any, dict[str, Tensor]]:
     """Return the content and the tensors of `pack`; nothing in the bytes is executed.
 
-    The content of a file of someone else is None.
+    The content of a file of someone else is None. Files of earlier versions have no checksum.
 
     Raises
     ------
     safetensors.SafetensorError
         If the bytes are not a whole safetensors file.
     ValueError
-        If what stands under the key is not JSON.
+        If what stands under the key is not JSON, or the checksum is wrong.
     """
-    end = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:end]) if end <= len(data) else {}
+    start, rest = _split(data)
+    header = json.loads(start[8:]) if start else {}
+    if not isinstance(header, dict):
+        raise ValueError("its header is not a JSON object")
     if len(header) > _MOST_TENSORS:
         raise ValueError(f"it has {len(header)} tensors, more than any network")
     tensors = safetensors.torch.load(data)
     metadata = header.get("__metadata__") or {}
-    return (json.loads(metadata[key]) if key in metadata else None), tensors
+    if key not in metadata:
+        return None, tensors
+    if metadata.keys() != {key}:
+        found = str(metadata.get(_CHECKSUM))
+        if _checksum(start.replace(_field(found), _field(_BLANK)), rest) != found:
+            raise ValueError("it is damaged: its checksum is not that of its content")
+    return json.loads(metadata[key]), tensors
+
+
+def _split(data: bytes) -> tuple[bytes, memoryview]:
+    """Return the start of a file up to the end of its header, if it is that long, and the rest."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    return (data[:end] if end <= len(data) else b""), memoryview(data)[end:]
+
+
+def _field(checksum: str) -> bytes:
+    """Return the field of the checksum; in content, the quotes of the header are escaped."""
+    return f'"{_CHECKSUM}":"{checksum}"'.encode()
+
+
+def _checksum(start: bytes, rest: memoryview) -> str:
+    """Return the checksum of a file whose field for it is blank."""
+    digest = hashlib.sha256(start)
+    digest.update(rest)
+    return digest.hexdigest()
 
 
 def replace_file(path: Path, data: bytes) -> None:

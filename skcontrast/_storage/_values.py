@@ -9,6 +9,7 @@ dictionary with one of these keys:
 ``$pairs``     keys and values of a dictionary whose keys are not names
 ``$array``     the name of a tensor that was a NumPy array
 ``$tensor``    the name of a tensor, ``$parameter`` of a parameter of a network
+``$lazy``      "parameters" or "buffers": one of a lazy layer that has not seen a sample
 ``$strings``   an array of strings
 ``$history``   the rows of a history of skorch
 ``$class``     the name of a class itself, such as an optimizer
@@ -35,10 +36,16 @@ import torch
 from sklearn.base import BaseEstimator
 from skorch.history import History
 from torch import Tensor, nn
+from torch.nn.modules.lazy import LazyModuleMixin
+from torch.nn.utils.parametrize import is_parametrized
 
 _MODULE = frozenset(vars(nn.Module()))
 # More modules than a network has, each counted as often as it stands somewhere.
 _MOST_MODULES = 10**5
+# What changes the output of a module or its gradient, and is not in its class.
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+# The attributes in which a lazy layer keeps its hooks until it has seen a sample.
+_LAZY = ("_initialize_hook", "_load_hook")
 
 
 class Writer:
@@ -63,7 +70,8 @@ class Writer:
         self.names, self.keep_samples = names, keep_samples
         self.tensors: dict[str, Tensor] = {}
         self.own: list[str] = []
-        self._seen: dict[int, str] = {}
+        # By id, with the object itself: the id of one that is freed may be given to the next.
+        self._seen: dict[int, tuple[str, Any]] = {}
         self._modules: dict[int, int] = {}
 
     def write(self, value: Any, name: str) -> Any:
@@ -97,14 +105,16 @@ class Writer:
             if not all(isinstance(item, str) for item in value.flat) or value.ndim != 1:
                 raise TypeError(f"{name} is an array of objects, which cannot be written.")
             return {"$strings": value.tolist()}
+        if isinstance(value, Tensor) and nn.parameter.is_lazy(value):
+            return {"$lazy": "parameters" if isinstance(value, nn.Parameter) else "buffers"}
         key = "$array" if isinstance(value, np.ndarray) else "$tensor"
         if isinstance(value, nn.Parameter):
             key = "$parameter"
         if id(value) not in self._seen:
-            self._seen[id(value)] = name
+            self._seen[id(value)] = (name, value)
             tensor = torch.as_tensor(value).detach().cpu()
             self.tensors[name] = tensor.clone(memory_format=torch.contiguous_format)
-        found: dict[str, Any] = {key: self._seen[id(value)]}
+        found: dict[str, Any] = {key: self._seen[id(value)][0]}
         if isinstance(value, Tensor) and value.stride() != self.tensors[found[key]].stride():
             # Another layout takes another kernel, which rounds differently.
             found["stride"] = list(value.stride())
@@ -121,7 +131,8 @@ class Writer:
 
     def _state(self, value: Any, name: str) -> dict[str, Any]:
         """Return the attributes of an object."""
-        left_out = () if self.keep_samples else getattr(value, "_samples", ())
+        samples = () if self.keep_samples else getattr(value, "_samples", ())
+        left_out = (*samples, *getattr(value, "_transient", ()))
         attributes = {key: item for key, item in vars(value).items() if key not in left_out}
         return {key: self.write(item, f"{name}.{key}") for key, item in attributes.items()}
 
@@ -130,8 +141,10 @@ class Writer:
         if id(module) in self._modules:
             return {"$same": self._modules[id(module)]}
         self._modules[id(module)] = len(self._modules)
+        _check_hooks(module, name)
         found: dict[str, Any] = {"$module": self.names[type(module)]}
-        own = {key: item for key, item in vars(module).items() if key not in _MODULE}
+        left_out = {*_MODULE, *(_LAZY if isinstance(module, LazyModuleMixin) else ())}
+        own = {key: item for key, item in vars(module).items() if key not in left_out}
         found["state"] = {key: self.write(item, f"{name}.{key}") for key, item in own.items()}
         found["volatile"] = sorted(module._non_persistent_buffers_set)
         for part in ("_parameters", "_buffers", "_modules"):
@@ -144,6 +157,13 @@ class Writer:
         found: dict[str, Any] = {"$own": own_name(value)}
         self.own.append(found["$own"])
         if isinstance(value, nn.Module):
+            if is_parametrized(value):
+                raise TypeError(
+                    f"{name} is a {type(value).__name__}, a layer with a parametrization of torch "
+                    "such as weight_norm, which cannot be written. Remove it by "
+                    "torch.nn.utils.parametrize.remove_parametrizations, or put the layer into a "
+                    "module of a class of your own."
+                )
             tensors = value.state_dict(keep_vars=True)
             # Lazy layers have no weights before they have seen a sample.
             if not any(nn.parameter.is_lazy(tensor) for tensor in tensors.values()):
@@ -213,6 +233,11 @@ class Reader:
     def _read_tensor(self, value: dict) -> Tensor:
         return self._laid_out(value["$tensor"], value)
 
+    def _read_lazy(self, value: dict) -> Tensor:
+        if value["$lazy"] == "parameters":
+            return nn.UninitializedParameter()
+        return nn.UninitializedBuffer()
+
     def _laid_out(self, name: str, value: dict) -> Tensor:
         """Return a tensor in the layout in memory that it had."""
         tensor = self.tensors[name]
@@ -240,6 +265,13 @@ class Reader:
         given = self.own[value["$own"]]
         if "state_dict" not in value:
             return given
+        if not isinstance(given, nn.Module):
+            kind = "the class " if inspect.isclass(given) else "a "
+            found = given if inspect.isclass(given) else type(given)
+            raise ValueError(
+                f"own[{value['$own']!r}] must be a module, with weights to be replaced in a copy, "
+                f"got {kind}{found.__name__}"
+            )
         module = copy.deepcopy(given)
         state = {key: self.read(item) for key, item in value["state_dict"].items()}
         try:
@@ -291,6 +323,8 @@ class Reader:
             _check_members(members, part, value["$module"])
             getattr(module, part).update(members)
         module._non_persistent_buffers_set.update(value["volatile"])
+        if isinstance(module, LazyModuleMixin):
+            _make_lazy(module)
         self._counts[place] = self._n_modules - before
         return module.eval()
 
@@ -305,6 +339,28 @@ def own_name(value: object) -> str:
     """Return the name under which a file mentions what is not in skcontrast or torch."""
     some = value if inspect.isclass(value) or inspect.isroutine(value) else type(value)
     return f"{some.__module__}.{some.__qualname__}"
+
+
+def _check_hooks(module: nn.Module, name: str) -> None:
+    """Raise TypeError if a module does something that is not in its class."""
+    hooks = [hook for key in _HOOKS for hook in getattr(module, key).values()]
+    if isinstance(module, LazyModuleMixin):
+        # Bound methods are equal, not identical.
+        hooks = [hook for hook in hooks if hook != module._infer_parameters]
+    if hooks or "forward" in vars(module):
+        raise TypeError(
+            f"{name} is a {type(module).__name__} with a {'hook' if hooks else 'new forward'}, "
+            "which cannot be written. Remove it, or put what it does into the forward of a module "
+            "of a class of your own."
+        )
+
+
+def _make_lazy(module: Any) -> None:
+    """Register the hooks by which a lazy layer takes its shapes from the first sample."""
+    module._load_hook = module._register_load_state_dict_pre_hook(module._lazy_load_hook)
+    module._initialize_hook = module.register_forward_pre_hook(
+        module._infer_parameters, with_kwargs=True
+    )
 
 
 def _check_attribute(key: str, some: type, name: str) -> None:

@@ -84,6 +84,8 @@ class Augmentation(
     _samples: tuple[str, ...] = ()
     # Attributes besides those that end in "_" in which a fitted augmentation keeps something.
     _learned: tuple[str, ...] = ("_schema",)
+    # Attributes of one run of one program, which neither files nor pickles keep.
+    _transient: tuple[str, ...] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)

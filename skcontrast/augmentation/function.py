@@ -97,6 +97,7 @@ class FunctionAugmentation(Augmentation):
     torch.Size([4, 3, 8, 8])
     """
 
+    _transient = ("_moved", "_was_tried")
     _parameter_constraints: dict = {
         "func": [callable],
         "per_sample": ["boolean"],
@@ -284,7 +285,7 @@ class FunctionAugmentation(Augmentation):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        return {k: v for k, v in state.items() if k not in ("_moved", "_was_tried")}
+        return {k: v for k, v in state.items() if k not in self._transient}
 
 
 def _draw_seed(generator: torch.Generator) -> int:

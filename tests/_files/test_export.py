@@ -7,6 +7,7 @@ import sys
 import networkx as nx
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder, export
@@ -115,6 +116,22 @@ def test_bad_arguments_are_named(tmp_path):
         export(embedder, tmp_path / "network.bin", VECTORS)
     with pytest.raises(ValueError, match="X must have at least 2 samples, got 1"):
         export(embedder, tmp_path / "network.pt2", VECTORS[:1])
+
+
+def test_a_missing_folder_and_sparse_samples_are_named(tmp_path):
+    embedder = fitted(VECTORS, **SMALL)
+    with pytest.raises(FileNotFoundError, match=r"no such folder .*missing/network\.pt2"):
+        export(embedder, tmp_path / "missing" / "network.pt2", VECTORS)
+    with pytest.raises(ValueError, match=r"X must be a dense array, got a sparse matrix"):
+        export(embedder, tmp_path / "network.pt2", csr_matrix(VECTORS))
+
+
+def test_a_file_for_ints_takes_float64(tmp_path):
+    X = (10 * VECTORS).astype(int)
+    embedder = fitted(X, **SMALL)
+    export(embedder, tmp_path / "a.pt2", X)
+    _, run = _export._WRITERS[".pt2"]
+    close(run(tmp_path / "a.pt2", X.astype(float)), embedder.transform(X))
 
 
 @pytest.mark.parametrize("name", ["onnx", "onnxscript", "onnxruntime"])

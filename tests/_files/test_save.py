@@ -22,7 +22,12 @@ from torch import nn
 import skcontrast
 from skcontrast import ContrastiveEmbedder
 from skcontrast._files import _save
-from skcontrast.augmentation import Augmentation, GaussianNoise, MarginalCorruption
+from skcontrast.augmentation import (
+    Augmentation,
+    FunctionAugmentation,
+    GaussianNoise,
+    MarginalCorruption,
+)
 from skcontrast.encoders import GCN, GIN, MLP, ConvNet, ResNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.graphs import pack_graphs
@@ -55,6 +60,11 @@ class Net(nn.Module):
         return self.norm(self.linear(x))
 
 
+def jitter(x):
+    """A function that is none of skcontrast's."""
+    return x + torch.randn_like(x)
+
+
 class Halved(Augmentation):
     """An augmentation that is none of skcontrast's."""
 
@@ -84,6 +94,7 @@ CASES = {
     "projection": (VECTORS, {**SMALL, "output": "projection", "similarity": DotProduct()}),
     "schedule": (VECTORS, {**SMALL, "loss": HCL(beta=Linear(1.0, 0.0))}),
     "layers of torch": (VECTORS, {"encoder": nn.Sequential(nn.Linear(6, 4), nn.ReLU())}),
+    "lazy layers": (VECTORS, {"encoder": nn.Sequential(nn.LazyLinear(4), nn.ReLU())}),
     "optimizer": (VECTORS, {**SMALL, "optimizer": Optimizer("adam", betas=(0.9, 0.95))}),
     "optimizer class": (VECTORS, {**SMALL, "optimizer": torch.optim.SGD}),
 }
@@ -202,6 +213,9 @@ def test_what_is_of_ones_own_is_named_and_handed_over(tmp_path):
     assert not torch.equal(own[f"{__name__}.Net"].linear.weight, loaded.encoder_[1].linear.weight)
     with pytest.raises(ValueError, match=r"(?s)has other weights: .*linear\.weight"):
         skcontrast.load(tmp_path / "a", own={**own, f"{__name__}.Net": Net(width=4)})
+    for wrong, got in [(Net, "the class Net"), ("Net", "a str")]:
+        with pytest.raises(ValueError, match=rf"own\['.*Net'\] must be a module, .* got {got}"):
+            skcontrast.load(tmp_path / "a", own={**own, f"{__name__}.Net": wrong})
 
 
 def test_a_file_loads_in_a_process_that_has_only_skcontrast(path):
@@ -213,6 +227,38 @@ print(float(np.abs(skcontrast.load({str(path)!r}, device="cpu").transform(X)).su
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     expected = float(np.abs(skcontrast.load(path).transform(VECTORS)).sum())
     assert float(done.stdout) == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_function_of_ones_own_is_handed_over(tmp_path):
+    embedder = fitted(augmentation=FunctionAugmentation(jitter, kind="vectors"), **SMALL)
+    skcontrast.save(embedder, tmp_path / "a")
+    loaded = skcontrast.load(tmp_path / "a", own={f"{__name__}.jitter": jitter})
+    np.testing.assert_array_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
+    assert not hasattr(loaded._fitted.augmentation[0], "_was_tried")
+
+
+def test_transformers_are_saved_and_name_their_activation(tmp_path):
+    layer = nn.TransformerEncoderLayer(2, 1, 4, batch_first=True)
+    encoder = nn.Sequential(nn.Unflatten(1, (3, 2)), layer, nn.Flatten())
+    embedder = fitted(encoder=encoder)
+    skcontrast.save(embedder, tmp_path / "a")
+    own = {"torch.nn.functional.relu": nn.functional.relu}
+    loaded = skcontrast.load(tmp_path / "a", own=own)
+    np.testing.assert_array_equal(loaded.transform(VECTORS), embedder.transform(VECTORS))
+
+
+def test_a_file_with_a_flipped_bit_is_refused(path):
+    damaged = bytearray(path.read_bytes())
+    damaged[-5] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"embedder\.safetensors cannot be loaded: .*checksum"):
+        skcontrast.load(path)
+
+
+def test_a_header_that_is_a_number_is_refused(path):
+    path.write_bytes((1).to_bytes(8, "little") + b"5")
+    with pytest.raises(ValueError, match=r"embedder\.safetensors cannot be loaded: its header"):
+        skcontrast.load(path)
 
 
 def test_nothing_is_unpickled(path, monkeypatch):
@@ -462,6 +508,12 @@ def test_a_parameter_that_the_file_does_not_know_has_its_default(tampered):
     loaded = skcontrast.load(tampered(change))
     assert repr(loaded.loss) == repr(HCL(beta=2.0))
     assert loaded.precision == ContrastiveEmbedder().precision
+
+
+@pytest.mark.parametrize("device", ["gpu", -1, 99])
+def test_a_device_that_is_not_there_is_refused_at_once(path, device):
+    with pytest.raises(ValueError, match=r"'device' parameter of .*load must be"):
+        skcontrast.load(path, device=device)
 
 
 def test_the_device_can_be_chosen_when_a_file_is_loaded(tmp_path):

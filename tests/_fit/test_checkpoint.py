@@ -106,8 +106,16 @@ def test_a_seed_that_was_drawn_is_drawn_once(tmp_path):
 def test_a_truncated_file_is_refused(finished, share):
     path = finished / NAME
     whole = path.read_bytes()
-    path.write_bytes(whole[: max(1, int(share * len(whole)))])
+    path.write_bytes(whole[: int(share * len(whole))])
     refused(finished, "is damaged: ")
+
+
+def test_a_file_with_a_flipped_bit_is_refused(finished):
+    path = finished / NAME
+    damaged = bytearray(path.read_bytes())
+    damaged[-5] ^= 1
+    path.write_bytes(damaged)
+    refused(finished, "is damaged: .*checksum")
 
 
 def test_other_files_are_refused(finished):

@@ -35,6 +35,28 @@ def test_cut_bytes_are_refused(share):
         unpack(data[: int(share * len(data))], "mine")
 
 
+def test_every_flipped_bit_is_refused():
+    whole = pack({"a": 1}, TENSORS, "mine")
+    for place in range(8 * len(whole)):
+        damaged = bytearray(whole)
+        damaged[place // 8] ^= 1 << place % 8
+        try:
+            content, _ = unpack(bytes(damaged), "mine")
+        except (SafetensorError, ValueError):
+            continue
+        assert content is None, place
+
+
+def test_files_of_earlier_versions_have_no_checksum():
+    content, tensors = unpack(save(TENSORS, {"mine": "[1]"}), "mine")
+    assert content == [1] and tensors.keys() == TENSORS.keys()
+
+
+def test_a_header_that_is_not_an_object_is_refused():
+    with pytest.raises(ValueError, match="header is not a JSON object"):
+        unpack((1).to_bytes(8, "little") + b"5", "mine")
+
+
 def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path):
     path = tmp_path / "a"
     for data in (b"one", b"two"):

@@ -109,3 +109,50 @@ def test_ones_own_is_called_as_python_calls_it():
     expected = f"{__name__}.test_ones_own_is_called_as_python_calls_it.<locals>.Net"
     assert own_name(Net()) == own_name(Net) == expected
     assert own_name(own_name) == "skcontrast._storage._values.own_name"
+
+
+@pytest.mark.parametrize("register", ["register_forward_hook", "register_forward_pre_hook"])
+def test_a_hook_is_refused_with_the_name_of_its_module(register):
+    module = nn.Sequential(nn.Linear(2, 2))
+    handle = getattr(module[0], register)(lambda *args: None)
+    with pytest.raises(TypeError, match=r"value\.0 is a Linear with a hook"):
+        again(module)
+    handle.remove()
+    again(module)
+    module[0].forward = lambda x: x
+    with pytest.raises(TypeError, match=r"value\.0 is a Linear with a new forward"):
+        again(module)
+
+
+def test_a_parametrization_is_refused_with_the_name_of_its_module():
+    module = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(2, 2)))
+    with pytest.raises(TypeError, match=r"value\.0 is a ParametrizedLinear, .*weight_norm"):
+        again(module)
+
+
+def test_a_lazy_layer_stays_lazy_until_it_has_seen_a_sample():
+    module = nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d())
+    found, x = again(module), torch.ones(4, 5)
+    assert found(x).shape == (4, 3) and type(found[0]) is nn.Linear
+    module.eval()(x)
+    assert torch.equal(again(module)(x), module(x))
+
+
+class Remembers(nn.Module):
+    """A module whose extra state is a new tensor at every call."""
+
+    def __init__(self, value=0.0):
+        super().__init__()
+        self.value = value
+
+    def get_extra_state(self):
+        return torch.full((1000,), float(self.value))
+
+    def set_extra_state(self, state):
+        self.value = float(state[0])
+
+
+def test_tensors_that_are_made_while_writing_are_not_mistaken_for_each_other():
+    own = {own_name(Remembers): Remembers()}
+    found = again(nn.Sequential(Remembers(2), Remembers(3), Remembers(5)), own)
+    assert [module.value for module in found] == [2, 3, 5]
