@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from torch import nn
 
-_ADDRESS = " at 0x[0-9a-fA-F]+"
+ADDRESS = " at 0x[0-9a-fA-F]+"
 _LONGEST_TEXT = 100
 _LONGEST_ITEM = 16
 
@@ -104,7 +104,7 @@ def _text(description: Any) -> str:
 
 def _layer(module: nn.Module) -> str:
     """Return the class of a module and what it prints about itself, without addresses."""
-    return f"{_name(type(module))}({re.sub(_ADDRESS, '', module.extra_repr())})"
+    return f"{_name(type(module))}({re.sub(ADDRESS, '', module.extra_repr())})"
 
 
 def _name(thing: Any) -> str:

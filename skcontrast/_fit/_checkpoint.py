@@ -209,7 +209,7 @@ def opened_checkpoint(
                 checkpoint.identity = make_identity()
                 folder = _folder(choices.settings["checkpoint"], checkpoint.identity)
                 _check_folder(folder)
-                stack.enter_context(exclusive(folder))
+                _enter(stack, folder)
                 start = 0 if past is None else past.n_epochs
                 checkpoint.path = folder / f"from_epoch_{start}.safetensors"
                 data = _found(checkpoint.path)
@@ -226,6 +226,18 @@ def opened_checkpoint(
 def _folder(checkpoint: Any, identity: Identity) -> Path:
     """Return the folder; the place holder in its name depends on parameters and data."""
     return Path(str(Path(checkpoint)).replace(_PLACE, identity.code)).expanduser()
+
+
+def _enter(stack: ExitStack, folder: Path) -> None:
+    """Keep other fits out of the folder, or raise an error that says what to do."""
+    try:
+        stack.enter_context(exclusive(folder))
+    except ValueError as error:
+        raise ValueError(
+            f"The 'checkpoint' parameter of ContrastiveEmbedder names a folder that is in use: "
+            f"{error}. Pass a different folder, with '{_PLACE}' in its name where parameters or "
+            "data differ, and fit the same candidate once at a time."
+        ) from error
 
 
 def _check_folder(folder: Path) -> None:
