@@ -54,7 +54,7 @@ class _Contents:
 
     def __call__(self, value: Any) -> Any:
         """Return the description of a value."""
-        if value is None or isinstance(value, _PLAIN) or isinstance(value, type):
+        if value is None or isinstance(value, (*_PLAIN, type)):
             return repr(value) if isinstance(value, (bytes, complex)) else describe(value)
         if id(value) in self._within or len(self._within) >= _DEEPEST:
             return describe(value) if callable(value) else _class(value)
@@ -94,9 +94,7 @@ class _Contents:
         state = {**module.state_dict(keep_vars=True), **dict(module.named_buffers())}
         tensors = {key: item for key, item in state.items() if isinstance(item, Tensor)}
         others = [self(item) for item in state.values() if not isinstance(item, Tensor)]
-        attributes = [
-            self(item) for m in module.modules() for item in sorted(_own(m).items()) if item[0]
-        ]
+        attributes = [self(_own(part)) for part in module.modules()]
         text = json.dumps([others, attributes], sort_keys=True)
         return name, {
             **parts,

@@ -31,8 +31,8 @@ _INDIFFERENT = {
 # Callbacks that only show the training.
 _SHOWING = {EpochTimer, PrintLog, ProgressBar}
 _ADVICE_ON_WEIGHTS = (
-    " (a module with random weights must be built after torch.manual_seed, or passed as a function "
-    "that builds it or as an encoder of skcontrast.encoders)"
+    " (a module with random weights must be built after torch.manual_seed, or passed as a "
+    "function that builds it or as an encoder of skcontrast.encoders)"
 )
 _ROWS_READ_TWICE = 4
 
