@@ -36,7 +36,7 @@ def describe(value: Any) -> Any:
         return _name(type(value)), {name: describe(v) for name, v in sorted(parameters.items())}
     if isinstance(value, nn.Module):
         tensors = value.state_dict(keep_vars=True).items()
-        shapes = {name: tuple(getattr(tensor, "shape", ())) for name, tensor in tensors}
+        shapes = {name: _shape(tensor) for name, tensor in tensors}
         return _name(type(value)), {**shapes, "layers": [_layer(m) for m in value.modules()]}
     if inspect.isclass(value) or inspect.isroutine(value):
         return _name(value)
@@ -100,6 +100,11 @@ def _text(description: Any) -> str:
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     return f"{text[:_LONGEST_TEXT]}... (checksum {digest})"
+
+
+def _shape(item: Any) -> tuple[int, ...]:
+    """Return the shape of a tensor, empty for other state and before a lazy module is used."""
+    return () if nn.parameter.is_lazy(item) else tuple(getattr(item, "shape", ()))
 
 
 def _layer(module: nn.Module) -> str:

@@ -225,7 +225,18 @@ def opened_checkpoint(
 
 def _folder(checkpoint: Any, identity: Identity) -> Path:
     """Return the folder; the place holder in its name depends on parameters and data."""
-    return Path(str(Path(checkpoint)).replace(_PLACE, identity.code)).expanduser()
+    folder = Path(str(Path(checkpoint)).replace(_PLACE, identity.code))
+    problem = "it has a NUL character" if "\0" in str(folder) else ""
+    try:
+        folder = folder.expanduser()
+    except RuntimeError:
+        problem = "no user of that name has a home folder"
+    if problem:
+        raise ValueError(
+            f"The 'checkpoint' parameter of ContrastiveEmbedder must be a folder, got "
+            f"{str(checkpoint)!r}: {problem}."
+        )
+    return folder
 
 
 def _enter(stack: ExitStack, folder: Path) -> None:
@@ -260,6 +271,8 @@ def _check_folder(folder: Path) -> None:
 def _found(path: Path) -> bytes:
     """Return the bytes of a file, if it is there, and remove what killed fits have left."""
     remove_parts(path)
+    if path.exists() and not path.is_file():
+        raise ValueError(_refusal(path, "is not a regular file"))
     return path.read_bytes() if path.exists() else b""
 
 

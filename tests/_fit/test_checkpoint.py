@@ -163,6 +163,20 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
         small(checkpoint=path).fit(X)
 
 
+@pytest.mark.parametrize(
+    "name, message", [("a\0b", "has a NUL character"), ("~nosuchuser/a", "no user of that name")]
+)
+def test_a_name_that_no_folder_can_have_is_refused(name, message):
+    with pytest.raises(ValueError, match=f"'checkpoint' parameter .* must be a folder.*{message}"):
+        small(checkpoint=name).fit(X)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_the_place_of_the_file_is_refused(tmp_path):
+    os.mkfifo(tmp_path / NAME)
+    refused(tmp_path, "is not a regular file")
+
+
 def test_a_folder_that_cannot_be_written_is_refused_before_training(tmp_path, monkeypatch):
     def refuse(dir):
         raise PermissionError(errno.EACCES, "Permission denied", str(dir))
