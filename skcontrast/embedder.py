@@ -195,6 +195,9 @@ class ContrastiveEmbedder(
         killed or interrupted, and ends with the same bits. If the fit was finished, the call
         returns what was fitted without training. ``{fit}`` in the name stands for a code of the
         parameters and the data, which gives each candidate of a search a folder of its own.
+        A module with random weights, as `encoder` or in an augmentation, must be built after
+        ``torch.manual_seed``, or be passed as a callable or an object of
+        :mod:`skcontrast.encoders`; otherwise the same call is refused.
         `partial_fit` ignores the folder. See :ref:`long-fits`.
     checkpoint_every : int, default=1
         Epochs from one writing to the next.

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from torch import nn
 
-_ADDRESS = " at 0x[0-9a-fA-F]+"
+ADDRESS = " at 0x[0-9a-fA-F]+"
 _LONGEST_TEXT = 100
 _LONGEST_ITEM = 16
 
@@ -36,7 +36,7 @@ def describe(value: Any) -> Any:
         return _name(type(value)), {name: describe(v) for name, v in sorted(parameters.items())}
     if isinstance(value, nn.Module):
         tensors = value.state_dict(keep_vars=True).items()
-        shapes = {name: tuple(getattr(tensor, "shape", ())) for name, tensor in tensors}
+        shapes = {name: _shape(tensor) for name, tensor in tensors}
         return _name(type(value)), {**shapes, "layers": [_layer(m) for m in value.modules()]}
     if inspect.isclass(value) or inspect.isroutine(value):
         return _name(value)
@@ -102,9 +102,14 @@ def _text(description: Any) -> str:
     return f"{text[:_LONGEST_TEXT]}... (checksum {digest})"
 
 
+def _shape(item: Any) -> tuple[int, ...]:
+    """Return the shape of a tensor, empty for other state and before a lazy module is used."""
+    return () if nn.parameter.is_lazy(item) else tuple(getattr(item, "shape", ()))
+
+
 def _layer(module: nn.Module) -> str:
     """Return the class of a module and what it prints about itself, without addresses."""
-    return f"{_name(type(module))}({re.sub(_ADDRESS, '', module.extra_repr())})"
+    return f"{_name(type(module))}({re.sub(ADDRESS, '', module.extra_repr())})"
 
 
 def _name(thing: Any) -> str:

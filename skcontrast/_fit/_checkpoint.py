@@ -209,7 +209,7 @@ def opened_checkpoint(
                 checkpoint.identity = make_identity()
                 folder = _folder(choices.settings["checkpoint"], checkpoint.identity)
                 _check_folder(folder)
-                stack.enter_context(exclusive(folder))
+                _enter(stack, folder)
                 start = 0 if past is None else past.n_epochs
                 checkpoint.path = folder / f"from_epoch_{start}.safetensors"
                 data = _found(checkpoint.path)
@@ -225,7 +225,30 @@ def opened_checkpoint(
 
 def _folder(checkpoint: Any, identity: Identity) -> Path:
     """Return the folder; the place holder in its name depends on parameters and data."""
-    return Path(str(Path(checkpoint)).replace(_PLACE, identity.code)).expanduser()
+    folder = Path(str(Path(checkpoint)).replace(_PLACE, identity.code))
+    problem = "it has a NUL character" if "\0" in str(folder) else ""
+    try:
+        folder = folder.expanduser()
+    except RuntimeError:
+        problem = "no user of that name has a home folder"
+    if problem:
+        raise ValueError(
+            f"The 'checkpoint' parameter of ContrastiveEmbedder must be a folder, got "
+            f"{str(checkpoint)!r}: {problem}."
+        )
+    return folder
+
+
+def _enter(stack: ExitStack, folder: Path) -> None:
+    """Keep other fits out of the folder, or raise an error that says what to do."""
+    try:
+        stack.enter_context(exclusive(folder))
+    except ValueError as error:
+        raise ValueError(
+            f"The 'checkpoint' parameter of ContrastiveEmbedder names a folder that is in use: "
+            f"{error}. Pass a different folder, with '{_PLACE}' in its name where parameters or "
+            "data differ, and fit the same candidate once at a time."
+        ) from error
 
 
 def _check_folder(folder: Path) -> None:
@@ -248,8 +271,12 @@ def _check_folder(folder: Path) -> None:
 def _found(path: Path) -> bytes:
     """Return the bytes of a file, if it is there, and remove what killed fits have left."""
     remove_parts(path)
-    data = path.read_bytes() if path.exists() else b""
-    if not data and path.exists():
+    if not path.exists():
+        return b""
+    if not path.is_file():
+        raise ValueError(_refusal(path, "is not a regular file"))
+    data = path.read_bytes()
+    if not data:
         raise ValueError(_refusal(path, "is damaged: it is empty"))
     return data
 

@@ -6,23 +6,34 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
+from skorch.callbacks import EpochTimer, PrintLog, ProgressBar
+from skorch.callbacks.training import ParamMapper
 from torch import Tensor
 
 from .._comparison._checksum import checksum
-from .._comparison._description import describe, flattened
+from .._comparison._contents import WEIGHTS, describe_contents
+from .._comparison._description import flattened
 from .._data._sources import LazySamples
 from .._network._network import Network
 from ..augmentation import Augmentation
+from ..callbacks import Evaluation
 from ..kinds._base import Kind
 from ._choices import Choices
 
-# Parameters that do not change what is fitted, and the seed, which is compared as a number.
+# Parameters that do not change what is fitted.
 _INDIFFERENT = {
-    "callbacks", "checkpoint", "checkpoint_every", "device", "memory_budget", "n_workers",
-    "output", "random_state", "verbose", "warm_start",
+    "checkpoint", "checkpoint_every", "device", "memory_budget", "n_workers",
+    "output", "verbose", "warm_start",
 }  # fmt: skip
+# Callbacks that only show the training.
+_SHOWING = {EpochTimer, PrintLog, ProgressBar}
+_ADVICE_ON_WEIGHTS = (
+    " (a module with random weights must be built after torch.manual_seed, or passed as a "
+    "function that builds it or as an encoder of skcontrast.encoders)"
+)
 _ROWS_READ_TWICE = 4
 
 
@@ -61,9 +72,12 @@ class Identity:
         names = sorted(self.parameters.keys() | before["parameters"].keys())
         for name in names:
             old, new = (found.get(name) for found in (before["parameters"], self.parameters))
+            if name == "random_state" and None in (old, new):
+                continue  # a fit without a seed takes that of the checkpoint
             if old != new:
+                advice = _ADVICE_ON_WEIGHTS if _are_weights(old) and _are_weights(new) else ""
                 old, new = ("not there" if text is None else text for text in (old, new))
-                return f"its parameter {name!r} was {old} and is {new} now"
+                return f"its parameter {name!r} was {old} and is {new} now{advice}"
         for name in sorted(self.data.keys() | before["data"].keys()):
             if self.data.get(name) != before["data"].get(name):
                 return f"it was passed a different {name}"
@@ -98,17 +112,67 @@ def identity_of(
         The network from which the fit continues.
     """
     settings = {**choices.settings, "augmentation": chain}
+    settings["callbacks"] = _described_callbacks(settings["callbacks"])
+    if settings.pop("random_state") is not None:
+        settings["random_state"] = _given_seed(choices)
     parameters = {
         path: text
         for name, value in settings.items()
         if name not in _INDIFFERENT
-        for path, text in flattened(name, describe(value))
+        for path, text in flattened(name, _described(name, value))
     }
     names = {"labels": "y", "weights": "sample_weight"}
     data = {"X": samples_checksum(kind, X)}
     data |= {names.get(name, name): checksum([t.numpy()]) for name, t in known.items()}
     tensors = [] if start is None else [t.numpy(force=True) for t in _numbers(start)]
     return Identity(parameters, data, checksum(tensors) if tensors else "")
+
+
+def _described(name: str, value: Any) -> Any:
+    return value if name == "callbacks" else describe_contents(value)
+
+
+def _are_weights(text: str | None) -> bool:
+    return text is not None and text.startswith(WEIGHTS)
+
+
+def _given_seed(choices: Choices) -> Any:
+    """Return the seed that the user has passed, or that a generator of the user has drawn."""
+    given = choices.settings["random_state"]
+    return int(given) if isinstance(given, Integral) else choices.seed
+
+
+def _described_callbacks(callbacks: Any) -> list[Any]:
+    """Return the class and the public attributes of each callback that may change the fit."""
+    plain = [item[1] if isinstance(item, tuple) else item for item in callbacks or ()]
+    return [
+        (describe_contents(type(callback)), describe_contents(_attributes(callback)))
+        for callback in plain
+        if type(callback) not in _SHOWING
+    ]
+
+
+def _attributes(callback: Any) -> dict[str, Any]:
+    """Return the public attributes of a callback, as they are before it is used."""
+    found = {k: v for k, v in sorted(vars(callback).items()) if k[0] != "_" and k[-1] != "_"}
+    if isinstance(callback, Evaluation):
+        del found["X"], found["y"]
+    if isinstance(callback, ParamMapper):
+        return {**found, **_as_passed(found)}
+    return found
+
+
+def _as_passed(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a ParamMapper that it replaces when it is used."""
+    patterns, at, schedule = found["patterns"], found["at"], found["schedule"]
+    if getattr(getattr(at, "func", None), "__name__", "") == "_epoch_at":
+        at = at.keywords["epoch"]
+    is_default = getattr(schedule, "__name__", "") == "_default_schedule"
+    return {
+        "patterns": list(patterns) if isinstance(patterns, (list, tuple)) else [patterns],
+        "at": at,
+        "schedule": None if is_default else schedule,
+    }
 
 
 def _numbers(network: Network) -> Iterator[Tensor]:

@@ -9,16 +9,17 @@ import torch
 from safetensors.torch import save
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from skorch.callbacks import EarlyStopping
+from skorch.callbacks import EarlyStopping, Freezer, PrintLog
+from torch import nn
 
 import skcontrast
 from skcontrast._fit import _checkpoint
 from skcontrast._storage import _file
 from skcontrast._storage._file import pack, unpack
-from skcontrast.augmentation import GaussianNoise
+from skcontrast.augmentation import FunctionAugmentation, GaussianNoise
 from skcontrast.encoders import MLP
 from skcontrast.losses import DCL, SupCon
-from tests._fit.common import X, Y
+from tests._fit.common import X, Y, evaluation
 from tests.common import small
 
 NAME = "from_epoch_0.safetensors"
@@ -48,7 +49,11 @@ def finished(tmp_path):
         ({"loss": DCL()}, "'loss' was None and is skcontrast.losses.dcl.DCL now"),
         ({"augmentation": GaussianNoise()}, "'augmentation' was None and is a list of 1 now"),
         ({"optimizer": "sgd"}, "'optimizer' was 'adam' and is 'sgd' now"),
-        ({"random_state": 1}, "'random_state' was a different one"),
+        ({"random_state": 1}, "its parameter 'random_state' was 0 and is 1 now"),
+        (
+            {"callbacks": [EarlyStopping("train_loss")]},
+            "'callbacks' was \\[\\] and is a list of 1",
+        ),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -64,7 +69,7 @@ def test_parameters_inside_of_others_are_compared(tmp_path):
 def test_parameters_that_do_not_change_the_fit_may_differ(finished):
     expected = small().fit_transform(X)
     indifferent = {
-        "callbacks": [EarlyStopping("train_loss")],
+        "callbacks": [PrintLog(sink=str)],
         "checkpoint_every": 5,
         "memory_budget": 1.0,
         "n_workers": 1,
@@ -166,6 +171,20 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
         small(checkpoint=path).fit(X)
 
 
+@pytest.mark.parametrize(
+    "name, message", [("a\0b", "has a NUL character"), ("~nosuchuser/a", "no user of that name")]
+)
+def test_a_name_that_no_folder_can_have_is_refused(name, message):
+    with pytest.raises(ValueError, match=f"'checkpoint' parameter .* must be a folder.*{message}"):
+        small(checkpoint=name).fit(X)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_the_place_of_the_file_is_refused(tmp_path):
+    os.mkfifo(tmp_path / NAME)
+    refused(tmp_path, "is not a regular file")
+
+
 def test_a_folder_that_cannot_be_written_is_refused_before_training(tmp_path, monkeypatch):
     def refuse(dir):
         raise PermissionError(errno.EACCES, "Permission denied", str(dir))
@@ -225,7 +244,7 @@ def test_a_second_fit_in_the_same_folder_at_the_same_time_is_refused(tmp_path):
         def on_epoch_end(self, net, **kwargs):
             small(checkpoint=tmp_path).fit(X)
 
-    with pytest.raises(ValueError, match=f"another fit is using {tmp_path}"):
+    with pytest.raises(ValueError, match=f"'checkpoint'.* another fit is using {tmp_path}"):
         small(checkpoint=tmp_path, callbacks=[FitsInside("train_loss")]).fit(X)
     assert small(checkpoint=tmp_path).fit(X).n_epochs_ == 2
 
@@ -239,6 +258,60 @@ def test_each_candidate_of_a_search_may_have_a_folder_of_its_own(tmp_path):
         again.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"]
     )
     assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_a_search_over_seeds_has_a_folder_for_each(tmp_path):
+    embedder = small(checkpoint=tmp_path / "{fit}")
+    search = GridSearchCV(embedder, {"random_state": [0, 1]}, cv=2, error_score="raise").fit(X)
+    assert len(list(tmp_path.iterdir())) == 5
+    expected = small(**search.best_params_).fit_transform(X)
+    np.testing.assert_array_equal(search.best_estimator_.transform(X), expected)
+
+
+def network(seed):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(64, 16), nn.ReLU())
+
+
+def test_a_module_with_other_weights_is_refused(tmp_path):
+    small(encoder=network(0), checkpoint=tmp_path).fit(X)
+    small(encoder=network(0), checkpoint=tmp_path).fit(X)
+    message = r"'encoder__weights' was tensors .* must be built after torch\.manual_seed"
+    refused(tmp_path, message, encoder=network(1))
+
+
+def test_a_search_over_modules_trains_each(tmp_path):
+    networks = {"encoder": [network(0), network(1)]}
+    GridSearchCV(small(checkpoint=tmp_path / "{fit}"), networks, cv=2, error_score="raise").fit(X)
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+def scaled(factor):
+    return FunctionAugmentation(lambda batch: batch * factor)
+
+
+def test_an_augmentation_that_has_captured_another_value_is_refused(tmp_path):
+    small(augmentation=scaled(0.5), checkpoint=tmp_path).fit(X)
+    small(augmentation=scaled(0.5), checkpoint=tmp_path).fit(X)
+    refused(tmp_path, "captured.* was 0.5 and is 2.0 now", augmentation=scaled(2.0))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda k: EarlyStopping("train_loss", patience=k),
+        lambda k: Freezer("encoder.*.weight", at=k),
+        lambda k: evaluation(patience=k),
+        lambda k: Freezer("encoder.*.weight", at=lambda net: len(net.history) == k),
+    ],
+    ids=["early stopping", "freezer", "evaluation", "function"],
+)
+def test_a_callback_with_another_attribute_is_refused(make, tmp_path):
+    used = make(1)
+    small(callbacks=[used], checkpoint=tmp_path).fit(X)
+    small(callbacks=[("name", used)], checkpoint=tmp_path).fit(X)
+    small(callbacks=[make(1)], checkpoint=tmp_path).fit(X)
+    refused(tmp_path, r"its parameter .callbacks\[0\]__", callbacks=[make(2)])
 
 
 def test_folds_that_share_a_folder_are_refused(tmp_path):

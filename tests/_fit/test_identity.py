@@ -37,3 +37,11 @@ def test_a_difference_names_the_first_parameter_that_differs():
     other = Identity(one.parameters, one.data, "network")
     assert other.difference(vars(one)) == "it continued from a different embedder"
     assert other.code == one.code and len(one.code) == 16
+
+
+def test_a_fit_without_a_seed_takes_any():
+    seeded, other = (Identity({"random_state": k}, {}, "") for k in "01")
+    free = Identity({}, {}, "")
+    assert free.difference(vars(seeded)) is None and seeded.difference(vars(free)) is None
+    assert other.difference(vars(seeded)) == "its parameter 'random_state' was 0 and is 1 now"
+    assert len({seeded.code, other.code, free.code}) == 3

@@ -12,6 +12,7 @@ import pytest
 import torch
 from skorch.callbacks import Callback
 
+from skcontrast._fit import _identity
 from tests._fit.common import assert_same_bits, fit_case, left_behind
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
@@ -69,6 +70,7 @@ def child(pipe, rank, port, n_ranks, folder, case, params, n_steps=0, n_writes=0
     if n_writes:
         die_while_writing(n_writes)
     pipe.send("started")
+    _identity._SHOWING.add(Dies)
     callbacks = [Dies(n_steps)] if n_steps else []
     params = {"max_epochs": N_EPOCHS, **params}
     pipe.send(left_behind(fit_case(case, callbacks, checkpoint=folder, **params)))

@@ -8,6 +8,7 @@ import torch
 from skorch.callbacks import Callback
 from torch import nn
 
+from skcontrast._fit import _identity
 from skcontrast.frameworks import MoCo
 from tests._fit.common import CASES, X, Y, assert_same_bits, fit_case, left_behind
 from tests.common import small
@@ -26,6 +27,11 @@ class FailsAfter(Callback):
     def on_batch_end(self, net, training, **kwargs):
         if len(net.history) > self.n_epochs:
             raise PowerFails
+
+
+@pytest.fixture(autouse=True)
+def _outages_do_not_belong_to_a_fit(monkeypatch):
+    monkeypatch.setattr(_identity, "_SHOWING", {*_identity._SHOWING, FailsAfter})
 
 
 class StopsAfter(Callback):
@@ -103,11 +109,11 @@ class Interrupted(nn.Module):
     def __init__(self, n):
         super().__init__()
         self.layer, self.norm = nn.Linear(64, 4), nn.BatchNorm1d(4)
-        self.left = [n]  # in a list, so that a resumed fit does not count on
+        self._left = [n]  # in a list, so that a resumed fit does not count on
 
     def forward(self, x):
-        self.left[0] -= self.training
-        if self.training and not self.left[0]:
+        self._left[0] -= self.training
+        if self.training and not self._left[0]:
             raise KeyboardInterrupt
         return self.norm(self.layer(x))
 

@@ -1,0 +1,160 @@
+"""A description by contents differs where a fit may, and is the same in every process."""
+
+import functools
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from skcontrast._comparison._contents import describe_contents
+from skcontrast.augmentation import FunctionAugmentation
+
+
+class Scales:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, x):
+        return x * self.factor
+
+    def scale(self, x):
+        return self(x)
+
+
+class InSlots:
+    __slots__ = ("factor",)
+
+    def __init__(self, factor):
+        self.factor = factor
+
+
+class Attributed(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+
+def scales(factor):
+    return lambda x: x * factor
+
+
+def power(x, k):
+    return x**k
+
+
+def has_default(k):
+    def function(x, k=k):
+        return x * k
+
+    return function
+
+
+def has_keyword_default(k):
+    def function(x, *, k=k):
+        return x * k
+
+    return function
+
+
+def adds_or_multiplies(k):
+    return (lambda x: x + 1) if k == 1 else (lambda x: x * 1)
+
+
+def has_constant(k):
+    return (lambda x: x + 1) if k == 1 else (lambda x: x + 2)
+
+
+def calls(k):
+    return (lambda x: x.sin()) if k == 1 else (lambda x: x.cos())
+
+
+def linear(k):
+    torch.manual_seed(k)
+    return nn.Linear(2, 2)
+
+
+def reads(k):
+    """Return a function that reads a number of its module."""
+    names = {"__builtins__": {}, "__name__": "own", "width": k}
+    exec("def function(x): return lambda: x * width", names)
+    return names["function"]
+
+
+def contains_itself(k):
+    value = Scales(k)
+    value.itself, value.items = value, [value]
+    return value
+
+
+MADE = {
+    "weights": linear,
+    "half weights": lambda k: linear(k).bfloat16(),
+    "weights in an augmentation": lambda k: FunctionAugmentation(nn.Sequential(linear(k))),
+    "a module's function": lambda k: Attributed(scales(k)),
+    "captured": scales,
+    "a captured array": lambda k: scales(np.full(50, k)),
+    "a captured tensor": lambda k: scales(torch.full((3,), k)),
+    "a captured module": lambda k: scales(linear(k)),
+    "a captured function": lambda k: scales(scales(k)),
+    "defaults": has_default,
+    "keyword defaults": has_keyword_default,
+    "code": adds_or_multiplies,
+    "constants": has_constant,
+    "names": calls,
+    "globals": reads,
+    "partial": lambda k: functools.partial(power, k=k),
+    "a partial of other functions": lambda k: functools.partial(scales(k), 1),
+    "a cached function": lambda k: functools.cache(scales(k)),
+    "a callable object": Scales,
+    "a method": lambda k: Scales(k).scale,
+    "slots": InSlots,
+    "a cycle": contains_itself,
+    "a path": lambda k: Path(f"a/{k}"),
+    "a type of numbers": lambda k: {1: torch.float16, 2: torch.float32}[k],
+    "objects in a list": lambda k: {"a": [{Scales(1), k}, (Scales(k),)]},
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_is_made_alike_has_one_description_and_other_things_another(name):
+    first, again, other = (describe_contents(MADE[name](k)) for k in (1, 1, 2))
+    assert first == again and first != other
+
+
+def test_libraries_count_by_name():
+    assert describe_contents(np.mean) == "numpy._core.fromnumeric.mean"
+    assert describe_contents(print) == "builtins.print"
+    assert describe_contents(nn.functional.normalize) == "torch.nn.functional.normalize"
+
+
+def test_deep_values_end_in_the_name_of_a_class():
+    value = []
+    for _ in range(10_000):
+        value = [value]
+    assert "builtins.list" in str(describe_contents(value))
+
+
+def test_a_lazy_module_and_an_empty_cell_have_descriptions():
+    def function():
+        return later
+
+    assert describe_contents(function) == describe_contents(function)
+    later = 1
+    assert describe_contents(nn.LazyLinear(3)) == describe_contents(nn.LazyLinear(3))
+    assert function() == later
+
+
+SCRIPT = """
+from tests._comparison.test_contents import MADE, describe_contents
+print([describe_contents(make(1)) for make in MADE.values()], end="")
+"""
+
+
+def test_a_description_is_the_same_in_every_process():
+    command = [sys.executable, "-c", SCRIPT]
+    found = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    assert found == str([describe_contents(make(1)) for make in MADE.values()])
