@@ -1,6 +1,7 @@
 """What fit costs beside a hand-written loop, and transform beside the bare encoder call.
 
     OMP_WAIT_POLICY=PASSIVE python benchmarks/overhead.py
+    OMP_WAIT_POLICY=PASSIVE python benchmarks/overhead.py --rows
 
 The hand-written loop uses the same encoder, optimizer settings, augmentation and number of steps,
 and NT-Xent by ``F.cross_entropy``. "The same by hand" is in float32 on both sides, images in
@@ -9,6 +10,10 @@ bfloat16 for images where the processor has it. Both sides are timed in turn wit
 the figure is the median of the ratios, pair by pair. The bare encoder call gets tensors that are
 scaled already, in portions as large as `transform` uses; "array to array" starts from X as
 `transform` does, with the cast to float32 that a script would write.
+
+`--rows` is for serving: milliseconds of `transform` for one row, 1,000 and many, beside the bare
+encoder on the same float32 rows as one tensor, in portions as large as `transform` uses. For fewer
+than 8 rows `transform` computes 8, so that a row has the same bits in a batch of any size.
 """
 
 from __future__ import annotations
@@ -111,6 +116,8 @@ def transforms(embedder, X):
     def bare():
         return torch.cat([module(rows) for rows in prepared]).numpy()
 
+    prepared[-1] = prepared[-1][: len(X) - batch * (len(prepared) - 1)]
+
     @torch.inference_mode()
     def from_array():
         tensor = torch.from_numpy(X)
@@ -150,11 +157,32 @@ def overhead(X, encoder, augmentation, repeats):
     }
 
 
+def add_rows(table, args):
+    """Add the milliseconds and ratios of `transform` by number of rows."""
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(1_000_000, 64)).astype(np.float32)
+    images = rng.integers(0, 256, (10_000, 1, 28, 28), dtype=np.uint8)
+    for name, X in {"vectors of 64 features": vectors, "images 28 × 28": images}.items():
+        embedder = ContrastiveEmbedder(max_epochs=1, random_state=0, device="cpu").fit(X[:1000])
+        for n in (1, 1000, len(X)):
+            transform, bare, _ = transforms(embedder, X[:n])
+            ratio, seconds = compare(transform, bare, max(3, min(300, 100_000 // n)))
+            cells = {"data": name, "rows": n, "transform, ms": seconds * 1e3}
+            table.add({**cells, "µs per row": seconds / n * 1e6, "/ bare encoder": ratio})
+
+
 def main():
     """Run the comparisons."""
     parser = make_parser(__doc__)
     parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--rows", action="store_true", help="time transform by number of rows")
+    parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    if args.rows:
+        with Table("rows", args, ratios=["/ bare encoder"], labels=2, digits=2) as table:
+            add_rows(table, args)
+        return
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(10240, 64))
     images = rng.integers(0, 256, (1024, 3, 32, 32), dtype=np.uint8)

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-# With at least so many rows, matrix products and convolutions compute every row in the same way.
-_FEWEST_ROWS = 16
+# With so many rows, matrix products and convolutions compute every row in the same way, on any
+# number of threads; a few more than 8 would be cut into 8 and too few.
+_FEWEST_ROWS = 8, 16
 
 
 def on_device(module: nn.Module, device: torch.device) -> nn.Module:
@@ -111,7 +112,8 @@ def _of_any_size(module: Callable, batch: Any) -> Tensor:
     is repeated until it has enough rows.
     """
     n = len(batch)
-    if n >= _FEWEST_ROWS:
+    enough = next((size for size in _FEWEST_ROWS if n <= size), n)
+    if n == enough:
         return module(batch)
-    rows = torch.arange(_FEWEST_ROWS, device=batch.device) % n
+    rows = torch.arange(enough, device=batch.device) % n
     return module(batch[rows])[:n]
