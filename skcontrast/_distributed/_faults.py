@@ -1,18 +1,15 @@
 """Faults of a fit on several ranks: what ends it on one ends it on all, with the reason.
 
-The ranks leave notes for each other in the store of their process group, which every backend
-has. A rank that fails leaves its error there. A rank that waits for the others looks for such
-notes twice a second, and gives up when its time limit is over or its connection is lost. It then
-says so in a note of its own, and the ranks that leave none within a few seconds are those that
-were lost. Nothing of this costs time while all ranks come to a collective within half a second.
+While a rank waits for the others, it looks for their notes of a failure twice a second, and gives
+up when its time limit is over or its connection is lost. Nothing of this costs time while all
+ranks come to a collective within half a second.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -23,17 +20,16 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from ._notes import Notes
+
 _VARIABLE = "SKCONTRAST_RANK_TIMEOUT"
 _DEFAULT_LIMIT = 600.0
 _SLICE = timedelta(seconds=0.5)
-# Ranks that are alive answer within this time, unless they compute for longer between two steps.
-_GRACE = 5.0
 # Beyond the limit, after which the backend on the CPU ends a collective itself, with an error that
 # does not tell a rank that hangs from one that is lost. By then, this rank has given up waiting.
 _MARGIN = 5.0
 # Between two looks for notes, in seconds.
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.05
-_LONGEST_TEXT = 2000
 
 
 def time_limit() -> float:
@@ -108,15 +104,14 @@ class SharedFit:
     """
 
     def __init__(self, ranks: _Ranks, store: Any, rank: int, size: int):
-        self.rank, self.size = rank, size
         self.ranks, self.limit = ranks, time_limit()
         ranks.n_fits += 1
-        self.store = dist.PrefixStore(f"skcontrast/fit_{ranks.n_fits}", store)
-        self.keys: list[str] = []
+        own_store = dist.PrefixStore(f"skcontrast/fit_{ranks.n_fits}", store)
+        self.notes = Notes(own_store, rank, size)
         self.group: Any = None
         self.is_over = False
 
-    # What ranks tell each other
+    # Meeting
 
     def exchange(self, stage: str, report: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the reports of all ranks, when all have come to the same stage.
@@ -135,16 +130,15 @@ class SharedFit:
         """
         deadline = time.monotonic() + self.limit
         with self._guarded():
-            self._put(stage, report)
-            keys = [f"{stage}/{rank}" for rank in range(self.size)]
+            self.notes.leave(stage, report)
             pause = _SHORTEST_PAUSE
-            while not self._is_complete(keys):
+            while not self._is_complete(stage):
                 self._check(deadline)
                 time.sleep(pause)
                 pause = min(1.5 * pause, _LONGEST_PAUSE)
-            if self._notes("stuck"):  # others have given up waiting for this rank
+            if self.notes.of("stuck"):  # others have given up waiting for this rank
                 raise _Fault
-            return [self._get(stage, rank) for rank in range(self.size)]
+            return list(self.notes.of(stage).values())
 
     def meet(self, report: dict[str, Any], device: torch.device) -> list[dict[str, Any]]:
         """Exchange reports before the training; from then on, collectives are guarded."""
@@ -152,7 +146,7 @@ class SharedFit:
         reports = self.exchange("start", {**report, "connected": device.type in own})
         last, self.ranks.last = self.ranks.last, self
         if last is not None:
-            last._forget()
+            last.notes.forget()
         if not all(report["connected"] for report in reports):
             # Unlike the default group, it has our limit, and may be left behind broken.
             on_cpu = device.type == "cpu"
@@ -172,36 +166,13 @@ class SharedFit:
         if self.is_over:
             return
         group = self._leave()
-        text = f"{type(error).__name__}: {error}"[:_LONGEST_TEXT]
         with suppress(RuntimeError):  # without a store nobody can be told
-            self._put("error", [type(error).__name__, text])
-            self._put("told", True)
-            self.store.set("failed", "")
+            self.notes.tell(error)
             if group is not None and group.name() == "gloo":
                 # Ends the collective in which the others wait; else their processes would wait
                 # for it when they end.
                 dist.destroy_process_group(group)
-            self._silent("told")
-
-    def _put(self, kind: str, note: Any) -> None:
-        self.keys.append(f"{kind}/{self.rank}")
-        self.store.set(self.keys[-1], json.dumps(note))
-
-    def _get(self, kind: str, rank: int) -> Any:
-        return json.loads(self.store.get(f"{kind}/{rank}"))
-
-    def _notes(self, kind: str) -> dict[int, Any]:
-        """Return by rank the notes of one kind."""
-        found = [rank for rank in range(self.size) if self.store.check([f"{kind}/{rank}"])]
-        return {rank: self._get(kind, rank) for rank in found}
-
-    def _others(self) -> set[int]:
-        return set(range(self.size)) - {self.rank}
-
-    def _forget(self) -> None:
-        """Delete the notes of this rank."""
-        for key in self.keys:
-            self.store.delete_key(key)
+            self.notes.wait_until_told()
 
     # Waiting
 
@@ -228,7 +199,7 @@ class SharedFit:
                 work.wait()
                 return
             while not _is_done(work):
-                if self.store.check(["failed"]):
+                if self.notes.has_failed:
                     raise _Fault
                 self._check(deadline)
 
@@ -242,10 +213,10 @@ class SharedFit:
         except RuntimeError as error:
             raise self._reason(str(error)) from error
 
-    def _is_complete(self, keys: list[str]) -> bool:
+    def _is_complete(self, stage: str) -> bool:
         """Return whether all notes are there; raise _Fault if a rank had failed before."""
-        has_failed = self.store.check(["failed"])
-        if self.store.check(keys):
+        has_failed = self.notes.has_failed
+        if self.notes.are_complete(stage):
             return True
         if has_failed:
             raise _Fault
@@ -253,8 +224,8 @@ class SharedFit:
 
     def _check(self, deadline: float) -> None:
         """Raise _Fault if a rank has ended its training early, or time is over."""
-        is_training = self.group is not None and f"end/{self.rank}" not in self.keys
-        if is_training and self._notes("end"):
+        is_training = self.group is not None and not self.notes.has_left("end")
+        if is_training and self.notes.of("end"):
             raise _Fault
         if time.monotonic() > deadline:
             raise _Fault(
@@ -265,56 +236,8 @@ class SharedFit:
     def _reason(self, trouble: str) -> BaseException:
         """Return the error with which this rank ends, when it has heard of the others."""
         self._leave()
-        try:
-            return self._found_reason(trouble)
-        except RuntimeError:  # the store's
-            self.ranks.lost = (
-                "the store of the process group does not answer. It is a part of rank 0, unless "
-                "torchrun holds it: that process was killed or has ended"
-            )
-        return RuntimeError(f"fit failed: {self.ranks.lost}. Start all processes again.")
-
-    def _found_reason(self, trouble: str) -> BaseException:
-        """Return the error with which this rank ends; all ranks that are left find the same."""
-        self._put("stuck", trouble)
-        self.store.set("failed", "")
-        silent = self._silent("stuck", unless="error")
-        errors, ended, verdicts = map(self._notes, ("error", "end", "verdict"))
-        expected = self._others() if errors else self._others() - silent
-        if errors:
-            error = _failure(errors)
-        elif silent or verdicts:
-            troubles = [note for note in self._notes("stuck").values() if note]
-            self.ranks.lost = verdicts.get(min(verdicts, default=-1)) or _loss(silent, troubles)
-            self._put("verdict", self.ranks.lost)
-            error = RuntimeError(f"fit failed: {self.ranks.lost}. Start all processes again.")
-        elif ended:
-            error = _early_end(ended)
-        else:
-            error = RuntimeError(f"fit failed: the ranks have lost each other. {trouble}")
-        self._put("told", True)
-        self._silent("told", among=expected)
+        error, self.ranks.lost = self.notes.reason(trouble)
         return error
-
-    def _silent(self, kind: str, among: set[int] | None = None, unless: str = "") -> set[int]:
-        """Return the ranks that leave no note of a kind within a few seconds.
-
-        Parameters
-        ----------
-        kind : str
-            Which notes to wait for.
-        among : set of int, default=None
-            The ranks to wait for; None is all others.
-        unless : str, default=""
-            The kind of a note, of any rank, that makes it useless to wait longer.
-        """
-        deadline = time.monotonic() + _GRACE
-        missing = self._others() if among is None else among
-        while missing := missing - self._notes(kind).keys():
-            if time.monotonic() > deadline or (unless and self._notes(unless)):
-                break
-            time.sleep(_LONGEST_PAUSE)
-        return missing
 
     def _leave(self) -> Any:
         """Return the group in which this fit has communicated, which no later fit uses."""
@@ -338,36 +261,6 @@ def _is_done(work: Any) -> bool:
             return False
         work.wait()  # raises if it has failed, not if it was done in this moment
     return True
-
-
-def _failure(errors: dict[int, Any]) -> BaseException:
-    """Return the error of a rank that hears of errors on others."""
-    rank = min(errors)
-    name, text = errors[rank]
-    if name == "KeyboardInterrupt":
-        return KeyboardInterrupt(f"fit was interrupted on rank {rank}")
-    return RuntimeError(f"fit failed on rank {rank}: {text}")
-
-
-def _early_end(ended: dict[int, Any]) -> BaseException:
-    """Return the error of ranks of which some have ended their training before the others."""
-    for rank, note in ended.items():
-        if note["interrupted"]:
-            return KeyboardInterrupt(f"fit was interrupted on rank {rank}")
-    return RuntimeError(
-        f"fit failed: {_named(ended)} ended the training before the other ranks did. A callback "
-        "may stop it only at the end of an epoch."
-    )
-
-
-def _loss(silent: set[int], troubles: list[str]) -> str:
-    """Return what happened to ranks that do not answer."""
-    late = [trouble for trouble in troubles if trouble.startswith("did not come")]
-    return f"{_named(silent)} {late[0] if late else 'was killed or has lost its connection'}"
-
-
-def _named(ranks: Iterable[int]) -> str:
-    return " and ".join(f"rank {rank}" for rank in sorted(ranks))
 
 
 # What fits use

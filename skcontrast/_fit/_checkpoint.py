@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -20,10 +20,8 @@ from .._storage._values import Reader, Writer
 from .._warnings import warn
 from ._choices import Choices
 from ._identity import Identity
+from ._net import ContrastiveNet
 from ._training_state import forgotten, restore
-
-if TYPE_CHECKING:
-    from ._net import ContrastiveNet
 
 # Raised when a change makes older versions misread the files of this one.
 FORMAT = 1

@@ -20,7 +20,7 @@ from .._data._metadata import check_descriptions, read_annotations
 from .._data._sources import make_source
 from .._distributed._agreement import agree, end_together
 from .._distributed._world import World, current_world
-from .._network._inference import encode_batches, on_cpu
+from .._network._inference import on_cpu
 from .._runtime._random import seeded_rng
 from .._warnings import warn
 from ..augmentation import Augmentation
@@ -28,10 +28,12 @@ from ..kinds._base import Kind, Schema
 from ._acceleration import prepared, trains_in_bf16
 from ._checkpoint import opened_checkpoint
 from ._choices import Choices
+from ._divergence import check_embeddings
 from ._estimated_parameters import AutoParameters, auto_parameters
 from ._identity import identity_of
 from ._label_spreading import LabelSpreader
-from ._net import ContrastiveNet, diverged, make_net, train
+from ._last_epoch import LastEpoch
+from ._net import ContrastiveNet
 from ._optimizer import optimizer_state
 from ._plan import Plan
 from ._resume import (
@@ -42,15 +44,12 @@ from ._resume import (
 )
 from ._seeding import draws_random_numbers
 from ._setup import Setup, continued_setup, new_setup
-from ._training_state import LastEpoch
+from ._training import make_net, train
 
 # Parameters that may differ between the ranks of a distributed fit.
 _RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
 # What the fields of a batch are called in `fit`.
 _ARGUMENTS = {"labels": "y", "weights": "sample_weight", "descriptions": "descriptions"}
-
-# Training samples that are embedded after the last step, to see whether that is finite.
-_SAMPLES_CHECKED = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,16 +150,17 @@ def fit_network(
         training_set = _training_set(choices, setup, samples, world)
         groups = training_set.known.get("groups")
         plan = _plan(choices, setup, len(samples.X), groups, past, one_epoch, seed, world)
-        net = _begun(
-            choices, setup, plan, samples, past, LastEpoch(checkpoint), one_epoch, as_fitted
-        )
+        last_epoch = LastEpoch(checkpoint)
+        net = _begun(choices, setup, plan, samples, past, last_epoch, one_epoch, as_fitted)
         with net.interrupt_:
             # Other threads wait only where the network itself draws random numbers.
             with seeded_rng(seed, choices.device) if plan.seeds_layers else nullcontext():
-                interrupted = train(net, training_set)
+                interrupted = train(net, training_set, last_epoch)
             if world is not None:
                 end_together(interrupted)
-            _check_embeddings(net, setup, samples.X)
+            check_embeddings(
+                len(net.history), net.module_, samples.X, setup.scaler, choices.device
+            )
             resumable = choices.warm_start or one_epoch
             fitted = _fitted(setup, net, samples if resumable else None)
         return replace(fitted, interrupted=interrupted or net.interrupt_.came)
@@ -395,18 +395,6 @@ def _plan(
         seeds_layers=choices.framework.draws_random_numbers or draws_random_numbers(module),
         world=world,
     )
-
-
-def _check_embeddings(net: ContrastiveNet, setup: Setup, X: Any) -> None:
-    """Raise ValueError if the last step has made the embedding of a training sample infinite.
-
-    The loss of a step is that of the weights before it, and huge weights are still finite.
-    """
-    some = X[:: -(-len(X) // _SAMPLES_CHECKED)]
-    h = encode_batches(net.module_.encoder, [setup.scaler.to_tensor(some, net.plan.device)])
-    z = encode_batches(net.module_.projector, [h])
-    if not bool(h.isfinite().all() & z.isfinite().all()):
-        raise diverged(len(net.history), "embeddings")
 
 
 def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: ContrastiveNet) -> Any:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
-from functools import partial
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
-import numpy as np
 import skorch
 import torch
-from skorch.callbacks import Callback, EpochTimer, PassthroughScoring, PrintLog
+from skorch.callbacks import Callback, EpochTimer, PassthroughScoring
 from torch import Tensor, nn
-from tqdm.auto import tqdm
 
 from .._data._batches import Batch, BatchSampler, TrainingSet
 from .._distributed._agreement import check_same_progress
@@ -26,36 +23,28 @@ from .._distributed._world import (
 from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
 from .._runtime._interrupts import NotedInterrupt
-from ..callbacks import Evaluation
 from ..frameworks import Session
-from ..optimizers import Optimizer
 from ._collapse import CollapseCheck
+from ._divergence import check_epoch
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
 from ._plan import Plan
-from ._training_state import LastEpoch
 
 # On a GPU, distributed training checks every so many steps whether the user has interrupted.
 _STEPS_BETWEEN_CHECKS = 16
 
 
-class ProgressBar(Callback):
-    """A bar over epochs that shows the loss and the latest scores."""
+class Keeper(Protocol):
+    """Keeps states of a net, to which it can return."""
 
-    def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
-        self.bar_ = tqdm(total=net.max_epochs, unit="epoch", desc="ContrastiveEmbedder")
+    def begin(self, net: ContrastiveNet, data: TrainingSet) -> int:
+        """Resume a fit that was killed, if there is one; return how many epochs are left."""
 
-    def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
-        shown = {"loss": net.history[-1, "train_loss"]}
-        for _, callback in net.callbacks_:
-            if isinstance(callback, Evaluation):
-                shown |= callback.scores_
-        postfix = {name: f"{value:.4f}" for name, value in shown.items()}
-        self.bar_.set_postfix(postfix, refresh=False)
-        self.bar_.update(net.epoch_ + 1 - self.bar_.n)
+    def end_epoch(self, net: ContrastiveNet) -> None:
+        """Keep the state of an epoch that is finished, callbacks included."""
 
-    def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
-        self.bar_.close()
+    def go_back(self, net: ContrastiveNet) -> None:
+        """Return to the last finished epoch, if there is one."""
 
 
 class ContrastiveNet(skorch.NeuralNet):
@@ -71,7 +60,7 @@ class ContrastiveNet(skorch.NeuralNet):
         The hyperparameters that are "auto".
     spreader : LabelSpreader
         Completes the labels.
-    last_epoch : LastEpoch
+    keeper : Keeper
         Keeps the state at the end of each epoch.
     build_optimizer : callable
         Returns the optimizer of named parameters.
@@ -94,13 +83,13 @@ class ContrastiveNet(skorch.NeuralNet):
         plan: Plan,
         auto: AutoParameters,
         spreader: LabelSpreader,
-        last_epoch: LastEpoch,
+        keeper: Keeper,
         build_optimizer: Callable[..., torch.optim.Optimizer],
         as_estimator: Callable[[ContrastiveNet], Any],
         **kwargs: Any,
     ):
         self.plan, self.auto, self.spreader = plan, auto, spreader
-        self.last_epoch, self.build_optimizer = last_epoch, build_optimizer
+        self.keeper, self.build_optimizer = keeper, build_optimizer
         self._as_estimator = as_estimator
         self.interrupt_ = NotedInterrupt()
         super().__init__(module, criterion=Session, train_split=None, **kwargs)
@@ -222,7 +211,8 @@ class ContrastiveNet(skorch.NeuralNet):
     def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         """Record the learning rate, check for divergence and make the due estimates."""
         self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
-        self._check_finite()
+        losses = [batch["train_loss"] for batch in self.history[-1]["batches"]]
+        check_epoch(len(self.history), losses, self.module_)
         self.auto.end_epoch(self.loss_, self.plan.world)
         super().on_epoch_end(net, **kwargs)
 
@@ -248,7 +238,7 @@ class ContrastiveNet(skorch.NeuralNet):
         is_end_of_epoch = method_name == "on_epoch_end"
         self._stop_if_asked(is_end_of_epoch=is_end_of_epoch)
         if is_end_of_epoch:
-            self.last_epoch.end_epoch(self)
+            self.keeper.end_epoch(self)
 
     def _notify_of_end(self, **kwargs: Any) -> None:
         """Notify all callbacks of the end, also where the user interrupts one of them."""
@@ -283,11 +273,11 @@ class ContrastiveNet(skorch.NeuralNet):
         self.interrupted_ = self.stopped_by_callback_ = False
         try:
             with self._raising_interrupts():
-                return super().fit_loop(X, y, self.last_epoch.begin(self, X), **kwargs)
+                return super().fit_loop(X, y, self.keeper.begin(self, X), **kwargs)
         except KeyboardInterrupt:
             self.interrupted_ = self.interrupt_.came or not self.stopped_by_callback_
             if self.interrupted_ or "train_loss" not in self.history[-1]:
-                self.last_epoch.go_back(self)
+                self.keeper.go_back(self)
             raise
 
     def run_single_epoch(
@@ -313,14 +303,6 @@ class ContrastiveNet(skorch.NeuralNet):
         for row, loss in zip(batches, losses, strict=True):
             row[f"{prefix}_loss"] = loss
         self.history.record(f"{prefix}_batch_count", len(batches))
-
-    def _check_finite(self) -> None:
-        """Raise ValueError if a loss of the epoch or a weight is not finite."""
-        losses = [batch["train_loss"] for batch in self.history[-1]["batches"]]
-        state = [t.sum() for t in self.module_.state_dict().values() if t.is_floating_point()]
-        if np.isfinite(losses).all() and bool(torch.stack(state).isfinite().all()):
-            return
-        raise diverged(len(self.history), "loss or weights")
 
     def train_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
         """Take a step of the optimizer, then update the framework's session."""
@@ -390,105 +372,3 @@ class ContrastiveNet(skorch.NeuralNet):
         factor = self.plan.lr_schedule((self.epoch_ * len(self.sampler_) + self.step_) / total)
         for group, lr in zip(groups, self.base_lr_, strict=True):
             group["lr"] = lr * factor
-
-
-def diverged(epoch: int, what: str) -> ValueError:
-    """Return the error of a fit in which something is not finite after an epoch."""
-    return ValueError(
-        f"Training diverged in epoch {epoch}: {what} are not finite. Lower 'lr' or "
-        "'weight_decay', raise the similarity's 'temperature', or check that 'encoder' and "
-        "'augmentation' return finite values, and that 'sample_weight' is not huge."
-    )
-
-
-def make_net(
-    network: nn.Module,
-    plan: Plan,
-    auto: AutoParameters,
-    spreader: LabelSpreader,
-    *,
-    optimizer: Optimizer,
-    lr: float,
-    weight_decay: float,
-    max_epochs: int,
-    callbacks: Sequence[Callback | tuple[str, Callback]] | None,
-    last_epoch: LastEpoch,
-    verbose: int,
-    as_estimator: Callable[[ContrastiveNet], Any],
-) -> ContrastiveNet:
-    """Return an initialised net that trains `network` in place.
-
-    Parameters
-    ----------
-    network : Network
-        What is trained.
-    plan : Plan
-        What a step needs to know.
-    auto : AutoParameters
-        The hyperparameters that are "auto".
-    spreader : LabelSpreader
-        Completes the labels.
-    optimizer, lr, weight_decay : Optimizer, float, float
-        The optimizer, and what its groups have unless they say otherwise.
-    max_epochs : int
-        Passes over the data.
-    callbacks : list or None
-        The user's callbacks.
-    last_epoch : LastEpoch
-        Keeps the state at the end of each epoch.
-    verbose : int
-        1 shows a progress bar.
-    as_estimator : callable
-        Takes the net and returns a fitted embedder, a copy of what it has learned so far.
-    """
-    named = [item if isinstance(item, tuple) else (None, item) for item in callbacks or ()]
-    # Others may monitor the scores.
-    named.sort(key=lambda item: not isinstance(item[1], Evaluation))
-    prints = any(isinstance(callback, PrintLog) for _, callback in named)
-    return ContrastiveNet(
-        network,
-        plan=plan,
-        auto=auto,
-        spreader=spreader,
-        last_epoch=last_epoch,
-        build_optimizer=partial(optimizer.build, lr=lr, weight_decay=weight_decay),
-        as_estimator=as_estimator,
-        lr=lr,
-        max_epochs=max_epochs,
-        device=plan.device,
-        callbacks=[
-            *(callback if name is None else (name, callback) for name, callback in named),
-            *([ProgressBar()] if verbose else []),
-        ],
-        verbose=int(prints),  # PrintLog prints only if the net is verbose
-    ).initialize()
-
-
-def train(net: ContrastiveNet, training_set: TrainingSet) -> bool:
-    """Train, drop an epoch that was not finished, and return whether the user interrupted.
-
-    A fit that its checkpoint says is finished is only restored.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If the user interrupts before any epoch is finished.
-    """
-    is_over = net.last_epoch.is_over(net, training_set)
-    if not is_over:
-        net.partial_fit(training_set)
-    if len(net.history):
-        for row in reversed(net.history):
-            if row.pop("batches", None) is None:  # the last row of an earlier fit
-                break
-            row.update({k: float(v) for k, v in row.items() if isinstance(v, np.floating)})
-        if "train_loss" not in net.history[-1]:
-            del net.history[-1]
-    if is_over:
-        return False
-    interrupted = net.interrupted_ or net.interrupt_.came
-    if interrupted and not len(net.history):
-        raise KeyboardInterrupt
-    if not net.interrupted_:
-        net.last_epoch.finish(net)
-    return interrupted

@@ -1,6 +1,4 @@
-"""The training loop: history, schedules, callbacks, divergence."""
-
-from types import SimpleNamespace
+"""The training loop: history, schedules, callbacks."""
 
 import numpy as np
 import pytest
@@ -10,18 +8,14 @@ from skorch.callbacks import (
     Checkpoint,
     EarlyStopping,
     LRScheduler,
-    PrintLog,
     TrainEndCheckpoint,
 )
 from torch import nn
 
-from skcontrast._fit._net import train
-from skcontrast._fit._training_state import LastEpoch
-from skcontrast.encoders import MLP
 from skcontrast.losses import DCL, HCL
 from skcontrast.schedules import CosineDecay, Linear, Steps
-from skcontrast.similarity import Cosine, DotProduct
-from tests.common import X_DIGITS, small, vectors
+from skcontrast.similarity import Cosine
+from tests.common import X_DIGITS, small
 
 
 def test_training_lowers_the_loss_and_is_recorded():
@@ -63,26 +57,6 @@ def test_callbacks_that_save_work(tmp_path):
     assert not any("batches" in row for row in embedder.history_)
 
 
-def test_silent_unless_asked(capfd):
-    small().fit(X_DIGITS)
-    out, err = capfd.readouterr()
-    assert out == err == ""
-    small(verbose=1).fit(X_DIGITS)
-    out, err = capfd.readouterr()
-    assert "2/2" in err and "loss" in err
-
-
-def test_print_log_prints_when_it_is_given_and_nothing_else_does(capfd):
-    small(callbacks=[PrintLog()]).fit(X_DIGITS)
-    out, err = capfd.readouterr()
-    header, _, first, second = out.splitlines()
-    assert header.split() == ["epoch", "lr", "train_loss", "dur"] and not err
-    assert first.split()[0] == "1" and second.split()[0] == "2"
-    stop = EarlyStopping(monitor="train_loss", patience=1, threshold=10.0)
-    small(callbacks=[stop]).fit(X_DIGITS)
-    assert capfd.readouterr().out == ""
-
-
 class AddsGroup(Callback):
     """Trains a further parameter from some epoch on, with a learning rate of its own."""
 
@@ -112,64 +86,3 @@ def test_the_schedule_applies_to_groups_that_callbacks_add(epoch):
     for rates in adds.seen[max(epoch - 1, 0) :]:
         assert rates[1] == pytest.approx(50 * rates[0])
     assert adds.seen[0][0] > adds.seen[1][0] > adds.seen[2][0]
-
-
-class ReturnsNaN(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(64, 4)
-
-    def forward(self, x):
-        return self.layer(x) * torch.nan
-
-
-DIVERGENT = {
-    "temperature": {"similarity": Cosine(1e-30)},
-    "weight_decay": {"weight_decay": 1e30, "optimizer": "sgd", "max_epochs": 5},
-    "lr": {
-        "lr": 1e30,
-        "encoder": MLP((16,), batch_norm=False),
-        "projection_dim": 0,
-        "optimizer": "sgd",
-        "max_epochs": 5,
-    },
-    "encoder": {"encoder": ReturnsNaN()},
-}
-
-
-@pytest.mark.parametrize("params", DIVERGENT.values(), ids=DIVERGENT)
-def test_divergence_is_an_error_and_never_an_embedding(params):
-    embedder = small(**params)
-    with pytest.raises(
-        ValueError, match=r"diverged in epoch \d+: .*'lr'.*'temperature'.*'augmentation'"
-    ):
-        embedder.fit(X_DIGITS)
-    assert not hasattr(embedder, "encoder_")
-
-
-@pytest.mark.parametrize("output", ["representation", "projection"])
-def test_a_last_step_that_makes_embeddings_infinite_is_divergence(output):
-    embedder = small(similarity=DotProduct(), lr=1e3, optimizer="sgd", output=output)
-    with pytest.raises(ValueError, match=r"diverged in epoch 2: embeddings are not finite.*'lr'"):
-        embedder.fit(vectors())
-    assert not hasattr(embedder, "encoder_")
-
-
-def test_an_interrupt_before_the_first_epoch_is_raised():
-    net = SimpleNamespace(
-        partial_fit=lambda data: None,
-        history=[],
-        interrupted_=False,
-        interrupt_=SimpleNamespace(came=True),
-        last_epoch=LastEpoch(),
-    )
-    with pytest.raises(KeyboardInterrupt):
-        train(net, None)
-
-
-def test_the_history_holds_plain_numbers_and_no_batches():
-    embedder = small(warm_start=True).fit(X_DIGITS).fit(X_DIGITS).partial_fit(X_DIGITS)
-    assert len(embedder.history_) == embedder.n_epochs_ == 5
-    for row in embedder.history_:
-        assert "batches" not in row
-        assert all(type(value) in (int, float, bool) for value in row.values())
