@@ -30,7 +30,7 @@ from ._checkpoint import opened_checkpoint
 from ._choices import Choices
 from ._divergence import check_embeddings
 from ._estimated_parameters import AutoParameters, auto_parameters
-from ._identity import identity_of
+from ._identity import as_arguments, identity_of
 from ._label_spreading import LabelSpreader
 from ._last_epoch import LastEpoch
 from ._net import ContrastiveNet
@@ -48,8 +48,6 @@ from ._training import make_net, train
 
 # Parameters that may differ between the ranks of a distributed fit.
 _RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
-# What the fields of a batch are called in `fit`.
-_ARGUMENTS = {"labels": "y", "weights": "sample_weight", "descriptions": "descriptions"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,7 +289,7 @@ def _agree_on_seed(choices: Choices, samples: Samples, past: Fitted | None, worl
         settings |= {f"earlier_fit__{k}": v for k, v in _described_past(past).items()}
     parts = list(schema.kind.arrays(X))
     arrays = {"X" if len(parts) == 1 else f"X[{i}]": array for i, array in enumerate(parts)}
-    arrays.update((_ARGUMENTS[name], array.numpy()) for name, array in known.items())
+    arrays |= as_arguments(known)
     return agree({"kind": schema.kind.name, **settings}, arrays, choices.seed, choices.device)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 from skorch.callbacks import EpochTimer, PrintLog, ProgressBar
 from skorch.callbacks.training import ParamMapper
 from torch import Tensor
@@ -86,6 +87,12 @@ class Identity:
         return None
 
 
+def as_arguments(known: dict[str, Tensor]) -> dict[str, np.ndarray]:
+    """Return what is known about the samples by the names that `fit` has for it."""
+    names = {"labels": "y", "weights": "sample_weight"}
+    return {names.get(name, name): tensor.numpy() for name, tensor in known.items()}
+
+
 def identity_of(
     choices: Choices,
     chain: list[Augmentation] | None,
@@ -121,9 +128,8 @@ def identity_of(
         if name not in _INDIFFERENT
         for path, text in flattened(name, _described(name, value))
     }
-    names = {"labels": "y", "weights": "sample_weight"}
     data = {"X": samples_checksum(kind, X)}
-    data |= {names.get(name, name): checksum([t.numpy()]) for name, t in known.items()}
+    data |= {name: checksum([array]) for name, array in as_arguments(known).items()}
     tensors = [] if start is None else [t.numpy(force=True) for t in _numbers(start)]
     return Identity(parameters, data, checksum(tensors) if tensors else "")
 

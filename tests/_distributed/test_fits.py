@@ -67,6 +67,21 @@ MORE = {
         "metadata": {"descriptions": np.random.default_rng(0).normal(size=(101, 5))},
         "projection_dim": 5,
     },
+    "groups that are no negatives": {"metadata": {"groups": np.arange(101) % 30}},
+    "groups of positives": {
+        "metadata": {"groups": np.arange(101) % 30},
+        "same_group": "positive",
+        "batch_size": 40,
+    },
+    "groups and a queue": {
+        "metadata": {"groups": np.arange(101) % 30},
+        "framework": MoCo(queue_size=40, momentum=0.9, in_batch=True),
+    },
+    "groups and a bank": {
+        "metadata": {"groups": np.arange(101) % 30},
+        "framework": CMC(n_negatives=30),
+        "n_components": 16,
+    },
     "a Dataset": {"X": TensorDataset(torch.as_tensor(X)), "batch_size": 40},
     "auto from labels": {
         "loss": BCL(alpha=Auto(every=1), tau_plus="auto"),
