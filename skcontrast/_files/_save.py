@@ -106,6 +106,8 @@ def save(
     TypeError
         If the embedder holds something that cannot be written, such as a layer of torch with a
         hook or a parametrization (``weight_norm``).
+    ValueError
+        If everything except arrays, such as the history, takes more than 16 MiB as JSON.
 
     See Also
     --------

@@ -122,7 +122,7 @@ class Checkpoint:
             try:
                 self._warn_of_forgotten(net)
                 replace_file(self.path, self._packed(net, state, is_finished))
-            except (OSError, TypeError) as problem:
+            except (OSError, TypeError, ValueError) as problem:
                 error = problem
         self._written = state["n_epochs"]
         if is_interrupted:

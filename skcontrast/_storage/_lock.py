@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +28,8 @@ def exclusive(folder: Path) -> Iterator[None]:
     Raises
     ------
     OSError
-        If the folder cannot be made or written to.
+        If the folder cannot be made or written to, or something that is not a regular file has
+        the name of the lock.
     ValueError
         If it is taken.
     """
@@ -38,7 +40,11 @@ def exclusive(folder: Path) -> Iterator[None]:
             raise ValueError(f"another fit is using {folder}")
         _TAKEN.add(folder)
     try:
-        with (folder / ".lock").open("w") as file:
+        place = folder / ".lock"
+        if place.exists() and not place.is_file():  # opening a FIFO would wait for ever
+            problem = "something that is not a regular file has the name of the lock"
+            raise FileExistsError(errno.EEXIST, problem, str(place))
+        with place.open("w") as file:
             _lock(file, folder)
             yield
     finally:

@@ -153,10 +153,12 @@ def verify(path: Path, sha256: str | None) -> None:
 
     With None, it is compared with the one that was written at the download, if there is one.
     """
-    if not path.is_file():
-        raise OSError(f"{path} is not a file.")
+    has_record = sha256 is None and _record(path).exists()
+    for place in (path, _record(path)) if has_record else (path,):
+        if not place.is_file():  # opening a FIFO would wait for ever
+            raise OSError(f"{place} is not a file.")
     source = "the expected one is"
-    if sha256 is None and _record(path).exists():
+    if has_record:
         sha256 = (_record(path).read_text().split() or [""])[0]
         source = f"{_record(path).name}, written at the download, says"
     if sha256 is None:

@@ -171,7 +171,7 @@ def fetch_stl10(
         "A. Y. Ng, An analysis of single-layer networks in unsupervised feature learning, 2011."
     )
     bunch = Bunch(data=data, target=target, target_names=np.array(_CLASSES), DESCR=descr)
-    if subset == "train" and (folder / "fold_indices.txt").exists():
+    if subset == "train" and (folder / "fold_indices.txt").is_file():
         bunch.folds = _read_folds(folder / "fold_indices.txt", len(data))
     return bunch
 

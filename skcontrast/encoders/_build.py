@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.parameter import is_lazy
+from torch.nn.parameter import UninitializedBuffer, is_lazy
 
 from .._parameters import check_component, choices_instead
 from ..kinds._base import Kind
@@ -141,16 +141,22 @@ def _resolve(
     if isinstance(encoder, Encoder):
         return name, _checked_module(encoder.build(sample_shape, n_components), f"{name}.build")
     if isinstance(encoder, nn.Module):
-        return name, copy.deepcopy(encoder)
+        return name, _copied(encoder)
     if callable(encoder) and not inspect.isclass(encoder):
         module = _checked_module(encoder(sample_shape), f"The callable encoder {name}")
-        return name, copy.deepcopy(module)
+        return name, _copied(module)
     raise TypeError(
         f"The 'encoder' parameter of {owner} must be None, an encoder of skcontrast.encoders, an "
         "instance of torch.nn.Module or a callable that returns one, got "
         f"{encoder!r} of type {type(encoder).__name__}."
         f"{choices_instead(encoder, Encoder, 'encoder') if isinstance(encoder, str) else ''}"
     )
+
+
+def _copied(module: nn.Module) -> nn.Module:
+    """Return a deep copy; torch does not copy buffers that wait for a first sample."""
+    lazy = [buffer for buffer in module.buffers() if is_lazy(buffer)]
+    return copy.deepcopy(module, {id(one): UninitializedBuffer(dtype=one.dtype) for one in lazy})
 
 
 def _checked_module(module: Any, source: str) -> nn.Module:

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import gaussian_kde
 
 from .._arguments import Interval, StrOptions, check_arguments, checked, numbers
@@ -31,7 +31,7 @@ _COMPONENTS = {
 # A kernel density of this many quantiles is as good as one of all scores, and much quicker.
 _MOST_VALUES = 4000
 
-_BINS = [Interval(Integral, 1, None, closed="left")]
+_BINS = [Interval(Integral, 1, None, closed="left"), "array-like"]
 
 
 class ScoreDensityDisplay:
@@ -129,7 +129,12 @@ class ScoreDensityDisplay:
     @classmethod
     @checked(bins=_BINS)
     def from_sample(
-        cls, sample: ScoreSample, *, bins: int = 60, ax: Axes | None = None, **kwargs: Any
+        cls,
+        sample: ScoreSample,
+        *,
+        bins: int | ArrayLike = 60,
+        ax: Axes | None = None,
+        **kwargs: Any,
     ) -> ScoreDensityDisplay:
         """Draw histograms and kernel densities of e^s of true and of false negatives.
 
@@ -138,8 +143,8 @@ class ScoreDensityDisplay:
         sample : ScoreSample
             As :meth:`ScoreModel.sample <skcontrast.simulation.ScoreModel.sample>` draws it, with
             two or more true and false negatives.
-        bins : int, default=60
-            Number of bins of the histograms.
+        bins : int or array-like of shape (n_bins + 1,), default=60
+            Number of bins of the histograms, or their increasing edges.
         ax : Axes, default=None
             The axes to draw on; None makes a figure.
         **kwargs : dict
@@ -170,7 +175,7 @@ class ScoreDensityDisplay:
         *views: Any,
         y: Sequence | NDArray,
         similarity: Similarity | None = None,
-        bins: int = 60,
+        bins: int | ArrayLike = 60,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> ScoreDensityDisplay:
@@ -185,8 +190,8 @@ class ScoreDensityDisplay:
             Classes; −1 where unknown.
         similarity : Similarity, default=None
             The score; None is ``Cosine()``.
-        bins : int, default=60
-            Number of bins of the histograms.
+        bins : int or array-like of shape (n_bins + 1,), default=60
+            Number of bins of the histograms, or their increasing edges.
         ax : Axes, default=None
             The axes to draw on; None makes a figure.
         **kwargs : dict
@@ -216,7 +221,7 @@ class ScoreDensityDisplay:
         X: Any,
         y: Sequence | NDArray,
         *,
-        bins: int = 60,
+        bins: int | ArrayLike = 60,
         ax: Axes | None = None,
         random_state: int = 0,
         **kwargs: Any,
@@ -231,8 +236,8 @@ class ScoreDensityDisplay:
             Samples of the shape seen in `fit`; a few hundred are enough.
         y : array-like of shape (n,)
             Classes; −1 where unknown.
-        bins : int, default=60
-            Number of bins of the histograms.
+        bins : int or array-like of shape (n_bins + 1,), default=60
+            Number of bins of the histograms, or their increasing edges.
         ax : Axes, default=None
             The axes to draw on; None makes a figure.
         random_state : int, default=0
@@ -251,7 +256,7 @@ class ScoreDensityDisplay:
 
     @checked(bins=_BINS)
     def plot(
-        self, ax: Axes | None = None, *, bins: int = 60, **kwargs: Any
+        self, ax: Axes | None = None, *, bins: int | ArrayLike = 60, **kwargs: Any
     ) -> ScoreDensityDisplay:
         """Draw the densities.
 
@@ -259,8 +264,8 @@ class ScoreDensityDisplay:
         ----------
         ax : Axes, default=None
             The axes to draw on; None makes a figure.
-        bins : int, default=60
-            Number of bins of the histograms, if there are samples.
+        bins : int or array-like of shape (n_bins + 1,), default=60
+            Number of bins of the histograms, or their increasing edges, if there are samples.
         **kwargs : dict
             Passed to ``Axes.plot``.
 
@@ -269,6 +274,8 @@ class ScoreDensityDisplay:
         display : ScoreDensityDisplay
             This display.
         """
+        if not isinstance(bins, Integral):
+            bins = _edges(bins)
         self.ax_ = axes(ax)
         self.figure_ = self.ax_.figure
         self.lines_ = {}
@@ -282,6 +289,14 @@ class ScoreDensityDisplay:
         self.ax_.set(xlabel=self.xlabel, ylabel="density")
         self.ax_.legend()
         return self
+
+
+def _edges(bins: ArrayLike) -> NDArray:
+    """Return the edges of bins, or raise ValueError."""
+    edges: NDArray = numbers(bins, "bins", "a number or increasing edges", ensure_2d=False)
+    if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
+        raise ValueError(f"bins must be a number or two or more increasing edges, got {bins!r}.")
+    return edges
 
 
 def _by_component(values: Any, name: str) -> Mapping[str, Any]:

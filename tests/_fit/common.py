@@ -8,7 +8,7 @@ from skorch.callbacks import Callback, EarlyStopping, Freezer, LRScheduler
 from torch.utils.data import TensorDataset
 
 from skcontrast.callbacks import Evaluation
-from skcontrast.encoders import GIN, MLP
+from skcontrast.encoders import GIN, MLP, ConvNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.losses import BCL, DCL, SemiSupCon, SoftRing
 from skcontrast.schedules import Auto, Linear
@@ -58,6 +58,7 @@ CASES = {
     "dropout": {"encoder": MLP((16,), dropout=0.3)},
     "a Dataset": {"X": TensorDataset(torch.as_tensor(X))},
     "a framework of one's own": {"framework": Trains()},
+    "images": {"X": X.reshape(-1, 1, 8, 8) / 16, "encoder": ConvNet(widths=(4,))},
     "the best weights": {"callbacks": lambda: [evaluation(restore_best=True)]},
     "patience": {"callbacks": lambda: [evaluation(patience=1)], "max_epochs": 6},
     "early stopping": {

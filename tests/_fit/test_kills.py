@@ -28,6 +28,7 @@ KILLED = {
     "spread labels": ("spread labels", {}, 1),
     "auto from few labels": ("auto from few labels", {}, 1),
     "dropout": ("dropout", {}, 1),
+    "images": ("images", {}, 1),
     "the best weights": ("the best weights", {}, 1),
     "a Dataset that two workers read": ("a Dataset", {"n_workers": 2, "max_epochs": 6}, 1),
     "two processes": ("MoCo", {}, 2),

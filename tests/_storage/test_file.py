@@ -57,6 +57,17 @@ def test_a_header_that_is_not_an_object_is_refused():
         unpack((1).to_bytes(8, "little") + b"5", "mine")
 
 
+def test_a_header_far_longer_than_that_of_a_model_is_neither_read_nor_written():
+    history = [{"epoch": k, "train_loss": 0.1234567890123456} for k in range(50_000)]
+    content, _ = unpack(pack(history, TENSORS, "mine"), "mine")
+    assert content == history
+    with pytest.raises(ValueError, match=r"header has 17.* bytes, more than the 16777216"):
+        pack("a" * 17_000_000, TENSORS, "mine")
+    data = save(TENSORS, {"mine": json.dumps("a" * 17_000_000)})
+    with pytest.raises(ValueError, match=r"header has 17.* bytes, more than the 16777216"):
+        unpack(data, "mine")
+
+
 def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path):
     path = tmp_path / "a"
     for data in (b"one", b"two"):

@@ -45,6 +45,14 @@ def test_a_second_thread_is_kept_out(tmp_path):
     assert problems == [f"another fit is using {tmp_path}"]
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["FIFO", "folder"])
+def test_what_is_not_a_file_is_refused_and_does_not_hang(make, tmp_path):
+    make(tmp_path / ".lock")
+    for _ in range(2):
+        with pytest.raises(OSError, match=r"not a regular file.*\.lock"), exclusive(tmp_path):
+            pass
+
+
 def test_a_second_process_is_kept_out_until_the_first_is_killed(tmp_path):
     command = [sys.executable, "-c", HOLDS, str(tmp_path), _lock.__file__]
     pipe = subprocess.PIPE

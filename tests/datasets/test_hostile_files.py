@@ -215,6 +215,14 @@ def test_an_archive_that_is_a_pipe_is_refused(tmp_path):
         fetch_cifar10(data_home=tmp_path, download_if_missing=False)
 
 
+@POSIX
+def test_a_checksum_that_is_a_pipe_is_refused(tmp_path):
+    (tmp_path / "SET.zip").write_bytes(b"PK")
+    os.mkfifo(tmp_path / "SET.zip.sha256")
+    with pytest.raises(OSError, match=r"SET\.zip\.sha256 is not a file"):
+        load(tmp_path)
+
+
 # Tar archives
 
 

@@ -150,8 +150,9 @@ def test_a_callable_is_called_with_the_sample_shape():
     assert width == 3 and module[1].in_features == 24
 
 
-def test_lazy_layers_learn_their_width_in_a_copy():
-    own = nn.Sequential(nn.LazyLinear(6), nn.BatchNorm1d(6))
+@pytest.mark.parametrize("norm", [nn.BatchNorm1d(6), nn.LazyBatchNorm1d()], ids=["", "lazy"])
+def test_lazy_layers_learn_their_width_in_a_copy(norm):
+    own = nn.Sequential(nn.LazyLinear(6), norm)
     module, width = build_encoder(own, (4,))
     assert width == 6 and module[0].weight.shape == (6, 4)
     assert torch.nn.parameter.is_lazy(own[0].weight)

@@ -33,6 +33,25 @@ def test_sample_densities_come_with_histograms_of_mass_one():
         assert area == pytest.approx(1, abs=0.01)
 
 
+@pytest.mark.parametrize("make", [np.asarray, list], ids=["array", "list"])
+def test_the_edges_of_the_bins_may_be_chosen(make):
+    edges = make([0.0, 0.5, 1.0, 3.0])
+    sample = ScoreModel().sample(1, 50, random_state=0)
+    bars = ScoreDensityDisplay.from_sample(sample, bins=edges).ax_.patches
+    assert [bar.get_x() for bar in bars] == [0.0, 0.5, 1.0] * 2
+    assert [bar.get_width() for bar in bars] == [0.5, 0.5, 2.0] * 2
+
+
+NO_BINS = [[1.0], [0.0, 2.0, 1.0], [[0.0, 1.0]], ["a", "b"], [], 0, 2.5, "auto"]
+
+
+@pytest.mark.parametrize("bins", NO_BINS, ids=repr)
+def test_bins_that_are_neither_a_number_nor_increasing_edges_are_refused(bins):
+    sample = ScoreModel().sample(1, 50, random_state=0)
+    with pytest.raises(ValueError, match="bins"):
+        ScoreDensityDisplay.from_sample(sample, bins=bins)
+
+
 def test_views_of_an_embedder_are_drawn_with_their_positives(legend):
     y = np.arange(len(X_DIGITS)) % 10
     embedder = small().fit(X_DIGITS)
