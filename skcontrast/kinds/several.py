@@ -111,6 +111,8 @@ class Several(Kind):
             return self._read_whole(X, seen, options)
         if seen is not None:
             _check_number(X, seen)
+            # Once parts are side by side, nobody knows any more in which of them a NaN was.
+            options["check_finite"] |= seen.cut is not None
         parts, schemas = self._read_parts(X, seen, options)
         kind = self._common_kind(parts, schemas) if seen is None else seen.kind
         if kind is None or isinstance(kind, Several):

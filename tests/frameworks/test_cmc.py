@@ -22,7 +22,7 @@ from tests.frameworks.common import IMAGES, Watches, X, make_fit, random
 
 def started_cmc(n_negatives=8, **kwargs):
     module = nn.Linear(6, 8)
-    return CMC(n_negatives=n_negatives).start(make_fit(module, width=8, **kwargs))
+    return CMC(n_negatives=n_negatives).start(make_fit(module, width=8, n_parts=2, **kwargs))
 
 
 def test_each_part_is_contrasted_with_the_bank_of_the_other():
@@ -132,18 +132,18 @@ def test_grid_search_over_splits():
     grid = {"framework__split": [10, 30], "framework__momentum": [0.5]}
     search = GridSearchCV(small(framework=CMC()), grid, cv=2, error_score="raise").fit(X)
     best = search.best_params_["framework__split"]
-    assert len(search.best_estimator_.encoder_[-1].split.first) == best
+    assert len(search.best_estimator_.encoder_[-1].split.columns[0]) == best
     assert search.best_estimator_.framework_.momentum == 0.5
     scores = search.cv_results_["split0_test_score"]
     assert scores[0] != scores[1]
     for split, score in zip((10, 30), scores, strict=True):
         alone = small(framework=CMC(split=split, momentum=0.5)).fit(X[51:])
-        assert len(alone.encoder_[-1].split.first) == split
+        assert len(alone.encoder_[-1].split.columns[0]) == split
         assert score == pytest.approx(alone.score(X[:51]), rel=1e-6)
 
 
 def test_settings_that_do_not_suit_two_encoders_are_refused():
-    with pytest.raises(ValueError, match=r"X is a pair of arrays.*pass split='auto'"):
+    with pytest.raises(ValueError, match=r"X is several arrays.*pass split='auto'"):
         small(framework=CMC(split=3)).fit((X, X))
     with pytest.raises(ValueError, match="'auto' needs vectors or images of three channels"):
         small(framework=CMC(), encoder=None).fit(IMAGES)
