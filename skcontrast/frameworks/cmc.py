@@ -1,4 +1,4 @@
-"""CMC: an encoder for each of two parts of a sample, and a memory bank for both."""
+"""CMC: an encoder for each part of a sample, and a memory bank for all of them."""
 
 from __future__ import annotations
 
@@ -33,12 +33,23 @@ _SPLITS = "a name, an int, a list of ints or a list of such lists"
 
 
 class CMC(Framework):
-    r"""Contrastive multiview coding: the two parts of a sample are each other's positives.
+    r"""Contrastive multiview coding: the parts of a sample are each other's positives.
 
-    Every sample has two parts of different nature, such as the lightness and the colour of an
-    image. Each part has its own encoder and projection head. Each part is an anchor; its
-    positives are the other part of the same sample, in all of its views [1]_. ``transform``
-    returns the representations by both encoders, side by side.
+    Every sample has two or more parts of different nature, such as the lightness and the colour
+    of an image, or a picture and a row of numbers. Each part has its own encoder and projection
+    head. ``transform`` returns the representations by all encoders, side by side.
+
+    Every part is contrasted with every other: each is an anchor, and its positives are the other
+    part of the same sample, in all of its views [1]_. With P parts and :math:`L_{a \to b}` the mean
+    loss of the anchors of part a among candidates of part b, the loss is the mean over the ordered
+    pairs, the "full graph" of the paper, or over the pairs with the first part, its "core view",
+
+    .. math::
+
+        L_{\text{full}} = \frac{1}{P (P - 1)} \sum_{a \ne b} L_{a \to b}, \qquad
+        L_{\text{core}} = \frac{1}{2 (P - 1)} \sum_{b > 1} (L_{1 \to b} + L_{b \to 1}).
+
+    The paper has sums; the mean keeps the learning rate independent of P.
 
     The negatives come from a memory bank with a vector for each part of each sample of X, the
     moving average of its normalised projections,
@@ -56,21 +67,27 @@ class CMC(Framework):
 
     Parameters
     ----------
-    split : "auto", "lab", "random", int or list of int, default="auto"
-        The parts. "lab": RGB images are converted to CIE L*a*b*, and L is contrasted with ab.
-        "random": a random half of the features is contrasted with the other half. An int k: the
-        first k features (vectors) or channels (images) are contrasted with the others. A list:
-        these features or channels are contrasted with the others. "auto": "lab" for images of
-        three channels and "random" for vectors. If X is a pair of arrays, the arrays are the
+    split : "auto", "lab", "random", int, list of int or list of lists of int, default="auto"
+        The parts of samples that are one array. "lab": RGB images are converted to CIE L*a*b*,
+        and L is contrasted with ab. "random": a random half of the features is contrasted with
+        the other half. An int k: the first k features (vectors) or channels (images) are
+        contrasted with the others. A list: these features or channels are contrasted with the
+        others. A list of lists: each is a part; what is in none is not used. "auto": "lab" for
+        images of three channels and "random" for vectors. If X is several arrays, these are the
         parts and `split` must be "auto".
     n_negatives : int or "auto", default="auto"
         Number of samples drawn from the bank, N. "auto" is 4,096, or all other samples if they
         are fewer. A number larger than all other samples is reduced to it, with a warning.
     momentum : float, default=0.5
         m in [0, 1]; 0 keeps only the last projection, 1 only the first.
+    graph : {"full", "core"}, default="full"
+        Which parts are contrasted: each with each other, or only the first with each other. With
+        two parts both are the same.
 
     See Also
     --------
+    skcontrast.datasets.Parts : Several arrays as one X, which scikit-learn can split.
+    skcontrast.kinds.Several : How several arrays become batches.
     SimCLR : One encoder; the positives are other views of the whole sample.
     MoCo : One encoder and its momentum copy; the negatives come from a queue of recent keys.
 
@@ -89,12 +106,13 @@ class CMC(Framework):
     >>> embedder.fit((seen, heard)).transform((seen, heard)).shape
     (100, 256)
 
-    A Pipeline or a search cannot index a pair. For these, put the arrays side by side and pass
-    the width of the first as `split`:
+    A Pipeline or a search splits X by rows, which :class:`~skcontrast.datasets.Parts` has. It
+    also holds more than two parts, and parts of different kinds, such as images with vectors:
 
-    >>> embedder = ContrastiveEmbedder(framework=CMC(split=5), max_epochs=2, random_state=0)
-    >>> embedder.fit_transform(np.hstack([seen, heard])).shape
-    (100, 256)
+    >>> from skcontrast.datasets import Parts
+    >>> X = Parts(seen, heard, rng.uniform(size=(100, 1, 8, 8)))
+    >>> embedder.fit(X).transform(X[:10]).shape
+    (10, 384)
     """
 
     _parameter_constraints: dict = {

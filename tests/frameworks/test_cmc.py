@@ -229,3 +229,6 @@ def test_three_parts_have_a_concentration_together():
     embedder = small(framework=CMC(graph="core"), similarity=VonMisesFisher()).fit(parts)
     kappa = embedder.concentration(parts)
     assert kappa.shape == (101,) and (kappa > 0).all()
+    assert (kappa <= 3 * embedder.similarity_.kappa_max).all()
+    scores = embedder.log_score(parts)
+    assert scores.shape == (101, 101) and np.isfinite(scores).all()
