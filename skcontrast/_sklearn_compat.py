@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
+from sklearn.utils import _safe_indexing as rows_of
 from sklearn.utils._param_validation import (
     Interval,
     InvalidParameterError,
@@ -35,6 +36,7 @@ __all__ = [
     "InvalidParameterError",
     "StrOptions",
     "get_output_config",
+    "rows_of",
     "validate_parameter_constraints",
     "with_callbacks",
 ]

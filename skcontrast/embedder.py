@@ -89,7 +89,7 @@ class ContrastiveEmbedder(
 
     Parameters
     ----------
-    encoder : Encoder, torch.nn.Module or callable, default=None
+    encoder : Encoder, torch.nn.Module, callable or list of them, default=None
         The network from sample to representation. None chooses by the kind of X: ``MLP()`` for
         vectors and tables, ``ConvNet()`` for images up to 32 pixels wide and high, ``ResNet(18)``
         for larger ones, ``GIN()`` for graphs. An object of :mod:`skcontrast.encoders` is built
@@ -98,7 +98,7 @@ class ContrastiveEmbedder(
         number ``n_edge_features`` if their edges have any, and returns a module. Encoders of
         tables get the features of a row as a vector. Modules for graphs are called as in PyTorch
         Geometric, ``module(x, edge_index, batch=batch)``, with ``edge_attr`` and ``edge_weight``
-        if they take them.
+        if they take them. With a framework of several encoders, a list has one for each part.
     loss : Loss, default=None
         An object of :mod:`skcontrast.losses`; None is ``InfoNCE()``. Its hyperparameters may be
         schedules.
@@ -115,13 +115,13 @@ class ContrastiveEmbedder(
         crops, or for fewer than 16 pixels ``RandomAffine``, and a strong ``ColorJitter`` for grey
         images; ``SimCLRAugmentation()`` for colour images, or ``RandomAffine()`` if the framework
         contrasts their channels or there are neither one nor three; ``NodeDrop()`` for graphs, or
-        no augmentation with ``InfoGraph()``.
+        no augmentation with ``InfoGraph()``; the default of each part where parts are kept apart.
     n_components : int, default=None
-        Width of the representation; with a framework of two encoders, of the output of each. None
-        leaves it to the encoder.
+        Width of the representation; with a framework of several encoders, of the output of each.
+        None leaves it to the encoder.
     projection_dim : int, default=64
         Width of the projection head's output, on which the loss is computed; 0 trains the
-        representation itself. With two encoders, each has a head of this width.
+        representation itself. With several encoders, each has a head of this width.
     output : {"representation", "projection"}, default="representation"
         What `transform` returns: the output of the encoder or of the projection head.
     same_group : {"neutral", "positive"}, default="neutral"
@@ -237,7 +237,7 @@ class ContrastiveEmbedder(
     --------
     contrastive_loss : The losses as a function, for a training loop of your own.
     skcontrast.frameworks.MoCo : Many negatives from a queue, with small batches.
-    skcontrast.frameworks.CMC : Contrasts two parts of each sample, such as colour and lightness.
+    skcontrast.frameworks.CMC : Contrasts the parts of each sample, such as colour and lightness.
     skcontrast.similarity.VonMisesFisher : Embeddings that know how sure they are.
     skcontrast.losses.Supervised : Uses labels, where there are any.
     skcontrast.augmentation.Augmentation : Base class of the augmentations.
@@ -311,7 +311,11 @@ class ContrastiveEmbedder(
 
     def __init__(
         self,
-        encoder: Encoder | nn.Module | Callable[[tuple], nn.Module] | None = None,
+        encoder: Encoder
+        | nn.Module
+        | Callable[[tuple], nn.Module]
+        | Sequence[Encoder | nn.Module | Callable[[tuple], nn.Module] | None]
+        | None = None,
         loss: Loss | None = None,
         framework: Framework | None = None,
         similarity: Similarity | None = None,
@@ -433,10 +437,11 @@ class ContrastiveEmbedder(
             DataFrame with categories, times or gaps, see :ref:`tables`; grey images (n_samples,
             height, width); images (n_samples, channels, height, width), uint8 or float; torch
             tensors; memory maps; a torch Dataset whose items are samples or tuples that start with
-            one; with ``framework=CMC()`` a tuple of two arrays of the same samples; a list of
-            networkx graphs or of PyTorch Geometric's ``Data``, or
-            :class:`~skcontrast.graphs.PackedGraphs`; samples of a :ref:`kind of your own
-            <own-kind>`; or the views that an augmentation step of a Pipeline returns.
+            one; with ``framework=CMC()`` :class:`~skcontrast.datasets.Parts`, or a tuple, of
+            several of these with the same samples; a list of networkx graphs or of PyTorch
+            Geometric's ``Data``, or :class:`~skcontrast.graphs.PackedGraphs`; samples of a
+            :ref:`kind of your own <own-kind>`; or the views that an augmentation step of a
+            Pipeline returns.
         y : array-like of shape (n_samples,), default=None
             Classes, −1 where unknown. Used by ``Supervised``, ``SupCon`` and ``SemiSupCon``, and
             to estimate hyperparameters of the loss that are ``"auto"``; otherwise ignored.
@@ -556,7 +561,7 @@ class ContrastiveEmbedder(
 
         Parameters
         ----------
-        X : array-like, Dataset, tuple of two arrays or list of graphs
+        X : array-like, Dataset, Parts or list of graphs
             Samples of the shape seen in `fit`.
 
         Returns
@@ -606,7 +611,7 @@ class ContrastiveEmbedder(
 
         Parameters
         ----------
-        X : array-like, Dataset, tuple of two arrays or list of graphs
+        X : array-like, Dataset, Parts or list of graphs
             At least 2 samples of the shape seen in `fit`; better some hundreds that were not used
             in it. Scores of the same number of samples can be compared.
         y : ignored
@@ -659,7 +664,7 @@ class ContrastiveEmbedder(
 
         Parameters
         ----------
-        X : array-like, Dataset, tuple of two arrays, list of graphs or Views
+        X : array-like, Dataset, Parts, list of graphs or Views
             Samples as for `fit`, at least 2 of them; for a fitted embedder, samples of the shape
             seen in `fit`, at least 1.
         n_views : int, default=2
@@ -676,7 +681,8 @@ class ContrastiveEmbedder(
         -------
         views : tuple of n_views arrays of shape (n, ...)
             Each holds one view of each sample, in the units, shape and dtype of X: images have
-            their own intensities. Of a pair of arrays, both parts side by side; of graphs,
+            their own intensities. Of several arrays, :class:`~skcontrast.datasets.Parts` if they
+            are kept apart, else all side by side; of graphs,
             :class:`~skcontrast.graphs.PackedGraphs`, in which a masked label is None.
 
         Raises
@@ -719,8 +725,8 @@ class ContrastiveEmbedder(
         kappa : ndarray of shape (n_samples,), dtype float32
             Concentrations κ > 0, high if the views of the sample lie close together and far from
             other samples. The κ of a sample does not depend on the other samples in X. With a
-            framework that has two encoders, κ is the concentration of the product of both
-            distributions, :math:`|\\kappa_1 \\mu_1 + \\kappa_2 \\mu_2|`, at most 2κ_max.
+            framework that has several encoders, κ is the concentration of the product of their
+            distributions, :math:`|\\sum_p \\kappa_p \\mu_p|`, at most κ_max times their number.
 
         See Also
         --------
@@ -788,7 +794,7 @@ class ContrastiveEmbedder(
         The logarithm of the probability density that both embeddings are the same point, relative
         to chance, :math:`h(\tilde\kappa) - h(\kappa_i) - h(\kappa_j)`: above 0 if the two agree
         more than by chance. With one encoder, it is the score that training maximises for views of
-        one sample, without the temperature. With two encoders, it compares the products of their
+        one sample, without the temperature. With several encoders, it compares the products of their
         distributions, see `concentration`.
 
         Only with a similarity that has concentrations, such as ``VonMisesFisher()``.

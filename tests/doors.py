@@ -651,7 +651,10 @@ def _graphs_and_kinds():
                 lambda value, cls=cls: cls().read(value, owner=ContrastiveEmbedder()),
                 _WORDS["X"],
             )
-    yield from _of(kinds.Pairs, lambda **kw: tiny(kind=kinds.Pairs(**kw)).fit(VECTORS))
+    yield from _of(
+        kinds.Several,
+        lambda **kw: tiny(framework=frameworks.CMC(), kind=kinds.Several(**kw)).fit(VECTORS),
+    )
 
 
 def _estimation():

@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from .._arguments import naming, refuse_masked
 from ..graphs._convert import is_graphs
+from ._parts import Parts
 from ._sources import LazySamples
 
 
@@ -29,10 +30,11 @@ def as_array_like(X: Any) -> Any:
     refuse_unordered(X)
     _refuse_files(X)
     refuse_masked(X, "X")
-    if isinstance(X, tuple) and len(X) == 2 and all(getattr(x, "ndim", 0) > 1 for x in X):
+    is_pair = isinstance(X, tuple) and len(X) == 2
+    if isinstance(X, Parts) or (is_pair and all(getattr(x, "ndim", 0) > 1 for x in X)):
         raise ValueError(
-            "X is a tuple of two arrays, a pair, which needs framework=CMC(). Pass two images as "
-            "a list."
+            f"X is a {type(X).__name__} of several arrays, parts of each sample, which needs "
+            "framework=CMC(). Pass two images as a list."
         )
     if isinstance(X, Dataset) or _is_cut_from_dataset(X):
         return LazySamples(X)

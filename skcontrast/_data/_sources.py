@@ -19,6 +19,7 @@ from torch.utils.data import DataLoader, Dataset
 from .._arguments import naming
 from .._runtime._interrupts import HeldInterrupt, blocked_interrupts
 from ._memory import free_bytes
+from ._parts import Parts
 
 # Share of the free memory that training samples may take where no budget is given.
 _SHARE = 0.5
@@ -247,7 +248,7 @@ def make_source(
     needed = kind.nbytes(X)
     if needed:
         allowed = _SHARE * free_bytes(device) / n_sharing if budget is None else budget * 1e9
-        if isinstance(X, LazySamples) or needed > allowed:
+        if is_lazy(X) or needed > allowed:
             return Streamed(X, to_tensor, device, n_workers)
     return InMemory(to_tensor(X, device))
 
@@ -262,4 +263,10 @@ def subset(X: Any) -> Any:
 
 def array_of(X: Any) -> Any:
     """Return X as an array; of lazy samples, the subset."""
-    return subset(X) if isinstance(X, LazySamples) else X
+    return subset(X) if is_lazy(X) else X
+
+
+def is_lazy(X: Any) -> bool:
+    """Return whether checked samples, or a part of them, have yet to be read."""
+    parts = X.parts if isinstance(X, Parts) else (X,)
+    return any(isinstance(part, LazySamples) for part in parts)

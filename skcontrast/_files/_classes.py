@@ -28,7 +28,7 @@ from ..encoders._message_passing import GCNLayer, GINELayer, GINLayer, MessagePa
 from ..encoders._projection import WithExtra
 from ..encoders.resnet import _BasicBlock, _Bottleneck, _ResNet
 from ..frameworks._lab import Lab
-from ..frameworks._parts import Halves, Parts, Split
+from ..frameworks._parts import Apart, SideBySide, Slices, Split
 from ..graphs._edge_features import EdgeFeatures
 from ..graphs._features import NodeFeatures
 from ..graphs._networks import ForeignNetwork, GraphNetwork
@@ -36,6 +36,7 @@ from ..kinds._base import Schema, Unscaled
 from ..kinds._scaling import Standardize
 from ..kinds._table_input import TableInput
 from ..kinds.images import ImageScaler
+from ..kinds.several import PartsScaler
 from ..kinds.tables import Column, TableScaler
 from ..kinds.vectors import VectorScaler
 
@@ -60,6 +61,7 @@ _PARTS: dict[str, type] = {
     "ImageScaler": ImageScaler,
     "NodeFeatures": NodeFeatures,
     "TableScaler": TableScaler,
+    "PartsScaler": PartsScaler,
     "Column": Column,
     "TableInput": TableInput,
     "EdgeFeatures": EdgeFeatures,
@@ -68,8 +70,9 @@ _PARTS: dict[str, type] = {
     "Standardize": Standardize,
     "WithExtra": WithExtra,
     "Split": Split,
-    "Parts": Parts,
-    "Halves": Halves,
+    "Apart": Apart,
+    "SideBySide": SideBySide,
+    "Slices": Slices,
     "Lab": Lab,
     "ResNet network": _ResNet,
     "ResNet basic block": _BasicBlock,

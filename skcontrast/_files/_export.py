@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from .._arguments import checked
+from .._data._parts import Parts
 from ..embedder import ContrastiveEmbedder
 
 # How far the file may be off, relative to the largest number of the embedding.
@@ -52,8 +53,8 @@ def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike)
     ------
     ValueError
         If the suffix is neither, if X is not such an array, if samples of the embedder's kind
-        cannot be exported (graphs, tables, kinds of your own), or if the exported network
-        differs from `transform`.
+        cannot be exported (graphs, tables, parts that are kept apart, kinds of your own), or if
+        the exported network differs from `transform`.
     ImportError
         If a package is missing.
     OSError
@@ -117,8 +118,8 @@ def _require_onnx() -> None:
 
 def _example(X: ArrayLike) -> NDArray[Any]:
     """Return X as an array of a dtype that the network may take."""
-    if isinstance(X, tuple):
-        raise ValueError("X must be one array: pass both parts of the samples side by side.")
+    if isinstance(X, (tuple, Parts)):
+        raise ValueError("X must be one array: pass the parts of the samples side by side.")
     if issparse(X):
         raise ValueError("X must be a dense array, got a sparse matrix: pass X[:2].toarray().")
     array = np.asarray(X)

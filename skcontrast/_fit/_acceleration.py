@@ -42,7 +42,8 @@ def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.devic
     device : torch.device
         Where the network is trained.
     """
-    is_ours = encoder is None or isinstance(encoder, Encoder)
+    every = encoder if isinstance(encoder, (list, tuple)) else [encoder]
+    is_ours = all(one is None or isinstance(one, Encoder) for one in every)
     if precision != "auto" or not kind.trains_in_bf16 or not is_ours:
         return precision == "bf16"
     if device.type == "cuda":

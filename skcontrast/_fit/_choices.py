@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from skorch.callbacks import Callback, LRScheduler
 from skorch.callbacks.scoring import ScoringBase
 
+from .._data._parts import Parts
 from .._objective._base import GroupRole
 from .._parameters import (
     Schedule,
@@ -28,7 +29,7 @@ from ..encoders import Encoder
 from ..frameworks import Framework, SimCLR
 from ..kinds._base import Kind, Schema
 from ..kinds._guess import declared_kind, guess_kind, is_own, named_kind
-from ..kinds.pairs import Pairs
+from ..kinds.several import Several
 from ..losses import InfoNCE, Loss
 from ..optimizers import Optimizer
 from ..similarity import Cosine, Similarity
@@ -147,16 +148,18 @@ class Choices:
             X as an augmentation has checked it, which has guessed already.
         """
         declared = self.kind or declared_kind(*(chain or ()), self.encoder)
-        if isinstance(declared, Pairs) and not self.framework.takes_pairs:
+        is_several = isinstance(declared, Several) or isinstance(X, Parts)
+        if is_several and not self.framework.takes_parts:
+            given = declared if isinstance(declared, Several) else X
             raise ValueError(
-                f"{declared!r} needs a framework with an encoder for each part, such as "
-                f"framework=CMC(), got {self.framework!r}."
+                f"{given!r}: samples of several parts need a framework with an encoder for each, "
+                f"such as framework=CMC(), got {self.framework!r}."
             )
-        if isinstance(declared, Pairs):
+        if isinstance(declared, Several):
             return declared, X
-        if self.framework.takes_pairs:
+        if self.framework.takes_parts:
             is_given = self.kind is not None or (declared is not None and is_own(declared))
-            return Pairs(declared if is_given else None), X
+            return Several(declared if is_given else None), X
         if self.kind is not None:
             return self.kind, X
         if inputs is not None and (declared is None or not is_own(declared)):
@@ -195,8 +198,9 @@ def resolve_choices(estimator: Any) -> Choices:
     """
     validate_parameters(estimator)
     owner, given = type(estimator).__name__, estimator.get_params(deep=False)
-    if isinstance(given["encoder"], Encoder):
-        validate_parameters(given["encoder"])
+    for encoder in encoders_of(given["encoder"]):
+        if isinstance(encoder, Encoder):
+            validate_parameters(encoder)
     check_lr_schedule(given["lr_schedule"], given["max_epochs"], owner)
     _check_callbacks(given["callbacks"] or (), given["lr_schedule"], owner)
     framework = _component("framework", given, owner)
@@ -285,6 +289,11 @@ def _check_callback(callback: Any, lr_schedule: Any, owner: str, is_evaluated: b
             f"The callback {name} and the 'lr_schedule' parameter of {owner} both set the "
             "learning rate: pass lr_schedule='constant' with it."
         )
+
+
+def encoders_of(encoder: Any) -> list[Any]:
+    """Return the encoders of the parts of samples, or the only one."""
+    return list(encoder) if isinstance(encoder, (list, tuple)) else [encoder]
 
 
 def resolve_device(device: Any, owner: str) -> torch.device:

@@ -11,6 +11,7 @@ from ..augmentation import (
     GaussianBlur,
     MarginalCorruption,
     NodeDrop,
+    PerPart,
     RandomAffine,
     RandomResizedCrop,
     SimCLRAugmentation,
@@ -20,6 +21,7 @@ from ..frameworks import Framework
 from ..kinds._base import Kind
 from ..kinds.graphs import Graphs
 from ..kinds.images import Images
+from ..kinds.several import Several
 from ..kinds.tables import Tables
 from ..kinds.vectors import Vectors
 
@@ -113,6 +115,9 @@ def default_chain(
     mixes_channels : bool, default=True
         If False, channels are contrasted with each other and must not be mixed.
     """
+    if isinstance(kind, Several):
+        several = zip(kind.kinds, sample_shape, strict=True)
+        return [PerPart([default_chain(own, shape, framework) for own, shape in several])]
     defaults = _defaults_of(kind)
     if defaults is None:
         raise _missing("augmentation", kind)
@@ -129,5 +134,10 @@ def scored_chain(
     So embedders that were trained with different augmentations can be compared. A kind without a
     default is scored by the chain.
     """
+    if isinstance(kind, Several):
+        if any(_defaults_of(own) is None for own in kind.kinds):
+            return chain
+        several = zip(kind.kinds, sample_shape, strict=True)
+        return [PerPart([scored_chain(own, shape, []) for own, shape in several])]
     defaults = _defaults_of(kind)
     return chain if defaults is None else defaults.chain(sample_shape, mixes_channels)

@@ -381,6 +381,7 @@ def _plan(
         device=device,
         generator=torch.Generator(device=device),
         groups=groups,
+        n_parts=setup.widths.n_parts,
         same_group=choices.same_group,
         framework=choices.framework,
         loss=choices.loss,

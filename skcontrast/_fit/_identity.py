@@ -17,6 +17,7 @@ from torch import Tensor
 from .._comparison._checksum import checksum
 from .._comparison._contents import WEIGHTS, describe_contents
 from .._comparison._description import flattened
+from .._data._parts import Parts
 from .._data._sources import LazySamples
 from .._network._network import Network
 from ..augmentation import Augmentation
@@ -193,6 +194,8 @@ def samples_checksum(kind: Kind, X: Any) -> str:
 
 def _is_random(X: Any) -> bool:
     """Return whether X is a Dataset that returns other samples when it is read again."""
+    if isinstance(X, Parts):
+        return any(map(_is_random, X.parts))
     if not isinstance(X, LazySamples):
         return False
     rows = X[:_ROWS_READ_TWICE], X[:_ROWS_READ_TWICE]

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .._network._build import Widths
 from .._network._network import Network
@@ -19,7 +19,7 @@ from ..encoders import Encoder
 from ..encoders._message_passing import MessagePassing
 from ..encoders._projection import WithExtra
 from ..frameworks._lab import Lab
-from ..frameworks._parts import Halves, Parts, Split
+from ..frameworks._parts import SideBySide, Slices, Split
 from ..graphs import GraphBatch
 from ..graphs._features import NodeFeatures
 from ..graphs._networks import ForeignNetwork, GraphNetwork
@@ -46,6 +46,29 @@ class MarkedStandardize(Standardize):
         self.__setstate__(state)
 
 
+class TwoParts(Split):
+    """`Split` with two parts of other names, which it becomes."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        nn.Module.__setstate__(self, state)
+        columns = self._buffers["first"], self._buffers["second"]
+        shape = (sum(map(len, columns)), *self.shapes[0][1:])
+        self.__class__ = Split  # type: ignore[assignment]
+        self.__init__(columns, shape, self.convert)
+
+
+class Halves(Slices):
+    """`Slices` with the width of the first of two parts, which it becomes.
+
+    The second has no end.
+    """
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        nn.Module.__setstate__(self, state)
+        self.ends = [vars(self).pop("width"), None]
+        self.__class__ = Slices  # type: ignore[assignment]
+
+
 class NormalizedReadout(MessagePassing):
     """Layers whose outputs are normalised both where they are read out and for the next layer."""
 
@@ -68,7 +91,12 @@ _NAMES: dict[str, dict[str, type]] = {
         "GraphNetwork": GraphNetwork,
     },
     "skcontrast.encoders.projection": {"WithExtra": WithExtra},
-    "skcontrast.frameworks._split": {"Halves": Halves, "Lab": Lab, "Parts": Parts, "Split": Split},
+    "skcontrast.frameworks._split": {
+        "Halves": Halves,
+        "Lab": Lab,
+        "Parts": SideBySide,
+        "Split": TwoParts,
+    },
 }
 
 
@@ -82,7 +110,7 @@ def register() -> None:
 def converted(state: dict[str, Any]) -> dict[str, Any]:
     """Return the state of a fitted embedder of 0.1.0 as that of an embedder of today."""
     state = dict(state)
-    described = schema_of_0_1(state, state["framework_"].takes_pairs)
+    described = schema_of_0_1(state, state["framework_"].takes_parts)
     network = Network(state["encoder_"], state["projector_"]).eval()
     for module in network.modules():
         if type(module) is MessagePassing:

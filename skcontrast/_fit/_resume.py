@@ -22,19 +22,23 @@ _STRUCTURELESS = {"framework": "one with one encoder", "similarity": "one withou
 
 def network_parameters(choices: Choices, kind: Kind) -> dict[str, Any]:
     """Return, by name, the parameters that the network depends on."""
-    encoder = choices.encoder
-    if isinstance(encoder, Encoder):
-        encoder = repr(encoder)
-    elif encoder is not None:
-        encoder = type(encoder).__name__
     return {
-        "encoder": encoder,
+        "encoder": _named(choices.encoder),
         "n_components": choices.n_components,
         "projection_dim": choices.projection_dim,
         "framework": choices.framework.structure,
         "similarity": choices.similarity.structure,
         **{name: getattr(choices, name) for name in kind.network_parameters},
     }
+
+
+def _named(encoder: Any) -> str | None:
+    """Return what an encoder is built from, None for the default; of a list, one after another."""
+    if isinstance(encoder, (list, tuple)):
+        return ", ".join(str(_named(own)) for own in encoder)
+    if encoder is None:
+        return None
+    return repr(encoder) if isinstance(encoder, Encoder) else type(encoder).__name__
 
 
 def check_same_network(choices: Choices, kind: Kind, built_from: dict[str, Any]) -> None:

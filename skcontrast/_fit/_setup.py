@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 from sklearn.base import clone
-from torch import Tensor
 
 from .._data._sources import SparseSamples, array_of, subset
 from .._network._build import Widths, build_network
@@ -18,8 +17,8 @@ from .._runtime._random import seeded_rng
 from .._warnings import warn
 from ..augmentation import Augmentation, compose
 from ..frameworks import Framework
-from ..frameworks._parts import Split
-from ..kinds._base import Scaler, Schema
+from ..frameworks._parts import Apart, Split
+from ..kinds._base import Kind, Scaler, Schema
 from ..losses import Loss
 from ..similarity import Similarity
 from ._choices import Choices, augmentations_of
@@ -91,16 +90,17 @@ def new_setup(
     scaler = kind.scaler(choices.settings).fit(X if isinstance(X, SparseSamples) else array)
     some = scaler.to_tensor(subset(array), torch.device("cpu"))
     with seeded_rng(seed, choices.device):
-        split = choices.framework.split_samples(kind, tuple(some.shape[1:]), schema.border)
+        split = choices.framework.split_samples(kind, tuple(some.shape[1:]), schema.cut)
         network, widths = _new_network(choices, schema, scaler, some, split)
-    if split is not None:
-        schema = replace(schema, border=split.border)
+    is_cut = isinstance(split, Split)
+    if is_cut:
+        schema = replace(schema, cut=split.cut)
     if chain is None:
         chain = default_chain(
             kind,
             schema.sample_shape,
             choices.framework,
-            mixes_channels=split is None or not split.is_of_channels,
+            mixes_channels=not (is_cut and split.is_of_channels),
         )
     return Setup(
         loss=choices.loss,
@@ -172,7 +172,7 @@ def scored_views(setup: Setup, X: Any, augmentation: Any = None) -> list[Augment
             schema.kind,
             schema.sample_shape,
             setup.augmentation,
-            mixes_channels=schema.border is None,
+            mixes_channels=schema.cut is None,
         )
     if chain is setup.augmentation:
         return chain
@@ -201,13 +201,16 @@ def _fitted(
 
 
 def _new_network(
-    choices: Choices, schema: Schema, scaler: Scaler, some: Tensor, split: Split | None
+    choices: Choices, schema: Schema, scaler: Scaler, some: Any, split: Split | Apart | None
 ) -> tuple[Network, Widths]:
     """Return a network with fresh weights, which has something to train, and its widths."""
 
-    def choose_encoder(shape: tuple) -> Any:
-        return default_encoder(schema.kind, shape) if choices.encoder is None else choices.encoder
+    def choose_encoder(place: int, kind: Kind, shape: tuple) -> Any:
+        several = isinstance(choices.encoder, (list, tuple))
+        encoder = choices.encoder[place] if several else choices.encoder
+        return default_encoder(kind, shape) if encoder is None else encoder
 
+    _check_encoders(choices, split, schema)
     network, widths = build_network(
         some,
         schema.kind,
@@ -222,6 +225,18 @@ def _new_network(
     )
     _check_trainable(network, choices)
     return network, widths
+
+
+def _check_encoders(choices: Choices, split: Split | Apart | None, schema: Schema) -> None:
+    """Raise ValueError if there is a list of encoders, but not one for each part."""
+    if not isinstance(choices.encoder, (list, tuple)):
+        return
+    n_parts = len(split.shapes if isinstance(split, Split) else schema.parts) or 1
+    if len(choices.encoder) != n_parts:
+        raise ValueError(
+            f"The 'encoder' parameter of {choices.owner} has {len(choices.encoder)} encoders, but "
+            f"samples have {n_parts} part(s) with an encoder each in {choices.framework!r}."
+        )
 
 
 def _check_trainable(network: Network, choices: Choices) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from ..encoders._build import build_encoder, to_channels_last
 from ..encoders._projection import projection_head
-from ..frameworks._parts import Halves, Parts, Split
+from ..frameworks._parts import Apart, SideBySide, Slices, Split
 from ..kinds._base import Kind
+from ..kinds.several import Several
 from ..similarity import Similarity
 from ._network import Network
 
@@ -38,7 +39,7 @@ def build_network(
     some: Any,
     kind: Kind,
     scaler: Any,
-    split: Split | None,
+    split: Split | Apart | None,
     *,
     choose_encoder: Callable[[tuple], Any],
     n_components: int | None,
@@ -57,10 +58,10 @@ def build_network(
         Their kind.
     scaler : object
         The fitted scaler that made them from X.
-    split : Split or None
+    split : Split, Apart or None
         The parts of a sample that have separate encoders; None for one encoder.
     choose_encoder : callable
-        ``choose_encoder(sample_shape)`` returns the ``encoder`` parameter for a part.
+        ``choose_encoder(place, kind, sample_shape)`` returns the ``encoder`` parameter for a part.
     n_components, projection_dim : int or None, int
         Parameters of the embedder.
     similarity : Similarity
@@ -70,46 +71,103 @@ def build_network(
     owner : str
         The name of the estimator's class, for messages.
     """
-    shape = kind.encoded_shape(tuple(some.shape[1:]))
-    if split is not None and shape != tuple(some.shape[1:]):
-        raise ValueError(
-            f"X holds {kind.name}, whose samples cannot be split in two: pass a framework with "
-            "one encoder, such as SimCLR() or MoCo()."
-        )
-    shapes = [shape] if split is None else split.shapes
-    # An encoder of numbers is tried on zeros, of anything else on what it will get.
-    tried_on = None if kind.float_batches else some[torch.arange(2)]
-    chosen = [choose_encoder(part) for part in shapes]
+    parts = _parts(some, kind, scaler, split)
+    chosen = [choose_encoder(place, part.kind, part.shape) for place, part in enumerate(parts)]
     built = [
-        build_encoder(own, part, n_components, kind=kind, tried_on=tried_on, owner=owner)
-        for own, part in zip(chosen, shapes, strict=True)
+        # An encoder of numbers is tried on zeros, of anything else on what it will get.
+        build_encoder(
+            own,
+            part.shape,
+            n_components,
+            kind=part.kind,
+            tried_on=None if part.kind.float_batches else part.some[torch.arange(2)],
+            owner=owner,
+        )
+        for own, part in zip(chosen, parts, strict=True)
     ]
     encoders, widths = zip(*built, strict=True)
-    for encoder, own in zip(encoders, chosen, strict=True):
-        kind._check_encoder(encoder, some, getattr(own, "__name__", type(own).__name__))
+    for encoder, own, part in zip(encoders, chosen, parts, strict=True):
+        part.kind._check_encoder(encoder, part.some, getattr(own, "__name__", type(own).__name__))
     channels_last = [
-        to_channels_last(encoder, kind, part)
-        for encoder, part in zip(encoders, shapes, strict=True)
+        to_channels_last(encoder, part.kind, part.shape)
+        for encoder, part in zip(encoders, parts, strict=True)
     ]
+    if isinstance(split, Split):  # which stands behind a layer for all parts
+        channels_last = [all(channels_last)] * len(parts)
     projections = [projection_dim or width for width in widths]
     _check_dimension(min(projections), projection_dim, similarity, owner)
-    heads = [projection_head(width, projection_dim, similarity.n_extra) for width in widths]
-    first = kind.first_layer(
-        some if split is None else split.convert(some),
-        scaler,
-        parameters=parameters,
-        channels_last=all(channels_last),
-    )
-    if split is None:
-        encoder = encoders[0] if first is None else nn.Sequential(first, encoders[0])
-        names = {} if first is None else {"encoder.1.": "encoder."}
-        network = Network(encoder, heads[0], names)
-    else:
+    if len(parts) > 1:
         _check_widths(projections)
-        encoder = nn.Sequential(split.convert, first, Parts(split, encoders))
-        names = {"encoder.2.networks.": "encoder.", "projector.networks.": "projector."}
-        network = Network(encoder, Parts(Halves(widths[0]), heads), names)
-    return network.float(), Widths(sum(widths), sum(projections), len(shapes))
+    heads = [projection_head(width, projection_dim, similarity.n_extra) for width in widths]
+    layers = [
+        part.kind.first_layer(part.some, part.scaler, parameters=parameters, channels_last=last)
+        for part, last in zip(parts, channels_last, strict=True)
+    ]
+    network = _assembled(split, encoders, layers, heads, widths)
+    return network.float(), Widths(sum(widths), sum(projections), len(parts))
+
+
+class _Part(NamedTuple):
+    """A part of the samples: its kind, shape, some of it as a batch, and its fitted scaler."""
+
+    kind: Kind
+    shape: tuple
+    some: Any
+    scaler: Any
+
+
+def _parts(some: Any, kind: Kind, scaler: Any, split: Split | Apart | None) -> list[_Part]:
+    """Return what each encoder is built for."""
+    if isinstance(kind, Several):
+        several = zip(kind.kinds, some.parts, scaler.scalers, strict=True)
+        return [part for own, x, s in several for part in _parts(x, own, s, None)]
+    shape = kind.encoded_shape(tuple(some.shape[1:]))
+    if not isinstance(split, Split):
+        return [_Part(kind, shape, some, scaler)]
+    if shape != tuple(some.shape[1:]):
+        raise ValueError(
+            f"X holds {kind.name}, whose samples cannot be split: pass a framework with one "
+            "encoder, such as SimCLR() or MoCo(), or several arrays as the parts."
+        )
+    return [_Part(kind, part, split.convert(some), scaler) for part in split.shapes]
+
+
+def _assembled(
+    split: Split | Apart | None,
+    encoders: Sequence[nn.Module],
+    layers: Sequence[nn.Module | None],
+    heads: Sequence[nn.Module],
+    widths: Sequence[int],
+) -> Network:
+    """Return encoders, the layers before them and heads as one network.
+
+    Parameters
+    ----------
+    split : Split, Apart or None
+        As in `build_network`.
+    encoders, layers, heads : sequence of torch.nn.Module
+        One of each for each part; a layer may be None. Parts of one array have the same layer.
+    widths : sequence of int
+        Widths of the representations.
+    """
+    if isinstance(split, Split):
+        encoder = nn.Sequential(split.convert, layers[0], SideBySide(split, encoders))
+        names = {"encoder.2.networks.": "encoder."}
+    else:
+        whole = [_behind(*both) for both in zip(layers, encoders, strict=True)]
+        has_layer = [place for place, layer in enumerate(layers) if layer is not None]
+        if split is None:
+            return Network(whole[0], heads[0], {"encoder.1.": "encoder."} if has_layer else {})
+        encoder = SideBySide(split, whole)
+        names = {f"encoder.networks.{place}.1.": f"encoder.{place}." for place in has_layer}
+        names["encoder.networks."] = "encoder."
+    names["projector.networks."] = "projector."
+    return Network(encoder, SideBySide(Slices(widths), heads), names)
+
+
+def _behind(layer: nn.Module | None, encoder: nn.Module) -> nn.Module:
+    """Return an encoder behind a layer, if there is one."""
+    return encoder if layer is None else nn.Sequential(layer, encoder)
 
 
 def _check_dimension(d: int, projection_dim: int, similarity: Similarity, owner: str) -> None:
@@ -126,6 +184,6 @@ def _check_widths(widths: list[int]) -> None:
     """Raise ValueError if the outputs for the parts have different widths."""
     if len(set(widths)) > 1:
         raise ValueError(
-            f"The two encoders return {' and '.join(map(str, widths))} components, which cannot "
-            "be compared: pass projection_dim > 0 or n_components."
+            f"The encoders of the parts return {' and '.join(map(str, widths))} components, which "
+            "cannot be compared: pass projection_dim > 0 or n_components."
         )

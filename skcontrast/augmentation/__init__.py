@@ -15,6 +15,7 @@ from .images import (
     RandomResizedCrop,
     SimCLRAugmentation,
 )
+from .per_part import PerPart
 from .unflatten import Unflatten
 from .vectors import FeatureDropout, MarginalCorruption
 
@@ -30,6 +31,7 @@ __all__ = [
     "GaussianNoise",
     "MarginalCorruption",
     "NodeDrop",
+    "PerPart",
     "RandomAffine",
     "RandomFlip",
     "RandomGrayscale",

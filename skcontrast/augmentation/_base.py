@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from .._data._parts import Parts
 from .._data._sources import array_of
 from .._documentation import DocumentationLink
 from .._parameters import validate_parameters
@@ -289,6 +290,7 @@ class Augmentation(
 
 def _as_given(X: Any, checked: Any) -> Any:
     """Return X itself if the next step can read it without loss, else the checked samples."""
-    if is_dataframe(X) or issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "fiu"):
+    is_numeric = isinstance(X, np.ndarray) and X.dtype.kind in "fiu"
+    if is_numeric or is_dataframe(X) or issparse(X) or isinstance(X, Parts):
         return X
     return label_rows(checked, row_labels(X))

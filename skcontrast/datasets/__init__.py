@@ -1,5 +1,6 @@
-"""Public data sets in the manner of ``sklearn.datasets``, and folders of your own images."""
+"""Public data sets in the manner of ``sklearn.datasets``, and forms of X for your own data."""
 
+from .._data._parts import Parts
 from .cifar import fetch_cifar10, fetch_cifar100
 from .image_folder import ImageFolder
 from .mnist import fetch_fashion_mnist, fetch_mnist
@@ -8,6 +9,7 @@ from .tudataset import fetch_tudataset
 
 __all__ = [
     "ImageFolder",
+    "Parts",
     "fetch_cifar10",
     "fetch_cifar100",
     "fetch_fashion_mnist",

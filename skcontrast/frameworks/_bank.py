@@ -21,10 +21,12 @@ class Bank(nn.Module):
         Width of a vector.
     momentum : float
         m in [0, 1], the weight of the old vector in the average.
+    n_parts : int, default=2
+        Number of parts of a sample.
 
     Attributes
     ----------
-    vectors : Tensor of shape (2, n_samples, width)
+    vectors : Tensor of shape (n_parts, n_samples, width)
         The averages; zeros for a sample that was never visited.
     labels : Tensor of shape (n_samples,), dtype int64
         Classes, −1 where unknown.
@@ -38,10 +40,10 @@ class Bank(nn.Module):
     labels: Tensor
     visited: Tensor
 
-    def __init__(self, n_samples: int, width: int, momentum: float):
+    def __init__(self, n_samples: int, width: int, momentum: float, n_parts: int = 2):
         super().__init__()
         self.momentum, self.n_visited = momentum, 0
-        self.register_buffer("vectors", torch.zeros(2, n_samples, width))
+        self.register_buffer("vectors", torch.zeros(n_parts, n_samples, width))
         self.register_buffer("labels", torch.full((n_samples,), -1))
         self.register_buffer("visited", torch.full((n_samples,), -1))
 
@@ -61,8 +63,8 @@ class Bank(nn.Module):
 
         Returns
         -------
-        vectors : Tensor of shape (2, n, width)
-            The vectors of both parts.
+        vectors : Tensor of shape (n_parts, n, width)
+            The vectors of all parts.
         own : Tensor of shape (n_anchors, 1), dtype int64
             Which of the drawn samples is the anchor itself. If none is, the last one, so that
             all anchors have the same number of negatives.
@@ -88,8 +90,8 @@ class Bank(nn.Module):
 
         Parameters
         ----------
-        z : Tensor of shape (2, n_views, n, width)
-            Projections of both parts in all views.
+        z : Tensor of shape (n_parts, n_views, n, width)
+            Projections of all parts in all views.
         rows : Tensor of shape (n,), dtype int64
             Places of the samples in X, all different.
         labels : Tensor of shape (n,), dtype int64, default=None

@@ -15,7 +15,7 @@ from .._objective._contrast import Contrast
 from .._parameters import ParameterObject
 from ..kinds._base import Kind
 from ..similarity import Cosine, Similarity
-from ._parts import Split
+from ._parts import Apart, Split
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class FitContext:
     n_views, batch_size : int
         Views per sample; the most samples in a step.
     width : int
-        Width of the network's output.
+        Width of the network's output, of all parts together.
     device : torch.device
         Where the network is trained.
     generator : torch.Generator
@@ -44,6 +44,8 @@ class FitContext:
     groups : Tensor of shape (n_samples,), dtype int64, or None
         The groups of all samples by their places in X, −1 where there is none; None if `fit` got
         none. For memories, which know the places of what they hold.
+    n_parts : int
+        Number of parts of a sample that have an encoder each.
 
     See Also
     --------
@@ -61,6 +63,7 @@ class FitContext:
     device: torch.device
     generator: torch.Generator
     groups: Tensor | None = None
+    n_parts: int = 1
 
     def groups_of(self, rows: Tensor) -> Tensor | None:
         """Return the groups of samples by their places in X, −1 where the place is unknown.
@@ -92,8 +95,8 @@ class Framework(ParameterObject):
         does. If it never does, fits in several threads need not wait for each other.
     n_views : int or None
         Views per sample, if the framework needs a number of its own; None leaves it to the user.
-    takes_pairs : bool
-        Whether X may be a pair of arrays, and `split_samples` returns two parts.
+    takes_parts : bool
+        Whether X may have several parts, and `split_samples` returns how they are split.
 
     See Also
     --------
@@ -139,7 +142,7 @@ class Framework(ParameterObject):
 
     draws_random_numbers: bool = True
     n_views: int | None = None
-    takes_pairs: bool = False
+    takes_parts: bool = False
 
     @property
     def default_similarity(self) -> type[Similarity]:
@@ -152,8 +155,8 @@ class Framework(ParameterObject):
         return None
 
     def split_samples(
-        self, kind: Kind, sample_shape: tuple, border: int | None = None
-    ) -> Split | None:
+        self, kind: Kind, sample_shape: tuple, cut: tuple[int, ...] | None = None
+    ) -> Split | Apart | None:
         """Return how samples are split into parts with an encoder each, or None for one encoder.
 
         Parameters
@@ -162,8 +165,9 @@ class Framework(ParameterObject):
             The kind of the samples.
         sample_shape : tuple of int
             Shape of one sample of a batch.
-        border : int, default=None
-            Where the second array begins, if X is a pair of arrays.
+        cut : tuple of int, default=None
+            Number of features or channels of each part, if X came as several arrays that are side
+            by side in batches.
         """
         return None
 

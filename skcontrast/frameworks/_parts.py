@@ -1,65 +1,78 @@
-"""Two parts of every sample, each with its own encoder."""
+"""Several parts of every sample, each with its own encoder."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 import torch
 from torch import Tensor, nn
 
+from .._data._parts import PartsBatch
+
 
 class Split(nn.Module):
-    """The cut of a vector's features, or an image's channels, into two parts.
+    """The cut of a vector's features, or an image's channels, into parts.
 
     Parameters
     ----------
-    first, second : Tensor of shape (k,), dtype int64
+    columns : sequence of Tensor of shape (k,), dtype int64
         Features or channels of each part.
     sample_shape : tuple of int
         Shape of one sample.
     convert : torch.nn.Module, default=None
         Applied to the samples before they are standardised and split.
+
+    Attributes
+    ----------
+    shapes : list of tuple
+        Shape of a sample of each part.
+    cut : tuple of int or None
+        Number of features or channels of each part, if these are the features or channels of X
+        in their order.
     """
 
-    first: Tensor
-    second: Tensor
-
     def __init__(
-        self,
-        first: Tensor,
-        second: Tensor,
-        sample_shape: tuple,
-        convert: nn.Module | None = None,
+        self, columns: Sequence[Tensor], sample_shape: tuple, convert: nn.Module | None = None
     ):
         super().__init__()
-        self.register_buffer("first", first)
-        self.register_buffer("second", second)
+        for place, some in enumerate(columns):
+            self.register_buffer(f"columns_{place}", some)
         self.convert = nn.Identity() if convert is None else convert
-        self.shapes = [(len(part), *sample_shape[1:]) for part in (first, second)]
+        self.shapes = [(len(some), *sample_shape[1:]) for some in columns]
+        is_in_order = torch.cat(list(columns)).tolist() == list(range(sample_shape[0]))
+        self.cut = tuple(map(len, columns)) if self.is_of_channels and is_in_order else None
+
+    @property
+    def columns(self) -> list[Tensor]:
+        """Features or channels of each part."""
+        return [self.get_buffer(f"columns_{place}") for place in range(len(self.shapes))]
 
     @property
     def is_of_channels(self) -> bool:
         """Whether the parts are features or channels of X itself, without conversion."""
         return isinstance(self.convert, nn.Identity)
 
-    @property
-    def border(self) -> int | None:
-        """Where the second part begins; None unless the first part is the first features."""
-        n = len(self.first)
-        return n if self.is_of_channels and self.first.tolist() == list(range(n)) else None
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the two parts of samples x of shape (n, ...)."""
-        return x.index_select(1, self.first), x.index_select(1, self.second)
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Return the parts of samples x of shape (n, ...)."""
+        return tuple(x.index_select(1, some) for some in self.columns)
 
 
-class Parts(nn.Module):
-    """Two networks side by side, one for each part; their outputs are concatenated.
+class Apart(nn.Module):
+    """The parts of samples that come as a batch for each part."""
+
+    def forward(self, x: PartsBatch) -> tuple:
+        """Return the batch of each part."""
+        return x.parts
+
+
+class SideBySide(nn.Module):
+    """A network for each part; their outputs are concatenated.
 
     Parameters
     ----------
     split : callable
-        Returns the two parts of a batch.
+        Returns the parts of a batch.
     networks : list of torch.nn.Module
         One for each part.
     """
@@ -68,25 +81,27 @@ class Parts(nn.Module):
         super().__init__()
         self.split, self.networks = split, nn.ModuleList(networks)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return both networks' outputs for x, shape (n, sum of their widths)."""
+    def forward(self, x: Tensor | PartsBatch) -> Tensor:
+        """Return all networks' outputs for x, shape (n, sum of their widths)."""
         parts = self.split(x)
         return torch.cat([net(part) for net, part in zip(self.networks, parts, strict=True)], 1)
 
 
-class Halves(nn.Module):
-    """A cut of vectors in two.
+class Slices(nn.Module):
+    """A cut of vectors into parts.
 
     Parameters
     ----------
-    width : int
-        Width of the first part.
+    widths : sequence of int
+        Width of each part.
     """
 
-    def __init__(self, width: int):
+    def __init__(self, widths: Sequence[int]):
         super().__init__()
-        self.width = width
+        self.ends = list(accumulate(widths))
 
-    def forward(self, h: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the first `width` components of h and the rest, shapes (n, ...)."""
-        return h[:, : self.width], h[:, self.width :]
+    def forward(self, h: Tensor) -> tuple[Tensor, ...]:
+        """Return the parts of h, shapes (n, width)."""
+        return tuple(
+            h[:, start:end] for start, end in zip([0, *self.ends], self.ends, strict=False)
+        )

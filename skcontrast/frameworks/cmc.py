@@ -1,8 +1,9 @@
-"""CMC: an encoder for each of two parts of a sample, and a memory bank for both."""
+"""CMC: an encoder for each part of a sample, and a memory bank for all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -18,24 +19,37 @@ from .._objective._contrast import Contrast
 from .._parameters import Interval, StrOptions
 from .._warnings import warn
 from ..kinds._base import Kind
+from ..kinds.several import Several
 from ..similarity import Similarity
 from ._bank import Bank
 from ._base import FitContext, Framework, Session
 from ._lab import Lab
-from ._parts import Split
+from ._parts import Apart, Split
 
 __all__ = ["CMC"]
 
 _LARGEST_AUTO = 4096
+_SPLITS = "a name, an int, a list of ints or a list of such lists"
 
 
 class CMC(Framework):
-    r"""Contrastive multiview coding: the two parts of a sample are each other's positives.
+    r"""Contrastive multiview coding: the parts of a sample are each other's positives.
 
-    Every sample has two parts of different nature, such as the lightness and the colour of an
-    image. Each part has its own encoder and projection head. Each part is an anchor; its
-    positives are the other part of the same sample, in all of its views [1]_. ``transform``
-    returns the representations by both encoders, side by side.
+    Every sample has two or more parts of different nature, such as the lightness and the colour
+    of an image, or a picture and a row of numbers. Each part has its own encoder and projection
+    head. ``transform`` returns the representations by all encoders, side by side.
+
+    Every part is contrasted with every other: each is an anchor, and its positives are the other
+    part of the same sample, in all of its views [1]_. With P parts and :math:`L_{a \to b}` the mean
+    loss of the anchors of part a among candidates of part b, the loss is the mean over the ordered
+    pairs, the "full graph" of the paper, or over the pairs with the first part, its "core view",
+
+    .. math::
+
+        L_{\text{full}} = \frac{1}{P (P - 1)} \sum_{a \ne b} L_{a \to b}, \qquad
+        L_{\text{core}} = \frac{1}{2 (P - 1)} \sum_{b > 1} (L_{1 \to b} + L_{b \to 1}).
+
+    The paper has sums; the mean keeps the learning rate independent of P.
 
     The negatives come from a memory bank with a vector for each part of each sample of X, the
     moving average of its normalised projections,
@@ -53,21 +67,27 @@ class CMC(Framework):
 
     Parameters
     ----------
-    split : "auto", "lab", "random", int or list of int, default="auto"
-        The parts. "lab": RGB images are converted to CIE L*a*b*, and L is contrasted with ab.
-        "random": a random half of the features is contrasted with the other half. An int k: the
-        first k features (vectors) or channels (images) are contrasted with the others. A list:
-        these features or channels are contrasted with the others. "auto": "lab" for images of
-        three channels and "random" for vectors. If X is a pair of arrays, the arrays are the
+    split : "auto", "lab", "random", int, list of int or list of lists of int, default="auto"
+        The parts of samples that are one array. "lab": RGB images are converted to CIE L*a*b*,
+        and L is contrasted with ab. "random": a random half of the features is contrasted with
+        the other half. An int k: the first k features (vectors) or channels (images) are
+        contrasted with the others. A list: these features or channels are contrasted with the
+        others. A list of lists: each is a part; what is in none is not used. "auto": "lab" for
+        images of three channels and "random" for vectors. If X is several arrays, these are the
         parts and `split` must be "auto".
     n_negatives : int or "auto", default="auto"
         Number of samples drawn from the bank, N. "auto" is 4,096, or all other samples if they
         are fewer. A number larger than all other samples is reduced to it, with a warning.
     momentum : float, default=0.5
         m in [0, 1]; 0 keeps only the last projection, 1 only the first.
+    graph : {"full", "core"}, default="full"
+        Which parts are contrasted: each with each other, or only the first with each other. With
+        two parts both are the same.
 
     See Also
     --------
+    skcontrast.datasets.Parts : Several arrays as one X, which scikit-learn can split.
+    skcontrast.kinds.Several : How several arrays become batches.
     SimCLR : One encoder; the positives are other views of the whole sample.
     MoCo : One encoder and its momentum copy; the negatives come from a queue of recent keys.
 
@@ -86,12 +106,13 @@ class CMC(Framework):
     >>> embedder.fit((seen, heard)).transform((seen, heard)).shape
     (100, 256)
 
-    A Pipeline or a search cannot index a pair. For these, put the arrays side by side and pass
-    the width of the first as `split`:
+    A Pipeline or a search splits X by rows, which :class:`~skcontrast.datasets.Parts` has. It
+    also holds more than two parts, and parts of different kinds, such as images with vectors:
 
-    >>> embedder = ContrastiveEmbedder(framework=CMC(split=5), max_epochs=2, random_state=0)
-    >>> embedder.fit_transform(np.hstack([seen, heard])).shape
-    (100, 256)
+    >>> from skcontrast.datasets import Parts
+    >>> X = Parts(seen, heard, rng.uniform(size=(100, 1, 8, 8)))
+    >>> embedder.fit(X).transform(X[:10]).shape
+    (10, 384)
     """
 
     _parameter_constraints: dict = {
@@ -102,30 +123,37 @@ class CMC(Framework):
         ],
         "n_negatives": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "momentum": [Interval(Real, 0, 1, closed="both")],
+        "graph": [StrOptions({"full", "core"})],
     }
 
     draws_random_numbers = False
-    takes_pairs = True
+    takes_parts = True
 
     def __init__(
         self,
-        split: Literal["auto", "lab", "random"] | int | Sequence[int] | NDArray = "auto",
+        split: Literal["auto", "lab", "random"]
+        | int
+        | Sequence[int]
+        | Sequence[Sequence[int]]
+        | NDArray = "auto",
         n_negatives: int | Literal["auto"] = "auto",
         momentum: float = 0.5,
+        graph: Literal["full", "core"] = "full",
     ):
         self.split = split
         self.n_negatives = n_negatives
         self.momentum = momentum
+        self.graph = graph
 
     @property
     def structure(self) -> str:
         """The split, since the encoders are built for it."""
-        with naming("split", "a name, an int or a list of ints", self.split):
-            split = self.split if isinstance(self.split, str) else np.asarray(self.split).tolist()
-        return f"CMC(split={split!r})"
+        return f"CMC(split={_listed(self.split)!r})"
 
-    def split_samples(self, kind: Kind, sample_shape: tuple, border: int | None = None) -> Split:
-        """Return how samples of a shape are split into two parts.
+    def split_samples(
+        self, kind: Kind, sample_shape: tuple, cut: tuple[int, ...] | None = None
+    ) -> Split | Apart:
+        """Return how samples of a shape are split into parts.
 
         Parameters
         ----------
@@ -133,51 +161,38 @@ class CMC(Framework):
             The kind of the samples.
         sample_shape : tuple of int
             Shape of one sample of a batch.
-        border : int, default=None
-            Where the second array begins, if X is a pair of arrays.
+        cut : tuple of int, default=None
+            Number of features or channels of each part, if X came as several arrays that are side
+            by side in batches.
 
         Raises
         ------
         ValueError
             If `split` does not suit the samples.
         """
+        is_apart = isinstance(kind, Several)
+        is_auto = isinstance(self.split, str) and self.split == "auto"
+        if (is_apart or cut is not None) and not is_auto:
+            raise ValueError(
+                f"The 'split' parameter of CMC is {self.split!r}, but X is several arrays, which "
+                "are the parts themselves: pass split='auto'."
+            )
+        if is_apart:
+            return Apart()
         if not kind.float_batches:
             raise ValueError(
-                f"CMC contrasts two parts of vectors or images, but X holds {kind.name}: pass a "
+                f"CMC contrasts parts of vectors or images, but X holds {kind.name}: pass a "
                 "different framework, such as SimCLR() or, for graphs, InfoGraph()."
             )
-        split, n = self._resolved(sample_shape, border), sample_shape[0]
+        if cut is not None:
+            columns = torch.arange(sum(cut)).split(cut)
+            return Split([some.clone() for some in columns], sample_shape)
+        split = _usual_split(sample_shape) if is_auto else self.split
         if isinstance(split, str) and split == "lab":
-            if len(sample_shape) != 3 or n != 3:
+            if len(sample_shape) != 3 or sample_shape[0] != 3:
                 raise _bad_split("'lab' needs images of three channels", sample_shape)
-            return Split(torch.tensor([0]), torch.tensor([1, 2]), sample_shape, Lab())
-        if n < 2:
-            raise _bad_split("1 feature(s) or channel cannot be split", sample_shape)
-        if isinstance(split, str):
-            first = torch.randperm(n)[: n // 2].sort().values
-        else:
-            first = _columns(split, n, sample_shape)
-        rest = torch.ones(n, dtype=torch.bool)
-        rest[first] = False
-        return Split(first, torch.nonzero(rest).flatten(), sample_shape)
-
-    def _resolved(self, sample_shape: tuple, border: int | None) -> Any:
-        """Return `split`, with "auto" replaced by its meaning for samples of this shape."""
-        is_auto = isinstance(self.split, str) and self.split == "auto"
-        if border is not None:
-            if not is_auto:
-                raise ValueError(
-                    f"The 'split' parameter of CMC is {self.split!r}, but X is a pair of arrays, "
-                    "which are the parts themselves: pass split='auto'."
-                )
-            return border
-        if not is_auto:
-            return self.split
-        if len(sample_shape) == 1:
-            return "random"
-        if sample_shape[0] == 3:
-            return "lab"
-        raise _bad_split("'auto' needs vectors or images of three channels", sample_shape)
+            return Split([torch.tensor([0]), torch.tensor([1, 2])], sample_shape, Lab())
+        return Split(_columns(split, sample_shape), sample_shape)
 
     def start(self, fit: FitContext) -> Session:
         """Return a session with a memory bank.
@@ -206,40 +221,89 @@ def _bad_split(problem: str, sample_shape: tuple) -> ValueError:
     )
 
 
-def _columns(split: Any, n: int, sample_shape: tuple) -> Tensor:
-    """Return the features or channels of the first part, checked."""
-    with naming("split", "a name, an int or a list of ints", split):
-        columns = np.arange(int(split)) if isinstance(split, Integral) else np.asarray(split)
+def _usual_split(sample_shape: tuple) -> str:
+    """Return what "auto" means for one array of samples of a shape."""
+    if len(sample_shape) == 1:
+        return "random"
+    if sample_shape[0] == 3:
+        return "lab"
+    raise _bad_split("'auto' needs vectors or images of three channels", sample_shape)
+
+
+def _listed(split: Any) -> Any:
+    """Return a split as a name, an int, a list of ints or a list of such lists."""
+    with naming("split", _SPLITS, split):
+        if isinstance(split, (str, Integral)):
+            return split if isinstance(split, str) else int(split)
+        if len(split) > 1 and all(np.ndim(part) == 1 for part in split):
+            return [np.asarray(part).tolist() for part in split]
+        return np.asarray(split).tolist()
+
+
+def _columns(split: Any, sample_shape: tuple) -> list[Tensor]:
+    """Return the features or channels of each part, checked."""
+    n, split = sample_shape[0], _listed(split)
+    if n < 2:
+        raise _bad_split("1 feature(s) or channel cannot be split", sample_shape)
+    if isinstance(split, str):
+        return _with_rest(torch.randperm(n)[: n // 2].sort().values, n)
+    if isinstance(split, int):
+        split = list(range(split))
+    is_first = not isinstance(split, list) or not any(isinstance(part, list) for part in split)
+    parts = [np.asarray(part) for part in ([split] if is_first else split)]
+    for part in parts:
+        _check_columns(part, split, sample_shape)
+    named = np.concatenate(parts).tolist()
+    if len(set(named)) < len(named) or (is_first and len(named) == n):
+        rule = "must leave some" if is_first else "must be made"
+        raise _bad_split(
+            f"{split!r} {rule} of the {n} features or channels and name none twice", sample_shape
+        )
+    columns = [torch.as_tensor(part, dtype=torch.int64) for part in parts]
+    return _with_rest(columns[0], n) if is_first else columns
+
+
+def _with_rest(first: Tensor, n: int) -> list[Tensor]:
+    """Return the columns of a first part, and all others as the second."""
+    rest = torch.ones(n, dtype=torch.bool)
+    rest[first] = False
+    return [first, torch.nonzero(rest).flatten()]
+
+
+def _check_columns(columns: np.ndarray, split: Any, sample_shape: tuple) -> None:
+    """Raise ValueError unless the columns of a part are some of those of a sample."""
+    n = sample_shape[0]
     if columns.ndim != 1 or columns.dtype.kind not in "iu":
-        raise _bad_split(f"must be an int or a list of ints, got {split!r}", sample_shape)
+        raise _bad_split(f"must be {_SPLITS}, got {split!r}", sample_shape)
     if not len(columns) or columns.min() < 0 or columns.max() >= n:
         raise _bad_split(
             f"{split!r} is out of the range of {n} features or channels", sample_shape
         )
-    if len(set(columns.tolist())) < len(columns) or len(columns) == n:
-        raise _bad_split(
-            f"{split!r} must leave some of the {n} features or channels and name none twice",
-            sample_shape,
-        )
-    return torch.as_tensor(columns, dtype=torch.int64)
 
 
 class _CMCSession(Session):
-    """The memory bank of both parts."""
+    """The memory bank of all parts."""
 
     def __init__(self, framework: CMC, fit: FitContext):
         super().__init__(fit)
         self.n_negatives = framework._n_drawn(fit)
-        width = fit.width // 2
-        check_memory(2 * fit.n_samples * width, fit.device, "The memory bank of CMC")
-        self.bank = Bank(fit.n_samples, width, framework.momentum)
+        n_parts, width = fit.n_parts, fit.width // fit.n_parts
+        check_memory(n_parts * fit.n_samples * width, fit.device, "The memory bank of CMC")
+        self.bank = Bank(fit.n_samples, width, framework.momentum, n_parts)
+        # The parts of anchors, and those that each is contrasted with.
+        self.pairs = [
+            (a, b)
+            for a, b in permutations(range(n_parts), 2)
+            if framework.graph == "full" or 0 in (a, b)
+        ]
 
     def contrast(
         self, views: Sequence[Tensor], similarity: Similarity, batch: Batch
     ) -> list[Contrast]:
-        """Contrast each part with the bank of the other."""
+        """Contrast each part with the banks of others."""
         z = self.fit.network(torch.cat(views)).float().unflatten(0, (len(views), -1))
-        parts = torch.stack(z.chunk(2, dim=-1))  # (2, n_views, n, width)
+        # (n_parts, n_views, n, width)
+        parts = torch.stack(z.chunk(self.fit.n_parts, dim=-1))
         self.new = parts.detach(), batch.rows, batch.labels, similarity.remembered
         candidates, own, labels, groups = self._drawn(batch, parts, similarity)
         embedded = similarity.embed(parts)
@@ -248,8 +312,8 @@ class _CMCSession(Session):
         return [
             Contrast(
                 embedded[a].flatten(0, 1),
-                candidates[1 - a],
-                torch.cat([_scores(u, embedded[1 - a], similarity) for u in embedded[a]]),
+                candidates[b],
+                torch.cat([_scores(u, embedded[b], similarity) for u in embedded[a]]),
                 own.repeat(n_views, 1),
                 _flat(batch.anchor_weights(parts[a])),
                 _repeated(batch.labels, n_views),
@@ -257,13 +321,13 @@ class _CMCSession(Session):
                 _repeated(batch.groups, n_views),
                 groups,
             )
-            for a in (0, 1)
+            for a, b in self.pairs
         ]
 
     def _drawn(
         self, batch: Batch, parts: Tensor, similarity: Similarity
     ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-        """Return candidates (2, m, width), excluded ones (n, 1), labels and groups (m,)."""
+        """Return candidates (n_parts, m, width), excluded (n, 1), labels and groups (m,)."""
         if self.bank.n_visited > 1:
             vectors, own, rows = self.bank.draw(
                 self.n_negatives + 1, batch.rows, self.fit.generator

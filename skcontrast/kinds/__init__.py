@@ -9,11 +9,11 @@ from __future__ import annotations
 from ._base import Kind
 from .graphs import Graphs
 from .images import Images
-from .pairs import Pairs
+from .several import Several
 from .tables import Tables
 from .vectors import Vectors
 
 # Where users find it, in messages and pickles.
 Kind.__module__ = __name__
 
-__all__ = ["Graphs", "Images", "Kind", "Pairs", "Tables", "Vectors"]
+__all__ = ["Graphs", "Images", "Kind", "Several", "Tables", "Vectors"]

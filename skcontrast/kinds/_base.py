@@ -1,7 +1,7 @@
 """What a kind of data is: everything that depends on whether X holds vectors, images or graphs.
 
 The rest of the package asks a kind and never tests what X is. The package's kinds have a module
-each: ``vectors.py``, ``tables.py``, ``images.py``, ``graphs.py``, ``pairs.py``.
+each: ``vectors.py``, ``tables.py``, ``images.py``, ``graphs.py``, ``several.py``.
 """
 
 from __future__ import annotations
@@ -26,16 +26,19 @@ class Schema:
     kind : Kind
         The kind of the samples in a batch.
     sample_shape : tuple
-        Shape of one sample of X, as its kind gives it.
+        Shape of one sample of X, as its kind gives it; of parts that are kept apart, the shape of
+        each.
     reader : Kind
-        What reads X: the kind itself, or `Pairs` of it.
+        What reads X: the kind itself, or `Several`.
     n_features_in : int or None
         Numbers per sample, where samples have a fixed number.
     feature_names_in : ndarray of str or None
         Names of the features, where X has names.
-    border : int or None
-        The feature or channel with which the second part of each sample begins, where samples
-        have two parts.
+    cut : tuple of int or None
+        Number of features or channels of each part, where samples are one array of several parts
+        side by side.
+    parts : tuple of Schema
+        What each part is, where samples have several parts that are kept apart.
     """
 
     kind: Kind
@@ -43,7 +46,8 @@ class Schema:
     reader: Kind
     n_features_in: int | None = None
     feature_names_in: np.ndarray | None = None
-    border: int | None = None
+    cut: tuple[int, ...] | None = None
+    parts: tuple[Schema, ...] = ()
 
     def assign_names(self, estimator: Any) -> None:
         """Set ``n_features_in_`` and ``feature_names_in_`` of an estimator, or remove them."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from .._data._array_like import as_array_like, check_dimensions
 from .._data._columns import is_mixed
+from .._data._parts import Parts
 from .._parameters import check_component
 from ..graphs._convert import is_graphs
 from ._base import Kind
@@ -63,6 +64,10 @@ def guess_kind(X: Any, declared: Kind | None = None) -> tuple[Kind, Any]:
     """
     if declared is not None and is_own(declared):
         return declared, X
+    if isinstance(X, Parts):
+        from .several import Several  # only now, because it guesses the kinds of the parts
+
+        return Several(declared), X
     if is_graphs(X):
         return Graphs(), X
     if isinstance(declared, Tables):

@@ -21,7 +21,7 @@ from tests.frameworks.common import X
 def test_arrays_that_might_be_a_pair_are_refused_with_a_hint(framework):
     pair = [X[:, :20], X[:, 20:]]
     pair = pair if isinstance(framework, CMC) else tuple(pair)
-    with pytest.raises(ValueError, match=r"[Aa] pair.* framework=CMC\(\)"):
+    with pytest.raises(ValueError, match=r"arrays.* needs framework=CMC\(\)"):
         small(framework=framework).fit(pair)
 
 

@@ -18,6 +18,7 @@ from torch.utils.data import TensorDataset
 from skcontrast._distributed._shared_network import SharedNetwork
 from skcontrast._distributed._world import World
 from skcontrast.callbacks import Evaluation
+from skcontrast.datasets import Parts
 from skcontrast.encoders import GCN, GIN, MLP, ConvNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.graphs import pack_graphs
@@ -106,6 +107,12 @@ MORE = {
         "y": Y,
     },
     "two encoders and a bank": {"framework": CMC(n_negatives=30), "n_components": 16},
+    "images with vectors": {
+        "X": Parts(X.reshape(-1, 1, 8, 8), X[:, :20]),
+        "framework": CMC(n_negatives=30),
+        "encoder": [ConvNet(widths=(4,)), MLP((8,))],
+        "n_components": 16,
+    },
     "a custom framework": {"framework": Trains()},
     "auto from ranks": {"loss": BCL(alpha=Auto(every=2)), "max_epochs": 4, "batch_size": 40},
 }

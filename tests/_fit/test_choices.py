@@ -12,7 +12,7 @@ from skcontrast._fit._choices import resolve_choices, resolve_device
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine, Views
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import CMC, InfoGraph, SimCLR
-from skcontrast.kinds import Images, Pairs, Vectors
+from skcontrast.kinds import Images, Several, Vectors
 from skcontrast.losses import DCL
 from skcontrast.schedules import Linear, Steps
 from skcontrast.similarity import Cosine
@@ -144,4 +144,4 @@ def test_what_reads_X_is_declared_by_the_user_first_and_by_the_pieces_next():
     pieces = resolve_choices(small(encoder=ConvNet()))
     assert isinstance(pieces.reader(X, [RandomAffine()])[0], Images)
     pairs = resolve_choices(small(framework=CMC(), kind="images")).reader(X, None)[0]
-    assert isinstance(pairs, Pairs) and isinstance(pairs.of, Images)
+    assert isinstance(pairs, Several) and isinstance(pairs.of, Images)

@@ -13,7 +13,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from skcontrast._fit._pickles_0_1 import NormalizedReadout
 from skcontrast.frameworks import CMC
 from skcontrast.graphs import PackedGraphs
-from skcontrast.kinds import Graphs, Images, Pairs, Vectors
+from skcontrast.kinds import Graphs, Images, Several, Vectors
 from skcontrast.kinds._scaling import Standardize
 
 FILES = Path(__file__).parents[1] / "golden" / "files" / "0.1.0"
@@ -31,7 +31,7 @@ def load(name):
         ("vectors", Vectors, Vectors),
         ("grey", Images, Images),
         ("infograph", Graphs, Graphs),
-        ("cmc", Vectors, Pairs),
+        ("cmc", Vectors, Several),
     ],
 )
 def test_the_shape_of_a_sample_has_become_a_kind(name, kind, reader):
@@ -73,10 +73,10 @@ def test_what_a_framework_and_the_optimizer_remember_is_taken_up(name, module):
     assert max(int(state["step"]) for state in after.values()) == 2 * steps
 
 
-def test_parts_of_a_pair_are_still_compared():
+def test_parts_are_still_compared():
     embedder = load("cmc")
     assert isinstance(embedder.framework_, CMC) and embedder._fitted.widths.n_parts == 2
-    with pytest.raises(ValueError, match="pair of arrays"):
+    with pytest.raises(ValueError, match="X has 2 parts, but in fit it was one array"):
         embedder.transform((np.zeros((3, 2)), np.zeros((3, 4))))
 
 

@@ -51,10 +51,10 @@ def test_widths_are_those_of_the_outputs():
     )
 
 
-def test_with_two_parts_the_border_is_known_and_widths_are_those_of_both():
+def test_with_two_parts_the_cut_is_known_and_widths_are_those_of_both():
     choices, X, schema = parts(framework=CMC(split=2), n_components=7, projection_dim=3)
     setup = new_setup(choices, X, schema, None, 0)
-    assert schema.border is None and setup.schema.border == 2
+    assert schema.cut is None and setup.schema.cut == (2, 3)
     assert (setup.widths.representation, setup.widths.projection, setup.widths.n_parts) == (
         14,
         6,

@@ -31,7 +31,7 @@ def test_without_a_head_projection_is_representation():
 
 def network_of(shape=(5,), split=None, **kwargs):
     settings = {
-        "choose_encoder": lambda shape: MLP(widths=(8,)),
+        "choose_encoder": lambda place, kind, shape: MLP(widths=(8,)),
         "n_components": None,
         "projection_dim": 3,
         "similarity": Cosine(),
@@ -45,7 +45,7 @@ def network_of(shape=(5,), split=None, **kwargs):
 
 
 def halves():
-    return Split(torch.tensor([0, 1]), torch.tensor([2, 3, 4]), (5,))
+    return Split([torch.tensor([0, 1]), torch.tensor([2, 3, 4])], (5,))
 
 
 def test_each_part_has_an_encoder_and_a_head_of_its_own():
@@ -61,7 +61,12 @@ def test_each_part_has_an_encoder_and_a_head_of_its_own():
 
 def test_the_encoder_is_chosen_by_the_shape_of_its_part():
     shapes = []
-    network_of(split=halves(), choose_encoder=lambda shape: shapes.append(shape) or MLP((8,)))
+
+    def choose(place, kind, shape):
+        shapes.append(shape)
+        return MLP((8,))
+
+    network_of(split=halves(), choose_encoder=choose)
     assert shapes == [(2,), (3,)]
 
 
@@ -77,7 +82,7 @@ def test_numbers_of_a_similarity_follow_the_projection_and_do_not_count_in_the_w
 
 
 def test_parts_of_different_widths_cannot_be_compared_without_a_head():
-    def same(shape):
+    def same(place, kind, shape):
         return nn.Linear(shape[0], shape[0])
 
     with pytest.raises(ValueError, match="return 2 and 3 components, which cannot be compared"):
@@ -86,5 +91,5 @@ def test_parts_of_different_widths_cannot_be_compared_without_a_head():
 
 
 def test_networks_are_float32_whatever_an_encoder_is():
-    network, _, _ = network_of(choose_encoder=lambda shape: lambda s: nn.Linear(*s, 4))
+    network, _, _ = network_of(choose_encoder=lambda *part: lambda s: nn.Linear(*s, 4))
     assert {p.dtype for p in network.parameters()} == {torch.float32}

@@ -14,15 +14,15 @@ from skcontrast._data._batches import Batch
 from skcontrast._objective._functional import objective_value
 from skcontrast.encoders import ConvNet
 from skcontrast.frameworks import CMC
-from skcontrast.losses import InfoNCE
-from skcontrast.similarity import Cosine
+from skcontrast.losses import BCL, InfoNCE
+from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import small
 from tests.frameworks.common import IMAGES, Watches, X, make_fit, random
 
 
 def started_cmc(n_negatives=8, **kwargs):
     module = nn.Linear(6, 8)
-    return CMC(n_negatives=n_negatives).start(make_fit(module, width=8, **kwargs))
+    return CMC(n_negatives=n_negatives).start(make_fit(module, width=8, n_parts=2, **kwargs))
 
 
 def test_each_part_is_contrasted_with_the_bank_of_the_other():
@@ -132,18 +132,18 @@ def test_grid_search_over_splits():
     grid = {"framework__split": [10, 30], "framework__momentum": [0.5]}
     search = GridSearchCV(small(framework=CMC()), grid, cv=2, error_score="raise").fit(X)
     best = search.best_params_["framework__split"]
-    assert len(search.best_estimator_.encoder_[-1].split.first) == best
+    assert len(search.best_estimator_.encoder_[-1].split.columns[0]) == best
     assert search.best_estimator_.framework_.momentum == 0.5
     scores = search.cv_results_["split0_test_score"]
     assert scores[0] != scores[1]
     for split, score in zip((10, 30), scores, strict=True):
         alone = small(framework=CMC(split=split, momentum=0.5)).fit(X[51:])
-        assert len(alone.encoder_[-1].split.first) == split
+        assert len(alone.encoder_[-1].split.columns[0]) == split
         assert score == pytest.approx(alone.score(X[:51]), rel=1e-6)
 
 
 def test_settings_that_do_not_suit_two_encoders_are_refused():
-    with pytest.raises(ValueError, match=r"X is a pair of arrays.*pass split='auto'"):
+    with pytest.raises(ValueError, match=r"X is several arrays.*pass split='auto'"):
         small(framework=CMC(split=3)).fit((X, X))
     with pytest.raises(ValueError, match="'auto' needs vectors or images of three channels"):
         small(framework=CMC(), encoder=None).fit(IMAGES)
@@ -154,3 +154,81 @@ def test_settings_that_do_not_suit_two_encoders_are_refused():
     embedder = small(warm_start=True).fit(X)
     with pytest.raises(ValueError, match="'framework' parameter of ContrastiveEmbedder has chang"):
         embedder.set_params(framework=CMC()).fit(X)
+
+
+def started_with_three(graph="full", **kwargs):
+    module = nn.Linear(6, 12)
+    fit = make_fit(module, width=12, n_parts=3, **kwargs)
+    session = CMC(n_negatives=29, graph=graph).start(fit)
+    session.bank.update(random(3, 2, 30, 4), torch.arange(30))
+    return session
+
+
+def loss_of(session, views, rows, loss):
+    """Return the mean loss over all anchors, as a fit computes it."""
+    contrasts = session.contrast(views, Cosine(0.3), Batch(views[0], rows=rows))
+    values = [objective_value(contrast, loss, Cosine(0.3)) for contrast in contrasts]
+    return torch.stack(values).mean()
+
+
+def pair_of(session, places):
+    """Return a session of two of the parts, with their weights and their banks."""
+    columns = [4 * place + k for place in places for k in range(4)]
+    module = nn.Linear(6, 8)
+    with torch.no_grad():
+        module.weight.copy_(session.fit.module.weight[columns])
+        module.bias.copy_(session.fit.module.bias[columns])
+    pair = CMC(n_negatives=29).start(make_fit(module, width=8, n_parts=2))
+    pair.bank.load_state_dict(session.bank.state_dict() | {
+        "vectors": session.bank.vectors[list(places)]
+    })  # fmt: skip
+    return pair
+
+
+@pytest.mark.parametrize("loss", [InfoNCE(), BCL(alpha=0.8)], ids=repr)
+@pytest.mark.parametrize(
+    "graph, pairs", [("full", [(0, 1), (0, 2), (1, 2)]), ("core", [(0, 1), (0, 2)])]
+)
+def test_the_loss_of_three_parts_is_the_mean_over_the_pairs(graph, pairs, loss):
+    session = started_with_three(graph)
+    views, rows = [random(3, 6, seed=v) for v in range(2)], torch.tensor([4, 0, 29])
+    alone = [loss_of(pair_of(session, pair), views, rows, loss) for pair in pairs]
+    torch.testing.assert_close(
+        loss_of(session, views, rows, loss) * len(pairs), torch.stack(alone).sum()
+    )
+
+
+def test_permuted_parts_have_the_same_loss():
+    session = started_with_three()
+    views, rows = [random(3, 6, seed=v) for v in range(2)], torch.tensor([4, 0, 29])
+    permuted = started_with_three()
+    order = [2, 0, 1]
+    columns = [4 * place + k for place in order for k in range(4)]
+    with torch.no_grad():
+        permuted.fit.module.weight.copy_(session.fit.module.weight[columns])
+        permuted.fit.module.bias.copy_(session.fit.module.bias[columns])
+    permuted.bank.vectors = session.bank.vectors[order]
+    torch.testing.assert_close(
+        loss_of(permuted, views, rows, InfoNCE()), loss_of(session, views, rows, InfoNCE())
+    )
+
+
+def test_the_bank_has_a_vector_for_each_part_and_only_visited_samples():
+    states = []
+    watch = Watches(lambda session: states.append(session.bank.vectors.clone()))
+    parts = (X[:, :20], X[:, 20:30], X[:, 30:])
+    embedder = small(framework=CMC(n_negatives=5), callbacks=[watch], projection_dim=6)
+    H = embedder.fit(parts).transform(parts)
+    assert states[-1].shape == (3, 101, 6) and H.shape == (101, 3 * 128)
+    torch.testing.assert_close(states[-1].norm(dim=-1), torch.ones(3, 101))
+    assert embedder.set_params(output="projection").transform(parts).shape == (101, 18)
+
+
+def test_three_parts_have_a_concentration_together():
+    parts = (X[:, :20], X[:, 20:30], X[:, 30:])
+    embedder = small(framework=CMC(graph="core"), similarity=VonMisesFisher()).fit(parts)
+    kappa = embedder.concentration(parts)
+    assert kappa.shape == (101,) and (kappa > 0).all()
+    assert (kappa <= 3 * embedder.similarity_.kappa_max).all()
+    scores = embedder.log_score(parts)
+    assert scores.shape == (101, 101) and np.isfinite(scores).all()

@@ -10,7 +10,7 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import Augmentation, GaussianNoise, NodeDrop, RandomAffine
 from skcontrast.encoders import MLP, ConvNet, Encoder
 from skcontrast.frameworks import CMC
-from skcontrast.kinds import Graphs, Images, Kind, Pairs, Vectors
+from skcontrast.kinds import Graphs, Images, Kind, Several, Vectors
 from skcontrast.kinds._guess import (
     declared_kind,
     guess_kind,
@@ -107,11 +107,11 @@ def test_a_pair_of_series_is_not_silently_a_pair_of_images():
 def test_a_pair_of_arrays_needs_a_framework_for_it():
     X = np.random.default_rng(0).normal(size=(40, 6))
     for pair in ((X, X), (X, X[:, :3])):
-        with pytest.raises(ValueError, match=r"a pair, which needs framework=CMC\(\)"):
+        with pytest.raises(ValueError, match=r"tuple of several arrays.* needs framework=CMC\(\)"):
             small().fit(pair)
-    with pytest.raises(ValueError, match=r"Pairs\(\) needs a framework .*framework=CMC\(\)"):
-        small(kind=Pairs()).fit(X)
-    by_name = small(framework=CMC(), kind=Pairs(Vectors())).fit_transform((X, X[:, :3]))
+    with pytest.raises(ValueError, match=r"Several\(\): .* need a framework .*=CMC\(\)"):
+        small(kind=Several()).fit(X)
+    by_name = small(framework=CMC(), kind=Several(Vectors())).fit_transform((X, X[:, :3]))
     np.testing.assert_array_equal(by_name, small(framework=CMC()).fit_transform((X, X[:, :3])))
 
 

@@ -1,0 +1,260 @@
+"""Several parts: what they equal, how they are kept apart, and what is refused."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy.sparse import csr_matrix
+from torch.utils.data import TensorDataset
+
+from skcontrast import export, load, save
+from skcontrast.augmentation import GaussianNoise, PerPart, RandomAffine
+from skcontrast.datasets import Parts
+from skcontrast.encoders import GIN, MLP, ConvNet
+from skcontrast.frameworks import CMC, SimCLR
+from skcontrast.kinds import Images, Kind, Several, Tables, Vectors
+from tests.common import small
+from tests.frameworks.common import IMAGES, X
+
+PIXELS = IMAGES.astype(np.uint8) * 15
+MIXED = Parts(PIXELS, X[:, :20], X[:, 20:50])
+
+
+def mixed(**kwargs):
+    """Return an embedder of images with vectors that trains in a moment."""
+    encoders = [ConvNet(widths=(4,)), MLP((8,)), MLP((8,))]
+    return small(
+        **{"framework": CMC(), "encoder": encoders, "n_components": 8, "batch_size": 32, **kwargs}
+    )
+
+
+@pytest.fixture(scope="module")
+def embedder():
+    return mixed().fit(MIXED)
+
+
+def test_arrays_that_fit_side_by_side_are_their_concatenation_and_a_split():
+    pair = X[:, :20], X[:, 20:].astype(np.float32)
+    whole = small(framework=CMC(split=20)).fit(X)
+    embedder = small(framework=CMC()).fit(pair)
+    np.testing.assert_array_equal(embedder.transform(pair), whole.transform(X))
+    np.testing.assert_array_equal(embedder.transform(X), whole.transform(X))
+    assert embedder.score(pair) == whole.score(X)
+    three = Parts(X[:, :20], X[:, 20:30], X[:, 30:])
+    split = [range(20), range(20, 30), range(30, 64)]
+    np.testing.assert_array_equal(
+        small(framework=CMC()).fit_transform(three),
+        small(framework=CMC(split=split)).fit_transform(X),
+    )
+    grey, colour = IMAGES[:, 0], np.concatenate([IMAGES, IMAGES], 1)
+    images = small(encoder=ConvNet(widths=(4,)), framework=CMC()).fit((grey, colour))
+    assert images.transform((grey, colour)).shape[0] == 101
+    assert [part.shape for part in images.encoder_[-1].split.buffers()] == [(1,), (2,)]
+
+
+def test_parts_must_be_cut_as_in_fit():
+    pair, other = ((X[:, :k], X[:, k:]) for k in (20, 30))
+    embedder = small(framework=CMC(split=20)).fit(X)
+    np.testing.assert_array_equal(embedder.transform(pair), embedder.transform(X))
+    with pytest.raises(ValueError, match=r"Part 0 of X has 30 .*, in fit it had 20"):
+        embedder.transform(other)
+    with pytest.raises(ValueError, match=r"X has 3 parts, in fit it had 2"):
+        embedder.transform((*pair, X))
+    for split in ("random", [5, 3]):
+        embedder = small(framework=CMC(split=split)).fit(X)
+        with pytest.raises(ValueError, match="X has 2 parts, but in fit it was one"):
+            embedder.transform(pair)
+
+
+@pytest.mark.parametrize(
+    "pair, message",
+    [
+        ((X, X[:50]), "same samples: part 0 has 101, part 1 has 50"),
+        ((X[:, :20], IMAGES), "Part 1 of X: X .*shape"),
+        ((X[:, :20], X[:, 20:], X), "X has 3 parts, in fit it had 2"),
+        ((None, X), "Part 0 of X must hold samples, got None"),
+        ((X,), "at least two arrays, got 1"),
+        ((X[:, :20], "a.png"), "Part 1 of X must hold samples, got 'a.png'"),
+        ((X[:, :3], X[:, 3:]), "Part 0 of X has 3 features or channels, in fit it had 20"),
+        ((X[:, :20], np.full_like(X[:, 20:], np.nan)), "Part 1 of X: .*NaN"),
+        ((X[:, :20] + 1j, X[:, 20:]), "Part 0 of X: .*[Cc]omplex"),
+    ],
+)
+def test_bad_parts_are_refused_by_their_place(pair, message):
+    embedder = small(framework=CMC(), warm_start=True).fit((X[:, :20], X[:, 20:]))
+    for method in (embedder.fit, embedder.transform):
+        with pytest.raises((ValueError, TypeError), match=message):
+            method(pair)
+
+
+@pytest.mark.parametrize(
+    "parts, message",
+    [
+        ((PIXELS, X[:, :20]), "X has 2 parts, in fit it had 3"),
+        (
+            (PIXELS[..., 1:], X[:, :20], X[:, 20:50]),
+            r"Part 0 of X: X has samples of shape \(1, ",
+        ),
+        ((PIXELS, X[:, :21], X[:, 20:50]), "Part 1 of X: X has 21 features"),
+        ((PIXELS, X[:, :20], X[:, 20:50] + np.inf), "Part 2 of X: .*(infinity|NaN)"),
+        ((PIXELS, PIXELS, X[:, 20:50]), "Part 1 of X: X .*shape"),
+    ],
+)
+def test_parts_that_are_kept_apart_are_checked_by_themselves(embedder, parts, message):
+    with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=message):
+        embedder.transform(Parts(*parts))
+    with pytest.raises(ValueError, match="X must have 3 parts, got a ndarray"):
+        embedder.transform(X)
+
+
+def test_images_with_vectors_have_an_encoder_and_a_scale_each(embedder):
+    H = embedder.transform(MIXED)
+    assert H.shape == (101, 3 * 8) and embedder.n_features_in_ == 64 + 20 + 30
+    assert embedder.get_feature_names_out().shape == (24,)
+    changed = embedder.transform(Parts(PIXELS, X[:, :20], X[::-1, 20:50]))
+    same = (changed == H).all(0)
+    assert same[:-8].all() and not same[-8:].any()
+    np.testing.assert_allclose(embedder.transform(MIXED[5:9]), H[5:9], atol=1e-5)
+    np.testing.assert_array_equal(embedder.transform(MIXED.parts), H)
+
+
+def test_permuted_parts_permute_the_shapes_and_the_scales(embedder):
+    first, second, third = MIXED.parts
+    encoders = [MLP((8,)), MLP((8,)), ConvNet(widths=(4,))]
+    permuted = mixed(encoder=encoders).fit(Parts(second, third, first))
+    networks = [*embedder.encoder_.networks[1:], embedder.encoder_.networks[0]]
+    for ours, theirs in zip(networks, permuted.encoder_.networks, strict=True):
+        assert [p.shape for p in ours.parameters()] == [p.shape for p in theirs.parameters()]
+        torch.testing.assert_close(ours[0].mean, theirs[0].mean)
+    assert permuted.transform(Parts(second, third, first)).shape == embedder.transform(MIXED).shape
+
+
+def test_a_fit_that_is_kept_apart_is_repeatable_and_kept_in_files(embedder, tmp_path):
+    H = embedder.transform(MIXED)
+    np.testing.assert_array_equal(mixed().fit_transform(MIXED), H)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(embedder)).transform(MIXED), H)
+    for training_samples in (False, True):
+        save(embedder, tmp_path / "a.safetensors", training_samples=training_samples)
+        loaded = load(tmp_path / "a.safetensors")
+        np.testing.assert_array_equal(loaded.transform(MIXED), H)
+        assert loaded.score(MIXED) == embedder.score(MIXED)
+        assert loaded.augmentation_[0]._lacks_samples is not training_samples
+    loaded.set_params(warm_start=True).fit(MIXED)
+    assert loaded.n_epochs_ == 4
+    with pytest.raises(ValueError, match="several parts cannot be exported"):
+        export(embedder, tmp_path / "a.pt2", X)
+
+
+def test_a_checkpoint_and_memory_by_batches_change_no_bit(embedder, tmp_path):
+    class Stop(Exception):
+        """The end of a process."""
+
+    def stops(net, **kwargs):
+        raise Stop
+
+    H = embedder.transform(MIXED)
+    np.testing.assert_array_equal(mixed(memory_budget=0).fit_transform(MIXED), H)
+    torn = mixed(checkpoint=tmp_path)
+    fitted = torn.fit(MIXED)
+    np.testing.assert_array_equal(fitted.transform(MIXED), H)
+    np.testing.assert_array_equal(mixed(checkpoint=tmp_path).fit_transform(MIXED), H)
+    with pytest.raises(ValueError, match="different X"):
+        mixed(checkpoint=tmp_path).fit(Parts(PIXELS, X[:, 1:21], X[:, 20:50]))
+
+
+def test_memory_maps_sparse_matrices_and_datasets_are_parts_too(tmp_path):
+    np.save(tmp_path / "a.npy", PIXELS)
+    mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
+    dense = mixed(encoder=[ConvNet(widths=(4,)), MLP((8,))])
+    H = dense.fit_transform(Parts(PIXELS, X[:, :20]))
+    sparse = copy.deepcopy(dense).fit(Parts(mapped, csr_matrix(X[:, :20])))
+    np.testing.assert_allclose(sparse.transform(Parts(PIXELS, X[:, :20])), H, atol=1e-4)
+    lazy = Parts(TensorDataset(torch.tensor(PIXELS)), X[:, :20])
+    np.testing.assert_array_equal(copy.deepcopy(dense).fit_transform(lazy), H)
+
+
+def test_tables_and_graphs_are_parts_too():
+    import networkx as nx
+
+    table = pd.DataFrame({"age": X[:40, 0], "port": ["a", "b", None, "a"] * 10})
+    graphs = [nx.path_graph(3 + k % 3) for k in range(40)]
+    parts = Parts(table, graphs, X[:40])
+    embedder = small(framework=CMC(), encoder=[MLP((8,)), GIN(1, 8), None]).fit(parts)
+    H = embedder.transform(parts)
+    assert len(H) == 40 and not hasattr(embedder, "feature_names_in_")
+    renamed = Parts(table[["port", "age"]], graphs, X[:40])
+    np.testing.assert_array_equal(embedder.transform(renamed), H)
+    with pytest.raises(ValueError, match=r"Part 0 of X: .*missing: .'port'"):
+        embedder.transform(Parts(table[["age"]], graphs, X[:40]))
+
+
+def test_declared_kinds_decide():
+    codes = np.arange(101)[:, None] % 3.0
+    kinds = [Tables(categorical=[0]), Vectors()]
+    embedder = small(framework=CMC(), kind=Several(kinds)).fit(Parts(codes, X))
+    assert embedder.encoder_.networks[0][0].width == 3
+    by_name = small(framework=CMC(), kind=Several(["vectors", "vectors"])).fit((X, X))
+    assert len(by_name._fitted.schema.parts) == 2
+    apart = small(framework=CMC(), kind=Several(apart=True)).fit((X, X))
+    np.testing.assert_array_equal(apart.transform((X, X)), by_name.transform((X, X)))
+    with pytest.raises(ValueError, match="has 2 kinds, but X has 3 parts"):
+        small(framework=CMC(), kind=Several(kinds)).fit(MIXED)
+    with pytest.raises(ValueError, match="X must have 2 parts, got a ndarray"):
+        small(framework=CMC(), kind=Several(kinds)).fit(X)
+    with pytest.raises(ValueError, match=r"Part 0 of X: .*may hold grey images"):
+        small(framework=CMC()).fit(Parts(X.reshape(101, 4, 16), X))
+    assert isinstance(small(framework=CMC()).fit((IMAGES, IMAGES))._fitted.schema.kind, Images)
+
+
+def test_parts_need_a_framework_and_encoders_for_each():
+    with pytest.raises(ValueError, match=r"need a framework .*CMC\(\), got SimCLR\(\)"):
+        small(framework=SimCLR()).fit(MIXED)
+    with pytest.raises(ValueError, match="has 2 encoders, but samples have 3 part"):
+        mixed(encoder=[MLP(), MLP()]).fit(MIXED)
+    with pytest.raises(ValueError, match="has 2 encoders, but samples have 1 part"):
+        small(encoder=[MLP(), MLP()]).fit(X)
+    with pytest.raises(ValueError, match=r"RandomAffine expects images.*PerPart"):
+        mixed(augmentation=RandomAffine()).fit(MIXED)
+    with pytest.raises(ValueError, match="X is several arrays"):
+        mixed(framework=CMC(split=3)).fit(MIXED)
+    with pytest.raises(ValueError, match=r"'encoder' parameter .* has changed from ConvNet"):
+        mixed(warm_start=True).fit(MIXED).set_params(encoder=None).fit(MIXED)
+
+
+class Sequences(Kind):
+    """Rows of any length."""
+
+    name = "sequences"
+
+    def check(self, X):
+        rows = np.empty(len(X), dtype=object)
+        rows[:] = [np.asarray(x, dtype=np.float32) for x in X]
+        return rows
+
+    def to_tensor(self, X, device):
+        tensors = [torch.from_numpy(x) for x in X]
+        return torch.nn.utils.rnn.pad_sequence(tensors, True, 0.0).to(device)
+
+
+class Mean(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Linear(1, 8)
+
+    def forward(self, x):
+        return self.scale(x.mean(1, keepdim=True))
+
+
+def test_a_kind_of_ones_own_is_a_part():
+    rows = [np.arange(1 + k % 4) for k in range(101)]
+    embedder = small(
+        framework=CMC(),
+        kind=Several([Sequences(), Vectors()]),
+        encoder=[Mean(), MLP((8,))],
+        augmentation=PerPart([None, GaussianNoise()]),
+    ).fit(Parts(rows, X))
+    assert embedder.transform(Parts(rows, X)).shape == (101, 8 + 128)
+    assert embedder.score(Parts(rows, X)) >= 0
