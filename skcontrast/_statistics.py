@@ -13,9 +13,14 @@ from sklearn.utils import gen_batches
 FARTHEST = 1e6
 
 
+def native(X: NDArray) -> NDArray:
+    """Return an array in the byte order of the machine, without a copy if it is in it."""
+    return X if X.dtype.isnative else X.astype(X.dtype.newbyteorder("="))
+
+
 def as_tensor(X: ArrayLike) -> torch.Tensor:
     """Return an array as a tensor, without a copy where its rows lie together."""
-    X = np.ascontiguousarray(X)
+    X = native(np.ascontiguousarray(X))
     # torch warns about arrays it must not write to (memory maps, joblib's shared memory), although
     # nothing here writes.
     if not X.flags.writeable:
@@ -65,5 +70,6 @@ def mean_and_std(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return what to subtract from each column of X, and what to divide it by; float64."""
     mean, std = moments(X)
     # As in StandardScaler: what varies less than the rounding of its mean is constant.
-    std[std <= 10 * np.finfo(X.dtype).eps * np.abs(mean)] = 1.0
+    precision = np.float32 if X.dtype == np.float32 else np.float64
+    std[std <= 10 * np.finfo(precision).eps * np.abs(mean)] = 1.0
     return mean, np.maximum(std, np.finfo(np.float64).tiny)

@@ -47,6 +47,10 @@ class CMC(Framework):
     negative. A sample enters the bank when it is first visited. In the very first step, the
     negatives are the other samples of the batch.
 
+    ``partial_fit`` with a part of a long stream keeps vectors of earlier parts as negatives, with
+    their classes and groups: the newest, as many as a step draws. The samples of the new part
+    enter the bank beside them.
+
     CMC differs from the authors' code in three ways: the loss is the embedder's, not
     noise-contrastive estimation; the positive is the current projection of the other part, not
     its vector from the last epoch; no sample is drawn twice in a step.
@@ -62,7 +66,8 @@ class CMC(Framework):
         parts and `split` must be "auto".
     n_negatives : int or "auto", default="auto"
         Number of samples drawn from the bank, N. "auto" is 4,096, or all other samples if they
-        are fewer. A number larger than all other samples is reduced to it, with a warning.
+        are fewer. A number larger than all other samples is reduced to it, in `fit` with a
+        warning.
     momentum : float, default=0.5
         m in [0, 1]; 0 keeps only the last projection, 1 only the first.
 
@@ -105,6 +110,7 @@ class CMC(Framework):
     }
 
     draws_random_numbers = False
+    only_encodes_views = True
     takes_pairs = True
 
     def __init__(
@@ -189,10 +195,14 @@ class CMC(Framework):
         """
         return _CMCSession(self, fit)
 
+    @property
+    def _n_wanted(self) -> int:
+        return _LARGEST_AUTO if self.n_negatives == "auto" else self.n_negatives
+
     def _n_drawn(self, fit: FitContext) -> int:
         """Return how many negatives each anchor gets, at most all other samples."""
-        wanted = _LARGEST_AUTO if self.n_negatives == "auto" else self.n_negatives
-        if wanted >= fit.n_samples and self.n_negatives != "auto":
+        wanted = self._n_wanted
+        if wanted >= fit.n_samples and self.n_negatives != "auto" and not fit.is_part:
             warn(
                 f"The 'n_negatives' parameter of CMC is {wanted}, but there are "
                 f"{fit.n_samples - 1} other samples: all of them are drawn."
@@ -229,10 +239,16 @@ class _CMCSession(Session):
 
     def __init__(self, framework: CMC, fit: FitContext):
         super().__init__(fit)
-        self.n_negatives = framework._n_drawn(fit)
+        self.n_negatives, self.n_wanted = framework._n_drawn(fit), framework._n_wanted
         width = fit.width // 2
         check_memory(2 * fit.n_samples * width, fit.device, "The memory bank of CMC")
-        self.bank = Bank(fit.n_samples, width, framework.momentum)
+        self.bank = Bank(fit.n_samples, width, framework.momentum, fit.first_id)
+        self._mark_groups()
+
+    def _mark_groups(self) -> None:
+        """Note the groups of the samples of X."""
+        if self.fit.groups is not None:
+            self.bank.groups[: self.fit.n_samples].copy_(self.fit.groups)
 
     def contrast(
         self, views: Sequence[Tensor], similarity: Similarity, batch: Batch
@@ -240,6 +256,7 @@ class _CMCSession(Session):
         """Contrast each part with the bank of the other."""
         z = self.fit.network(torch.cat(views)).float().unflatten(0, (len(views), -1))
         parts = torch.stack(z.chunk(2, dim=-1))  # (2, n_views, n, width)
+        batch = batch._replace(labels=self.fit.class_ids(batch.labels))
         self.new = parts.detach(), batch.rows, batch.labels, similarity.remembered
         candidates, own, labels, groups = self._drawn(batch, parts, similarity)
         embedded = similarity.embed(parts)
@@ -268,13 +285,24 @@ class _CMCSession(Session):
             vectors, own, rows = self.bank.draw(
                 self.n_negatives + 1, batch.rows, self.fit.generator
             )
-            return vectors, own, self.bank.labels[rows], self.fit.groups_of(rows)
+            groups = None if batch.groups is None else self.bank.groups[rows]
+            return vectors, own, self.bank.labels[rows], groups
         own = torch.arange(parts.shape[2], device=parts.device)[:, None]
         return similarity.remembered(parts[:, 0].detach()), own, batch.labels, batch.groups
 
     def update(self) -> None:
         """Move the vectors of the samples of the batch in the bank."""
         self.bank.update(*self.new)
+
+    def resume(self, state: dict[str, Any], same_samples: bool) -> None:
+        """Continue with the vectors of the samples, in a part of a stream also with others."""
+        old = {k.removeprefix("bank."): v for k, v in state.items() if k.startswith("bank.")}
+        if "ids" not in old:  # version 0.1.0 has stored none, and labels of one fit
+            super().resume(state, same_samples)
+            return
+        n_others = self.bank.resume(old, self.n_wanted if self.fit.is_part else 0)
+        self.n_negatives = min(self.n_wanted, self.fit.n_samples + n_others - 1)
+        self._mark_groups()
 
 
 def _scores(u: Tensor, others: Tensor, similarity: Similarity) -> Tensor:
