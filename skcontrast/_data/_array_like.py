@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.utils import assert_all_finite, gen_batches
+from sklearn.utils import assert_all_finite
 from torch.utils.data import DataLoader, Dataset
 
 from .._arguments import naming, refuse_masked
 from .._statistics import native
 from ..graphs._convert import is_graphs
+from ._memory_maps import map_of, row_blocks
 from ._sources import LazySamples
 
 # Dtypes of numbers that stay as they are; what scikit-learn reads of others gets the first.
@@ -24,7 +25,6 @@ _NUMBERS = [
 ]  # fmt: skip
 # Dtypes whose finiteness scikit-learn looks at without a copy.
 _CHECKED_IN_PLACE = (np.dtype(np.float32), np.dtype(np.float64))
-_ROWS_CHECKED = 4096
 
 
 def as_array_like(X: Any) -> Any:
@@ -175,15 +175,16 @@ def number_types(X: Any) -> list[Any]:
 
 
 def is_checked_in_place(X: Any) -> bool:
-    """Return whether scikit-learn finds NaN and infinity in X without copying it."""
+    """Return whether scikit-learn finds NaN and infinity in X without holding more than X."""
     own = getattr(X, "dtype", None)
-    return own in _CHECKED_IN_PLACE or getattr(own, "kind", "") != "f"
+    is_simple = own in _CHECKED_IN_PLACE and map_of(X) is None
+    return is_simple or getattr(own, "kind", "") != "f"
 
 
 def check_blocks_finite(X: NDArray, owner: Any) -> None:
     """Raise ValueError if X holds NaN or infinity, looking at some rows at a time."""
-    for rows in gen_batches(len(X), _ROWS_CHECKED):
-        block = native(X[rows])
+    for rows in row_blocks(X):
+        block = native(rows)
         block = block.astype(np.float32) if block.itemsize < 4 else block
         with np.errstate(over="ignore", invalid="ignore"):
             assert_all_finite(block, estimator_name=type(owner).__name__, input_name="X")

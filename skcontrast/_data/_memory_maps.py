@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import mmap
 import os
 import pickle
 from collections.abc import Iterator
@@ -11,9 +12,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 
 # In these modes, the file holds what the map shows; a copy on write ("c") may differ from it.
 _SHARED = ("r", "r+", "w+")
+# Of a memory map, about so many bytes are held between two releases.
+_BYTES_HELD = 2**25
 
 
 def map_of(array: Any) -> np.memmap | None:
@@ -30,6 +34,50 @@ def _owners(array: Any) -> Iterator[Any]:
     while isinstance(array, (np.ndarray, memoryview)):
         yield array
         array = array.base if isinstance(array, np.ndarray) else array.obj
+
+
+def release(array: Any) -> None:
+    """Take the pages of a memory map that were read out of the memory that this process holds.
+
+    They stay in the kernel's cache as long as there is room. Without it, a map that has been read
+    through counts as resident as a whole, for which schedulers of batch jobs end processes.
+    """
+    mapped = map_of(array)
+    advice = getattr(mmap, "MADV_DONTNEED", None)
+    # What was written to a copy on write is in no file.
+    if mapped is None or advice is None or mapped.mode not in _SHARED:
+        return
+    if isinstance(mapped.base, mmap.mmap):
+        mapped.base.madvise(advice)
+
+
+class Released:
+    """Counts what is read of an array, and releases it from time to time if it is a memory map.
+
+    Parameters
+    ----------
+    array : array-like
+        What is read.
+    """
+
+    def __init__(self, array: Any):
+        self.array, self.n_read = array if map_of(array) is not None else None, 0
+
+    def count(self, n_bytes: int) -> None:
+        """Note that so many bytes have been read."""
+        self.n_read += n_bytes
+        if self.array is not None and self.n_read > _BYTES_HELD:
+            release(self.array)
+            self.n_read = 0
+
+
+def row_blocks(X: Any, n_rows: int = 4096) -> Iterator[Any]:
+    """Yield all rows of X in order, so many at a time; a memory map is not held as a whole."""
+    released = Released(X)
+    for rows in gen_batches(len(X), n_rows):
+        block = X[rows]
+        yield block
+        released.count(getattr(block, "nbytes", 0))
 
 
 def opened(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import multiprocessing
 import pickle
 import signal
@@ -22,7 +23,7 @@ from .._distributed._world import Shares
 from .._runtime._interrupts import HeldInterrupt, blocked_interrupts
 from .._statistics import native
 from ._memory import free_bytes
-from ._memory_maps import dumps
+from ._memory_maps import Released, dumps
 
 # Share of the free memory that training samples may take where no budget is given.
 _SHARE = 0.5
@@ -169,6 +170,7 @@ class Streamed(Dataset):
         shares: Shares | None = None,
     ):
         self.X, self.to_tensor, self.shares = X, to_tensor, shares
+        self.released = Released(X)
         self.device, self.n_workers = device, n_workers if _may_start_processes() else 0
 
     def __len__(self) -> int:
@@ -183,7 +185,10 @@ class Streamed(Dataset):
         vars(self).update(pickle.loads(state))
 
     def __getitem__(self, rows: Tensor) -> Tensor:
-        return self.to_tensor(self.X[rows.numpy()], torch.device("cpu"))
+        samples = self.X[rows.numpy()]
+        # Each row may lie in a page of its own.
+        self.released.count(max(samples.nbytes, len(rows) * mmap.PAGESIZE))
+        return self.to_tensor(samples, torch.device("cpu"))
 
     def batches(
         self, parts: Sequence[Tensor], seed: int, *, whole: bool = False

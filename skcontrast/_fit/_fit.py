@@ -391,7 +391,7 @@ def _plan(
     )
     module = setup.network.to(device)
     n_extra = setup.widths.n_parts * choices.similarity.n_extra
-    groups = samples.known.get("groups")
+    labels, groups = (samples.known.get(name) for name in ("labels", "groups"))
     first_id = samples.first_id() if choices.warm_start or one_epoch else 0
     if world is not None:  # Datasets that draw their samples differ from rank to rank
         first_id = int(from_first_rank(torch.tensor(first_id, device=device)))
@@ -406,6 +406,7 @@ def _plan(
         device=device,
         generator=torch.Generator(device=device),
         groups=None if groups is None else groups.to(device),
+        labels=None if labels is None else labels.to(device),
         classes=None if samples.classes is None else samples.classes.to(device),
         first_id=first_id,
         is_part=one_epoch,

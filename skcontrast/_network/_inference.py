@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .._data._memory_maps import row_blocks
+
 # With at least so many rows, matrix products and convolutions compute every row in the same way.
 _FEWEST_ROWS = 16
 
@@ -65,8 +67,7 @@ def encode(
     """
     module.eval()
     parts = []
-    for start in range(0, len(data), batch_size):
-        batch = data[start : start + batch_size]
+    for batch in row_blocks(data, batch_size):
         h = _of_any_size(module, batch if to_tensor is None else to_tensor(batch))
         parts.append(h.float().cpu())
     h = torch.cat(parts) if len(parts) > 1 else parts[0]

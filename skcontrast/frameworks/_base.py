@@ -44,6 +44,8 @@ class FitContext:
     groups : Tensor of shape (n_samples,), dtype int64, or None
         The groups of all samples by their places in X, −1 where there is none; None if `fit` got
         none. For memories, which know the places of what they hold.
+    labels : Tensor of shape (n_samples,), dtype int64, or None
+        The classes of all samples, −1 where unknown; None if the loss does not use any.
     classes : Tensor of shape (n_classes,), dtype int64, or None
         What `class_ids` returns for each class; None without classes.
     first_id : int
@@ -68,6 +70,7 @@ class FitContext:
     device: torch.device
     generator: torch.Generator
     groups: Tensor | None = None
+    labels: Tensor | None = None
     classes: Tensor | None = None
     first_id: int = 0
     is_part: bool = False

@@ -243,12 +243,15 @@ class _CMCSession(Session):
         width = fit.width // 2
         check_memory(2 * fit.n_samples * width, fit.device, "The memory bank of CMC")
         self.bank = Bank(fit.n_samples, width, framework.momentum, fit.first_id)
-        self._mark_groups()
+        self._mark_samples()
 
-    def _mark_groups(self) -> None:
-        """Note the groups of the samples of X."""
+    def _mark_samples(self) -> None:
+        """Note the groups and the known classes of the samples of X."""
         if self.fit.groups is not None:
             self.bank.groups[: self.fit.n_samples].copy_(self.fit.groups)
+        if (ids := self.fit.class_ids(self.fit.labels)) is not None:
+            mine = self.bank.labels[: self.fit.n_samples]
+            mine.copy_(torch.where(ids < 0, mine.to(ids.device), ids))
 
     def contrast(
         self, views: Sequence[Tensor], similarity: Similarity, batch: Batch
@@ -302,7 +305,7 @@ class _CMCSession(Session):
             return
         n_others = self.bank.resume(old, self.n_wanted if self.fit.is_part else 0)
         self.n_negatives = min(self.n_wanted, self.fit.n_samples + n_others - 1)
-        self._mark_groups()
+        self._mark_samples()
 
 
 def _scores(u: Tensor, others: Tensor, similarity: Similarity) -> Tensor:

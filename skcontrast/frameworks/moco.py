@@ -251,6 +251,10 @@ class _MoCoSession(Session):
         self.queue.resume(
             old["keys"], old["rows"], labels, n_seen, same_samples, ids, old.get("groups")
         )
+        if (now := self.fit.class_ids(self.fit.labels)) is not None:
+            rows = self.queue.rows
+            is_known = (rows >= 0) & (now[rows] >= 0)
+            self.queue.labels = torch.where(is_known, now[rows], self.queue.labels)
 
 
 def _joined(marks: Sequence[Tensor | None]) -> Tensor | None:

@@ -22,6 +22,7 @@ from .._data._array_like import (
     number_types,
     refuse_graphs,
 )
+from .._data._memory_maps import row_blocks
 from .._data._sources import LazySamples
 from .._statistics import as_tensor
 from .._warnings import warn
@@ -297,7 +298,14 @@ class ImageScaler:
 
 def _largest(X: np.ndarray) -> float:
     """Return the largest absolute value, without an array of them."""
-    return max(abs(float(X.min())), abs(float(X.max())))
+    return max(map(abs, _extremes(X)))
+
+
+def _extremes(X: np.ndarray) -> tuple[float, float]:
+    """Return the least and the greatest number."""
+    found = [(float(images.min()), float(images.max())) for images in row_blocks(X, 256)]
+    low, high = np.array(found).T
+    return float(low.min()), float(high.max())
 
 
 def _every(X: np.ndarray, step: int) -> np.ndarray:
@@ -308,7 +316,8 @@ def _every(X: np.ndarray, step: int) -> np.ndarray:
 def _range(X: np.ndarray) -> tuple[float, float]:
     """Return the lowest intensity of images and their range, without a few far outliers."""
     largest = np.finfo(np.float64).max / 8
-    low, high = max(float(X.min()), -largest), min(float(X.max()), largest)
+    low, high = _extremes(X)
+    low, high = max(low, -largest), min(high, largest)
     some = _every(X, -(-X.size // 1_000_000))
     inner = np.quantile(some.astype(np.float64).clip(low, high), [0.001, 0.999])
     if 0 < inner[1] - inner[0] < (high - low) / 10:

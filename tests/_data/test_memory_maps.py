@@ -1,13 +1,15 @@
 """Arrays in files are opened again in other processes, and are the same there."""
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from skcontrast._comparison._checksum import is_in_memory
-from skcontrast._data._memory_maps import dumps, map_of, opened, place_of
+from skcontrast._data import _memory_maps
+from skcontrast._data._memory_maps import dumps, map_of, opened, place_of, release, row_blocks
 
 ARRAY = np.arange(6 * 4 * 5, dtype=np.int16).reshape(6, 4, 5)
 
@@ -38,7 +40,7 @@ def test_any_view_of_a_memory_map_is_opened_again(mapped, part):
     np.testing.assert_array_equal(again, view)
     assert (again.dtype, again.strides) == (view.dtype, view.strides)
     assert not again.flags.writeable and not is_in_memory(again)
-    assert map_of(again).filename == map_of(view).filename
+    assert str(map_of(again).filename) == str(map_of(view).filename)
 
 
 def test_a_view_that_was_opened_is_opened_again(mapped):
@@ -72,3 +74,39 @@ def test_a_pickle_holds_places_at_any_depth(tmp_path):
     again = pickle.loads(pickled)
     np.testing.assert_array_equal(np.concatenate(again["parts"]), X)
     assert again["labels"].tolist() == [0, 1, 2]
+
+
+def resident(array):
+    """Return how many kB of the file of a memory map this process holds."""
+    lines = Path("/proc/self/smaps").read_text().splitlines()
+    name = str(map_of(array).filename)
+    (start,) = (k for k, line in enumerate(lines) if line.endswith(name))
+    return next(int(line.split()[1]) for line in lines[start:] if line.startswith("Rss:"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs Linux")
+def test_what_was_read_of_a_memory_map_is_not_held(tmp_path, monkeypatch):
+    monkeypatch.setattr(_memory_maps, "_BYTES_HELD", 2**18)
+    np.save(tmp_path / "X.npy", np.ones((2**12, 2**9), np.float32))
+    X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert sum(float(rows.sum()) for rows in row_blocks(X, 64)) == X.size
+    assert resident(X) < 2**10 < X.nbytes / 2**12
+    assert float(X.sum()) == X.size and resident(X) >= X.nbytes / 2**10
+    release(X[5:])
+    assert resident(X) < 2**6
+    assert float(X.sum()) == X.size
+
+
+def test_a_release_keeps_what_was_written(tmp_path):
+    np.save(tmp_path / "X.npy", ARRAY)
+    for mode in ("r+", "c"):
+        X = np.load(tmp_path / "X.npy", mmap_mode=mode)
+        X[2] = 7
+        release(X)
+        assert (X[2] == 7).all()
+
+
+def test_blocks_of_anything_are_its_rows():
+    for X in (ARRAY, torch.from_numpy(ARRAY), ARRAY[:0]):
+        blocks = list(row_blocks(X, 4))
+        assert sum(map(len, blocks)) == len(X) and all(len(block) <= 4 for block in blocks)
