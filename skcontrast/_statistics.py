@@ -7,15 +7,21 @@ import warnings
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import gen_batches
+
+from ._data._memory_maps import row_blocks
 
 # Beyond this many standard deviations a value carries no more information, only overflow.
 FARTHEST = 1e6
 
 
+def native(X: NDArray) -> NDArray:
+    """Return an array in the byte order of the machine, without a copy if it is in it."""
+    return X if X.dtype.isnative else X.astype(X.dtype.newbyteorder("="))
+
+
 def as_tensor(X: ArrayLike) -> torch.Tensor:
     """Return an array as a tensor, without a copy where its rows lie together."""
-    X = np.ascontiguousarray(X)
+    X = native(np.ascontiguousarray(X))
     # torch warns about arrays it must not write to (memory maps, joblib's shared memory), although
     # nothing here writes.
     if not X.flags.writeable:
@@ -25,18 +31,27 @@ def as_tensor(X: ArrayLike) -> torch.Tensor:
     return torch.from_numpy(X)
 
 
+def bounds(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the least and the greatest number of each column of X, float64."""
+    first = X[0].astype(np.float64)
+    low, high = first, first
+    for rows in row_blocks(X):
+        low, high = np.minimum(low, rows.min(axis=0)), np.maximum(high, rows.max(axis=0))
+    return low, high
+
+
 def moments(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return mean and standard deviation of each column of X, float64, without overflow.
 
     Columns are scaled by their range before anything is squared; a constant column has exactly
     its value as mean and exactly zero standard deviation.
     """
-    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    low, high = bounds(X)
     centre, half = low / 2 + high / 2, high / 2 - low / 2
     unit = np.where(half > 0, half, 1.0)
     total, squares = np.zeros_like(centre), np.zeros_like(centre)
-    for rows in gen_batches(len(X), 4096):
-        deviation = (X[rows] - centre) / unit
+    for rows in row_blocks(X):
+        deviation = (rows - centre) / unit
         total += deviation.sum(axis=0)
         squares += np.square(deviation).sum(axis=0)
     mean = total / len(X)
@@ -65,5 +80,6 @@ def mean_and_std(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return what to subtract from each column of X, and what to divide it by; float64."""
     mean, std = moments(X)
     # As in StandardScaler: what varies less than the rounding of its mean is constant.
-    std[std <= 10 * np.finfo(X.dtype).eps * np.abs(mean)] = 1.0
+    precision = np.float32 if X.dtype == np.float32 else np.float64
+    std[std <= 10 * np.finfo(precision).eps * np.abs(mean)] = 1.0
     return mean, np.maximum(std, np.finfo(np.float64).tiny)

@@ -38,7 +38,7 @@ def checksum(arrays: Iterable[Any], *, contents: bool = True) -> str:
     return found.hexdigest()[:_DIGITS]
 
 
-def fingerprint(arrays: Iterable[Any]) -> int:
+def fingerprint(arrays: Iterable[Any], start: int | None = None) -> int:
     """Return a number that tells arrays, by their shapes and some rows, from different ones.
 
     Files hold such numbers, so that an array has the same one in every version.
@@ -47,8 +47,10 @@ def fingerprint(arrays: Iterable[Any]) -> int:
     ----------
     arrays : iterable of array-like
         Shape, dtype and up to 256 rows of each count.
+    start : int, default=None
+        The fingerprint of arrays that come before them, if there are any.
     """
-    found = zlib.crc32(b"None")
+    found = zlib.crc32(b"None") if start is None else start
     for array in arrays:
         found = zlib.crc32(f"{array.shape} {array.dtype}".encode(), found)
         found = zlib.crc32(np.ascontiguousarray(_some_rows(array)).data, found)

@@ -8,12 +8,24 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
 from torch.utils.data import DataLoader, Dataset
 
 from .._arguments import naming, refuse_masked
+from .._statistics import native
 from ..graphs._convert import is_graphs
+from ._memory_maps import map_of, row_blocks
 from ._parts import Parts
 from ._sources import LazySamples
+
+# Dtypes of numbers that stay as they are; what scikit-learn reads of others gets the first.
+_NUMBERS = [
+    np.float64, np.float32, np.float16, np.bool_, np.int8, np.int16, np.int32, np.int64,
+    np.uint8, np.uint16, np.uint32, np.uint64,
+]  # fmt: skip
+# Dtypes whose finiteness scikit-learn looks at without a copy.
+_CHECKED_IN_PLACE = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def as_array_like(X: Any) -> Any:
@@ -151,6 +163,33 @@ def check_dimensions(X: Any) -> None:
             "X must have 2 dimensions (vectors), 3 (grey images) or 4 (images: n_samples, "
             f"channels, height, width), got an array of shape {X.shape}."
         )
+
+
+def number_types(X: Any) -> list[Any]:
+    """Return the dtypes in which samples may stay, the one that others are converted to first.
+
+    A copy of X in float64 may not fit into memory, while its batches do. So only what torch has no
+    numbers for is converted, such as long doubles and objects.
+    """
+    own = getattr(X, "dtype", None)
+    is_number = isinstance(own, np.dtype) and own.kind in "biuf" and own.itemsize <= 8
+    return [*_NUMBERS, own] if is_number else _NUMBERS
+
+
+def is_checked_in_place(X: Any) -> bool:
+    """Return whether scikit-learn finds NaN and infinity in X without holding more than X."""
+    own = getattr(X, "dtype", None)
+    is_simple = own in _CHECKED_IN_PLACE and map_of(X) is None
+    return is_simple or getattr(own, "kind", "") != "f"
+
+
+def check_blocks_finite(X: NDArray, owner: Any) -> None:
+    """Raise ValueError if X holds NaN or infinity, looking at some rows at a time."""
+    for rows in row_blocks(X):
+        block = native(rows)
+        block = block.astype(np.float32) if block.itemsize < 4 else block
+        with np.errstate(over="ignore", invalid="ignore"):
+            assert_all_finite(block, estimator_name=type(owner).__name__, input_name="X")
 
 
 def check_lazy(X: LazySamples, min_samples: int) -> None:

@@ -83,7 +83,9 @@ class TrainingSet:
 
     def in_order(self, batch_size: int) -> Iterator[Any]:
         """Yield all samples in the order of X, at most `batch_size` at a time."""
-        yield from self.source.batches(torch.arange(len(self)).split(batch_size), seed=0)
+        yield from self.source.batches(
+            torch.arange(len(self)).split(batch_size), seed=0, whole=True
+        )
 
     def batches(self, parts: Sequence[Tensor], seed: int) -> Generator[Batch, None, None]:
         """Yield the `Batch` of each part, a tensor of rows; the seed is for worker processes."""

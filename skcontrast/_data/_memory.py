@@ -5,12 +5,15 @@ from __future__ import annotations
 import psutil
 import torch
 
+from .._runtime._cgroups import memory_limit
+
 
 def free_bytes(device: torch.device) -> float:
-    """Return how many bytes are free on a device."""
+    """Return how many bytes are free on a device; on a CPU, of what this process may have."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
-    return psutil.virtual_memory().available
+    available, limit = psutil.virtual_memory().available, memory_limit()
+    return available if limit is None else min(available, limit.free)
 
 
 def check_memory(n_numbers: int, device: torch.device, parameter: str) -> None:
@@ -34,8 +37,9 @@ def check_memory(n_numbers: int, device: torch.device, parameter: str) -> None:
 
 
 def _bytes_of(device: torch.device) -> float:
-    """Return how many bytes this process can get on a device; on a CPU, all there are."""
+    """Return how many bytes this process can get on a device; on a CPU, all that it may have."""
     if device.type == "cuda":
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return torch.cuda.mem_get_info(device)[0] + cached
-    return psutil.virtual_memory().total
+    total, limit = psutil.virtual_memory().total, memory_limit()
+    return total if limit is None else min(total, limit.total)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 import multiprocessing
+import pickle
 import signal
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
@@ -17,8 +19,11 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from .._arguments import naming
+from .._distributed._world import Shares
 from .._runtime._interrupts import HeldInterrupt, blocked_interrupts
+from .._statistics import native
 from ._memory import free_bytes
+from ._memory_maps import Released, dumps
 from ._parts import Parts
 
 # Share of the free memory that training samples may take where no budget is given.
@@ -69,9 +74,7 @@ class LazySamples:
                 raise ValueError("X must hold real numbers, got a Dataset of complex ones.")
             if item.dtype.kind not in "biuf":
                 raise TypeError(f"its dtype is {item.dtype}")
-        if item.dtype == np.uint8 and item.ndim > 1:
-            return item
-        return item if item.dtype in (np.float32, np.float64) else item.astype(np.float32)
+        return native(item if item.itemsize <= 8 else item.astype(np.float64))
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -89,7 +92,8 @@ class LazySamples:
         if batch.dtype.kind == "f":
             # Looking for NaN in the sum of X overflows for finite values near 1e308.
             with np.errstate(over="ignore", invalid="ignore"):
-                assert_all_finite(batch, input_name="X")
+                precise = batch if batch.itemsize > 2 else batch.astype(np.float32)
+                assert_all_finite(precise, input_name="X")
         return batch
 
 
@@ -133,8 +137,10 @@ class InMemory:
     def __len__(self) -> int:
         return len(self.x)
 
-    def batches(self, parts: Sequence[Tensor], seed: int) -> Generator[Any, None, None]:
-        """Yield the samples of each part, a tensor of rows; the seed is not needed."""
+    def batches(
+        self, parts: Sequence[Tensor], seed: int, *, whole: bool = False
+    ) -> Generator[Any, None, None]:
+        """Yield the samples of each part, a tensor of rows; nothing else is needed."""
         for rows in parts:
             yield self.x[rows.to(self.device)]
 
@@ -152,24 +158,74 @@ class Streamed(Dataset):
         Where they are needed.
     n_workers : int
         Processes that read ahead; 0 reads in this one, as does a process that may not start any.
+    shares : Shares, default=None
+        The ranks that divide the samples of a batch; None reads all of them.
     """
 
-    def __init__(self, X: Any, to_tensor: Callable, device: torch.device, n_workers: int):
-        self.X, self.to_tensor = X, to_tensor
+    def __init__(
+        self,
+        X: Any,
+        to_tensor: Callable,
+        device: torch.device,
+        n_workers: int,
+        shares: Shares | None = None,
+    ):
+        self.X, self.to_tensor, self.shares = X, to_tensor, shares
+        self.released = Released(X)
         self.device, self.n_workers = device, n_workers if _may_start_processes() else 0
 
     def __len__(self) -> int:
         return len(self.X)
 
-    def __getitem__(self, rows: Tensor) -> Tensor:
-        return self.to_tensor(self.X[rows.numpy()], torch.device("cpu"))
+    def __getstate__(self) -> bytes:
+        """Return a pickle for a worker that was not forked; it opens memory maps itself."""
+        return dumps(vars(self))
 
-    def batches(self, parts: Sequence[Tensor], seed: int) -> Generator[Any, None, None]:
-        """Yield the samples of each part, a tensor of rows; workers draw by the seed."""
+    def __setstate__(self, state: bytes) -> None:
+        """Take over the state of the process that trains."""
+        vars(self).update(pickle.loads(state))
+
+    def __getitem__(self, rows: Tensor) -> Tensor:
+        samples = self.X[rows.numpy()]
+        # Each row may lie in a page of its own.
+        self.released.count(max(samples.nbytes, len(rows) * mmap.PAGESIZE))
+        return self.to_tensor(samples, torch.device("cpu"))
+
+    def batches(
+        self, parts: Sequence[Tensor], seed: int, *, whole: bool = False
+    ) -> Generator[Any, None, None]:
+        """Yield the samples of each part, a tensor of rows; workers draw by the seed.
+
+        Of the samples of a part, only those of this rank are read unless `whole` is True. In the
+        place of others, samples of this rank are repeated.
+        """
+        own = [slice(None) if whole else self._own(len(rows)) for rows in parts]
+        read = [rows[these].cpu() for rows, these in zip(parts, own, strict=True)]
+        try:
+            for rows, these, x in zip(parts, own, self._read(read, seed), strict=True):
+                if len(x) == len(rows):
+                    yield x
+                    continue
+                assert self.shares is not None
+                self.shares.n_samples = len(rows)
+                yield x[(torch.arange(len(rows)) - these.start) % len(x)]
+                self.shares.n_samples = 0
+        finally:
+            if self.shares is not None:
+                self.shares.n_samples = 0
+
+    def _own(self, n: int) -> slice:
+        """Return which of the n samples of a batch this rank reads."""
+        if self.shares is None or n < self.shares.world.size:
+            return slice(None)
+        return self.shares.world.share(n)
+
+    def _read(self, parts: Sequence[Tensor], seed: int) -> Generator[Any, None, None]:
+        """Yield all samples of each part."""
         on_gpu = self.device.type == "cuda"
         loader = DataLoader(
             self,
-            sampler=[rows.cpu() for rows in parts],
+            sampler=parts,
             batch_size=None,
             num_workers=self.n_workers,
             pin_memory=on_gpu,
@@ -227,6 +283,7 @@ def make_source(
     budget: float | None,
     n_workers: int,
     n_sharing: int = 1,
+    shares: Shares | None = None,
 ) -> InMemory | Streamed:
     """Return the samples in memory if they fit, else streamed.
 
@@ -244,12 +301,14 @@ def make_source(
         As in `Streamed`.
     n_sharing : int, default=1
         Processes that each hold X in the same free memory.
+    shares : Shares, default=None
+        As in `Streamed`.
     """
     needed = kind.nbytes(X)
     if needed:
         allowed = _SHARE * free_bytes(device) / n_sharing if budget is None else budget * 1e9
         if is_lazy(X) or needed > allowed:
-            return Streamed(X, to_tensor, device, n_workers)
+            return Streamed(X, to_tensor, device, n_workers, shares)
     return InMemory(to_tensor(X, device))
 
 

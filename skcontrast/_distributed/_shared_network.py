@@ -12,7 +12,7 @@ from torch.autograd.function import once_differentiable
 from torch.overrides import TorchFunctionMode
 
 from ._faults import all_reduce
-from ._world import World, gather
+from ._world import Shares, World, gather
 
 
 class SharedNetwork:
@@ -28,10 +28,13 @@ class SharedNetwork:
         node of n graphs.
     world : World
         The ranks.
+    shares : Shares, default=None
+        Which rows each encodes; None divides them evenly.
     """
 
-    def __init__(self, network: Callable, world: World):
+    def __init__(self, network: Callable, world: World, shares: Shares | None = None):
         self.network, self.world = network, world
+        self.shares = Shares(world) if shares is None else shares
         self.whole_batch_norm = _WholeBatchNorm(world)
 
     def __call__(self, x: Any) -> Any:
@@ -54,14 +57,14 @@ class SharedNetwork:
                 f"A step encodes {len(x)} views, fewer than the {self.world.size} processes that "
                 "share them: raise 'batch_size', pass more samples or start fewer processes."
             )
-        rows = self.world.share(len(x))
+        rows = self.shares.rows(len(x))
         with self.whole_batch_norm:
             z = self.network(x[rows])
         if isinstance(z, tuple):
             return tuple(self._gathered(part, *self._place(part)) for part in z)
         return self._gathered(z, rows, len(x))
 
-    def _gathered(self, z: Tensor, rows: slice, n: int) -> Tensor:
+    def _gathered(self, z: Tensor, rows: slice | Tensor, n: int) -> Tensor:
         return _Gather.apply(z.to(_at_least_float32(z)), rows, n)
 
     def _place(self, z: Tensor) -> tuple[slice, int]:
@@ -79,7 +82,7 @@ class _Gather(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, share: Tensor, rows: slice, n: int) -> Tensor:
+    def forward(ctx: Any, share: Tensor, rows: slice | Tensor, n: int) -> Tensor:
         ctx.rows = rows
         whole = share.new_zeros(n, *share.shape[1:])
         whole[rows] = share

@@ -47,6 +47,32 @@ class World(NamedTuple):
         return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
 
 
+class Shares:
+    """Which rows of the views of a batch each rank encodes.
+
+    Parameters
+    ----------
+    world : World
+        The ranks.
+
+    Attributes
+    ----------
+    n_samples : int
+        Number of samples in the batch, of each of which a rank encodes all views or none; 0 if a
+        rank has all samples of the batch and may encode any rows.
+    """
+
+    def __init__(self, world: World):
+        self.world, self.n_samples = world, 0
+
+    def rows(self, n: int) -> slice | Tensor:
+        """Return which of n rows, those of one view after the other, this rank encodes."""
+        if not self.n_samples or n % self.n_samples:
+            return self.world.share(n)
+        own = torch.arange(self.n_samples)[self.world.share(self.n_samples)]
+        return (torch.arange(0, n, self.n_samples)[:, None] + own).flatten()
+
+
 def current_world() -> World | None:
     """Return the ranks that train together, or None if this process trains alone.
 

@@ -6,20 +6,20 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from typing import Any
 
 import torch
 from skorch.history import History
 from torch import Tensor
 
-from .._comparison._checksum import checksum
+from .._comparison._checksum import checksum, fingerprint
 from .._comparison._description import describe
 from .._data._batches import TrainingSet
-from .._data._metadata import check_descriptions, read_annotations
+from .._data._metadata import check_descriptions, read_annotations, stable_ids
 from .._data._sources import make_source
 from .._distributed._agreement import agree, end_together
-from .._distributed._world import World, current_world
+from .._distributed._world import Shares, World, current_world, from_first_rank
 from .._network._inference import on_cpu
 from .._runtime._random import seeded_rng
 from .._warnings import warn
@@ -40,7 +40,6 @@ from ._resume import (
     check_same_network,
     framework_state,
     resume,
-    samples_fingerprint,
 )
 from ._seeding import draws_random_numbers
 from ._setup import Setup, continued_setup, new_setup
@@ -48,6 +47,10 @@ from ._training import make_net, train
 
 # Parameters that may differ between the ranks of a distributed fit.
 _RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
+# Samples have numbers of 63 bits, with the fingerprint of X in the upper ones.
+_MOST_SAMPLES = 2**32
+# Training samples that are embedded after the last step, to see whether that is finite.
+_SAMPLES_CHECKED = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,9 +148,10 @@ def fit_network(
     with torch.inference_mode(False), torch.enable_grad(), opened as checkpoint:
         seed = seed if checkpoint is None else checkpoint.seed
         setup = _setup(choices, samples, past, seed)
-        training_set = _training_set(choices, setup, samples, world)
-        groups = training_set.known.get("groups")
-        plan = _plan(choices, setup, len(samples.X), groups, past, one_epoch, seed, world)
+        is_shared = world is not None and choices.framework.only_encodes_views
+        shares = Shares(world) if is_shared else None
+        training_set = _training_set(choices, setup, samples, world, shares)
+        plan = _plan(choices, setup, samples, past, one_epoch, seed, world, shares)
         last_epoch = LastEpoch(checkpoint)
         net = _begun(choices, setup, plan, samples, past, last_epoch, one_epoch, as_fitted)
         with net.interrupt_:
@@ -164,7 +168,8 @@ def fit_network(
         return replace(fitted, interrupted=interrupted or net.interrupt_.came)
 
 
-class Samples(NamedTuple):
+@dataclass(frozen=True)
+class Samples:
     """The training samples and what is known about them.
 
     Attributes
@@ -177,16 +182,28 @@ class Samples(NamedTuple):
         What draws the views, if the user has chosen it.
     known : dict of str to Tensor
         Fields of a `Batch`.
+    classes : Tensor of shape (n_classes,) or None
+        As in `FitContext`.
     """
 
     X: Any
     schema: Schema
     chain: list[Augmentation] | None
     known: dict[str, Tensor]
+    classes: Tensor | None
+
+    @cached_property
+    def _of_X(self) -> int:
+        return fingerprint(self.schema.kind.arrays(self.X))
 
     def fingerprint(self) -> int:
         """Return a number that differs, almost surely, for other samples or labels."""
-        return samples_fingerprint(self.schema.kind, self.X, self.known.get("labels"))
+        labels = self.known.get("labels")
+        return self._of_X if labels is None else fingerprint([labels.numpy()], self._of_X)
+
+    def first_id(self) -> int:
+        """Return a number from which on the samples, and almost surely no others, are counted."""
+        return self._of_X // 2 * _MOST_SAMPLES
 
 
 def _read(
@@ -196,7 +213,9 @@ def _read(
     X, schema, chain = read_training_samples(choices, X, owner, past)
     uses_classes = bool(auto_parameters(choices.loss))
     known = read_annotations(y, metadata, len(X), choices.loss, uses_classes=uses_classes)
-    return Samples(X, schema, chain, known)
+    labels = known.get("labels")
+    classes = None if labels is None else torch.from_numpy(stable_ids(y, labels.numpy()))
+    return Samples(X, schema, chain, known, classes)
 
 
 def _setup(choices: Choices, samples: Samples, past: Fitted | None, seed: int) -> Setup:
@@ -276,7 +295,7 @@ def _is_same(kind: Kind, other: Kind) -> bool:
 
 def _agree_on_seed(choices: Choices, samples: Samples, past: Fitted | None, world: World) -> int:
     """Check that all ranks were given the same, and return the seed of rank 0."""
-    X, schema, chain, known = samples
+    X, schema, chain, known = samples.X, samples.schema, samples.chain, samples.known
     if not schema.kind.shares_batches:
         raise ValueError(
             f"{schema.kind.name.capitalize()} are trained in one process: start fit without "
@@ -315,7 +334,7 @@ def _tensors(state: Any) -> Iterator[Tensor]:
 
 
 def _training_set(
-    choices: Choices, setup: Setup, samples: Samples, world: World | None
+    choices: Choices, setup: Setup, samples: Samples, world: World | None, shares: Shares | None
 ) -> TrainingSet:
     """Return the samples, in memory or streamed, with what is known about each."""
     source = make_source(
@@ -326,6 +345,7 @@ def _training_set(
         budget=choices.memory_budget,
         n_workers=choices.n_workers,
         n_sharing=1 if world is None or choices.device.type != "cpu" else world.size,
+        shares=shares,
     )
     return TrainingSet(source, **samples.known)
 
@@ -353,12 +373,12 @@ def _estimated_parameters(
 def _plan(
     choices: Choices,
     setup: Setup,
-    n_samples: int,
-    groups: Tensor | None,
+    samples: Samples,
     past: Fitted | None,
     one_epoch: bool,
     seed: int,
     world: World | None,
+    shares: Shares | None,
 ) -> Plan:
     """Return what a step needs to know."""
     kind, device = setup.schema.kind, choices.device
@@ -367,21 +387,30 @@ def _plan(
         compile=choices.compile,
         bf16=trains_in_bf16(choices.precision, kind, choices.encoder, device),
         world=world,
+        shares=shares,
     )
     module = setup.network.to(device)
     n_extra = setup.widths.n_parts * choices.similarity.n_extra
+    labels, groups = (samples.known.get(name) for name in ("labels", "groups"))
+    first_id = samples.first_id() if choices.warm_start or one_epoch else 0
+    if world is not None:  # Datasets that draw their samples differ from rank to rank
+        first_id = int(from_first_rank(torch.tensor(first_id, device=device)))
     return Plan(
         module=module,
         network=prepare(module),
         prepare=prepare,
-        n_samples=n_samples,
+        n_samples=len(samples.X),
         n_views=choices.framework.n_views or choices.n_views,
         batch_size=choices.batch_size,
         width=setup.widths.projection + n_extra,
         device=device,
         generator=torch.Generator(device=device),
-        groups=groups,
         n_parts=setup.widths.n_parts,
+        groups=None if groups is None else groups.to(device),
+        labels=None if labels is None else labels.to(device),
+        classes=None if samples.classes is None else samples.classes.to(device),
+        first_id=first_id,
+        is_part=one_epoch,
         same_group=choices.same_group,
         framework=choices.framework,
         loss=choices.loss,

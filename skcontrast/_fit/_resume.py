@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from skorch.history import History
-from torch import Tensor
 
-from .._comparison._checksum import fingerprint
 from ..encoders import Encoder
 from ..frameworks import Framework, Session
 from ..kinds._base import Kind
@@ -52,12 +50,6 @@ def check_same_network(choices: Choices, kind: Kind, built_from: dict[str, Any])
                 "since the network was built; warm_start and partial_fit continue with the same "
                 "network. Call fit with warm_start=False."
             )
-
-
-def samples_fingerprint(kind: Kind, X: Any, labels: Tensor | None) -> int:
-    """Return a number that differs, almost surely, for other samples or labels."""
-    arrays = list(kind.arrays(X))
-    return fingerprint(arrays if labels is None else [*arrays, labels.numpy()])
 
 
 def framework_state(

@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .._data._memory_maps import row_blocks
+
 # With so many rows, matrix products and convolutions compute every row in the same way, on any
 # number of threads; a few more than 8 would be cut into 8 and too few.
 _FEWEST_ROWS = 8, 16
@@ -66,8 +68,7 @@ def encode(
     """
     module.eval()
     parts = []
-    for start in range(0, len(data), batch_size):
-        batch = data[start : start + batch_size]
+    for batch in row_blocks(data, batch_size):
         h = _of_any_size(module, batch if to_tensor is None else to_tensor(batch))
         parts.append(h.float().cpu())
     h = torch.cat(parts) if len(parts) > 1 else parts[0]

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 import torch
 
-from ._threads import avoid_lost_threads
+from ._threads import settle_threads
 
 _LOCK = threading.Lock()
 _LENT: list[torch.dtype] = []
@@ -28,7 +28,7 @@ def plain_modes(device: torch.device) -> Iterator[None]:
     device : torch.device
         Where the computation runs.
     """
-    avoid_lost_threads()
+    settle_threads()
     with ExitStack() as modes:
         if torch.is_autocast_enabled(device.type):
             modes.enter_context(torch.autocast(device.type, enabled=False))

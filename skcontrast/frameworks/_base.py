@@ -46,6 +46,15 @@ class FitContext:
         none. For memories, which know the places of what they hold.
     n_parts : int
         Number of parts of a sample that have an encoder each.
+    labels : Tensor of shape (n_samples,), dtype int64, or None
+        The classes of all samples, −1 where unknown; None if the loss does not use any.
+    classes : Tensor of shape (n_classes,), dtype int64, or None
+        What `class_ids` returns for each class; None without classes.
+    first_id : int
+        Samples have numbers that a memory can keep in later fits: ``first_id`` plus the place in
+        X. Samples in a different X have different numbers.
+    is_part : bool
+        Whether X may be a part of the samples, since later calls bring others: in `partial_fit`.
 
     See Also
     --------
@@ -64,6 +73,29 @@ class FitContext:
     generator: torch.Generator
     groups: Tensor | None = None
     n_parts: int = 1
+    labels: Tensor | None = None
+    classes: Tensor | None = None
+    first_id: int = 0
+    is_part: bool = False
+
+    def class_ids(self, labels: Tensor | None) -> Tensor | None:
+        """Return numbers of classes that are the same in later fits, −1 where unknown.
+
+        Labels count from 0 in every fit. For memories that outlive it.
+
+        Parameters
+        ----------
+        labels : Tensor of shape (k,), dtype int64, or None
+            Classes of samples, as in a `Batch`.
+
+        Returns
+        -------
+        ids : Tensor of shape (k,), dtype int64, or None
+            None for None.
+        """
+        if labels is None or self.classes is None or not len(self.classes):
+            return labels
+        return self.classes[labels.clamp_min(0)].masked_fill_(labels < 0, -1)
 
     def groups_of(self, rows: Tensor) -> Tensor | None:
         """Return the groups of samples by their places in X, −1 where the place is unknown.
@@ -97,6 +129,10 @@ class Framework(ParameterObject):
         Views per sample, if the framework needs a number of its own; None leaves it to the user.
     takes_parts : bool
         Whether X may have several parts, and `split_samples` returns how they are split.
+    only_encodes_views : bool
+        Whether a session does nothing with views but to pass all of them, concatenated or each
+        alone, to networks of the fit. Then each process of a distributed fit reads only the
+        samples that it encodes, where X is read batch by batch; views of others are arbitrary.
 
     See Also
     --------
@@ -143,6 +179,7 @@ class Framework(ParameterObject):
     draws_random_numbers: bool = True
     n_views: int | None = None
     takes_parts: bool = False
+    only_encodes_views: bool = False
 
     @property
     def default_similarity(self) -> type[Similarity]:

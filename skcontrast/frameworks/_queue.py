@@ -5,6 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+# What is known about the sample of each slot.
+_MARKS = ("rows", "labels", "groups", "ids")
+
 
 class KeyQueue(nn.Module):
     """The keys of the most recent samples, first in, first out.
@@ -22,14 +25,19 @@ class KeyQueue(nn.Module):
     width : int
         Width of a key.
     n_samples : int
-        Number of samples in X, at least `n_slots`.
+        Number of samples in X. More slots hold keys of earlier fits too.
+    first_id : int, default=0
+        ``FitContext.first_id``, by which the samples are recognised in later fits.
 
     Attributes
     ----------
     keys : Tensor of shape (n_slots, n_keys, width)
         Outputs of the network.
-    rows, labels : Tensor of shape (n_slots,), dtype int64
-        Places in X and classes; −1 where unknown.
+    rows, labels, groups : Tensor of shape (n_slots,), dtype int64
+        Places in X, classes and groups; −1 where unknown, and the place where a sample is not in
+        X.
+    ids : Tensor of shape (n_slots,), dtype int64
+        Numbers of the samples, −1 where unknown.
     n_seen : int
         Number of samples pushed so far; the next one goes to slot ``n_seen % n_slots``.
 
@@ -64,14 +72,16 @@ class KeyQueue(nn.Module):
     keys: Tensor
     rows: Tensor
     labels: Tensor
+    groups: Tensor
+    ids: Tensor
     _pushed: Tensor
 
-    def __init__(self, n_slots: int, n_keys: int, width: int, n_samples: int):
+    def __init__(self, n_slots: int, n_keys: int, width: int, n_samples: int, first_id: int = 0):
         super().__init__()
-        self.n_slots, self.n_seen = n_slots, 0
+        self.n_slots, self.n_seen, self.first_id = n_slots, 0, first_id
         self.register_buffer("keys", torch.zeros(n_slots, n_keys, width))
-        self.register_buffer("rows", torch.full((n_slots,), -1))
-        self.register_buffer("labels", torch.full((n_slots,), -1))
+        for name in _MARKS:
+            self.register_buffer(name, torch.full((n_slots,), -1))
         # For each sample of X, the value of n_seen at its last visit.
         self.register_buffer("_pushed", torch.full((n_samples,), -1), persistent=False)
 
@@ -113,7 +123,13 @@ class KeyQueue(nn.Module):
         return slots[:, None] * n_keys + torch.arange(n_keys, device=rows.device)
 
     @torch.no_grad()
-    def push(self, keys: Tensor, rows: Tensor, labels: Tensor | None = None) -> None:
+    def push(
+        self,
+        keys: Tensor,
+        rows: Tensor,
+        labels: Tensor | None = None,
+        groups: Tensor | None = None,
+    ) -> None:
         """Add the keys of samples; if there is no room, the oldest are removed.
 
         Parameters
@@ -124,14 +140,17 @@ class KeyQueue(nn.Module):
             Places in X of their samples, all different.
         labels : Tensor of shape (n,), dtype int64, default=None
             Classes, −1 where unknown.
+        groups : Tensor of shape (n,), dtype int64, default=None
+            Groups, −1 where there is none.
         """
         times = torch.arange(self.n_seen, self.n_seen + len(keys), device=rows.device)
         self._pushed[rows] = times
         kept = slice(max(0, len(keys) - self.n_slots), None)
         slots = times[kept] % self.n_slots
         self.keys[slots] = keys[kept].to(self.keys.dtype)
-        self.rows[slots] = rows[kept]
+        self.rows[slots], self.ids[slots] = rows[kept], rows[kept] + self.first_id
         self.labels[slots] = -1 if labels is None else labels[kept]
+        self.groups[slots] = -1 if groups is None else groups[kept]
         self.n_seen += len(keys)
 
     def get_extra_state(self) -> int:
@@ -148,9 +167,19 @@ class KeyQueue(nn.Module):
 
     @torch.no_grad()
     def resume(
-        self, keys: Tensor, rows: Tensor, labels: Tensor, n_seen: int, same_samples: bool
+        self,
+        keys: Tensor,
+        rows: Tensor,
+        labels: Tensor,
+        n_seen: int,
+        same_samples: bool,
+        ids: Tensor | None = None,
+        groups: Tensor | None = None,
     ) -> None:
         """Continue from the content of an earlier queue with the same number of keys per sample.
+
+        Without `ids`, nothing is known about the keys of other samples but that they are keys.
+        With `ids`, each keeps its class and its group, and samples of X are found among them.
 
         If the earlier queue is larger, its oldest samples are left out. So are the older keys of
         a sample that it holds twice, from an interrupted epoch and from the epoch before: the
@@ -165,24 +194,50 @@ class KeyQueue(nn.Module):
         n_seen : int
             Its attribute `n_seen`.
         same_samples : bool
-            Whether both queues are for the same samples X.
+            Whether both queues are for the same samples X; not used where `ids` are known.
+        ids, groups : Tensor of shape (m,), default=None
+            Its attributes `ids` and `groups`.
         """
-        filled = min(n_seen, len(rows))
-        order = torch.arange(n_seen - filled, n_seen, device=rows.device) % len(rows)
-        if same_samples:
-            order = order[_newest(rows[order])]
+        if ids is None:
+            unknown = torch.full_like(rows, -1)
+            rows, labels = (rows, labels) if same_samples else (unknown, unknown)
+            ids = torch.where(rows < 0, rows, rows + self.first_id)
+        marks = {"rows": self._rows_of(ids), "labels": labels, "ids": ids}
+        marks["groups"] = torch.full_like(ids, -1) if groups is None else groups
+        filled = min(n_seen, len(ids))
+        order = torch.arange(n_seen - filled, n_seen, device=ids.device) % len(ids)
+        order = order[_newest(ids[order])]
         order = order[-self.n_slots :]
         # The slots of a full queue stay as they are: a resumed fit then has the very same bits.
-        start = n_seen - len(order) if len(order) == self.n_slots == len(rows) else 0
-        slots = torch.arange(start, start + len(order), device=rows.device) % self.n_slots
+        start = n_seen - len(order) if len(order) == self.n_slots == len(ids) else 0
+        slots = torch.arange(start, start + len(order), device=ids.device) % self.n_slots
         self.keys[slots] = keys[order].to(self.keys)
-        for mine, theirs in ((self.rows, rows), (self.labels, labels)):
-            mine[slots] = theirs[order].to(mine.device) if same_samples else -1
+        for name, theirs in marks.items():
+            mine = getattr(self, name)
+            mine[slots] = theirs[order].to(mine.device)
         self.set_extra_state(start + len(order))
 
+    def count_others(self, ids: Tensor, n_seen: int) -> int:
+        """Return how many different samples that are not in X an earlier queue holds.
 
-def _newest(rows: Tensor) -> Tensor:
-    """Return the last position of each row number, and all positions of −1, in ascending order."""
-    places = torch.arange(len(rows), device=rows.device)
-    unique, inverse = torch.where(rows < 0, -1 - places, rows).unique(return_inverse=True)
+        Parameters
+        ----------
+        ids : Tensor of shape (m,)
+            The attribute `ids` of the earlier queue.
+        n_seen : int
+            Its attribute `n_seen`.
+        """
+        held = ids[: min(n_seen, len(ids))]
+        return int((self._rows_of(held[_newest(held)]) < 0).sum())
+
+    def _rows_of(self, ids: Tensor) -> Tensor:
+        """Return the places of samples in X by their numbers, −1 for samples that are not in X."""
+        rows = ids - self.first_id
+        return torch.where((ids < 0) | (rows < 0) | (rows >= len(self._pushed)), -1, rows)
+
+
+def _newest(ids: Tensor) -> Tensor:
+    """Return the last position of each number, and all positions of −1, in ascending order."""
+    places = torch.arange(len(ids), device=ids.device)
+    unique, inverse = torch.where(ids < 0, -1 - places, ids).unique(return_inverse=True)
     return torch.zeros_like(unique).scatter_reduce_(0, inverse, places, "amax").sort().values

@@ -61,6 +61,10 @@ class CMC(Framework):
     negative. A sample enters the bank when it is first visited. In the very first step, the
     negatives are the other samples of the batch.
 
+    ``partial_fit`` with a part of a long stream keeps vectors of earlier parts as negatives, with
+    their classes and groups: the newest, as many as a step draws. The samples of the new part
+    enter the bank beside them.
+
     CMC differs from the authors' code in three ways: the loss is the embedder's, not
     noise-contrastive estimation; the positive is the current projection of the other part, not
     its vector from the last epoch; no sample is drawn twice in a step.
@@ -77,7 +81,8 @@ class CMC(Framework):
         parts and `split` must be "auto".
     n_negatives : int or "auto", default="auto"
         Number of samples drawn from the bank, N. "auto" is 4,096, or all other samples if they
-        are fewer. A number larger than all other samples is reduced to it, with a warning.
+        are fewer. A number larger than all other samples is reduced to it, in `fit` with a
+        warning.
     momentum : float, default=0.5
         m in [0, 1]; 0 keeps only the last projection, 1 only the first.
     graph : {"full", "core"}, default="full"
@@ -128,6 +133,7 @@ class CMC(Framework):
 
     draws_random_numbers = False
     takes_parts = True
+    only_encodes_views = True
 
     def __init__(
         self,
@@ -204,10 +210,14 @@ class CMC(Framework):
         """
         return _CMCSession(self, fit)
 
+    @property
+    def _n_wanted(self) -> int:
+        return _LARGEST_AUTO if self.n_negatives == "auto" else self.n_negatives
+
     def _n_drawn(self, fit: FitContext) -> int:
         """Return how many negatives each anchor gets, at most all other samples."""
-        wanted = _LARGEST_AUTO if self.n_negatives == "auto" else self.n_negatives
-        if wanted >= fit.n_samples and self.n_negatives != "auto":
+        wanted = self._n_wanted
+        if wanted >= fit.n_samples and self.n_negatives != "auto" and not fit.is_part:
             warn(
                 f"The 'n_negatives' parameter of CMC is {wanted}, but there are "
                 f"{fit.n_samples - 1} other samples: all of them are drawn."
@@ -286,16 +296,25 @@ class _CMCSession(Session):
 
     def __init__(self, framework: CMC, fit: FitContext):
         super().__init__(fit)
-        self.n_negatives = framework._n_drawn(fit)
+        self.n_negatives, self.n_wanted = framework._n_drawn(fit), framework._n_wanted
         n_parts, width = fit.n_parts, fit.width // fit.n_parts
         check_memory(n_parts * fit.n_samples * width, fit.device, "The memory bank of CMC")
-        self.bank = Bank(fit.n_samples, width, framework.momentum, n_parts)
+        self.bank = Bank(fit.n_samples, width, framework.momentum, n_parts, fit.first_id)
+        self._mark_samples()
         # The parts of anchors, and those that each is contrasted with.
         self.pairs = [
             (a, b)
             for a, b in permutations(range(n_parts), 2)
             if framework.graph == "full" or 0 in (a, b)
         ]
+
+    def _mark_samples(self) -> None:
+        """Note the groups and the known classes of the samples of X."""
+        if self.fit.groups is not None:
+            self.bank.groups[: self.fit.n_samples].copy_(self.fit.groups)
+        if (ids := self.fit.class_ids(self.fit.labels)) is not None:
+            mine = self.bank.labels[: self.fit.n_samples]
+            mine.copy_(torch.where(ids < 0, mine.to(ids.device), ids))
 
     def contrast(
         self, views: Sequence[Tensor], similarity: Similarity, batch: Batch
@@ -304,6 +323,7 @@ class _CMCSession(Session):
         z = self.fit.network(torch.cat(views)).float().unflatten(0, (len(views), -1))
         # (n_parts, n_views, n, width)
         parts = torch.stack(z.chunk(self.fit.n_parts, dim=-1))
+        batch = batch._replace(labels=self.fit.class_ids(batch.labels))
         self.new = parts.detach(), batch.rows, batch.labels, similarity.remembered
         candidates, own, labels, groups = self._drawn(batch, parts, similarity)
         embedded = similarity.embed(parts)
@@ -332,13 +352,24 @@ class _CMCSession(Session):
             vectors, own, rows = self.bank.draw(
                 self.n_negatives + 1, batch.rows, self.fit.generator
             )
-            return vectors, own, self.bank.labels[rows], self.fit.groups_of(rows)
+            groups = None if batch.groups is None else self.bank.groups[rows]
+            return vectors, own, self.bank.labels[rows], groups
         own = torch.arange(parts.shape[2], device=parts.device)[:, None]
         return similarity.remembered(parts[:, 0].detach()), own, batch.labels, batch.groups
 
     def update(self) -> None:
         """Move the vectors of the samples of the batch in the bank."""
         self.bank.update(*self.new)
+
+    def resume(self, state: dict[str, Any], same_samples: bool) -> None:
+        """Continue with the vectors of the samples, in a part of a stream also with others."""
+        old = {k.removeprefix("bank."): v for k, v in state.items() if k.startswith("bank.")}
+        if "ids" not in old:  # version 0.1.0 has stored none, and labels of one fit
+            super().resume(state, same_samples)
+            return
+        n_others = self.bank.resume(old, self.n_wanted if self.fit.is_part else 0)
+        self.n_negatives = min(self.n_wanted, self.fit.n_samples + n_others - 1)
+        self._mark_samples()
 
 
 def _scores(u: Tensor, others: Tensor, similarity: Similarity) -> Tensor:

@@ -40,8 +40,13 @@ class MoCo(Framework):
     all anchors have N = ``queue_size`` minus the keys of one sample.
 
     The queue starts empty, and N grows with it. In the first step, when the queue is empty, the
-    negatives are the keys of the other samples of the batch. The queue stores labels, so that
-    ``Supervised`` and ``SupCon`` know the classes of its keys.
+    negatives are the keys of the other samples of the batch. The queue stores labels and groups,
+    so that ``Supervised`` and ``SupCon`` know the classes of its keys.
+
+    ``partial_fit`` with a part of a long stream keeps the keys of the earlier parts, with their
+    classes and groups, as negatives: the queue grows by the samples of each part, up to
+    `queue_size`. If a part comes again, it is recognised, and the earlier keys of its own samples
+    are excluded.
 
     A key does not depend on the other samples of its batch: batch normalisation in the momentum
     encoder uses running statistics, which follow those of the network with the same momentum
@@ -54,7 +59,7 @@ class MoCo(Framework):
     queue_size : int or "auto", default="auto"
         The most keys in the queue, at least the keys of two samples. "auto" is 65,536 as in [1]_,
         or the keys of all samples if they are fewer. A number larger than the keys of all samples
-        is reduced to it, with a warning.
+        is reduced to it, in `fit` with a warning.
     momentum : float, default=0.999
         m in [0, 1]: 0 copies the network after every step, 1 never changes the copy. The
         momentum encoder is an average over about the last 1/(1 − m) steps: in a fit of a few
@@ -100,6 +105,7 @@ class MoCo(Framework):
     }
 
     draws_random_numbers = False
+    only_encodes_views = True
 
     def __init__(
         self,
@@ -124,25 +130,23 @@ class MoCo(Framework):
         """
         return _MoCoSession(self, fit)
 
-    def _n_slots(self, n_keys: int, fit: FitContext) -> int:
-        """Return how many samples the queue has room for."""
+    def _n_slots(self, n_keys: int, fit: FitContext, n_others: int = 0) -> int:
+        """Return how many samples the queue has room for: of X, and others of earlier fits."""
         wanted = _LARGEST_AUTO if self.queue_size == "auto" else self.queue_size
-        most = fit.n_samples * n_keys
+        most = (fit.n_samples + n_others) * n_keys
         if wanted < 2 * n_keys:
             raise ValueError(
                 f"The 'queue_size' parameter of MoCo must be at least {2 * n_keys}, the keys of "
                 f"two samples, got {wanted}."
             )
-        if wanted > most and self.queue_size != "auto":
+        if wanted > most and self.queue_size != "auto" and not fit.is_part:
             warn(
                 f"The 'queue_size' parameter of MoCo is {wanted}, but {fit.n_samples} samples "
                 f"have {most} keys: the queue holds {most}."
             )
-        n_slots = min(wanted, most) // n_keys
-        check_memory(
-            n_slots * n_keys * fit.width, fit.device, "The 'queue_size' parameter of MoCo"
-        )
-        return n_slots
+        largest = wanted if fit.is_part else min(wanted, most)
+        check_memory(largest * fit.width, fit.device, "The 'queue_size' parameter of MoCo")
+        return min(wanted, most) // n_keys
 
 
 class _MoCoSession(Session):
@@ -150,18 +154,24 @@ class _MoCoSession(Session):
 
     def __init__(self, framework: MoCo, fit: FitContext):
         super().__init__(fit)
+        self.framework = framework
         self.symmetric, self.in_batch = framework.symmetric, framework.in_batch
-        n_keys = fit.n_views if self.symmetric else fit.n_views - 1
-        n_slots = framework._n_slots(n_keys, fit)
         self.momentum_network = MomentumNetwork(fit, framework.momentum)
-        self.queue = KeyQueue(n_slots, n_keys, fit.width, fit.n_samples)
+        self.queue = self._new_queue()
+
+    def _new_queue(self, n_others: int = 0) -> KeyQueue:
+        """Return an empty queue, with room for some samples that are not in X."""
+        n_keys = self.fit.n_views if self.symmetric else self.fit.n_views - 1
+        n_slots = self.framework._n_slots(n_keys, self.fit, n_others)
+        return KeyQueue(n_slots, n_keys, self.fit.width, self.fit.n_samples, self.fit.first_id)
 
     def contrast(self, views: Sequence[Any], similarity: Similarity, batch: Batch) -> Contrast:
         """Contrast queries with their keys and with the queue."""
         queries, keyed = (views, views) if self.symmetric else (views[:1], views[1:])
         keys = self.momentum_network(torch.cat(keyed)).unflatten(0, (len(keyed), -1))
         z = self.fit.network(torch.cat(queries)).float().unflatten(0, (len(queries), -1))
-        self.new = keys.transpose(0, 1), batch.rows, batch.labels
+        batch = batch._replace(labels=self.fit.class_ids(batch.labels))
+        self.new = keys.transpose(0, 1), batch.rows, batch.labels, batch.groups
         anchors, targets = similarity.embed(z), similarity.embed(keys)
         candidates, excluded, labels, groups = self._candidates(targets, similarity, batch)
         weights = batch.anchor_weights(z)
@@ -204,12 +214,19 @@ class _MoCoSession(Session):
         if len(self.queue):
             keys, labels = self.queue.filled()
             own = self.queue.own(batch.rows) + sum(len(part[0]) for part in parts)
-            rows = self.queue.rows[: len(self.queue)].repeat_interleave(self.queue.keys.shape[1])
-            parts.append((similarity.embed(keys), own, labels, self.fit.groups_of(rows)))
+            parts.append((similarity.embed(keys), own, labels, self._groups_in_queue()))
         if len(parts) == 1:
             return parts[0]
         keys, owns, labels, groups = zip(*parts, strict=True)
         return torch.cat(keys), torch.cat(owns, 1), _joined(labels), _joined(groups)
+
+    def _groups_in_queue(self) -> Tensor | None:
+        """Return the groups of the keys: of samples of X as they are now, of others as before."""
+        rows, groups = (marks[: len(self.queue)] for marks in (self.queue.rows, self.queue.groups))
+        now = self.fit.groups_of(rows)
+        if now is None:
+            return None
+        return torch.where(rows < 0, groups, now).repeat_interleave(self.queue.keys.shape[1])
 
     def update(self) -> None:
         """Move the momentum encoder towards the network and push the keys of the step."""
@@ -223,10 +240,21 @@ class _MoCoSession(Session):
             {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
         )
         old = {k.removeprefix("queue."): v for k, v in state.items() if k.startswith("queue.")}
-        if old["keys"].shape[1:] == self.queue.keys.shape[1:]:
-            self.queue.resume(
-                old["keys"], old["rows"], old["labels"], old["_extra_state"], same_samples
-            )
+        if old["keys"].shape[1:] != self.queue.keys.shape[1:]:
+            return
+        ids, n_seen, labels = old.get("ids"), old["_extra_state"], old["labels"]
+        if ids is None:  # version 0.1.0 has stored none, and labels of one fit
+            labels = self.fit.class_ids(labels.to(self.fit.device)) if same_samples else labels
+        elif self.fit.is_part:
+            n_others = self.queue.count_others(ids, n_seen)
+            self.queue = self._new_queue(n_others).to(self.queue.keys.device)
+        self.queue.resume(
+            old["keys"], old["rows"], labels, n_seen, same_samples, ids, old.get("groups")
+        )
+        if (now := self.fit.class_ids(self.fit.labels)) is not None:
+            rows = self.queue.rows
+            is_known = (rows >= 0) & (now[rows] >= 0)
+            self.queue.labels = torch.where(is_known, now[rows], self.queue.labels)
 
 
 def _joined(marks: Sequence[Tensor | None]) -> Tensor | None:

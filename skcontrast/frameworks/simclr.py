@@ -43,6 +43,7 @@ class SimCLR(Framework):
     """
 
     draws_random_numbers = False
+    only_encodes_views = True
 
     def contrast(
         self,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.utils import assert_all_finite
+from sklearn.utils import assert_all_finite, gen_batches
 from torch import Tensor, nn
 
 from .._statistics import FARTHEST, as_tensor
@@ -38,11 +38,19 @@ def cast(X: np.ndarray, standardize: bool) -> Tensor:
 
 def scaled(X: np.ndarray, center: Any, scale: Any, lowest: float, highest: float) -> Tensor:
     """Return (X − center) / scale, computed in float64 and clipped, as float32."""
+    result = np.empty(X.shape, np.float32)
     # Values that overflow are clipped to the bounds.
     with np.errstate(over="ignore"):
-        mapped = np.subtract(X, center, dtype=np.float64)
-        mapped /= scale
-    return torch.from_numpy(mapped.clip(lowest, highest, out=mapped)).to(torch.float32)
+        for rows in gen_batches(len(X), max(1, _NUMBERS_PER_CALL // max(1, X[:1].size))):
+            mapped = np.subtract(X[rows], center, dtype=np.float64)
+            mapped /= scale
+            result[rows] = mapped.clip(lowest, highest, out=mapped)
+    return torch.from_numpy(result)
+
+
+def float_of(X: np.ndarray) -> np.dtype:
+    """Return the dtype of floats, of 32 bits or more, that hold the numbers of X."""
+    return np.result_type(X.dtype.newbyteorder("="), np.float32)
 
 
 def as_float32(values: Any) -> Tensor:

@@ -14,16 +14,29 @@ from torch import Tensor, nn
 from .._arguments import naming
 from .._data._array_like import (
     as_array_like,
+    check_blocks_finite,
     check_dimensions,
     check_lazy,
     check_same_shape,
+    is_checked_in_place,
+    number_types,
     refuse_graphs,
 )
+from .._data._memory_maps import row_blocks
 from .._data._sources import LazySamples
 from .._statistics import as_tensor
 from .._warnings import warn
 from ._base import Kind, Schema
-from ._scaling import Rescale, Standardize, as_float32, cast, channel_statistics, rows_for, scaled
+from ._scaling import (
+    Rescale,
+    Standardize,
+    as_float32,
+    cast,
+    channel_statistics,
+    float_of,
+    rows_for,
+    scaled,
+)
 
 # Floats beyond it are not in [0, 1], nor standardised by the statistics of a pretrained network.
 _LARGEST_UNSCALED = 10.0
@@ -102,6 +115,7 @@ class Images(Kind):
         if isinstance(X, LazySamples):
             check_lazy(X, min_samples)
         else:
+            is_checked = is_checked_in_place(X)
             # Looking for NaN in the sum of X overflows for finite values near 1e308.
             with (
                 np.errstate(over="ignore", invalid="ignore"),
@@ -110,11 +124,14 @@ class Images(Kind):
                 X = check_array(
                     X,
                     allow_nd=True,
-                    dtype=[np.float64, np.float32, np.uint8],
+                    dtype=number_types(X),
+                    ensure_all_finite=is_checked,
                     ensure_min_samples=min_samples,
                     estimator=owner,
                     input_name="X",
                 )
+                if not is_checked:
+                    check_blocks_finite(X, owner)
         shape = X.shape[1:]
         if seen is not None and X.shape == seen.sample_shape:
             raise ValueError(
@@ -212,7 +229,7 @@ class ImageScaler:
         self.only_casts_ = not (self.standardize or self.keeps_uint8_)
         if self.standardize and not self.keeps_uint8_:
             self.center_, self.scale_ = _range(X)
-        if self.only_casts_ and (largest := float(np.abs(X).max())) > _LARGEST_UNSCALED:
+        if self.only_casts_ and (largest := _largest(X)) > _LARGEST_UNSCALED:
             warn(
                 f"X holds float images with values up to {largest:g}, which standardize=False "
                 "leaves as they are, while augmentations expect values in [0, 1]: divide X by "
@@ -235,11 +252,11 @@ class ImageScaler:
         return scaled(X, self.center_, self.scale_, 0.0, 1.0).to(device)
 
     def from_tensor(self, batch: Tensor, X: np.ndarray) -> np.ndarray:
-        """Return views of X in its own intensities, shape and dtype; uint8 is rounded."""
+        """Return views of X in its own intensities and shape; only uint8 is rounded."""
         views = batch.double().numpy() * self.scale_ + self.center_
         if X.dtype == np.uint8:
-            views = np.rint(views).clip(0, 255)
-        return views.reshape(X.shape).astype(X.dtype)
+            return np.rint(views).clip(0, 255).reshape(X.shape).astype(np.uint8)
+        return views.reshape(X.shape).astype(float_of(X))
 
     def layer(self) -> Rescale:
         """Return the map as a layer on tensors of the dtype of `fit`, uint8 or floats."""
@@ -271,7 +288,7 @@ class ImageScaler:
         """
         if self.scale_ > 1e300:
             return False
-        some = X.reshape(-1)[:: X.size // 100_000 + 1]
+        some = _every(X, X.size // 100_000 + 1)
         with np.errstate(over="ignore"):
             relative = np.subtract(some, self.center_, dtype=np.float64) / self.scale_
         darkest_white = self.center_ + 0.1 * self.scale_
@@ -279,11 +296,29 @@ class ImageScaler:
         return is_dark or bool(np.mean(relative > 1.01) > 0.1)
 
 
+def _largest(X: np.ndarray) -> float:
+    """Return the largest absolute value, without an array of them."""
+    return max(map(abs, _extremes(X)))
+
+
+def _extremes(X: np.ndarray) -> tuple[float, float]:
+    """Return the least and the greatest number."""
+    found = [(float(images.min()), float(images.max())) for images in row_blocks(X, 256)]
+    low, high = np.array(found).T
+    return float(low.min()), float(high.max())
+
+
+def _every(X: np.ndarray, step: int) -> np.ndarray:
+    """Return every `step`-th number of X in order; no others are copied."""
+    return X.reshape(-1)[::step] if X.flags.c_contiguous else X.flat[::step]
+
+
 def _range(X: np.ndarray) -> tuple[float, float]:
     """Return the lowest intensity of images and their range, without a few far outliers."""
     largest = np.finfo(np.float64).max / 8
-    low, high = max(float(X.min()), -largest), min(float(X.max()), largest)
-    some = X.reshape(-1)[:: -(-X.size // 1_000_000)]
+    low, high = _extremes(X)
+    low, high = max(low, -largest), min(high, largest)
+    some = _every(X, -(-X.size // 1_000_000))
     inner = np.quantile(some.astype(np.float64).clip(low, high), [0.001, 0.999])
     if 0 < inner[1] - inner[0] < (high - low) / 10:
         warn(

@@ -16,15 +16,18 @@ from torch import Tensor, nn
 from .._arguments import naming
 from .._data._array_like import (
     as_array_like,
+    check_blocks_finite,
     check_dimensions,
     check_lazy,
     check_same_shape,
+    is_checked_in_place,
+    number_types,
     refuse_graphs,
 )
 from .._data._sources import LazySamples, SparseSamples
 from .._statistics import FARTHEST, as_tensor, mean_and_std
 from ._base import Kind, Schema
-from ._scaling import Rescale, Standardize, as_float32, cast, rows_for, scaled
+from ._scaling import Rescale, Standardize, as_float32, cast, float_of, rows_for, scaled
 
 _EXPECTED = "vectors of numbers, shape (n_samples, n_features)"
 
@@ -89,7 +92,8 @@ class Vectors(Kind):
             check_lazy(X, min_samples)
             check_same_shape(X.shape[1:], owner, seen)
             return X, Schema(self, X.shape[1:], self, math.prod(X.shape[1:]))
-        checked = _stand_in(owner, seen)
+        checked, is_sparse = _stand_in(owner, seen), issparse(X)
+        is_checked_later = not is_sparse and not is_checked_in_place(X)
         # scikit-learn looks for NaN in the sum of X, which overflows for finite values near 1e308.
         silent = np.errstate(over="ignore", invalid="ignore")
         with silent, _gaps_explained(), naming("X", _EXPECTED, X):
@@ -98,10 +102,12 @@ class Vectors(Kind):
                 X,
                 accept_sparse="csr",
                 reset=seen is None,
-                dtype=[np.float64, np.float32],
+                dtype=[np.float64, np.float32] if is_sparse else number_types(X),
                 ensure_min_samples=min_samples,
-                ensure_all_finite=check_finite or issparse(X),
+                ensure_all_finite=is_sparse or (check_finite and not is_checked_later),
             )
+            if check_finite and is_checked_later:
+                check_blocks_finite(X, owner)
         names = getattr(checked, "feature_names_in_", None)
         X = SparseSamples(X) if issparse(X) else X
         return X, Schema(self, X.shape[1:], self, checked.n_features_in_, names)
@@ -184,10 +190,11 @@ class VectorScaler:
         return scaled(X, self.center_, self.scale_, -FARTHEST, FARTHEST).to(device)
 
     def from_tensor(self, batch: Tensor, X: np.ndarray) -> np.ndarray:
-        """Return views of X in its own units and dtype."""
+        """Return views of X in its own units, as floats that hold its dtype."""
+        dtype = float_of(X)
         if self.only_casts_:
-            return batch.numpy().astype(X.dtype, copy=False)
-        return (batch.double().numpy() * self.scale_ + self.center_).astype(X.dtype)
+            return batch.numpy().astype(dtype, copy=False)
+        return (batch.double().numpy() * self.scale_ + self.center_).astype(dtype)
 
     def layer(self) -> Rescale:
         """Return the map as a layer on tensors."""

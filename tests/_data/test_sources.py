@@ -1,5 +1,8 @@
 """Where the samples come from changes nothing: memory, memory maps, Datasets, workers."""
 
+import subprocess
+import sys
+from multiprocessing.reduction import ForkingPickler
 from types import SimpleNamespace
 
 import joblib
@@ -16,7 +19,14 @@ from sklearn.pipeline import make_pipeline
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from skcontrast._data import _sources
-from skcontrast._data._sources import InMemory, SparseSamples, Streamed, make_source
+from skcontrast._data._sources import (
+    InMemory,
+    LazySamples,
+    SparseSamples,
+    Streamed,
+    make_source,
+)
+from skcontrast._distributed._world import Shares, World
 from skcontrast._statistics import mean_and_std
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine
 from skcontrast.encoders import MLP, ConvNet
@@ -216,6 +226,144 @@ def test_workers_draw_again_in_every_epoch_and_by_the_random_state():
     first = sums(0)
     assert len(set(first)) > 1
     assert sums(0) == first != sums(1)
+
+
+# Dtypes
+
+DTYPES = ["int8", "int16", "uint16", "int64", "uint64", "float16", ">i2", ">f4", "longdouble"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_batches_of_any_numbers_are_those_numbers_in_float32(tmp_path, dtype):
+    typed = X.astype(dtype)
+    X.astype(dtype).tofile(tmp_path / "X")
+    mapped = np.memmap(tmp_path / "X", dtype, "r", shape=X.shape)
+    fitted = embedder(X, memory_budget=0).fit(mapped)
+    expected = embedder(X).fit(X.astype(np.float32)).transform(X)
+    np.testing.assert_array_equal(fitted.transform(mapped), expected)
+    np.testing.assert_array_equal(embedder(X).fit(typed).transform(Samples(typed)), expected)
+    read, _ = fitted._fitted.schema.reader.read(mapped, owner=fitted)
+    stream = Streamed(read, fitted._fitted.scaler.to_tensor, CPU, 0)
+    rows = torch.tensor([5, 3, 110])
+    assert torch.equal(stream[rows], torch.as_tensor(X.astype(np.float32))[rows])
+    assert dtype == "longdouble" or (read.dtype == dtype and np.shares_memory(read, mapped))
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float16", ">u2", "bool"])
+def test_images_of_any_numbers_are_images(dtype):
+    images = (X > 7 if dtype == "bool" else X).reshape(-1, 8, 8)
+    expected = embedder(images).fit_transform(images.astype(np.float32))
+    np.testing.assert_array_equal(embedder(images).fit_transform(images.astype(dtype)), expected)
+    transposed = np.asfortranarray(images.astype(dtype))
+    np.testing.assert_array_equal(embedder(images).fit_transform(transposed), expected)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float16", ">f4"])
+def test_views_of_any_numbers_are_floats_in_the_units_of_X(dtype):
+    views = embedder(X, augmentation=[]).views(X.astype(dtype), random_state=0)
+    assert views[0].dtype == np.float32
+    np.testing.assert_array_equal(views[0], X)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("dtype", ["float16", ">f8", "float32"])
+@pytest.mark.parametrize("shape", [(-1, 64), (-1, 8, 8)])
+def test_what_is_not_finite_is_found_in_any_floats(tmp_path, value, dtype, shape):
+    bad = X.astype(dtype)
+    bad[77, 3] = value
+    np.save(tmp_path / "X.npy", bad.reshape(shape))
+    good = X.reshape(shape)
+    for X_bad in (bad.reshape(shape), np.load(tmp_path / "X.npy", mmap_mode="r")):
+        with pytest.raises(ValueError, match=r"X contains (NaN|infinity)"):
+            embedder(good).fit(X_bad)
+    with pytest.raises(ValueError, match=r"X contains (NaN|infinity)"):
+        embedder(good).fit(good).transform(bad.reshape(shape))
+
+
+def test_large_float16_numbers_are_finite():
+    assert np.isfinite(embedder(X).fit_transform(np.float16(X * 4000))).all()
+
+
+# Memory maps in other processes
+
+
+def test_a_stream_is_sent_to_workers_without_its_numbers(tmp_path):
+    np.save(tmp_path / "X.npy", np.tile(X, (100, 1)))
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    for data in (mapped, np.asarray(mapped)[5:], LazySamples(Samples(mapped))):
+        stream = Streamed(data, Images().to_tensor, CPU, 1)
+        pickled = ForkingPickler.dumps(stream)
+        assert len(pickled) < 10_000 < mapped.nbytes
+        rows = torch.tensor([4, 100])
+        again = ForkingPickler.loads(pickled)
+        np.testing.assert_array_equal(again.X[rows.numpy()], data[rows.numpy()])
+
+
+SPAWNS = """
+import multiprocessing
+import sys
+import numpy as np
+from skcontrast import ContrastiveEmbedder
+from skcontrast.encoders import MLP
+
+if __name__ == "__main__":
+    multiprocessing.set_start_method("spawn")
+    X = np.load(sys.argv[1], mmap_mode="r")
+    small = ContrastiveEmbedder(MLP(8), max_epochs=1, memory_budget=0, random_state=0)
+    alone = small.fit_transform(X)
+    np.testing.assert_array_equal(small.set_params(n_workers=1).fit_transform(X), alone)
+"""
+
+
+@pytest.mark.slow
+def test_workers_that_are_not_forked_open_memory_maps(tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    (tmp_path / "spawns.py").write_text(SPAWNS)
+    command = [sys.executable, tmp_path / "spawns.py", tmp_path / "X.npy"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_search_over_a_memory_map_in_several_processes(tmp_path):
+    np.save(tmp_path / "X.npy", X.astype(np.int16))
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    pipe = make_pipeline(embedder(X, memory_budget=0), LogisticRegression(max_iter=1000))
+    scores = cross_val_score(pipe, mapped, y, cv=2, n_jobs=2)
+    np.testing.assert_array_equal(scores, cross_val_score(pipe, X.astype(np.int16), y, cv=2))
+
+
+# Ranks that divide the samples of a batch
+
+
+class Asked(Samples):
+    """A Dataset that notes what it was asked for."""
+
+    def __init__(self, X):
+        super().__init__(X)
+        self.rows = []
+
+    def __getitem__(self, row):
+        self.rows.append(row)
+        return super().__getitem__(row)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_a_rank_reads_its_share_of_each_batch(rank):
+    shares, data = Shares(World(rank, 3)), Asked(X)
+    parts = torch.randperm(120).split([50, 67, 1, 2])
+    stream = Streamed(LazySamples(data), Images().to_tensor, CPU, 0, shares)
+    data.rows.clear()
+    whole = torch.as_tensor(X)
+    for rows, x in zip(parts, stream.batches(parts, 0), strict=True):
+        own = shares.world.share(len(rows)) if len(rows) >= 3 else slice(None)
+        assert data.rows == rows[own].tolist()
+        assert torch.equal(x[own], whole[rows[own]]) and x.shape == whole[rows].shape
+        assert set(x[:, 30].tolist()) == set(whole[rows[own], 30].tolist())
+        assert shares.n_samples == (len(rows) if len(rows) >= 3 else 0)
+        data.rows.clear()
+    assert shares.n_samples == 0
+    (x,) = stream.batches(parts[:1], 0, whole=True)
+    assert torch.equal(x, whole[parts[0]])
 
 
 # Sparse matrices

@@ -84,6 +84,25 @@ MORE = {
         "n_components": 16,
     },
     "a Dataset": {"X": TensorDataset(torch.as_tensor(X)), "batch_size": 40},
+    "a Dataset and a queue": {
+        "X": TensorDataset(torch.as_tensor(X)),
+        "framework": MoCo(queue_size=40, momentum=0.9, symmetric=True),
+        "batch_size": 40,
+    },
+    "a Dataset and a bank": {
+        "X": TensorDataset(torch.as_tensor(X)),
+        "framework": CMC(n_negatives=30, split=20),
+        "n_components": 16,
+        "n_views": 3,
+    },
+    "streamed images": {
+        "X": IMAGES,
+        "memory_budget": 0,
+        "encoder": ConvNet(widths=(4, 8)),
+        "precision": "float32",
+        "batch_size": 30,
+    },
+    "streamed, a custom framework": {"framework": Trains(), "memory_budget": 0},
     "auto from labels": {
         "loss": BCL(alpha=Auto(every=1), tau_plus="auto"),
         "y": Y,
@@ -195,6 +214,55 @@ def fitted_again_and_again(**params):
     for _ in range(2):
         embedder.partial_fit(X)
     return result(embedder.set_params(warm_start=True).fit(X))
+
+
+class Asked(TensorDataset):
+    """A Dataset that notes what it was asked for."""
+
+    rows: list = []
+
+    def __getitem__(self, row):
+        self.rows.append(row)
+        return super().__getitem__(row)
+
+
+class Epochs(Callback):
+    """Keeps what was asked for in each epoch."""
+
+    def on_epoch_begin(self, net, **kwargs):
+        Asked.rows.clear()
+
+    def on_epoch_end(self, net, **kwargs):
+        self.rows = list(Asked.rows)
+
+
+def asked_for(framework):
+    epochs = Epochs()
+    small(framework=framework, batch_size=40, max_epochs=3, callbacks=[epochs]).fit(
+        Asked(torch.as_tensor(X))
+    )
+    return epochs.rows
+
+
+@pytest.mark.parametrize("framework", [None, MoCo(momentum=0.9), CMC(split=3)], ids=repr)
+def test_each_rank_reads_its_share_of_every_epoch(ranks, framework):
+    first, second = ranks(asked_for, framework)
+    assert abs(len(first) - len(second)) <= 3  # at most one in each of three batches
+    assert sorted(first + second) == list(range(101))
+
+
+def parts_of_a_stream():
+    embedder = small(optimizer="sgd", framework=MoCo(queue_size=70), loss=SupCon())
+    for part in (slice(50), slice(50, 101), slice(50)):
+        data = TensorDataset(torch.as_tensor(X[part]))
+        embedder.partial_fit(data, Y[part], groups=np.arange(101)[part] // 5)
+    return result(embedder)
+
+
+def test_a_stream_in_parts_is_the_stream_of_one_process(ranks):
+    first, second = ranks(parts_of_a_stream)
+    assert_equal(first, second)
+    assert_equal(parts_of_a_stream(), first, atol=2e-5)
 
 
 @pytest.mark.parametrize("framework", [None, MoCo(momentum=0.9)], ids=repr)

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from skcontrast._distributed._world import (
+    Shares,
     World,
     current_world,
     gather,
@@ -30,6 +31,21 @@ def test_shares_are_all_rows_once_and_of_sizes_that_differ_by_at_most_one():
             shares = [np.arange(n)[World(rank, size).share(n)] for rank in range(size)]
             assert np.array_equal(np.concatenate(shares), np.arange(n))
             assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+def test_a_rank_encodes_all_views_of_its_samples():
+    for size, n_samples, n_views in [(2, 7, 2), (3, 8, 3), (2, 5, 1)]:
+        rows = []
+        for rank in range(size):
+            shares = Shares(World(rank, size))
+            assert shares.rows(12) == shares.world.share(12)
+            shares.n_samples = n_samples
+            own = shares.rows(n_views * n_samples)
+            samples = np.arange(n_samples)[shares.world.share(n_samples)]
+            assert (own.view(n_views, -1) % n_samples == torch.as_tensor(samples)).all()
+            rows += own.tolist()
+            assert shares.rows(n_samples + 1) == shares.world.share(n_samples + 1)
+        assert sorted(rows) == list(range(n_views * n_samples))
 
 
 def gathered():

@@ -7,6 +7,7 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
+from skorch.callbacks import Callback
 from torch import nn
 
 from skcontrast import contrastive_loss
@@ -14,9 +15,9 @@ from skcontrast._data._batches import Batch
 from skcontrast._objective._functional import objective_value
 from skcontrast.encoders import ConvNet
 from skcontrast.frameworks import CMC
-from skcontrast.losses import BCL, InfoNCE
+from skcontrast.losses import BCL, InfoNCE, SupCon
 from skcontrast.similarity import Cosine, VonMisesFisher
-from tests.common import small
+from tests.common import small, vectors
 from tests.frameworks.common import IMAGES, Watches, X, make_fit, random
 
 
@@ -113,6 +114,40 @@ def test_warm_start_continues_with_the_same_bank_if_the_samples_are_the_same():
     states.clear()
     embedder.fit(X[::-1])
     assert states[0]["_extra_state"] == 17 and embedder.n_epochs_ == 6
+
+
+class Keeps(Callback):
+    """Keeps the bank as it is when the training begins and ends, and the number of negatives."""
+
+    def on_train_begin(self, net, **kwargs):
+        self.before = copy.deepcopy(net.criterion_.bank)
+        self.n_negatives = net.criterion_.n_negatives
+
+    def on_train_end(self, net, **kwargs):
+        self.after = copy.deepcopy(net.criterion_.bank)
+
+
+def by_id(bank):
+    rows = bank.visited[: bank.n_visited]
+    return {int(bank.ids[row]): bank.vectors[:, row] for row in rows}
+
+
+def test_in_a_stream_the_newest_vectors_of_earlier_parts_stay_as_negatives():
+    keeps = Keeps()
+    embedder = small(
+        framework=CMC(split=2, n_negatives=60), loss=SupCon(), callbacks=[keeps], batch_size=20
+    )
+    parts = {name: vectors(50, seed=k) for k, name in enumerate("ABC")}
+    found, before = [], {}
+    for name in "ABCB":
+        embedder.partial_fit(parts[name], np.arange(50) % 3)
+        kept = by_id(keeps.before)
+        assert all(torch.equal(before[number], vector) for number, vector in kept.items())
+        assert keeps.after.labels[keeps.after.visited >= 0].unique().numel() == 3
+        before = by_id(keeps.after)
+        found.append((len(kept), len(before), keeps.n_negatives))
+    # B returns with 50 vectors that it had, and 60 others of the 60 of A and B and 50 of C.
+    assert found == [(0, 50, 49), (50, 100, 60), (60, 110, 60), (110, 110, 60)]
 
 
 def test_descriptions_are_as_wide_as_one_head():

@@ -6,16 +6,17 @@ import gc
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import Checkpoint
+from skorch.callbacks import Callback, Checkpoint
 
 from skcontrast import contrastive_loss
+from skcontrast._data import _memory
 from skcontrast._data._batches import Batch
 from skcontrast._objective._functional import objective_value
 from skcontrast.frameworks import MoCo
 from skcontrast.losses import BCL, HCL, InfoNCE, Ring, SupCon, Supervised
 from skcontrast.schedules import Auto
 from skcontrast.similarity import Cosine
-from tests.common import small
+from tests.common import small, vectors
 from tests.frameworks.common import MOCOS, StopsAfter, Watches, X, Y, make_fit, random
 
 
@@ -171,15 +172,88 @@ def test_warm_start_continues_with_the_same_queue():
         torch.testing.assert_close(first[name][is_old], last[name][is_old])
 
 
-def test_labels_of_the_queue_do_not_outlive_their_samples():
+def test_keys_in_the_queue_take_the_new_classes_of_their_samples():
     embedder = small(framework=MoCo(), loss=SupCon(), warm_start=True).fit(X, Y)
-    known = []
-    watch = Watches(lambda session: known.append(int((session.queue.labels >= 0).sum())))
+    seen = []
+    watch = Watches(lambda session: seen.append((session.queue, session.fit)))
     embedder.set_params(callbacks=[watch], batch_size=20, max_epochs=1).fit(X, Y[::-1])
-    assert known[0] == 17  # the first of six batches
-    known.clear()
-    embedder.fit(X, Y[::-1])
-    assert known[0] == 101
+    queue, fit = seen[0]
+    classes = fit.class_ids(torch.from_numpy(Y[::-1].copy()))
+    assert torch.equal(queue.labels, classes[queue.rows])
+
+
+class Keeps(Callback):
+    """Keeps the queue as it is when the training begins and ends."""
+
+    def on_train_begin(self, net, **kwargs):
+        self.before = copy.deepcopy(net.criterion_.queue)
+
+    def on_train_end(self, net, **kwargs):
+        self.after = copy.deepcopy(net.criterion_.queue)
+
+
+PARTS = {name: vectors(50, seed=k) for k, name in enumerate("ABC")}
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_the_queue_of_a_part_starts_as_the_queue_at_the_end_of_the_part_before(symmetric):
+    keeps, n_keys = Keeps(), 1 + symmetric
+    framework = MoCo(queue_size=120 * n_keys, symmetric=symmetric)
+    embedder = small(framework=framework, callbacks=[keeps], batch_size=20)
+    embedder.partial_fit(PARTS["A"])
+    sizes = []
+    for name in "BABC":
+        end = keeps.after
+        embedder.partial_fit(PARTS[name])
+        start, sizes = keeps.before, [*sizes, keeps.before.n_slots]
+        for mark in ("keys", "ids", "labels", "groups"):
+            held = [getattr(q, mark)[: len(q)] for q in (start, end)]
+            assert torch.equal(*held), mark
+    assert sizes == [100, 100, 100, 120]  # at most the different samples, and queue_size
+
+
+def test_in_a_stream_no_candidate_is_a_key_of_the_anchors_own_sample(monkeypatch):
+    embedder = small(framework=MoCo(), batch_size=16)
+    embedder.partial_fit(PARTS["A"])
+    session_type, seen = type(MoCo().start(make_fit())), []
+    plain = session_type.contrast
+
+    def checked(session, views, similarity, batch):
+        contrast = plain(session, views, similarity, batch)
+        own = session.queue.ids[None] == (session.fit.first_id + batch.rows)[:, None]
+        seen.append(int(own.sum()))
+        assert not own.scatter(1, contrast.excluded, False).any()
+        return contrast
+
+    monkeypatch.setattr(session_type, "contrast", checked)
+    for name in "BAACBB":
+        embedder.partial_fit(PARTS[name])
+    assert sum(seen) >= 4 * 50
+
+
+def test_classes_and_groups_are_recognised_by_their_names_in_a_stream():
+    keeps = Keeps()
+    embedder = small(framework=MoCo(), loss=SupCon(), callbacks=[keeps])
+    names = np.array(list("abcde"))
+    kinds, scenes = np.arange(50) % 3, np.arange(50) // 10
+    embedder.partial_fit(PARTS["A"], names[kinds], groups=scenes)
+    embedder.partial_fit(PARTS["B"], names[kinds + 2], groups=scenes + 3.0)
+    labels, groups = keeps.after.labels, keeps.after.groups
+    by_row = keeps.after.ids.argsort()
+    of_A = by_row[:50] if keeps.before.ids.min() == keeps.after.ids.min() else by_row[50:]
+    of_B = torch.tensor(sorted(set(range(100)) - set(of_A.tolist())))
+    of_B = of_B[keeps.after.ids[of_B].argsort()]
+    for marks, first, second in ((labels, kinds, kinds + 2), (groups, scenes, scenes + 3)):
+        same = marks[of_A][:, None] == marks[of_B]
+        assert np.array_equal(same.numpy(), first[:, None] == second)
+
+
+def test_a_stream_may_have_more_room_than_its_first_part_has_samples(monkeypatch):
+    embedder = small(framework=MoCo(queue_size=500)).partial_fit(PARTS["A"])  # no warning
+    assert len(embedder._fitted.framework_state["state"]["queue.keys"]) == 50
+    monkeypatch.setattr(_memory, "_bytes_of", lambda device: 4 * 64 * 499)
+    with pytest.raises(ValueError, match="'queue_size' parameter of MoCo needs"):
+        small(framework=MoCo(queue_size=500)).partial_fit(PARTS["A"])
 
 
 def test_checkpoints_hold_the_queue(tmp_path):

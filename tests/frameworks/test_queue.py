@@ -96,6 +96,40 @@ def test_a_queue_resumed_with_other_samples_forgets_whose_keys_it_holds():
     assert len(resumed(queue, 6)) == 6
 
 
+def part(first_id, rows=(), n_slots=8):
+    """Return the queue of a fit with a part of 20 samples of a stream."""
+    queue, rows = KeyQueue(n_slots, 1, 2, 20, first_id), torch.tensor(rows, dtype=torch.int64)
+    queue.push(rows[:, None, None].expand(-1, 1, 2).float(), rows, rows % 3, rows % 2)
+    return queue
+
+
+def next_part(queue, first_id):
+    """Return the queue of the next fit, with those samples."""
+    other = part(first_id)
+    state = (queue.keys, queue.rows, queue.labels, queue.n_seen, False, queue.ids, queue.groups)
+    other.resume(*state)
+    return other
+
+
+def test_the_queue_of_the_next_part_holds_the_same_keys_with_their_classes_and_groups():
+    first = part(1000, [3, 1, 4, 15, 9, 2, 6])
+    second = next_part(first, 5000)
+    for name in ("keys", "labels", "groups", "ids"):
+        assert torch.equal(getattr(second, name), getattr(first, name)), name
+    assert (second.rows == -1).all() and len(second) == 7
+    assert first.count_others(first.ids, 7) == 0 < second.count_others(first.ids, 7) == 7
+
+
+def test_a_part_that_returns_knows_the_keys_of_its_samples():
+    first = part(1000, [3, 1, 4])
+    second = next_part(first, 5000)
+    second.push(torch.zeros(2, 1, 2), torch.tensor([3, 9]))
+    third = next_part(second, 1000)
+    assert third.rows[:5].tolist() == [3, 1, 4, -1, -1]
+    assert third.own(torch.tensor([4, 3, 9]))[:, 0].tolist() == [2, 0, 0]
+    assert third.count_others(second.ids, second.n_seen) == 2
+
+
 def test_a_queue_larger_than_the_memory_is_refused(monkeypatch):
     monkeypatch.setattr(_memory, "_bytes_of", lambda device: 1000)
     with pytest.raises(ValueError, match=r"'queue_size' parameter of MoCo needs .* GB on cpu"):

@@ -1,0 +1,131 @@
+"""Memory maps that other processes open themselves, instead of receiving a copy of the file."""
+
+from __future__ import annotations
+
+import io
+import mmap
+import os
+import pickle
+from collections.abc import Iterator
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import gen_batches
+
+# In these modes, the file holds what the map shows; a copy on write ("c") may differ from it.
+_SHARED = ("r", "r+", "w+")
+# Of a memory map, about so many bytes are held between two releases.
+_BYTES_HELD = 2**25
+
+
+def map_of(array: Any) -> np.memmap | None:
+    """Return the memory map whose numbers an array shows, None if it lies in memory."""
+    found = None
+    for owner in _owners(array):
+        if isinstance(owner, np.memmap):
+            found = owner  # the last is the whole map, of which others are parts
+    return found
+
+
+def _owners(array: Any) -> Iterator[Any]:
+    """Yield an array, and the objects whose memory it uses."""
+    while isinstance(array, (np.ndarray, memoryview)):
+        yield array
+        array = array.base if isinstance(array, np.ndarray) else array.obj
+
+
+def release(array: Any) -> None:
+    """Take the pages of a memory map that were read out of the memory that this process holds.
+
+    They stay in the kernel's cache as long as there is room. Without it, a map that has been read
+    through counts as resident as a whole, for which schedulers of batch jobs end processes.
+    """
+    mapped = map_of(array)
+    advice = getattr(mmap, "MADV_DONTNEED", None)
+    # What was written to a copy on write is in no file.
+    if mapped is None or advice is None or mapped.mode not in _SHARED:
+        return
+    if isinstance(mapped.base, mmap.mmap):
+        mapped.base.madvise(advice)
+
+
+class Released:
+    """Counts what is read of an array, and releases it from time to time if it is a memory map.
+
+    Parameters
+    ----------
+    array : array-like
+        What is read.
+    """
+
+    def __init__(self, array: Any):
+        self.array, self.n_read = array if map_of(array) is not None else None, 0
+
+    def count(self, n_bytes: int) -> None:
+        """Note that so many bytes have been read."""
+        self.n_read += n_bytes
+        if self.array is not None and self.n_read > _BYTES_HELD:
+            release(self.array)
+            self.n_read = 0
+
+
+def row_blocks(X: Any, n_rows: int = 4096) -> Iterator[Any]:
+    """Yield all rows of X in order, so many at a time; a memory map is not held as a whole."""
+    released = Released(X)
+    for rows in gen_batches(len(X), n_rows):
+        block = X[rows]
+        yield block
+        released.count(getattr(block, "nbytes", 0))
+
+
+def opened(
+    path: str, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype
+) -> NDArray:
+    """Return an array in a file, read-only.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    offset : int
+        Where its first byte lies in memory order.
+    shape, strides, dtype : tuple of int, tuple of int, dtype
+        Of the array; strides may be negative.
+    """
+    steps = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
+    first = sum(step for step in steps if step < 0)
+    n_bytes = sum(map(abs, steps)) + dtype.itemsize
+    content = np.memmap(path, np.uint8, "r", offset + first, n_bytes)
+    return np.ndarray(shape, dtype, content, -first, strides)
+
+
+def place_of(array: NDArray) -> tuple[Any, ...] | None:
+    """Return the arguments with which `opened` returns an array again.
+
+    None if it does not lie in a file, or the file is gone or does not hold what the array shows.
+    """
+    mapped = map_of(array)
+    if mapped is None or not array.size or array.dtype.hasobject:
+        return None
+    path, mode = mapped.filename, mapped.mode
+    if path is None or mode not in _SHARED or not os.path.exists(path):
+        return None
+    start = array.__array_interface__["data"][0] - mapped.__array_interface__["data"][0]
+    return os.fspath(path), mapped.offset + start, array.shape, array.strides, array.dtype
+
+
+class _Pickler(ForkingPickler):
+    """Pickles arrays in files by their places, at any depth; tensors are shared."""
+
+    def reducer_override(self, item: Any) -> Any:
+        place = place_of(item) if isinstance(item, np.ndarray) else None
+        return NotImplemented if place is None else (opened, place)
+
+
+def dumps(item: Any) -> bytes:
+    """Return a pickle for a process on this machine; arrays in files are opened there."""
+    buffer = io.BytesIO()
+    _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(item)
+    return buffer.getvalue()
