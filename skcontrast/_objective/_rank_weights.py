@@ -71,9 +71,9 @@ def _table(loss: Loss, step: float, n_candidates: int, like: Tensor) -> Tensor:
     """Return the weights at ranks step, 2·step, …, N, computed in float64."""
     ranks = torch.arange(1, int(n_candidates / step) + 1, dtype=torch.float64, device=like.device)
     weights = loss.rank_weights(ranks * step, n_candidates)
-    # No sum sees these; as subnormal numbers they would slow each product down.
-    invisible = weights < weights.max() * torch.finfo(like.dtype).eps ** 2
-    return weights.masked_fill(invisible, 0.0).to(like.dtype)
+    # Subnormal numbers would slow each product down.
+    vanishing = weights < weights.max() * torch.finfo(like.dtype).tiny
+    return weights.masked_fill(vanishing, 0.0).to(like.dtype)
 
 
 def _number_of_bins(cdf_bins: int | Literal["auto"] | None, scores: Tensor) -> int | None:

@@ -39,8 +39,9 @@ def invert_unlabeled_cdf(cdf: Tensor, alpha: float | Tensor, tau_plus: float | T
     """
     a = (1 - 2 * alpha) * (1 - 2 * tau_plus)
     b = 1 - a
-    # Rounding must not make a probability of 1 − Φ negative.
-    return (2 * cdf / (b + (b**2 + 4 * a * cdf).clamp_min(0).sqrt())).clamp_max(1.0)
+    # Rounding must not make a probability of 1 − Φ negative, nor positive for the highest score.
+    phi = (2 * cdf / (b + (b**2 + 4 * a * cdf).clamp_min(0).sqrt())).clamp_max(1.0)
+    return phi.masked_fill(cdf == 1, 1.0)
 
 
 def true_negative_probability(phi: Tensor, alpha: float, tau_plus: float) -> Tensor:

