@@ -117,6 +117,11 @@ class PerPart(Augmentation):
 
     def augment(self, batch: PartsBatch, generator: torch.Generator | None = None) -> PartsBatch:
         """Return a view of each part; see the base class."""
+        if not isinstance(batch, PartsBatch):
+            raise TypeError(
+                "batch must be a batch of several parts, as kinds.Several.to_tensor returns it, "
+                f"got a {type(batch).__name__}."
+            )
         generator = generator_for(batch, generator)
         draws = getattr(self, "_draws", None) or self._composed(lambda place: None)
         pairs = zip(draws, batch.parts, strict=True)
