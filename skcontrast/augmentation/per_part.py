@@ -102,7 +102,7 @@ class PerPart(Augmentation):
             What the samples are; None infers it from their shape.
         """
         if not isinstance(kind, Several):
-            super().check_kind(sample_shape, kind)
+            return super().check_kind(sample_shape, kind)
         n_parts, n_given = len(sample_shape), len(self.augmentations)
         if n_parts != n_given:
             raise ValueError(

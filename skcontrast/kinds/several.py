@@ -82,17 +82,17 @@ class Several(Kind):
         return list(self.of) if isinstance(self.of, (list, tuple)) else []
 
     @property
-    def trains_in_bf16(self) -> bool:
+    def trains_in_bf16(self) -> bool:  # type: ignore[override]
         """Whether all parts may train in bfloat16 by default."""
         return all(kind.trains_in_bf16 for kind in self.kinds)
 
     @property
-    def shares_batches(self) -> bool:
+    def shares_batches(self) -> bool:  # type: ignore[override]
         """Whether several processes can share the batches of one fit."""
         return all(kind.shares_batches for kind in self.kinds)
 
     @property
-    def network_parameters(self) -> tuple[str, ...]:
+    def network_parameters(self) -> tuple[str, ...]:  # type: ignore[override]
         """Parameters of the embedder that the networks of the parts depend on."""
         return tuple(
             dict.fromkeys(name for kind in self.kinds for name in kind.network_parameters)
@@ -153,14 +153,14 @@ class Several(Kind):
     ) -> tuple[list[Any], list[Schema]]:
         """Check each part by its own kind."""
         n_parts, read = len(X.parts), []
-        if seen is not None:
-            kinds = [s.kind for s in seen.parts] or [seen.kind] * n_parts
-        else:
-            kinds = self._declared(n_parts)
-        before = (seen.parts if seen is not None else ()) or [None] * n_parts
+        kinds = self._declared(n_parts) if seen is None else [seen.kind] * n_parts
+        before = seen.parts if seen is not None and seen.parts else (None,) * n_parts
         for place, (part, kind, own) in enumerate(zip(X.parts, kinds, before, strict=True)):
             with naming_part(place):
-                kind, part = guess_kind(part) if kind is None else (kind, part)
+                if own is not None:
+                    kind = own.kind
+                elif kind is None:
+                    kind, part = guess_kind(part)
                 read.append(kind.read(part, seen=own, **options))
         return [part for part, _ in read], [schema for _, schema in read]
 
@@ -189,12 +189,12 @@ class Several(Kind):
 
     def _schema(self, schemas: list[Schema]) -> Schema:
         """Return what samples are whose parts are kept apart."""
-        numbers = [schema.n_features_in for schema in schemas]
+        numbers = [s.n_features_in for s in schemas if s.n_features_in is not None]
         return Schema(
             Several([schema.kind for schema in schemas], apart=True),
             tuple(schema.sample_shape for schema in schemas),
             self,
-            None if None in numbers else sum(numbers),
+            sum(numbers) if len(numbers) == len(schemas) else None,
             parts=tuple(schemas),
         )
 
