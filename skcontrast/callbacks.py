@@ -40,7 +40,7 @@ class Evaluation(Callback):
         that ``sklearn.metrics.check_scoring`` accepts, works too. scikit-learn's own names, such
         as "accuracy", need predictions, which an embedder does not make. None is
         ``ContrastiveEmbedder.score``. Greater is better.
-    X : array-like, Dataset, tuple of two arrays or list of graphs
+    X : array-like, Dataset, Parts or list of graphs
         Held-out samples, as the embedder gets them: in a Pipeline, after the steps before it.
     y : array-like of shape (n_samples,), default=None
         Their classes, if the scorer needs them.

@@ -795,8 +795,8 @@ class ContrastiveEmbedder(
         The logarithm of the probability density that both embeddings are the same point, relative
         to chance, :math:`h(\tilde\kappa) - h(\kappa_i) - h(\kappa_j)`: above 0 if the two agree
         more than by chance. With one encoder, it is the score that training maximises for views of
-        one sample, without the temperature. With several encoders, it compares the products of their
-        distributions, see `concentration`.
+        one sample, without the temperature. With several encoders, it compares the products of
+        their distributions, see `concentration`.
 
         Only with a similarity that has concentrations, such as ``VonMisesFisher()``.
 

@@ -548,7 +548,7 @@ _NEEDED = {augmentation.FunctionAugmentation: _now(func=_noise)}
 
 def _augmentations():
     for cls in _public(augmentation, augmentation.Augmentation):
-        if cls is augmentation.Augmentation:
+        if cls in (augmentation.Augmentation, augmentation.PerPart):
             continue
         X, needed = _samples_of(cls), _NEEDED.get(cls, {})
 
@@ -587,11 +587,39 @@ def _augmentations():
         augmentation.Unflatten((1, 2, 2)).fit(VECTORS).transform,
         _WORDS["X"],
     )
+    yield from _per_part()
     yield from _of(augmentation.Views, **_now(base=VECTORS, chain=()))
     yield from _of(
         augmentation.compose,
         lambda **kw: augmentation.compose(**kw)(torch.zeros(2, 3, 8, 8), torch.Generator()),
         **_now(augmentations=[augmentation.RandomFlip()], sample_shape=(3, 8, 8)),
+    )
+
+
+def _per_part():
+    parts, step = datasets.Parts(VECTORS, PICTURES), [augmentation.GaussianNoise(), None]
+    yield Door("Parts", "parts", lambda value: datasets.Parts(VECTORS, value), _SAMPLES)
+    yield from _of(
+        augmentation.PerPart, lambda **kw: augmentation.PerPart(**kw).fit_transform(parts)
+    )
+    for method in ("fit", "fit_transform"):
+        yield Door(
+            f"PerPart.{method}", "X", getattr(augmentation.PerPart(step), method), _WORDS["X"]
+        )
+    fitted_step = augmentation.PerPart(step).fit(parts)
+    yield Door("PerPart.transform", "X", fitted_step.transform, _WORDS["X"])
+    batch = fitted_step._schema.kind.to_tensor(parts, "cpu")
+    yield Door(
+        "PerPart.augment",
+        "batch",
+        lambda value: fitted_step.augment(value, torch.Generator()),
+        _WORDS["batch"],
+    )
+    yield Door(
+        "PerPart.augment",
+        "generator",
+        lambda value: fitted_step.augment(batch, value),
+        ("generator",),
     )
 
 
@@ -653,7 +681,9 @@ def _graphs_and_kinds():
             )
     yield from _of(
         kinds.Several,
-        lambda **kw: tiny(framework=frameworks.CMC(), kind=kinds.Several(**kw)).fit(VECTORS),
+        lambda **kw: tiny(framework=frameworks.CMC(), kind=kinds.Several(**kw)).fit(
+            datasets.Parts(VECTORS, VECTORS)
+        ),
     )
 
 

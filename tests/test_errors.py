@@ -66,7 +66,6 @@ ADMITTED = [
     ("ContrastiveEmbedder", "encoder", "an unfitted embedder"),
     # Admissible by themselves, but not together with the other arguments, which the error names.
     ("Auto", "initial", "1e30"),
-    ("Several", "of", "None"),
     ("make_embedding_scorer", "needs_y", "False"),
     ("make_view_scorer", "n_views", "True"),
     ("few_label_accuracy", "y", "a row"),

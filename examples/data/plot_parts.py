@@ -6,8 +6,10 @@ Samples may have parts of different kinds. Here each digit has three: the left a
 of its image, and a vector, the ink in each of its rows. ``CMC`` trains an encoder for each part so
 that each part predicts the others, without labels.
 
-What to see: among 450 right halves, those that the left half of an image predicts best continue
-its strokes, and its own is mostly among the first ten. Before training, none of this holds.
+What to see: the right halves that the left half of an image predicts best continue its strokes.
+The half that it was cut from is among the first ten of 450 in about every third case; by chance,
+in 2 % of the cases. With five labels per class, a classifier does better on the embedding of the
+parts than on the parts.
 """
 
 # %%
@@ -23,10 +25,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast.augmentation import GaussianNoise, PerPart, RandomAffine
+from skcontrast.augmentation import GaussianNoise, MarginalCorruption, PerPart
 from skcontrast.datasets import Parts
-from skcontrast.encoders import MLP, ConvNet
+from skcontrast.encoders import MLP
 from skcontrast.frameworks import CMC
+from skcontrast.similarity import Cosine
 
 images, y = load_digits().images, load_digits().target
 left, right = images[:, None, :, :4], images[:, None, :, 4:]
@@ -37,16 +40,17 @@ X_test
 # %%
 # Train
 # -----
-# A list as ``encoder`` gives each part an encoder of its own, ``PerPart`` an augmentation.
+# ``PerPart`` gives each part an augmentation of its own. An encoder that suits all parts is built
+# for each of them; a list would have one for each. Low temperatures tell near samples apart.
 
-halves = ConvNet(widths=(16, 32))
 embedder = ContrastiveEmbedder(
-    encoder=[halves, halves, MLP()],
+    encoder=MLP(),
     framework=CMC(),
-    augmentation=PerPart([RandomAffine(5, 0.05), RandomAffine(5, 0.05), GaussianNoise(0.1)]),
+    similarity=Cosine(0.1),
+    augmentation=PerPart([GaussianNoise(0.1), GaussianNoise(0.1), MarginalCorruption(0.1)]),
     output="projection",
     projection_dim=32,
-    max_epochs=12,
+    max_epochs=10,
     random_state=0,
 ).fit(X_train)
 
@@ -98,16 +102,20 @@ figure.suptitle("Left halves, and the right halves that they predict best (frame
 # %%
 # Classify the parts together
 # ---------------------------
-# The representations of all parts are the input of a classifier that knows few labels.
+# The representations of all parts are the input of a classifier that knows five labels of each
+# class, drawn ten times.
 
 embedder.set_params(output="representation")
-few = np.concatenate([np.flatnonzero(y_train == digit)[:5] for digit in range(10)])
-raw = [
-    np.hstack([part.reshape(len(part), -1) for part in some.parts]) for some in (X_train, X_test)
-]
-for name, H_few, H_test in (
-    ("raw parts", raw[0][few], raw[1]),
-    ("embedding", embedder.transform(X_train[few]), embedder.transform(X_test)),
-):
-    classifier = LogisticRegression(max_iter=2000).fit(H_few, y_train[few])
-    print(f"accuracy with 5 labels per class, {name}: {classifier.score(H_test, y_test):.3f}")
+inputs = {
+    "raw parts": [np.hstack([p.reshape(len(p), -1) for p in X.parts]) for X in (X_train, X_test)],
+    "embedding": [embedder.transform(X) for X in (X_train, X_test)],
+}
+for name, (H_train, H_test) in inputs.items():
+    accuracies = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        classes = [np.flatnonzero(y_train == digit) for digit in range(10)]
+        few = np.concatenate([rng.choice(rows, 5, replace=False) for rows in classes])
+        classifier = LogisticRegression(max_iter=2000).fit(H_train[few], y_train[few])
+        accuracies.append(classifier.score(H_test, y_test))
+    print(f"accuracy with 5 labels per class, {name}: {np.mean(accuracies):.3f}")

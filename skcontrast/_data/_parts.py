@@ -73,7 +73,7 @@ class Parts:
 
     def __init__(self, *parts: Any):
         if len(parts) < 2:
-            raise ValueError(f"Parts takes at least two arrays, got {len(parts)}.")
+            raise ValueError(f"X must have at least two parts, got {len(parts)}.")
         lengths = [_n_samples(part, place) for place, part in enumerate(parts)]
         for place, n in enumerate(lengths):
             if n != lengths[0]:
@@ -119,18 +119,21 @@ class Parts:
 
 def _n_samples(part: Any, place: int) -> int:
     """Return the number of samples in a part."""
-    if isinstance(part, (str, bytes)) or not hasattr(part, "__len__"):
-        raise TypeError(f"Part {place} of X must hold samples, got {_brief(part)}.")
     shape = getattr(part, "shape", None)
-    return shape[0] if shape else len(part)
+    try:
+        if isinstance(part, (str, bytes)):
+            raise TypeError("a name has no samples")
+        return int(shape[0]) if shape else len(part)
+    except TypeError as error:
+        raise TypeError(f"Part {place} of X must hold samples, got {_brief(part)}.") from error
 
 
 def _brief(part: Any) -> str:
     """Return the class and the shape of a part, or its value if it has none."""
-    if part is None or isinstance(part, (str, bytes, int, float)):
+    if part is None or isinstance(part, (str, bytes, int, float, type)):
         return repr(part)
     shape = getattr(part, "shape", None)
-    return type(part).__name__ + (f" {tuple(shape)}" if shape is not None else "")
+    return type(part).__name__ + ("" if shape is None else f" {tuple(shape)}")
 
 
 @contextmanager

@@ -51,10 +51,10 @@ class TwoParts(Split):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         nn.Module.__setstate__(self, state)
-        columns = self._buffers["first"], self._buffers["second"]
-        shape = (sum(map(len, columns)), *self.shapes[0][1:])
+        for place, name in enumerate(("first", "second")):
+            self._buffers[f"columns_{place}"] = self._buffers.pop(name)
+        self.cut = None  # is only asked for before the training
         self.__class__ = Split  # type: ignore[assignment]
-        self.__init__(columns, shape, self.convert)
 
 
 class Halves(Slices):
@@ -65,7 +65,7 @@ class Halves(Slices):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         nn.Module.__setstate__(self, state)
-        self.ends = [vars(self).pop("width"), None]
+        self.ends = [self.__dict__.pop("width"), None]
         self.__class__ = Slices  # type: ignore[assignment]
 
 

@@ -92,15 +92,13 @@ def new_setup(
     with seeded_rng(seed, choices.device):
         split = choices.framework.split_samples(kind, tuple(some.shape[1:]), schema.cut)
         network, widths = _new_network(choices, schema, scaler, some, split)
-    is_cut = isinstance(split, Split)
-    if is_cut:
+    mixes_channels = True
+    if isinstance(split, Split):
         schema = replace(schema, cut=split.cut)
+        mixes_channels = not split.is_of_channels
     if chain is None:
         chain = default_chain(
-            kind,
-            schema.sample_shape,
-            choices.framework,
-            mixes_channels=not (is_cut and split.is_of_channels),
+            kind, schema.sample_shape, choices.framework, mixes_channels=mixes_channels
         )
     return Setup(
         loss=choices.loss,

@@ -41,7 +41,7 @@ def build_network(
     scaler: Any,
     split: Split | Apart | None,
     *,
-    choose_encoder: Callable[[tuple], Any],
+    choose_encoder: Callable[[int, Kind, tuple], Any],
     n_components: int | None,
     projection_dim: int,
     similarity: Similarity,

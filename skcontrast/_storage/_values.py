@@ -397,6 +397,8 @@ def _completed(some: type, state: dict[str, Any], name: str) -> dict[str, Any]:
         missing = inspect.Parameter.empty
     else:
         return state
+    former = getattr(some, "_former", ())
+    state = {key: item for key, item in state.items() if key not in former or item is not None}
     learned = set(getattr(some, "_learned", ()))
     unknown = [
         key

@@ -102,7 +102,7 @@ class PerPart(Augmentation):
             What the samples are; None infers it from their shape.
         """
         if not isinstance(kind, Several):
-            super().check_kind(sample_shape, kind)
+            return super().check_kind(sample_shape, kind)
         n_parts, n_given = len(sample_shape), len(self.augmentations)
         if n_parts != n_given:
             raise ValueError(
@@ -117,6 +117,11 @@ class PerPart(Augmentation):
 
     def augment(self, batch: PartsBatch, generator: torch.Generator | None = None) -> PartsBatch:
         """Return a view of each part; see the base class."""
+        if not isinstance(batch, PartsBatch):
+            raise TypeError(
+                "batch must be a batch of several parts, as kinds.Several.to_tensor returns it, "
+                f"got a {type(batch).__name__}."
+            )
         generator = generator_for(batch, generator)
         draws = getattr(self, "_draws", None) or self._composed(lambda place: None)
         pairs = zip(draws, batch.parts, strict=True)

@@ -98,7 +98,7 @@ class Slices(nn.Module):
 
     def __init__(self, widths: Sequence[int]):
         super().__init__()
-        self.ends = list(accumulate(widths))
+        self.ends: list[int | None] = list(accumulate(widths))
 
     def forward(self, h: Tensor) -> tuple[Tensor, ...]:
         """Return the parts of h, shapes (n, width)."""

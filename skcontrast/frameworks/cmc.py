@@ -40,9 +40,10 @@ class CMC(Framework):
     head. ``transform`` returns the representations by all encoders, side by side.
 
     Every part is contrasted with every other: each is an anchor, and its positives are the other
-    part of the same sample, in all of its views [1]_. With P parts and :math:`L_{a \to b}` the mean
-    loss of the anchors of part a among candidates of part b, the loss is the mean over the ordered
-    pairs, the "full graph" of the paper, or over the pairs with the first part, its "core view",
+    part of the same sample, in all of its views [1]_. With P parts and :math:`L_{a \to b}` the
+    mean loss of the anchors of part a among candidates of part b, the loss is the mean over the
+    ordered pairs, the "full graph" of the paper, or over the pairs with the first part, its "core
+    view",
 
     .. math::
 

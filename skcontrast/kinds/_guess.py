@@ -18,7 +18,7 @@ from .vectors import Vectors
 KINDS = {"vectors": Vectors, "images": Images, "graphs": Graphs, "tables": Tables}
 
 
-def named_kind(kind: str | Kind, *, owner: str) -> Kind:
+def named_kind(kind: str | Kind, *, owner: str, parameter: str = "kind") -> Kind:
     """Return the kind that a name or an object stands for.
 
     Parameters
@@ -27,15 +27,17 @@ def named_kind(kind: str | Kind, *, owner: str) -> Kind:
         What was declared.
     owner : str
         The class that declared it, for messages.
+    parameter : str, default="kind"
+        Its parameter.
     """
     if isinstance(kind, str) and kind in KINDS:
         return KINDS[kind]()
     if isinstance(kind, str):
         raise ValueError(
-            f"The 'kind' parameter of {owner} must be one of {sorted(KINDS)} or an object of "
-            f"skcontrast.kinds, got {kind!r}."
+            f"The {parameter!r} parameter of {owner} must be one of {sorted(KINDS)} or an object "
+            f"of skcontrast.kinds, got {kind!r}."
         )
-    return check_component(kind, Kind, owner=owner, parameter="kind")
+    return check_component(kind, Kind, owner=owner, parameter=parameter)
 
 
 def named_kinds(declared: Any, *, owner: str) -> list[Kind]:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from .._data._parts import OnePart, Parts, PartsBatch, naming_part
 from .._data._sources import is_lazy
+from .._parameters import validate_parameters
 from ._base import Kind, Schema
 from ._guess import guess_kind, named_kind
 from .images import Images
@@ -69,6 +70,8 @@ class Several(Kind):
     expected = "several parts, X as skcontrast.datasets.Parts"
     augmentation_advice = "; pass PerPart([...]) with what augments each part"
 
+    _parameter_constraints: dict = {"of": "no_validation", "apart": ["boolean"]}
+
     def __init__(self, of: Kind | str | Sequence[Kind | str] | None = None, apart: bool = False):
         self.of = of
         self.apart = apart
@@ -79,17 +82,17 @@ class Several(Kind):
         return list(self.of) if isinstance(self.of, (list, tuple)) else []
 
     @property
-    def trains_in_bf16(self) -> bool:
+    def trains_in_bf16(self) -> bool:  # type: ignore[override]
         """Whether all parts may train in bfloat16 by default."""
         return all(kind.trains_in_bf16 for kind in self.kinds)
 
     @property
-    def shares_batches(self) -> bool:
+    def shares_batches(self) -> bool:  # type: ignore[override]
         """Whether several processes can share the batches of one fit."""
         return all(kind.shares_batches for kind in self.kinds)
 
     @property
-    def network_parameters(self) -> tuple[str, ...]:
+    def network_parameters(self) -> tuple[str, ...]:  # type: ignore[override]
         """Parameters of the embedder that the networks of the parts depend on."""
         return tuple(
             dict.fromkeys(name for kind in self.kinds for name in kind.network_parameters)
@@ -105,6 +108,7 @@ class Several(Kind):
         check_finite: bool = True,
     ) -> tuple[Any, Schema]:
         """Check X, and put its parts side by side if they fit."""
+        validate_parameters(self)
         options = {"owner": owner, "min_samples": min_samples, "check_finite": check_finite}
         X = Parts(*X) if isinstance(X, tuple) else X
         if not isinstance(X, Parts):
@@ -140,7 +144,7 @@ class Several(Kind):
         elif self.of is None:
             kind, X = guess_kind(X)
         else:
-            kind = named_kind(self.of, owner="Several")
+            kind = _named(self.of)
         X, schema = kind.read(X, seen=seen, **options)
         return X, replace(schema, reader=self, cut=None)
 
@@ -149,14 +153,14 @@ class Several(Kind):
     ) -> tuple[list[Any], list[Schema]]:
         """Check each part by its own kind."""
         n_parts, read = len(X.parts), []
-        if seen is not None:
-            kinds = [s.kind for s in seen.parts] or [seen.kind] * n_parts
-        else:
-            kinds = self._declared(n_parts)
-        before = (seen.parts if seen is not None else ()) or [None] * n_parts
+        kinds = self._declared(n_parts) if seen is None else [seen.kind] * n_parts
+        before = seen.parts if seen is not None and seen.parts else (None,) * n_parts
         for place, (part, kind, own) in enumerate(zip(X.parts, kinds, before, strict=True)):
             with naming_part(place):
-                kind, part = guess_kind(part) if kind is None else (kind, part)
+                if own is not None:
+                    kind = own.kind
+                elif kind is None:
+                    kind, part = guess_kind(part)
                 read.append(kind.read(part, seen=own, **options))
         return [part for part, _ in read], [schema for _, schema in read]
 
@@ -174,23 +178,23 @@ class Several(Kind):
     def _declared(self, n_parts: int) -> list[Kind | None]:
         """Return the kind of each part, None where it is to be guessed."""
         if not isinstance(self.of, (list, tuple)):
-            kind = None if self.of is None else named_kind(self.of, owner="Several")
+            kind = None if self.of is None else _named(self.of)
             return [kind] * n_parts
         if len(self.of) != n_parts:
             raise ValueError(
                 f"The 'of' parameter of Several has {len(self.of)} kinds, but X has {n_parts} "
                 "parts."
             )
-        return [named_kind(kind, owner="Several") for kind in self.of]
+        return [_named(kind) for kind in self.of]
 
     def _schema(self, schemas: list[Schema]) -> Schema:
         """Return what samples are whose parts are kept apart."""
-        numbers = [schema.n_features_in for schema in schemas]
+        numbers = [s.n_features_in for s in schemas if s.n_features_in is not None]
         return Schema(
             Several([schema.kind for schema in schemas], apart=True),
             tuple(schema.sample_shape for schema in schemas),
             self,
-            None if None in numbers else sum(numbers),
+            sum(numbers) if len(numbers) == len(schemas) else None,
             parts=tuple(schemas),
         )
 
@@ -274,6 +278,11 @@ class PartsScaler:
                 for scaler, views, part in triples
             )
         )
+
+
+def _named(kind: Any) -> Kind:
+    """Return the kind that an item of the parameter `of` stands for."""
+    return named_kind(kind, owner="Several", parameter="of")
 
 
 def _n_parts(of: Any) -> int:

@@ -145,7 +145,7 @@ def test_a_missing_package_is_named_with_what_to_install(name, tmp_path, monkeyp
 def test_two_parts_go_in_side_by_side(tmp_path):
     pair = (VECTORS, VECTORS[:, :3])
     embedder = fitted(pair, framework=CMC(), **SMALL)
-    with pytest.raises(ValueError, match="pass both parts of the samples side by side"):
+    with pytest.raises(ValueError, match="pass the parts of the samples side by side"):
         export(embedder, tmp_path / "a.pt2", pair)
     export(embedder, tmp_path / "a.pt2", np.hstack(pair))
     _, run = _export._WRITERS[".pt2"]

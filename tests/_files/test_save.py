@@ -28,6 +28,7 @@ from skcontrast.augmentation import (
     GaussianNoise,
     MarginalCorruption,
 )
+from skcontrast.datasets import Parts
 from skcontrast.encoders import GCN, GIN, MLP, ConvNet, ResNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.graphs import pack_graphs
@@ -89,6 +90,7 @@ CASES = {
     "gcn": (GRAPHS, {"encoder": GCN(width=4), "framework": InfoGraph()}),
     "moco": (VECTORS, {**SMALL, "framework": MoCo(queue_size=16)}),
     "cmc": (IMAGES, {**CONV, "framework": CMC()}),
+    "images with vectors": (Parts(IMAGES, VECTORS[: len(IMAGES)]), {"framework": CMC()}),
     "two arrays": ((VECTORS, VECTORS[:, :3]), {**SMALL, "framework": CMC()}),
     "concentrations": (VECTORS, {**SMALL, "similarity": VonMisesFisher()}),
     "projection": (VECTORS, {**SMALL, "output": "projection", "similarity": DotProduct()}),

@@ -76,7 +76,7 @@ def test_parts_must_be_cut_as_in_fit():
         ((X[:, :20], IMAGES), "Part 1 of X: X .*shape"),
         ((X[:, :20], X[:, 20:], X), "X has 3 parts, in fit it had 2"),
         ((None, X), "Part 0 of X must hold samples, got None"),
-        ((X,), "at least two arrays, got 1"),
+        ((X,), "at least two parts, got 1"),
         ((X[:, :20], "a.png"), "Part 1 of X must hold samples, got 'a.png'"),
         ((X[:, :3], X[:, 3:]), "Part 0 of X has 3 features or channels, in fit it had 20"),
         ((X[:, :20], np.full_like(X[:, 20:], np.nan)), "Part 1 of X: .*NaN"),
