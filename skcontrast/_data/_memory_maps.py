@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
 # In these modes, the file holds what the map shows; a copy on write ("c") may differ from it.
 _SHARED = ("r", "r+", "w+")
@@ -74,8 +73,8 @@ class Released:
 def row_blocks(X: Any, n_rows: int = 4096) -> Iterator[Any]:
     """Yield all rows of X in order, so many at a time; a memory map is not held as a whole."""
     released = Released(X)
-    for rows in gen_batches(len(X), n_rows):
-        block = X[rows]
+    for start in range(0, len(X), n_rows):
+        block = X[start : start + n_rows]
         yield block
         released.count(getattr(block, "nbytes", 0))
 

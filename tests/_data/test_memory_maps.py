@@ -87,13 +87,13 @@ def resident(array):
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs Linux")
 def test_what_was_read_of_a_memory_map_is_not_held(tmp_path, monkeypatch):
     monkeypatch.setattr(_memory_maps, "_BYTES_HELD", 2**18)
-    np.save(tmp_path / "X.npy", np.ones((2**12, 2**9), np.float32))
+    np.save(tmp_path / "X.npy", np.ones((2**14, 2**9), np.float32))
     X = np.load(tmp_path / "X.npy", mmap_mode="r")
     assert sum(float(rows.sum()) for rows in row_blocks(X, 64)) == X.size
-    assert resident(X) < 2**10 < X.nbytes / 2**12
+    assert resident(X) < X.nbytes / 2**12  # kB: a quarter, since pages come in large folios
     assert float(X.sum()) == X.size and resident(X) >= X.nbytes / 2**10
     release(X[5:])
-    assert resident(X) < 2**6
+    assert resident(X) == 0
     assert float(X.sum()) == X.size
 
 
