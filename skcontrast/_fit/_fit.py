@@ -46,7 +46,7 @@ from ._training_state import LastEpoch
 # Parameters that may differ between the ranks of a distributed fit.
 _RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
 # What the fields of a batch are called in `fit`.
-_ARGUMENTS = {"labels": "y", "weights": "sample_weight", "descriptions": "descriptions"}
+_ARGUMENTS = {"labels": "y", "weights": "sample_weight"}
 
 # Samples have numbers of 63 bits, with the fingerprint of X in the upper ones.
 _MOST_SAMPLES = 2**32
@@ -308,7 +308,7 @@ def _agree_on_seed(choices: Choices, samples: Samples, past: Fitted | None, worl
         settings |= {f"earlier_fit__{k}": v for k, v in _described_past(past).items()}
     parts = list(schema.kind.arrays(X))
     arrays = {"X" if len(parts) == 1 else f"X[{i}]": array for i, array in enumerate(parts)}
-    arrays.update((_ARGUMENTS[name], array.numpy()) for name, array in known.items())
+    arrays.update((_ARGUMENTS.get(name, name), array.numpy()) for name, array in known.items())
     return agree({"kind": schema.kind.name, **settings}, arrays, choices.seed, choices.device)
 
 
