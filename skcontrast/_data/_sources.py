@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import multiprocessing
 import pickle
 import signal
@@ -30,6 +29,8 @@ _SHARE = 0.5
 _ENOUGH_SAMPLES = 10_000
 # Of a sparse matrix, samples with at most so many numbers are made dense for statistics.
 _ENOUGH_NUMBERS = 2**23
+# Where a row of a memory map is read, Linux maps the pages around it too.
+_BYTES_MAPPED = 2**16
 # After the last batch.
 _END = object()
 
@@ -186,8 +187,7 @@ class Streamed(Dataset):
 
     def __getitem__(self, rows: Tensor) -> Tensor:
         samples = self.X[rows.numpy()]
-        # Each row may lie in a page of its own.
-        self.released.count(max(samples.nbytes, len(rows) * mmap.PAGESIZE))
+        self.released.count(max(samples.nbytes, len(rows) * _BYTES_MAPPED))
         return self.to_tensor(samples, torch.device("cpu"))
 
     def batches(
