@@ -9,7 +9,15 @@ import torch
 
 from skcontrast._comparison._checksum import is_in_memory
 from skcontrast._data import _memory_maps
-from skcontrast._data._memory_maps import dumps, map_of, opened, place_of, release, row_blocks
+from skcontrast._data._memory_maps import (
+    dumps,
+    map_of,
+    opened,
+    place_of,
+    release,
+    row_blocks,
+    some_rows,
+)
 
 ARRAY = np.arange(6 * 4 * 5, dtype=np.int16).reshape(6, 4, 5)
 
@@ -95,6 +103,13 @@ def test_what_was_read_of_a_memory_map_is_not_held(tmp_path, monkeypatch):
     release(X[5:])
     assert resident(X) == 0
     assert float(X.sum()) == X.size
+
+
+def test_some_rows_are_those_rows(mapped):
+    big = np.arange(500)[:, None]
+    for X in (big, mapped):
+        rows = np.random.default_rng(0).integers(0, len(X), 300)
+        np.testing.assert_array_equal(some_rows(X, rows), np.asarray(X)[rows])
 
 
 def test_a_release_keeps_what_was_written(tmp_path):
