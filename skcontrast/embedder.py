@@ -497,8 +497,8 @@ class ContrastiveEmbedder(
 
         The first call builds the encoder and learns the scaling of the input; later calls keep
         both. The queue of ``MoCo`` and vectors of the bank of ``CMC`` stay as negatives when the
-        next part of a stream comes, see :ref:`streams`. Schedules advance by the epochs trained so far; the learning rate stays at `lr`.
-        `checkpoint` is ignored.
+        next part of a stream comes, see :ref:`streams`. Schedules advance by the epochs trained so
+        far; the learning rate stays at `lr`. `checkpoint` is ignored.
 
         Parameters
         ----------

@@ -12,20 +12,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
 # In these modes, the file holds what the map shows; a copy on write ("c") may differ from it.
 _SHARED = ("r", "r+", "w+")
 # Of a memory map, about so many bytes are held between two releases.
 _BYTES_HELD = 2**25
+# Around each row, Linux takes in as much as a megabyte of the file.
+_ROWS_HELD = 64
 
 
 def map_of(array: Any) -> np.memmap | None:
     """Return the memory map whose numbers an array shows, None if it lies in memory."""
     found = None
     for owner in _owners(array):
-        if isinstance(owner, np.memmap):
-            found = owner  # the last is the whole map, of which others are parts
+        # The last is the whole map, of which others are parts; a copy of a part has no mode.
+        if isinstance(owner, np.memmap) and owner.mode is not None:
+            found = owner
     return found
 
 
@@ -51,33 +53,26 @@ def release(array: Any) -> None:
         mapped.base.madvise(advice)
 
 
-class Released:
-    """Counts what is read of an array, and releases it from time to time if it is a memory map.
-
-    Parameters
-    ----------
-    array : array-like
-        What is read.
-    """
-
-    def __init__(self, array: Any):
-        self.array, self.n_read = array if map_of(array) is not None else None, 0
-
-    def count(self, n_bytes: int) -> None:
-        """Note that so many bytes have been read."""
-        self.n_read += n_bytes
-        if self.array is not None and self.n_read > _BYTES_HELD:
-            release(self.array)
-            self.n_read = 0
-
-
 def row_blocks(X: Any, n_rows: int = 4096) -> Iterator[Any]:
     """Yield all rows of X in order, so many at a time; a memory map is not held as a whole."""
-    released = Released(X)
-    for rows in gen_batches(len(X), n_rows):
-        block = X[rows]
+    n_bytes = 0
+    for start in range(0, len(X), n_rows):
+        block = X[start : start + n_rows]
         yield block
-        released.count(getattr(block, "nbytes", 0))
+        n_bytes += getattr(block, "nbytes", 0)
+        if n_bytes > _BYTES_HELD:
+            release(X)
+            n_bytes = 0
+
+
+def some_rows(X: Any, rows: NDArray[np.int64]) -> Any:
+    """Return rows of X; of a memory map, few rows are held at a time."""
+    if map_of(X) is None or len(rows) <= _ROWS_HELD:
+        samples = X[rows]
+        release(X)
+        return samples
+    parts = range(0, len(rows), _ROWS_HELD)
+    return np.concatenate([some_rows(X, rows[k : k + _ROWS_HELD]) for k in parts])
 
 
 def opened(

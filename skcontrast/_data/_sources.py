@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import multiprocessing
 import pickle
 import signal
@@ -23,7 +22,7 @@ from .._distributed._world import Shares
 from .._runtime._interrupts import HeldInterrupt, blocked_interrupts
 from .._statistics import native
 from ._memory import free_bytes
-from ._memory_maps import Released, dumps
+from ._memory_maps import dumps, some_rows
 from ._parts import Parts
 
 # Share of the free memory that training samples may take where no budget is given.
@@ -171,7 +170,6 @@ class Streamed(Dataset):
         shares: Shares | None = None,
     ):
         self.X, self.to_tensor, self.shares = X, to_tensor, shares
-        self.released = Released(X)
         self.device, self.n_workers = device, n_workers if _may_start_processes() else 0
 
     def __len__(self) -> int:
@@ -186,10 +184,7 @@ class Streamed(Dataset):
         vars(self).update(pickle.loads(state))
 
     def __getitem__(self, rows: Tensor) -> Tensor:
-        samples = self.X[rows.numpy()]
-        # Each row may lie in a page of its own.
-        self.released.count(max(samples.nbytes, len(rows) * mmap.PAGESIZE))
-        return self.to_tensor(samples, torch.device("cpu"))
+        return self.to_tensor(some_rows(self.X, rows.numpy()), torch.device("cpu"))
 
     def batches(
         self, parts: Sequence[Tensor], seed: int, *, whole: bool = False
@@ -201,18 +196,21 @@ class Streamed(Dataset):
         """
         own = [slice(None) if whole else self._own(len(rows)) for rows in parts]
         read = [rows[these].cpu() for rows, these in zip(parts, own, strict=True)]
-        try:
-            for rows, these, x in zip(parts, own, self._read(read, seed), strict=True):
+        with closing(self._read(read, seed)) as samples:
+            for rows, these, x in zip(parts, own, samples, strict=True):
                 if len(x) == len(rows):
                     yield x
-                    continue
-                assert self.shares is not None
-                self.shares.n_samples = len(rows)
-                yield x[(torch.arange(len(rows)) - these.start) % len(x)]
-                self.shares.n_samples = 0
+                else:
+                    yield from self._filled(x, len(rows), these.start)
+
+    def _filled(self, x: Tensor, n: int, start: int) -> Generator[Tensor, None, None]:
+        """Yield a batch of n samples of which x are those from `start` on; note that meanwhile."""
+        assert self.shares is not None
+        self.shares.n_samples = n
+        try:
+            yield x[(torch.arange(n) - start) % len(x)]
         finally:
-            if self.shares is not None:
-                self.shares.n_samples = 0
+            self.shares.n_samples = 0
 
     def _own(self, n: int) -> slice:
         """Return which of the n samples of a batch this rank reads."""

@@ -49,8 +49,6 @@ from ._training import make_net, train
 _RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
 # Samples have numbers of 63 bits, with the fingerprint of X in the upper ones.
 _MOST_SAMPLES = 2**32
-# Training samples that are embedded after the last step, to see whether that is finite.
-_SAMPLES_CHECKED = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -392,9 +390,6 @@ def _plan(
     module = setup.network.to(device)
     n_extra = setup.widths.n_parts * choices.similarity.n_extra
     labels, groups = (samples.known.get(name) for name in ("labels", "groups"))
-    first_id = samples.first_id() if choices.warm_start or one_epoch else 0
-    if world is not None:  # Datasets that draw their samples differ from rank to rank
-        first_id = int(from_first_rank(torch.tensor(first_id, device=device)))
     return Plan(
         module=module,
         network=prepare(module),
@@ -409,7 +404,7 @@ def _plan(
         groups=None if groups is None else groups.to(device),
         labels=None if labels is None else labels.to(device),
         classes=None if samples.classes is None else samples.classes.to(device),
-        first_id=first_id,
+        first_id=_first_id(samples, world, device) if choices.warm_start or one_epoch else 0,
         is_part=one_epoch,
         same_group=choices.same_group,
         framework=choices.framework,
@@ -423,6 +418,15 @@ def _plan(
         seeds_layers=choices.framework.draws_random_numbers or draws_random_numbers(module),
         world=world,
     )
+
+
+def _first_id(samples: Samples, world: World | None, device: torch.device) -> int:
+    """Return the number of the first sample, which later fits recognise."""
+    number = samples.first_id()
+    if world is None:
+        return number
+    # Datasets that draw their samples differ from rank to rank.
+    return int(from_first_rank(torch.tensor(number, device=device)))
 
 
 def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: ContrastiveNet) -> Any:

@@ -217,7 +217,7 @@ class KeyQueue(nn.Module):
             mine[slots] = theirs[order].to(mine.device)
         self.set_extra_state(start + len(order))
 
-    def count_others(self, ids: Tensor, n_seen: int) -> int:
+    def _count_others(self, ids: Tensor, n_seen: int) -> int:
         """Return how many different samples that are not in X an earlier queue holds.
 
         Parameters

@@ -246,7 +246,7 @@ class _MoCoSession(Session):
         if ids is None:  # version 0.1.0 has stored none, and labels of one fit
             labels = self.fit.class_ids(labels.to(self.fit.device)) if same_samples else labels
         elif self.fit.is_part:
-            n_others = self.queue.count_others(ids, n_seen)
+            n_others = self.queue._count_others(ids, n_seen)
             self.queue = self._new_queue(n_others).to(self.queue.keys.device)
         self.queue.resume(
             old["keys"], old["rows"], labels, n_seen, same_samples, ids, old.get("groups")

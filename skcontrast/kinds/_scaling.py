@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.utils import assert_all_finite, gen_batches
+from sklearn.utils import assert_all_finite
 from torch import Tensor, nn
 
 from .._statistics import FARTHEST, as_tensor
@@ -41,7 +41,9 @@ def scaled(X: np.ndarray, center: Any, scale: Any, lowest: float, highest: float
     result = np.empty(X.shape, np.float32)
     # Values that overflow are clipped to the bounds.
     with np.errstate(over="ignore"):
-        for rows in gen_batches(len(X), max(1, _NUMBERS_PER_CALL // max(1, X[:1].size))):
+        step = max(1, _NUMBERS_PER_CALL // max(1, X[:1].size))
+        for start in range(0, len(X), step):
+            rows = slice(start, start + step)
             mapped = np.subtract(X[rows], center, dtype=np.float64)
             mapped /= scale
             result[rows] = mapped.clip(lowest, highest, out=mapped)

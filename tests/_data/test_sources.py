@@ -230,6 +230,14 @@ def test_workers_draw_again_in_every_epoch_and_by_the_random_state():
 
 # Dtypes
 
+
+class Rows(Samples):
+    """A Dataset of the rows of an array, as they are."""
+
+    def __getitem__(self, row):
+        return self.X[row]
+
+
 DTYPES = ["int8", "int16", "uint16", "int64", "uint64", "float16", ">i2", ">f4", "longdouble"]
 
 
@@ -241,8 +249,9 @@ def test_batches_of_any_numbers_are_those_numbers_in_float32(tmp_path, dtype):
     fitted = embedder(X, memory_budget=0).fit(mapped)
     expected = embedder(X).fit(X.astype(np.float32)).transform(X)
     np.testing.assert_array_equal(fitted.transform(mapped), expected)
-    np.testing.assert_array_equal(embedder(X).fit(typed).transform(Samples(typed)), expected)
-    read, _ = fitted._fitted.schema.reader.read(mapped, owner=fitted)
+    np.testing.assert_array_equal(embedder(X).fit(typed).transform(Rows(typed)), expected)
+    np.testing.assert_array_equal(embedder(X).fit(Rows(typed)).transform(typed), expected)
+    read = fitted._fitted.read(mapped, fitted)
     stream = Streamed(read, fitted._fitted.scaler.to_tensor, CPU, 0)
     rows = torch.tensor([5, 3, 110])
     assert torch.equal(stream[rows], torch.as_tensor(X.astype(np.float32))[rows])

@@ -228,7 +228,7 @@ def test_in_a_stream_no_candidate_is_a_key_of_the_anchors_own_sample(monkeypatch
     monkeypatch.setattr(session_type, "contrast", checked)
     for name in "BAACBB":
         embedder.partial_fit(PARTS[name])
-    assert sum(seen) >= 4 * 50
+    assert sum(seen) > 50
 
 
 def test_classes_and_groups_are_recognised_by_their_names_in_a_stream():
@@ -240,7 +240,7 @@ def test_classes_and_groups_are_recognised_by_their_names_in_a_stream():
     embedder.partial_fit(PARTS["B"], names[kinds + 2], groups=scenes + 3.0)
     labels, groups = keeps.after.labels, keeps.after.groups
     by_row = keeps.after.ids.argsort()
-    of_A = by_row[:50] if keeps.before.ids.min() == keeps.after.ids.min() else by_row[50:]
+    of_A = by_row[:50] if keeps.before.ids.max() < keeps.after.ids.max() else by_row[50:]
     of_B = torch.tensor(sorted(set(range(100)) - set(of_A.tolist())))
     of_B = of_B[keeps.after.ids[of_B].argsort()]
     for marks, first, second in ((labels, kinds, kinds + 2), (groups, scenes, scenes + 3)):

@@ -117,7 +117,7 @@ def test_the_queue_of_the_next_part_holds_the_same_keys_with_their_classes_and_g
     for name in ("keys", "labels", "groups", "ids"):
         assert torch.equal(getattr(second, name), getattr(first, name)), name
     assert (second.rows == -1).all() and len(second) == 7
-    assert first.count_others(first.ids, 7) == 0 < second.count_others(first.ids, 7) == 7
+    assert first._count_others(first.ids, 7) == 0 < second._count_others(first.ids, 7) == 7
 
 
 def test_a_part_that_returns_knows_the_keys_of_its_samples():
@@ -127,7 +127,7 @@ def test_a_part_that_returns_knows_the_keys_of_its_samples():
     third = next_part(second, 1000)
     assert third.rows[:5].tolist() == [3, 1, 4, -1, -1]
     assert third.own(torch.tensor([4, 3, 9]))[:, 0].tolist() == [2, 0, 0]
-    assert third.count_others(second.ids, second.n_seen) == 2
+    assert third._count_others(second.ids, second.n_seen) == 2
 
 
 def test_a_queue_larger_than_the_memory_is_refused(monkeypatch):
