@@ -25,6 +25,7 @@ said.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from statistics import median
 from time import perf_counter, process_time
@@ -37,7 +38,7 @@ from augmentation import simclr_kornia
 from graph_table import gin
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-from worth import GRAPHS, SETS, numbers, p_value, plain, split
+from worth import GRAPHS, SETS, p_value, plain, split
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import RandomAffine, SimCLRAugmentation
@@ -87,9 +88,9 @@ def training(network, n_steps):
 def image_loop(loss):
     """Return a contestant: a training loop with kornia and a loss of two views."""
 
-    def embed(X, X_test, args, seed):
+    def embed(X, train, test, args, seed):
         torch.manual_seed(seed)
-        recipe, images = kornia_recipe(X), torch.from_numpy(X)
+        recipe, images = kornia_recipe(X), torch.from_numpy(X[train])
         encoder, width = build_encoder(ConvNet(), X.shape[1:])
         network = nn.Sequential(encoder, projection_head(width, 64))
         channels = unit(images).transpose(0, 1).flatten(1)
@@ -107,7 +108,7 @@ def image_loop(loss):
         with torch.no_grad():
             return [
                 torch.cat([encoder((unit(part) - mean) / std) for part in some.split(512)]).numpy()
-                for some in (images, torch.from_numpy(X_test))
+                for some in (images, torch.from_numpy(X[test]))
             ]
 
     return embed
@@ -136,15 +137,18 @@ def graph_loop():
     except ImportError:
         return None
 
-    def embed(graphs, graphs_test, args, seed):
+    def embed(graphs, train, test, args, seed):
         torch.manual_seed(seed)
-        features = NodeFeatures("auto", True).fit(graphs)
-        train, test = (
-            [Data(x=graph.x, edge_index=graph.edge_index) for graph in one_by_one(some, features)]
-            for some in (graphs, graphs_test)
+        features = NodeFeatures("auto", True).fit(graphs[train])
+        data, data_test = (
+            [
+                Data(x=one.x, edge_index=one.edge_index)
+                for one in one_by_one(graphs[rows], features)
+            ]
+            for rows in (train, test)
         )
-        network = UsualNetwork(train[0].x.shape[1])
-        batches = GraphLoader(train, BATCH, shuffle=True)
+        network = UsualNetwork(data[0].x.shape[1])
+        batches = GraphLoader(data, BATCH, shuffle=True)
         optimizer, schedule = training(network, args.epochs * len(batches))
         for _ in range(args.epochs):
             for batch in batches:
@@ -158,7 +162,7 @@ def graph_loop():
         with torch.no_grad():
             return [
                 torch.cat([network(b.x, b.edge_index, b.batch)[1] for b in GraphLoader(some, 512)])
-                for some in (train, test)
+                for some in (data, data_test)
             ]
 
     return embed
@@ -173,40 +177,22 @@ def one_by_one(graphs, features):
 def by_embedder(**params):
     """Return a contestant: an embedder with these parameters."""
 
-    def embed(X, X_test, args, seed):
+    def embed(X, train, test, args, seed):
         given = {"max_epochs": args.epochs, "batch_size": BATCH, "device": "cpu", **params}
-        embedder = ContrastiveEmbedder(**given, random_state=seed).fit(X)
-        return embedder.transform(X), embedder.transform(X_test)
+        embedder = ContrastiveEmbedder(**given, random_state=seed).fit(X[train])
+        return embedder.transform(X[train]), embedder.transform(X[test])
 
     return embed
 
 
-def by_umap():
-    """Return a contestant: UMAP, compiled; None without it."""
-    try:
-        import umap  # noqa: F401
-    except ImportError:
-        return None
-    noise = np.random.default_rng(0).normal(size=(200, 20)).astype(np.float32)
-    plain("UMAP", noise, np.arange(150), np.arange(150, 200), 0)
-
-    def embed(X, X_test, args, seed):
-        both = numbers_of(X, X_test)
-        n = len(X)
-        return plain("UMAP", both, np.arange(n), np.arange(n, len(both)), seed)
-
-    return embed
-
-
-def numbers_of(X, X_test):
-    """Return what needs no learning, of training and test samples in one array."""
-    return np.concatenate([numbers(some, np.arange(len(some))) for some in (X, X_test)])
-
-
-def as_they_are(X, X_test, args, seed):
-    """Return what needs no learning: a contestant."""
-    both = numbers_of(X, X_test)
-    return both[: len(X)], both[len(X) :]
+def unlearned(name):
+    """Return a contestant: the data as they are, or UMAP, compiled; None where it is missing."""
+    if name == "UMAP":
+        if importlib.util.find_spec("umap") is None:
+            return None
+        noise = np.random.default_rng(0).normal(size=(200, 20)).astype(np.float32)
+        plain(name, noise, np.arange(150), np.arange(150, 200), 0)
+    return lambda X, train, test, args, seed: plain(name, X, train, test, seed)
 
 
 def contestants(name, X):
@@ -221,8 +207,8 @@ def contestants(name, X):
         peers = image_peers(X)
         further = {f"{OURS}, float32": by_embedder(**own, precision="float32")}
     return {
-        "as they are": as_they_are,
-        "UMAP": by_umap(),
+        "as they are": unlearned("as they are"),
+        "UMAP": unlearned("UMAP"),
         "untrained": by_embedder(**{**own, **UNTRAINED}),
         OURS: by_embedder(**own),
         **further,
@@ -230,13 +216,13 @@ def contestants(name, X):
     }
 
 
-def measured(embed, data, args, seed):
-    """Return the columns of a contestant for a seed."""
-    X, y, X_test, y_test = data
+def measured(embed, X, y, rows, args, seed):
+    """Return the columns of a contestant for a seed; `rows` are those of training and test."""
+    train, test = rows
     wall, cpu = perf_counter(), process_time()
-    H, H_test = (np.asarray(part) for part in embed(X, X_test, args, seed))
+    H, H_test = (np.asarray(part) for part in embed(X, train, test, args, seed))
     wall, cpu = perf_counter() - wall, process_time() - cpu
-    given = H, y, H_test, y_test
+    given = H, y[train], H_test, y[test]
     return {
         "CPU s": cpu,
         "s": wall,
@@ -281,10 +267,9 @@ def main():
         rows = {row: embed for row, embed in rows.items() if embed is not None}
         found = {row: [] for row in rows}
         for seed in range(args.seeds):
-            train, held_out = split(y, test, args.n, seed)
-            data = X[train], y[train], X[held_out], y[held_out]
+            parts = split(y, test, args.n, seed)
             for row in sorted(rows, reverse=seed % 2):
-                found[row].append(measured(rows[row], data, args, seed))
+                found[row].append(measured(rows[row], X, y, parts, args, seed))
         title = f"{name}, {args.n:,}" if isinstance(test, int) else name
         with Table(title, args, packages=packages, ratios=[FEW, "20-NN", "linear"]) as table:
             for row, runs in found.items():
