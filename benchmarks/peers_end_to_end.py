@@ -141,11 +141,8 @@ def graph_loop():
         torch.manual_seed(seed)
         features = NodeFeatures("auto", True).fit(graphs[train])
         data, data_test = (
-            [
-                Data(x=one.x, edge_index=one.edge_index)
-                for one in one_by_one(graphs[rows], features)
-            ]
-            for rows in (train, test)
+            [Data(x=graph.x, edge_index=graph.edge_index) for graph in one_by_one(some, features)]
+            for some in (graphs[train], graphs[test])
         )
         network = UsualNetwork(data[0].x.shape[1])
         batches = GraphLoader(data, BATCH, shuffle=True)
