@@ -135,7 +135,7 @@ def _send_memory(pipe, make, size):
 def add_axis(table, name, args):
     """Add a row for each size of an axis, smallest first."""
     make, sizes = AXES[name]
-    sizes = [size for size in sizes if size <= args.largest] or sizes[:2]
+    sizes = [size for size in sizes if size <= args.largest or size in sizes[:2]]
     mib = {size: memory(make, size) for size in sizes}
     seconds = in_turn({size: make(size) for size in sizes}, args.rounds)
     times = {size: median(of) for size, of in seconds.items()}
