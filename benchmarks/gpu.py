@@ -23,7 +23,7 @@ goals. ``cp OUT/gpu.json benchmarks/results/`` makes them stored results. The pi
 - train: CIFAR-10 with InfoNCE and others, judged by neighbours and by the linear probe;
 - negatives: losses side by side at N = 30 to 510, with fewer images and epochs.
 
-All needs torch, numpy, scikit-learn, skorch, tqdm, joblib, psutil and safetensors, and `tests`
+All needs what skcontrast depends on, skorch among it with tabulate, and `tests`
 needs pytest. For a machine without a package index, gather the wheels of what it lacks, and of
 skcontrast itself, whose version fits write down, and install them there::
 
