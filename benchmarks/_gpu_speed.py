@@ -18,7 +18,7 @@ from torch import nn
 
 from skcontrast import ContrastiveEmbedder, losses
 from skcontrast._fit._acceleration import in_bf16
-from skcontrast._objective import _tiles
+from skcontrast._objective import _pairwise, _tiles
 from skcontrast.augmentation import SimCLRAugmentation
 from skcontrast.encoders import MLP, ResNet
 
@@ -41,22 +41,47 @@ def seconds_of(function, rounds):
 # The loss
 
 
+class Bf16Products(_pairwise._Products):
+    """Scores and their gradients by products of bfloat16 matrices, summed in float32 on a GPU."""
+
+    def __init__(self, anchors, candidates, out):
+        self.anchors, self.candidates = anchors.bfloat16(), candidates.bfloat16()
+        self.values = out.copy_(product(self.anchors, self.candidates.T))
+
+    def add_gradients(self, d_scores, d_anchors, d_candidates, is_one):
+        """Pull a gradient with respect to the scores back to anchors and candidates."""
+        matrix = d_scores.matrix.mul_(d_scores.scale).bfloat16()
+        d_anchors.copy_(product(matrix, self.candidates))
+        if d_candidates is not None:
+            d_candidates += product(matrix.T, self.anchors)
+
+
+def product(a, b):
+    """Return the product of two bfloat16 matrices, in float32 if the device can do that."""
+    return torch.mm(a, b, out_dtype=torch.float32) if a.is_cuda else torch.mm(a, b)
+
+
 @contextlib.contextmanager
-def tf32(on):
-    """Let matrix products of float32 have 10 bits of mantissa, or not."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if on else "highest")
-    yield
-    torch.set_float32_matmul_precision(before)
+def in_precision(kind):
+    """Let products of float32 matrices be of a kind: those of scores, or all for TF32."""
+    before, exact = torch.get_float32_matmul_precision(), _pairwise._Products
+    torch.set_float32_matmul_precision("high" if kind == "TF32" else "highest")
+    _pairwise._Products = Bf16Products if kind == "bf16" else exact
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+        _pairwise._Products = exact
 
 
 def measured_loss(name, scores, batch, campaign):
     """Return milliseconds and memory of a loss, forward and backward."""
     views, y = (t.to(campaign.device) for t in make_problem(batch, 128))
-    step = make_step(name, views.bfloat16() if scores == "bf16" else views, y)
+    by_hand = name == PLAIN and scores == "bf16"
+    step = make_step(name, views.bfloat16() if by_hand else views, y)
     if step is None:
         return {"note": "not installed, or too large"}
-    with tf32(scores == "TF32"):
+    with in_precision(scores):
         ms = 1e3 * seconds_of(step, 3 if batch > 4096 else 10)
         found = {"ms": ms, "MiB": round(peak_memory(step, campaign.device))}
     rows = campaign.rows("loss")
@@ -89,9 +114,8 @@ def score_errors(name, kind, campaign):
     leaf = views.double().requires_grad_()
     exact = naive_loss(loss, leaf[0], leaf[1], y if loss.requires_y else None)
     exact.backward()
-    given = views.to(campaign.device, torch.bfloat16 if kind == "bf16" else torch.float32)
-    with tf32(kind == "TF32"):
-        value, gradient = make_step(name, given, y.to(campaign.device))()
+    with in_precision(kind):
+        value, gradient = make_step(name, views.to(campaign.device), y.to(campaign.device))()
     worst = (gradient.cpu().double() - leaf.grad).abs().max() / leaf.grad.abs().max()
     return {"value": abs(value.item() / exact.item() - 1), "gradient": worst.item()}
 
