@@ -7,8 +7,9 @@
 The first table has a row for each size of each axis. Seconds are those of a training step, of an
 epoch where the axis is the number of samples: medians over rounds in which the sizes of an axis
 take turns in one process. Memory is the most by which resident memory of a process of its own
-grows, with the data, the network and two steps (Linux only). The exponent is the slope between the
-two largest sizes on a log-log plot: 1 is proportional. `--largest` leaves sizes out.
+grows, after a fit of 100 samples, with the data, the network and two steps (Linux only), and at
+least 1 MiB, since less is hidden by what the first fit has freed. The exponent is the slope
+between the two largest sizes on a log-log plot: 1 is proportional. `--largest` leaves sizes out.
 
 The memory map: rows of 16 columns in a file, an epoch of `fit` in a process of its own. Its own
 memory does not count pages of the file, which the system may drop; the samples are read batch by
@@ -121,7 +122,7 @@ def memory(make, size):
     process.start()
     mib = ours.recv()
     process.join()
-    return mib
+    return max(mib, 1.0)
 
 
 def _send_memory(pipe, make, size):
@@ -129,6 +130,7 @@ def _send_memory(pipe, make, size):
         call = make(size)
         call(), call()
 
+    samples(100)()  # pages that a forked process gets as it runs at all are not counted
     pipe.send(peak_memory(run))
 
 
@@ -152,7 +154,7 @@ def add_axis(table, name, args):
 
 def slope(figures, small, large):
     """Return the slope on a log-log plot between two sizes."""
-    return log(figures[large] / max(figures[small], 1e-9)) / log(large / small)
+    return log(figures[large] / figures[small]) / log(large / small)
 
 
 # The memory map
@@ -225,7 +227,6 @@ def main():
         fit_map(args.fit_map)
         return
     if "axes" in args.tables:
-        samples(100)()  # what is imported late is no part of the growth
         with Table("axes", args, labels=2, ratios=["exponent of time"]) as table:
             for name in args.axes:
                 add_axis(table, name, args)
