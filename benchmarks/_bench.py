@@ -75,17 +75,18 @@ def peak_memory(function, device="cpu"):
         function()
         return (torch.cuda.max_memory_allocated() - before) / 2**20
     Path("/proc/self/clear_refs").write_text("5")  # The peak starts anew from here.
-    before = _status("VmRSS")
+    before = process_status("VmRSS")
     function()
-    return (_status("VmHWM") - before) / 1024
+    return (process_status("VmHWM") - before) / 1024
 
 
 def resident_memory():
     """Return the MiB of resident memory; Linux only."""
-    return _status("VmRSS") / 1024
+    return process_status("VmRSS") / 1024
 
 
-def _status(field):
+def process_status(field):
+    """Return KiB of this process's memory by their name in /proc; Linux only."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field))
 

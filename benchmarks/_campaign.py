@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 from time import perf_counter
@@ -109,6 +110,7 @@ class Kept(Table):
 
 def unless_too_large(make, args):
     """Return what a function returns, or a note if the device has too little memory for it."""
+    gc.collect()  # nets of earlier rows refer to themselves
     try:
         return make(*args)
     except torch.OutOfMemoryError:

@@ -31,7 +31,7 @@ from time import perf_counter
 
 import numpy as np
 import torch
-from _bench import _status, in_turn, peak_memory, stopped
+from _bench import in_turn, peak_memory, process_status, stopped
 from _results import Table, make_parser
 
 from skcontrast import ContrastiveEmbedder
@@ -170,7 +170,7 @@ class OwnMemory(threading.Thread):
     def run(self):
         """Read until it is over."""
         while not self.is_over.wait(0.02):
-            self.most = max(self.most, _status("RssAnon"))
+            self.most = max(self.most, process_status("RssAnon"))
 
 
 def fit_map(path):
@@ -180,7 +180,7 @@ def fit_map(path):
         256, encoder=MLP(widths=(32,)), projection_dim=16, max_epochs=1, memory_budget=1e-5
     )
     fitted.fit(X[:100])  # what is imported late is no part of the fit
-    before, watch, start = _status("RssAnon"), OwnMemory(), perf_counter()
+    before, watch, start = process_status("RssAnon"), OwnMemory(), perf_counter()
     watch.start()
     fitted.fit(X)
     seconds = perf_counter() - start
