@@ -1,8 +1,9 @@
-"""What the speed benchmarks share: timing in turn, losses of other libraries."""
+"""What the speed benchmarks share: timing in turn, single steps, losses of other libraries."""
 
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import statistics
 import sys
 import types
@@ -11,17 +12,23 @@ from time import perf_counter
 
 import torch
 import torch.nn.functional as F
+from skorch.callbacks import Callback
 
 LONG = 3.0
 
 
 def timed(function):
-    """Return the seconds that a call takes, on a GPU until it is done."""
-    start = perf_counter()
+    """Return the seconds that a call takes; with a GPU, by its own clock, until it is done."""
+    if not torch.cuda.is_available():
+        start = perf_counter()
+        function()
+        return perf_counter() - start
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
     function()
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return perf_counter() - start
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) / 1e3
 
 
 def in_turn(contestants, rounds):
@@ -57,22 +64,56 @@ def ratios(seconds, to):
     }
 
 
-def peak_memory(function):
-    """Return the MiB by which resident memory rises at most during a call; Linux only."""
+def peak_memory(function, device="cpu"):
+    """Return the MiB by which a device's memory rises at most during a call.
+
+    On the CPU it is resident memory, Linux only; on a GPU, what torch has allocated.
+    """
+    if device != "cpu":
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        function()
+        return (torch.cuda.max_memory_allocated() - before) / 2**20
     Path("/proc/self/clear_refs").write_text("5")  # The peak starts anew from here.
-    before = _status("VmRSS")
+    before = process_status("VmRSS")
     function()
-    return (_status("VmHWM") - before) / 1024
+    return (process_status("VmHWM") - before) / 1024
 
 
 def resident_memory():
     """Return the MiB of resident memory; Linux only."""
-    return _status("VmRSS") / 1024
+    return process_status("VmRSS") / 1024
 
 
-def _status(field):
+def process_status(field):
+    """Return KiB of this process's memory by their name in /proc; Linux only."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+
+class Stopped(Callback):
+    """Takes the net of a fit that is about to begin, and stops the fit."""
+
+    def on_epoch_begin(self, net, **kwargs):
+        """Keep the net and its batches, which begin again when they are over."""
+        self.net, self.batches = net, itertools.chain.from_iterable(itertools.repeat(net.sampler_))
+        raise KeyboardInterrupt
+
+    @property
+    def plan(self):
+        """What the fit knows: the network as it runs it, the views, the generator."""
+        return self.net.plan
+
+    def step(self):
+        """Take a training step."""
+        self.net.train_step(next(self.batches))
+
+
+def stopped(embedder, *data):
+    """Return a fit of an embedder before its first step."""
+    callback = Stopped()
+    embedder.set_params(callbacks=[callback]).partial_fit(*data)
+    return callback
 
 
 def nt_xent(z1, z2, temperature=0.5):

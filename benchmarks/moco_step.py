@@ -20,7 +20,7 @@ from statistics import median
 
 import numpy as np
 import torch
-from _bench import in_turn, ratios, resident_memory
+from _bench import in_turn, ratios, resident_memory, stopped
 from _results import Table, make_parser
 from skorch.callbacks import Callback
 
@@ -33,23 +33,9 @@ WIDTH = 64  # of the projection
 PRODUCTS = "the two products"
 
 
-class Stopped(Callback):
-    """Takes the net of a fit that is about to begin, and stops the fit."""
-
-    def on_epoch_begin(self, net, **kwargs):
-        """Keep the net and its batches."""
-        self.net, self.batches = net, iter(net.sampler_)
-        raise KeyboardInterrupt
-
-    def step(self):
-        """Take a training step."""
-        self.net.train_step(next(self.batches))
-
-
-def stopped(framework, X, args):
+def before_first_step(framework, X, args):
     """Return the net of a fit before its first step, with a full queue if it has one."""
-    callback = Stopped()
-    ContrastiveEmbedder(
+    embedder = ContrastiveEmbedder(
         encoder=ResNet(width=args.width),
         framework=framework,
         augmentation=SimCLRAugmentation(),
@@ -57,16 +43,16 @@ def stopped(framework, X, args):
         batch_size=args.batch,
         precision=args.precision,
         device=args.device,
-        callbacks=[callback],
         random_state=0,
-    ).partial_fit(X)
-    session = callback.net.criterion_
+    )
+    fit = stopped(embedder, X)
+    session = fit.net.criterion_
     if isinstance(framework, MoCo):
         n_slots, n_keys, width = session.queue.keys.shape
         keys = torch.randn(n_slots, n_keys, width, device=args.device)
         session.queue.push(keys, torch.arange(n_slots, device=args.device))
         assert len(session.queue) == n_slots
-    return callback
+    return fit
 
 
 def two_products(args):
@@ -90,7 +76,7 @@ def compare_steps(args):
         "MoCo": MoCo(queue_size=args.queue),
         "MoCo, symmetric": MoCo(queue_size=args.queue, symmetric=True),
     }
-    contestants = {name: stopped(f, X, args).step for name, f in frameworks.items()}
+    contestants = {name: before_first_step(f, X, args).step for name, f in frameworks.items()}
     contestants[PRODUCTS] = two_products(args)
     seconds = in_turn(contestants, args.rounds)
     relative = ratios(seconds, to="SimCLR")

@@ -107,6 +107,7 @@ def compare(ours, theirs, repeats):
 def transforms(embedder, X):
     """Return `transform`, the encoder call on prepared tensors, and the call from the array."""
     module, prepared = embedder.encoder_, []
+    device = next(module.parameters()).device
     hook = module.register_forward_pre_hook(lambda _, arguments: prepared.append(arguments[0]))
     embedder.transform(X)
     hook.remove()
@@ -114,7 +115,7 @@ def transforms(embedder, X):
 
     @torch.inference_mode()
     def bare():
-        return torch.cat([module(rows) for rows in prepared]).numpy()
+        return torch.cat([module(rows) for rows in prepared]).cpu().numpy()
 
     prepared[-1] = prepared[-1][: len(X) - batch * (len(prepared) - 1)]
 
@@ -122,7 +123,7 @@ def transforms(embedder, X):
     def from_array():
         tensor = torch.from_numpy(X)
         tensor = tensor if X.dtype == np.uint8 else tensor.float()
-        return torch.cat([module(rows) for rows in tensor.split(batch)]).numpy()
+        return torch.cat([module(rows.to(device)).cpu() for rows in tensor.split(batch)]).numpy()
 
     return lambda: embedder.transform(X), bare, from_array
 

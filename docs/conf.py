@@ -19,6 +19,7 @@ author = "The skcontrast developers"
 version = release = installed_version("skcontrast")
 
 extensions = [
+    "matplotlib.sphinxext.plot_directive",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.intersphinx",
@@ -83,6 +84,11 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "write_computation_times": False,
 }
+
+# Plots of stored figures, from scripts in figures/.
+plot_formats = ["svg"]
+plot_html_show_formats = False
+plot_html_show_source_link = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"skcontrast {version}"
