@@ -54,7 +54,7 @@ def model_card(embedder: ContrastiveEmbedder, *, title: str = "Contrastive embed
     fitted = embedder._fitted
     writer = Writer(names(), keep_samples=False)
     writer.write(fitted.on_cpu(), "fitted")
-    own = ", ".join(f"`{name}`" for name in sorted(set(writer.own))) or "nothing"
+    own = ", ".join(f"`{name}`" for name in sorted(writer.own)) or "nothing"
     rows: dict[str, Any] = {
         "input": f"{fitted.schema.kind.name} of shape {fitted.schema.sample_shape}",
         "embedding": f"{embedder._n_features_out} numbers, the {embedder.output}",

@@ -145,8 +145,10 @@ def save(
         for key, value in embedder.get_params(deep=False).items()
         if key not in _NOT_SAVED
     }
-    if not isinstance(parameters["random_state"], int):
+    if not isinstance(parameters["random_state"], Integral):
         parameters["random_state"] = None
+    if isinstance(parameters["device"], torch.device):
+        parameters["device"] = str(parameters["device"])
     content = {
         "format": FORMAT,
         "versions": {name: version(name) for name in _PACKAGES},
@@ -155,7 +157,7 @@ def save(
         "fitted": writer.write(embedder._fitted.on_cpu(), "fitted"),
         "output": dict(getattr(embedder, "_sklearn_output_config", {})),
     }
-    content["own"] = sorted(set(writer.own))
+    content["own"] = writer.own
     replace_file(Path(path), pack(content, writer.tensors, _HEADER))
 
 
@@ -228,10 +230,12 @@ def load(
         resolve_device(device, "load")
     content, tensors = _read(Path(path))
     own = {} if own is None else dict(own)
-    if missing := sorted(set(content["own"]) - own.keys()):
+    if missing := sorted(content["own"].keys() - own.keys()):
         expected = ", ".join(f"{name!r}: ..." for name in missing)
+        places = ", ".join(f"{name} at {content['own'][name]}" for name in missing)
         raise ValueError(
-            f"{path} names something that it does not hold: pass load(path, own={{{expected}}})."
+            f"{path} names something that it does not hold, {places}: pass "
+            f"load(path, own={{{expected}}})."
         )
     reader = Reader(classes(), tensors, own)
     try:
@@ -286,8 +290,8 @@ def _check_header(content: Any) -> None:
         wrong = ", ".join(sorted(content.keys() ^ known))
         raise ValueError(f"its header lacks or has unknown fields: {wrong}")
     own = content["own"]
-    if not isinstance(own, list) or not all(isinstance(name, str) for name in own):
-        raise ValueError("its field 'own' is not a list of names")
+    if not isinstance(own, dict) or not all(isinstance(place, str) for place in own.values()):
+        raise ValueError("its field 'own' does not say where its names stand")
 
 
 def _written_by(versions: Any) -> str:

@@ -151,7 +151,7 @@ class Checkpoint:
         if writer.own:
             raise TypeError(
                 f"'checkpoint' keeps numbers, text and arrays, but the state of this fit has a "
-                f"{writer.own[0]}: it may come from the optimizer, from a network's extra state "
+                f"{next(iter(writer.own))}: it may come from the optimizer, from a network's extra state "
                 "or from what a callback has written into the history."
             )
         return pack(content, writer.tensors, _HEADER)

@@ -18,13 +18,13 @@ dictionary with one of these keys:
                ``torch.nn.Module``
 ``$same``      a module that stands elsewhere too, by its place among all modules
 ``$own``       the name of something that is neither of skcontrast nor of torch, and is handed over
-               when the file is read; for a module with its ``state_dict``
+               when the file is read; what ``is`` "a module" has a ``state_dict``, and objects have
+               ``numbers``, which are put back, and ``texts``, which are compared
 =============  ====================================================================================
 """
 
 from __future__ import annotations
 
-import copy
 import inspect
 import math
 from collections.abc import Mapping
@@ -39,13 +39,25 @@ from torch import Tensor, nn
 from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.utils.parametrize import is_parametrized
 
-_MODULE = frozenset(vars(nn.Module()))
+from ._own import (
+    LAZY,
+    MODULE,
+    Names,
+    check_attribute,
+    check_registered,
+    check_texts,
+    is_callable,
+    made,
+    numbers,
+    restored,
+    texts,
+    with_weights,
+)
+
 # More modules than a network has, each counted as often as it stands somewhere.
 _MOST_MODULES = 10**5
 # What changes the output of a module or its gradient, and is not in its class.
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-# The attributes in which a lazy layer keeps its hooks until it has seen a sample.
-_LAZY = ("_initialize_hook", "_load_hook")
 
 
 class Writer:
@@ -62,14 +74,15 @@ class Writer:
     ----------
     tensors : dict of str to Tensor
         The numbers, by the names that the JSON has for them.
-    own : list of str
-        Names of what must be handed over when the file is read.
+    own : dict of str to str
+        Names of what must be handed over when the file is read, and where it stands first.
     """
 
     def __init__(self, names: Mapping[type, str], keep_samples: bool = True):
         self.names, self.keep_samples = names, keep_samples
         self.tensors: dict[str, Tensor] = {}
-        self.own: list[str] = []
+        self._own_names = Names()
+        self.own = self._own_names.places
         # By id, with the object itself: the id of one that is freed may be given to the next.
         self._seen: dict[int, tuple[str, Any]] = {}
         self._modules: dict[int, int] = {}
@@ -112,7 +125,9 @@ class Writer:
             key = "$parameter"
         if id(value) not in self._seen:
             self._seen[id(value)] = (name, value)
-            tensor = torch.as_tensor(value).detach().cpu()
+            # torch takes neither read-only arrays nor those that run backwards.
+            array = np.array(value, order="C") if isinstance(value, np.ndarray) else value
+            tensor = torch.as_tensor(array).detach().cpu()
             self.tensors[name] = tensor.clone(memory_format=torch.contiguous_format)
         found: dict[str, Any] = {key: self._seen[id(value)][0]}
         if isinstance(value, Tensor) and value.stride() != self.tensors[found[key]].stride():
@@ -143,7 +158,7 @@ class Writer:
         self._modules[id(module)] = len(self._modules)
         _check_hooks(module, name)
         found: dict[str, Any] = {"$module": self.names[type(module)]}
-        left_out = {*_MODULE, *(_LAZY if isinstance(module, LazyModuleMixin) else ())}
+        left_out = {*MODULE, *(LAZY if isinstance(module, LazyModuleMixin) else ())}
         own = {key: item for key, item in vars(module).items() if key not in left_out}
         found["state"] = {key: self.write(item, f"{name}.{key}") for key, item in own.items()}
         found["volatile"] = sorted(module._non_persistent_buffers_set)
@@ -153,17 +168,21 @@ class Writer:
         return found
 
     def _own(self, value: Any, name: str) -> dict[str, Any]:
-        """Return the name of something that the reader of the file must have."""
-        found: dict[str, Any] = {"$own": own_name(value)}
-        self.own.append(found["$own"])
-        if isinstance(value, nn.Module):
-            if is_parametrized(value):
-                raise TypeError(
-                    f"{name} is a {type(value).__name__}, a layer with a parametrization of torch "
-                    "such as weight_norm, which cannot be written. Remove it by "
-                    "torch.nn.utils.parametrize.remove_parametrizations, or put the layer into a "
-                    "module of a class of your own."
-                )
+        """Return the name of something that the reader of the file must have, and its state."""
+        is_module = isinstance(value, nn.Module)
+        if is_module:
+            if id(value) in self._modules:
+                return {"$same": self._modules[id(value)]}
+            self._modules[id(value)] = len(self._modules)
+            _check_parametrized(value, name)
+            check_registered(value, name)
+        found: dict[str, Any] = {"$own": self._own_names.name(value, name), "texts": texts(value)}
+        found["is"] = "a function" if is_callable(value) else "a module" if is_module else "object"
+        found["numbers"] = {
+            path: {key: self.write(item, f"{name}.{path}.{key}") for key, item in held.items()}
+            for path, held in numbers(value).items()
+        }
+        if is_module:
             tensors = value.state_dict(keep_vars=True)
             # Lazy layers have no weights before they have seen a sample.
             if not any(nn.parameter.is_lazy(tensor) for tensor in tensors.values()):
@@ -262,25 +281,25 @@ class Reader:
         return self._known(value["$class"])
 
     def _read_own(self, value: dict) -> Any:
-        given = self.own[value["$own"]]
-        if "state_dict" not in value:
+        name = value["$own"]
+        given = self.own[name]
+        if value["is"] == "a function":
+            check_texts(given, value["texts"], {}, name)
             return given
-        if not isinstance(given, nn.Module):
-            kind = "the class " if inspect.isclass(given) else "a "
-            found = given if inspect.isclass(given) else type(given)
-            raise ValueError(
-                f"own[{value['$own']!r}] must be a module, with weights to be replaced in a copy, "
-                f"got {kind}{found.__name__}"
-            )
-        module = copy.deepcopy(given)
-        state = {key: self.read(item) for key, item in value["state_dict"].items()}
-        try:
-            module.load_state_dict(state)
-        except RuntimeError as error:
-            raise ValueError(
-                f"the module that was passed as own[{value['$own']!r}] has other weights: {error}"
-            ) from error
-        return module
+        given = made(given, name)
+        if value["is"] == "a module":
+            state = value.get("state_dict")
+            weights = None if state is None else {k: self.read(item) for k, item in state.items()}
+            given = with_weights(given, weights, name)
+            self._counts[len(self._modules)] = n_modules = len(list(given.modules()))
+            self._count(n_modules)
+            self._modules.append(given)
+        held = {
+            path: {key: self.read(item) for key, item in found.items()}
+            for path, found in value["numbers"].items()
+        }
+        check_texts(given, value["texts"], held, name)
+        return restored(given, held)
 
     def _read_object(self, value: dict) -> Any:
         some = self._known(value["$object"])
@@ -316,7 +335,7 @@ class Reader:
         self._modules.append(module)
         self._count(1)
         for key, item in value["state"].items():
-            _check_attribute(key, some, value["$module"])
+            check_attribute(key, some, value["$module"])
             vars(module)[key] = self.read(item)
         for part in ("_parameters", "_buffers", "_modules"):
             members = {key: self.read(item) for key, item in value[part].items()}
@@ -335,12 +354,6 @@ class Reader:
         return self.classes[name]
 
 
-def own_name(value: object) -> str:
-    """Return the name under which a file mentions what is not in skcontrast or torch."""
-    some = value if inspect.isclass(value) or inspect.isroutine(value) else type(value)
-    return f"{some.__module__}.{some.__qualname__}"
-
-
 def _check_hooks(module: nn.Module, name: str) -> None:
     """Raise TypeError if a module does something that is not in its class."""
     hooks = [hook for key in _HOOKS for hook in getattr(module, key).values()]
@@ -355,18 +368,23 @@ def _check_hooks(module: nn.Module, name: str) -> None:
         )
 
 
+def _check_parametrized(module: nn.Module, name: str) -> None:
+    """Raise TypeError for a layer whose weights are computed from others."""
+    if is_parametrized(module):
+        raise TypeError(
+            f"{name} is a {type(module).__name__}, a layer with a parametrization of torch "
+            "such as weight_norm, which cannot be written. Remove it by "
+            "torch.nn.utils.parametrize.remove_parametrizations, or put the layer into a "
+            "module of a class of your own."
+        )
+
+
 def _make_lazy(module: Any) -> None:
     """Register the hooks by which a lazy layer takes its shapes from the first sample."""
     module._load_hook = module._register_load_state_dict_pre_hook(module._lazy_load_hook)
     module._initialize_hook = module.register_forward_pre_hook(
         module._infer_parameters, with_kwargs=True
     )
-
-
-def _check_attribute(key: str, some: type, name: str) -> None:
-    """Raise ValueError for an attribute that would take the place of a method."""
-    if key in _MODULE or key.startswith("__") or callable(getattr(some, key, None)):
-        raise ValueError(f"it gives {name} an attribute {key!r}, which it may not have")
 
 
 def _check_members(members: dict[str, Any], part: str, name: str) -> None:

@@ -417,8 +417,8 @@ ATTACKS = {
         lambda c, t: c["fitted"]["state"]["scaler"]["state"].update(to_tensor="x"),
         "VectorScaler an attribute for its to_tensor",
     ),
-    "names that are no list": (lambda c, t: c.update(own=5), "'own' is not a list of names"),
-    "names that are no names": (lambda c, t: c.update(own=[[]]), "'own' is not a list of names"),
+    "names that are a number": (lambda c, t: c.update(own=5), "'own' does not say where"),
+    "names that stand nowhere": (lambda c, t: c.update(own={"a": []}), "'own' does not say where"),
     "versions that are none": (lambda c, t: c.update(format=9, versions=[]), "format 9"),
     "a short pair": (
         lambda c, t: c["parameters"].update(loss={"$pairs": [[1]]}),

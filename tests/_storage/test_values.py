@@ -10,7 +10,8 @@ from skorch.history import History
 from torch import nn
 
 from skcontrast._files._classes import classes, names
-from skcontrast._storage._values import Reader, Writer, own_name
+from skcontrast._storage._own import own_name
+from skcontrast._storage._values import Reader, Writer
 from skcontrast.losses import PositiveDebiased, Ring
 
 
@@ -100,15 +101,6 @@ def test_buffers_that_are_not_in_the_state_dict_stay_out_of_it():
 
 def test_functions_are_handed_over():
     assert again(math.sqrt, {"math.sqrt": math.sqrt}) is math.sqrt
-
-
-def test_ones_own_is_called_as_python_calls_it():
-    class Net(nn.Module):
-        pass
-
-    expected = f"{__name__}.test_ones_own_is_called_as_python_calls_it.<locals>.Net"
-    assert own_name(Net()) == own_name(Net) == expected
-    assert own_name(own_name) == "skcontrast._storage._values.own_name"
 
 
 @pytest.mark.parametrize("register", ["register_forward_hook", "register_forward_pre_hook"])
