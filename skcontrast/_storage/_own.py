@@ -223,7 +223,9 @@ def _divided(part: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     attributes = _attributes(part)
     held = {key: item for key, item in attributes.items() if _is_numbers(item)}
     others = {key: item for key, item in attributes.items() if key not in held}
-    return held, {key: item for key, item in others.items() if not any(True for _ in _trained_in(item))}
+    return held, {
+        key: item for key, item in others.items() if not any(True for _ in _trained_in(item))
+    }
 
 
 def _is_numbers(value: Any, depth: int = 0) -> bool:
@@ -274,7 +276,9 @@ def _shapes(value: Any) -> dict[str, str]:
         return {}
     state = value.state_dict(keep_vars=True)
     return {
-        f"shape of {key}": _UNKNOWN if nn.parameter.is_lazy(item) else str(getattr(item, "shape", ()))
+        f"shape of {key}": _UNKNOWN
+        if nn.parameter.is_lazy(item)
+        else str(getattr(item, "shape", ()))
         for key, item in state.items()
     }
 

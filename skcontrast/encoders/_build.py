@@ -156,7 +156,8 @@ def _resolve(
 def _copied(module: nn.Module) -> nn.Module:
     """Return a deep copy; torch does not copy buffers that wait for a first sample."""
     lazy = [buffer for buffer in module.buffers() if is_lazy(buffer)]
-    return copy.deepcopy(module, {id(one): UninitializedBuffer(dtype=one.dtype) for one in lazy})
+    new: Any = UninitializedBuffer  # whose annotations lack the dtype
+    return copy.deepcopy(module, {id(one): new(dtype=one.dtype) for one in lazy})
 
 
 def _checked_module(module: Any, source: str) -> nn.Module:

@@ -274,14 +274,13 @@ class ScoreDensityDisplay:
         display : ScoreDensityDisplay
             This display.
         """
-        if not isinstance(bins, Integral):
-            bins = _edges(bins)
+        drawn: Any = bins if isinstance(bins, Integral) else _edges(bins)
         self.ax_ = axes(ax)
         self.figure_ = self.ax_.figure
         self.lines_ = {}
         for name, some in self.samples.items():
             color = STYLES[name]["color"]
-            self.ax_.hist(some, bins=bins, density=True, color=color, alpha=0.25)
+            self.ax_.hist(some, bins=drawn, density=True, color=color, alpha=0.25)
         for name, (x, density) in self.densities.items():
             style: dict[str, Any] = {"label": _COMPONENTS[name], **STYLES[name], **kwargs}
             (self.lines_[name],) = self.ax_.plot(x, density, **style)
