@@ -105,7 +105,7 @@ def graphs(nodes):
 
 
 AXES = {
-    "samples": (samples, [10**k for k in range(3, 7)]),
+    "samples": (samples, [10**k for k in range(3, 6)]),
     "batch": (batch, [2**k for k in range(6, 15, 2)]),
     "columns": (columns, [2**k for k in range(4, 15, 2)]),
     "queue": (queue, [2**k for k in range(8, 19, 2)]),
@@ -120,6 +120,7 @@ def memory(make, size):
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_send_memory, args=(theirs, make, size))
     process.start()
+    theirs.close()  # so that a process that dies is an error here
     mib = ours.recv()
     process.join()
     return max(mib, 1.0)
