@@ -22,7 +22,7 @@ from .._distributed._world import Shares
 from .._runtime._interrupts import HeldInterrupt, blocked_interrupts
 from .._statistics import native
 from ._memory import free_bytes
-from ._memory_maps import dumps, some_rows
+from ._memory_maps import dumps, map_of, some_rows
 from ._parts import Parts
 
 # Share of the free memory that training samples may take where no budget is given.
@@ -315,7 +315,9 @@ def subset(X: Any) -> Any:
     enough = _ENOUGH_SAMPLES
     if isinstance(X, SparseSamples):
         enough = min(enough, max(2, _ENOUGH_NUMBERS // X.shape[1]))
-    return X[:: -(-len(X) // enough)]
+    step = -(-len(X) // enough)
+    is_read_in_part = step > 1 and map_of(X) is not None
+    return some_rows(X, np.arange(0, len(X), step)) if is_read_in_part else X[::step]
 
 
 def array_of(X: Any) -> Any:

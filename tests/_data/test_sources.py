@@ -18,6 +18,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
+from skcontrast._comparison._checksum import is_in_memory
 from skcontrast._data import _sources
 from skcontrast._data._sources import (
     InMemory,
@@ -25,6 +26,7 @@ from skcontrast._data._sources import (
     SparseSamples,
     Streamed,
     make_source,
+    subset,
 )
 from skcontrast._distributed._world import Shares, World
 from skcontrast._statistics import mean_and_std
@@ -294,6 +296,14 @@ def test_large_float16_numbers_are_finite():
 
 
 # Memory maps in other processes
+
+
+def test_the_samples_for_statistics_of_a_memory_map_are_those_of_its_array(tmp_path):
+    big = np.arange(25_000, dtype=np.int32)[:, None]
+    np.save(tmp_path / "X.npy", big)
+    some = subset(np.load(tmp_path / "X.npy", mmap_mode="r"))
+    np.testing.assert_array_equal(some, subset(big))
+    assert is_in_memory(some) and len(some) <= 10_000
 
 
 def test_a_stream_is_sent_to_workers_without_its_numbers(tmp_path):

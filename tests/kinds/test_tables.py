@@ -123,7 +123,7 @@ def test_tables_streamed_are_tables_in_memory():
 
 
 def test_a_framework_that_splits_samples_refuses_tables():
-    with pytest.raises(ValueError, match="X holds tables, whose samples cannot be split in two"):
+    with pytest.raises(ValueError, match="X holds tables, whose samples cannot be split"):
         small(framework=CMC()).fit(FRAME)
 
 
