@@ -216,6 +216,7 @@ def contestants(name, X):
 def measured(embed, X, y, rows, args, seed):
     """Return the columns of a contestant for a seed; `rows` are those of training and test."""
     train, test = rows
+    torch.set_num_threads(args.threads)  # UMAP takes all cores, and leaves it so
     wall, cpu = perf_counter(), process_time()
     H, H_test = (np.asarray(part) for part in embed(X, train, test, args, seed))
     wall, cpu = perf_counter() - wall, process_time() - cpu
@@ -252,8 +253,8 @@ def main():
     parser.add_argument("--n", type=int, default=4000, help="images to train on")
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=int(os.environ.get("OMP_NUM_THREADS", 2)))
     args = parser.parse_args()
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
     packages = ["kornia", "lightly", "pytorch-metric-learning", "umap-learn", "torch_geometric"]
     for name in args.sets:
         X, y, test = SETS[name](args)
@@ -267,6 +268,7 @@ def main():
             parts = split(y, test, args.n, seed)
             for row in sorted(rows, reverse=seed % 2):
                 found[row].append(measured(rows[row], X, y, parts, args, seed))
+        torch.set_num_threads(args.threads)
         title = f"{name}, {args.n:,}" if isinstance(test, int) else name
         with Table(title, args, packages=packages, ratios=[FEW, "20-NN", "linear"]) as table:
             for row, runs in found.items():
