@@ -128,8 +128,8 @@ def image_peers(X):
     }
 
 
-def graph_loop():
-    """Return a contestant: InfoGraph by PyTorch Geometric; None without it."""
+def graph_loop(graphs):
+    """Return a contestant: InfoGraph by PyTorch Geometric on its own data; None without it."""
     try:
         from graph_epoch import UsualNetwork, usual_loss
         from torch_geometric.data import Data
@@ -137,21 +137,21 @@ def graph_loop():
     except ImportError:
         return None
 
-    def embed(graphs, train, test, args, seed):
+    batch = NodeFeatures("auto", True).fit(graphs).to_tensor(graphs, "cpu")
+    one_by_one = (batch[torch.tensor([k])] for k in range(len(graphs)))
+    data = [Data(x=graph.x, edge_index=graph.edge_index) for graph in one_by_one]
+
+    def embed(X, train, test, args, seed):
         torch.manual_seed(seed)
-        features = NodeFeatures("auto", True).fit(graphs[train])
-        data, data_test = (
-            [Data(x=graph.x, edge_index=graph.edge_index) for graph in one_by_one(some, features)]
-            for some in (graphs[train], graphs[test])
-        )
-        network = UsualNetwork(data[0].x.shape[1])
-        batches = GraphLoader(data, BATCH, shuffle=True)
+        parts = [[data[k] for k in rows] for rows in (train, test)]
+        network = UsualNetwork(batch.shape[2])
+        batches = GraphLoader(parts[0], BATCH, shuffle=True)
         optimizer, schedule = training(network, args.epochs * len(batches))
         for _ in range(args.epochs):
-            for batch in batches:
+            for step in batches:
                 optimizer.zero_grad()
-                projections = network(batch.x, batch.edge_index, batch.batch)
-                usual_loss(*projections, batch.batch).backward()
+                projections = network(step.x, step.edge_index, step.batch)
+                usual_loss(*projections, step.batch).backward()
                 optimizer.step()
                 schedule.step()
         network.heads = nn.ModuleList([nn.Identity(), nn.Identity()])
@@ -159,16 +159,10 @@ def graph_loop():
         with torch.no_grad():
             return [
                 torch.cat([network(b.x, b.edge_index, b.batch)[1] for b in GraphLoader(some, 512)])
-                for some in (data, data_test)
+                for some in parts
             ]
 
     return embed
-
-
-def one_by_one(graphs, features):
-    """Yield the graphs with their features, each a batch of its own."""
-    batch = features.to_tensor(graphs, "cpu")
-    return (batch[torch.tensor([k])] for k in range(len(graphs)))
 
 
 def by_embedder(**params):
@@ -196,7 +190,7 @@ def contestants(name, X):
     """Return the contestants of a set by name, None for those that lack a package."""
     if name in GRAPHS:
         own = {"encoder": gin(), "framework": InfoGraph()}
-        peers = {"PyG, InfoGraph": graph_loop()}
+        peers = {"PyG, InfoGraph": graph_loop(X)}
         further = {f"{OURS}, default": by_embedder()}
     else:
         colours = X.shape[1] == 3
@@ -216,6 +210,7 @@ def contestants(name, X):
 def measured(embed, X, y, rows, args, seed):
     """Return the columns of a contestant for a seed; `rows` are those of training and test."""
     train, test = rows
+    torch.set_num_threads(args.threads)  # UMAP takes all cores, and leaves it so
     wall, cpu = perf_counter(), process_time()
     H, H_test = (np.asarray(part) for part in embed(X, train, test, args, seed))
     wall, cpu = perf_counter() - wall, process_time() - cpu
@@ -252,8 +247,8 @@ def main():
     parser.add_argument("--n", type=int, default=4000, help="images to train on")
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=int(os.environ.get("OMP_NUM_THREADS", 2)))
     args = parser.parse_args()
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
     packages = ["kornia", "lightly", "pytorch-metric-learning", "umap-learn", "torch_geometric"]
     for name in args.sets:
         X, y, test = SETS[name](args)
@@ -267,6 +262,7 @@ def main():
             parts = split(y, test, args.n, seed)
             for row in sorted(rows, reverse=seed % 2):
                 found[row].append(measured(rows[row], X, y, parts, args, seed))
+        torch.set_num_threads(args.threads)
         title = f"{name}, {args.n:,}" if isinstance(test, int) else name
         with Table(title, args, packages=packages, ratios=[FEW, "20-NN", "linear"]) as table:
             for row, runs in found.items():
