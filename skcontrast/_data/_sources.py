@@ -180,7 +180,7 @@ class Streamed(Dataset):
 
     def __setstate__(self, state: bytes) -> None:
         """Take over the state of the process that trains."""
-        vars(self).update(pickle.loads(state))
+        self.__dict__.update(pickle.loads(state))
 
     def __getitem__(self, rows: Tensor) -> Tensor:
         return self.to_tensor(some_rows(self.X, rows.numpy()), torch.device("cpu"))
