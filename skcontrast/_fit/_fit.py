@@ -146,9 +146,8 @@ def fit_network(
     with torch.inference_mode(False), torch.enable_grad(), opened as checkpoint:
         seed = seed if checkpoint is None else checkpoint.seed
         setup = _setup(choices, samples, past, seed)
-        shares = None
-        if world is not None and choices.framework.only_encodes_views:
-            shares = Shares(world)
+        reads_share = choices.framework.only_encodes_views
+        shares = Shares(world) if world is not None and reads_share else None
         training_set = _training_set(choices, setup, samples, world, shares)
         plan = _plan(choices, setup, samples, past, one_epoch, seed, world, shares)
         last_epoch = LastEpoch(checkpoint)

@@ -309,7 +309,7 @@ def test_the_samples_for_statistics_of_a_memory_map_are_those_of_its_array(tmp_p
 def test_a_stream_is_sent_to_workers_without_its_numbers(tmp_path):
     np.save(tmp_path / "X.npy", np.tile(X, (100, 1)))
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    for data in (mapped, np.asarray(mapped)[5:], LazySamples(Samples(mapped))):
+    for data in (mapped, np.asarray(mapped)[5:], LazySamples(Rows(mapped))):
         stream = Streamed(data, Images().to_tensor, CPU, 1)
         pickled = ForkingPickler.dumps(stream)
         assert len(pickled) < 10_000 < mapped.nbytes
