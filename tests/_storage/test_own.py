@@ -20,7 +20,7 @@ def written(value):
 
 
 def again(value, **own):
-    """Return a value after it was written and read with objects by the last part of their names."""
+    """Return a value after it was written and read; `own` has the last parts of names."""
     found, writer = written(value)
     given = {name: own[name.rpartition(".")[2].replace("#", "_")] for name in writer.own}
     return Reader(classes(), writer.tensors, given).read(found)
@@ -113,7 +113,9 @@ def test_texts_are_compared_and_name_the_attribute():
     both = nn.Sequential(Scale(mode="times"), Scale(mode="plus"))
     given = {"Scale": Scale(mode="times"), "Scale_2": Scale(mode="plus")}
     assert [module.mode for module in again(both, **given)] == ["times", "plus"]
-    with pytest.raises(ValueError, match=r"Scale#2'\] differs: its mode was 'plus' and is 'times'"):
+    with pytest.raises(
+        ValueError, match=r"Scale#2'\] differs: its mode was 'plus' and is 'times'"
+    ):
         again(both, **{**given, "Scale_2": Scale()})
     with pytest.raises(ValueError, match="mode was 'times' and is a number or None now"):
         again(Scale(), Scale=Scale(mode=None))
@@ -183,7 +185,9 @@ def test_functions_of_one_name_are_told_apart_or_refused():
     assert [function(1) for function in found] == [2, 3, 2]
     with pytest.raises(ValueError, match=r"scaled#2'\] differs: its captured was .*3.* and is"):
         again(two, scaled=by(2), scaled_2=by(2))
-    with pytest.raises(TypeError, match=r"value\.1 and value\.0 are different functions .*<lambda>"):
+    with pytest.raises(
+        TypeError, match=r"value\.1 and value\.0 are different functions .*<lambda>"
+    ):
         written([lambda x: x + 1, lambda x: x + 2])
     parts = [functools.partial(by(1), x=1), functools.partial(by(1), x=2)]
     assert [part() for part in again(parts, partial=parts[0], partial_2=parts[1])] == [1, 2]
