@@ -86,8 +86,9 @@ def save(
     Numbers are stored as safetensors; parameters, shapes, history and versions as JSON in the
     header of the same file. Whatever is not a class of skcontrast, a layer or an optimizer of
     torch, such as a module, a loss or an augmentation of your own or any function, is stored by
-    its name (modules with their weights) and passed to :func:`load`. The file is written beside
-    its place and then moved there, so that a file that was there is kept if anything fails.
+    its name, with the weights of modules and the numbers in attributes, and passed to
+    :func:`load`. The file is written beside its place and then moved there, so that a file that
+    was there is kept if anything fails.
 
     Parameters
     ----------
@@ -109,9 +110,10 @@ def save(
         If the file cannot be written.
     TypeError
         If the embedder holds something that cannot be written, such as a layer of torch with a
-        hook or a parametrization (``weight_norm``).
+        hook or a parametrization (``weight_norm``), layers in a list that torch does not find, or
+        two functions of the same name.
     ValueError
-        If everything except arrays, such as the history, takes more than 16 MiB as JSON.
+        If `path` does not name a file, or everything except arrays, such as the history, takes more than 16 MiB as JSON.
 
     See Also
     --------
@@ -183,10 +185,14 @@ def load(
     path : str or path-like
         The file.
     own : dict of str to object, default=None
-        What the file names but does not hold, by the names that it has: for a module of your own
-        such a module, whose weights are replaced in a copy; for a loss, an augmentation and the
-        like the object itself; for a class or a function that. Without it, the error says which
-        names are expected.
+        What the file names but does not hold, by the names that it has: a class or a function
+        itself; for a module, a loss, an augmentation or the like an object of its class, or the
+        class or a function that returns one when it is called without arguments. In a copy of it,
+        the weights of a module and the numbers, arrays and tensors in attributes are replaced by
+        those of the file. Texts and other attributes are compared. Objects of one class with
+        different shapes or texts have a name each, such as ``"mymodule.Block"`` and
+        ``"mymodule.Block#2"``. Without `own`, the error says which names are expected, and where
+        each stands.
     device : str, int or torch.device, default=None
         The parameter `device` of the embedder; None takes that of the file.
 
@@ -201,7 +207,7 @@ def load(
         If the file cannot be read.
     ValueError
         If it was not written by :func:`save`, is damaged or comes from a later format, if
-        something is missing in `own`, or if `device` is not available.
+        something is missing in `own` or differs, or if `device` is not available.
 
     See Also
     --------
