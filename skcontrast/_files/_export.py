@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import logging
 import os
 import warnings
@@ -11,7 +12,6 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 import torch
@@ -22,13 +22,14 @@ from torch import Tensor, nn
 
 from .._arguments import checked
 from .._data._parts import Parts
+from .._storage._file import file_path, replace_file
 from ..embedder import ContrastiveEmbedder
 
 # How far the file may be off, relative to the largest number of the embedding.
 _TOLERANCE = 1e-5
 
 
-@checked(path=[str, os.PathLike])
+@checked(embedder=ContrastiveEmbedder, path=[str, os.PathLike])
 def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike) -> None:
     """Write the network from X to the embedding for use without skcontrast.
 
@@ -58,7 +59,7 @@ def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike)
     ImportError
         If a package is missing.
     OSError
-        If the folder does not exist.
+        If the folder does not exist or the file cannot be written. A file that was there stays.
 
     See Also
     --------
@@ -83,26 +84,22 @@ def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike)
     >>> os.remove("embedder.pt2")
     """
     check_is_fitted(embedder)
-    path = Path(path)
-    if path.suffix not in _WRITERS:
+    place = file_path(path, "export")
+    if place.suffix not in _WRITERS:
         raise ValueError(
-            f"The suffix of path must be one of {', '.join(sorted(_WRITERS))}, got {path.name!r}."
+            f"The suffix of path must be one of {', '.join(sorted(_WRITERS))}, got {place.name!r}."
         )
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "There is no such folder to write to", str(path))
-    if path.suffix == ".onnx":
+    if not place.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "There is no such folder to write to", str(place))
+    if place.suffix == ".onnx":
         _require_onnx()
-    network, array = _network(embedder), _example(X)
-    expected = np.asarray(embedder.transform(array))
-    write, run = _WRITERS[path.suffix]
-    part = path.with_name(f".{uuid4().hex}{path.suffix}")
-    try:
-        with _quiet():
-            write(network, torch.from_numpy(array[:2].copy()), part)
-        _check(run(part, array), expected, path)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    network = _network(embedder)
+    array, expected = _example(embedder, X)
+    write, run = _WRITERS[place.suffix]
+    with _quiet():
+        data = write(network, torch.from_numpy(array[:2].copy()))
+    _check(run(data, array), expected, place)
+    replace_file(place, data)
 
 
 def _require_onnx() -> None:
@@ -116,18 +113,21 @@ def _require_onnx() -> None:
             ) from error
 
 
-def _example(X: ArrayLike) -> NDArray[Any]:
-    """Return X as an array of a dtype that the network may take."""
+def _example(embedder: ContrastiveEmbedder, X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return X as an array of a dtype that the network may take, and its embeddings."""
     if isinstance(X, (tuple, Parts)):
         raise ValueError("X must be one array: pass the parts of the samples side by side.")
     if issparse(X):
         raise ValueError("X must be a dense array, got a sparse matrix: pass X[:2].toarray().")
-    array = np.asarray(X)
+    # Whatever transform refuses is refused in its words, such as columns in a different order.
+    embedder._fitted.read(X, owner=embedder)
+    array = np.ascontiguousarray(X.detach().cpu() if isinstance(X, Tensor) else X)
     if array.dtype not in (np.uint8, np.float32, np.float64):
         array = array.astype(np.float64)
     if len(array) < 2:
         raise ValueError(f"X must have at least 2 samples, got {len(array)}.")
-    return array
+    with _quiet():
+        return array, np.asarray(embedder.transform(array))
 
 
 def _network(embedder: ContrastiveEmbedder) -> nn.Module:
@@ -162,16 +162,19 @@ def _program(network: nn.Module, some: Tensor) -> torch.export.ExportedProgram:
     )
 
 
-def _write_program(network: nn.Module, some: Tensor, path: Path) -> None:
-    torch.export.save(_program(network, some), path)
+def _write_program(network: nn.Module, some: Tensor) -> bytes:
+    # torch ends the process if it writes to a disk that is full.
+    buffer = io.BytesIO()
+    torch.export.save(_program(network, some), buffer)
+    return buffer.getvalue()
 
 
-def _run_program(path: Path, array: NDArray[Any]) -> NDArray[Any]:
+def _run_program(data: bytes, array: NDArray[Any]) -> NDArray[Any]:
     with torch.inference_mode():
-        return torch.export.load(path).module()(torch.from_numpy(array)).numpy()
+        return torch.export.load(io.BytesIO(data)).module()(torch.from_numpy(array)).numpy()
 
 
-def _write_onnx(network: nn.Module, some: Tensor, path: Path) -> None:
+def _write_onnx(network: nn.Module, some: Tensor) -> bytes:
     onnx = torch.onnx.export(
         _program(network, some),
         (some,),
@@ -183,13 +186,13 @@ def _write_onnx(network: nn.Module, some: Tensor, path: Path) -> None:
     )
     if onnx is None:
         raise RuntimeError("torch.onnx.export returned no program.")
-    onnx.save(path)
+    return onnx.model_proto.SerializeToString()
 
 
-def _run_onnx(path: Path, array: NDArray[Any]) -> NDArray[Any]:
+def _run_onnx(data: bytes, array: NDArray[Any]) -> NDArray[Any]:
     import onnxruntime
 
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     return session.run(None, {"X": array})[0]
 
 
@@ -208,7 +211,7 @@ def _check(found: NDArray[Any], expected: NDArray[Any], path: Path) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence what torch's exporters say of themselves."""
+    """Silence what torch's exporters say of themselves, and that an array has no names."""
     logger = logging.getLogger("torch.onnx._internal.exporter._registration")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -22,7 +22,7 @@ from .._fit._choices import resolve_device
 from .._fit._fit import Fitted
 from .._network._build import Widths
 from .._network._network import Network
-from .._storage._file import pack, replace_file, unpack
+from .._storage._file import file_path, is_format, pack, replace_file, unpack
 from .._storage._values import Reader, Writer
 from ..augmentation import Augmentation
 from ..embedder import ContrastiveEmbedder
@@ -51,6 +51,8 @@ _PARTS = {
     "optimizer_state": (dict, type(None)),
     "framework_state": (dict, type(None)),
 }
+# What set_output leaves in an embedder.
+_OUTPUTS = ({}, *({"transform": name} for name in ("default", "pandas", "polars")))
 # Numbers in one sample, of which networks are tried on two.
 _LARGEST_SAMPLE = 2**28
 # Parameters that belong to one run of one program.
@@ -65,7 +67,9 @@ _MALFORMED = (
     TypeError,
     ValueError,
 )
-# How pickles start, plain and as joblib compresses them: by zlib, gzip, bz2 and xz.
+# How the files of torch.save start, and pickles, plain and as joblib compresses them: by zlib,
+# gzip, bz2 and xz.
+_ZIP = b"PK\x03\x04"
 _PICKLES = (b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
 # What a path may be.
 _PATH = [str, os.PathLike]
@@ -82,8 +86,9 @@ def save(
     Numbers are stored as safetensors; parameters, shapes, history and versions as JSON in the
     header of the same file. Whatever is not a class of skcontrast, a layer or an optimizer of
     torch, such as a module, a loss or an augmentation of your own or any function, is stored by
-    its name (modules with their weights) and passed to :func:`load`. The file is written beside
-    its place and then moved there, so that a file that was there is kept if anything fails.
+    its name, with the weights of modules and the numbers in attributes, and passed to
+    :func:`load`. The file is written beside its place and then moved there, so that a file that
+    was there is kept if anything fails.
 
     Parameters
     ----------
@@ -105,9 +110,10 @@ def save(
         If the file cannot be written.
     TypeError
         If the embedder holds something that cannot be written, such as a layer of torch with a
-        hook or a parametrization (``weight_norm``).
+        hook or a parametrization (``weight_norm``), layers in a list that torch does not find, or
+        two functions of the same name.
     ValueError
-        If everything except arrays, such as the history, takes more than 16 MiB as JSON.
+        If `path` does not name a file, or everything except arrays, such as the history, takes more than 16 MiB as JSON.
 
     See Also
     --------
@@ -139,6 +145,7 @@ def save(
             "save the embedder, and the other steps with joblib or skops."
         )
     check_is_fitted(embedder)
+    place = file_path(path, "save")
     writer = Writer(names(), training_samples)
     parameters = {
         key: value
@@ -158,7 +165,7 @@ def save(
         "output": dict(getattr(embedder, "_sklearn_output_config", {})),
     }
     content["own"] = writer.own
-    replace_file(Path(path), pack(content, writer.tensors, _HEADER))
+    replace_file(place, pack(content, writer.tensors, _HEADER))
 
 
 @checked(path=_PATH, own=[Mapping, None], device=_DEVICE)
@@ -178,10 +185,14 @@ def load(
     path : str or path-like
         The file.
     own : dict of str to object, default=None
-        What the file names but does not hold, by the names that it has: for a module of your own
-        such a module, whose weights are replaced in a copy; for a loss, an augmentation and the
-        like the object itself; for a class or a function that. Without it, the error says which
-        names are expected.
+        What the file names but does not hold, by the names that it has: a class or a function
+        itself; for a module, a loss, an augmentation or the like an object of its class, or the
+        class or a function that returns one when it is called without arguments. In a copy of it,
+        the weights of a module and the numbers, arrays and tensors in attributes are replaced by
+        those of the file. Texts and other attributes are compared. Objects of one class with
+        different shapes or texts have a name each, such as ``"mymodule.Block"`` and
+        ``"mymodule.Block#2"``. Without `own`, the error says which names are expected, and where
+        each stands.
     device : str, int or torch.device, default=None
         The parameter `device` of the embedder; None takes that of the file.
 
@@ -196,7 +207,7 @@ def load(
         If the file cannot be read.
     ValueError
         If it was not written by :func:`save`, is damaged or comes from a later format, if
-        something is missing in `own`, or if `device` is not available.
+        something is missing in `own` or differs, or if `device` is not available.
 
     See Also
     --------
@@ -228,7 +239,7 @@ def load(
     """
     if device is not None:
         resolve_device(device, "load")
-    content, tensors = _read(Path(path))
+    content, tensors = _read(file_path(path, "load"))
     own = {} if own is None else dict(own)
     if missing := sorted(content["own"].keys() - own.keys()):
         expected = ", ".join(f"{name!r}: ..." for name in missing)
@@ -267,18 +278,19 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 def _hint(data: bytes) -> str:
     """Return the end of a message: what a file may be that is not safetensors."""
-    if not data.startswith(_PICKLES):
+    if not data.startswith((_ZIP, *_PICKLES)):
         return ""
+    name = "torch" if data.startswith(_ZIP) else "joblib"
     return (
-        " It may be a pickle, which runs code when it is read: if you trust it, read it with "
-        "joblib.load."
+        f" It may be a pickle, as {name} writes it, which runs code when it is read: if you trust "
+        f"it, read it with {name}.load."
     )
 
 
 def _check_header(content: Any) -> None:
     """Raise ValueError unless a header is one that this version can read."""
     known = {"format", "versions", "class", "parameters", "fitted", "output", "own"}
-    if not isinstance(content, dict) or not isinstance(content.get("format"), int):
+    if not isinstance(content, dict) or not is_format(content.get("format")):
         raise ValueError("its header is none of skcontrast's")
     if content["format"] > FORMAT:
         raise ValueError(
@@ -292,6 +304,8 @@ def _check_header(content: Any) -> None:
     own = content["own"]
     if not isinstance(own, dict) or not all(isinstance(place, str) for place in own.values()):
         raise ValueError("its field 'own' does not say where its names stand")
+    if content["output"] not in _OUTPUTS:
+        raise ValueError(f"its field 'output' is {str(content['output'])[:60]}")
 
 
 def _written_by(versions: Any) -> str:
@@ -321,6 +335,10 @@ def _check_parts(fitted: Fitted) -> None:
         wrong = ["schema"]
     if not hasattr(fitted.scaler, "finds_nonfinite"):
         wrong = [*wrong, "scaler"]
+    if not wrong and not all(isinstance(row, dict) for row in fitted.history):
+        raise ValueError("its history has a row that is not a dictionary")
+    if not wrong and not all(isinstance(item, (int, float)) for item in fitted.estimates.values()):
+        raise ValueError("its estimates are not numbers")
     if wrong:
         raise ValueError(f"its {wrong[0]} is a {type(getattr(fitted, wrong[0])).__name__}")
 

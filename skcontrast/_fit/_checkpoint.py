@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 
 from .._data._batches import TrainingSet
 from .._distributed._world import World, any_rank, bytes_from_first_rank
-from .._storage._file import pack, remove_parts, replace_file, unpack
+from .._storage._file import is_format, pack, remove_parts, replace_file, unpack
 from .._storage._lock import exclusive
 from .._storage._values import Reader, Writer
 from .._warnings import warn
@@ -151,8 +151,8 @@ class Checkpoint:
         if writer.own:
             raise TypeError(
                 f"'checkpoint' keeps numbers, text and arrays, but the state of this fit has a "
-                f"{next(iter(writer.own))}: it may come from the optimizer, from a network's extra state "
-                "or from what a callback has written into the history."
+                f"{next(iter(writer.own))}: it may come from the optimizer, from a network's "
+                "extra state or from what a callback has written into the history."
             )
         return pack(content, writer.tensors, _HEADER)
 
@@ -225,6 +225,8 @@ def _folder(checkpoint: Any, identity: Identity) -> Path:
     """Return the folder; the place holder in its name depends on parameters and data."""
     folder = Path(str(Path(checkpoint)).replace(_PLACE, identity.code))
     problem = "it has a NUL character" if "\0" in str(folder) else ""
+    if checkpoint == "":
+        problem = "it is empty; the working folder is '.'"
     try:
         folder = folder.expanduser()
     except RuntimeError:
@@ -291,7 +293,7 @@ def _check(data: bytes, checkpoint: Checkpoint, choices: Choices) -> None:
         content, tensors = unpack(data, _HEADER)
     except (SafetensorError, RecursionError, ValueError) as error:
         raise ValueError(_refusal(path, f"is damaged: {error}")) from error
-    if not isinstance(content, dict) or not isinstance(content.get("format"), int):
+    if not isinstance(content, dict) or not is_format(content.get("format")):
         raise ValueError(_refusal(path, "is not a checkpoint of skcontrast"))
     if content["format"] > FORMAT:
         raise ValueError(

@@ -70,6 +70,8 @@ def restore(net: ContrastiveNet, data: TrainingSet, state: dict[str, Any]) -> No
     _load_module(net.module_, state["module"])
     _load_module(net.criterion_, state["session"])
     _load_optimizer(net, state)
+    if not all(isinstance(lr, (int, float, Tensor)) for lr in state["base_lr"]):
+        raise ValueError("its learning rates are not numbers")
     net.base_lr_ = list(state["base_lr"])
     net.auto.load_state_dict(state["auto"])
     if state["labels"] is not None:

@@ -51,15 +51,15 @@ def pack(content: Any, tensors: Mapping[str, Tensor], key: str) -> bytes:
 def unpack(data: bytes, key: str) -> tuple[Any, dict[str, Tensor]]:
     """Return the content and the tensors of `pack`; nothing in the bytes is executed.
 
-    The content of a file of someone else is None. Files of earlier versions have no checksum.
+    The content of a file of someone else is None.
 
     Raises
     ------
     safetensors.SafetensorError
         If the bytes are not a whole safetensors file.
     ValueError
-        If what stands under the key is not JSON, the checksum is wrong, or the header is far
-        longer than that of any model.
+        If what stands under the key is not JSON, the checksum is wrong or missing, or the header
+        is far longer than that of any model.
     """
     start, rest = _split(data)
     if problem := _too_long(start):
@@ -73,11 +73,15 @@ def unpack(data: bytes, key: str) -> tuple[Any, dict[str, Tensor]]:
     metadata = header.get("__metadata__") or {}
     if key not in metadata:
         return None, tensors
-    if metadata.keys() != {key}:
-        found = str(metadata.get(_CHECKSUM))
-        if _checksum(start.replace(_field(found), _field(_BLANK)), rest) != found:
-            raise ValueError("it is damaged: its checksum is not that of its content")
+    found = str(metadata.get(_CHECKSUM))
+    if _checksum(start.replace(_field(found), _field(_BLANK)), rest) != found:
+        raise ValueError("its checksum is missing or not that of its content")
     return json.loads(metadata[key]), tensors
+
+
+def is_format(value: Any) -> bool:
+    """Return whether a value can be the number of a format."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def _split(data: bytes) -> tuple[bytes, memoryview]:
@@ -103,6 +107,25 @@ def _checksum(start: bytes, rest: memoryview) -> str:
     digest = hashlib.sha256(start)
     digest.update(rest)
     return digest.hexdigest()
+
+
+def file_path(path: str | os.PathLike, owner: str) -> Path:
+    """Return an argument called `path` as a path, or raise ValueError if no file can have it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        What the user passed.
+    owner : str
+        The function that was called.
+    """
+    text = os.fsdecode(path)
+    if "\0" in text or not Path(text).name:
+        problem = "it has a NUL character" if "\0" in text else "it does not name a file"
+        raise ValueError(
+            f"The 'path' parameter of {owner} must be a file, got {text!r}: {problem}."
+        )
+    return Path(text)
 
 
 def replace_file(path: Path, data: bytes) -> None:

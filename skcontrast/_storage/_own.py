@@ -223,9 +223,7 @@ def _divided(part: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     attributes = _attributes(part)
     held = {key: item for key, item in attributes.items() if _is_numbers(item)}
     others = {key: item for key, item in attributes.items() if key not in held}
-    return held, {
-        key: item for key, item in others.items() if not any(True for _ in _trained_in(item))
-    }
+    return held, {key: item for key, item in others.items() if not [*_trained_in(item)]}
 
 
 def _is_numbers(value: Any, depth: int = 0) -> bool:
@@ -275,11 +273,10 @@ def _shapes(value: Any) -> dict[str, str]:
     if not isinstance(value, nn.Module):
         return {}
     state = value.state_dict(keep_vars=True)
+    tensors = {key: item for key, item in state.items() if isinstance(item, Tensor)}
     return {
-        f"shape of {key}": _UNKNOWN
-        if nn.parameter.is_lazy(item)
-        else str(getattr(item, "shape", ()))
-        for key, item in state.items()
+        f"shape of {key}": _UNKNOWN if nn.parameter.is_lazy(item) else str(tuple(item.shape))
+        for key, item in tensors.items()
     }
 
 

@@ -296,7 +296,13 @@ def _check_structure(edges: Tensor, node_ptr: Tensor) -> None:
         raise ValueError(
             "node_ptr must be a sequence of at least two numbers, the first of them 0."
         )
-    check_sizes(node_ptr)
+    flat = torch.nonzero(node_ptr[1:] <= node_ptr[:-1])
+    if len(flat):
+        graph = int(flat[0])
+        raise ValueError(
+            f"node_ptr must rise from graph to graph, but graph {graph} begins at node "
+            f"{int(node_ptr[graph])} and ends before node {int(node_ptr[graph + 1])}."
+        )
     if node_ptr[-1] > _MOST_NODES:
         raise ValueError(f"There are {int(node_ptr[-1])} nodes, more than {_MOST_NODES}.")
     if edges.numel() and (edges.min() < 0 or edges.max() >= node_ptr[-1]):

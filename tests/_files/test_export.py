@@ -1,11 +1,13 @@
 """An exported network is `transform`, in a process that does not have skcontrast."""
 
 import importlib.util
+import signal
 import subprocess
 import sys
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 from torch import nn
@@ -85,9 +87,9 @@ def test_the_exported_network_is_transform(case, suffix, tmp_path):
     path = tmp_path / f"network{suffix}"
     export(embedder, path, X)
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
-    run, rows = _export._WRITERS[suffix][1], _export._example(X)
+    run, (rows, _) = _export._WRITERS[suffix][1], _export._example(embedder, X)
     for n in (1, 3, len(X)):
-        close(run(path, rows[:n]), embedder.transform(X[:n]))
+        close(run(path.read_bytes(), rows[:n]), embedder.transform(X[:n]))
 
 
 @pytest.mark.slow
@@ -118,6 +120,72 @@ def test_bad_arguments_are_named(tmp_path):
         export(embedder, tmp_path / "network.pt2", VECTORS[:1])
 
 
+@pytest.mark.parametrize(
+    "X, message",
+    [
+        (None, "X must be an array of samples, got None"),
+        ("abc", "X must hold samples, got 'abc'"),
+        ([["a", "b"]] * 2, "X must be vectors of numbers.*item 0"),
+        (VECTORS + 1j, "Complex data not supported"),
+        (VECTORS[:, :3], "X has 3 features"),
+    ],
+    ids=["None", "text", "texts", "complex", "narrow"],
+)
+def test_samples_that_transform_refuses_are_refused(X, message, tmp_path):
+    with pytest.raises((TypeError, ValueError), match=message):
+        export(fitted(VECTORS, **SMALL), tmp_path / "a.pt2", X)
+    assert not any(tmp_path.iterdir())
+
+
+def test_only_an_embedder_is_exported(tmp_path):
+    with pytest.raises(TypeError, match=r"'embedder' parameter of export must be .* got 5"):
+        export(5, tmp_path / "a.pt2", VECTORS)
+    with pytest.raises(ValueError, match=r"'path' parameter of export must be a file.*NUL"):
+        export(fitted(VECTORS, **SMALL), "a\0.pt2", VECTORS)
+
+
+def test_columns_keep_their_names_and_their_order(tmp_path):
+    frame = pd.DataFrame(VECTORS, columns=list("abcdef"))
+    embedder = fitted(frame, **SMALL)
+    export(embedder, tmp_path / "a.pt2", frame)
+    run = _export._WRITERS[".pt2"][1]
+    close(run((tmp_path / "a.pt2").read_bytes(), VECTORS), embedder.transform(frame))
+    with pytest.raises(ValueError, match="names must be in the same order"):
+        export(embedder, tmp_path / "b.pt2", frame[list("fedcba")])
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.pt2"]
+
+
+def test_arrays_that_run_backwards_are_samples(tmp_path):
+    embedder = fitted(VECTORS, **SMALL)
+    backwards = VECTORS[::-1, ::-1]
+    export(embedder, tmp_path / "a.pt2", backwards)
+    run = _export._WRITERS[".pt2"][1]
+    close(run((tmp_path / "a.pt2").read_bytes(), VECTORS), embedder.transform(VECTORS))
+
+
+FULL_DISK = """
+import resource, sys
+import numpy as np
+from skcontrast import ContrastiveEmbedder, export
+X = np.random.default_rng(0).normal(size=(40, 6))
+embedder = ContrastiveEmbedder(max_epochs=1, random_state=0, device="cpu").fit(X)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
+try:
+    export(embedder, sys.argv[1], X)
+except OSError as error:
+    print(error.errno, error.filename)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="needs limits of processes")
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_without_room_nothing_is_left_and_the_error_names_the_file(suffix, tmp_path):
+    path = str(tmp_path / f"network{suffix}")
+    done = subprocess.run([sys.executable, "-c", FULL_DISK, path], capture_output=True, text=True)
+    assert done.stdout.strip().endswith(path), done.stderr
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_missing_folder_and_sparse_samples_are_named(tmp_path):
     embedder = fitted(VECTORS, **SMALL)
     with pytest.raises(FileNotFoundError, match=r"no such folder .*missing/network\.pt2"):
@@ -131,7 +199,7 @@ def test_a_file_for_ints_takes_float64(tmp_path):
     embedder = fitted(X, **SMALL)
     export(embedder, tmp_path / "a.pt2", X)
     _, run = _export._WRITERS[".pt2"]
-    close(run(tmp_path / "a.pt2", X.astype(float)), embedder.transform(X))
+    close(run((tmp_path / "a.pt2").read_bytes(), X.astype(float)), embedder.transform(X))
 
 
 @pytest.mark.parametrize("name", ["onnx", "onnxscript", "onnxruntime"])
@@ -149,7 +217,7 @@ def test_two_parts_go_in_side_by_side(tmp_path):
         export(embedder, tmp_path / "a.pt2", pair)
     export(embedder, tmp_path / "a.pt2", np.hstack(pair))
     _, run = _export._WRITERS[".pt2"]
-    close(run(tmp_path / "a.pt2", np.hstack(pair)), embedder.transform(pair))
+    close(run((tmp_path / "a.pt2").read_bytes(), np.hstack(pair)), embedder.transform(pair))
 
 
 def test_a_network_that_differs_is_not_written(tmp_path, monkeypatch):
@@ -157,7 +225,7 @@ def test_a_network_that_differs_is_not_written(tmp_path, monkeypatch):
     path = tmp_path / "network.pt2"
     path.write_bytes(b"before")
     write, _ = _export._WRITERS[".pt2"]
-    monkeypatch.setitem(_export._WRITERS, ".pt2", (write, lambda path, array: array[:, :1] * 0))
+    monkeypatch.setitem(_export._WRITERS, ".pt2", (write, lambda data, array: array[:, :1] * 0))
     with pytest.raises(ValueError, match=r"network\.pt2 was not written: .* differs"):
         export(embedder, path, VECTORS)
     assert path.read_bytes() == b"before"

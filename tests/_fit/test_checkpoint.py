@@ -120,7 +120,7 @@ def test_a_file_with_a_flipped_bit_is_refused(finished):
     damaged = bytearray(path.read_bytes())
     damaged[-5] ^= 1
     path.write_bytes(damaged)
-    refused(finished, "is damaged: .*checksum")
+    refused(finished, "safetensors is damaged: its checksum")
 
 
 def test_other_files_are_refused(finished):
@@ -134,6 +134,7 @@ def test_other_files_are_refused(finished):
 @pytest.mark.parametrize(
     "change, message",
     [
+        ({"format": True}, "is not a checkpoint"),
         ({"format": 99}, "has format 99, of a later version"),
         ({"more": 1}, "lacks or has unknown fields"),
         ({"identity": 5}, "is damaged"),
@@ -141,13 +142,29 @@ def test_other_files_are_refused(finished):
         ({"state": {"$own": "os.system"}}, "is damaged"),
         ({"state": {"module": {}}}, "does not fit this embedder"),
     ],
-    ids=["format", "fields", "identity", "object", "function", "state"],
+    ids=["bool", "format", "fields", "identity", "object", "function", "state"],
 )
 def test_headers_that_are_later_or_hostile_are_refused(finished, change, message):
     path = finished / NAME
     content, tensors = unpack(path.read_bytes(), _checkpoint._HEADER)
     path.write_bytes(pack({**content, **change}, tensors, _checkpoint._HEADER))
     refused(finished, message)
+
+
+def test_learning_rates_that_are_texts_are_refused_before_the_training(finished):
+    path = finished / NAME
+    content, tensors = unpack(path.read_bytes(), _checkpoint._HEADER)
+    state = {**content["state"], "base_lr": ["a"]}
+    changed = {**content, "finished": False, "state": state}
+    path.write_bytes(pack(changed, tensors, _checkpoint._HEADER))
+    refused(finished, "does not fit this embedder: its learning rates are not numbers")
+
+
+def test_an_empty_name_is_not_the_working_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"must be a folder, got '': it is empty"):
+        small(checkpoint="").fit(X)
+    assert not any(tmp_path.iterdir())
 
 
 def test_other_versions_are_a_warning(finished):

@@ -20,7 +20,7 @@ def written(value):
 
 
 def again(value, **own):
-    """Return a value after it was written and read with objects by the last part of their names."""
+    """Return a value after it was written and read; `own` has the last parts of names."""
     found, writer = written(value)
     given = {name: own[name.rpartition(".")[2].replace("#", "_")] for name in writer.own}
     return Reader(classes(), writer.tensors, given).read(found)

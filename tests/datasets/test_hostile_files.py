@@ -129,7 +129,7 @@ BAD_ARRAYS = {
     "nodes": ("node_ptr", np.array([0, 2, 2**28]), "node_ptr ends with 268435456 nodes, but"),
     "more nodes": ("node_ptr", np.array([0, 2, 2**63 - 1]), "claims to have more than"),
     "unsigned": ("node_ptr", np.array([0, 2, 2**64 - 1], dtype=np.uint64), "claims to have more"),
-    "negative": ("node_ptr", np.array([0, 2, -(2**63)]), "cannot be read"),
+    "negative": ("node_ptr", np.array([0, 2, -(2**63)]), "node_ptr must rise .* graph 1 begins"),
     "overflow": ("node_ptr", np.array([0, 2**63 - 1, -(2**63) + 3]), "claims to have more"),
     "edges": ("edge_index", np.array([[2**64 - 1], [0]], dtype=np.uint64), "numbers of nodes"),
     "negative edges": ("edge_index", np.array([[-(2**63)], [0]]), "numbers of nodes"),

@@ -19,6 +19,7 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def _names() -> set[str]:
     """Return the names of all parameters, and of the classes that are passed as such."""
     classes = [ContrastiveEmbedder]
     for base in (Loss, Framework, Similarity, Encoder, Augmentation):
-        package = __import__(base.__module__.rpartition(".")[0], fromlist=["x"])
+        package = import_module(base.__module__.rpartition(".")[0])
         classes += [c for c in vars(package).values() if inspect.isclass(c)]
     found = {name for c in classes for name in getattr(c, "_get_param_names", list)()}
     return found | {c.__name__ for c in classes[1:]} | {fit_cases.OwnNetwork.__name__}
