@@ -113,7 +113,8 @@ def save(
         hook or a parametrization (``weight_norm``), layers in a list that torch does not find, or
         two functions of the same name.
     ValueError
-        If `path` does not name a file, or everything except arrays, such as the history, takes more than 16 MiB as JSON.
+        If `path` does not name a file, or everything except arrays, such as the history, takes
+        more than 16 MiB as JSON.
 
     See Also
     --------
