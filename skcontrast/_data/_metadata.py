@@ -62,6 +62,8 @@ def validate_groups(groups: Any, n_samples: int) -> NDArray[np.int64] | None:
     codes = _codes(groups, n_samples, "groups", "samples without a group")
     if len(np.unique(codes[codes >= 0])) == (codes >= 0).sum():
         warn("groups say nothing: no two samples are in one group; -1 marks a sample without.")
+    if len(codes) > 1 and (codes == codes[0]).all() and codes[0] >= 0:
+        warn("groups leave no negatives: all samples are in one group.")
     if (codes < 0).all():
         return codes
     return np.where(codes < 0, -1, stable_ids(groups, codes)[codes])

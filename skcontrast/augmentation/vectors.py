@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from numbers import Real
 from typing import Any, Literal
 
@@ -321,8 +321,15 @@ def _numbered(groups: Sequence, d: int, names: NDArray | None) -> NDArray[np.int
     places = {} if names is None else {name: place for place, name in enumerate(names)}
     group_of = np.full(d, -1)
     for number, members in enumerate(groups):
-        for member in [members] if isinstance(members, str) else members:
-            place = places.get(member, member)
+        members = [members] if isinstance(members, str) else members
+        if not isinstance(members, (list, tuple, np.ndarray)):
+            raise ValueError(
+                "The 'groups' parameter of MarginalCorruption must be a list of lists of features, "
+                f"got {members!r} in it."
+            )
+        for member in members:
+            is_known = isinstance(member, Hashable) and member in places
+            place = places[member] if is_known else member
             if not isinstance(place, (int, np.integer)) or not 0 <= place < d:
                 raise ValueError(
                     f"The 'groups' parameter of MarginalCorruption names the feature {member!r}, "

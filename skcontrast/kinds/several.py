@@ -121,13 +121,15 @@ class Several(Kind):
         kind = self._common_kind(parts, schemas) if seen is None else seen.kind
         if kind is None or isinstance(kind, Several):
             return Parts(*parts), self._schema(schemas)
-        parts = [_with_channels(part) for part in parts]
+        parts, names = [_with_channels(part) for part in parts], _joined_names(schemas)
         if seen is not None:
             _check_shapes(parts, seen)
+            _check_names(schemas, seen)
+            seen = replace(seen, feature_names_in=None)  # the joined array has no names
         joined = np.concatenate(parts, axis=1)
         joined, schema = kind.read(joined, seen=seen, **{**options, "check_finite": False})
         cut = tuple(part.shape[1] for part in parts)
-        return joined, replace(schema, reader=self, cut=cut)
+        return joined, replace(schema, reader=self, cut=cut, feature_names_in=names)
 
     def _read_whole(
         self, X: Any, seen: Schema | None, options: dict[str, Any]
@@ -321,6 +323,31 @@ def _check_shapes(parts: Sequence[np.ndarray], seen: Schema) -> None:
                 f"Part {place} of X has {part.shape[1]} features or channels, in fit it had "
                 f"{width}."
             )
+
+
+def _joined_names(schemas: Sequence[Schema]) -> np.ndarray | None:
+    """Return the names of the features of all parts, None unless all parts have names."""
+    names = [schema.feature_names_in for schema in schemas]
+    known = [some for some in names if some is not None]
+    return np.concatenate(known) if len(known) == len(names) else None
+
+
+def _check_names(schemas: Sequence[Schema], seen: Schema) -> None:
+    """Raise ValueError if features of a part have other names than in `fit`."""
+    if seen.feature_names_in is None or seen.cut is None:
+        return
+    expected = np.split(seen.feature_names_in, np.cumsum(seen.cut)[:-1])
+    for place, (schema, names) in enumerate(zip(schemas, expected, strict=True)):
+        given = schema.feature_names_in
+        if given is not None and list(given) != list(names):
+            raise ValueError(
+                f"The features of part {place} of X must be those of fit, in the same order: got "
+                f"{_first_few(given)}, in fit {_first_few(names)}."
+            )
+
+
+def _first_few(names: Sequence[str], n: int = 5) -> str:
+    return ", ".join(map(str, names[:n])) + (", …" if len(names) > n else "")
 
 
 def _unscaled(batch: Any, X: Any) -> Any:

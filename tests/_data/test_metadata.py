@@ -292,3 +292,8 @@ def test_unknown_classes_have_no_number():
     groups = validate_groups([7, -1, 7, 3], 4)
     assert groups[1] == -1 and groups[0] == groups[2] != groups[3]
     assert validate_groups([3, 3, -1], 3)[0] == groups[3]
+
+
+def test_one_group_of_all_samples_warns():
+    with pytest.warns(UserWarning, match="groups leave no negatives"):
+        validate_groups(np.zeros(5), 5)

@@ -258,3 +258,19 @@ def test_a_kind_of_ones_own_is_a_part():
     ).fit(Parts(rows, X))
     assert embedder.transform(Parts(rows, X)).shape == (101, 8 + 128)
     assert embedder.score(Parts(rows, X)) >= 0
+
+
+def test_named_features_that_are_put_side_by_side_keep_their_order():
+    rng = np.random.default_rng(0)
+    first, second = (
+        pd.DataFrame(rng.normal(size=(40, 3)), columns=list(names)) for names in ("abc", "xyz")
+    )
+    embedder = small(framework=CMC()).fit(Parts(first, second))
+    expected = embedder.transform(Parts(first, second))
+    assert list(embedder.feature_names_in_) == list("abcxyz")
+    with pytest.raises(ValueError, match="features of part 1 of X must be those of fit"):
+        embedder.transform(Parts(first, second[list("zyx")]))
+    with pytest.raises(ValueError, match="features of part 0 of X must be those of fit"):
+        embedder.transform(Parts(second, first))
+    arrays = Parts(first.to_numpy(), second.to_numpy())
+    np.testing.assert_array_equal(embedder.transform(arrays), expected)
