@@ -324,8 +324,8 @@ def _numbered(groups: Sequence, d: int, names: NDArray | None) -> NDArray[np.int
         members = [members] if isinstance(members, str) else members
         if not isinstance(members, (list, tuple, np.ndarray)):
             raise ValueError(
-                "The 'groups' parameter of MarginalCorruption must be a list of lists of features, "
-                f"got {members!r} in it."
+                "The 'groups' parameter of MarginalCorruption must be a list of lists of "
+                f"features, got {members!r} in it."
             )
         for member in members:
             is_known = isinstance(member, Hashable) and member in places

@@ -346,7 +346,7 @@ def _check_names(schemas: Sequence[Schema], seen: Schema) -> None:
             )
 
 
-def _first_few(names: Sequence[str], n: int = 5) -> str:
+def _first_few(names: np.ndarray, n: int = 5) -> str:
     return ", ".join(map(str, names[:n])) + (", …" if len(names) > n else "")
 
 
