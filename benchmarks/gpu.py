@@ -41,6 +41,7 @@ worth.py reads them, 102 MB in all; where fewer can be sent at a time, send them
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 import warnings
@@ -140,6 +141,8 @@ def main():
     parser.add_argument("--short-epochs", type=int, default=20, help="of negatives")
     parser.add_argument("--short-images", type=int, default=10000, help="of negatives")
     args = parser.parse_args()
+    # In the background of a shell, Ctrl-C is ignored, by which trainings end in time.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     args.state = args.state or Path(args.out) / "checkpoints"
     campaign = Campaign(args, "gpu.json")
     if torch.device(args.device).type == "cpu":

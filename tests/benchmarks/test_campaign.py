@@ -71,6 +71,7 @@ def test_the_commit_can_be_given_where_there_is_no_checkout(start):
     assert stored(start())["commit"] == "abc1234"
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_training_that_is_stopped_resumes_and_ends_the_same(start, tmp_path, monkeypatch):
     from _gpu_training import Deadline, trained
 
