@@ -14,6 +14,8 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from .._arguments import naming
+
 ColumnType = Literal["number", "duration", "time", "category", "gaps"]
 
 _FALSE_TRUE_GAP = np.array(["False", "True", None], dtype=object)
@@ -127,10 +129,11 @@ def _as_table(X: Any) -> Any:
     if _is_arrow(X):
         return X.to_pandas()
     if issparse(X):
-        raise TypeError("A sparse matrix is not a table: pass it with kind='vectors'.")
+        raise TypeError("X is a sparse matrix, not a table: pass it with kind='vectors'.")
     if isinstance(X, torch.Tensor):
-        X = X.detach().cpu()
-        X = (X.float() if X.dtype == torch.bfloat16 else X).numpy()
+        with naming("X", "a table"):
+            X = X.detach().cpu()
+            X = (X.float() if X.dtype == torch.bfloat16 else X).numpy()
     array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     if array.ndim != 2 or array.dtype.names is not None:
         advice = " Reshape your data: X[:, None] is one column." if array.ndim == 1 else ""

@@ -12,7 +12,10 @@ from ._edge_features import EdgeFeatures, describes_edges
 from ._packed import PackedGraphs
 from ._walks import return_probabilities
 
-_KIND = [StrOptions({"auto", "attributes", "degree", "constant", "walks"})]
+_CHOICES: dict = {
+    "kind": [StrOptions({"auto", "attributes", "degree", "constant", "walks"})],
+    "edges": [StrOptions({"auto", "attributes"}), None],
+}
 # Degrees from here on share a code.
 _LARGEST_DEGREE = 64
 _N_STEPS = 16
@@ -77,7 +80,7 @@ class NodeFeatures:
     def fit(self, graphs: PackedGraphs) -> NodeFeatures:
         """Learn the map from the training graphs."""
         has_any = graphs.attributes is not None or graphs.labels is not None
-        check_arguments("NodeFeatures", {"kind": _KIND}, {"kind": self.kind})
+        check_arguments("NodeFeatures", _CHOICES, {"kind": self.kind, "edges": self.edges})
         if self.kind == "attributes" and not has_any:
             raise ValueError(
                 "node_features='attributes', but the nodes of X have neither an attribute 'x' "

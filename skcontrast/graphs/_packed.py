@@ -137,8 +137,16 @@ class PackedGraphs:
         edges = _as_integers(edge_index, "edge_index")
         ptr = _as_integers(node_ptr, "node_ptr")
         _check_structure(edges, ptr)
-        described = (attributes, labels, edge_attributes, edge_weights, edge_labels)
-        _check_described(int(ptr[-1]), edges, ptr, *described)
+        _check_described(
+            int(ptr[-1]),
+            edge_index=edges,
+            node_ptr=ptr,
+            attributes=attributes,
+            labels=labels,
+            edge_attributes=edge_attributes,
+            edge_weights=edge_weights,
+            edge_labels=edge_labels,
+        )
         packed = assemble(
             edges,
             ptr,
@@ -316,10 +324,12 @@ def _check_structure(edges: Tensor, node_ptr: Tensor) -> None:
         )
 
 
-def _check_described(n_nodes: int, *arrays: Any) -> None:
+def _check_described(n_nodes: int, **arrays: Any) -> None:
     """Raise ValueError if there are far more nodes than numbers that describe them."""
-    with naming("attributes and labels", "arrays"):
-        n_numbers = sum(math.prod(np.shape(array)) for array in arrays if array is not None)
+    n_numbers = 0
+    for name, array in arrays.items():
+        with naming(name, "an array", array):
+            n_numbers += 0 if array is None else math.prod(np.shape(array))
     if n_nodes > max(_FREE_NODES, _NODES_PER_NUMBER * n_numbers):
         raise ValueError(
             f"node_ptr ends with {n_nodes} nodes, but edges, labels and attributes are only "
@@ -345,7 +355,7 @@ def _checked_labels(labels: Any, n: int, name: str) -> tuple[Tensor | None, tupl
         raise ValueError(f"{name} must have shape ({n},), got {labels.shape}.")
     try:
         categories, codes = np.unique(labels, return_inverse=True)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must hold categories of one type, such as ints.") from error
     if any(category != category for category in categories.tolist()):
         raise ValueError(f"{name} must hold categories, got NaN.")
@@ -358,15 +368,17 @@ def _checked_numbers(
     """Return numbers, a row per node or for an edge at each of some nodes, as float32."""
     if values is None:
         return None
-    if np.iscomplexobj(values):
+    with naming(name, "an array of numbers", values):
+        array = np.asarray(values)
+    if np.iscomplexobj(array):
         raise ValueError(f"{name} must hold real numbers, got complex ones.")
     with np.errstate(over="ignore"), naming(name, "an array of numbers", values):
-        values = torch.from_numpy(np.array(values, dtype=np.float32, order="C"))
+        values = torch.from_numpy(np.array(array, dtype=np.float32, order="C"))
     n = int(node_ptr[-1]) if nodes is None else len(nodes)
     if values.ndim != ndim or len(values) != n:
         shape = f"({n}, n_attributes)" if ndim == 2 else f"({n},)"
         raise ValueError(f"{name} must have shape {shape}, got {tuple(values.shape)}.")
-    what = "node attributes" if nodes is None else name.replace("_", " ")
+    what = "node attributes" if nodes is None else name
     check_finite(values if ndim == 2 else values[:, None], node_ptr, nodes, what)
     return values
 

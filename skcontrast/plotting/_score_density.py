@@ -292,7 +292,9 @@ class ScoreDensityDisplay:
 
 def _edges(bins: ArrayLike) -> NDArray:
     """Return the edges of bins, or raise ValueError."""
-    edges: NDArray = numbers(bins, "bins", "a number or increasing edges", ensure_2d=False)
+    edges: NDArray = numbers(
+        bins, "bins", "a number or increasing edges", ensure_2d=False, dtype=np.float64
+    )
     if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
         raise ValueError(f"bins must be a number or two or more increasing edges, got {bins!r}.")
     return edges

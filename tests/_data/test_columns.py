@@ -172,7 +172,7 @@ def test_numbers_as_categories_are_named_as_they_are_written():
         (np.ones(3), ValueError, r"shape \(n_samples, n_columns\), got a ndarray of shape \(3,\)"),
         (np.ones((2, 2, 2)), ValueError, "must hold a table"),
         (np.ones((2, 2), dtype=complex), ValueError, "Complex data not supported"),
-        (csr_matrix(np.eye(2)), TypeError, "sparse matrix is not a table"),
+        (csr_matrix(np.eye(2)), TypeError, "sparse matrix, not a table"),
         (pd.DataFrame([[1, 2]], columns=["a", 1]), TypeError, "all strings, or none, got both"),
         (
             pd.DataFrame([[1, 2]], columns=["a", "a"]),

@@ -203,7 +203,7 @@ def test_arrays_of_edges_may_come_in_any_order(graphs):
         ({"edge_weights": np.ones((2, 1))}, r"edge_weights must have shape \(2,\), got \(2, 1\)"),
         ({"edge_labels": ["a"]}, r"edge_labels must have shape \(2,\), got \(1,\)"),
         ({"edge_labels": [0.0, np.nan]}, "edge_labels must hold categories, got NaN"),
-        ({"edge_weights": [1.0, np.inf]}, "Graph 0 in X has edge weights that are NaN"),
+        ({"edge_weights": [1.0, np.inf]}, "Graph 0 in X has edge_weights that are NaN"),
     ],
 )
 def test_bad_arrays_of_edges_are_named(wrong, message):
