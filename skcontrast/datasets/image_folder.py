@@ -152,7 +152,7 @@ class ImageFolder(Dataset):
         self.files = [path.as_posix() for path in paths]
         if not self.files:
             raise ValueError(
-                f"There are no images in {self.folder}: no file ends with "
+                f"There are no images in the folder {self.folder}: no file ends with "
                 f"{', '.join(sorted(SUFFIXES))}."
             )
         subfolders = [_subfolder(path) for path in paths]
