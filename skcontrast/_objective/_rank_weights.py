@@ -13,14 +13,11 @@ up in that table. Finding the ranks takes most of the time. There are four ways:
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
-
-from .._runtime._row_blocks import on_row_blocks
 
 if TYPE_CHECKING:
     from ..losses import Loss
@@ -112,7 +109,7 @@ def _sorted_columns(scores: Tensor, excluded: Tensor) -> tuple[Tensor, Tensor, T
     lowest = -(2.0**100) * torch.arange(1, excluded.shape[1] + 1, dtype=torch.float64)
     keys = scores.double().scatter_(1, excluded, lowest.expand_as(excluded))
     bits = keys.view(torch.int64).bitwise_or_(torch.arange(scores.shape[1]))
-    on_row_blocks(partial(np.ndarray.sort, axis=1), keys.numpy())
+    keys.numpy().sort(axis=1)
     ordered = keys.float()  # the cast drops the bits that hold the columns
     return torch.empty_like(scores), bits.bitwise_and_(2**_COLUMN_BITS - 1), ordered
 
@@ -140,12 +137,12 @@ def _window(kept: Tensor, by_rank: Tensor, n_excluded: int) -> Tensor | None:
     if not (by_rank[places] == 1).all() or int(places[-1]) - int(places[0]) + 1 != length:
         return None
     ordered = kept.numpy().copy()
-    on_row_blocks(partial(np.ndarray.partition, kth=first, axis=1), ordered)
+    ordered.partition(first, axis=1)
     lowest = torch.from_numpy(ordered[:, first].copy())
     weights = torch.ge(kept, lowest[:, None], out=torch.empty_like(kept))
     if first + length < kept.shape[1]:
         rest = ordered[:, first + 1 :]
-        on_row_blocks(partial(np.ndarray.partition, kth=length - 1, axis=1), rest)
+        rest.partition(length - 1, axis=1)
         above = torch.from_numpy(rest[:, length - 1].copy())
         weights -= torch.ge(kept, above[:, None], out=kept.clone())
     return weights if bool((weights.sum(1) == length).all()) else None
