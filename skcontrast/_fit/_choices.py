@@ -15,7 +15,7 @@ from skorch.callbacks import Callback, LRScheduler
 from skorch.callbacks.scoring import ScoringBase
 
 from .._data._parts import Parts
-from .._objective._base import GroupRole
+from .._objective._tile import GroupRole
 from .._parameters import (
     Schedule,
     at_progress,

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from .._distributed._world import World
-from .._objective._base import GroupRole
+from .._objective._tile import GroupRole
 from .._parameters import Schedule, at_progress
 from ..frameworks import FitContext, Framework
 from ..losses import Loss

@@ -1,109 +1,26 @@
 """Objectives: from the scores of some anchors to their loss and its gradient.
 
-An objective first takes a weighted mean of φ(s) over the candidates of each anchor, once for each
-estimator of the loss (`Objective.expectation`, with a gradient written by hand), and then computes
-the loss of each anchor from these means and the positives (`Objective.anchor_loss`, differentiated
-by autograd; that is cheap, as nothing in it has one entry per candidate). Where a loss pulls
-candidates too, a weighted mean of their scores takes the place of a share of the positives.
+An objective first takes sums over the candidates of each anchor, with the slope of each summand
+written by hand (`Objective.expectation`), and then computes the loss of each anchor from these
+sums and the positives (`Objective.anchor_loss`, differentiated by autograd; that is cheap, as
+nothing in it has one entry per candidate). Where a loss pulls candidates too, a weighted mean of
+their scores takes the place of a share of the positives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
-from ._rank_weights import weights_by_rank
+from ._tile import Anchors, Tile, column
 
 if TYPE_CHECKING:
     from ..losses import Loss
 
 ObjectiveName: TypeAlias = Literal["contrastive", "jensen-shannon"]
-GroupRole: TypeAlias = Literal["neutral", "positive"]
-
-
-class Tile(NamedTuple):
-    """Some anchors with the scores of all candidates: everything that an objective reads.
-
-    Attributes
-    ----------
-    scores : Tensor of shape (n_anchors, n_candidates)
-        Scores; an objective may overwrite them. Those of excluded candidates are meaningless.
-    excluded : Tensor of shape (n_anchors, n_excluded), dtype int64
-        Candidates that are not negatives of the anchor.
-    positives : Tensor of shape (n_anchors, n_positives)
-        Scores of the positives.
-    weights : Tensor of shape (n_anchors,) or None
-        Factors on the losses of the anchors.
-    same_class : Tensor of shape (n_anchors, n_candidates), dtype bool, or None
-        Where anchor and candidate are known to share a class, for losses that read labels.
-    bounds : tuple of float
-        The lowest and the highest score that these vectors can have.
-    self_scores : Tensor of shape (n_anchors,), float or None
-        The score of each anchor with itself, for losses that correct the positive term.
-    same_group : Tensor of shape (n_anchors, n_candidates), dtype bool, or None
-        Where anchor and candidate are of one group, and so no negatives of each other.
-    group_role : {"neutral", "positive"}
-        Whether candidates of the anchor's group are ignored or pulled like its own views.
-    """
-
-    scores: Tensor
-    excluded: Tensor
-    positives: Tensor
-    weights: Tensor | None
-    same_class: Tensor | None
-    bounds: tuple[float, float]
-    self_scores: Tensor | float | None = None
-    same_group: Tensor | None = None
-    group_role: GroupRole = "neutral"
-
-    @property
-    def n_negatives(self) -> int:
-        """Return N."""
-        return self.scores.shape[1] - self.excluded.shape[1]
-
-    def total(self, losses: Tensor) -> Tensor:
-        """Return the weighted sum of the losses of the anchors."""
-        return losses.sum() if self.weights is None else losses @ self.weights.to(losses.dtype)
-
-    def prior(self, loss: Loss) -> Tensor | None:
-        """Return the weights that a loss gives by label and by rank, or None where all are 1."""
-        by_class = loss.class_weights(self.same_class) if loss.weighs_classes else None
-        if by_class is not None:
-            by_class = by_class.to(self.scores.dtype)
-        if not loss.weighs_ranks:
-            return by_class
-        by_rank = weights_by_rank(self.scores, self.excluded, loss)
-        return by_rank if by_class is None else by_rank * by_class
-
-    def without_group(self, prior: Tensor | None) -> Tensor | None:
-        """Return weights of the candidates that are 0 for those of the anchor's group."""
-        if self.same_group is None:
-            return prior
-        if prior is None:
-            return (~self.same_group).to(self.scores.dtype)
-        return prior.masked_fill(self.same_group, 0.0)
-
-    def push_and_pull(self, loss: Loss) -> tuple[Tensor | None, Tensor | None]:
-        """Return the weights by which candidates push (None: all 1) and pull (None: none).
-
-        Candidates of the anchor's group do neither if groups are neutral. If groups are positive,
-        they are what a loss pulls most; a loss that pulls nothing pulls them and nothing else.
-        """
-        prior, attracts = self.prior(loss), self.group_role == "positive"
-        if not loss.pulls_candidates:
-            pull = None
-            if self.same_group is not None and attracts:
-                pull = self.same_group.to(self.scores.dtype)
-            return self.without_group(prior), pull
-        if self.same_group is None:
-            return loss.push_and_pull(prior)
-        if attracts:
-            return loss.push_and_pull(cast(Tensor, prior).masked_fill(self.same_group, 1.0))
-        push, pull = loss.push_and_pull(prior)
-        return self.without_group(push), self.without_group(pull)
 
 
 class ScaledMatrix(NamedTuple):
@@ -116,20 +33,93 @@ class ScaledMatrix(NamedTuple):
     matrix: Tensor
 
 
-class Expectation(NamedTuple):
-    """A weighted mean over the candidates of each anchor, and the way back to their scores.
+class Sum(NamedTuple):
+    """A sum over the candidates of each anchor, of a function of their scores.
 
     Attributes
     ----------
     value : Tensor of shape (n_anchors,)
-        The mean, or its logarithm, as the objective's `anchor_loss` expects it.
-    pull : callable
-        Takes the gradient with respect to `value`, shape (n_anchors,), and returns the gradient
-        with respect to the scores. May be called only once, as it overwrites its own data.
+        The sums.
+    slope : Tensor of shape (n_anchors, n_candidates) or None
+        The derivative of each summand with respect to its score, without `factor`; 0 where
+        excluded. None where no gradient flows.
+    factor : float
+        What the slope is to be multiplied by.
     """
 
     value: Tensor
-    pull: Callable[[Tensor], ScaledMatrix]
+    slope: Tensor | None
+    factor: float = 1.0
+
+
+class Expectation(NamedTuple):
+    """A weighted mean over the candidates of each anchor, as a function of sums over them.
+
+    Attributes
+    ----------
+    sums : list of Sum
+        The sums.
+    mean : callable
+        Takes the values of the sums and returns the mean, or its logarithm, as the objective's
+        `anchor_loss` expects it, shape (n_anchors,). Differentiable.
+    """
+
+    sums: list[Sum]
+    mean: Callable[[Sequence[Tensor]], Tensor]
+
+    @property
+    def value(self) -> Tensor:
+        """The mean."""
+        return self.mean([part.value for part in self.sums])
+
+
+class Expectations(NamedTuple):
+    """What the loss of an anchor is made of besides its positives.
+
+    Attributes
+    ----------
+    means : list of Expectation
+        One for each of ``loss.estimators()``.
+    pull : Expectation or None
+        The mean attraction of candidates by their pull, if any are pulled; its second sum is that
+        of their weights.
+    """
+
+    means: list[Expectation]
+    pull: Expectation | None
+
+    @property
+    def sums(self) -> list[Sum]:
+        """All sums, in order."""
+        every = self.means if self.pull is None else [*self.means, self.pull]
+        return [part for expectation in every for part in expectation.sums]
+
+    def with_values(self, values: list[Tensor]) -> Expectations:
+        """Return expectations with other values of the sums, and no slopes."""
+        rest = iter(values)
+        means, pull = (
+            [one._replace(sums=[Sum(next(rest), None) for _ in one.sums]) for one in expectations]
+            for expectations in (self.means, [] if self.pull is None else [self.pull])
+        )
+        return Expectations(means, pull[0] if pull else None)
+
+
+class AnchorGradients(NamedTuple):
+    """The gradients of the sum of the losses of some anchors.
+
+    Attributes
+    ----------
+    sums : list of Tensor of shape (n_anchors,)
+        With respect to the sums over the candidates.
+    positives : Tensor of shape (n_anchors, n_positives)
+        With respect to the scores of the positives.
+    self_scores : Tensor of shape (n_anchors,) or None
+        With respect to the scores of the anchors with themselves, where they are a tensor.
+    """
+
+    sums: list[Tensor]
+    positives: Tensor
+    self_scores: Tensor | None
 
 
 class TileGradients(NamedTuple):
@@ -139,22 +129,13 @@ class TileGradients(NamedTuple):
     ----------
     scores : ScaledMatrix
         With respect to the scores of the candidates.
-    positives : Tensor of shape (n_anchors, n_positives)
-        With respect to the scores of the positives.
-    self_scores : Tensor of shape (n_anchors,) or None
-        With respect to the scores of the anchors with themselves, where they are a tensor.
+    positives, self_scores
+        As in `AnchorGradients`.
     """
 
     scores: ScaledMatrix
     positives: Tensor
     self_scores: Tensor | None
-
-
-class Evaluation(NamedTuple):
-    """The sum of the losses of a tile, and its gradients if they were asked for."""
-
-    total: Tensor
-    gradients: TileGradients | None
 
 
 class Objective:
@@ -163,6 +144,14 @@ class Objective:
     @staticmethod
     def check(loss: Loss) -> None:
         """Raise ValueError if the objective cannot be computed for this loss."""
+
+    @staticmethod
+    def is_pairwise(loss: Loss, bounds: tuple[float, float]) -> bool:
+        """Return whether each summand depends on its own pair alone, not on the rest of its row.
+
+        Then the summands of a batch with itself are symmetric, and the sums may be taken in parts.
+        """
+        return False
 
     @staticmethod
     def attraction(scores: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -179,7 +168,9 @@ class Objective:
         raise NotImplementedError
 
     @staticmethod
-    def anchor_loss(means: list[Tensor], positives: Tensor, tile: Tile, loss: Loss) -> Tensor:
+    def anchor_loss(
+        means: list[Tensor], positives: Tensor, anchors: Anchors, loss: Loss
+    ) -> Tensor:
         """Return the loss of each anchor, shape (n,).
 
         Parameters
@@ -188,45 +179,34 @@ class Objective:
             Values of the expectations, one for each of ``loss.estimators()``.
         positives : Tensor of shape (n, n_positives)
             Scores of the positives.
-        tile : Tile
-            Everything else; its scores may have been overwritten.
+        anchors : Anchors
+            Everything else.
         loss : Loss
             Without schedules.
         """
         raise NotImplementedError
 
     @classmethod
-    def evaluate(cls, tile: Tile, loss: Loss, needs_gradient: bool) -> Evaluation:
+    def evaluate(
+        cls, tile: Tile, loss: Loss, needs_gradient: bool
+    ) -> tuple[Tensor, TileGradients | None]:
         """Return the sum of the losses of the anchors, and its gradients if needed."""
         if loss.needs_whole_rows:
             return _row_loss(tile, loss, needs_gradient)
-        expectations, share = cls._expectations(tile, loss)
-        with torch.set_grad_enabled(needs_gradient):
-            means = [_leaf(mean.value, needs_gradient) for mean in expectations]
-            positives = _leaf(tile.positives, needs_gradient)
-            has_self_scores = isinstance(tile.self_scores, Tensor)
-            if has_self_scores:
-                tile = tile._replace(self_scores=_leaf(tile.self_scores, needs_gradient))
-            n = len(means) - (share is not None)
-            losses = cls.anchor_loss(means[:n], positives, tile, loss)
-            if share is not None:
-                losses = losses + share * (cls.attraction(positives)[0].mean(1) - means[-1])
-            total = tile.total(losses)
-        if not needs_gradient:
-            return Evaluation(total, None)
-        leaves = [*means, positives, *([tile.self_scores] if has_self_scores else [])]
-        gradients = list(torch.autograd.grad(total, leaves, materialize_grads=True))
-        d_self_scores = gradients.pop() if has_self_scores else None
-        *d_means, d_positives = gradients
-        d_scores = _sum([mean.pull(d) for mean, d in zip(expectations, d_means, strict=True)])
-        return Evaluation(total.detach(), TileGradients(d_scores, d_positives, d_self_scores))
+        expectations = cls.expectations(tile, loss)
+        total, gradients = cls.complete(expectations, tile.anchors, loss, needs_gradient)
+        if gradients is None:
+            return total, None
+        d_scores = _sum(
+            ScaledMatrix(column(d_sum if part.factor == 1 else d_sum * part.factor), part.slope)
+            for part, d_sum in zip(expectations.sums, gradients.sums, strict=True)
+            if part.slope is not None
+        )
+        return total, TileGradients(d_scores, gradients.positives, gradients.self_scores)
 
     @classmethod
-    def _expectations(cls, tile: Tile, loss: Loss) -> tuple[list[Expectation], Tensor | None]:
-        """Return the expectations of all estimators, then of the pull of candidates.
-
-        Also returns their share of the pull, or None where no candidates are pulled.
-        """
+    def expectations(cls, tile: Tile, loss: Loss) -> Expectations:
+        """Return the expectations of all estimators, and that of the pull of candidates."""
         first, *others = loss.estimators()
         further = [
             cls.expectation(
@@ -235,36 +215,57 @@ class Objective:
             for one in others
         ]
         prior, weights = tile.push_and_pull(first)
-        share = None
-        if weights is not None:
-            pulled, share = cls._pulled(tile, weights, loss)
-            further.append(pulled)
+        pull = None if weights is None else cls._pulled(tile, weights)
         # The first may overwrite the scores, so it comes last.
-        return [cls.expectation(tile, first, prior), *further], share
+        return Expectations([cls.expectation(tile, first, prior), *further], pull)
 
     @classmethod
-    def _pulled(cls, tile: Tile, weights: Tensor, loss: Loss) -> tuple[Expectation, Tensor]:
-        """Return the mean attraction of candidates by their pull, and their share of the pull."""
+    def _pulled(cls, tile: Tile, weights: Tensor) -> Expectation:
+        """Return the mean attraction of candidates by their pull."""
         weights = weights.scatter_(1, tile.excluded, 0.0)
-        total = weights.sum(1)
-        share = loss.pull_share(total, tile.positives.shape[1]).masked_fill(total == 0, 0.0)
-        mass = total.masked_fill(total == 0, 1.0)
         value, slope = cls.attraction(tile.scores)
-        mean = (weights * value).sum(1).div_(mass)
-        pulls = weights if slope is None else weights.mul_(slope)
-        return (
-            Expectation(mean, lambda d_mean: ScaledMatrix(column(d_mean / mass), pulls)),
-            share,
-        )
+        total, mass = tile.sum(weights * value), tile.sum(weights)
+        weights = weights if slope is None else weights.mul_(slope)
+        sums = [Sum(total, weights), Sum(mass, None)]
+        return Expectation(sums, lambda sums: sums[0] / or_one(sums[1]))
+
+    @classmethod
+    def complete(
+        cls, expectations: Expectations, anchors: Anchors, loss: Loss, needs_gradient: bool
+    ) -> tuple[Tensor, AnchorGradients | None]:
+        """Return the sum of the losses of anchors from their expectations, and its gradients."""
+        with torch.set_grad_enabled(needs_gradient):
+            sums = [_leaf(part.value, needs_gradient) for part in expectations.sums]
+            positives = _leaf(anchors.positives, needs_gradient)
+            has_self_scores = isinstance(anchors.self_scores, Tensor)
+            if has_self_scores:
+                anchors = anchors._replace(self_scores=_leaf(anchors.self_scores, needs_gradient))
+            rest = iter(sums)
+            means = [one.mean([next(rest) for _ in one.sums]) for one in expectations.means]
+            losses = cls.anchor_loss(means, positives, anchors, loss)
+            if expectations.pull is not None:
+                weighted, mass = rest
+                mass = mass.detach()
+                share = loss.pull_share(mass, positives.shape[1]).masked_fill(mass == 0, 0.0)
+                own, pulled = cls.attraction(positives)[0].mean(1), expectations.pull.mean
+                losses = losses + share * (own - pulled([weighted, mass]))
+            total = anchors.total(losses)
+        if not needs_gradient:
+            return total, None
+        leaves = [*sums, positives, *([anchors.self_scores] if has_self_scores else [])]
+        gradients = list(torch.autograd.grad(total, leaves, materialize_grads=True))
+        d_self_scores = gradients.pop() if has_self_scores else None
+        *d_sums, d_positives = gradients
+        return total.detach(), AnchorGradients(d_sums, d_positives, d_self_scores)
 
 
-def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> Evaluation:
+def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> tuple[Tensor, TileGradients | None]:
     """Evaluate a loss that implements ``row_loss``, by autograd."""
     scores = tile.scores.scatter_(1, tile.excluded, -torch.inf)
     if tile.same_group is not None:
         scores.masked_fill_(tile.same_group, -torch.inf)
     with torch.set_grad_enabled(needs_gradient):
-        leaves = _leaf(scores, needs_gradient), _leaf(tile.positives, needs_gradient)
+        leaves = _leaf(scores, needs_gradient), _leaf(tile.anchors.positives, needs_gradient)
         losses = loss.row_loss(*leaves, tile.same_class)
         if getattr(losses, "shape", None) != scores.shape[:1]:
             got = f"shape {tuple(losses.shape)}" if isinstance(losses, Tensor) else repr(losses)
@@ -272,19 +273,24 @@ def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> Evaluation:
                 f"{type(loss).__name__}.row_loss must return a loss for each anchor, a tensor of "
                 f"shape ({len(scores)},), got {got}."
             )
-        total = tile.total(losses)
+        total = tile.anchors.total(losses)
     if not needs_gradient:
-        return Evaluation(total, None)
+        return total, None
     d_scores, d_positives = torch.autograd.grad(total, leaves, materialize_grads=True)
     d_scores = ScaledMatrix(torch.ones_like(d_scores[:, :1]), d_scores)
-    return Evaluation(total.detach(), TileGradients(d_scores, d_positives, None))
+    return total.detach(), TileGradients(d_scores, d_positives, None)
 
 
 def _leaf(values: Tensor, needs_gradient: bool) -> Tensor:
     return values.detach().requires_grad_(needs_gradient)
 
 
-def _sum(gradients: Sequence[ScaledMatrix]) -> ScaledMatrix:
+def or_one(mass: Tensor) -> Tensor:
+    """Return numbers to divide by: 1 in the place of 0."""
+    return mass.masked_fill(mass == 0, 1.0)
+
+
+def _sum(gradients: Iterable[ScaledMatrix]) -> ScaledMatrix:
     """Return the sum of several scaled matrices as one; the first is overwritten."""
     first, *others = gradients
     if not others:
@@ -293,37 +299,3 @@ def _sum(gradients: Sequence[ScaledMatrix]) -> ScaledMatrix:
     for other in others:
         total.addcmul_(other.scale, other.matrix)
     return ScaledMatrix(torch.ones_like(first.scale), total)
-
-
-class Exponentials(NamedTuple):
-    """Rows of numbers e^top · terms; `total` is the sum of the terms of each row.
-
-    `terms` is None where only the total is needed.
-    """
-
-    top: Tensor | float
-    total: Tensor
-    terms: Tensor | None
-
-
-def exponentials(logits: Tensor) -> Exponentials:
-    """Return e^logits (computed in place) with the maximum of each row taken out.
-
-    Logits of −∞ give exactly 0, also in a row that holds nothing else.
-    """
-    top = logits.amax(1).clamp_min(torch.finfo(logits.dtype).min / 4)
-    terms = logits.sub_(column(top)).exp_()
-    return Exponentials(top, terms.sum(1), terms)
-
-
-def log_weights(tile: Tile, prior: Tensor | None, beta: float) -> Tensor:
-    """Return log c + β s, shape (n_anchors, n_candidates); −∞ where excluded."""
-    logits = tile.scores * beta if beta else torch.zeros_like(tile.scores)
-    if prior is not None:
-        logits += prior.log()
-    return logits.scatter_(1, tile.excluded, -torch.inf)
-
-
-def column(row_values: Tensor) -> Tensor:
-    """Return one value per row as a column, shape (n, 1)."""
-    return row_values[:, None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -32,6 +32,8 @@ class Contrast(NamedTuple):
     anchor_groups, candidate_groups : Tensor of shape (n_anchors,) and (n_candidates,) or None
         Groups of samples that are known to belong together, integers; negative where there is
         none.
+    is_mutual : bool
+        Whether every anchor is excluded for itself, and for each anchor that is excluded for it.
     """
 
     anchors: Tensor
@@ -43,13 +45,61 @@ class Contrast(NamedTuple):
     candidate_labels: Tensor | None = None
     anchor_groups: Tensor | None = None
     candidate_groups: Tensor | None = None
+    is_mutual: bool = False
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether anchors are the candidates: what each is to the other is the same both ways."""
+        return (
+            self.is_mutual
+            and self.anchors is self.candidates
+            and self.anchor_labels is self.candidate_labels
+            and self.anchor_groups is self.candidate_groups
+        )
+
+    def same_class(self, rows: slice, excluded: Tensor | None = None, first: int = 0) -> Tensor:
+        """Return where anchor and candidate are known to share a class, dtype bool.
+
+        Parameters
+        ----------
+        rows : slice
+            The anchors.
+        excluded : Tensor of shape (n_rows, n_excluded), dtype int64, default=None
+            Candidates that are left out, counted from the first; None is those of the contrast.
+        first : int, default=0
+            The first of the candidates.
+        """
+        if self.anchor_labels is None:
+            raise ValueError("The contrast has no labels.")
+        return self._same(self.anchor_labels, self.candidate_labels, rows, excluded, first)
+
+    def same_group(
+        self, rows: slice, excluded: Tensor | None = None, first: int = 0
+    ) -> Tensor | None:
+        """Return where anchor and candidate are of one group, None without groups."""
+        if self.anchor_groups is None:
+            return None
+        return self._same(self.anchor_groups, self.candidate_groups, rows, excluded, first)
+
+    def _same(
+        self,
+        of_anchors: Tensor,
+        of_candidates: Any,
+        rows: slice,
+        excluded: Tensor | None,
+        first: int,
+    ) -> Tensor:
+        marks = of_anchors[rows, None]
+        same = (marks == of_candidates[first:]) & (marks >= 0)
+        return same.scatter_(1, self.excluded[rows] if excluded is None else excluded, False)
 
     def take(self, rows: slice | Tensor) -> Contrast:
         """Return the contrast of some of the anchors with all candidates."""
         of_anchors = ("anchors", "positives", "excluded", "weights", "anchor_labels")
         taken = {name: getattr(self, name) for name in (*of_anchors, "anchor_groups")}
         return self._replace(
-            **{name: part[rows] for name, part in taken.items() if part is not None}
+            **{name: part[rows] for name, part in taken.items() if part is not None},
+            is_mutual=False,
         )
 
 
@@ -102,6 +152,7 @@ def in_batch(
         candidate_labels=labels,
         anchor_groups=groups,
         candidate_groups=groups,
+        is_mutual=True,
     )
 
 

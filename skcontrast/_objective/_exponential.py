@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from ._base import (
-    Expectation,
-    Exponentials,
-    Objective,
-    ScaledMatrix,
-    Tile,
-    column,
-    exponentials,
-    log_weights,
-)
+from ._base import Expectation, Objective, Sum
+from ._tile import Anchors, Exponentials, Tile, exponentials, log_weights
 
 if TYPE_CHECKING:
     from ..losses import Loss
@@ -30,54 +23,54 @@ class Contrastive(Objective):
     """φ = exp, −log(P / (P + N·E)). The mean over the candidates is held as its logarithm."""
 
     @staticmethod
+    def is_pairwise(loss: Loss, bounds: tuple[float, float]) -> bool:
+        """Return whether no summand needs its rank or the highest score of its row."""
+        return not loss.needs_whole_rows and all(
+            one.weighs_pairs and not _may_overflow(bounds, one.hardness())
+            for one in (loss, *loss.estimators())
+        )
+
+    @staticmethod
     def attraction(scores: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return s."""
         return scores, None
 
     @staticmethod
     def expectation(tile: Tile, loss: Loss, prior: Tensor | None) -> Expectation:
-        r"""Return log mean_j w_j e^{s_j}.
+        r"""Return log mean_j w_j e^{s_j}, the logarithm of a ratio of two sums.
 
-        With V_j ∝ c_j e^{(1 + β) s_j} and W_j ∝ c_j e^{β s_j}, both of sum 1 over j, the
-        derivative with respect to s_j is
-
-        - V_j where the weights are detached,
-        - (1 + β) V_j − β W_j where they are differentiated and scaled to mean 1,
-        - (1 + β) V_j where they are differentiated and not scaled.
+        They are the sums of c_j e^{(1 + β) s_j} and of c_j e^{β s_j}. N takes the place of the
+        second where all c are 1 and β is 0, or where the weights are not scaled to mean 1.
         """
-        beta = loss.hardness()
-        split = _shifted if _may_overflow(tile.bounds, beta) else _unshifted
+        beta, (lowest, _) = loss.hardness(), tile.anchors.bounds
+        split = _shifted if _may_overflow(tile.anchors.bounds, beta) else _unshifted
         weighted, weights = split(tile, prior, beta)
-        if not loss.normalize_weights:
-            n = torch.full_like(weighted.total, tile.n_negatives)
-            weights = Exponentials(0.0, n, None)
-        # An anchor without any negative has an estimate at the floor, and no gradient from it.
-        empty = (weights.total == 0) | (weighted.total == 0)
-        mass_v, mass_w = (part.total.masked_fill(empty, 1.0) for part in (weighted, weights))
-        mean = weighted.top - weights.top + (mass_v / mass_w).log_()
-        mean = mean.masked_fill_(empty, tile.bounds[0])
-        v, w = cast(Tensor, weighted.terms), weights.terms
-        if beta == 0 or loss.detach_weights:
-            return Expectation(mean, lambda d_mean: ScaledMatrix(column(d_mean / mass_v), v))
-        if not loss.normalize_weights:
-            return Expectation(
-                mean, lambda d_mean: ScaledMatrix(column(d_mean / mass_v * (1 + beta)), v)
-            )
-        return Expectation(
-            mean,
-            lambda d_mean: ScaledMatrix(
-                column(d_mean / mass_v * (1 + beta)),
-                v.addcmul_(w, column(-beta / (1 + beta) * mass_v / mass_w)),
-            ),
-        )
+        flows = beta > 0 and not loss.detach_weights
+        sums = [Sum(weighted.total, weighted.terms, 1 + beta if flows else 1.0)]
+        shift = weighted.top
+        if weights is not None and loss.normalize_weights:
+            sums.append(Sum(weights.total, weights.terms if flows else None, beta))
+            shift = shift - weights.top
+        n = tile.anchors.n_negatives
+
+        def log_mean(sums: Sequence[Tensor]) -> Tensor:
+            total, mass = sums if len(sums) == 2 else (sums[0], torch.full_like(sums[0], n))
+            # An anchor without any negative has an estimate at the floor, and no gradient from it.
+            empty = (total == 0) | (mass == 0)
+            total, mass = (part.masked_fill(empty, 1.0) for part in (total, mass))
+            return (shift + (total / mass).log()).masked_fill(empty, lowest)
+
+        return Expectation(sums, log_mean)
 
     @staticmethod
-    def anchor_loss(means: list[Tensor], positives: Tensor, tile: Tile, loss: Loss) -> Tensor:
+    def anchor_loss(
+        means: list[Tensor], positives: Tensor, anchors: Anchors, loss: Loss
+    ) -> Tensor:
         """Return the loss of each anchor, shape (n,), from log means and positive scores."""
-        lowest, highest = tile.bounds
-        if tile.self_scores is not None:
-            highest = tile.self_scores
-        return loss.anchor_loss(means, positives, tile.n_negatives, (lowest, highest))
+        lowest, highest = anchors.bounds
+        if anchors.self_scores is not None:
+            highest = anchors.self_scores
+        return loss.anchor_loss(means, positives, anchors.n_negatives, (lowest, highest))
 
 
 def log_expectation(
@@ -107,7 +100,8 @@ def log_expectation(
     log_expectation : Tensor of shape (n_anchors,)
     """
     none = torch.empty(len(scores), 0, dtype=torch.int64, device=scores.device)
-    tile = Tile(scores.clone(), none, positives, None, same_class, bounds)
+    anchors = Anchors(positives, None, scores.shape[1], bounds)
+    tile = Tile(anchors, scores.clone(), none, same_class)
     log_mean = Contrastive.expectation(tile, loss, tile.prior(loss)).value
     return loss.log_expectation(log_mean, positives, bounds[0])
 
@@ -116,10 +110,13 @@ def _may_overflow(bounds: tuple[float, float], beta: float) -> bool:
     return (1 + beta) * max(-bounds[0], bounds[1]) > _LARGEST_EXPONENT
 
 
-def _unshifted(tile: Tile, prior: Tensor | None, beta: float) -> tuple[Exponentials, Exponentials]:
+def _unshifted(
+    tile: Tile, prior: Tensor | None, beta: float
+) -> tuple[Exponentials, Exponentials | None]:
     """Return c e^{(1 + β) s} and c e^{β s} for every candidate, as they are.
 
-    Only the sums of the second are returned where it does not depend on the scores.
+    The second is None where it is 1 for all; only its sums are returned where it does not depend
+    on the scores.
     """
     if beta:
         w = tile.scores if beta == 1 else tile.scores * beta
@@ -127,29 +124,25 @@ def _unshifted(tile: Tile, prior: Tensor | None, beta: float) -> tuple[Exponenti
         e = w if beta == 1 else tile.scores.exp_()
         w = (w if prior is None else w * prior).scatter_(1, tile.excluded, 0.0)
         v = w * e
-        return Exponentials(0.0, v.sum(1), v), Exponentials(0.0, w.sum(1), w)
+        return Exponentials(0.0, tile.sum(v), v), Exponentials(0.0, tile.sum(w), w)
     v = tile.scores.exp_()
     if prior is None:
         v.scatter_(1, tile.excluded, 0.0)
-        return Exponentials(0.0, v.sum(1), v), _ones(v, tile.n_negatives)
+        return Exponentials(0.0, tile.sum(v), v), None
     prior = prior.scatter_(1, tile.excluded, 0.0)
     v.mul_(prior)
-    return Exponentials(0.0, v.sum(1), v), Exponentials(0.0, prior.sum(1), None)
+    return Exponentials(0.0, tile.sum(v), v), Exponentials(0.0, tile.sum(prior), None)
 
 
-def _shifted(tile: Tile, prior: Tensor | None, beta: float) -> tuple[Exponentials, Exponentials]:
+def _shifted(
+    tile: Tile, prior: Tensor | None, beta: float
+) -> tuple[Exponentials, Exponentials | None]:
     """Return the same two as `_unshifted`, with the maximum of each row taken out."""
     if beta:
         logits = log_weights(tile, prior, beta)
         return exponentials(tile.scores.add_(logits)), exponentials(logits)
     if prior is None:
-        scores = tile.scores.scatter_(1, tile.excluded, -torch.inf)
-        return exponentials(scores), _ones(scores, tile.n_negatives)
+        return exponentials(tile.scores.scatter_(1, tile.excluded, -torch.inf)), None
     prior = prior.scatter_(1, tile.excluded, 0.0)
     total = prior.sum(1)
     return exponentials(tile.scores.add_(prior.log_())), Exponentials(0.0, total, None)
-
-
-def _ones(like: Tensor, n: int) -> Exponentials:
-    """Return the sums of n weights of 1, one for each row."""
-    return Exponentials(0.0, like.new_full((len(like),), n), None)

@@ -22,9 +22,9 @@ from .._runtime._modes import plain_modes
 from ..losses import InfoNCE, Loss
 from ..similarity import Cosine, Similarity
 from ..similarity._validation import check_views, in_one_dtype
-from ._base import GroupRole
 from ._contrast import Contrast, embed_views, in_batch
-from ._tiles import objective_value
+from ._tile import GroupRole
+from ._value import objective_value
 
 # Embeddings; for a similarity with concentrations, directions and concentrations.
 View: TypeAlias = Tensor | tuple[Tensor, Tensor]

@@ -9,15 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ._base import (
-    Expectation,
-    Objective,
-    ScaledMatrix,
-    Tile,
-    column,
-    exponentials,
-    log_weights,
-)
+from ._base import Expectation, Objective, Sum, or_one
+from ._tile import Anchors, Tile, exponentials, log_weights
 
 if TYPE_CHECKING:
     from ..losses import Loss
@@ -45,39 +38,35 @@ class JensenShannon(Objective):
 
     @staticmethod
     def expectation(tile: Tile, loss: Loss, prior: Tensor | None) -> Expectation:
-        """Return mean_j w_j softplus(s_j).
+        """Return mean_j w_j softplus(s_j), w_j ∝ c_j e^{β s_j}: a sum, over that of the weights.
 
-        With W_j = w_j / N and E the weighted mean, the derivative with respect to s_j is
-
-        - W_j φ′(s_j) where the weights are detached,
-        - W_j (φ′(s_j) + β (φ(s_j) − E)) where they are differentiated and scaled to mean 1,
-        - W_j (φ′(s_j) + β φ(s_j)) where they are differentiated and not scaled.
+        N takes the place of the sum of the weights where they are not scaled to mean 1.
         """
-        scores, beta = tile.scores, loss.hardness()
+        scores, beta, n = tile.scores, loss.hardness(), tile.anchors.n_negatives
         if prior is None and beta == 0:
-            return _plain_mean(tile)
-        # N does not occur in this objective: weights whose sum stands for N are scaled as well.
-        is_normalized = loss.normalize_weights or loss.sum_stands_for_n
+            total = _softplus_sum(scores, tile.excluded)
+            slope = scores.sigmoid_().scatter_(1, tile.excluded, 0.0)
+            return Expectation([Sum(total, slope)], lambda sums: sums[0] / n)
+        flows = beta > 0 and not loss.detach_weights
         logits = log_weights(tile, prior, beta)
-        if is_normalized:
-            parts = exponentials(logits)
-            weights = parts.terms
-            weights /= column(parts.total.masked_fill(parts.total == 0, 1.0))
+        # N does not occur in this objective: weights whose sum stands for N are scaled as well.
+        if loss.normalize_weights or loss.sum_stands_for_n:
+            _, mass, weights = exponentials(logits)
         else:
-            weights = logits.exp_().div_(tile.n_negatives)
+            mass, weights = None, logits.exp_()
         phi = F.softplus(scores)
-        mean = (weights * phi).sum(1)
-
-        def pull(d_mean: Tensor) -> ScaledMatrix:
-            slope = torch.sigmoid(scores)
-            if beta and not loss.detach_weights:
-                slope += beta * (phi - column(mean) if is_normalized else phi)
-            return ScaledMatrix(column(d_mean), weights * slope)
-
-        return Expectation(mean, pull)
+        total = (weights * phi).sum(1)
+        slope = torch.sigmoid(scores)
+        slope = (slope.add_(phi, alpha=beta) if flows else slope).mul_(weights)
+        if mass is None:
+            return Expectation([Sum(total, slope)], lambda sums: sums[0] / n)
+        sums = [Sum(total, slope), Sum(mass, weights if flows else None, beta)]
+        return Expectation(sums, lambda sums: sums[0] / or_one(sums[1]))
 
     @staticmethod
-    def anchor_loss(means: list[Tensor], positives: Tensor, tile: Tile, loss: Loss) -> Tensor:
+    def anchor_loss(
+        means: list[Tensor], positives: Tensor, anchors: Anchors, loss: Loss
+    ) -> Tensor:
         """Return the loss of each anchor, shape (n,)."""
         a, b = loss.coefficients()
         negative = a * means[0]
@@ -85,14 +74,6 @@ class JensenShannon(Objective):
             floor = _softplus(loss.lowest_score(-math.inf))
             negative = (negative - b * F.softplus(positives).mean(1)).clamp_min(floor)
         return F.softplus(-positives).mean(1) + negative
-
-
-def _plain_mean(tile: Tile) -> Expectation:
-    """Return the mean of softplus(s) over all candidates that are not excluded."""
-    scores, n = tile.scores, tile.n_negatives
-    total = _softplus_sum(scores, tile.excluded)
-    slope = scores.sigmoid_().scatter_(1, tile.excluded, 0.0)
-    return Expectation(total / n, lambda d_mean: ScaledMatrix(column(d_mean / n), slope))
 
 
 def _softplus_sum(scores: Tensor, excluded: Tensor) -> Tensor:

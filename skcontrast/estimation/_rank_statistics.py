@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .._objective._contrast import Contrast
-from .._objective._tiles import same_class, tiles
+from .._objective._rows import tiles
 from ..similarity import Similarity
 
 
@@ -44,7 +44,7 @@ def class_aucs(contrast: Contrast, similarity: Similarity) -> Tensor:
         raise ValueError("The contrast has no labels.")
     anchor_is_known, is_known = contrast.anchor_labels >= 0, contrast.candidate_labels >= 0
     for tile, scores in _scores(contrast, similarity):
-        same = same_class(contrast, tile)
+        same = contrast.same_class(tile)
         other = anchor_is_known[tile, None] & is_known & ~same
         other.scatter_(1, contrast.excluded[tile], False)
         ordered, order = scores.sort(1)
@@ -75,7 +75,7 @@ def classes_by_rank(contrast: Contrast, similarity: Similarity, n_parts: int) ->
         known = anchor_is_known[tile, None] & is_known
         known.scatter_(1, contrast.excluded[tile], False)
         order = scores.sort(dim=1, stable=True).indices
-        known, same = known.gather(1, order), same_class(contrast, tile).gather(1, order)
+        known, same = known.gather(1, order), contrast.same_class(tile).gather(1, order)
         u = (known.cumsum(1) - 0.5) / known.sum(1, keepdim=True)
         parts = (u * n_parts).long()
         counts[0] += torch.bincount(parts[same], minlength=n_parts)

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from .._arguments import Interval, check_arguments
-from .._objective._base import Tile
 from .._objective._exponential import Contrastive
+from .._objective._tile import Anchors, Tile
 from .._parameters import check_component, check_numbers
 from ..losses import Loss, Supervised
 from ..simulation._estimators import estimate
@@ -135,16 +135,16 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     _check(loss, sample, owner="push_share")
     is_false = torch.tensor(~sample.is_negative)
     scores = torch.tensor(sample.scores, dtype=torch.float64)
-    tile = Tile(
-        scores=scores,
-        excluded=torch.empty(len(scores), 0, dtype=torch.int64),
+    anchors = Anchors(
         positives=torch.tensor(sample.positives, dtype=torch.float64),
         weights=None,
-        same_class=is_false,
+        n_negatives=scores.shape[1],
         bounds=(sample.lower_bound, -sample.lower_bound),
         self_scores=-sample.lower_bound,
     )
-    gradients = Contrastive.evaluate(tile, loss, needs_gradient=True).gradients
+    none = torch.empty(len(scores), 0, dtype=torch.int64)
+    tile = Tile(anchors, scores, excluded=none, same_class=is_false)
+    _, gradients = Contrastive.evaluate(tile, loss, needs_gradient=True)
     assert gradients is not None
     scale, matrix = gradients.scores
     push = (scale * matrix).clamp_min(0)

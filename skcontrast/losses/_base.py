@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
 from .._parameters import ParameterObject
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def elementwise(method: Method) -> Method:
+    """Mark a method that computes each entry of its result from that entry of its argument."""
+    method.is_elementwise = True  # type: ignore[attr-defined]
+    return method
+
+
+def is_elementwise(method: Callable[..., Any]) -> bool:
+    """Return whether a method is marked as `elementwise`."""
+    return getattr(method, "is_elementwise", False)
 
 
 class LabelSpreading(NamedTuple):
@@ -135,6 +149,16 @@ class Loss(ParameterObject):
     def needs_whole_rows(self) -> bool:
         """Whether the loss has a form of its own: where `row_loss` is overridden."""
         return self._overrides("row_loss")
+
+    @property
+    def weighs_pairs(self) -> bool:
+        """Whether weights depend on each pair of anchor and candidate alone, both ways alike.
+
+        Weights by class and pulls do where they are marked as `elementwise`.
+        """
+        by_class = not self.weighs_classes or is_elementwise(type(self).class_weights)
+        pulls = not self.pulls_candidates or is_elementwise(type(self).push_and_pull)
+        return by_class and pulls and not self.weighs_ranks
 
     @property
     def is_estimate(self) -> bool:

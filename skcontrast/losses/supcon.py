@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from ._base import Loss
+from ._base import Loss, elementwise
 
 __all__ = ["SupCon"]
 
@@ -41,10 +41,12 @@ class SupCon(Loss):
     1.26...
     """
 
+    @elementwise
     def class_weights(self, same_class: Tensor) -> Tensor:
         """Return 1 for candidates of the anchor's class and 0 for all others."""
         return same_class
 
+    @elementwise
     def push_and_pull(self, weights: Tensor) -> tuple[None, Tensor]:
         """Push all candidates alike, and pull those of the anchor's class."""
         return None, weights

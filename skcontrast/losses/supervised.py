@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ._base import Loss
+from ._base import Loss, elementwise
 
 __all__ = ["Supervised"]
 
@@ -42,6 +42,7 @@ class Supervised(Loss):
     True
     """
 
+    @elementwise
     def class_weights(self, same_class: Tensor) -> Tensor:
         """Return 1[y_j ≠ y_i], shape (n_anchors, n)."""
         return ~same_class

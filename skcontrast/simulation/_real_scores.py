@@ -12,7 +12,7 @@ from torch import Tensor
 from .._arguments import StrOptions, check_arguments, numbers
 from .._data._metadata import validate_labels
 from .._objective._from_arrays import contrast_of
-from .._objective._tiles import same_class, tiles
+from .._objective._rows import tiles
 from ..similarity import Similarity
 
 
@@ -41,7 +41,7 @@ def scores_of_views(
         contrast = contrast._replace(positives=_of_classmates(scores, labels, len(views)))
     is_candidate = torch.ones_like(scores, dtype=torch.bool)
     is_candidate.scatter_(1, contrast.excluded, False)
-    is_negative = ~same_class(contrast, slice(None))
+    is_negative = ~contrast.same_class(slice(None))
     return (
         _kept(scores, is_candidate),
         _kept(is_negative, is_candidate),

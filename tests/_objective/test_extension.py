@@ -7,9 +7,9 @@ import torch
 import torch.nn.functional as F
 
 from skcontrast import contrastive_loss
-from skcontrast._objective._base import Tile
 from skcontrast._objective._contrast import Contrast
-from skcontrast._objective._tiles import OBJECTIVES, objective_value
+from skcontrast._objective._tile import Anchors, Tile
+from skcontrast._objective._value import OBJECTIVES, objective_value
 from skcontrast.losses import (
     BCL,
     DCL,
@@ -27,6 +27,7 @@ from skcontrast.losses import (
 from skcontrast.losses._posterior import false_negative_probability
 from skcontrast.similarity import Cosine, DotProduct
 from skcontrast.simulation import ScoreModel, estimate
+from tests._objective.common import slopes
 
 LABELS = torch.arange(9) % 3
 SOFT = SoftSupCon(sharpness=3.0, tau_plus=0.2, pull=0.4)
@@ -251,7 +252,8 @@ def test_weights_by_rank_and_by_class_are_multiplied():
     scores = torch.tensor([[0.3, -0.2, 0.1]], dtype=torch.float64)
     same = torch.tensor([[True, False, False]])
     none = torch.empty(1, 0, dtype=torch.int64)
-    tile = Tile(scores, none, scores[:, :1], None, same, (-1.0, 1.0))
+    anchors = Anchors(scores[:, :1], None, scores.shape[1], (-1.0, 1.0))
+    tile = Tile(anchors, scores, none, same)
     assert tile.prior(ByRankAndClass()).tolist() == [[6.0, 1.0, 2.0]]
 
 
@@ -296,15 +298,13 @@ def test_the_directional_derivative_is_that_of_finite_differences(loss, objectiv
     excluded = torch.arange(6)[:, None]
 
     def expectation(shift):
-        tile = Tile(
-            scores + shift * step, excluded, scores[:, :1], None, None, (-highest, highest)
-        )
+        anchors = Anchors(scores[:, :1], None, 10, (-highest, highest))
+        tile = Tile(anchors, scores + shift * step, excluded)
         return OBJECTIVES[objective].expectation(tile, loss, tile.prior(loss))
 
     difference = (expectation(1e-6).value - expectation(-1e-6).value) / 2e-6
-    mean = expectation(0.0)
-    gradient = mean.pull(torch.ones(6, dtype=torch.float64))
-    directional = (gradient.scale * gradient.matrix * step).sum(1)
+    gradient = slopes(expectation(0.0), torch.ones(6, dtype=torch.float64))
+    directional = (gradient * step).sum(1)
     torch.testing.assert_close(directional, difference, rtol=1e-6, atol=1e-8)
 
 
@@ -317,10 +317,9 @@ def test_detached_weights_that_are_not_scaled_carry_no_gradient():
         expected = ((0.7 * scores).exp() * phi(leaf)).mean(1)
         expected = expected.log() if name == "contrastive" else expected
         (wanted,) = torch.autograd.grad(expected.sum(), leaf)
-        tile = Tile(scores.clone(), none, scores[:, :1], None, None, (-9.0, 9.0))
+        tile = Tile(Anchors(scores[:, :1], None, 7, (-9.0, 9.0)), scores.clone(), none)
         mean = OBJECTIVES[name].expectation(tile, loss, None)
-        gradient = mean.pull(torch.ones(4).double())
-        torch.testing.assert_close(gradient.scale * gradient.matrix, wanted)
+        torch.testing.assert_close(slopes(mean, torch.ones(4).double()), wanted)
 
 
 # The Jensen–Shannon objective
@@ -378,6 +377,8 @@ class WiderContrast(NamedTuple):
     candidate_labels: torch.Tensor | None = None
     anchor_groups: torch.Tensor | None = None
     candidate_groups: torch.Tensor | None = None
+    is_mutual: bool = False
+    is_symmetric: bool = False
 
 
 @pytest.mark.parametrize("loss", [DCL(), PositiveDebiased(0.5), Supervised()], ids=repr)
@@ -404,6 +405,9 @@ def test_every_field_of_a_contrast_is_taken_or_kept():
     taken = contrast.take(slice(2, 5))
     for name, value in contrast._asdict().items():
         kept = getattr(taken, name)
+        if name == "is_mutual":
+            assert not kept
+            continue
         belongs_to_candidates = name.startswith("candidate")
         assert kept is value if belongs_to_candidates else torch.equal(kept, value[2:5])
 

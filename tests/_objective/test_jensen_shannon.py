@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from skcontrast._objective import _tiles
+from skcontrast._objective import _rows
 from skcontrast._objective._functional import Contrast, objective_value
 from skcontrast.frameworks import InfoGraph
 from skcontrast.losses import (
@@ -215,8 +215,8 @@ def test_only_the_positive_term_sees_the_own_graph(loss, objective):
     ids=repr,
 )
 def test_positives_may_be_named_as_candidates(loss, objective, rows, monkeypatch):
-    monkeypatch.setattr(_tiles, "_TILE_ELEMENTS", 1)
-    monkeypatch.setattr(_tiles, "_TILE_ROWS", rows)
+    monkeypatch.setattr(_rows, "_TILE_ELEMENTS", 1)
+    monkeypatch.setattr(_rows, "_TILE_ROWS", rows)
     results = []
     for named in (False, True):
         nodes, graphs = vectors()

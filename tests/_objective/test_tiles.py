@@ -5,13 +5,14 @@ import torch
 import torch.nn.functional as F
 
 from skcontrast import contrastive_loss
-from skcontrast._objective import _tiles
-from skcontrast._objective._base import Tile
+from skcontrast._objective import _rows
 from skcontrast._objective._contrast import in_batch
-from skcontrast._objective._functional import Contrast, objective_value
+from skcontrast._objective._functional import Contrast
+from skcontrast._objective._tile import Anchors, Tile
+from skcontrast._objective._value import OBJECTIVES, objective_value
 from skcontrast.losses import DCL, HCL, InfoNCE, Loss, Supervised
 from skcontrast.similarity import Cosine
-from tests._objective.common import NotBilinear
+from tests._objective.common import NotBilinear, slopes
 from tests.common import random_views
 
 
@@ -66,11 +67,10 @@ def test_expectation_and_its_gradient_equal_the_definition(loss, name, phi, high
     weights = torch.linspace(0.5, 2, 6, dtype=torch.float64)
     (expected_grad,) = torch.autograd.grad(expected, scores, weights)
     none = torch.empty(6, 0, dtype=torch.int64)
-    tile = Tile(scores.detach().clone(), none, None, None, None, (-highest, highest))
-    mean, pull = _tiles.OBJECTIVES[name].expectation(tile, loss, tile.prior(loss))
-    scale, matrix = pull(weights)
-    torch.testing.assert_close(mean, expected.detach(), rtol=1e-10, atol=0)
-    torch.testing.assert_close(scale * matrix, expected_grad, rtol=1e-8, atol=1e-12)
+    tile = Tile(Anchors(None, None, 9, (-highest, highest)), scores.detach().clone(), none)
+    mean = OBJECTIVES[name].expectation(tile, loss, tile.prior(loss))
+    torch.testing.assert_close(mean.value, expected.detach(), rtol=1e-10, atol=0)
+    torch.testing.assert_close(slopes(mean, weights), expected_grad, rtol=1e-8, atol=1e-12)
 
 
 @pytest.mark.parametrize("similarity", [Cosine(0.3), NotBilinear()], ids=["cosine", "distance"])
@@ -80,14 +80,14 @@ def test_tiled_equals_untiled(monkeypatch, loss, similarity, n, n_views, rows):
     views = [v.requires_grad_() for v in random_views(n, 5, n_views)]
     whole = contrastive_loss(*views, loss=loss, similarity=similarity)
     whole_grads = torch.autograd.grad(whole, views)
-    monkeypatch.setattr(_tiles, "_TILE_ELEMENTS", 1)
-    monkeypatch.setattr(_tiles, "_TILE_ROWS", rows)
+    monkeypatch.setattr(_rows, "_TILE_ELEMENTS", 1)
+    monkeypatch.setattr(_rows, "_TILE_ROWS", rows)
     tiled = contrastive_loss(*views, loss=loss, similarity=similarity)
     tiled_grads = torch.autograd.grad(tiled, views)
     torch.testing.assert_close((tiled, tiled_grads), (whole, whole_grads), rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize("name", _tiles.OBJECTIVES)
+@pytest.mark.parametrize("name", OBJECTIVES)
 def test_gradcheck_of_both_objectives_with_a_custom_similarity(name):
     views = torch.stack(random_views(4, 3)).requires_grad_()
 
@@ -166,4 +166,4 @@ def test_a_contrast_without_labels_is_refused_where_the_loss_reads_them():
 def test_classes_of_a_contrast_without_labels_are_refused():
     z = Cosine().embed(torch.stack(random_views(4, 3)))
     with pytest.raises(ValueError, match="The contrast has no labels"):
-        _tiles.same_class(in_batch(z, Cosine()), slice(0, 2))
+        in_batch(z, Cosine()).same_class(slice(0, 2))

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from skcontrast import contrastive_loss
-from skcontrast._objective import _tiles
+from skcontrast._objective import _rows
 from skcontrast._objective._contrast import in_batch
 from skcontrast._objective._functional import objective_value
 from skcontrast.losses import InfoNCE
@@ -226,8 +226,8 @@ def test_tiled_equals_autograd_on_all_scores(monkeypatch, objective, n_views, ro
     views = torch.stack(random_views(9, 6, n_views)).requires_grad_()
     keys = torch.cat(random_views(8, 6, seed=5)).requires_grad_()
     similarity = VonMisesFisher(4.0, 50.0)
-    monkeypatch.setattr(_tiles, "_TILE_ELEMENTS", 1)
-    monkeypatch.setattr(_tiles, "_TILE_ROWS", rows)
+    monkeypatch.setattr(_rows, "_TILE_ELEMENTS", 1)
+    monkeypatch.setattr(_rows, "_TILE_ROWS", rows)
 
     def value(of_engine):
         contrast = in_batch(similarity.embed(views), similarity)

@@ -1,0 +1,103 @@
+"""The walk over the pairs of a batch with itself, each taken once.
+
+Where what a candidate adds to an anchor's sums is what the anchor adds to the candidate's, the
+scores above the diagonal are enough. A strip is a few anchors with themselves and all that follow
+them; sums over its rows and columns are parts of the sums of both. When these are complete, the
+losses of all anchors follow at once, and then their gradients, strip by strip again: the factors
+of the two directions of a pair are added before the matrix products, of which half are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from . import _rows
+from ._base import Expectations
+from ._problem import Gradients, Problem
+
+# Up to so many scores of the batch, slopes are kept between the two walks and not computed twice.
+_KEPT = 2**22
+
+# The more strips, the less is computed below the diagonal; the larger, the fewer calls.
+_STRIPS = 4
+_STRIP_ROWS = 256
+
+
+def takes(problem: Problem) -> bool:
+    """Return whether the pairs of a contrast, each taken once, give its loss."""
+    contrast, similarity = problem.contrast, problem.similarity
+    return (
+        contrast.is_symmetric
+        and contrast.positives.is_floating_point()
+        and similarity.bilinear
+        and problem.objective.is_pairwise(problem.loss, similarity.limits(contrast.anchors))
+    )
+
+
+def mean_loss(problem: Problem, gradients: Gradients | None) -> Tensor:
+    """Return the mean loss over all anchors, and fill in its gradients unless they are None."""
+    contrast, loss = problem.contrast, problem.loss
+    n = len(contrast.anchors)
+    keeps = gradients is not None and n * n <= _KEPT
+    kept = []
+    sums: list[Tensor] = []
+    for rows, strip in _strips(problem, reuse=not keeps):
+        sums = sums or [contrast.anchors.new_zeros(n) for _ in strip.sums]
+        for total, part in zip(sums, strip.sums, strict=True):
+            total[rows.start :] += part.value
+        if keeps:
+            kept.append((rows, strip))
+    anchors = problem.anchors(slice(n), contrast.positives)
+    total, found = problem.objective.complete(
+        strip.with_values(sums), anchors, loss, gradients is not None
+    )
+    if gradients is not None and found is not None:
+        if gradients.self_scores is not None and found.self_scores is not None:
+            torch.div(found.self_scores, n, out=gradients.self_scores)
+        torch.div(found.positives, n, out=gradients.positives)
+        gradients.anchors.zero_()
+        d_sums = [d_sum / n for d_sum in found.sums]
+        for rows, strip in kept or _strips(problem, reuse=True):
+            _add_gradients(gradients.anchors, contrast.anchors, rows, strip, d_sums)
+    return total / n
+
+
+def _strips(problem: Problem, reuse: bool) -> Iterator[tuple[slice, Expectations]]:
+    """Yield slices of the anchors, and their sums with themselves and all that follow.
+
+    Parameters
+    ----------
+    problem : Problem
+        The contrast and its loss.
+    reuse : bool
+        Whether a strip may overwrite the one before it.
+    """
+    vectors = problem.contrast.anchors
+    n = len(vectors)
+    n_rows = min(_rows.tile_rows(n), max(_STRIP_ROWS, n // _STRIPS))
+    buffer = vectors.new_empty(min(n_rows, n) * n) if reuse else None
+    for start in range(0, n, n_rows):
+        rows = slice(start, min(start + n_rows, n))
+        shape = rows.stop - start, n - start
+        out = vectors.new_empty(shape) if buffer is None else buffer[: shape[0] * shape[1]]
+        scores = torch.mm(vectors[rows], vectors[start:].T, out=out.view(shape))
+        tile = problem.tile(rows, scores, first=start)._replace(is_strip=True)
+        yield rows, problem.objective.expectations(tile, problem.loss)
+
+
+def _add_gradients(
+    d_vectors: Tensor, vectors: Tensor, rows: slice, strip: Expectations, d_sums: list[Tensor]
+) -> None:
+    """Add to the gradients of the vectors what a strip says; its slopes are overwritten."""
+    d_scores = None
+    for part, d_sum in zip(strip.sums, d_sums, strict=True):
+        if part.slope is None:
+            continue
+        both = (d_sum[rows, None] + d_sum[rows.start :]).mul_(part.factor).mul_(part.slope)
+        d_scores = both if d_scores is None else d_scores.add_(both)
+    d_vectors[rows].addmm_(d_scores, vectors[rows.start :])
+    n_rows = rows.stop - rows.start
+    d_vectors[rows.stop :].addmm_(d_scores[:, n_rows:].T, vectors[rows])

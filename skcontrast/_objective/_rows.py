@@ -1,0 +1,62 @@
+"""The walk over tiles of anchors: the mean loss of a contrast, and its gradient along with it.
+
+A tile is a few anchors with all their candidates. Its scores, its loss and its gradient are
+computed together and then forgotten, so that memory grows with the number of samples and not with
+its square.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch import Tensor
+
+from ..similarity import Similarity
+from ._contrast import Contrast
+from ._pairwise import PairwiseScores, pairwise_scores
+from ._problem import Gradients, Problem
+
+# Scores held at a time: large enough to keep the matrix products efficient, small enough to stay
+# in cache.
+_TILE_ELEMENTS = 2**20
+_TILE_ROWS = 128
+
+
+def mean_loss(problem: Problem, gradients: Gradients | None) -> Tensor:
+    """Return the mean loss over all anchors, and fill in its gradients unless they are None."""
+    contrast, needs_gradient = problem.contrast, gradients is not None
+    total = contrast.anchors.new_zeros(())
+    for rows, pairwise in tiles(contrast, problem.similarity, needs_gradient):
+        tile = problem.tile(rows, pairwise.values)
+        part, slopes = problem.objective.evaluate(tile, problem.loss, needs_gradient)
+        total += part
+        if gradients is not None and slopes is not None:
+            d_scores = gradients.write(rows, slopes, contrast)
+            pairwise.add_gradients(
+                d_scores,
+                gradients.anchors[rows],
+                gradients.candidates,
+                is_one=contrast.anchors is contrast.candidates,
+            )
+    return total / len(contrast.anchors)
+
+
+def tiles(
+    contrast: Contrast, similarity: Similarity, needs_gradient: bool
+) -> Iterator[tuple[slice, PairwiseScores]]:
+    """Yield slices of the anchors and their scores with all candidates.
+
+    The scores of one tile are overwritten by the scores of the next.
+    """
+    anchors, candidates = contrast.anchors, contrast.candidates
+    rows = tile_rows(len(candidates))
+    buffer = anchors.new_empty(min(rows, len(anchors)), len(candidates))
+    for start in range(0, len(anchors), rows):
+        tile = slice(start, min(start + rows, len(anchors)))
+        out = buffer[: tile.stop - start]
+        yield tile, pairwise_scores(anchors[tile], candidates, similarity, needs_gradient, out)
+
+
+def tile_rows(n_candidates: int) -> int:
+    """Return how many anchors make a tile."""
+    return max(_TILE_ROWS, _TILE_ELEMENTS // max(1, n_candidates))

@@ -1,0 +1,154 @@
+"""What an objective reads: some anchors, and their scores with the candidates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
+
+import torch
+from torch import Tensor
+
+from ._rank_weights import weights_by_rank
+
+if TYPE_CHECKING:
+    from ..losses import Loss
+
+GroupRole: TypeAlias = Literal["neutral", "positive"]
+
+
+class Anchors(NamedTuple):
+    """What an objective reads of each anchor, apart from its candidates.
+
+    Attributes
+    ----------
+    positives : Tensor of shape (n_anchors, n_positives)
+        Scores of the positives.
+    weights : Tensor of shape (n_anchors,) or None
+        Factors on the losses of the anchors.
+    n_negatives : int
+        The number N of candidates that are not excluded.
+    bounds : tuple of float
+        The lowest and the highest score that these vectors can have.
+    self_scores : Tensor of shape (n_anchors,), float or None
+        The score of each anchor with itself, for losses that correct the positive term.
+    """
+
+    positives: Tensor
+    weights: Tensor | None
+    n_negatives: int
+    bounds: tuple[float, float]
+    self_scores: Tensor | float | None = None
+
+    def total(self, losses: Tensor) -> Tensor:
+        """Return the weighted sum of the losses of the anchors."""
+        return losses.sum() if self.weights is None else losses @ self.weights.to(losses.dtype)
+
+
+class Tile(NamedTuple):
+    """Some anchors with the scores of their candidates, or of some of these.
+
+    Attributes
+    ----------
+    anchors : Anchors
+        The anchors.
+    scores : Tensor of shape (n_anchors, n_candidates)
+        Scores; an objective may overwrite them. Those of excluded candidates are meaningless.
+    excluded : Tensor of shape (n_anchors, n_excluded), dtype int64
+        Candidates that are not negatives of the anchor.
+    same_class : Tensor of shape (n_anchors, n_candidates), dtype bool, or None
+        Where anchor and candidate are known to share a class, for losses that read labels.
+    same_group : Tensor of shape (n_anchors, n_candidates), dtype bool, or None
+        Where anchor and candidate are of one group, and so no negatives of each other.
+    group_role : {"neutral", "positive"}
+        Whether candidates of the anchor's group are ignored or pulled like its own views.
+    is_strip : bool
+        Whether the first candidates are the anchors, and the rest is taken both ways: as
+        candidates of these, and these as candidates of the rest.
+    """
+
+    anchors: Anchors
+    scores: Tensor
+    excluded: Tensor
+    same_class: Tensor | None = None
+    same_group: Tensor | None = None
+    group_role: GroupRole = "neutral"
+    is_strip: bool = False
+
+    def sum(self, terms: Tensor) -> Tensor:
+        """Return the sums of numbers, one for each pair, over the candidates of each anchor.
+
+        Of a strip, they are the sums of its pairs for each of its candidates.
+        """
+        if not self.is_strip:
+            return terms.sum(1)
+        return torch.cat([terms.sum(1), terms[:, len(terms) :].sum(0)])
+
+    def prior(self, loss: Loss) -> Tensor | None:
+        """Return the weights that a loss gives by label and by rank, or None where all are 1."""
+        by_class = loss.class_weights(self.same_class) if loss.weighs_classes else None
+        if by_class is not None:
+            by_class = by_class.to(self.scores.dtype)
+        if not loss.weighs_ranks:
+            return by_class
+        by_rank = weights_by_rank(self.scores, self.excluded, loss)
+        return by_rank if by_class is None else by_rank * by_class
+
+    def without_group(self, prior: Tensor | None) -> Tensor | None:
+        """Return weights of the candidates that are 0 for those of the anchor's group."""
+        if self.same_group is None:
+            return prior
+        if prior is None:
+            return (~self.same_group).to(self.scores.dtype)
+        return prior.masked_fill(self.same_group, 0.0)
+
+    def push_and_pull(self, loss: Loss) -> tuple[Tensor | None, Tensor | None]:
+        """Return the weights by which candidates push (None: all 1) and pull (None: none).
+
+        Candidates of the anchor's group do neither if groups are neutral. If groups are positive,
+        they are what a loss pulls most; a loss that pulls nothing pulls them and nothing else.
+        """
+        prior, attracts = self.prior(loss), self.group_role == "positive"
+        if not loss.pulls_candidates:
+            pull = None
+            if self.same_group is not None and attracts:
+                pull = self.same_group.to(self.scores.dtype)
+            return self.without_group(prior), pull
+        if self.same_group is None:
+            return loss.push_and_pull(prior)
+        if attracts:
+            return loss.push_and_pull(cast(Tensor, prior).masked_fill(self.same_group, 1.0))
+        push, pull = loss.push_and_pull(prior)
+        return self.without_group(push), self.without_group(pull)
+
+
+class Exponentials(NamedTuple):
+    """Rows of numbers e^top · terms; `total` is the sum of the terms of each row.
+
+    `terms` is None where only the total is needed.
+    """
+
+    top: Tensor | float
+    total: Tensor
+    terms: Tensor | None
+
+
+def exponentials(logits: Tensor) -> Exponentials:
+    """Return e^logits (computed in place) with the maximum of each row taken out.
+
+    Logits of −∞ give exactly 0, also in a row that holds nothing else.
+    """
+    top = logits.amax(1).clamp_min(torch.finfo(logits.dtype).min / 4)
+    terms = logits.sub_(column(top)).exp_()
+    return Exponentials(top, terms.sum(1), terms)
+
+
+def log_weights(tile: Tile, prior: Tensor | None, beta: float) -> Tensor:
+    """Return log c + β s, shape (n_anchors, n_candidates); −∞ where excluded."""
+    logits = tile.scores * beta if beta else torch.zeros_like(tile.scores)
+    if prior is not None:
+        logits += prior.log()
+    return logits.scatter_(1, tile.excluded, -torch.inf)
+
+
+def column(row_values: Tensor) -> Tensor:
+    """Return one value per row as a column, shape (n, 1)."""
+    return row_values[:, None]
