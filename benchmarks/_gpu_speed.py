@@ -18,7 +18,7 @@ from torch import nn
 
 from skcontrast import ContrastiveEmbedder, losses
 from skcontrast._fit._acceleration import in_bf16
-from skcontrast._objective import _pairwise, _tiles
+from skcontrast._objective import _pairwise, _rows
 from skcontrast.augmentation import SimCLRAugmentation
 from skcontrast.encoders import MLP, ResNet
 
@@ -122,11 +122,11 @@ def score_errors(name, kind, campaign):
 
 def measured_tile(name, batch, exponent, campaign):
     """Return milliseconds and memory of a loss in tiles of a size."""
-    before, _tiles._TILE_ELEMENTS = _tiles._TILE_ELEMENTS, 2**exponent
+    before, _rows._TILE_ELEMENTS = _rows._TILE_ELEMENTS, 2**exponent
     try:
         return measured_loss(name, "float32", batch, campaign)
     finally:
-        _tiles._TILE_ELEMENTS = before
+        _rows._TILE_ELEMENTS = before
 
 
 def tiles(campaign):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -69,29 +69,19 @@ class Contrast(NamedTuple):
         first : int, default=0
             The first of the candidates.
         """
-        if self.anchor_labels is None:
+        if self.anchor_labels is None or self.candidate_labels is None:
             raise ValueError("The contrast has no labels.")
-        return self._same(self.anchor_labels, self.candidate_labels, rows, excluded, first)
+        excluded = self.excluded[rows] if excluded is None else excluded
+        return _same(self.anchor_labels[rows], self.candidate_labels[first:], excluded)
 
     def same_group(
         self, rows: slice, excluded: Tensor | None = None, first: int = 0
     ) -> Tensor | None:
         """Return where anchor and candidate are of one group, None without groups."""
-        if self.anchor_groups is None:
+        if self.anchor_groups is None or self.candidate_groups is None:
             return None
-        return self._same(self.anchor_groups, self.candidate_groups, rows, excluded, first)
-
-    def _same(
-        self,
-        of_anchors: Tensor,
-        of_candidates: Any,
-        rows: slice,
-        excluded: Tensor | None,
-        first: int,
-    ) -> Tensor:
-        marks = of_anchors[rows, None]
-        same = (marks == of_candidates[first:]) & (marks >= 0)
-        return same.scatter_(1, self.excluded[rows] if excluded is None else excluded, False)
+        excluded = self.excluded[rows] if excluded is None else excluded
+        return _same(self.anchor_groups[rows], self.candidate_groups[first:], excluded)
 
     def take(self, rows: slice | Tensor) -> Contrast:
         """Return the contrast of some of the anchors with all candidates."""
@@ -101,6 +91,11 @@ class Contrast(NamedTuple):
             **{name: part[rows] for name, part in taken.items() if part is not None},
             is_mutual=False,
         )
+
+
+def _same(of_anchors: Tensor, of_candidates: Tensor, excluded: Tensor) -> Tensor:
+    marks = of_anchors[:, None]
+    return ((marks == of_candidates) & (marks >= 0)).scatter_(1, excluded, False)
 
 
 def in_batch(

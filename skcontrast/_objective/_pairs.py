@@ -15,7 +15,9 @@ import torch
 from torch import Tensor
 
 from . import _rows
+from ._arena import Arena
 from ._base import Expectations
+from ._pairwise import pairwise_scores
 from ._problem import Gradients, Problem
 
 # Up to so many scores of the batch, slopes are kept between the two walks and not computed twice.
@@ -77,14 +79,18 @@ def _strips(problem: Problem, reuse: bool) -> Iterator[tuple[slice, Expectations
     """
     vectors = problem.contrast.anchors
     n = len(vectors)
-    n_rows = min(_rows.tile_rows(n), max(_STRIP_ROWS, n // _STRIPS))
-    buffer = vectors.new_empty(min(n_rows, n) * n) if reuse else None
+    n_rows = min(_rows.tile_rows(vectors, n), max(_STRIP_ROWS, n // _STRIPS))
+    arena = Arena(vectors)
     for start in range(0, n, n_rows):
         rows = slice(start, min(start + n_rows, n))
-        shape = rows.stop - start, n - start
-        out = vectors.new_empty(shape) if buffer is None else buffer[: shape[0] * shape[1]]
-        scores = torch.mm(vectors[rows], vectors[start:].T, out=out.view(shape))
-        tile = problem.tile(rows, scores, first=start)._replace(is_strip=True)
+        if reuse:
+            arena.clear()
+        else:
+            arena = Arena(vectors)
+        some, rest = vectors[rows], vectors[start:]
+        out = arena.empty((len(some), len(rest)))
+        scores = pairwise_scores(some, rest, problem.similarity, needs_gradient=False, out=out)
+        tile = problem.tile(rows, scores.values, arena, is_strip=True)
         yield rows, problem.objective.expectations(tile, problem.loss)
 
 
@@ -96,8 +102,10 @@ def _add_gradients(
     for part, d_sum in zip(strip.sums, d_sums, strict=True):
         if part.slope is None:
             continue
-        both = (d_sum[rows, None] + d_sum[rows.start :]).mul_(part.factor).mul_(part.slope)
+        factors = d_sum if part.factor == 1 else d_sum * part.factor
+        both = (factors[rows, None] + factors[rows.start :]).mul_(part.slope)
         d_scores = both if d_scores is None else d_scores.add_(both)
+    assert d_scores is not None
     d_vectors[rows].addmm_(d_scores, vectors[rows.start :])
     n_rows = rows.stop - rows.start
     d_vectors[rows.stop :].addmm_(d_scores[:, n_rows:].T, vectors[rows])

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ..losses import Loss
 from ..similarity import Similarity
+from ._arena import Arena
 from ._base import Objective, ScaledMatrix, TileGradients
 from ._contrast import Contrast
 from ._tile import Anchors, GroupRole, Tile
@@ -39,18 +40,21 @@ class Problem(NamedTuple):
             self_scores=self_scores[rows] if isinstance(self_scores, Tensor) else self_scores,
         )
 
-    def tile(self, rows: slice, scores: Tensor, first: int = 0) -> Tile:
-        """Return what the objective reads of some anchors and the candidates from `first` on.
+    def tile(
+        self, rows: slice, scores: Tensor, arena: Arena | None, is_strip: bool = False
+    ) -> Tile:
+        """Return what the objective reads of some anchors and their candidates.
 
-        Where candidates are left out, each anchor must exclude one that is not.
+        Of a strip, the candidates are the anchors and all that follow them.
         """
-        contrast = self.contrast
+        contrast, first = self.contrast, rows.start if is_strip else 0
         positives, excluded = contrast.positives[rows], contrast.excluded[rows]
         if not positives.is_floating_point():
             positives = scores.gather(1, positives)
         if first:
-            one = excluded.amax(1, keepdim=True)
-            excluded = torch.where(excluded < first, one, excluded) - first
+            # The anchor itself stands in for who comes before, as it is excluded anyway.
+            own = torch.arange(first, rows.stop, device=excluded.device)[:, None]
+            excluded = torch.where(excluded < first, own, excluded) - first
         return Tile(
             anchors=self.anchors(rows, positives),
             scores=scores,
@@ -60,6 +64,8 @@ class Problem(NamedTuple):
             ),
             same_group=contrast.same_group(rows, excluded, first),
             group_role=self.group_role,
+            is_strip=is_strip,
+            arena=arena,
         )
 
 

@@ -8,12 +8,14 @@ up in that table. Finding the ranks takes most of the time. There are four ways:
 - one sort of keys that hold score and column (`_by_packed_sort`), for float32 on a CPU;
 - a sort, and a binary search for each score, elsewhere;
 - where equal scores do not share a rank (`_by_position`), two thresholds if the weights are 1 in a
-  window of ranks and 0 outside (`_window`), else a sort.
+  window of ranks and 0 outside (`_window`), else a sort. The thresholds are found among the few
+  scores of their bins, or by partition.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+import functools
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -31,9 +33,13 @@ _CROWDED = 0.1
 _NARROW = 1e-4
 # float64 has 29 bits more than float32; the number of the column must fit into 20 of them.
 _COLUMN_BITS = 20
+# Scores of which a thread finds the ranks at a time: what that needs stays in its cache.
+_BLOCK_ELEMENTS = 2**19
 
 
-def weights_by_rank(scores: Tensor, excluded: Tensor, loss: Loss) -> Tensor:
+def weights_by_rank(
+    scores: Tensor, excluded: Tensor, loss: Loss, out: Tensor | None = None
+) -> Tensor:
     """Return the weights of all candidates, shape (n_anchors, n).
 
     Parameters
@@ -46,22 +52,65 @@ def weights_by_rank(scores: Tensor, excluded: Tensor, loss: Loss) -> Tensor:
         Its ``rank_weights`` gives the weights at ranks 1 to N. Its ``shares_ties`` says whether
         equal scores all have the rank of the last of them or are ordered by column, and its
         ``cdf_bins`` whether ranks are exact (None), counted in bins, or either ("auto").
+    out : Tensor of shape (n_anchors, n), default=None
+        Room for the weights; None takes fresh memory.
     """
-    n_candidates = scores.shape[1] - excluded.shape[1]
-    if not loss.shares_ties:
-        return _by_position(scores, excluded, _table(loss, 1.0, n_candidates, scores))
-    n_bins = _number_of_bins(loss.cdf_bins, scores)
+    weights = torch.empty_like(scores) if out is None else out
+    tables = _Tables(loss, scores.shape[1] - excluded.shape[1], scores)
+    n_rows = len(scores)
+    if scores.device.type == "cpu":
+        n_rows = _BLOCK_ELEMENTS * torch.get_num_threads() // max(1, scores.shape[1])
+    find = _by_rank if loss.shares_ties else _by_position
+    for part, kept_out, weights_of_part in zip(
+        *(array.split(max(1, n_rows)) for array in (scores, excluded, weights)), strict=True
+    ):
+        find(part, kept_out, tables, weights_of_part)
+    return weights
+
+
+class _Tables:
+    """The weights that a loss gives to ranks, each computed when it is first asked for."""
+
+    def __init__(self, loss: Loss, n_candidates: int, like: Tensor):
+        self.loss, self.n_candidates, self._like = loss, n_candidates, like
+
+    @functools.cached_property
+    def by_rank(self) -> Tensor:
+        """The weights at ranks 1, 2, …, N."""
+        return _table(self.loss, 1.0, self.n_candidates, self._like)
+
+    @functools.cached_property
+    def by_half_rank(self) -> Tensor:
+        """The weights at ranks 1/2, 1, …, N."""
+        return _table(self.loss, 0.5, self.n_candidates, self._like)
+
+    @functools.cached_property
+    def window(self) -> tuple[int, int] | None:
+        """The first and the number of the ranks with weight 1, if they are a window of ranks.
+
+        The rank is counted from 0. None if other weights occur.
+        """
+        inside = torch.nonzero(self.by_rank).view(-1)
+        first, length = int(inside[0]), len(inside)
+        if not (self.by_rank[inside] == 1).all() or int(inside[-1]) - first + 1 != length:
+            return None
+        return first, length
+
+
+def _by_rank(scores: Tensor, excluded: Tensor, tables: _Tables, out: Tensor) -> None:
+    """Give each candidate the weight at its rank, which equal scores share."""
+    cdf_bins, n_candidates = tables.loss.cdf_bins, tables.n_candidates
+    n_bins = _number_of_bins(cdf_bins, scores)
     if n_bins is not None:
-        by_half_rank = _table(loss, 0.5, n_candidates, scores)
-        weights, fullest = _by_bin(scores, excluded, by_half_rank, n_bins)
-        if weights is not None and (loss.cdf_bins != "auto" or fullest <= _CROWDED * n_candidates):
-            return weights
-    by_rank = _table(loss, 1.0, n_candidates, scores)
+        fullest = _by_bin(scores, excluded, tables.by_half_rank, n_bins, out)
+        if fullest is not None and (cdf_bins != "auto" or fullest <= _CROWDED * n_candidates):
+            return
     if _packs(scores):
-        return _by_packed_sort(scores, excluded, by_rank)
+        _by_packed_sort(scores, excluded, tables.by_rank, out)
+        return
     ordered = scores.scatter(1, excluded, -torch.inf).sort(1).values
     ranks = torch.searchsorted(ordered, scores.contiguous(), right=True) - excluded.shape[1]
-    return by_rank[(ranks - 1).clamp_(0, n_candidates - 1)]
+    out.copy_(tables.by_rank[(ranks - 1).clamp_(0, n_candidates - 1)])
 
 
 def _table(loss: Loss, step: float, n_candidates: int, like: Tensor) -> Tensor:
@@ -86,13 +135,13 @@ def _packs(scores: Tensor) -> bool:
     return is_float32_on_cpu and scores.shape[1] < 2**_COLUMN_BITS
 
 
-def _by_packed_sort(scores: Tensor, excluded: Tensor, by_rank: Tensor) -> Tensor:
+def _by_packed_sort(scores: Tensor, excluded: Tensor, by_rank: Tensor, out: Tensor) -> None:
     """Find ranks by one sort of float64 numbers that hold the column in their spare bits."""
     n = scores.shape[1]
-    weights, order, ordered = _sorted_columns(scores, excluded)
+    order, ordered = _sorted_columns(scores, excluded)
     by_position = torch.cat([by_rank.new_zeros(excluded.shape[1]), by_rank])
     tied = np.flatnonzero(ordered.numpy().ravel()[1:] == ordered.numpy().ravel()[:-1])
-    weights.scatter_(1, order, by_position.expand_as(scores))
+    out.scatter_(1, order, by_position.expand_as(scores))
     # A run of equal scores must not continue from the end of one row into the next.
     tied = torch.from_numpy(tied[tied % n != n - 1])
     if len(tied):
@@ -100,79 +149,140 @@ def _by_packed_sort(scores: Tensor, excluded: Tensor, by_rank: Tensor) -> Tensor
         ends[:-1] = tied[1:] != tied[:-1] + 1
         own_end = torch.searchsorted(torch.nonzero(ends).view(-1), torch.arange(len(tied)))
         last = tied[ends][own_end] + 1
-        weights[tied // n, order.view(-1)[tied]] = by_position[last % n]
-    return weights
+        out[tied // n, order.view(-1)[tied]] = by_position[last % n]
 
 
-def _sorted_columns(scores: Tensor, excluded: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return an empty tensor for the weights, the columns by score, and the sorted scores."""
+def _sorted_columns(scores: Tensor, excluded: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the columns by score, and the sorted scores."""
     lowest = -(2.0**100) * torch.arange(1, excluded.shape[1] + 1, dtype=torch.float64)
     keys = scores.double().scatter_(1, excluded, lowest.expand_as(excluded))
     bits = keys.view(torch.int64).bitwise_or_(torch.arange(scores.shape[1]))
     keys.numpy().sort(axis=1)
     ordered = keys.float()  # the cast drops the bits that hold the columns
-    return torch.empty_like(scores), bits.bitwise_and_(2**_COLUMN_BITS - 1), ordered
+    return bits.bitwise_and_(2**_COLUMN_BITS - 1), ordered
 
 
-def _by_position(scores: Tensor, excluded: Tensor, by_rank: Tensor) -> Tensor:
+def _by_position(scores: Tensor, excluded: Tensor, tables: _Tables, out: Tensor) -> None:
     """Give each candidate the weight of its place in the order; no two candidates share one."""
-    kept = scores.scatter(1, excluded, -torch.inf)
-    if scores.device.type == "cpu":
-        weights = _window(kept, by_rank, excluded.shape[1])
-        if weights is not None:
-            return weights
-    order = kept.sort(dim=1, stable=True).indices
+    window = tables.window if scores.device.type == "cpu" else None
+    if window is not None and _in_window(scores, excluded, *window, out):
+        return
+    order = scores.scatter(1, excluded, -torch.inf).sort(dim=1, stable=True).indices
+    by_rank = tables.by_rank
     by_position = torch.cat([by_rank.new_zeros(excluded.shape[1]), by_rank])
-    return torch.empty_like(scores).scatter_(1, order, by_position.expand_as(scores))
+    out.scatter_(1, order, by_position.expand_as(scores))
 
 
-def _window(kept: Tensor, by_rank: Tensor, n_excluded: int) -> Tensor | None:
-    """Return weights by position where they are 1 in a window of ranks and 0 outside of it.
+def _in_window(scores: Tensor, excluded: Tensor, first: int, length: int, out: Tensor) -> bool:
+    """Write 1 for scores in a window of ranks and 0 for all others.
 
-    Two thresholds on the scores are enough then, and no sort is needed. Returns None if the
-    weights are different, or if scores tie at a threshold.
+    Two thresholds on the scores are enough for that, and no sort is needed. Returns whether it was
+    done: not where scores tie at a threshold.
     """
-    places = torch.nonzero(by_rank).view(-1)
-    first, length = int(places[0]) + n_excluded, len(places)
-    if not (by_rank[places] == 1).all() or int(places[-1]) - int(places[0]) + 1 != length:
+    n_candidates = scores.shape[1] - excluded.shape[1]
+    places = [first] if first + length == n_candidates else [first, first + length]
+    thresholds = _at_ranks_by_bin(scores, excluded, places)
+    if thresholds is None:
+        thresholds = _at_ranks(scores, excluded, places)
+    torch.ge(scores, thresholds[0][:, None], out=out)
+    if len(thresholds) == 2:
+        out -= torch.ge(scores, thresholds[1][:, None], out=torch.empty_like(scores))
+    out.scatter_(1, excluded, 0.0)
+    return bool((out.sum(1) == length).all())
+
+
+def _at_ranks(scores: Tensor, excluded: Tensor, places: list[int]) -> list[Tensor]:
+    """Return the scores that hold some places, counted from the lowest, of each anchor."""
+    ordered, first = scores.scatter(1, excluded, -torch.inf).numpy(), excluded.shape[1]
+    found = []
+    for place in places:
+        ordered[:, first:].partition(place + excluded.shape[1] - first, axis=1)
+        first = place + excluded.shape[1]
+        found.append(torch.from_numpy(ordered[:, first].copy()))
+    return found
+
+
+def _at_ranks_by_bin(scores: Tensor, excluded: Tensor, places: list[int]) -> list[Tensor] | None:
+    """Return the same as `_at_ranks`, or None where bins do not help to find them."""
+    n_bins = _number_of_bins("auto", scores)
+    binned = None if n_bins is None else _binned(scores, excluded, n_bins)
+    if binned is None or binned.counts.max() > _CROWDED * scores.shape[1]:
         return None
-    ordered = kept.numpy().copy()
-    ordered.partition(first, axis=1)
-    lowest = torch.from_numpy(ordered[:, first].copy())
-    weights = torch.ge(kept, lowest[:, None], out=torch.empty_like(kept))
-    if first + length < kept.shape[1]:
-        rest = ordered[:, first + 1 :]
-        rest.partition(length - 1, axis=1)
-        above = torch.from_numpy(rest[:, length - 1].copy())
-        weights -= torch.ge(kept, above[:, None], out=kept.clone())
-    return weights if bool((weights.sum(1) == length).all()) else None
+    bins, counts = binned
+    n_rows, n_bins = counts.shape
+    upto = counts.cumsum(1)
+    found = []
+    for place in places:
+        own = torch.searchsorted(upto, upto.new_full((n_rows, 1), place), right=True)
+        among = place - (upto - counts).gather(1, own)
+        own += torch.arange(0, n_rows * n_bins, n_bins)[:, None]
+        # numpy compares integers three times as fast.
+        members = torch.from_numpy(np.equal(bins.numpy(), own.numpy().astype(np.int32)))
+        found.append(_lowest(scores, members.scatter_(1, excluded, False), among))
+    return found
+
+
+def _lowest(scores: Tensor, members: Tensor, n: Tensor) -> Tensor:
+    """Return the n-th lowest (from 0) of some scores of each row; n has shape (rows, 1)."""
+    where = np.flatnonzero(members.numpy())
+    rows = where // scores.shape[1]
+    sizes = np.bincount(rows, minlength=len(scores))
+    columns = np.arange(len(rows)) - np.repeat(sizes.cumsum() - sizes, sizes)
+    few = np.full((len(scores), sizes.max()), np.inf, dtype=np.float32)
+    few[rows, columns] = scores.numpy().reshape(-1)[where]
+    few.sort(axis=1)
+    return torch.from_numpy(few).gather(1, n).view(-1)
+
+
+class _Binned(NamedTuple):
+    """Scores counted in bins of equal width, from the lowest to the highest of all.
+
+    Attributes
+    ----------
+    bins : Tensor of shape (n_anchors, n), dtype int32
+        The bin of each score; each anchor has its own.
+    counts : Tensor of shape (n_anchors, n_bins), dtype int64
+        Number of candidates in each, without excluded ones, whose scores are in the first.
+    """
+
+    bins: Tensor
+    counts: Tensor
+
+
+def _binned(scores: Tensor, excluded: Tensor, n_bins: int) -> _Binned | None:
+    """Count scores in bins; None where they are too close to each other to be separated."""
+    low = float(scores.scatter_(1, excluded, torch.inf).amin())
+    high = float(scores.scatter_(1, excluded, low).amax())
+    if not high - low > _NARROW * max(abs(low), abs(high)):
+        return None  # bins as narrow as rounding, or NaN
+    bins = torch.sub(scores, low).mul_((n_bins - 1) / (high - low)).add_(0.5).int()
+    bins += torch.arange(len(scores), dtype=torch.int32, device=scores.device)[:, None] * n_bins
+    counts = torch.bincount(bins.view(-1), minlength=len(scores) * n_bins)
+    counts = counts.view(len(scores), n_bins)
+    counts[:, 0] -= excluded.shape[1]
+    return _Binned(bins, counts)
 
 
 def _by_bin(
-    scores: Tensor, excluded: Tensor, by_half_rank: Tensor, n_bins: int
-) -> tuple[Tensor | None, int]:
+    scores: Tensor, excluded: Tensor, by_half_rank: Tensor, n_bins: int, out: Tensor
+) -> int | None:
     """Give each candidate the weight at the mean rank of its bin.
 
     The empirical cdf is off by at most the share of the candidates in one bin.
 
     Returns
     -------
-    weights : Tensor of shape (n_anchors, n) or None
-        None where scores are too close to each other for bins to separate them.
-    fullest : int
-        Number of candidates in the fullest bin.
+    fullest : int or None
+        Number of candidates in the fullest bin. None, and nothing is written, where scores are too
+        close to each other for bins to separate them.
     """
-    low = float(scores.scatter_(1, excluded, torch.inf).amin())
-    high = float(scores.scatter_(1, excluded, low).amax())
-    if not high - low > _NARROW * max(abs(low), abs(high)):
-        return None, scores.shape[1]  # bins as narrow as rounding, or NaN
-    bins = torch.sub(scores, low).mul_((n_bins - 1) / (high - low)).add_(0.5).int()
-    bins += torch.arange(len(scores), dtype=torch.int32, device=scores.device)[:, None] * n_bins
-    bins = bins.view(-1)
-    counts = torch.bincount(bins, minlength=len(scores) * n_bins).view(len(scores), n_bins)
-    counts[:, 0] -= excluded.shape[1]
+    binned = _binned(scores, excluded, n_bins)
+    if binned is None:
+        return None
+    bins, counts = binned.bins, binned.counts.int()
     # The members of a bin have ranks from the count below it, plus one, to the count with it.
-    twice_mean = counts.cumsum(1).mul_(2).sub_(counts).add_(1)
+    twice_mean = counts.cumsum(1, dtype=torch.int32).mul_(2).sub_(counts).add_(1)
     places = twice_mean.sub_(1).clamp_(0, len(by_half_rank) - 1).view(-1)
-    weights = by_half_rank.index_select(0, places).index_select(0, bins).view_as(scores)
-    return weights, int(counts.max())
+    weights = by_half_rank.index_select(0, places)
+    torch.index_select(weights, 0, bins.view(-1), out=out.view(-1))
+    return int(counts.max())

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import torch
 from torch import Tensor
 
 from ..similarity import Similarity
+from ._arena import Arena
 from ._contrast import Contrast
 from ._pairwise import PairwiseScores, pairwise_scores
 from ._problem import Gradients, Problem
 
 # Scores held at a time: large enough to keep the matrix products efficient, small enough to stay
-# in cache.
+# in cache. More threads share a larger tile, as each call has to wake them; a GPU takes far larger
+# ones, as the time of each call is that of its launch.
 _TILE_ELEMENTS = 2**20
+_TILES_PER_GPU = 16
 _TILE_ROWS = 128
 
 
@@ -26,8 +30,10 @@ def mean_loss(problem: Problem, gradients: Gradients | None) -> Tensor:
     """Return the mean loss over all anchors, and fill in its gradients unless they are None."""
     contrast, needs_gradient = problem.contrast, gradients is not None
     total = contrast.anchors.new_zeros(())
+    arena = Arena(contrast.anchors)
     for rows, pairwise in tiles(contrast, problem.similarity, needs_gradient):
-        tile = problem.tile(rows, pairwise.values)
+        arena.clear()
+        tile = problem.tile(rows, pairwise.values, arena)
         part, slopes = problem.objective.evaluate(tile, problem.loss, needs_gradient)
         total += part
         if gradients is not None and slopes is not None:
@@ -49,7 +55,7 @@ def tiles(
     The scores of one tile are overwritten by the scores of the next.
     """
     anchors, candidates = contrast.anchors, contrast.candidates
-    rows = tile_rows(len(candidates))
+    rows = tile_rows(anchors, len(candidates))
     buffer = anchors.new_empty(min(rows, len(anchors)), len(candidates))
     for start in range(0, len(anchors), rows):
         tile = slice(start, min(start + rows, len(anchors)))
@@ -57,6 +63,8 @@ def tiles(
         yield tile, pairwise_scores(anchors[tile], candidates, similarity, needs_gradient, out)
 
 
-def tile_rows(n_candidates: int) -> int:
+def tile_rows(anchors: Tensor, n_candidates: int) -> int:
     """Return how many anchors make a tile."""
-    return max(_TILE_ROWS, _TILE_ELEMENTS // max(1, n_candidates))
+    on_cpu = anchors.device.type == "cpu"
+    tiles_at_once = torch.get_num_threads() if on_cpu else _TILES_PER_GPU
+    return max(_TILE_ROWS, tiles_at_once * _TILE_ELEMENTS // max(1, n_candidates))

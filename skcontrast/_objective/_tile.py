@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 import torch
 from torch import Tensor
 
+from ._arena import Arena
 from ._rank_weights import weights_by_rank
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Tile(NamedTuple):
     is_strip : bool
         Whether the first candidates are the anchors, and the rest is taken both ways: as
         candidates of these, and these as candidates of the rest.
+    arena : Arena or None
+        Where room for numbers of each pair comes from; None is fresh memory.
     """
 
     anchors: Anchors
@@ -72,6 +75,16 @@ class Tile(NamedTuple):
     same_group: Tensor | None = None
     group_role: GroupRole = "neutral"
     is_strip: bool = False
+    arena: Arena | None = None
+
+    def empty(self, dtype: torch.dtype | None = None) -> Tensor:
+        """Return an array with an entry for each pair, and anything in it.
+
+        The next tile may overwrite it.
+        """
+        if self.arena is None:
+            return torch.empty_like(self.scores, dtype=dtype)
+        return self.arena.empty(self.scores.shape, dtype)
 
     def sum(self, terms: Tensor) -> Tensor:
         """Return the sums of numbers, one for each pair, over the candidates of each anchor.
@@ -89,7 +102,7 @@ class Tile(NamedTuple):
             by_class = by_class.to(self.scores.dtype)
         if not loss.weighs_ranks:
             return by_class
-        by_rank = weights_by_rank(self.scores, self.excluded, loss)
+        by_rank = weights_by_rank(self.scores, self.excluded, loss, out=self.empty())
         return by_rank if by_class is None else by_rank * by_class
 
     def without_group(self, prior: Tensor | None) -> Tensor | None:

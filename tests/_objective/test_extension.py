@@ -378,7 +378,9 @@ class WiderContrast(NamedTuple):
     anchor_groups: torch.Tensor | None = None
     candidate_groups: torch.Tensor | None = None
     is_mutual: bool = False
-    is_symmetric: bool = False
+    is_symmetric = Contrast.is_symmetric
+    same_class = Contrast.same_class
+    same_group = Contrast.same_group
 
 
 @pytest.mark.parametrize("loss", [DCL(), PositiveDebiased(0.5), Supervised()], ids=repr)
