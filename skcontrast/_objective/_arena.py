@@ -1,41 +1,73 @@
-"""Arrays that are handed out again for each tile."""
+"""Arrays that are handed out again: from tile to tile, and from one loss to the next."""
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 
+# Bytes that a thread keeps for the next loss.
+_KEPT_BYTES = 2**26
+
+_kept = threading.local()
+
 
 class Arena:
-    """Room for the numbers of a tile, which the next tile overwrites.
+    """Room for numbers that are soon forgotten.
 
-    Memory that is new to the process costs more than a pass over it.
+    Memory that is new to the process costs more than a pass over it; what is handed out here has
+    mostly been in use before.
 
     Parameters
     ----------
-    like : Tensor
-        Gives device and dtype.
+    device : torch.device
+        Where the arrays lie.
     """
 
-    def __init__(self, like: Tensor):
-        self._like = like
+    def __init__(self, device: torch.device):
+        self._device = device
         self._arrays: dict[torch.dtype, list[Tensor]] = {}
         self._taken: dict[torch.dtype, int] = {}
 
-    def clear(self) -> None:
-        """Declare free all that was handed out."""
-        self._taken.clear()
-
-    def empty(self, shape: Sequence[int], dtype: torch.dtype | None = None) -> Tensor:
-        """Return an array with anything in it."""
-        dtype = self._like.dtype if dtype is None else dtype
+    def empty(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+        """Return an array with anything in it, which is nobody else's until it is released."""
         arrays, size = self._arrays.setdefault(dtype, []), math.prod(shape)
-        place = self._taken[dtype] = self._taken.get(dtype, -1) + 1
+        place = self._taken.get(dtype, 0)
+        self._taken[dtype] = place + 1
         if place == len(arrays):
-            arrays.append(self._like.new_empty(0, dtype=dtype))
+            arrays.append(torch.empty(0, dtype=dtype, device=self._device))
         if arrays[place].numel() < size:
-            arrays[place] = self._like.new_empty(size, dtype=dtype)
+            arrays[place] = torch.empty(size, dtype=dtype, device=self._device)
         return arrays[place][:size].view(*shape)
+
+    @contextlib.contextmanager
+    def released(self) -> Iterator[None]:
+        """Release on leaving what was handed out since entering."""
+        taken = dict(self._taken)
+        try:
+            yield
+        finally:
+            self._taken = taken
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(a.numel() * a.itemsize for part in self._arrays.values() for a in part)
+
+
+@contextlib.contextmanager
+def arena_on(device: torch.device) -> Iterator[Arena]:
+    """Lend this thread's arena; on a GPU, whose memory torch keeps itself, a new one."""
+    lent = getattr(_kept, "arena", None) if device.type == "cpu" else None
+    _kept.arena = None  # a loss within a loss gets another
+    arena = Arena(device) if lent is None else lent
+    try:
+        with arena.released():
+            yield arena
+    finally:
+        keeps = device.type == "cpu" and arena.n_bytes <= _KEPT_BYTES
+        _kept.arena = arena if keeps else None

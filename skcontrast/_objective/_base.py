@@ -224,7 +224,7 @@ class Objective:
         """Return the mean attraction of candidates by their pull."""
         weights = weights.scatter_(1, tile.excluded, 0.0)
         value, slope = cls.attraction(tile.scores)
-        total, mass = tile.sum(weights * value), tile.sum(weights)
+        total, mass = tile.sum(torch.mul(weights, value, out=tile.empty())), tile.sum(weights)
         weights = weights if slope is None else weights.mul_(slope)
         sums = [Sum(total, weights), Sum(mass, None)]
         return Expectation(sums, lambda sums: sums[0] / or_one(sums[1]))

@@ -119,11 +119,11 @@ def _unshifted(
     on the scores.
     """
     if beta:
-        w = tile.scores if beta == 1 else tile.scores * beta
+        w = tile.scores if beta == 1 else torch.mul(tile.scores, beta, out=tile.empty())
         w = w.exp_()
         e = w if beta == 1 else tile.scores.exp_()
         w = (w if prior is None else w * prior).scatter_(1, tile.excluded, 0.0)
-        v = w * e
+        v = torch.mul(w, e, out=tile.empty())
         return Exponentials(0.0, tile.sum(v), v), Exponentials(0.0, tile.sum(w), w)
     v = tile.scores.exp_()
     if prior is None:

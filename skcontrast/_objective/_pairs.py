@@ -9,13 +9,14 @@ of the two directions of a pair are added before the matrix products, of which h
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
 from . import _rows
-from ._arena import Arena
+from ._arena import Arena, arena_on
 from ._base import Expectations
 from ._pairwise import pairwise_scores
 from ._problem import Gradients, Problem
@@ -41,71 +42,70 @@ def takes(problem: Problem) -> bool:
 
 def mean_loss(problem: Problem, gradients: Gradients | None) -> Tensor:
     """Return the mean loss over all anchors, and fill in its gradients unless they are None."""
-    contrast, loss = problem.contrast, problem.loss
+    contrast = problem.contrast
     n = len(contrast.anchors)
-    keeps = gradients is not None and n * n <= _KEPT
-    kept = []
     sums: list[Tensor] = []
-    for rows, strip in _strips(problem, reuse=not keeps):
-        sums = sums or [contrast.anchors.new_zeros(n) for _ in strip.sums]
-        for total, part in zip(sums, strip.sums, strict=True):
-            total[rows.start :] += part.value
-        if keeps:
-            kept.append((rows, strip))
-    anchors = problem.anchors(slice(n), contrast.positives)
-    total, found = problem.objective.complete(
-        strip.with_values(sums), anchors, loss, gradients is not None
-    )
-    if gradients is not None and found is not None:
-        if gradients.self_scores is not None and found.self_scores is not None:
-            torch.div(found.self_scores, n, out=gradients.self_scores)
-        torch.div(found.positives, n, out=gradients.positives)
-        gradients.anchors.zero_()
-        d_sums = [d_sum / n for d_sum in found.sums]
-        for rows, strip in kept or _strips(problem, reuse=True):
-            _add_gradients(gradients.anchors, contrast.anchors, rows, strip, d_sums)
+    kept: list[tuple[slice, Expectations]] = []
+    keeps = gradients is not None and n * n <= _KEPT
+    with arena_on(contrast.anchors.device) as arena:
+        for rows, strip in _strips(problem, arena, keeps):
+            sums = sums or [contrast.anchors.new_zeros(n) for _ in strip.sums]
+            for total, part in zip(sums, strip.sums, strict=True):
+                total[rows.start :] += part.value
+            if keeps:
+                kept.append((rows, strip))
+        anchors = problem.anchors(slice(n), contrast.positives)
+        total, found = problem.objective.complete(
+            strip.with_values(sums), anchors, problem.loss, gradients is not None
+        )
+        if gradients is not None and found is not None:
+            if gradients.self_scores is not None and found.self_scores is not None:
+                torch.div(found.self_scores, n, out=gradients.self_scores)
+            torch.div(found.positives, n, out=gradients.positives)
+            gradients.anchors.zero_()
+            d_sums = [d_sum / n for d_sum in found.sums]
+            for rows, strip in kept or _strips(problem, arena, keeps):
+                _add_gradients(gradients.anchors, contrast.anchors, rows, strip, d_sums, arena)
     return total / n
 
 
-def _strips(problem: Problem, reuse: bool) -> Iterator[tuple[slice, Expectations]]:
+def _strips(problem: Problem, arena: Arena, keeps: bool) -> Iterator[tuple[slice, Expectations]]:
     """Yield slices of the anchors, and their sums with themselves and all that follow.
 
-    Parameters
-    ----------
-    problem : Problem
-        The contrast and its loss.
-    reuse : bool
-        Whether a strip may overwrite the one before it.
+    Unless `keeps`, each strip is overwritten by the next.
     """
     vectors = problem.contrast.anchors
     n = len(vectors)
     n_rows = min(_rows.tile_rows(vectors, n), max(_STRIP_ROWS, n // _STRIPS))
-    arena = Arena(vectors)
     for start in range(0, n, n_rows):
         rows = slice(start, min(start + n_rows, n))
-        if reuse:
-            arena.clear()
-        else:
-            arena = Arena(vectors)
-        some, rest = vectors[rows], vectors[start:]
-        out = arena.empty((len(some), len(rest)))
-        scores = pairwise_scores(some, rest, problem.similarity, needs_gradient=False, out=out)
-        tile = problem.tile(rows, scores.values, arena, is_strip=True)
-        yield rows, problem.objective.expectations(tile, problem.loss)
+        with contextlib.nullcontext() if keeps else arena.released():
+            some, rest = vectors[rows], vectors[start:]
+            out = arena.empty((len(some), len(rest)), vectors.dtype)
+            scores = pairwise_scores(some, rest, problem.similarity, False, out)
+            tile = problem.tile(rows, scores.values, arena, is_strip=True)
+            yield rows, problem.objective.expectations(tile, problem.loss)
 
 
 def _add_gradients(
-    d_vectors: Tensor, vectors: Tensor, rows: slice, strip: Expectations, d_sums: list[Tensor]
+    d_vectors: Tensor,
+    vectors: Tensor,
+    rows: slice,
+    strip: Expectations,
+    d_sums: list[Tensor],
+    arena: Arena,
 ) -> None:
-    """Add to the gradients of the vectors what a strip says; its slopes are overwritten."""
+    """Add to the gradients of the vectors what a strip says."""
     d_scores = None
-    for part, d_sum in zip(strip.sums, d_sums, strict=True):
-        if part.slope is None:
-            continue
-        factors = d_sum if part.factor == 1 else d_sum * part.factor
-        both = (factors[rows, None] + factors[rows.start :]).mul_(part.slope)
-        d_scores = both if d_scores is None else d_scores.add_(both)
-    assert d_scores is not None
-    d_vectors[rows].addmm_(d_scores, vectors[rows.start :])
-    n_rows = rows.stop - rows.start
-    d_vectors[rows.stop :].addmm_(d_scores[:, n_rows:].T, vectors[rows])
+    with arena.released():
+        for part, d_sum in zip(strip.sums, d_sums, strict=True):
+            if part.slope is None:
+                continue
+            factors = d_sum if part.factor == 1 else d_sum * part.factor
+            both = arena.empty(part.slope.shape, part.slope.dtype)
+            torch.add(factors[rows, None], factors[rows.start :], out=both).mul_(part.slope)
+            d_scores = both if d_scores is None else d_scores.add_(both)
+        assert d_scores is not None
+        d_vectors[rows].addmm_(d_scores, vectors[rows.start :])
+        n_rows = rows.stop - rows.start
+        d_vectors[rows.stop :].addmm_(d_scores[:, n_rows:].T, vectors[rows])

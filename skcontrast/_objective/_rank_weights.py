@@ -21,6 +21,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ._arena import Arena
+
 if TYPE_CHECKING:
     from ..losses import Loss
 
@@ -38,7 +40,7 @@ _BLOCK_ELEMENTS = 2**19
 
 
 def weights_by_rank(
-    scores: Tensor, excluded: Tensor, loss: Loss, out: Tensor | None = None
+    scores: Tensor, excluded: Tensor, loss: Loss, arena: Arena | None = None
 ) -> Tensor:
     """Return the weights of all candidates, shape (n_anchors, n).
 
@@ -52,19 +54,20 @@ def weights_by_rank(
         Its ``rank_weights`` gives the weights at ranks 1 to N. Its ``shares_ties`` says whether
         equal scores all have the rank of the last of them or are ordered by column, and its
         ``cdf_bins`` whether ranks are exact (None), counted in bins, or either ("auto").
-    out : Tensor of shape (n_anchors, n), default=None
-        Room for the weights; None takes fresh memory.
+    arena : Arena, default=None
+        Where the weights, and what is needed to find them, are held; None is fresh memory.
     """
-    weights = torch.empty_like(scores) if out is None else out
+    arena = Arena(scores.device) if arena is None else arena
+    weights = arena.empty(scores.shape, scores.dtype)
     tables = _Tables(loss, scores.shape[1] - excluded.shape[1], scores)
     n_rows = len(scores)
     if scores.device.type == "cpu":
         n_rows = _BLOCK_ELEMENTS * torch.get_num_threads() // max(1, scores.shape[1])
-    find = _by_rank if loss.shares_ties else _by_position
-    for part, kept_out, weights_of_part in zip(
-        *(array.split(max(1, n_rows)) for array in (scores, excluded, weights)), strict=True
-    ):
-        find(part, kept_out, tables, weights_of_part)
+    write = _by_rank if loss.shares_ties else _by_position
+    parts = [array.split(max(1, n_rows)) for array in (scores, excluded, weights)]
+    for scores, excluded, out in zip(*parts, strict=True):
+        with arena.released():
+            write(_Block(scores, excluded, tables, arena), out)
     return weights
 
 
@@ -77,18 +80,18 @@ class _Tables:
     @functools.cached_property
     def by_rank(self) -> Tensor:
         """The weights at ranks 1, 2, …, N."""
-        return _table(self.loss, 1.0, self.n_candidates, self._like)
+        return self._at_steps_of(1.0)
 
     @functools.cached_property
     def by_half_rank(self) -> Tensor:
         """The weights at ranks 1/2, 1, …, N."""
-        return _table(self.loss, 0.5, self.n_candidates, self._like)
+        return self._at_steps_of(0.5)
 
     @functools.cached_property
     def window(self) -> tuple[int, int] | None:
-        """The first and the number of the ranks with weight 1, if they are a window of ranks.
+        """The first, counted from 0, and the number of the ranks with weight 1.
 
-        The rank is counted from 0. None if other weights occur.
+        None if they are not one window of ranks, or other weights than 0 and 1 occur.
         """
         inside = torch.nonzero(self.by_rank).view(-1)
         first, length = int(inside[0]), len(inside)
@@ -96,30 +99,50 @@ class _Tables:
             return None
         return first, length
 
+    def _at_steps_of(self, step: float) -> Tensor:
+        """Return the weights at ranks step, 2·step, …, N, computed in float64."""
+        n, like = self.n_candidates, self._like
+        ranks = torch.arange(1, int(n / step) + 1, dtype=torch.float64, device=like.device)
+        weights = self.loss.rank_weights(ranks * step, n)
+        # Subnormal numbers would slow each product down.
+        vanishing = weights < weights.max() * torch.finfo(like.dtype).tiny
+        return weights.masked_fill(vanishing, 0.0).to(like.dtype)
 
-def _by_rank(scores: Tensor, excluded: Tensor, tables: _Tables, out: Tensor) -> None:
-    """Give each candidate the weight at its rank, which equal scores share."""
-    cdf_bins, n_candidates = tables.loss.cdf_bins, tables.n_candidates
-    n_bins = _number_of_bins(cdf_bins, scores)
+
+class _Block(NamedTuple):
+    """Some anchors with the scores of all candidates, whose ranks are found together."""
+
+    scores: Tensor
+    excluded: Tensor
+    tables: _Tables
+    arena: Arena
+
+    def empty(self, dtype: torch.dtype | None = None) -> Tensor:
+        """Return an array of the shape of the scores, with anything in it."""
+        return self.arena.empty(self.scores.shape, self.scores.dtype if dtype is None else dtype)
+
+    def lowered(self) -> Tensor:
+        """Return the scores with −∞ in the place of those of excluded candidates."""
+        return self.scores.scatter(1, self.excluded, -torch.inf)
+
+
+def _by_rank(block: _Block, out: Tensor) -> None:
+    """Write the weight of each candidate at its rank, which equal scores share."""
+    tables = block.tables
+    cdf_bins = tables.loss.cdf_bins
+    n_bins = _number_of_bins(cdf_bins, block.scores)
     if n_bins is not None:
-        fullest = _by_bin(scores, excluded, tables.by_half_rank, n_bins, out)
-        if fullest is not None and (cdf_bins != "auto" or fullest <= _CROWDED * n_candidates):
+        fullest = _by_bin(block, n_bins, out)
+        most = _CROWDED * tables.n_candidates if cdf_bins == "auto" else torch.inf
+        if fullest is not None and fullest <= most:
             return
-    if _packs(scores):
-        _by_packed_sort(scores, excluded, tables.by_rank, out)
+    if _packs(block.scores):
+        _by_packed_sort(block, out)
         return
-    ordered = scores.scatter(1, excluded, -torch.inf).sort(1).values
-    ranks = torch.searchsorted(ordered, scores.contiguous(), right=True) - excluded.shape[1]
-    out.copy_(tables.by_rank[(ranks - 1).clamp_(0, n_candidates - 1)])
-
-
-def _table(loss: Loss, step: float, n_candidates: int, like: Tensor) -> Tensor:
-    """Return the weights at ranks step, 2·step, …, N, computed in float64."""
-    ranks = torch.arange(1, int(n_candidates / step) + 1, dtype=torch.float64, device=like.device)
-    weights = loss.rank_weights(ranks * step, n_candidates)
-    # Subnormal numbers would slow each product down.
-    vanishing = weights < weights.max() * torch.finfo(like.dtype).tiny
-    return weights.masked_fill(vanishing, 0.0).to(like.dtype)
+    ordered = block.lowered().sort(1).values
+    ranks = torch.searchsorted(ordered, block.scores.contiguous(), right=True)
+    ranks -= block.excluded.shape[1]
+    out.copy_(tables.by_rank[(ranks - 1).clamp_(0, tables.n_candidates - 1)])
 
 
 def _number_of_bins(cdf_bins: int | Literal["auto"] | None, scores: Tensor) -> int | None:
@@ -135,13 +158,14 @@ def _packs(scores: Tensor) -> bool:
     return is_float32_on_cpu and scores.shape[1] < 2**_COLUMN_BITS
 
 
-def _by_packed_sort(scores: Tensor, excluded: Tensor, by_rank: Tensor, out: Tensor) -> None:
+def _by_packed_sort(block: _Block, out: Tensor) -> None:
     """Find ranks by one sort of float64 numbers that hold the column in their spare bits."""
-    n = scores.shape[1]
-    order, ordered = _sorted_columns(scores, excluded)
+    n, excluded = block.scores.shape[1], block.excluded
+    order, ordered = _sorted_columns(block.scores, excluded)
+    by_rank = block.tables.by_rank
     by_position = torch.cat([by_rank.new_zeros(excluded.shape[1]), by_rank])
     tied = np.flatnonzero(ordered.numpy().ravel()[1:] == ordered.numpy().ravel()[:-1])
-    out.scatter_(1, order, by_position.expand_as(scores))
+    out.scatter_(1, order, by_position.expand_as(out))
     # A run of equal scores must not continue from the end of one row into the next.
     tied = torch.from_numpy(tied[tied % n != n - 1])
     if len(tied):
@@ -162,51 +186,50 @@ def _sorted_columns(scores: Tensor, excluded: Tensor) -> tuple[Tensor, Tensor]:
     return bits.bitwise_and_(2**_COLUMN_BITS - 1), ordered
 
 
-def _by_position(scores: Tensor, excluded: Tensor, tables: _Tables, out: Tensor) -> None:
-    """Give each candidate the weight of its place in the order; no two candidates share one."""
-    window = tables.window if scores.device.type == "cpu" else None
-    if window is not None and _in_window(scores, excluded, *window, out):
+def _by_position(block: _Block, out: Tensor) -> None:
+    """Write the weight of each candidate by its place in the order, which no two share."""
+    tables = block.tables
+    window = tables.window if block.scores.device.type == "cpu" else None
+    if window is not None and _in_window(block, *window, out):
         return
-    order = scores.scatter(1, excluded, -torch.inf).sort(dim=1, stable=True).indices
+    order = block.lowered().sort(dim=1, stable=True).indices
     by_rank = tables.by_rank
-    by_position = torch.cat([by_rank.new_zeros(excluded.shape[1]), by_rank])
-    out.scatter_(1, order, by_position.expand_as(scores))
+    by_position = torch.cat([by_rank.new_zeros(block.excluded.shape[1]), by_rank])
+    out.scatter_(1, order, by_position.expand_as(out))
 
 
-def _in_window(scores: Tensor, excluded: Tensor, first: int, length: int, out: Tensor) -> bool:
+def _in_window(block: _Block, first: int, length: int, out: Tensor) -> bool:
     """Write 1 for scores in a window of ranks and 0 for all others.
 
     Two thresholds on the scores are enough for that, and no sort is needed. Returns whether it was
     done: not where scores tie at a threshold.
     """
-    n_candidates = scores.shape[1] - excluded.shape[1]
-    places = [first] if first + length == n_candidates else [first, first + length]
-    thresholds = _at_ranks_by_bin(scores, excluded, places)
-    if thresholds is None:
-        thresholds = _at_ranks(scores, excluded, places)
-    torch.ge(scores, thresholds[0][:, None], out=out)
+    is_up_to_the_end = first + length == block.tables.n_candidates
+    places = [first] if is_up_to_the_end else [first, first + length]
+    thresholds = _at_places_by_bin(block, places) or _at_places(block, places)
+    torch.ge(block.scores, thresholds[0][:, None], out=out)
     if len(thresholds) == 2:
-        out -= torch.ge(scores, thresholds[1][:, None], out=torch.empty_like(scores))
-    out.scatter_(1, excluded, 0.0)
+        out -= torch.ge(block.scores, thresholds[1][:, None], out=block.empty())
+    out.scatter_(1, block.excluded, 0.0)
     return bool((out.sum(1) == length).all())
 
 
-def _at_ranks(scores: Tensor, excluded: Tensor, places: list[int]) -> list[Tensor]:
+def _at_places(block: _Block, places: list[int]) -> list[Tensor]:
     """Return the scores that hold some places, counted from the lowest, of each anchor."""
-    ordered, first = scores.scatter(1, excluded, -torch.inf).numpy(), excluded.shape[1]
+    ordered, n_excluded, done = block.lowered().numpy(), block.excluded.shape[1], 0
     found = []
     for place in places:
-        ordered[:, first:].partition(place + excluded.shape[1] - first, axis=1)
-        first = place + excluded.shape[1]
-        found.append(torch.from_numpy(ordered[:, first].copy()))
+        ordered[:, done:].partition(place + n_excluded - done, axis=1)
+        done = place + n_excluded
+        found.append(torch.from_numpy(ordered[:, done].copy()))
     return found
 
 
-def _at_ranks_by_bin(scores: Tensor, excluded: Tensor, places: list[int]) -> list[Tensor] | None:
-    """Return the same as `_at_ranks`, or None where bins do not help to find them."""
-    n_bins = _number_of_bins("auto", scores)
-    binned = None if n_bins is None else _binned(scores, excluded, n_bins)
-    if binned is None or binned.counts.max() > _CROWDED * scores.shape[1]:
+def _at_places_by_bin(block: _Block, places: list[int]) -> list[Tensor] | None:
+    """Return the same as `_at_places`, or None where bins do not help to find them."""
+    n_bins = _number_of_bins("auto", block.scores)
+    binned = None if n_bins is None else _binned(block, n_bins)
+    if binned is None or binned.counts.max() > _CROWDED * block.scores.shape[1]:
         return None
     bins, counts = binned
     n_rows, n_bins = counts.shape
@@ -216,9 +239,10 @@ def _at_ranks_by_bin(scores: Tensor, excluded: Tensor, places: list[int]) -> lis
         own = torch.searchsorted(upto, upto.new_full((n_rows, 1), place), right=True)
         among = place - (upto - counts).gather(1, own)
         own += torch.arange(0, n_rows * n_bins, n_bins)[:, None]
+        members = block.empty(torch.bool)
         # numpy compares integers three times as fast.
-        members = torch.from_numpy(np.equal(bins.numpy(), own.numpy().astype(np.int32)))
-        found.append(_lowest(scores, members.scatter_(1, excluded, False), among))
+        np.equal(bins.numpy(), own.numpy().astype(np.int32), out=members.numpy())
+        found.append(_lowest(block.scores, members.scatter_(1, block.excluded, False), among))
     return found
 
 
@@ -249,13 +273,16 @@ class _Binned(NamedTuple):
     counts: Tensor
 
 
-def _binned(scores: Tensor, excluded: Tensor, n_bins: int) -> _Binned | None:
+def _binned(block: _Block, n_bins: int) -> _Binned | None:
     """Count scores in bins; None where they are too close to each other to be separated."""
+    scores, excluded = block.scores, block.excluded
     low = float(scores.scatter_(1, excluded, torch.inf).amin())
     high = float(scores.scatter_(1, excluded, low).amax())
     if not high - low > _NARROW * max(abs(low), abs(high)):
         return None  # bins as narrow as rounding, or NaN
-    bins = torch.sub(scores, low).mul_((n_bins - 1) / (high - low)).add_(0.5).int()
+    places = torch.sub(scores, low, out=block.empty())
+    places.mul_((n_bins - 1) / (high - low)).add_(0.5)
+    bins = block.empty(torch.int32).copy_(places)
     bins += torch.arange(len(scores), dtype=torch.int32, device=scores.device)[:, None] * n_bins
     counts = torch.bincount(bins.view(-1), minlength=len(scores) * n_bins)
     counts = counts.view(len(scores), n_bins)
@@ -263,10 +290,8 @@ def _binned(scores: Tensor, excluded: Tensor, n_bins: int) -> _Binned | None:
     return _Binned(bins, counts)
 
 
-def _by_bin(
-    scores: Tensor, excluded: Tensor, by_half_rank: Tensor, n_bins: int, out: Tensor
-) -> int | None:
-    """Give each candidate the weight at the mean rank of its bin.
+def _by_bin(block: _Block, n_bins: int, out: Tensor) -> int | None:
+    """Write the weight of each candidate at the mean rank of its bin.
 
     The empirical cdf is off by at most the share of the candidates in one bin.
 
@@ -276,10 +301,11 @@ def _by_bin(
         Number of candidates in the fullest bin. None, and nothing is written, where scores are too
         close to each other for bins to separate them.
     """
-    binned = _binned(scores, excluded, n_bins)
+    binned = _binned(block, n_bins)
     if binned is None:
         return None
     bins, counts = binned.bins, binned.counts.int()
+    by_half_rank = block.tables.by_half_rank
     # The members of a bin have ranks from the count below it, plus one, to the count with it.
     twice_mean = counts.cumsum(1, dtype=torch.int32).mul_(2).sub_(counts).add_(1)
     places = twice_mean.sub_(1).clamp_(0, len(by_half_rank) - 1).view(-1)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..similarity import Similarity
-from ._arena import Arena
+from ._arena import Arena, arena_on
 from ._contrast import Contrast
 from ._pairwise import PairwiseScores, pairwise_scores
 from ._problem import Gradients, Problem
@@ -30,9 +30,7 @@ def mean_loss(problem: Problem, gradients: Gradients | None) -> Tensor:
     """Return the mean loss over all anchors, and fill in its gradients unless they are None."""
     contrast, needs_gradient = problem.contrast, gradients is not None
     total = contrast.anchors.new_zeros(())
-    arena = Arena(contrast.anchors)
-    for rows, pairwise in tiles(contrast, problem.similarity, needs_gradient):
-        arena.clear()
+    for rows, pairwise, arena in _scored(contrast, problem.similarity, needs_gradient):
         tile = problem.tile(rows, pairwise.values, arena)
         part, slopes = problem.objective.evaluate(tile, problem.loss, needs_gradient)
         total += part
@@ -47,20 +45,29 @@ def mean_loss(problem: Problem, gradients: Gradients | None) -> Tensor:
     return total / len(contrast.anchors)
 
 
-def tiles(
-    contrast: Contrast, similarity: Similarity, needs_gradient: bool
-) -> Iterator[tuple[slice, PairwiseScores]]:
+def tiles(contrast: Contrast, similarity: Similarity) -> Iterator[tuple[slice, Tensor]]:
     """Yield slices of the anchors and their scores with all candidates.
 
     The scores of one tile are overwritten by the scores of the next.
     """
+    for rows, pairwise, _ in _scored(contrast, similarity, needs_gradient=False):
+        yield rows, pairwise.values
+
+
+def _scored(
+    contrast: Contrast, similarity: Similarity, needs_gradient: bool
+) -> Iterator[tuple[slice, PairwiseScores, Arena]]:
     anchors, candidates = contrast.anchors, contrast.candidates
-    rows = tile_rows(anchors, len(candidates))
-    buffer = anchors.new_empty(min(rows, len(anchors)), len(candidates))
-    for start in range(0, len(anchors), rows):
-        tile = slice(start, min(start + rows, len(anchors)))
-        out = buffer[: tile.stop - start]
-        yield tile, pairwise_scores(anchors[tile], candidates, similarity, needs_gradient, out)
+    n_rows = tile_rows(anchors, len(candidates))
+    with arena_on(anchors.device) as arena:
+        for start in range(0, len(anchors), n_rows):
+            rows = slice(start, min(start + n_rows, len(anchors)))
+            with arena.released():
+                out = arena.empty((rows.stop - start, len(candidates)), anchors.dtype)
+                scores = pairwise_scores(
+                    anchors[rows], candidates, similarity, needs_gradient, out
+                )
+                yield rows, scores, arena
 
 
 def tile_rows(anchors: Tensor, n_candidates: int) -> int:

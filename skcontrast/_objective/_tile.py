@@ -77,14 +77,11 @@ class Tile(NamedTuple):
     is_strip: bool = False
     arena: Arena | None = None
 
-    def empty(self, dtype: torch.dtype | None = None) -> Tensor:
-        """Return an array with an entry for each pair, and anything in it.
-
-        The next tile may overwrite it.
-        """
+    def empty(self) -> Tensor:
+        """Return an array with an entry for each pair, and anything in it; used for this tile."""
         if self.arena is None:
-            return torch.empty_like(self.scores, dtype=dtype)
-        return self.arena.empty(self.scores.shape, dtype)
+            return torch.empty_like(self.scores)
+        return self.arena.empty(self.scores.shape, self.scores.dtype)
 
     def sum(self, terms: Tensor) -> Tensor:
         """Return the sums of numbers, one for each pair, over the candidates of each anchor.
@@ -102,7 +99,7 @@ class Tile(NamedTuple):
             by_class = by_class.to(self.scores.dtype)
         if not loss.weighs_ranks:
             return by_class
-        by_rank = weights_by_rank(self.scores, self.excluded, loss, out=self.empty())
+        by_rank = weights_by_rank(self.scores, self.excluded, loss, self.arena)
         return by_rank if by_class is None else by_rank * by_class
 
     def without_group(self, prior: Tensor | None) -> Tensor | None:

@@ -86,5 +86,5 @@ def classes_by_rank(contrast: Contrast, similarity: Similarity, n_parts: int) ->
 @torch.no_grad()
 def _scores(contrast: Contrast, similarity: Similarity) -> Iterator[tuple[slice, Tensor]]:
     """Yield slices of the anchors and their scores; those of excluded candidates are −inf."""
-    for tile, pairwise in tiles(contrast, similarity, needs_gradient=False):
-        yield tile, pairwise.values.scatter_(1, contrast.excluded[tile], -torch.inf)
+    for tile, scores in tiles(contrast, similarity):
+        yield tile, scores.scatter_(1, contrast.excluded[tile], -torch.inf)

@@ -36,7 +36,7 @@ def scores_of_views(
         views, labels = [_take(view, known) for view in views], labels[known]
     contrast, similarity = contrast_of(views, similarity, torch.from_numpy(labels))
     with torch.no_grad():
-        scores = torch.cat([part.values.clone() for _, part in tiles(contrast, similarity, False)])
+        scores = torch.cat([part.clone() for _, part in tiles(contrast, similarity)])
     if positives == "classmates":
         contrast = contrast._replace(positives=_of_classmates(scores, labels, len(views)))
     is_candidate = torch.ones_like(scores, dtype=torch.bool)
