@@ -176,7 +176,8 @@ def main():
     else:
         args.batches = args.batches or [256, 1024, 4096]
         columns = [f"B = {batch}" for batch in args.batches]
-        with Table("time", args, packages=peers, ratios=columns, digits=2) as table:
+        name = "time" if args.threads == 1 else f"time on {args.threads} threads"
+        with Table(name, args, packages=peers, ratios=columns, digits=2) as table:
             add_times(table, args)
 
 
