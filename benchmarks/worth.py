@@ -243,7 +243,9 @@ def run(name, X, y, test, args, seed):
     train, test = split(y, test, args.n, seed)
     start = process_time()
     if name in PLAIN:
+        n_threads = torch.get_num_threads()
         H, H_test = plain(name, X, train, test, seed)
+        torch.set_num_threads(n_threads)  # UMAP takes all cores, and leaves it so
     else:
         embedder = learned(name, X[train], y[train], args, seed)
         H, H_test = embedder.transform(X[train]), embedder.transform(X[test])

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from skcontrast import contrastive_loss
-from skcontrast._objective import _pairs, _rows
-from skcontrast._objective._arena import Arena, arena_on
+from skcontrast._objective import _pairs
 from skcontrast._objective._contrast import in_batch
 from skcontrast._objective._value import objective_value
 from skcontrast.losses import (
@@ -133,73 +132,3 @@ def test_no_gradient_is_computed_where_none_is_needed():
         value = contrastive_loss(*views)
     leaves = [view.requires_grad_() for view in views]
     torch.testing.assert_close(contrastive_loss(*leaves).detach(), value)
-
-
-class Nested(Loss):
-    """Computes another loss while it is computed."""
-
-    def row_loss(self, scores, positives, same_class):
-        other = random_views(20, 4, 2, dtype=scores.dtype)
-        inner = [view.requires_grad_() for view in other]
-        contrastive_loss(*inner, loss=BCL()).backward()
-        return torch.logsumexp(torch.cat([scores, positives], 1), 1) - positives[:, 0]
-
-
-def test_a_loss_within_a_loss_does_not_overwrite_it():
-    views = [view.requires_grad_() for view in random_views(20, 4, 2)]
-    nested = torch.autograd.grad(contrastive_loss(*views, loss=Nested()), views)
-    plain = torch.autograd.grad(contrastive_loss(*views), views)
-    torch.testing.assert_close(nested, plain)
-
-
-def test_losses_in_threads_do_not_overwrite_each_other():
-    from concurrent.futures import ThreadPoolExecutor
-
-    problems = [random_views(n, 4, 2) for n in (30, 31, 32, 33)]
-    losses = [InfoNCE(), BCL(), HCL(), SupCon()]
-
-    def gradient(views, loss):
-        leaves = [view.clone().requires_grad_() for view in views]
-        y = torch.arange(len(views[0])) % 3 if loss.requires_y else None
-        value = contrastive_loss(*leaves, loss=loss, y=y)
-        return torch.autograd.grad(value, leaves)
-
-    expected = [gradient(views, loss) for views, loss in zip(problems, losses, strict=True)]
-    with ThreadPoolExecutor(4) as pool:
-        for _ in range(10):
-            found = list(pool.map(gradient, problems, losses))
-            torch.testing.assert_close(found, expected)
-
-
-def test_what_an_arena_hands_out_is_nobody_elses_until_it_is_released():
-    arena = Arena(torch.device("cpu"))
-    first, second = (arena.empty((2, 3), torch.float32) for _ in range(2))
-    assert first.data_ptr() != second.data_ptr()
-    with arena.released():
-        third = arena.empty((4,), torch.float32)
-        assert third.data_ptr() not in (first.data_ptr(), second.data_ptr())
-    assert arena.empty((2, 2), torch.float32).data_ptr() == third.data_ptr()
-    assert arena.empty((4,), torch.int32).dtype == torch.int32
-
-
-def test_a_thread_keeps_its_arena_unless_it_is_large(monkeypatch):
-    from skcontrast._objective import _arena
-
-    cpu = torch.device("cpu")
-    with arena_on(cpu) as arena:
-        arena.empty((10,), torch.float32)
-        with arena_on(cpu) as inner:
-            assert inner is not arena
-    with arena_on(cpu) as again:
-        assert again is arena
-        monkeypatch.setattr(_arena, "_KEPT_BYTES", 8)
-    with arena_on(cpu) as fresh:
-        assert fresh is not arena
-
-
-def test_more_threads_take_larger_tiles(monkeypatch):
-    vectors = torch.empty(10, 2)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
-    rows = _rows.tile_rows(vectors, 4096)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    assert _rows.tile_rows(vectors, 4096) == 2 * rows

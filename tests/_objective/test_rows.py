@@ -167,3 +167,11 @@ def test_classes_of_a_contrast_without_labels_are_refused():
     z = Cosine().embed(torch.stack(random_views(4, 3)))
     with pytest.raises(ValueError, match="The contrast has no labels"):
         in_batch(z, Cosine()).same_class(slice(0, 2))
+
+
+def test_more_threads_take_larger_tiles(monkeypatch):
+    vectors = torch.empty(10, 2)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    rows = _rows.tile_rows(vectors, 4096)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    assert _rows.tile_rows(vectors, 4096) == 2 * rows
