@@ -96,6 +96,23 @@ class TrainingSet:
                 yield Batch(x, rows=rows, **known)
 
 
+class _Parts(Sequence):
+    """The parts that ``tensor_split`` returns, as int64, each made when it is asked for."""
+
+    def __init__(self, order: Tensor, n_parts: int):
+        self._order, self._n_parts = order, n_parts
+
+    def __len__(self) -> int:
+        return self._n_parts
+
+    def __getitem__(self, k: Any) -> Any:
+        if not 0 <= k < self._n_parts:
+            raise IndexError(k)
+        size, n_larger = divmod(len(self._order), self._n_parts)
+        start = k * size + min(k, n_larger)
+        return self._order[start : start + size + (k < n_larger)].long()
+
+
 class BatchSampler:
     """All rows in random batches whose sizes differ by at most one, in a new order at each pass.
 
@@ -146,10 +163,12 @@ class BatchSampler:
         return self.n_batches
 
     def __iter__(self) -> Generator[Batch, None, None]:
-        order = torch.randperm(self.n_samples, generator=self.generator)
+        # The same order in either dtype; of data larger than memory it is what an epoch holds.
+        dtype = torch.int32 if self.n_samples < 2**31 else torch.int64
+        order = torch.randperm(self.n_samples, generator=self.generator, dtype=dtype)
         if self.groups is not None:
-            order = self._in_pairs(order, self.groups)
-        parts = order.to(self.data.device).tensor_split(self.n_batches)
+            order = self._in_pairs(order.long(), self.groups)
+        parts: Sequence[Tensor] = _Parts(order.to(self.data.device), self.n_batches)
         if self.n_added:
             parts = [torch.cat([part, self._added_to(part)]) for part in parts]
         yield from self.data.batches(parts, self.generator.initial_seed())

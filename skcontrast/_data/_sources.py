@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 import signal
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -194,14 +194,13 @@ class Streamed(Dataset):
         Of the samples of a part, only those of this rank are read unless `whole` is True. In the
         place of others, samples of this rank are repeated.
         """
-        own = [slice(None) if whole else self._own(len(rows)) for rows in parts]
-        read = [rows[these].cpu() for rows, these in zip(parts, own, strict=True)]
-        with closing(self._read(read, seed)) as samples:
-            for rows, these, x in zip(parts, own, samples, strict=True):
+        own = (rows if whole else rows[self._own(len(rows))] for rows in parts)
+        with closing(self._read((rows.cpu() for rows in own), seed)) as samples:
+            for rows, x in zip(parts, samples, strict=True):
                 if len(x) == len(rows):
                     yield x
                 else:
-                    yield from self._filled(x, len(rows), these.start)
+                    yield from self._filled(x, len(rows), self._own(len(rows)).start)
 
     def _filled(self, x: Tensor, n: int, start: int) -> Generator[Tensor, None, None]:
         """Yield a batch of n samples of which x are those from `start` on; note that meanwhile."""
@@ -218,7 +217,7 @@ class Streamed(Dataset):
             return slice(None)
         return self.shares.world.share(n)
 
-    def _read(self, parts: Sequence[Tensor], seed: int) -> Generator[Any, None, None]:
+    def _read(self, parts: Iterable[Tensor], seed: int) -> Generator[Any, None, None]:
         """Yield all samples of each part."""
         on_gpu = self.device.type == "cuda"
         loader = DataLoader(

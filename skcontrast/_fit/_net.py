@@ -47,6 +47,10 @@ class Keeper(Protocol):
         """Return to the last finished epoch, if there is one."""
 
 
+# Losses of so many steps wait on the device to be read together.
+_STEPS_UNREAD = 1024
+
+
 class ContrastiveNet(skorch.NeuralNet):
     """skorch's loop, history and callbacks around one contrastive training step.
 
@@ -299,9 +303,9 @@ class ContrastiveNet(skorch.NeuralNet):
                 self.history.record_batch(f"{prefix}_loss", step["loss"].detach())
                 self.history.record_batch(f"{prefix}_batch_size", len(batch.x))
                 self.notify("on_batch_end", batch=batch, training=training, **step)
-        losses = torch.stack([row[f"{prefix}_loss"] for row in batches]).tolist()
-        for row, loss in zip(batches, losses, strict=True):
-            row[f"{prefix}_loss"] = loss
+                if len(batches) % _STEPS_UNREAD == 0:
+                    _read_losses(batches[-_STEPS_UNREAD:], f"{prefix}_loss")
+        _read_losses(batches[len(batches) // _STEPS_UNREAD * _STEPS_UNREAD :], f"{prefix}_loss")
         self.history.record(f"{prefix}_batch_count", len(batches))
 
     def train_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
@@ -372,3 +376,11 @@ class ContrastiveNet(skorch.NeuralNet):
         factor = self.plan.lr_schedule((self.epoch_ * len(self.sampler_) + self.step_) / total)
         for group, lr in zip(groups, self.base_lr_, strict=True):
             group["lr"] = lr * factor
+
+
+def _read_losses(batches: list[dict[str, Any]], name: str) -> None:
+    """Replace tensors by their numbers."""
+    if batches:
+        losses = torch.stack([row[name] for row in batches]).tolist()
+        for row, loss in zip(batches, losses, strict=True):
+            row[name] = loss
