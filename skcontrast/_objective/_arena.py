@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-# Bytes that a thread keeps for the next loss.
+# A thread keeps its arena for the next loss unless it is larger.
 _KEPT_BYTES = 2**26
 
-_kept = threading.local()
+_of_thread = threading.local()
 
 
 class Arena:
@@ -38,11 +38,12 @@ class Arena:
         arrays, size = self._arrays.setdefault(dtype, []), math.prod(shape)
         place = self._taken.get(dtype, 0)
         self._taken[dtype] = place + 1
-        if place == len(arrays):
-            arrays.append(torch.empty(0, dtype=dtype, device=self._device))
-        if arrays[place].numel() < size:
-            arrays[place] = torch.empty(size, dtype=dtype, device=self._device)
-        return arrays[place][:size].view(*shape)
+        with torch.inference_mode(False):  # whose tensors cannot be used for training afterwards
+            if place == len(arrays):
+                arrays.append(torch.empty(0, dtype=dtype, device=self._device))
+            if arrays[place].numel() < size:
+                arrays[place] = torch.empty(size, dtype=dtype, device=self._device)
+            return arrays[place][:size].view(*shape)
 
     @contextlib.contextmanager
     def released(self) -> Iterator[None]:
@@ -62,12 +63,14 @@ class Arena:
 @contextlib.contextmanager
 def arena_on(device: torch.device) -> Iterator[Arena]:
     """Lend this thread's arena; on a GPU, whose memory torch keeps itself, a new one."""
-    lent = getattr(_kept, "arena", None) if device.type == "cpu" else None
-    _kept.arena = None  # a loss within a loss gets another
+    if device.type != "cpu":
+        yield Arena(device)
+        return
+    lent = getattr(_of_thread, "arena", None)
+    _of_thread.arena = None  # a loss within a loss gets another
     arena = Arena(device) if lent is None else lent
     try:
         with arena.released():
             yield arena
     finally:
-        keeps = device.type == "cpu" and arena.n_bytes <= _KEPT_BYTES
-        _kept.arena = arena if keeps else None
+        _of_thread.arena = arena if arena.n_bytes <= _KEPT_BYTES else None

@@ -197,7 +197,7 @@ class Objective:
         total, gradients = cls.complete(expectations, tile.anchors, loss, needs_gradient)
         if gradients is None:
             return total, None
-        d_scores = _sum(
+        d_scores = _added(
             ScaledMatrix(column(d_sum if part.factor == 1 else d_sum * part.factor), part.slope)
             for part, d_sum in zip(expectations.sums, gradients.sums, strict=True)
             if part.slope is not None
@@ -261,7 +261,8 @@ class Objective:
 
 def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> tuple[Tensor, TileGradients | None]:
     """Evaluate a loss that implements ``row_loss``, by autograd."""
-    scores = tile.scores.scatter_(1, tile.excluded, -torch.inf)
+    # A copy, as a loss of one's own may keep what it gets.
+    scores = tile.scores.scatter(1, tile.excluded, -torch.inf)
     if tile.same_group is not None:
         scores.masked_fill_(tile.same_group, -torch.inf)
     with torch.set_grad_enabled(needs_gradient):
@@ -290,7 +291,7 @@ def or_one(mass: Tensor) -> Tensor:
     return mass.masked_fill(mass == 0, 1.0)
 
 
-def _sum(gradients: Iterable[ScaledMatrix]) -> ScaledMatrix:
+def _added(gradients: Iterable[ScaledMatrix]) -> ScaledMatrix:
     """Return the sum of several scaled matrices as one; the first is overwritten."""
     first, *others = gradients
     if not others:

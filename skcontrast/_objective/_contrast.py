@@ -32,8 +32,9 @@ class Contrast(NamedTuple):
     anchor_groups, candidate_groups : Tensor of shape (n_anchors,) and (n_candidates,) or None
         Groups of samples that are known to belong together, integers; negative where there is
         none.
-    is_mutual : bool
-        Whether every anchor is excluded for itself, and for each anchor that is excluded for it.
+    mutual : Tensor or None
+        The same tensor as `excluded` where every anchor is excluded for itself, and for each
+        anchor that is excluded for it.
     """
 
     anchors: Tensor
@@ -45,13 +46,13 @@ class Contrast(NamedTuple):
     candidate_labels: Tensor | None = None
     anchor_groups: Tensor | None = None
     candidate_groups: Tensor | None = None
-    is_mutual: bool = False
+    mutual: Tensor | None = None
 
     @property
     def is_symmetric(self) -> bool:
         """Whether anchors are the candidates: what each is to the other is the same both ways."""
         return (
-            self.is_mutual
+            self.mutual is self.excluded
             and self.anchors is self.candidates
             and self.anchor_labels is self.candidate_labels
             and self.anchor_groups is self.candidate_groups
@@ -89,7 +90,7 @@ class Contrast(NamedTuple):
         taken = {name: getattr(self, name) for name in (*of_anchors, "anchor_groups")}
         return self._replace(
             **{name: part[rows] for name, part in taken.items() if part is not None},
-            is_mutual=False,
+            mutual=None,
         )
 
 
@@ -134,6 +135,7 @@ def in_batch(
     own = torch.arange(n, device=views.device)[:, None] + n * torch.arange(
         n_views, device=views.device
     )
+    excluded = own.repeat(n_views, 1)
     labels = None if labels is None else labels.repeat(n_views)
     groups = None if groups is None else groups.repeat(n_views)
     weights = None if weights is None else weights.flatten()
@@ -141,13 +143,13 @@ def in_batch(
         anchors=flat,
         candidates=flat,
         positives=positives.flatten(0, 1),
-        excluded=own.repeat(n_views, 1),
+        excluded=excluded,
         weights=weights,
         anchor_labels=labels,
         candidate_labels=labels,
         anchor_groups=groups,
         candidate_groups=groups,
-        is_mutual=True,
+        mutual=excluded,
     )
 
 

@@ -4,7 +4,7 @@ Where what a candidate adds to an anchor's sums is what the anchor adds to the c
 scores above the diagonal are enough. A strip is a few anchors with themselves and all that follow
 them; sums over its rows and columns are parts of the sums of both. When these are complete, the
 losses of all anchors follow at once, and then their gradients, strip by strip again: the factors
-of the two directions of a pair are added before the matrix products, of which half are left.
+of the two directions of a pair are added, so that one matrix product does what else takes two.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ._pairwise import pairwise_scores
 from ._problem import Gradients, Problem
 
 # Up to so many scores of the batch, slopes are kept between the two walks and not computed twice.
-_KEPT = 2**22
+_KEPT_SCORES = 2**22
 
 # The more strips, the less is computed below the diagonal; the larger, the fewer calls.
 _STRIPS = 4
@@ -34,6 +34,7 @@ def takes(problem: Problem) -> bool:
     contrast, similarity = problem.contrast, problem.similarity
     return (
         contrast.is_symmetric
+        and len(contrast.anchors) > 0
         and contrast.positives.is_floating_point()
         and similarity.bilinear
         and problem.objective.is_pairwise(problem.loss, similarity.limits(contrast.anchors))
@@ -46,7 +47,7 @@ def mean_loss(problem: Problem, gradients: Gradients | None) -> Tensor:
     n = len(contrast.anchors)
     sums: list[Tensor] = []
     kept: list[tuple[slice, Expectations]] = []
-    keeps = gradients is not None and n * n <= _KEPT
+    keeps = gradients is not None and n * n <= _KEPT_SCORES
     with arena_on(contrast.anchors.device) as arena:
         for rows, strip in _strips(problem, arena, keeps):
             sums = sums or [contrast.anchors.new_zeros(n) for _ in strip.sums]

@@ -65,9 +65,9 @@ def weights_by_rank(
         n_rows = _BLOCK_ELEMENTS * torch.get_num_threads() // max(1, scores.shape[1])
     write = _by_rank if loss.shares_ties else _by_position
     parts = [array.split(max(1, n_rows)) for array in (scores, excluded, weights)]
-    for scores, excluded, out in zip(*parts, strict=True):
+    for some, excluded_of_some, out in zip(*parts, strict=True):
         with arena.released():
-            write(_Block(scores, excluded, tables, arena), out)
+            write(_Block(some, excluded_of_some, tables, arena), out)
     return weights
 
 

@@ -65,14 +65,14 @@ def objective_value(
         problem = Problem(contrast, self_scores, loss, similarity, kind, group_role)
         inputs = contrast.anchors, contrast.candidates, contrast.positives, self_scores
         try:
-            return _TiledObjective.apply(problem, *inputs)
+            return _MeanLoss.apply(problem, *inputs)
         except RuntimeError as error:
             if "functorch" in str(error):
                 raise RuntimeError(_NOT_TRANSFORMED) from error
             raise
 
 
-class _TiledObjective(torch.autograd.Function):
+class _MeanLoss(torch.autograd.Function):
     """Mean loss over anchors; the gradient is computed along with it, a tile at a time."""
 
     @staticmethod

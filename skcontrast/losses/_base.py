@@ -154,7 +154,8 @@ class Loss(ParameterObject):
     def weighs_pairs(self) -> bool:
         """Whether weights depend on each pair of anchor and candidate alone, both ways alike.
 
-        Weights by class and pulls do where they are marked as `elementwise`.
+        Then each pair of a batch is computed once, not twice. A `class_weights` or `push_and_pull`
+        of your own is taken to need whole rows.
         """
         by_class = not self.weighs_classes or is_elementwise(type(self).class_weights)
         pulls = not self.pulls_candidates or is_elementwise(type(self).push_and_pull)
@@ -243,7 +244,7 @@ class Loss(ParameterObject):
         ----------
         weights : Tensor of shape (n_anchors, n)
             What `rank_weights` and `class_weights` give, such as the probability that the
-            candidate is of the anchor's class.
+            candidate is of the anchor's class. To be overwritten by later losses.
 
         Returns
         -------

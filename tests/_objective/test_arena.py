@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 import torch
 
 from skcontrast import contrastive_loss
@@ -67,3 +68,30 @@ def test_a_thread_keeps_its_arena_unless_it_is_large(monkeypatch):
         monkeypatch.setattr(_arena, "_KEPT_BYTES", 8)
     with arena_on(cpu) as fresh:
         assert fresh is not arena
+
+
+@pytest.mark.parametrize("loss", [InfoNCE(), BCL()], ids=repr)
+def test_a_loss_in_inference_mode_leaves_nothing_that_training_cannot_use(loss):
+    views = [torch.randn(50, 8, requires_grad=True) for _ in range(2)]
+    _arena._of_thread.arena = None
+    with torch.inference_mode():
+        first = contrastive_loss(*[view.detach() for view in views], loss=loss)
+    again = contrastive_loss(*views, loss=loss)
+    again.backward()
+    torch.testing.assert_close(again.detach(), first)
+
+
+class Keeps(Loss):
+    """Keeps the scores that it gets."""
+
+    def row_loss(self, scores, positives, same_class):
+        self.scores_ = scores
+        return torch.logsumexp(torch.cat([scores, positives], 1), 1) - positives[:, 0]
+
+
+def test_scores_that_a_loss_of_ones_own_keeps_stay_as_they_are():
+    loss = Keeps()
+    contrastive_loss(*random_views(20, 4, 2), loss=loss)
+    before = loss.scores_.clone()
+    contrastive_loss(*random_views(21, 4, 2), loss=BCL())
+    assert torch.equal(loss.scores_, before)

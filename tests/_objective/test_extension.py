@@ -377,7 +377,7 @@ class WiderContrast(NamedTuple):
     candidate_labels: torch.Tensor | None = None
     anchor_groups: torch.Tensor | None = None
     candidate_groups: torch.Tensor | None = None
-    is_mutual: bool = False
+    mutual: torch.Tensor | None = None
     is_symmetric = Contrast.is_symmetric
     same_class = Contrast.same_class
     same_group = Contrast.same_group
@@ -407,8 +407,8 @@ def test_every_field_of_a_contrast_is_taken_or_kept():
     taken = contrast.take(slice(2, 5))
     for name, value in contrast._asdict().items():
         kept = getattr(taken, name)
-        if name == "is_mutual":
-            assert not kept
+        if name == "mutual":
+            assert kept is None
             continue
         belongs_to_candidates = name.startswith("candidate")
         assert kept is value if belongs_to_candidates else torch.equal(kept, value[2:5])

@@ -73,7 +73,7 @@ def compare(monkeypatch, views, loss, similarity, **options):
 @pytest.mark.parametrize("kept", [0, 2**22], ids=["computed twice", "kept"])
 @pytest.mark.parametrize("n, n_views, rows", [(7, 2, 3), (5, 3, 1), (8, 2, 64), (6, 2, 5)])
 def test_pairs_give_what_rows_give(monkeypatch, loss, kept, n, n_views, rows):
-    monkeypatch.setattr(_pairs, "_KEPT", kept)
+    monkeypatch.setattr(_pairs, "_KEPT_SCORES", kept)
     monkeypatch.setattr(_pairs, "_STRIP_ROWS", rows)
     monkeypatch.setattr(_pairs, "_STRIPS", 100)
     weights = torch.linspace(0, 2, n_views * n, dtype=torch.float64).view(n_views, n)
@@ -132,3 +132,20 @@ def test_no_gradient_is_computed_where_none_is_needed():
         value = contrastive_loss(*views)
     leaves = [view.requires_grad_() for view in views]
     torch.testing.assert_close(contrastive_loss(*leaves).detach(), value)
+
+
+def test_other_exclusions_are_not_taken_for_mutual_ones(monkeypatch):
+    monkeypatch.setattr(_pairs, "_STRIP_ROWS", 2)
+    monkeypatch.setattr(_pairs, "_STRIPS", 100)
+    z = Cosine().embed(torch.stack(random_views(5, 4, 2)))
+    contrast = in_batch(z, Cosine())
+    assert contrast.is_symmetric
+    further = torch.cat([contrast.excluded, torch.zeros(10, 1, dtype=torch.int64)], 1)
+    changed = contrast._replace(excluded=further.where(further != further[:, :1], 7))
+    assert not changed.is_symmetric
+    assert not contrast.take(slice(3)).is_symmetric
+
+
+def test_no_anchors_have_no_loss_but_no_error():
+    z = torch.zeros(2, 0, 4)
+    assert objective_value(in_batch(z, Cosine()), InfoNCE(), Cosine()).isnan()
