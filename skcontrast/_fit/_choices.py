@@ -28,8 +28,8 @@ from ..callbacks import Evaluation
 from ..encoders import Encoder
 from ..frameworks import Framework, SimCLR
 from ..kinds._base import Kind, Schema
-from ..kinds._guess import declared_kind, guess_kind, is_own, named_kind
-from ..kinds.several import Several
+from ..kinds._guess import declared_kind, is_own, named_kind
+from ..kinds.several import Several, guess_kind_or_parts
 from ..losses import InfoNCE, Loss
 from ..optimizers import Optimizer
 from ..similarity import Cosine, Similarity
@@ -164,7 +164,7 @@ class Choices:
             return self.kind, X
         if inputs is not None and (declared is None or not is_own(declared)):
             return inputs[1].reader, X
-        return guess_kind(X, declared)
+        return guess_kind_or_parts(X, declared)
 
 
 def default_with(role: str, parameters: dict[str, Any]) -> Any:

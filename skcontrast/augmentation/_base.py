@@ -20,8 +20,9 @@ from .._parameters import validate_parameters
 from .._row_labels import label_rows, row_labels
 from .._storage._pickles import completed
 from ..kinds._base import Kind, Schema
-from ..kinds._guess import declared_kind, guess_kind, kind_of_shape, named_kinds
+from ..kinds._guess import declared_kind, kind_of_shape, named_kinds
 from ..kinds._pickles_0_1 import schema_of_0_1
+from ..kinds.several import guess_kind_or_parts
 from ._stage import Stage
 from ._views import NoOutputContainer, Views, is_dataframe
 
@@ -250,7 +251,8 @@ class Augmentation(
         validate_parameters(self)
         if isinstance(X, Views) and X.inputs is not None:
             return X.inputs
-        kind, X = guess_kind(X.base if isinstance(X, Views) else X, declared_kind(self))
+        X = X.base if isinstance(X, Views) else X
+        kind, X = guess_kind_or_parts(X, declared_kind(self))
         return kind.read(X, owner=self)
 
     def _fit_checked(self, X: Any, schema: Schema) -> Self:

@@ -6,7 +6,6 @@ from typing import Any
 
 from .._data._array_like import as_array_like, check_dimensions
 from .._data._columns import is_mixed
-from .._data._parts import Parts
 from .._parameters import check_component
 from ..graphs._convert import is_graphs
 from ._base import Kind
@@ -51,6 +50,8 @@ def named_kinds(declared: Any, *, owner: str) -> list[Kind]:
 def guess_kind(X: Any, declared: Kind | None = None) -> tuple[Kind, Any]:
     """Return the kind of X, and X, converted if it is a tensor, a list of images or a Dataset.
 
+    Parts are not known here: `guess_kind_or_parts`.
+
     Parameters
     ----------
     X : object
@@ -66,10 +67,6 @@ def guess_kind(X: Any, declared: Kind | None = None) -> tuple[Kind, Any]:
     """
     if declared is not None and is_own(declared):
         return declared, X
-    if isinstance(X, Parts):
-        from .several import Several  # only now, because it guesses the kinds of the parts
-
-        return Several(declared), X
     if is_graphs(X):
         return Graphs(), X
     if isinstance(declared, Tables):

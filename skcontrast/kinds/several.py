@@ -14,7 +14,7 @@ from .._data._parts import OnePart, Parts, PartsBatch, naming_part
 from .._data._sources import is_lazy
 from .._parameters import validate_parameters
 from ._base import Kind, Schema
-from ._guess import guess_kind, named_kind
+from ._guess import guess_kind, is_own, named_kind
 from .images import Images
 from .vectors import Vectors
 
@@ -353,3 +353,10 @@ def _first_few(names: np.ndarray, n: int = 5) -> str:
 def _unscaled(batch: Any, X: Any) -> Any:
     """Return a batch of views as an array if it is a tensor, else as it is."""
     return batch.numpy() if isinstance(batch, Tensor) else batch
+
+
+def guess_kind_or_parts(X: Any, declared: Kind | None = None) -> tuple[Kind, Any]:
+    """Return what `guess_kind` does, and `Several` for parts."""
+    if isinstance(X, Parts) and (declared is None or not is_own(declared)):
+        return Several(declared), X
+    return guess_kind(X, declared)
