@@ -18,7 +18,7 @@ from torch import nn
 
 from skcontrast import ContrastiveEmbedder, losses
 from skcontrast._fit._acceleration import in_bf16
-from skcontrast._objective import _pairwise, _rows
+from skcontrast._objective import _pairs, _pairwise, _rows
 from skcontrast.augmentation import SimCLRAugmentation
 from skcontrast.encoders import MLP, ResNet
 
@@ -122,11 +122,12 @@ def score_errors(name, kind, campaign):
 
 def measured_tile(name, batch, exponent, campaign):
     """Return milliseconds and memory of a loss in tiles of a size."""
-    before, _rows._TILE_ELEMENTS = _rows._TILE_ELEMENTS, 2**exponent
+    before = _rows.tile_rows, _pairs._STRIP_ROWS
+    _rows.tile_rows, _pairs._STRIP_ROWS = lambda _, n: max(1, 2**exponent // n), 2**30
     try:
         return measured_loss(name, "float32", batch, campaign)
     finally:
-        _rows._TILE_ELEMENTS = before
+        _rows.tile_rows, _pairs._STRIP_ROWS = before
 
 
 def tiles(campaign):

@@ -96,7 +96,7 @@ class TrainingSet:
                 yield Batch(x, rows=rows, **known)
 
 
-class _Parts(Sequence):
+class _SplitOrder(Sequence):
     """The parts that ``tensor_split`` returns, as int64, each made when it is asked for."""
 
     def __init__(self, order: Tensor, n_parts: int):
@@ -168,7 +168,7 @@ class BatchSampler:
         order = torch.randperm(self.n_samples, generator=self.generator, dtype=dtype)
         if self.groups is not None:
             order = self._in_pairs(order.long(), self.groups)
-        parts: Sequence[Tensor] = _Parts(order.to(self.data.device), self.n_batches)
+        parts: Sequence[Tensor] = _SplitOrder(order.to(self.data.device), self.n_batches)
         if self.n_added:
             parts = [torch.cat([part, self._added_to(part)]) for part in parts]
         yield from self.data.batches(parts, self.generator.initial_seed())

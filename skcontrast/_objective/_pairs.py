@@ -47,17 +47,20 @@ def mean_loss(problem: Problem, gradients: Gradients | None) -> Tensor:
     n = len(contrast.anchors)
     sums: list[Tensor] = []
     kept: list[tuple[slice, Expectations]] = []
+    some: Expectations | None = None
     keeps = gradients is not None and n * n <= _KEPT_SCORES
     with arena_on(contrast.anchors.device) as arena:
         for rows, strip in _strips(problem, arena, keeps):
+            some = strip
             sums = sums or [contrast.anchors.new_zeros(n) for _ in strip.sums]
             for total, part in zip(sums, strip.sums, strict=True):
                 total[rows.start :] += part.value
             if keeps:
                 kept.append((rows, strip))
         anchors = problem.anchors(slice(n), contrast.positives)
+        assert some is not None, "No anchors: see `takes`."
         total, found = problem.objective.complete(
-            strip.with_values(sums), anchors, problem.loss, gradients is not None
+            some.with_values(sums), anchors, problem.loss, gradients is not None
         )
         if gradients is not None and found is not None:
             if gradients.self_scores is not None and found.self_scores is not None:

@@ -22,7 +22,7 @@ from ._problem import Gradients, Problem
 # in cache. More threads share a larger tile, as each call has to wake them; a GPU takes far larger
 # ones, as the time of each call is that of its launch.
 _TILE_ELEMENTS = 2**20
-_TILES_PER_GPU = 16
+_GPU_TILE_ELEMENTS = 2**24
 _TILE_ROWS = 128
 
 
@@ -73,5 +73,5 @@ def _scored(
 def tile_rows(anchors: Tensor, n_candidates: int) -> int:
     """Return how many anchors make a tile."""
     on_cpu = anchors.device.type == "cpu"
-    tiles_at_once = torch.get_num_threads() if on_cpu else _TILES_PER_GPU
-    return max(_TILE_ROWS, tiles_at_once * _TILE_ELEMENTS // max(1, n_candidates))
+    elements = torch.get_num_threads() * _TILE_ELEMENTS if on_cpu else _GPU_TILE_ELEMENTS
+    return max(_TILE_ROWS, elements // max(1, n_candidates))

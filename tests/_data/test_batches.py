@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast._data._batches import BatchSampler, TrainingSet, _Parts
+from skcontrast._data._batches import BatchSampler, TrainingSet, _SplitOrder
 from skcontrast._data._sources import InMemory
 from tests.common import X_DIGITS, small
 
@@ -62,7 +62,7 @@ def test_samples_come_in_order_too():
 @pytest.mark.parametrize("n, n_parts", [(10, 3), (9, 3), (5, 5), (7, 1), (3, 0)])
 def test_parts_are_those_of_tensor_split(n, n_parts):
     order = torch.randperm(n, dtype=torch.int32)
-    parts = _Parts(order, n_parts)
+    parts = _SplitOrder(order, n_parts)
     expected = order.long().tensor_split(n_parts) if n_parts else ()
     assert len(parts) == len(expected)
     assert all(torch.equal(a, b) for a, b in zip(parts, expected, strict=True))
