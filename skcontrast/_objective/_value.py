@@ -73,7 +73,7 @@ def objective_value(
 
 
 class _MeanLoss(torch.autograd.Function):
-    """Mean loss over anchors; the gradient is computed along with it, a tile at a time."""
+    """Mean loss over anchors; the gradient is computed along with it, a part at a time."""
 
     @staticmethod
     def forward(
