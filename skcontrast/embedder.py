@@ -21,12 +21,10 @@ from torch import nn
 
 from ._arguments import check_arguments
 from ._distributed._agreement import fails_on_all_ranks
-from ._documentation import DocumentationLink
 from ._fit._callback_tasks import epoch_tasks
 from ._fit._choices import COMPONENTS, default_with, resolve_choices, resolve_device
 from ._fit._drawn_views import drawn_views
 from ._fit._fit import Fitted, fit_network
-from ._fit._pickles_0_1 import converted
 from ._fit._seeding import resolve_seed
 from ._fit._setup import scored_views
 from ._network._inference import encode, on_device
@@ -37,7 +35,7 @@ from ._row_labels import labeled_output
 from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
-from ._storage._pickles import completed, stamped, unstamped
+from ._storage._pickles import stamped, unstamped
 from .augmentation import Augmentation, Views
 from .encoders import Encoder
 from .frameworks import Framework
@@ -64,7 +62,6 @@ def _has_concentrations(embedder: ContrastiveEmbedder) -> bool:
 
 
 class ContrastiveEmbedder(
-    DocumentationLink,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     CallbackSupportMixin,
@@ -882,9 +879,8 @@ class ContrastiveEmbedder(
         return stamped(state)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over a state that any version has pickled; warn if it was a different one."""
-        state = completed(type(self), unstamped(type(self).__name__, state))
-        super().__setstate__(converted(state) if "_sample_shape" in state else state)
+        """Take over a pickled state; warn if a different version has pickled it."""
+        super().__setstate__(unstamped(type(self).__name__, state))
 
 
 def _plain(X: Any) -> Any:

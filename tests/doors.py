@@ -527,8 +527,8 @@ def _schedules():
     yield from _of(schedules.interval, **_now(low=0.0, high=1.0, closed="both"))
 
 
-_OF_GRAPHS = {name for name in augmentation.__all__ if name in augmentation.graphs.__all__}
-_OF_VECTORS = set(augmentation.vectors.__all__) - set(augmentation.images.__all__)
+_OF_GRAPHS = {name for name in augmentation.__all__ if name in augmentation._graphs.__all__}
+_OF_VECTORS = set(augmentation._vectors.__all__) - set(augmentation._images.__all__)
 
 
 def _samples_of(cls):

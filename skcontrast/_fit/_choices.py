@@ -29,7 +29,7 @@ from ..encoders import Encoder
 from ..frameworks import Framework, SimCLR
 from ..kinds._base import Kind, Schema
 from ..kinds._guess import declared_kind, is_own, named_kind
-from ..kinds.several import Several, guess_kind_or_parts
+from ..kinds._several import Several, guess_kind_or_parts
 from ..losses import InfoNCE, Loss
 from ..optimizers import Optimizer
 from ..similarity import Cosine, Similarity

@@ -19,11 +19,11 @@ from ..augmentation import (
 from ..encoders import GIN, MLP, ConvNet, Encoder, ResNet
 from ..frameworks import Framework
 from ..kinds._base import Kind
-from ..kinds.graphs import Graphs
-from ..kinds.images import Images
-from ..kinds.several import Several
-from ..kinds.tables import Tables
-from ..kinds.vectors import Vectors
+from ..kinds._graphs import Graphs
+from ..kinds._images import Images
+from ..kinds._several import Several
+from ..kinds._tables import Tables
+from ..kinds._vectors import Vectors
 
 
 def _encoder_of_images(sample_shape: tuple) -> Encoder:

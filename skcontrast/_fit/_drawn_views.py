@@ -14,7 +14,7 @@ from .._arguments import Interval, check_arguments, naming
 from .._data._sources import LazySamples
 from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Schema, Unscaled
-from ..kinds.images import Images
+from ..kinds._images import Images
 from ._choices import Choices, resolve_choices, resolve_device
 from ._fit import read_training_samples
 from ._seeding import resolve_seed

@@ -13,7 +13,7 @@ from ..encoders._build import build_encoder, to_channels_last
 from ..encoders._projection import projection_head
 from ..frameworks._parts import Apart, SideBySide, Slices, Split
 from ..kinds._base import Kind
-from ..kinds.several import Several
+from ..kinds._several import Several
 from ..similarity import Similarity
 from ._network import Network
 

@@ -7,11 +7,11 @@ The kind of X is guessed by default. To declare it, pass ``ContrastiveEmbedder(k
 from __future__ import annotations
 
 from ._base import Kind
-from .graphs import Graphs
-from .images import Images
-from .several import Several
-from .tables import Tables
-from .vectors import Vectors
+from ._graphs import Graphs
+from ._images import Images
+from ._several import Several
+from ._tables import Tables
+from ._vectors import Vectors
 
 # Where users find it, in messages and pickles.
 Kind.__module__ = __name__

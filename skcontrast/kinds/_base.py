@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -40,9 +40,6 @@ class Schema:
     parts : tuple of Schema
         What each part is, where samples have several parts that are kept apart.
     """
-
-    # Attributes of earlier versions, which files may have as None.
-    _former: ClassVar[tuple[str, ...]] = ("border",)
 
     kind: Kind
     sample_shape: tuple

@@ -9,10 +9,10 @@ from .._data._columns import is_mixed
 from .._parameters import check_component
 from ..graphs._convert import is_graphs
 from ._base import Kind
-from .graphs import Graphs
-from .images import Images
-from .tables import Tables
-from .vectors import Vectors
+from ._graphs import Graphs
+from ._images import Images
+from ._tables import Tables
+from ._vectors import Vectors
 
 KINDS = {"vectors": Vectors, "images": Images, "graphs": Graphs, "tables": Tables}
 

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 
 from .._parameters import Interval
 from ._base import LabelSpreading
-from .supcon import SupCon
+from ._supcon import SupCon
 
 __all__ = ["SemiSupCon"]
 

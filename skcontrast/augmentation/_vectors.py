@@ -16,7 +16,7 @@ from torch import Tensor
 from .._data._sources import subset
 from .._parameters import Interval, StrOptions
 from .._statistics import known_moments, moments
-from ..kinds.tables import Tables
+from ..kinds._tables import Tables
 from ._base import Augmentation
 from ._stage import as_float, generator_for
 
@@ -246,11 +246,6 @@ class MarginalCorruption(Augmentation):
             self.groups_ = _numbered(self.groups, X.shape[1], names)
 
     @property
-    def _groups(self) -> NDArray:
-        """The groups; version 0.1.0 has left none in its files, and swapped single features."""
-        return getattr(self, "groups_", np.arange(self.marginals_.shape[1]))
-
-    @property
     def _finds_groups(self) -> bool:
         """Whether features may encode a variable together, which columns of a table do not."""
         return not isinstance(self._schema.kind, Tables)
@@ -273,7 +268,7 @@ class MarginalCorruption(Augmentation):
                 f"The batch has {d} features, but MarginalCorruption was fitted on "
                 f"{self.marginals_.shape[1]}."
             )
-        groups = self._groups
+        groups = self.groups_
         n_groups = int(groups.max()) + 1
         chosen, donors = self._draw(n, n_groups, generator, batch.device)
         if n_groups == d:

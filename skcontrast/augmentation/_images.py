@@ -17,7 +17,7 @@ from ._fusion import check_pair
 from ._geometric import RandomAffine, RandomFlip, RandomResizedCrop
 from ._matrices import between, gaussians, uniform
 from ._stage import as_float, check_batch, generator_for
-from .vectors import GaussianNoise
+from ._vectors import GaussianNoise
 
 __all__ = [
     "ColorJitter",

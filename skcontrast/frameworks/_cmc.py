@@ -19,7 +19,7 @@ from .._objective._contrast import Contrast
 from .._parameters import Interval, StrOptions
 from .._warnings import warn
 from ..kinds._base import Kind
-from ..kinds.several import Several
+from ..kinds._several import Several
 from ..similarity import Similarity
 from ._bank import Bank
 from ._base import FitContext, Framework, Session
@@ -364,9 +364,6 @@ class _CMCSession(Session):
     def resume(self, state: dict[str, Any], same_samples: bool) -> None:
         """Continue with the vectors of the samples, in a part of a stream also with others."""
         old = {k.removeprefix("bank."): v for k, v in state.items() if k.startswith("bank.")}
-        if "ids" not in old:  # version 0.1.0 has stored none, and labels of one fit
-            super().resume(state, same_samples)
-            return
         n_others = self.bank.resume(old, self.n_wanted if self.fit.is_part else 0)
         self.n_negatives = min(self.n_wanted, self.fit.n_samples + n_others - 1)
         self._mark_samples()

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from .._data._parts import OnePart, Parts, PartsBatch, naming_part
 from .._parameters import check_component, validate_parameters
 from ..kinds._base import Kind, Schema
-from ..kinds.several import Several
+from ..kinds._several import Several
 from ._base import Augmentation
 from ._compose import compose
 from ._stage import generator_for

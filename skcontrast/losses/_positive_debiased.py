@@ -11,7 +11,7 @@ from torch import Tensor
 from .._parameters import EstimableNumber, StrOptions, check_component, interval, number
 from .._warnings import warn
 from ._base import Loss
-from .infonce import InfoNCE
+from ._infonce import InfoNCE
 
 __all__ = ["PositiveDebiased"]
 

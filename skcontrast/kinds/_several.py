@@ -15,8 +15,8 @@ from .._data._sources import is_lazy
 from .._parameters import validate_parameters
 from ._base import Kind, Schema
 from ._guess import guess_kind, is_own, named_kind
-from .images import Images
-from .vectors import Vectors
+from ._images import Images
+from ._vectors import Vectors
 
 
 class Several(Kind):

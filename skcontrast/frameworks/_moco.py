@@ -242,15 +242,11 @@ class _MoCoSession(Session):
         old = {k.removeprefix("queue."): v for k, v in state.items() if k.startswith("queue.")}
         if old["keys"].shape[1:] != self.queue.keys.shape[1:]:
             return
-        ids, n_seen, labels = old.get("ids"), old["_extra_state"], old["labels"]
-        if ids is None:  # version 0.1.0 has stored none, and labels of one fit
-            labels = self.fit.class_ids(labels.to(self.fit.device)) if same_samples else labels
-        elif self.fit.is_part:
+        ids, n_seen, labels = old["ids"], old["_extra_state"], old["labels"]
+        if self.fit.is_part:
             n_others = self.queue._count_others(ids, n_seen)
             self.queue = self._new_queue(n_others).to(self.queue.keys.device)
-        self.queue.resume(
-            old["keys"], old["rows"], labels, n_seen, same_samples, ids, old.get("groups")
-        )
+        self.queue.resume(old["keys"], labels, n_seen, ids, old["groups"])
         if (now := self.fit.class_ids(self.fit.labels)) is not None:
             rows = self.queue.rows
             is_known = (rows >= 0) & (now[rows] >= 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._parameters import EstimableNumber, Number, interval, number
-from .dcl import DCL
+from ._dcl import DCL
 
 __all__ = ["HCL"]
 
