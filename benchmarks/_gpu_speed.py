@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder, losses
-from skcontrast._fit._acceleration import in_bf16
+from skcontrast._network._acceleration import in_bf16
 from skcontrast._objective import _pairs, _pairwise, _rows
 from skcontrast.augmentation import SimCLRAugmentation
 from skcontrast.encoders import MLP, ResNet

@@ -21,19 +21,18 @@ from torch import nn
 
 from ._arguments import check_arguments
 from ._distributed._agreement import fails_on_all_ranks
-from ._fit._callback_tasks import epoch_tasks
 from ._fit._choices import COMPONENTS, default_with, resolve_choices, resolve_device
 from ._fit._drawn_views import drawn_views
 from ._fit._fit import Fitted, fit_network
-from ._fit._seeding import resolve_seed
 from ._fit._setup import scored_views
-from ._network._inference import encode, on_device
+from ._fit._watch import epoch_tasks
+from ._network._inference import Measure, encode, on_device, score_views
 from ._network._network import Directions
-from ._network._view_score import Measure, score_views
 from ._parameters import Interval, Schedule, StrOptions, validate_parameters
 from ._row_labels import labeled_output
 from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
+from ._runtime._random import resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
 from ._storage._pickles import stamped, unstamped
 from .augmentation import Augmentation, Views

@@ -20,8 +20,8 @@ from torch.utils.data import DataLoader, Dataset
 from .._arguments import naming
 from .._distributed._world import Shares
 from .._runtime._interrupts import HeldInterrupt, blocked_interrupts
+from .._runtime._memory import free_bytes
 from .._statistics import native
-from ._memory import free_bytes
 from ._memory_maps import dumps, map_of, some_rows
 from ._parts import Parts
 

@@ -23,6 +23,7 @@ from .._parameters import (
     parameter_owners,
     validate_parameters,
 )
+from .._runtime._random import resolve_seed
 from ..augmentation import Augmentation, Views
 from ..callbacks import Evaluation
 from ..encoders import Encoder
@@ -35,7 +36,6 @@ from ..optimizers import Optimizer
 from ..similarity import Cosine, Similarity
 from ._optimizer import check_lr_schedule, resolve_lr_schedule, resolve_optimizer
 from ._plan import epoch_progress
-from ._seeding import resolve_seed
 
 # role: (base class, default); the framework comes before the similarity, whose default it sets
 COMPONENTS = {

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from .._arguments import Interval, check_arguments, naming
 from .._data._sources import LazySamples
+from .._runtime._random import resolve_seed
 from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Schema, Unscaled
 from ..kinds._images import Images
 from ._choices import Choices, resolve_choices, resolve_device
 from ._fit import read_training_samples
-from ._seeding import resolve_seed
 from ._setup import Setup, new_setup
 
 

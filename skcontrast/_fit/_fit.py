@@ -20,15 +20,14 @@ from .._data._metadata import check_descriptions, read_annotations, stable_ids
 from .._data._sources import make_source
 from .._distributed._agreement import agree, end_together
 from .._distributed._world import Shares, World, current_world, from_first_rank
+from .._network._acceleration import prepared, trains_in_bf16
 from .._network._inference import on_cpu
-from .._runtime._random import seeded_rng
+from .._runtime._random import draws_random_numbers, seeded_rng
 from .._warnings import warn
 from ..augmentation import Augmentation
 from ..kinds._base import Kind, Schema
-from ._acceleration import prepared, trains_in_bf16
 from ._checkpoint import opened_checkpoint
 from ._choices import Choices
-from ._divergence import check_embeddings
 from ._estimated_parameters import AutoParameters, auto_parameters
 from ._identity import as_arguments, identity_of
 from ._label_spreading import LabelSpreader
@@ -41,9 +40,9 @@ from ._resume import (
     framework_state,
     resume,
 )
-from ._seeding import draws_random_numbers
 from ._setup import Setup, continued_setup, new_setup
 from ._training import make_net, train
+from ._watch import check_embeddings
 
 # Parameters that may differ between the ranks of a distributed fit.
 _RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}

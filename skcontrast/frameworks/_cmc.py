@@ -14,9 +14,9 @@ from torch import Tensor
 
 from .._arguments import naming
 from .._data._batches import Batch
-from .._data._memory import check_memory
 from .._objective._contrast import Contrast
 from .._parameters import Interval, StrOptions
+from .._runtime._memory import check_memory
 from .._warnings import warn
 from ..kinds._base import Kind
 from ..kinds._several import Several
