@@ -13,6 +13,7 @@ from skorch.callbacks import Callback
 from torch import nn
 from tqdm.auto import tqdm
 
+from .._data._batches import TrainingSet
 from .._network._inference import encode_batches
 from .._warnings import CollapseWarning, warn
 from ..callbacks import Evaluation
@@ -120,7 +121,7 @@ def check_epoch(epoch: int, losses: Sequence[float], network: nn.Module) -> None
         raise _diverged(epoch, "loss or weights")
 
 
-def check_embeddings(epoch: int, network: Any, X: Any, scaler: Any, device: torch.device) -> None:
+def check_embeddings(epoch: int, network: Any, training_set: TrainingSet) -> None:
     """Raise ValueError if the last step has made the embedding of a training sample infinite.
 
     The loss of a step is that of the weights before it, and huge weights are still finite.
@@ -131,15 +132,10 @@ def check_embeddings(epoch: int, network: Any, X: Any, scaler: Any, device: torc
         The last one, counted from 1.
     network : Network
         What was trained.
-    X : array-like of length n_samples
-        The training samples.
-    scaler : Scaler
-        What turns them into tensors.
-    device : torch.device
-        Where the network is.
+    training_set : TrainingSet
+        On the device of the network.
     """
-    some = X[:: -(-len(X) // _SAMPLES_CHECKED)]
-    h = encode_batches(network.encoder, [scaler.to_tensor(some, device)])
+    h = encode_batches(network.encoder, [training_set.samples(_SAMPLES_CHECKED)])
     z = encode_batches(network.projector, [h])
     if not bool(h.isfinite().all() & z.isfinite().all()):
         raise _diverged(epoch, "embeddings")
