@@ -91,7 +91,6 @@ def embedder(campaign, name, epochs, batch, **choices):
         device=campaign.device,
         callbacks=[Deadline()],
         checkpoint=Path(args.state) / name.replace(" ", "_"),
-        checkpoint_every=campaign.sized(10, 1),
         random_state=0,
     ).set_params(**choices)
 

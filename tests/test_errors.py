@@ -27,6 +27,7 @@ from skcontrast import (
     simulation,
 )
 from skcontrast.augmentation import FunctionAugmentation, MarginalCorruption
+from skcontrast.kinds import Images
 from tests.doors import (
     BASES,
     CONTAINERS,
@@ -218,10 +219,10 @@ def test_a_measure_that_is_passed_as_scoring_says_how_to_wrap_it(measure, y):
 def test_floats_up_to_255_that_are_not_scaled_warn():
     images = 255 * PICTURES
     with pytest.warns(UserWarning, match="standardize=False leaves as they are"):
-        tiny(encoder=None, standardize=False).views(images)
+        tiny(encoder=None, kind=Images(standardize=False)).views(images)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        tiny(encoder=None, standardize=False).views(PICTURES)
+        tiny(encoder=None, kind=Images(standardize=False)).views(PICTURES)
         tiny(encoder=None).views(images)
 
 
