@@ -7,8 +7,6 @@ import matplotlib.pyplot as plt
 
 # Plots run in the folder of their script.
 RESULTS = Path("../../benchmarks/speed/results/growth.json")
-    "../../benchmarks/speed/results/growth.json"
-)  # plots run in the folder of their script
 TITLES = {
     "samples": "samples, an epoch",
     "batch": "batch_size",
