@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import statistics
+import subprocess
 import sys
+import threading
 import types
 from pathlib import Path
 from time import perf_counter
@@ -89,6 +91,41 @@ def process_status(field):
     """Return KiB of this process's memory by their name in /proc; Linux only."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+
+def memory_of_a_long_call(function):
+    """Return the MiB by which this process grows while a function runs, and the seconds it takes.
+
+    Returns
+    -------
+    own, resident : float
+        Growth of its own memory, and with the pages of files that it maps. Linux only.
+    seconds : float
+        Of the call.
+    """
+    fields, is_over = ("RssAnon", "VmRSS"), threading.Event()
+    before = most = [process_status(field) for field in fields]
+
+    def watch():
+        nonlocal most
+        while not is_over.wait(0.02):
+            most = [max(a, process_status(field)) for a, field in zip(most, fields, strict=True)]
+
+    watcher, start = threading.Thread(target=watch, daemon=True), perf_counter()
+    watcher.start()
+    function()
+    seconds = perf_counter() - start
+    is_over.set()
+    watcher.join()
+    own, resident = ((a - b) / 1024 for a, b in zip(most, before, strict=True))
+    return own, resident, seconds
+
+
+def in_another_process(*options):
+    """Run this benchmark with other options in a new process, and return the last printed line."""
+    command = [sys.executable, "-m", sys.modules["__main__"].__spec__.name, *map(str, options)]
+    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return printed.splitlines()[-1] if printed else ""
 
 
 class Stopped(Callback):

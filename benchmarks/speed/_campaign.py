@@ -8,7 +8,8 @@ from pathlib import Path
 from time import perf_counter
 
 import torch
-from _results import Table, as_json, load
+
+from benchmarks._results import Table, as_json, load
 
 
 class Campaign:

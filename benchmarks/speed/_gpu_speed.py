@@ -8,14 +8,14 @@ from statistics import median
 
 import numpy as np
 import torch
-from _bench import peak_memory, stopped, timed
-from _campaign import first_line
-from _naive import naive_loss
-from loss_engine import OURS, PEERS, PLAIN, make_problem, make_step
-from overhead import transforms
 from sklearn.datasets import load_digits
 from torch import nn
 
+from benchmarks.speed._bench import peak_memory, stopped, timed
+from benchmarks.speed._campaign import first_line
+from benchmarks.speed._naive import naive_loss
+from benchmarks.speed.loss_engine import OURS, PEERS, PLAIN, make_problem, make_step
+from benchmarks.speed.overhead import transforms
 from skcontrast import ContrastiveEmbedder, losses
 from skcontrast._fit._acceleration import in_bf16
 from skcontrast._objective import _pairs, _pairwise, _rows

@@ -8,8 +8,8 @@ from time import perf_counter
 
 import numpy as np
 from skorch.callbacks import Callback
-from worth import decoded
 
+from benchmarks.studies.worth import decoded
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import SimCLRAugmentation
 from skcontrast.encoders import ResNet

@@ -1,6 +1,6 @@
 """Images and vectors augmented per second, beside other libraries.
 
-    OMP_WAIT_POLICY=PASSIVE python benchmarks/augmentation.py
+    OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.augmentation
 
 Images: the recipe of SimCLR (crop, flip, colour jitter, grayscale; at 96×96 also blur), every
 image with its own random numbers, from a batch of uint8 to floats in [0, 1]. kornia works on the
@@ -17,10 +17,10 @@ from statistics import median
 
 import numpy as np
 import torch
-from _bench import in_turn, ratios
-from _results import Table, make_parser
 from torch import nn
 
+from benchmarks._results import Table, make_parser
+from benchmarks.speed._bench import in_turn, ratios
 from skcontrast.augmentation import MarginalCorruption, SimCLRAugmentation, compose
 
 CROP_SCALE = (0.2, 1.0)

@@ -1,7 +1,7 @@
 """What the processes of a fit send each other in a step, counted, beside the formulas.
 
-    OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE python benchmarks/communication.py
-    python benchmarks/communication.py --ranks 2 --batch 32          # a rehearsal
+    OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.communication
+    python -m benchmarks.speed.communication --ranks 2 --batch 32  # a rehearsal
 
 Processes of one machine, connected by gloo, run the same small fit of random vectors or graphs.
 The bytes of the collectives of the third step are counted on rank 0, by the shapes of what is
@@ -18,10 +18,10 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from _results import Table, make_parser
-from growth import WIDTH, embedder, random_graphs, vectors
 from skorch.callbacks import Callback
 
+from benchmarks._results import Table, make_parser
+from benchmarks.speed.growth import WIDTH, embedder, random_graphs, vectors
 from skcontrast.encoders import GIN
 from skcontrast.frameworks import CMC, InfoGraph, MoCo, SimCLR
 

@@ -1,7 +1,7 @@
 """An epoch of SimCLR: fit beside hand-written loops with kornia and lightly.
 
-    OMP_WAIT_POLICY=PASSIVE python benchmarks/end_to_end.py
-    python benchmarks/end_to_end.py --device cuda --precision bf16 --images 50000 --rounds 10
+    OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.end_to_end
+    python -m benchmarks.speed.end_to_end --device cuda --precision bf16 --images 50000 --rounds 10
 
 All train ResNet-18 of skcontrast.encoders with the same projection head and Adam on the same
 random uint8 images 32×32, in batches of 250, with two views by the recipe of SimCLR (crop, flip,
@@ -30,12 +30,12 @@ from time import perf_counter
 
 import numpy as np
 import torch
-from _bench import lightly_ntxent, nt_xent, ratios
-from _results import Table, make_parser
-from augmentation import simclr_kornia, simclr_skcontrast
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from benchmarks._results import Table, make_parser
+from benchmarks.speed._bench import lightly_ntxent, nt_xent, ratios
+from benchmarks.speed.augmentation import simclr_kornia, simclr_skcontrast
 from skcontrast import ContrastiveEmbedder, contrastive_loss
 from skcontrast.augmentation import SimCLRAugmentation
 from skcontrast.encoders import ResNet

@@ -1,8 +1,8 @@
 """What a GPU gives: its tests, speed and memory, and trainings on CIFAR-10, piece by piece.
 
-    python benchmarks/gpu.py --out figures --device cpu --toy        # all pieces, small, minutes
+    python -m benchmarks.speed.gpu --out figures --device cpu --toy  # all pieces, small, minutes
 
-    GPU="python benchmarks/gpu.py --out figures --cifar FOLDER --budget 540"
+    GPU="python -m benchmarks.speed.gpu --out figures --cifar FOLDER --budget 540"
     $GPU --pieces tests step loss train --runs InfoNCE
     $GPU --pieces train scores tiles epoch small transform --runs InfoNCE
     $GPU --pieces train negatives summary
@@ -11,7 +11,7 @@ Every row is stored in ``OUT/gpu.json`` as it comes. A call makes the rows that 
 order of their worth, until its budget of seconds is spent, and prints what it had no time for;
 the same call again continues there. A training that is stopped leaves a checkpoint of about 130 MB
 in the folder `--state`, from which the next call resumes. `summary` sets the figures beside the
-goals. ``cp OUT/gpu.json benchmarks/results/`` makes them stored results. The pieces:
+goals. ``cp OUT/gpu.json benchmarks/speed/results/`` makes them stored results. The pieces:
 
 - tests: ``pytest -m gpu``;
 - loss, scores, tiles: forward and backward of losses by batch size, beside NT-Xent by
@@ -49,12 +49,13 @@ from math import inf
 from pathlib import Path
 
 import torch
-from _campaign import Campaign
-from _gpu_speed import epoch, loss, scores, small, step, tiles, transform
-from _gpu_training import TRAININGS, negatives, train
-from _results import make_parser
 
-ROOT = Path(__file__).parents[1]
+from benchmarks._results import make_parser
+from benchmarks.speed._campaign import Campaign
+from benchmarks.speed._gpu_speed import epoch, loss, scores, small, step, tiles, transform
+from benchmarks.speed._gpu_training import TRAININGS, negatives, train
+
+ROOT = Path(__file__).parents[2]
 
 
 def tests(campaign):

@@ -1,7 +1,7 @@
 """An epoch of InfoGraph: fit beside the usual loop of PyTorch Geometric.
 
-    OMP_WAIT_POLICY=PASSIVE python benchmarks/graph_epoch.py
-    python benchmarks/graph_epoch.py --data-home DIR --set DD --rounds 3
+    OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.graph_epoch
+    python -m benchmarks.speed.graph_epoch --data-home DIR --set DD --rounds 3
 
 Both train GIN of 3 layers of width 32 with sum pooling and two projection heads of the same form,
 by Adam and the Jensen–Shannon loss of nodes against graphs, in batches of 128. The usual loop is a
@@ -18,13 +18,13 @@ import networkx as nx
 import numpy as np
 import torch
 import torch.nn.functional as F
-from _bench import in_turn, ratios
-from _results import Table, make_parser
 from torch import nn
 from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
 from torch_geometric.nn import GINConv, global_add_pool
 
+from benchmarks._results import Table, make_parser
+from benchmarks.speed._bench import in_turn, ratios
 from skcontrast import ContrastiveEmbedder
 from skcontrast.datasets import fetch_tudataset
 from skcontrast.encoders import GIN

@@ -1,8 +1,8 @@
 """Time and memory against the size of everything: samples, batch, columns, queue, classes, graphs.
 
-    OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE python benchmarks/growth.py
-    python benchmarks/growth.py --tables "memory map" --rows 100000 1000000 10000000
-    python benchmarks/growth.py --largest 100 --rounds 2      # a rehearsal: small sizes only
+    OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.growth
+    python -m benchmarks.speed.growth --tables "memory map" --rows 100000 1000000 10000000
+    python -m benchmarks.speed.growth --largest 100 --rounds 2  # a rehearsal: small sizes only
 
 The first table has a row for each size of each axis. Seconds are those of a training step, of an
 epoch where the axis is the number of samples: medians over rounds in which the sizes of an axis
@@ -20,20 +20,22 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import subprocess
-import sys
 import tempfile
-import threading
 from math import log
 from pathlib import Path
 from statistics import median
-from time import perf_counter
 
 import numpy as np
 import torch
-from _bench import in_turn, peak_memory, process_status, stopped
-from _results import Table, make_parser
 
+from benchmarks._results import Table, make_parser
+from benchmarks.speed._bench import (
+    in_another_process,
+    in_turn,
+    memory_of_a_long_call,
+    peak_memory,
+    stopped,
+)
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.encoders import GIN, MLP
@@ -161,19 +163,6 @@ def slope(figures, small, large):
 # The memory map
 
 
-class OwnMemory(threading.Thread):
-    """Reads how much memory is this process's own, again and again, and keeps the most."""
-
-    def __init__(self):
-        super().__init__(daemon=True)
-        self.most, self.is_over = 0, threading.Event()
-
-    def run(self):
-        """Read until it is over."""
-        while not self.is_over.wait(0.02):
-            self.most = max(self.most, process_status("RssAnon"))
-
-
 def fit_map(path):
     """Print what a fit of a memory map takes, in JSON."""
     X = np.load(path, mmap_mode="r")
@@ -181,13 +170,8 @@ def fit_map(path):
         256, encoder=MLP(widths=(32,)), projection_dim=16, max_epochs=1, memory_budget=1e-5
     )
     fitted.fit(X[:100])  # what is imported late is no part of the fit
-    before, watch, start = process_status("RssAnon"), OwnMemory(), perf_counter()
-    watch.start()
-    fitted.fit(X)
-    seconds = perf_counter() - start
-    watch.is_over.set()
-    watch.join()
-    found = {"s": seconds, "rows/s": len(X) / seconds, "own MiB": (watch.most - before) / 1024}
+    own, _, seconds = memory_of_a_long_call(lambda: fitted.fit(X))
+    found = {"s": seconds, "rows/s": len(X) / seconds, "own MiB": own}
     print(json.dumps({**found, "file, MiB": X.nbytes / 2**20}))
 
 
@@ -206,9 +190,8 @@ def add_map(table, rows):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "X.npy"
         write_map(path, rows)
-        command = [sys.executable, __file__, "--fit-map", str(path)]
-        printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-    table.add({"rows": rows, **json.loads(printed)})
+        found = json.loads(in_another_process("--fit-map", path))
+    table.add({"rows": rows, **found})
 
 
 def main():

@@ -1,7 +1,7 @@
 """Losses, forward and backward, beside plain NT-Xent and the losses of other libraries.
 
-    OMP_WAIT_POLICY=PASSIVE python benchmarks/loss_engine.py
-    OMP_WAIT_POLICY=PASSIVE python benchmarks/loss_engine.py --memory
+    OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.loss_engine
+    OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.loss_engine --memory
 
 Two views of B samples, d = 128, float32, cosine scores at temperature 0.5, in-batch negatives.
 Times are relative to NT-Xent written by hand with ``F.cross_entropy``, which holds all 2B × 2B
@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import argparse
 import functools
-import subprocess
-import sys
 from statistics import median
 
 import torch
-from _bench import (
+
+from benchmarks._results import Table, make_parser
+from benchmarks.speed._bench import (
+    in_another_process,
     in_turn,
     lightly_ntxent,
     metric_learning,
@@ -30,9 +31,7 @@ from _bench import (
     ratios,
     timed,
 )
-from _naive import naive_loss
-from _results import Table, make_parser
-
+from benchmarks.speed._naive import naive_loss
 from skcontrast import contrastive_loss, losses
 
 OURS = [
@@ -131,9 +130,8 @@ def add_memory(table, args):
         for batch in args.batches:
             if name not in OURS and batch > 4096:
                 continue
-            options = ["--measure", name, "--batches", str(batch), "--dim", str(args.dim)]
-            command = [sys.executable, __file__, *options, "--threads", str(args.threads)]
-            printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+            options = ["--measure", name, "--batches", batch, "--dim", args.dim]
+            printed = in_another_process(*options, "--threads", args.threads)
             if not printed:
                 print(f"{name} is not installed: skipped")
                 break

@@ -1,7 +1,7 @@
 """A training step of MoCo with a long queue beside one of SimCLR with the same batch.
 
-    OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE python benchmarks/moco_step.py --batch 64
-    OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE python benchmarks/moco_step.py --memory --batch 64
+    OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.moco_step --batch 64
+    OMP_NUM_THREADS=1 python -m benchmarks.speed.moco_step --memory --batch 64
 
 All train ResNet-18 on the same random uint8 images 32×32, with the views of SimCLR. The steps
 are those of `fit`: each is taken from a fit that a callback stops before its first step, with its
@@ -20,10 +20,10 @@ from statistics import median
 
 import numpy as np
 import torch
-from _bench import in_turn, ratios, resident_memory, stopped
-from _results import Table, make_parser
 from skorch.callbacks import Callback
 
+from benchmarks._results import Table, make_parser
+from benchmarks.speed._bench import in_turn, ratios, resident_memory, stopped
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import GaussianNoise, SimCLRAugmentation
 from skcontrast.encoders import MLP, ResNet

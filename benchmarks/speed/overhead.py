@@ -1,7 +1,7 @@
 """What fit costs beside a hand-written loop, and transform beside the bare encoder call.
 
-    OMP_WAIT_POLICY=PASSIVE python benchmarks/overhead.py
-    OMP_WAIT_POLICY=PASSIVE python benchmarks/overhead.py --rows
+    OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.overhead
+    OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.overhead --rows
 
 The hand-written loop uses the same encoder, optimizer settings, augmentation and number of steps,
 and NT-Xent by ``F.cross_entropy``. "The same by hand" is in float32 on both sides, images in
@@ -24,8 +24,8 @@ from time import perf_counter
 import numpy as np
 import torch
 import torch.nn.functional as F
-from _results import Table, make_parser
 
+from benchmarks._results import Table, make_parser
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import GaussianNoise, SimCLRAugmentation, compose
 from skcontrast.encoders import MLP, ConvNet

@@ -1,8 +1,8 @@
 """Peers end to end: what scripts with other libraries give, in seconds and in quality.
 
     pip install kornia lightly pytorch-metric-learning umap-learn torch_geometric
-    OMP_WAIT_POLICY=PASSIVE python benchmarks/peers_end_to_end.py
-    python benchmarks/peers_end_to_end.py --sets CIFAR-10 --cifar FOLDER --n 4000 --epochs 25
+    OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.peers_end_to_end
+    python -m benchmarks.speed.peers_end_to_end --sets CIFAR-10 --cifar FOLDER --n 4000 --epochs 25
 
 Images: the loops are written as scripts are, a DataLoader, kornia on batches, one network for both
 views, and Adam with a cosine schedule. They have the encoder of the default embedder (ConvNet),
@@ -32,14 +32,14 @@ from time import perf_counter, process_time
 
 import numpy as np
 import torch
-from _bench import lightly_ntxent, metric_learning, nt_xent
-from _results import Table, make_parser, spread
-from augmentation import simclr_kornia
-from graph_table import gin
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-from worth import GRAPHS, SETS, p_value, plain, split
 
+from benchmarks._results import Table, make_parser, spread
+from benchmarks.speed._bench import lightly_ntxent, metric_learning, nt_xent
+from benchmarks.speed.augmentation import simclr_kornia
+from benchmarks.studies.graph_table import gin
+from benchmarks.studies.worth import GRAPHS, SETS, p_value, plain, split
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import RandomAffine, SimCLRAugmentation
 from skcontrast.encoders import ConvNet
@@ -131,9 +131,10 @@ def image_peers(X):
 def graph_loop(graphs):
     """Return a contestant: InfoGraph by PyTorch Geometric on its own data; None without it."""
     try:
-        from graph_epoch import UsualNetwork, usual_loss
         from torch_geometric.data import Data
         from torch_geometric.loader import DataLoader as GraphLoader
+
+        from benchmarks.speed.graph_epoch import UsualNetwork, usual_loss
     except ImportError:
         return None
 

@@ -1,6 +1,6 @@
 """What remains after many fits, epochs, losses and files: memory, threads, descriptors, processes.
 
-    OMP_WAIT_POLICY=PASSIVE python benchmarks/soak.py --save
+    OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.soak --save
 
 Each row is one process that does the same thing many times. Its resident memory is taken after a
 tenth of the repetitions, when everything has been imported and the allocator has warmed up, after
@@ -15,19 +15,18 @@ import gc
 import json
 import multiprocessing
 import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import torch
-from _results import Table, make_parser
 from skorch.callbacks import Callback
 from torch.utils.data import TensorDataset
 
 import skcontrast
+from benchmarks._results import Table, make_parser
+from benchmarks.speed._bench import in_another_process
 from skcontrast import ContrastiveEmbedder, contrastive_loss
 from skcontrast.augmentation import GaussianNoise, RandomAffine
 from skcontrast.encoders import GIN, MLP, ConvNet
@@ -201,13 +200,8 @@ def repeat(name, share):
 
 def row(name, share):
     """Do the work in a process of its own, and return what it held as a row."""
-    done = subprocess.run(
-        [sys.executable, __file__, "--only", name, "--share", str(share)],
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    (early, middle, late), n = json.loads(done.stdout.splitlines()[-1])
+    printed = in_another_process("--only", name, "--share", share)
+    (early, middle, late), n = json.loads(printed)
     return {
         "repeated": name,
         "times": n,

@@ -1,6 +1,6 @@
 """Memory that a fit holds on data larger than memory: does it grow with the number of samples?
 
-    OMP_WAIT_POLICY=PASSIVE python benchmarks/streams.py --rows 100000 1000000 --save
+    OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.streams --rows 100000 1000000 --save
 
 Each row is one process that trains for one epoch on numbers in a file (int16), read batch by
 batch: from a memory map, from a Dataset on it, and from the file in parts of 10,000 samples, with
@@ -12,18 +12,15 @@ makes a copy of the file in memory first. Linux only. `--rows 10000000` needs 10
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import tempfile
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import torch
-from _results import Table, make_parser
 from torch.utils.data import Dataset
 
+from benchmarks._results import Table, make_parser
+from benchmarks.speed._bench import in_another_process, memory_of_a_long_call
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import FeatureDropout
 from skcontrast.encoders import MLP
@@ -90,40 +87,13 @@ WAYS = {
 }
 
 
-class Watch(threading.Thread):
-    """Samples the memory of this process, in KiB: its own, and with the files that it maps."""
-
-    def __init__(self):
-        super().__init__(daemon=True)
-        self.most, self.over = [0, 0], threading.Event()
-
-    def run(self):
-        """Sample until it is over."""
-        while not self.over.wait(0.02):
-            self.most = [max(pair) for pair in zip(self.most, held(), strict=True)]
-
-
-def held():
-    """Return how many KiB this process holds: its own, and all."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    status = dict(line.split(":", 1) for line in lines)
-    return [int(status[name].split()[0]) for name in ("RssAnon", "VmRSS")]
-
-
 def measure(way, path):
-    """Train in one way; return the growth of the memory, in MiB, and the seconds."""
+    """Train in one way; return the MiB of growth, own and resident, and the seconds."""
     torch.manual_seed(0)
     warm = np.random.default_rng(0).integers(0, 99, (2048, 8)).astype(np.int16)
     WAYS[way](warm)
     X = np.load(path, mmap_mode="r")
-    before, watch = held(), Watch()
-    watch.start()
-    start = time.perf_counter()
-    WAYS[way](X)
-    seconds = time.perf_counter() - start
-    watch.over.set()
-    watch.join()
-    return [(most - first) / 1024 for most, first in zip(watch.most, before, strict=True)], seconds
+    return memory_of_a_long_call(lambda: WAYS[way](X))
 
 
 def written(folder, n_rows, width):
@@ -139,9 +109,7 @@ def written(folder, n_rows, width):
 
 def row(way, path, n_rows):
     """Measure one way in a process of its own, and return a row of the table."""
-    command = [sys.executable, __file__, "--only", way, "--file", str(path)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    (own, resident), seconds = json.loads(done.stdout.splitlines()[-1])
+    own, resident, seconds = json.loads(in_another_process("--only", way, "--file", path))
     return {
         "read": way,
         "samples": n_rows,

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from _results import spread
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
+from benchmarks._results import spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import ColorJitter, RandomAffine
 from skcontrast.losses import InfoNCE

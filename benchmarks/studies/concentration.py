@@ -1,7 +1,7 @@
 """Does κ say how good an image is, and what does it cost?
 
-    OMP_WAIT_POLICY=PASSIVE python benchmarks/concentration.py
-    OMP_WAIT_POLICY=PASSIVE python benchmarks/concentration.py --data fashion_mnist.npz
+    OMP_WAIT_POLICY=PASSIVE python -m benchmarks.studies.concentration
+    OMP_WAIT_POLICY=PASSIVE python -m benchmarks.studies.concentration --data fashion_mnist.npz
 
 On sklearn's digits, or on images in an npz file with ``X_train``, ``y_train``, ``X_test`` and
 ``y_test`` (or ``x_train`` and so on): the accuracy of linear probes on representations trained
@@ -13,13 +13,13 @@ probe where it abstains by low κ, by its own margin, or at random, on mixed cor
 from __future__ import annotations
 
 import numpy as np
-from _results import Table, make_parser
 from scipy.ndimage import gaussian_filter, rotate
 from scipy.stats import spearmanr
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
+from benchmarks._results import Table, make_parser
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import RandomAffine, RandomResizedCrop
 from skcontrast.metrics import few_label_accuracy, linear_probe

@@ -1,7 +1,7 @@
 """What edge attributes add: the default embedder with and without them, on molecules and signs.
 
-    python benchmarks/edge_attributes.py --data-home DIR --sets MUTAG PTC_MR Cuneiform
-    python benchmarks/edge_attributes.py --sdf FILE [FILE]        # needs RDKit
+    python -m benchmarks.studies.edge_attributes --data-home DIR --sets MUTAG PTC_MR Cuneiform
+    python -m benchmarks.studies.edge_attributes --sdf FILE [FILE]  # needs RDKit
 
 The sets of TUDataset have edge labels: bond types of molecules (MUTAG, PTC_MR), or whether an edge
 lies within a wedge (Cuneiform, whose edges have coordinates too; those of nodes are left out).
@@ -20,13 +20,13 @@ default in the same way.
 from __future__ import annotations
 
 import numpy as np
-from _results import Table, make_parser, spread
 from scipy.stats import ttest_rel
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.datasets import fetch_tudataset
 from skcontrast.graphs import PackedGraphs

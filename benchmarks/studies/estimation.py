@@ -1,7 +1,7 @@
 """α and τ⁺ estimated without labels, against what labels say, on digits and Fashion-MNIST.
 
-    python benchmarks/estimation.py                          # digits only
-    python benchmarks/estimation.py --data fashion_mnist.npz # both
+    python -m benchmarks.studies.estimation  # digits only
+    python -m benchmarks.studies.estimation --data fashion_mnist.npz  # both
 
 At several lengths of training with InfoNCE, in batches of 256 (N = 510 candidates):
 
@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from _results import Table, make_parser
-from losses_on_images import load, make_embedder
 from sklearn.datasets import load_digits
 
+from benchmarks._results import Table, make_parser
+from benchmarks.studies.losses_on_images import load, make_embedder
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import RandomAffine
 from skcontrast.estimation import (

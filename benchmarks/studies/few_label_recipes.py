@@ -1,6 +1,6 @@
 """What to do with five labels a class: the recipes of the guide, judged on held-out digits.
 
-    python benchmarks/few_label_recipes.py
+    python -m benchmarks.studies.few_label_recipes
 
 Every row is a representation of the images, every column a way to a classifier: logistic
 regression at C = 1 on standardised features, the same with C chosen by cross-validation on the
@@ -15,14 +15,14 @@ these and the test images, or the labeled images alone, as in a Pipeline without
 from __future__ import annotations
 
 import numpy as np
-from _results import Table, make_parser, spread
-from few_labels import draw_labels, split
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
+from benchmarks._results import Table, make_parser, spread
+from benchmarks.studies.few_labels import draw_labels, split
 from skcontrast import ContrastiveEmbedder
 
 

@@ -1,7 +1,7 @@
 """Few labels, in fit or only in the classifier: the same ones, judged on held-out data.
 
-    python benchmarks/few_labels.py                                             # digits
-    python benchmarks/few_labels.py --data fashion_mnist.npz --epochs 25 --seeds 3
+    python -m benchmarks.studies.few_labels  # digits
+    python -m benchmarks.studies.few_labels --data fashion_mnist.npz --epochs 25 --seeds 3
 
 Every row is an embedding of the training samples by which a standardised logistic regression
 learns from a few labels of each class. In rows with "few labels", `fit` gets these labels too, and
@@ -16,10 +16,10 @@ height, width), colour ones (n, 3, height, width).
 from __future__ import annotations
 
 import numpy as np
-from _results import Table, make_parser, spread
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
+from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.losses import InfoNCE, SemiSupCon, SupCon, Supervised
 from skcontrast.metrics import compare_paired, knn_accuracy, linear_probe

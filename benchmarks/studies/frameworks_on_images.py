@@ -1,7 +1,7 @@
 """Frameworks × losses on images: unlabeled images in, an embedding out, probed with labels.
 
-    python benchmarks/frameworks_on_images.py                          # Fashion-MNIST, from OpenML
-    python benchmarks/frameworks_on_images.py --data cifar10.npz       # or a local file
+    python -m benchmarks.studies.frameworks_on_images  # Fashion-MNIST, from OpenML
+    python -m benchmarks.studies.frameworks_on_images --data cifar10.npz  # or a local file
 
 All rows share the views, the number of epochs, the temperature and the width of the encoder;
 accuracies are of a linear probe and of 20 nearest neighbours on the test images, mean and standard
@@ -17,9 +17,9 @@ from __future__ import annotations
 from time import perf_counter
 
 import numpy as np
-from _results import Table, make_parser, spread
-from losses_on_images import load
 
+from benchmarks._results import Table, make_parser, spread
+from benchmarks.studies.losses_on_images import load
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import ColorJitter, RandomAffine, RandomFlip, RandomResizedCrop
 from skcontrast.encoders import ConvNet

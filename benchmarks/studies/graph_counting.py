@@ -1,7 +1,7 @@
 """Graphs: what training adds to counting labels or degrees, with few labels and for neighbours.
 
-    python benchmarks/graph_counting.py                               # fetched once
-    python benchmarks/graph_counting.py --data-home DIR --sets ENZYMES --seeds 5
+    python -m benchmarks.studies.graph_counting  # fetched once
+    python -m benchmarks.studies.graph_counting --data-home DIR --sets ENZYMES --seeds 5
 
 The rows are a bag of the labels, or where there are none the degrees, of the nodes, as counts and
 as logarithms of counts (numerical attributes are summed likewise); the encoder with its first
@@ -18,12 +18,12 @@ from __future__ import annotations
 from time import process_time
 
 import numpy as np
-from _results import Table, make_parser, spread
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.datasets import fetch_tudataset
 from skcontrast.encoders import GIN

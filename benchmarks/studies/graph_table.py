@@ -1,7 +1,7 @@
 """Graph classification by unsupervised embeddings: Table 2 of the PUCL paper, and its neighbours.
 
-    python benchmarks/graph_table.py --sets PTC_MR ENZYMES          # fetched once
-    python benchmarks/graph_table.py --data-home DIR --sets DD --seeds 3
+    python -m benchmarks.studies.graph_table --sets PTC_MR ENZYMES  # fetched once
+    python -m benchmarks.studies.graph_table --data-home DIR --sets DD --seeds 3
 
 Protocol of InfoGraph: an encoder (GIN, 3 layers of width 32, sum pooling without the input,
 batches of 128) is trained on all graphs without labels, and a standardised SVM with an RBF kernel
@@ -25,13 +25,13 @@ from __future__ import annotations
 from time import perf_counter
 
 import numpy as np
-from _results import Table, make_parser, spread
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import AttributeMask, EdgePerturb, NodeDrop
 from skcontrast.datasets import fetch_tudataset

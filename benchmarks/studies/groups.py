@@ -1,7 +1,7 @@
 """What it gains to know which samples belong together, without knowing their classes.
 
-    python benchmarks/groups.py                                                 # digits
-    python benchmarks/groups.py --sets CIFAR-10 --cifar FOLDER --n 2500 --epochs 25 --seeds 3
+    python -m benchmarks.studies.groups  # digits
+    python -m benchmarks.studies.groups --sets CIFAR-10 --cifar FOLDER --n 2500 --epochs 25
 
 The samples of each class are divided at random into `--parts` groups, so that 1 / parts of the
 pairs of a class are known to belong together; nothing says which groups are of one class. They go
@@ -16,9 +16,9 @@ import os
 
 import numpy as np
 import torch
-from _results import Table, make_parser
-from worth import FEW, ORACLE, ORACLES, SETS, judged, plain, row_of, split
 
+from benchmarks._results import Table, make_parser
+from benchmarks.studies.worth import FEW, ORACLE, ORACLES, SETS, judged, plain, row_of, split
 from skcontrast import ContrastiveEmbedder
 
 GROUPED = {"groups, neutral": "neutral", "groups, positive": "positive"}

@@ -1,7 +1,7 @@
 """Which score without labels ranks embedders as few labels and neighbours do.
 
-    python benchmarks/label_free_score.py                                   # digits
-    python benchmarks/label_free_score.py --set fashion --data fashion_mnist.npz
+    python -m benchmarks.studies.label_free_score  # digits
+    python -m benchmarks.studies.label_free_score --set fashion --data fashion_mnist.npz
 
 A setting is a loss, a temperature, views and a number of epochs, besides an untrained encoder and
 one that training has collapsed. The learning rate is constant, so that one run gives a setting for
@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from _results import Table, make_parser
 from scipy.stats import spearmanr
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -28,6 +27,7 @@ from sklearn.metrics import silhouette_score
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import normalize
 
+from benchmarks._results import Table, make_parser
 from skcontrast import ContrastiveEmbedder, contrastive_loss
 from skcontrast.augmentation import (
     ColorJitter,

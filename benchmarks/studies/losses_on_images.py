@@ -1,7 +1,7 @@
 """Every loss on Fashion-MNIST: unlabeled images in, an embedding out, probed with labels.
 
-    python benchmarks/losses_on_images.py                          # fetches from OpenML once
-    python benchmarks/losses_on_images.py --data fashion_mnist.npz # or reads a local file
+    python -m benchmarks.studies.losses_on_images  # fetches from OpenML once
+    python -m benchmarks.studies.losses_on_images --data fashion_mnist.npz  # or reads a local file
 
 Beside the losses stand raw pixels and the encoder before training. All share the encoder, the
 views, the number of epochs and the temperature; accuracies are on the 10,000 test images, mean and
@@ -15,9 +15,9 @@ from __future__ import annotations
 from time import perf_counter
 
 import numpy as np
-from _results import Table, make_parser, spread
 from sklearn.datasets import fetch_openml
 
+from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import ColorJitter, RandomAffine, RandomFlip, RandomResizedCrop
 from skcontrast.encoders import ConvNet

@@ -1,7 +1,8 @@
 """Cheaper networks beside the default one: the same accuracy in less time?
 
-    OMP_NUM_THREADS=1 python benchmarks/networks.py --sets digits
-    OMP_NUM_THREADS=1 python benchmarks/networks.py --sets Fashion-MNIST --fashion FILE --epochs 25
+    OMP_NUM_THREADS=1 python -m benchmarks.studies.networks --sets digits
+    OMP_NUM_THREADS=1 python -m benchmarks.studies.networks --sets Fashion-MNIST \\
+        --fashion FILE --epochs 25
 
 Each row is a fit of the default embedder with another encoder of images: other widths, fewer
 blocks, depthwise convolutions, or a first convolution with stride 2. Columns as in worth.py; p is
@@ -16,10 +17,10 @@ from statistics import median
 from time import process_time
 
 import torch
-from _results import Table, make_parser
 from torch import nn
-from worth import FEW, digits, fashion, judged, p_value, row_of, split
 
+from benchmarks._results import Table, make_parser
+from benchmarks.studies.worth import FEW, digits, fashion, judged, p_value, row_of, split
 from skcontrast import ContrastiveEmbedder
 from skcontrast.encoders import ConvNet
 

@@ -1,8 +1,8 @@
 """The axes along which the papers vary their losses, on the digits, paired over seeds.
 
-    python benchmarks/papers_axes.py                                # all but CMC
-    python benchmarks/papers_axes.py --axes temperature tau_plus    # some
-    python benchmarks/papers_axes.py --axes cmc --cifar FOLDER      # CMC on CIFAR-10
+    python -m benchmarks.studies.papers_axes  # all but CMC
+    python -m benchmarks.studies.papers_axes --axes temperature tau_plus  # some
+    python -m benchmarks.studies.papers_axes --axes cmc --cifar FOLDER  # CMC on CIFAR-10
 
 Embedders of 1,347 images of 8×8 without labels, default encoder, affine views with jitter of
 brightness and contrast, temperature .2, batches of 128 (N = 254) and 24 epochs, except where the
@@ -22,10 +22,12 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
-import frameworks_on_images
 import numpy as np
 import torch
-from _digit_fits import (
+
+from benchmarks._results import Table, make_parser
+from benchmarks.studies import frameworks_on_images
+from benchmarks.studies._digit_fits import (
     PROBES,
     RAW,
     UNTRAINED,
@@ -36,8 +38,6 @@ from _digit_fits import (
     make_embedder,
     split,
 )
-from _results import Table, make_parser
-
 from skcontrast.frameworks import CMC, SimCLR
 from skcontrast.losses import (
     BCL,

@@ -1,8 +1,8 @@
 """A pretrained backbone: as it is, frozen, fine-tuned, or as vectors under a contrastive head.
 
-    python benchmarks/pretrained.py --data fashion_mnist.npz
-    python benchmarks/pretrained.py --data fashion_mnist.npz --tables transfer --n-train 300 \\
-        --epochs 30 --suffix ", 300 images"
+    python -m benchmarks.studies.pretrained --data fashion_mnist.npz
+    python -m benchmarks.studies.pretrained --data fashion_mnist.npz --tables transfer \\
+        --n-train 300 --epochs 30 --suffix ", 300 images"
 
 A seed draws which half of the classes is the source and which the target. A ConvNet learns the
 source classes with labels, and its state dict is what "pretrained" means here. The table
@@ -26,14 +26,14 @@ import copy
 import numpy as np
 import torch
 import torch.nn.functional as F
-from _results import Table, make_parser, spread
-from few_labels import draw_labels
 from scipy.stats import ttest_rel
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import Normalizer
 from sklearn.semi_supervised import LabelSpreading
 from torch import nn
 
+from benchmarks._results import Table, make_parser, spread
+from benchmarks.studies.few_labels import draw_labels
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import FeatureDropout, GaussianNoise, MarginalCorruption
 from skcontrast.encoders import ConvNet

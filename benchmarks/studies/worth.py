@@ -1,10 +1,10 @@
 """What an embedding is worth: the default embedder against everything that costs less.
 
-    python benchmarks/worth.py                                       # digits and small tables
-    python benchmarks/worth.py --sets digits --temperature 0.2 --epochs 60
-    python benchmarks/worth.py --sets Fashion-MNIST --fashion fashion_mnist.npz --n 4000
-    python benchmarks/worth.py --sets CIFAR-10 --cifar FOLDER --n 5000 --epochs 50
-    python benchmarks/worth.py --sets PTC_MR ENZYMES --data-home FOLDER
+    python -m benchmarks.studies.worth  # digits and small tables
+    python -m benchmarks.studies.worth --sets digits --temperature 0.2 --epochs 60
+    python -m benchmarks.studies.worth --sets Fashion-MNIST --fashion fashion_mnist.npz --n 4000
+    python -m benchmarks.studies.worth --sets CIFAR-10 --cifar FOLDER --n 5000 --epochs 50
+    python -m benchmarks.studies.worth --sets PTC_MR ENZYMES --data-home FOLDER
 
 Rows that learn nothing: the data as they are, standardised, their principal components, UMAP where
 umap-learn is installed, the bag of labels or degrees of a graph, and the encoder with its first
@@ -29,8 +29,6 @@ from time import process_time
 
 import numpy as np
 import torch
-from _results import Table, make_parser, spread
-from graph_table import bag
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.decomposition import PCA
@@ -39,6 +37,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
+from benchmarks._results import Table, make_parser, spread
+from benchmarks.studies.graph_table import bag
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import compose
 from skcontrast.datasets import fetch_tudataset
