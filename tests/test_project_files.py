@@ -45,7 +45,7 @@ def parts(version):
 def test_the_version_is_the_same_everywhere():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     cited = re.search(r"^version: (\S+)$", citation, flags=re.MULTILINE)[1]
-    assert project()["version"] == cited == skcontrast.__version__
+    assert "version" in project()["dynamic"] and cited == skcontrast.__version__
 
 
 def test_the_version_switcher_offers_the_version():

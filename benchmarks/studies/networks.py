@@ -1,8 +1,7 @@
 """Cheaper networks beside the default one: the same accuracy in less time?
 
     OMP_NUM_THREADS=1 python -m benchmarks.studies.networks --sets digits
-    OMP_NUM_THREADS=1 python -m benchmarks.studies.networks --sets Fashion-MNIST \\
-        --epochs 25
+    OMP_NUM_THREADS=1 python -m benchmarks.studies.networks --sets Fashion-MNIST --epochs 25
 
 Each row is a fit of the default embedder with another encoder of images: other widths, fewer
 blocks, depthwise convolutions, or a first convolution with stride 2. Columns as in worth.py; p is

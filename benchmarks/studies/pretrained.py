@@ -1,8 +1,8 @@
 """A pretrained backbone: as it is, frozen, fine-tuned, or as vectors under a contrastive head.
 
     python -m benchmarks.studies.pretrained
-    python -m benchmarks.studies.pretrained --tables transfer \\
-        --n-train 300 --epochs 30 --suffix ", 300 images"
+    python -m benchmarks.studies.pretrained --tables transfer --n-train 300 \\
+        --epochs 30 --suffix ", 300 images"
 
 A seed draws which half of the classes is the source and which the target. A ConvNet learns the
 source classes with labels, and its state dict is what "pretrained" means here. The table
