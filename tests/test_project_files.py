@@ -7,6 +7,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 import skcontrast
 
 ROOT = Path(__file__).parents[1]
@@ -51,6 +53,13 @@ def test_the_version_is_the_same_everywhere():
 def test_the_version_switcher_offers_the_version():
     entries = json.loads((ROOT / "docs" / "_static" / "switcher.json").read_text(encoding="utf-8"))
     assert skcontrast.__version__ in {entry["version"] for entry in entries}
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "RELEASING.md"])
+def test_links_between_files_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)]+)\)", (ROOT / page).read_text(encoding="utf-8"))
+    for link in links:
+        assert link.startswith("https://") or (ROOT / link).exists(), link
 
 
 def test_the_oldest_versions_are_the_lower_bounds():
