@@ -33,8 +33,8 @@ from ..graphs._features import NodeFeatures
 from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..kinds._base import Schema, Unscaled
 from ..kinds._images import ImageScaler
+from ..kinds._parts import PartsScaler
 from ..kinds._scaling import Standardize
-from ..kinds._several import PartsScaler
 from ..kinds._table_input import TableInput
 from ..kinds._tables import Column, TableScaler
 from ..kinds._vectors import VectorScaler

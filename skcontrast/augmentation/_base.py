@@ -18,8 +18,8 @@ from .._data._sources import array_of
 from .._parameters import validate_parameters
 from .._row_labels import label_rows, row_labels
 from ..kinds._base import Kind, Schema
-from ..kinds._guess import declared_kind, kind_of_shape, named_kinds
-from ..kinds._several import guess_kind_or_parts
+from ..kinds._read import declared_kind, read_samples
+from ..kinds._recognise import kind_of_shape, named_kinds
 from ._stage import Stage
 from ._views import NoOutputContainer, Views, is_dataframe
 
@@ -248,8 +248,7 @@ class Augmentation(
         if isinstance(X, Views) and X.inputs is not None:
             return X.inputs
         X = X.base if isinstance(X, Views) else X
-        kind, X = guess_kind_or_parts(X, declared_kind(self))
-        return kind.read(X, owner=self)
+        return read_samples(X, hint=declared_kind(self), owner=self)
 
     def _fit_checked(self, X: Any, schema: Schema) -> Self:
         validate_parameters(self)

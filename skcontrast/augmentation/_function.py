@@ -16,7 +16,7 @@ from .._parameters import StrOptions
 from .._runtime._random import seeded_everywhere
 from .._warnings import warn
 from ..kinds._base import Kind
-from ..kinds._guess import named_kinds
+from ..kinds._recognise import named_kinds
 from ._base import Augmentation
 from ._stage import as_float, check_values, generator_for
 

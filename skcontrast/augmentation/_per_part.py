@@ -13,7 +13,7 @@ from sklearn.base import clone
 from .._data._parts import OnePart, Parts, PartsBatch, naming_part
 from .._parameters import check_component, validate_parameters
 from ..kinds._base import Kind, Schema
-from ..kinds._several import Several
+from ..kinds._parts import PartsKind
 from ._base import Augmentation
 from ._compose import compose
 from ._stage import generator_for
@@ -22,8 +22,7 @@ from ._stage import generator_for
 class PerPart(Augmentation):
     """Draw a view of each part of a sample by augmentations of its own.
 
-    With it, all parts are kept apart, as with ``kind=Several(apart=True)``: each is scaled and
-    augmented by itself.
+    Each part is scaled and augmented by itself.
 
     Parameters
     ----------
@@ -62,7 +61,7 @@ class PerPart(Augmentation):
 
     _parameter_constraints: dict = {"augmentations": [list, tuple]}
 
-    kind = Several(apart=True)
+    kind = PartsKind()
 
     chains_: list[list[Augmentation]]
 
@@ -101,7 +100,7 @@ class PerPart(Augmentation):
         kind : Kind, default=None
             What the samples are; None infers it from their shape.
         """
-        if not isinstance(kind, Several):
+        if not isinstance(kind, PartsKind):
             return super().check_kind(sample_shape, kind)
         n_parts, n_given = len(sample_shape), len(self.augmentations)
         if n_parts != n_given:
@@ -109,7 +108,7 @@ class PerPart(Augmentation):
                 f"The 'augmentations' parameter of PerPart has {n_given} items, but samples have "
                 f"{n_parts} parts."
             )
-        several = zip(self.augmentations, sample_shape, kind.kinds, strict=True)
+        several = zip(self.augmentations, sample_shape, kind.kinds_, strict=True)
         for place, (chain, shape, own) in enumerate(several):
             with naming_part(place):
                 for step in _chain(chain):
@@ -119,7 +118,7 @@ class PerPart(Augmentation):
         """Return a view of each part; see the base class."""
         if not isinstance(batch, PartsBatch):
             raise TypeError(
-                "batch must be a batch of several parts, as kinds.Several.to_tensor returns it, "
+                "batch must be a batch of several parts, as kinds.PartsKind.to_tensor returns it, "
                 f"got a {type(batch).__name__}."
             )
         generator = generator_for(batch, generator)

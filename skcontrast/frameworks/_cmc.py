@@ -14,12 +14,12 @@ from torch import Tensor
 
 from .._arguments import naming
 from .._data._batches import Batch
-from .._data._memory import check_memory
 from .._objective._contrast import Contrast
 from .._parameters import Interval, StrOptions
+from .._runtime._memory import check_memory
 from .._warnings import warn
 from ..kinds._base import Kind
-from ..kinds._several import Several
+from ..kinds._parts import PartsKind
 from ..similarity import Similarity
 from ._bank import Bank
 from ._base import FitContext, Framework, Session
@@ -93,7 +93,7 @@ class CMC(Framework):
     See Also
     --------
     skcontrast.datasets.Parts : Several arrays as one X, which scikit-learn can split.
-    skcontrast.kinds.Several : How several arrays become batches.
+    skcontrast.kinds.PartsKind : How several arrays become batches.
     SimCLR : One encoder; the positives are other views of the whole sample.
     MoCo : One encoder and its momentum copy; the negatives come from a queue of recent keys.
 
@@ -157,9 +157,7 @@ class CMC(Framework):
         """The split, since the encoders are built for it."""
         return f"CMC(split={_listed(self.split)!r})"
 
-    def split_samples(
-        self, kind: Kind, sample_shape: tuple, cut: tuple[int, ...] | None = None
-    ) -> Split | Apart:
+    def split_samples(self, kind: Kind, sample_shape: tuple) -> Split | Apart:
         """Return how samples of a shape are split into parts.
 
         Parameters
@@ -168,18 +166,15 @@ class CMC(Framework):
             The kind of the samples.
         sample_shape : tuple of int
             Shape of one sample of a batch.
-        cut : tuple of int, default=None
-            Number of features or channels of each part, if X came as several arrays that are side
-            by side in batches.
 
         Raises
         ------
         ValueError
             If `split` does not suit the samples.
         """
-        is_apart = isinstance(kind, Several)
+        is_apart = isinstance(kind, PartsKind)
         is_auto = isinstance(self.split, str) and self.split == "auto"
-        if (is_apart or cut is not None) and not is_auto:
+        if is_apart and not is_auto:
             raise ValueError(
                 f"The 'split' parameter of CMC is {self.split!r}, but X is several arrays, which "
                 "are the parts themselves: pass split='auto'."
@@ -191,9 +186,6 @@ class CMC(Framework):
                 f"CMC contrasts parts of vectors or images, but X holds {kind.name}: pass a "
                 "different framework, such as SimCLR() or, for graphs, InfoGraph()."
             )
-        if cut is not None:
-            columns = torch.arange(sum(cut)).split(cut)
-            return Split([some.clone() for some in columns], sample_shape)
         split = _usual_split(sample_shape) if is_auto else self.split
         if isinstance(split, str) and split == "lab":
             if len(sample_shape) != 3 or sample_shape[0] != 3:

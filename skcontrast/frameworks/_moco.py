@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from .._data._batches import Batch
-from .._data._memory import check_memory
 from .._objective._contrast import Contrast
 from .._parameters import Interval, StrOptions
+from .._runtime._memory import check_memory
 from .._warnings import warn
 from ..similarity import Similarity
 from ._base import FitContext, Framework, Session

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import nn
 
 from .._data._array_like import refuse_unordered
+from .._parameters import StrOptions
 from .._warnings import warn
 from ..graphs import GraphBatch, NodeFeatures, pack_graphs
 from ..graphs._columns import EdgeColumns
@@ -25,6 +26,23 @@ class Graphs(Kind):
     """Graphs: a list of networkx graphs or of PyTorch Geometric's ``Data``, or `PackedGraphs`.
 
     The shape of a sample is ``(None, n_node_attributes)``: graphs have any number of nodes.
+
+    Parameters
+    ----------
+    node_features : {"auto", "attributes", "degree", "constant", "walks"}, default="auto"
+        The description of nodes. "attributes": their attributes ``x``, standardised except for
+        columns of 0 and 1, and a one-hot code of ``label``, which is zero for categories that
+        were not seen in `fit`. "degree": a cumulative code of the in-degree d, with component k
+        equal to 1 if d ≥ k, up to the largest degree in `fit`, at most 64. "constant": a single
+        1. "auto" takes the attributes if there are any, else the degree. "walks": as "auto", and
+        the probabilities that a random walk is back at the node after 1, 2, …, 16 steps,
+        standardised.
+    edge_features : {"auto", "attributes"} or None, default="auto"
+        The description of edges. "auto": their attributes ``x`` and ``weight``, standardised
+        except for columns of 0 and 1, and a one-hot code of ``label``, if they have any of these.
+        "attributes" requires that they do. None: nothing.
+    standardize : bool, default=True
+        Whether to scale the attributes of nodes and edges to zero mean and unit variance.
 
     See Also
     --------
@@ -46,9 +64,28 @@ class Graphs(Kind):
     expected = "graphs, X as a list of networkx graphs"
     augmentation_advice = "; choose an augmentation of graphs such as NodeDrop"
     shares_batches = True
-    network_parameters = ("node_features", "edge_features")
 
-    def _describes(self, sample_shape: tuple) -> bool:
+    _parameter_constraints: dict = {
+        "node_features": [StrOptions({"auto", "attributes", "degree", "constant", "walks"})],
+        "edge_features": [StrOptions({"auto", "attributes"}), None],
+        "standardize": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        node_features: Literal["auto", "attributes", "degree", "constant", "walks"] = "auto",
+        edge_features: Literal["auto", "attributes"] | None = "auto",
+        standardize: bool = True,
+    ):
+        self.node_features = node_features
+        self.edge_features = edge_features
+        self.standardize = standardize
+
+    def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
+        """Return X if it holds graphs."""
+        return X if is_graphs(X) else None
+
+    def describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(None, n_node_features)``, or also has ``n_edge_features``."""
         return len(sample_shape) in (2, 3) and sample_shape[0] is None
 
@@ -78,7 +115,7 @@ class Graphs(Kind):
                 f"The graphs in X have {X.shape[2]} node attributes, but {name} was fitted on "
                 f"graphs with {seen.sample_shape[1]}."
             )
-        return X, Schema(self, X.shape[1:], self)
+        return X, Schema(self, X.shape[1:])
 
     def check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Warn about attributes of nodes and edges that are not read."""
@@ -90,13 +127,11 @@ class Graphs(Kind):
                 "count, and remove the rest."
             )
 
-    def scaler(self, parameters: Mapping[str, Any]) -> NodeFeatures:
-        """Return `NodeFeatures`, the map to what nodes and edges are described by."""
-        return NodeFeatures(
-            parameters["node_features"], parameters["standardize"], parameters["edge_features"]
-        )
+    def scaler(self) -> NodeFeatures:
+        """Return `NodeFeatures`, the map to the descriptions of nodes and edges."""
+        return NodeFeatures(self.node_features, self.standardize, self.edge_features)
 
-    def _check_encoder(self, module: nn.Module, batch: GraphBatch, name: str) -> None:
+    def check_encoder(self, module: nn.Module, batch: GraphBatch, name: str) -> None:
         """Warn about features of edges that a module does not read."""
         edges, reads = batch.edges, getattr(module, "reads", ())
         if edges is None or "edge_attr" in reads:
@@ -108,11 +143,11 @@ class Graphs(Kind):
         if unread:
             warn(
                 f"The encoder {name} does not read the {' and '.join(unread)} of the edges in X. "
-                "Pass edge_features=None if they do not matter, or an encoder that reads them, "
-                "such as GIN()."
+                "Pass kind=Graphs(edge_features=None) if they do not matter, or an encoder that "
+                "reads them, such as GIN()."
             )
 
-    def _zeros(self, sample_shape: tuple) -> GraphBatch:
+    def example_batch(self, sample_shape: tuple) -> GraphBatch:
         """Return a path of three nodes and one of two."""
         edges = torch.tensor([[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]])
         topology = Topology.from_edges(edges, torch.tensor([0, 3, 5]), True)

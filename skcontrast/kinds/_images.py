@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -48,6 +47,13 @@ class Images(Kind):
     In uint8, 255 is white; floats are mapped to [0, 1] by the range of the training set. Where the
     kind is guessed, grey images that are not square are refused, because they may be series.
 
+    Parameters
+    ----------
+    standardize : bool, default=True
+        Whether to map intensities to [0, 1] and then to zero mean and unit variance per channel.
+        If False, float images must have intensities in [0, 1]; this is for encoders with a
+        normalisation of their own, see :ref:`pretrained`.
+
     See Also
     --------
     Vectors : For arrays of two dimensions.
@@ -71,17 +77,31 @@ class Images(Kind):
     float_batches = True
     trains_in_bf16 = True
     shares_batches = True
+    holds_arrays = True
 
-    @staticmethod
-    def refuse_ambiguous(X: Any) -> None:
-        """Raise ValueError if samples have two dimensions of different length."""
-        if X.ndim != 3 or X.shape[1] == X.shape[2] or 0 in X.shape:
-            return
+    _parameter_constraints: dict = {"standardize": ["boolean"]}
+
+    def __init__(self, standardize: bool = True):
+        self.standardize = standardize
+
+    def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
+        """Return X if it has three or four dimensions.
+
+        Raises
+        ------
+        ValueError
+            If samples have two dimensions of different lengths, and nobody declares them.
+        """
+        check_dimensions(X)
+        if getattr(X, "ndim", 2) < 3:
+            return None
+        if is_declared or X.ndim != 3 or X.shape[1] == X.shape[2] or 0 in X.shape:
+            return X
         channels, length = sorted(X.shape[1:])
         raise ValueError(
             f"X of shape {X.shape} may hold grey images of {X.shape[1]} × {X.shape[2]} pixels or "
             f"series of {channels} channels and {length} steps: pass kind='images' or X[:, None] "
-            "for images, X.reshape(len(X), -1) for vectors, or a kind of your own, see "
+            "for images, X.reshape(len(X), -1) for vectors, or a custom kind, see "
             "skcontrast.kinds.Kind."
         )
 
@@ -89,11 +109,11 @@ class Images(Kind):
         """Return ``(channels, height, width)``."""
         return (1, *sample_shape)[-3:]
 
-    def _zeros(self, sample_shape: tuple) -> Tensor:
+    def example_batch(self, sample_shape: tuple) -> Tensor:
         """Return a batch of two images, on which an encoder is tried."""
         return torch.zeros(2, *self.image_shape(sample_shape))
 
-    def _describes(self, sample_shape: tuple) -> bool:
+    def describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(height, width)`` or ``(channels, height, width)``."""
         return len(sample_shape) in (2, 3) and None not in sample_shape
 
@@ -142,7 +162,7 @@ class Images(Kind):
             raise ValueError(
                 f"Found images of shape {shape} in X: every dimension must be at least 1."
             )
-        return X, Schema(self, shape, self, math.prod(shape))
+        return X, Schema(self, shape, math.prod(shape))
 
     def check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Refuse images that seem to have their channels last, unless they were declared."""
@@ -154,9 +174,9 @@ class Images(Kind):
                 f"images do have {shape[0]} channels, pass kind='images'."
             )
 
-    def scaler(self, parameters: Mapping[str, Any]) -> ImageScaler:
+    def scaler(self) -> ImageScaler:
         """Return an `ImageScaler`."""
-        return ImageScaler(parameters["standardize"])
+        return ImageScaler(self.standardize)
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
         """Return X with a channel axis, unscaled."""
@@ -167,12 +187,11 @@ class Images(Kind):
         some: Tensor,
         scaler: Any,
         *,
-        parameters: Mapping[str, Any],
         channels_last: bool,
     ) -> nn.Module:
         """Return a layer that standardises each channel."""
         mean, std = 0.0, 1.0
-        if parameters["standardize"]:
+        if self.standardize:
             mean, std = channel_statistics(some)
         return Standardize(as_float32(mean), as_float32(std), channels_last)
 

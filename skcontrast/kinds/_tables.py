@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -15,7 +15,7 @@ from sklearn.base import clone
 from torch import Tensor, nn
 
 from .._data._array_like import refuse_graphs, refuse_unordered
-from .._data._columns import ColumnType, Table, Values
+from .._data._columns import ColumnType, Table, Values, mixed_table
 from .._parameters import Interval, validate_parameters
 from .._statistics import FARTHEST, mean_and_std
 from .._warnings import warn
@@ -143,6 +143,8 @@ class Tables(Kind):
         are one. So the names of persons, for example, are all the same, and do no harm.
     max_categories : int, default=1000
         The most categories of a column; the less frequent ones are rare.
+    standardize : bool, default=True
+        Whether to scale columns of numbers to zero mean and unit variance.
 
     Attributes
     ----------
@@ -197,6 +199,7 @@ class Tables(Kind):
         "categorical": ["array-like", None],
         "min_frequency": [Interval(Integral, 1, None, closed="left")],
         "max_categories": [Interval(Integral, 1, int(FARTHEST), closed="left")],
+        "standardize": ["boolean"],
     }
 
     columns_: tuple[Column, ...]
@@ -206,10 +209,16 @@ class Tables(Kind):
         categorical: Sequence[str | int] | None = None,
         min_frequency: int = 2,
         max_categories: int = 1000,
+        standardize: bool = True,
     ):
         self.categorical = categorical
         self.min_frequency = min_frequency
         self.max_categories = max_categories
+        self.standardize = standardize
+
+    def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
+        """Return a `Table` if X is a DataFrame with gaps or a column that is not of numbers."""
+        return Table(X) if is_declared else mixed_table(X)
 
     def read(
         self,
@@ -221,9 +230,10 @@ class Tables(Kind):
         check_finite: bool = True,
     ) -> tuple[Any, Schema]:
         """Check X and code its columns, as an array (n_samples, n_columns) of float64."""
-        refuse_graphs(X, self, owner, seen)
-        refuse_unordered(X)
-        table = Table(X)
+        if not isinstance(X, Table):
+            refuse_graphs(X, self, owner, seen)
+            refuse_unordered(X)
+        table = X if isinstance(X, Table) else Table(X)
         _check_size(table.shape, min_samples, owner)
         if seen is not None:
             places = _places(table, seen, type(owner).__name__)
@@ -232,7 +242,7 @@ class Tables(Kind):
             return np.column_stack(coded), seen
         kind, coded = self._with_columns(table)
         shape = (table.shape[1],)
-        return np.column_stack(coded), Schema(kind, shape, kind, shape[0], table.names)
+        return np.column_stack(coded), Schema(kind, shape, shape[0], table.names)
 
     def _with_columns(self, table: Table) -> tuple[Tables, list[NDArray[np.float64]]]:
         """Return a copy of the kind that knows the columns of a table, and the coded columns."""
@@ -267,9 +277,9 @@ class Tables(Kind):
         """Return which columns hold numbers or times."""
         return np.array([column.type != "category" for column in self.columns_])
 
-    def scaler(self, parameters: Mapping[str, Any]) -> TableScaler:
+    def scaler(self) -> TableScaler:
         """Return a `TableScaler`."""
-        return TableScaler(self.columns_, parameters["standardize"])
+        return TableScaler(self.columns_, self.standardize)
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
         """Return coded rows as float32, unscaled."""
@@ -284,7 +294,6 @@ class Tables(Kind):
         some: Tensor,
         scaler: Any,
         *,
-        parameters: Mapping[str, Any],
         channels_last: bool,
     ) -> nn.Module:
         """Return a `TableInput`."""

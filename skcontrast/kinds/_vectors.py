@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -37,6 +37,12 @@ class Vectors(Kind):
 
     Sparse matrices are vectors too. Their rows are made dense batch by batch, never all at once.
 
+    Parameters
+    ----------
+    standardize : bool, default=True
+        Whether to scale the input to zero mean and unit variance per feature. If False, vectors
+        are taken as they are.
+
     See Also
     --------
     Tables : For columns of numbers, categories and times, with gaps.
@@ -64,8 +70,19 @@ class Vectors(Kind):
     )
     float_batches = True
     shares_batches = True
+    holds_arrays = True
 
-    def _describes(self, sample_shape: tuple) -> bool:
+    _parameter_constraints: dict = {"standardize": ["boolean"]}
+
+    def __init__(self, standardize: bool = True):
+        self.standardize = standardize
+
+    def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
+        """Return X: vectors take what no other kind has recognised."""
+        check_dimensions(X)
+        return X
+
+    def describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(n_features,)``."""
         return len(sample_shape) == 1 and sample_shape[0] is not None
 
@@ -91,7 +108,7 @@ class Vectors(Kind):
         if isinstance(X, LazySamples):
             check_lazy(X, min_samples)
             check_same_shape(X.shape[1:], owner, seen)
-            return X, Schema(self, X.shape[1:], self, math.prod(X.shape[1:]))
+            return X, Schema(self, X.shape[1:], math.prod(X.shape[1:]))
         checked, is_sparse = _stand_in(owner, seen), issparse(X)
         is_checked_later = not is_sparse and not is_checked_in_place(X)
         # scikit-learn looks for NaN in the sum of X, which overflows for finite values near 1e308.
@@ -110,11 +127,11 @@ class Vectors(Kind):
                 check_blocks_finite(X, owner)
         names = getattr(checked, "feature_names_in_", None)
         X = SparseSamples(X) if issparse(X) else X
-        return X, Schema(self, X.shape[1:], self, checked.n_features_in_, names)
+        return X, Schema(self, X.shape[1:], checked.n_features_in_, names)
 
-    def scaler(self, parameters: Mapping[str, Any]) -> VectorScaler:
+    def scaler(self) -> VectorScaler:
         """Return a `VectorScaler`."""
-        return VectorScaler(parameters["standardize"])
+        return VectorScaler(self.standardize)
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
         """Return X as float32, unscaled."""
@@ -125,7 +142,6 @@ class Vectors(Kind):
         some: Tensor,
         scaler: Any,
         *,
-        parameters: Mapping[str, Any],
         channels_last: bool,
     ) -> nn.Module:
         """Return a layer that standardises by the statistics that the scaler has learned."""

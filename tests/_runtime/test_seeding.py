@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from skcontrast._fit._seeding import draws_random_numbers
+from skcontrast._runtime._random import draws_random_numbers
 from skcontrast.encoders import MLP, ConvNet, Encoder, ResNet
 from tests.common import IMAGES, X_DIGITS, small
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psutil
 import torch
 
-from .._runtime._cgroups import memory_limit
+from ._cgroups import memory_limit
 
 
 def free_bytes(device: torch.device) -> float:

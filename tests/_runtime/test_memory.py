@@ -4,9 +4,9 @@ import psutil
 import pytest
 import torch
 
-from skcontrast._data import _memory
-from skcontrast._data._memory import check_memory, free_bytes
+from skcontrast._runtime import _memory
 from skcontrast._runtime._cgroups import MemoryLimit
+from skcontrast._runtime._memory import check_memory, free_bytes
 
 CPU = torch.device("cpu")
 
