@@ -89,9 +89,9 @@ def links(session):
 
 @nox.session
 def benchmarks(session):
-    """Speed against the stored figures, or one benchmark: nox -s benchmarks -- vectors --save."""
+    """Speed against the stored figures, or one benchmark: nox -s benchmarks -- overhead --save."""
     install(session, "graphs")
     session.env["OMP_NUM_THREADS"] = "1"
     runs = [session.posargs] if session.posargs else [[name, "--compare"] for name in TIMED]
     for name, *options in runs:
-        session.run("python", f"benchmarks/{name}.py", *options)
+        session.run("python", "-m", f"benchmarks.speed.{name}", *options)

@@ -1,6 +1,6 @@
 """Figures of benchmarks as JSON: printed as they come, saved, and compared with the stored ones.
 
-A file ``results/NAME.json`` holds the tables of ``NAME.py`` by name. A table has the command,
+A file ``results/NAME.json`` beside ``NAME.py`` holds its tables by name. A table has the command,
 date, commit, machine and versions that it was made with, and rows: labels first, then figures. A
 figure is a number, a mean with a standard deviation, or a list with one number per run.
 """
@@ -18,7 +18,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).parent / "results"
 MOVED = 0.1
 OWN_OPTIONS = ("--save", "--compare")
 
@@ -61,7 +60,8 @@ class Table:
 
     def __init__(self, name, args, *, packages=(), ratios=None, labels=1, digits=3):
         self.name, self.args = name, args
-        self.path = FOLDER / f"{Path(sys.argv[0]).stem}.json"
+        script = Path(sys.argv[0])
+        self.path = script.parent / "results" / f"{script.stem}.json"
         self.content = {
             "command": command(sys.argv),
             "date": datetime.date.today().isoformat(),
@@ -215,7 +215,8 @@ def command(argv):
     """Return a command line without the paths in it and without the options of this module."""
     words = [word for word in argv[1:] if word not in OWN_OPTIONS]
     words = ["…" if os.sep in word else word for word in words]
-    return " ".join(["python", f"benchmarks/{Path(argv[0]).name}", *words])
+    script = Path(argv[0])
+    return " ".join(["python -m", f"benchmarks.{script.parent.name}.{script.stem}", *words])
 
 
 def commit():
@@ -224,7 +225,7 @@ def commit():
     Stored results are left out: saving one table does not make the next one's code differ.
     """
     described = git("describe", "--always", "--exclude=*")
-    code = ["--", ":/", ":/!benchmarks/results", ":/!benchmarks/RESULTS.md"]
+    code = ["--", ":/", ":/!benchmarks/*/results/*", ":/!docs/measured.rst"]
     changes = git("status", "--porcelain", "--untracked-files=no", *code)
     return (described or "unknown") + ("-dirty" if changes else "")
 

@@ -1,30 +1,174 @@
-"""RESULTS.md from the figures in results/*.json and the prose in results/page.md.
+"""Write the tables of the pages from the figures in ``*/results/*.json``.
 
-    python benchmarks/render.py          # writes benchmarks/RESULTS.md
+    python -m benchmarks.render
 
-A line ``{{NAME TABLE}}`` of the prose stands for the table TABLE of ``results/NAME.json``.
+Each benchmark has a page ``results/NAME.md`` beside its figures, ``results/NAME.json``: what is
+between the line ``<!-- table: TABLE -->`` and the next ``<!-- end -->`` is replaced by the table.
+In ``docs/measured.rst`` the lines are ``.. table: NAME`` and ``.. end``, and the tables are those
+of `MEASURED`, each made of several stored ones.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from functools import partial
+from pathlib import Path
+from textwrap import indent
 
-from _results import FOLDER, load, made_with, table_lines
+from benchmarks._results import cell, load, made_with, table_lines
 
-PAGE = FOLDER.parent / "RESULTS.md"
+FOLDER = Path(__file__).parent
+MEASURED_PAGE = FOLDER.parent / "docs" / "measured.rst"
+MARKDOWN = re.compile(r"(<!-- table: ([^\n]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+RST = re.compile(r"(^\.\. table: ([^\n]+)\n)(.*?)(^\.\. end$)", re.DOTALL | re.MULTILINE)
+SETS = {
+    "digits": "digits",
+    "Fashion-MNIST": "Fashion-MNIST, 4,000",
+    "CIFAR-10": "CIFAR-10, 5,000",
+    "digits as vectors": "digits as vectors",
+    "wine": "wine",
+    "iris": "iris",
+    "breast cancer": "breast cancer",
+}
 
 
-def render(folder=FOLDER):
-    """Return the page."""
+def pages():
+    """Return the paths of all pages."""
+    return [*sorted(FOLDER.glob("*/results/*.md")), MEASURED_PAGE]
 
-    def table(match):
-        content = load(folder / f"{match[1]}.json")[match[2]]
-        note = [content["note"], ""] if "note" in content else []
-        return "\n".join([*table_lines(content), "", *note, f"*{made_with(content)}*"])
 
-    prose = (folder / "page.md").read_text(encoding="utf-8")
-    return re.sub(r"^\{\{(\S+) (.+)\}\}$", table, prose, flags=re.MULTILINE)
+def rendered(path):
+    """Return the text of a page with its tables as the stored figures have them."""
+    text = path.read_text(encoding="utf-8")
+    if path == MEASURED_PAGE:
+        return RST.sub(lambda m: f"{m[1]}{csv_table(*MEASURED[m[2]]())}\n{m[4]}", text)
+    tables = load(path.with_suffix(".json"))
+    return MARKDOWN.sub(lambda m: f"{m[1]}\n{markdown(tables[m[2]])}\n\n{m[4]}", text)
+
+
+def markdown(table):
+    """Return a stored table, and how it was made."""
+    note = [table["note"], ""] if "note" in table else []
+    return "\n".join([*table_lines(table), "", *note, f"*{made_with(table)}*"])
+
+
+def csv_table(rows, tables):
+    """Return rows, dicts of text by column, as reStructuredText, titled by the tables' origin."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    head = f".. csv-table:: {origin(tables)}\n   :header-rows: 1"
+    return f"{head}\n\n{indent(out.getvalue().rstrip(), '   ')}"
+
+
+def origin(tables):
+    """Return when, from what and where tables were made, in a line."""
+    machines = [table["machine"] for table in tables]
+    parts = {
+        "": [table["date"] for table in tables],
+        "commit ": [table["commit"] for table in tables],
+        "processor ": [machine["cpu"] for machine in machines],
+        "threads ": [str(machine["threads"]) for machine in machines],
+    }
+    return "; ".join(word + ", ".join(dict.fromkeys(of)) for word, of in parts.items())
+
+
+def stored(name, table):
+    """Return a stored table, and its rows as dicts of text without standard deviations."""
+    content = load(FOLDER / f"{name}.json")[table]
+    digits = content["digits"]
+    rows = [{k: short(value, digits) for k, value in row.items()} for row in content["rows"]]
+    return content, rows
+
+
+def short(value, digits):
+    """Return a figure as text, with at most 3 decimal places up to 1, 2 up to 10 and 1 above."""
+    value = value["mean"] if isinstance(value, dict) else value
+    size = abs(value) if isinstance(value, float) else 0
+    return cell(value, min(digits, 3 if size <= 1 else 2 if size < 10 else 1))
+
+
+def joined(name, tables, columns):
+    """Return columns of several tables of a benchmark, one below the other, without `LEFT_OUT`.
+
+    Parameters
+    ----------
+    name : str
+        Folder and name of the benchmark.
+    tables : dict of str to str
+        Tables by the name that the first column gives them.
+    columns : sequence of str
+        Columns that are kept; the first one names the row.
+    """
+    found, contents = [], []
+    for data, table in tables.items():
+        content, rows = stored(name, table)
+        contents.append(content)
+        kept = (row for row in rows if row[columns[0]] not in LEFT_OUT)
+        found += [{"data": data, **{name: row.get(name, "–") for name in columns}} for row in kept]
+    return found, contents
+
+
+def worth():
+    """Return the accuracy with 5 labels and of 20 neighbours by data and representation."""
+    names = ["as they are", "standardised", "UMAP", "untrained", "default"]
+    names += ["Supervised (all labels)", "SupCon (all labels)"]
+    found, contents = [], []
+    for data, table in SETS.items():
+        content, rows = stored("studies/results/worth", table)
+        contents.append(content)
+        figures = {row["row"]: f"{row['5 labels']}, {row['20-NN']}" for row in rows}
+        found.append({"data": data, **{name: figures.get(name, "–") for name in names}})
+    return found, contents
+
+
+def loss_engine():
+    """Return the time of losses relative to plain NT-Xent, and their memory at B = 4,096."""
+    time, rows = stored("speed/results/loss_engine", "time")
+    memory, of_memory = stored("speed/results/loss_engine", "memory")
+    mib = {row["loss"]: row["MiB"] for row in of_memory if row["B"] == "4,096"}
+    for row in rows:
+        del row["error of value, gradient"]
+        row["MiB, B = 4096"] = mib.get(row["loss"], "–")
+    return rows, [time, memory]
+
+
+def growth():
+    """Return time and memory at the largest size of each axis."""
+    content, rows = stored("speed/results/growth", "axes")
+    return [row for row in rows if row["exponent of time"] != "–"], [content]
+
+
+def estimation():
+    """Return the estimates of the model's parameters."""
+    content, rows = stored("studies/results/estimation", "estimates")
+    return rows, [content]
+
+
+LOSS_COLUMNS = ["row", "1 label", "5 labels", "20 labels", "20-NN", "linear", "p"]
+LABEL_COLUMNS = ["embedding", "few labels", "20-NN, all labels", "difference", "p"]
+PEER_COLUMNS = ["row", "CPU s", "CPU ratio", "5 labels", "20-NN", "linear", "p"]
+LEFT_OUT = ["untrained", "skcontrast, float32"]
+LOSS_SETS = {
+    "digits": "digits, temperature 0.2",
+    "Fashion-MNIST": "Fashion-MNIST, 2,000, temperature 0.2",
+}
+LABEL_SETS = {name: name for name in ("digits", "Fashion-MNIST", "CIFAR-10")}
+PEER_SETS = {"digits": "digits", "Fashion-MNIST": "Fashion-MNIST, 2,000", "PTC_MR": "PTC_MR"}
+MEASURED = {
+    "worth": worth,
+    "losses": partial(joined, "studies/results/worth", LOSS_SETS, LOSS_COLUMNS),
+    "estimation": estimation,
+    "few labels": partial(joined, "studies/results/few_labels", LABEL_SETS, LABEL_COLUMNS),
+    "loss engine": loss_engine,
+    "growth": growth,
+    "peers": partial(joined, "speed/results/peers_end_to_end", PEER_SETS, PEER_COLUMNS),
+}
 
 
 if __name__ == "__main__":
-    PAGE.write_text(render(), encoding="utf-8")
+    for page in pages():
+        page.write_text(rendered(page), encoding="utf-8")

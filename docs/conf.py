@@ -118,6 +118,7 @@ html_sidebars = {
     "getting_started": [],
     "losses": [],
     "mathematics": [],
+    "measured": [],
     "comparison": [],
     "faq": [],
     "changelog": [],

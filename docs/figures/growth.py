@@ -1,11 +1,12 @@
-"""The figure of the page "What a step costs", from the stored figures of benchmarks/growth.py."""
+"""The figure of the page "What a step costs", from the figures of benchmarks.speed.growth."""
 
 import json
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-RESULTS = Path("../../benchmarks/results/growth.json")  # plots run in the folder of their script
+# Plots run in the folder of their script.
+RESULTS = Path("../../benchmarks/speed/results/growth.json")
 TITLES = {
     "samples": "samples, an epoch",
     "batch": "batch_size",

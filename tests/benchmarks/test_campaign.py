@@ -5,24 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from argparse import Namespace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from benchmarks.speed._campaign import Campaign
+from benchmarks.speed._gpu_training import Deadline, trained
 from skcontrast import ContrastiveEmbedder
 from skcontrast.encoders import MLP
-
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.fixture
 def start(monkeypatch, tmp_path):
     """Return a function that starts a call of a campaign, always in the same folder."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    monkeypatch.setattr(sys, "argv", [str(BENCHMARKS / "speed.py")])
-    from _campaign import Campaign
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "speed.py")])
 
     def call(budget=100.0, commit=None):
         args = Namespace(out=tmp_path, budget=budget, device="cpu", toy=True, commit=commit)
@@ -73,8 +70,6 @@ def test_the_commit_can_be_given_where_there_is_no_checkout(start):
 
 @pytest.mark.usefixtures("interruptible")
 def test_a_training_that_is_stopped_resumes_and_ends_the_same(start, tmp_path, monkeypatch):
-    from _gpu_training import Deadline, trained
-
     monkeypatch.setattr(Deadline, "end", float("inf"))
     X, y = np.random.default_rng(0).normal(size=(60, 5)), np.arange(60) % 2
 

@@ -1,28 +1,23 @@
-"""The page of figures is what the stored figures say, and a run tells what moved."""
+"""The pages of figures are what the stored figures say, and a run tells what moved."""
 
 from __future__ import annotations
 
+import re
 import sys
 from argparse import Namespace
-from pathlib import Path
 
 import pytest
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+from benchmarks import _results, render
 
-
-@pytest.fixture(autouse=True)
-def _scripts(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
+FIGURES = sorted(render.FOLDER.glob("*/results/*.json"))
 
 
 @pytest.fixture
 def results(monkeypatch, tmp_path):
-    """Return the module, as a script ``speed.py`` would use it in an empty folder."""
-    import _results
-
-    monkeypatch.setattr(_results, "FOLDER", tmp_path)
-    arguments = [str(BENCHMARKS / "speed.py"), "--save", "--data", "/home/someone/data.npz"]
+    """Return the module, as a benchmark ``speed`` would use it in an empty folder."""
+    (tmp_path / "results").mkdir()
+    arguments = [str(tmp_path / "speed.py"), "--save", "--data", "/home/someone/data.npz"]
     monkeypatch.setattr(sys, "argv", arguments)
     return _results
 
@@ -33,47 +28,49 @@ def run(results, ratio, *, save=True, compare=False):
         table.add({"loss": "HCL", "s": 1.0, "ratio": {"mean": 0.5, "std": 0.1}})
 
 
-def test_the_page_is_rendered_from_the_figures():
-    import render
-
-    assert render.render() == render.PAGE.read_text(encoding="utf-8")
-
-
-def test_every_stored_table_is_on_the_page():
-    import _results
-
-    page = (_results.FOLDER / "page.md").read_text(encoding="utf-8")
-    for path in _results.FOLDER.glob("*.json"):
-        for name in _results.load(path):
-            assert f"\n{{{{{path.stem} {name}}}}}\n" in page
+@pytest.mark.parametrize("page", render.pages(), ids=lambda page: page.name)
+def test_a_page_has_the_stored_figures(page):
+    assert render.rendered(page) == page.read_text(encoding="utf-8")
 
 
-def test_stored_figures_are_in_the_form_that_is_written():
-    import _results
+@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
+def test_every_stored_table_is_on_the_page_of_its_benchmark(path):
+    page = path.with_suffix(".md").read_text(encoding="utf-8")
+    shown = re.findall(r"^<!-- table: (.+) -->$", page, flags=re.MULTILINE)
+    assert sorted(shown) == sorted(_results.load(path))
+    assert (path.parents[1] / f"{path.stem}.py").exists()
 
-    for path in _results.FOLDER.glob("*.json"):
-        assert _results.as_json(_results.load(path)) == path.read_text(encoding="utf-8")
+
+def test_the_page_of_the_documentation_is_short_and_has_its_tables():
+    page = render.MEASURED_PAGE.read_text(encoding="utf-8")
+    assert re.findall(r"^\.\. table: (.+)$", page, flags=re.MULTILINE) == list(render.MEASURED)
+    assert len(page.splitlines()) <= 200
+
+
+@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
+def test_stored_figures_are_in_the_form_that_is_written(path):
+    assert _results.as_json(_results.load(path)) == path.read_text(encoding="utf-8")
 
 
 def test_what_was_saved_is_loaded_and_has_its_circumstances(results, tmp_path):
     run(results, 0.91234)
-    table = results.load(tmp_path / "speed.json")["time"]
+    table = results.load(tmp_path / "results" / "speed.json")["time"]
     assert table["rows"][0] == {"loss": "DCL", "s": 54.74, "ratio": 0.912}
     assert table["machine"]["threads"] >= 1
     assert {"Python", "torch", "numpy"} <= set(table["versions"])
-    assert table["command"] == "python benchmarks/speed.py --data …"
+    assert table["command"] == f"python -m benchmarks.{tmp_path.name}.speed --data …"
 
 
 def test_saving_one_table_keeps_the_others(results, tmp_path):
-    (tmp_path / "speed.json").write_text('{"memory": {"rows": []}}', encoding="utf-8")
+    (tmp_path / "results" / "speed.json").write_text('{"memory": {"rows": []}}', encoding="utf-8")
     run(results, 1.0)
-    assert list(results.load(tmp_path / "speed.json")) == ["memory", "time"]
+    assert list(results.load(tmp_path / "results" / "speed.json")) == ["memory", "time"]
 
 
 def test_a_run_that_fails_saves_nothing(results, tmp_path):
     with pytest.raises(KeyError), results.Table("time", Namespace(save=True, compare=False)):
         raise KeyError
-    assert not (tmp_path / "speed.json").exists()
+    assert not (tmp_path / "results" / "speed.json").exists()
 
 
 @pytest.mark.parametrize("ratio, count", [(1.09, 0), (1.11, 1), (0.91, 0), (0.89, 1)])

@@ -1,0 +1,1 @@
+"""Time and memory, which a release is compared by."""

@@ -1,0 +1,351 @@
+"""Pieces of gpu.py: speed and memory of losses, steps, small networks and `transform`."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from statistics import median
+
+import numpy as np
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+
+from benchmarks.speed._bench import peak_memory, stopped, timed
+from benchmarks.speed._campaign import first_line
+from benchmarks.speed._naive import naive_loss
+from benchmarks.speed.loss_engine import OURS, PEERS, PLAIN, make_problem, make_step
+from benchmarks.speed.overhead import transforms
+from skcontrast import ContrastiveEmbedder, losses
+from skcontrast._network._acceleration import in_bf16
+from skcontrast._objective import _pairs, _pairwise, _rows
+from skcontrast.augmentation import SimCLRAugmentation
+from skcontrast.encoders import MLP, ResNet
+
+SCORES = ("float32", "TF32", "bf16")
+# All in float32, some with scores of a lower precision; plain NT-Xent in float32 comes first.
+LOSSES = [
+    *((name, "float32") for name in (PLAIN, *OURS, *PEERS)),
+    *((name, kind) for kind in SCORES[1:] for name in (PLAIN, "InfoNCE", "DCL", "BCL", "SupCon")),
+]
+WIDTH = 64  # of the projection
+
+
+def seconds_of(function, rounds):
+    """Return the median of the seconds of some calls, after two to warm up."""
+    for _ in range(2):
+        function()
+    return median(timed(function) for _ in range(rounds))
+
+
+# The loss
+
+
+class Bf16Products(_pairwise._Products):
+    """Scores and their gradients by products of bfloat16 matrices, summed in float32 on a GPU."""
+
+    def __init__(self, anchors, candidates, out):
+        self.anchors, self.candidates = anchors.bfloat16(), candidates.bfloat16()
+        self.values = out.copy_(product(self.anchors, self.candidates.T))
+
+    def add_gradients(self, d_scores, d_anchors, d_candidates, is_one):
+        """Pull a gradient with respect to the scores back to anchors and candidates."""
+        matrix = d_scores.matrix.mul_(d_scores.scale).bfloat16()
+        d_anchors.copy_(product(matrix, self.candidates))
+        if d_candidates is not None:
+            d_candidates += product(matrix.T, self.anchors)
+
+
+def product(a, b):
+    """Return the product of two bfloat16 matrices, in float32 if the device can do that."""
+    return torch.mm(a, b, out_dtype=torch.float32) if a.is_cuda else torch.mm(a, b)
+
+
+@contextlib.contextmanager
+def in_precision(kind):
+    """Let products of float32 matrices be of a kind: those of scores, or all for TF32."""
+    before, exact = torch.get_float32_matmul_precision(), _pairwise._Products
+    torch.set_float32_matmul_precision("high" if kind == "TF32" else "highest")
+    _pairwise._Products = Bf16Products if kind == "bf16" else exact
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+        _pairwise._Products = exact
+
+
+def measured_loss(name, scores, batch, campaign):
+    """Return milliseconds and memory of a loss, forward and backward."""
+    views, y = (t.to(campaign.device) for t in make_problem(batch, 128))
+    by_hand = name == PLAIN and scores == "bf16"
+    step = make_step(name, views.bfloat16() if by_hand else views, y)
+    if step is None:
+        return {"note": "not installed, or too large"}
+    with in_precision(scores):
+        ms = 1e3 * seconds_of(step, 3 if batch > 4096 else 10)
+        found = {"ms": ms, "MiB": round(peak_memory(step, campaign.device))}
+    rows = campaign.rows("loss")
+    plain = [row.get("ms") for row in rows if row["B"] == batch and row["loss"] == PLAIN]
+    return {**found, "of plain": ms / plain[0] if plain and plain[0] else None}
+
+
+def loss(campaign):
+    """Losses, forward and backward, beside plain NT-Xent and those of other libraries."""
+    with campaign.table("loss", labels=3) as table:
+        for batch in campaign.sized((256, 1024, 4096, 8192, 16384, 32768), (32, 64)):
+            for name, kind in LOSSES:
+                labels = {"B": batch, "loss": name, "scores": kind}
+                table.row(labels, measured_loss, name, kind, batch, campaign)
+
+
+def scores(campaign):
+    """The errors of value and gradient by the precision of the scores, from float64."""
+    with campaign.table("scores", labels=2, digits=7) as table:
+        for name in ("InfoNCE", "DCL", "HCL", "BCL", "Ring", "SupCon"):
+            for kind in SCORES:
+                labels = {"loss": name, "scores": kind}
+                table.row(labels, score_errors, name, kind, campaign)
+
+
+def score_errors(name, kind, campaign):
+    """Return the errors of a loss with scores of a kind, relative to the definition."""
+    views, y = make_problem(campaign.sized(1024, 32), 128)
+    loss = getattr(losses, name)()
+    leaf = views.double().requires_grad_()
+    exact = naive_loss(loss, leaf[0], leaf[1], y if loss.requires_y else None)
+    exact.backward()
+    with in_precision(kind):
+        value, gradient = make_step(name, views.to(campaign.device), y.to(campaign.device))()
+    worst = (gradient.cpu().double() - leaf.grad).abs().max() / leaf.grad.abs().max()
+    return {"value": abs(value.item() / exact.item() - 1), "gradient": worst.item()}
+
+
+def measured_tile(name, batch, exponent, campaign):
+    """Return milliseconds and memory of a loss in tiles of a size."""
+    before = _rows.tile_rows, _pairs._STRIP_ROWS
+    _rows.tile_rows, _pairs._STRIP_ROWS = lambda _, n: max(1, 2**exponent // n), 2**30
+    try:
+        return measured_loss(name, "float32", batch, campaign)
+    finally:
+        _rows.tile_rows, _pairs._STRIP_ROWS = before
+
+
+def tiles(campaign):
+    """The loss by the size of the tiles that it is computed in."""
+    with campaign.table("tiles", labels=3) as table:
+        for batch in campaign.sized((1024, 4096, 32768), (64,)):
+            for exponent in campaign.sized((20, 22, 24, 26, 28), (10, 12)):
+                for name in ("InfoNCE", "HCL", "BCL"):
+                    labels = {"B": batch, "scores in a tile": f"2^{exponent}", "loss": name}
+                    table.row(labels, measured_tile, name, batch, exponent, campaign)
+
+
+# A step of ResNet-18
+
+
+def resnet_embedder(campaign, batch, **kwargs):
+    """Return an embedder of images of CIFAR-10's shape with ResNet-18."""
+    return ContrastiveEmbedder(
+        encoder=ResNet(width=campaign.sized(64, 4)),
+        augmentation=SimCLRAugmentation(),
+        projection_dim=WIDTH,
+        batch_size=batch,
+        device=campaign.device,
+        random_state=0,
+        **kwargs,
+    )
+
+
+def random_images(n):
+    """Return random images of CIFAR-10's shape."""
+    return np.random.default_rng(0).integers(0, 256, (n, 3, 32, 32), dtype=np.uint8)
+
+
+def network_step(fit):
+    """Return a function that trains the network of a fit alone, on views drawn once."""
+    plan, optimizer = fit.plan, fit.net.optimizer_
+    x = next(iter(fit.net.sampler_)).x
+    views = torch.cat([plan.draw(x, plan.generator) for _ in range(plan.n_views)])
+    fit.net.module_.train()
+    gradient = torch.randn_like(plan.network(views)) * 1e-3
+
+    def step():
+        optimizer.zero_grad()
+        plan.network(views).backward(gradient)
+        optimizer.step()
+
+    return step
+
+
+def measured_step(batch, compile, campaign):
+    """Return what a step of ResNet-18 costs, in all and by its parts."""
+    X = random_images(campaign.sized(max(8192, 2 * batch), 2 * batch))
+    fit = stopped(resnet_embedder(campaign, batch, compile=compile), X)
+    rounds = campaign.sized(10, 2)
+    x, plan = next(fit.batches).x, fit.plan
+    step = seconds_of(fit.step, rounds)
+    mib = peak_memory(fit.step, campaign.device)
+    network = seconds_of(network_step(fit), rounds)
+    views = seconds_of(lambda: [plan.draw(x, plan.generator) for _ in range(2)], rounds)
+    problem = (t.to(campaign.device) for t in make_problem(batch, WIDTH))
+    of_loss = seconds_of(make_step("InfoNCE", *problem), rounds)
+    return {
+        "step, ms": 1e3 * step,
+        "network, ms": 1e3 * network,
+        "views, ms": 1e3 * views,
+        "loss, ms": 1e3 * of_loss,
+        "loss, share": of_loss / step,
+        "images/s": batch / step,
+        "of the encoder-only rate": network / step,
+        "MiB": round(mib),
+    }
+
+
+def step(campaign):
+    """A step of SimCLR with ResNet-18, its parts, and the rate of the encoder alone."""
+    batches = campaign.sized(
+        ((256, False), (512, False), (1024, False), (4096, False), (512, True), (4096, True)),
+        ((16, False), (16, True)),
+    )
+    with campaign.table("step", labels=2) as table:
+        for batch, compiled in batches:
+            labels = {"B": batch, "compile": str(compiled)}
+            needs = campaign.sized(90 if compiled else 20, 0)
+            table.row(labels, measured_step, batch, compiled, campaign, needs=needs)
+
+
+def measured_epoch(batch, precision, campaign):
+    """Return seconds and rate of an epoch, the median of those after the first."""
+    X = random_images(campaign.sized(50000, 64))
+    embedder = resnet_embedder(campaign, batch, precision=precision, max_epochs=3)
+    seconds = median(embedder.fit(X).history_[1:, "dur"])
+    return {"s": seconds, "images/s": len(X) / seconds}
+
+
+def epoch(campaign):
+    """Images per second of whole epochs of `fit`, all of it included."""
+    with campaign.table("epoch", labels=2) as table:
+        for batch, precision in campaign.sized(
+            ((512, "auto"), (256, "auto"), (1024, "auto"), (512, "float32")), ((16, "auto"),)
+        ):
+            labels = {"B": batch, "precision": precision}
+            table.row(labels, measured_epoch, batch, precision, campaign)
+
+
+# Small networks
+
+
+def small_cases(campaign):
+    """Return embedders of small networks and their data by name."""
+    given = {"batch_size": 128, "device": campaign.device, "random_state": 0}
+    digits = load_digits(return_X_y=True)[0].reshape(-1, 8, 8)
+    vectors = np.random.default_rng(0).normal(size=(2048, 64)).astype(np.float32)
+    of_vectors = {"64 columns, MLP": (ContrastiveEmbedder(encoder=MLP(), **given), vectors)}
+    of_digits = {"digits, ConvNet": (ContrastiveEmbedder(**given), digits)}
+    return campaign.sized(of_vectors | of_digits, of_vectors)
+
+
+class InBf16(nn.Module):
+    """A network as a fit runs it in bfloat16."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, x):
+        """Return the float32 output."""
+        return in_bf16(self.network, x)
+
+
+def forms_of(network, views):
+    """Return ways to run a network by name, each made when it is needed."""
+    forms = {
+        "as it is": lambda: network,
+        "torch.compile": lambda: torch.compile(network),
+        "torch.compile, reduce-overhead": lambda: torch.compile(network, mode="reduce-overhead"),
+    }
+    if views.is_cuda:
+        forms["CUDA graph"] = lambda: torch.cuda.make_graphed_callables(network, (views,))
+    return forms
+
+
+def measured_form(make_network, views, rounds):
+    """Return milliseconds of forward and backward of one way to run a network."""
+    try:
+        network = make_network()
+        gradient = torch.randn_like(network(views)) * 1e-3
+        for parameter in network.parameters():
+            # A graph writes its outputs to the same place again: gradients are added elsewhere.
+            parameter.grad = torch.zeros_like(parameter)
+
+        def call():
+            torch.compiler.cudagraph_mark_step_begin()
+            network(views).backward(gradient)
+
+        return {"ms": 1e3 * seconds_of(call, rounds)}
+    except Exception as error:
+        return {"ms": None, "note": first_line(error)}
+
+
+def step_of_fit(embedder, X, compiled, rounds):
+    """Return milliseconds of a step of a fit."""
+    fit = stopped(embedder.set_params(compile=compiled), X)
+    return {"ms": 1e3 * seconds_of(fit.step, rounds)}
+
+
+def small(campaign):
+    """Small networks, bound by launches: a step of fit, and forward and backward by form."""
+    rounds, needs = campaign.sized(50, 3), campaign.sized(60, 0)
+    with campaign.table("small", labels=2) as table:
+        for name, (embedder, X) in small_cases(campaign).items():
+            for compiled in (False, True):
+                labels = {"data": name, "what": f"a step of fit, compile={compiled}"}
+                table.row(labels, step_of_fit, embedder, X, compiled, rounds, needs=needs)
+            fit = stopped(embedder.set_params(compile=False), X)
+            plan = fit.plan
+            views = torch.cat([plan.draw(next(fit.batches).x, plan.generator) for _ in range(2)])
+            network = copy.deepcopy(plan.module).train()
+            network = network if plan.network is plan.module else InBf16(network)
+            for form, make in forms_of(network, views).items():
+                labels = {"data": name, "what": f"network, {form}"}
+                table.row(labels, measured_form, make, views, rounds, needs=needs)
+
+
+# transform
+
+
+def transform_cases(campaign):
+    """Yield names, fitted embedders and samples."""
+    n = campaign.sized(1_000_000, 512)
+    vectors = np.random.default_rng(0).normal(size=(n, 64)).astype(np.float32)
+    few = ContrastiveEmbedder(
+        encoder=MLP(), batch_size=256, max_epochs=1, device=campaign.device, random_state=0
+    ).fit(vectors[:512])
+    for rows in campaign.sized((1, 1000, 1_000_000), (1, 100)):
+        yield "64 columns, MLP", few, vectors[:rows]
+    images = random_images(campaign.sized(50000, 64))
+    deep = resnet_embedder(campaign, 32, max_epochs=1).fit(images[:512])
+    for rows in campaign.sized((1, 1000, 50000), (1, 64)):
+        yield "images, ResNet-18", deep, images[:rows]
+
+
+def measured_transform(embedder, X, campaign):
+    """Return what `transform` costs, and the encoder on tensors and from array to array."""
+    ours, bare, from_array = transforms(embedder, X)
+    rounds = campaign.sized(20 if len(X) < 10000 else 3, 2)
+    seconds = [seconds_of(call, rounds) for call in (ours, bare, from_array)]
+    return {
+        "ms": 1e3 * seconds[0],
+        "rows/s": len(X) / seconds[0],
+        "on tensors, ms": 1e3 * seconds[1],
+        "array to array, ms": 1e3 * seconds[2],
+        "MiB": round(peak_memory(ours, campaign.device)),
+    }
+
+
+def transform(campaign):
+    """`transform` beside the bare encoder."""
+    with campaign.table("transform", labels=2) as table:
+        for name, embedder, X in transform_cases(campaign):
+            labels = {"data": name, "rows": len(X)}
+            table.row(labels, measured_transform, embedder, X, campaign)

@@ -1,0 +1,1 @@
+"""Studies of accuracy, each run once."""

@@ -1,0 +1,391 @@
+"""The axes along which the papers vary their losses, on the digits, paired over seeds.
+
+    python -m benchmarks.studies.papers_axes  # all but CMC
+    python -m benchmarks.studies.papers_axes --axes temperature tau_plus  # some
+    python -m benchmarks.studies.papers_axes --axes cmc --cifar  # CMC on CIFAR-10
+
+Embedders of 1,347 images of 8×8 without labels, default encoder, affine views with jitter of
+brightness and contrast, temperature .2, batches of 128 (N = 254) and 24 epochs, except where the
+axis says otherwise. Measured on the other 450 images: 5 labels a class (logistic regression, mean
+of 10 draws) and 20 nearest neighbours. Every seed has its own split. Δ is the difference from
+InfoNCE in the same column of the axis with the same seeds, p that of a paired t-test.
+
+``--cache FILE`` keeps each fit's figures, so that a run that was cut off continues.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from functools import partial
+from itertools import product
+
+import numpy as np
+import torch
+
+from benchmarks._image_sets import load_images
+from benchmarks._results import Table, make_parser
+from benchmarks.studies import frameworks_on_images
+from benchmarks.studies._digit_fits import (
+    PROBES,
+    RAW,
+    UNTRAINED,
+    Figures,
+    Setting,
+    cells,
+    embedding_probes,
+    make_embedder,
+    split,
+)
+from skcontrast.frameworks import CMC, SimCLR
+from skcontrast.losses import (
+    BCL,
+    DCL,
+    HCL,
+    PUCL,
+    InfoNCE,
+    NonparametricBCL,
+    PositiveDebiased,
+    Ring,
+    SoftRing,
+    Supervised,
+)
+from skcontrast.metrics import few_label_accuracy, knn_accuracy, linear_probe
+from skcontrast.schedules import Auto, Linear, Steps
+from skcontrast.simulation import ScoreModel
+
+BIASED = "InfoNCE"
+BATCH_SIZES = (16, 32, 64, 128, 256)
+N_STEPS = 264
+TEMPERATURES = (0.1, 0.2, 0.5, 1.0)
+N_CLASSES = (2, 3, 10)
+CHECKPOINTS = (1, 2, 3, 5, 8, 15)
+N_DRAWN = (30, 126, 510, 2046)
+PRIORS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)  # τ⁺′
+# (τ⁺, c) and (τ⁺, c) of the same τ⁺′
+PAIRS = (((0.1, 0.0), (2 / 11, 0.5)), ((0.2, 0.0), (1 / 3, 0.5)), ((0.5, 0.0), (2 / 3, 0.5)))
+
+
+def losses_of(tau_plus):
+    """Return the losses that are compared, set to a class prior."""
+    return {
+        BIASED: InfoNCE(),
+        "DCL": DCL(tau_plus),
+        "PUCL": PUCL(tau_plus, c=0.1),
+        "HCL": HCL(tau_plus, beta=0.5),
+        "BCL": BCL(0.9, tau_plus=tau_plus),
+        "SoftRing": SoftRing(4.0, tau_plus),
+        "Ring": Ring(outer=1.0, inner=tau_plus),
+        "Supervised-y": Supervised(),
+    }
+
+
+LOSSES = losses_of(0.1)
+
+
+def add_rows(table, name, value, rows, figures, args):
+    """Add a row for each setting of one point of an axis, compared with its InfoNCE."""
+    scores = {label: figures.of(setting, args.seeds) for label, setting in rows.items()}
+    for label, of in scores.items():
+        is_compared = label not in (BIASED, RAW, UNTRAINED)
+        reference = scores[BIASED] if is_compared else None
+        table.add({name: value, "loss": label, **cells(of, reference)})
+
+
+def settings_of(names, losses=LOSSES, **kwargs):
+    """Return the settings of some losses by name; a name that ends with -y trains with labels."""
+    return {name: Setting(losses[name], with_y=name.endswith("-y"), **kwargs) for name in names}
+
+
+def untouched(**kwargs):
+    """Return the settings of raw pixels and of the encoder before training."""
+    return {name: Setting(name, **kwargs) for name in (RAW, UNTRAINED)}
+
+
+def axis_table(name, args, labels=2):
+    """Return a table of accuracies."""
+    return Table(name, args, ratios=PROBES, labels=labels, packages=("scipy",))
+
+
+def negatives(name, epochs_of, figures, args):
+    """Write the table of N = 2(B − 1), with so many epochs for each batch size."""
+    with axis_table(name, args) as table:
+        add_rows(table, "N", "–", untouched(), figures, args)
+        for size in BATCH_SIZES:
+            names = (BIASED, "DCL", "HCL", "BCL")
+            rows = settings_of(names, batch_size=size, epochs=epochs_of(size))
+            add_rows(table, "N", 2 * (size - 1), rows, figures, args)
+
+
+def equal_steps(figures, args):
+    """Number of negatives, 264 steps whatever the size of the batches."""
+    n_samples = len(split(0)[0])
+    negatives(
+        "negatives, equal steps",
+        lambda size: round(N_STEPS / -(-n_samples // size)),
+        figures,
+        args,
+    )
+
+
+def equal_epochs(figures, args):
+    """Number of negatives, 10 epochs whatever the size of the batches."""
+    negatives("negatives, equal epochs", lambda size: 10, figures, args)
+
+
+def temperature(figures, args):
+    """Temperature of the cosine."""
+    names = (BIASED, "BCL", "Ring", "SoftRing", "Supervised-y")
+    with axis_table("temperature", args) as table:
+        add_rows(table, "t", "–", untouched(), figures, args)
+        for t in TEMPERATURES:
+            add_rows(table, "t", t, settings_of(names, temperature=t), figures, args)
+
+
+def tau_plus(figures, args):
+    """Few classes: 260 samples of 2, 3 or 10 digits, losses set to τ⁺."""
+    with axis_table("tau_plus", args) as table:
+        for n in N_CLASSES:
+            untrained = untouched(n_classes=n)
+            trained = settings_of(LOSSES, losses_of(1 / n), n_classes=n, batch_size=64, epochs=50)
+            add_rows(table, "τ⁺", f"1/{n}", untrained | trained, figures, args)
+
+
+def schedules(figures, args):
+    """The schedules of BCL's paper and of the rebuttal, in shares of the epochs."""
+    warm, falling = Steps([0.5, 0.7], [0.75]), Linear(2, 0, n_steps=20)
+    losses = {
+        BIASED: InfoNCE(),
+        "HCL, β 2 → 0": HCL(0.1, beta=falling),
+        "BCL, warm start, β 2 → 0 (paper)": BCL(warm, beta=falling),
+        "the same, cdf as printed": BCL(warm, beta=falling, cdf="printed"),
+        "BCL, warm start, β = 0": BCL(warm),
+        "BCL, α .5 → .85, β 2 → 0": BCL(Linear(0.5, 0.85), beta=falling),
+        "NonparametricBCL, α .5 → .85, β = 1 (rebuttal)": NonparametricBCL(
+            Linear(0.5, 0.85), beta=1.0
+        ),
+        "BCL, α = .7, β = 0": BCL(0.7),
+        "BCL, α = .7, β = 1": BCL(0.7, beta=1.0),
+        "BCL": BCL(0.9),
+        "BCL, timely α from labels-y": BCL(Auto(every=2)),
+    }
+    with axis_table("schedules", args, labels=1) as table:
+        rows = {name: Setting(name) for name in (RAW, UNTRAINED)} | settings_of(losses, losses)
+        scores = {label: figures.of(setting, args.seeds) for label, setting in rows.items()}
+        for label, of in scores.items():
+            is_compared = label not in (BIASED, RAW, UNTRAINED)
+            named = "BCL, α = .9, β = 0" if label == "BCL" else label
+            table.add({"loss": named, **cells(of, scores[BIASED] if is_compared else None)})
+
+
+def pucl(figures, args):
+    """PUCL's curve over τ⁺′, the one number that its τ⁺ and c come to."""
+    with axis_table("PUCL curve", args) as table:
+        add_rows(table, "τ⁺′", "–", untouched() | settings_of([BIASED]), figures, args)
+        base = figures.of(Setting(InfoNCE()), args.seeds)
+        for prior in PRIORS:
+            scores = figures.of(Setting(DCL(prior)), args.seeds)
+            table.add({"τ⁺′": prior, "loss": "PUCL = DCL(τ⁺′)", **cells(scores, base)})
+
+
+def pucl_pairs(figures, args):
+    """Two (τ⁺, c) of the same τ⁺′ give the same embedding."""
+    with Table("PUCL pairs", args, ratios=[], labels=1, digits=4) as table:
+        for pair in PAIRS:
+            add_pair(table, pair, figures)
+
+
+def add_pair(table, pair, figures):
+    """Add the accuracies of two (τ⁺, c) of one τ⁺′, and how far their embeddings are apart."""
+    first, second = (PUCL(tau_plus, c=c) for tau_plus, c in pair)
+    compute = partial(same_embedding, first, second)
+    apart, accuracy, other = figures.get(f"pair {first} {second}", compute)
+    row = {"τ⁺′": round(first.effective_tau_plus, 3)}
+    row["(τ⁺, c)"] = " and ".join(f"({tau_plus:.3g}, {c:g})" for tau_plus, c in pair)
+    row["largest difference, relative"] = f"{apart:.1e}"
+    table.add({**row, "20-NN of both": [accuracy, other]})
+
+
+def same_embedding(*losses):
+    """Return the relative distance of two embeddings after 3 epochs, and their 20-NN."""
+    data = split(0)
+    embedders = [make_embedder(Setting(loss, epochs=3)).fit(data[0]) for loss in losses]
+    H, other = (embedder.transform(data[2]) for embedder in embedders)
+    scores = [embedding_probes(embedder, data)[1] for embedder in embedders]
+    return [float(np.abs(H - other).max() / np.abs(H).max()), *scores]
+
+
+def curves(figures, args):
+    """Learning curves at a constant learning rate."""
+    names = (BIASED, "DCL", "HCL", "BCL", "SoftRing", "Ring")
+    losses = {name: LOSSES[name] for name in names} | {"PositiveDebiased": PositiveDebiased(0.1)}
+    scores = {
+        name: np.array([curve_of(loss, seed, figures) for seed in range(args.seeds)])
+        for name, loss in losses.items()
+    }
+    with axis_table("curves", args) as table:
+        add_rows(table, "epochs", "–", untouched(), figures, args)
+        for i, epochs in enumerate(CHECKPOINTS):
+            for name, of in scores.items():
+                reference = None if name == BIASED else scores[BIASED][:, i]
+                table.add({"epochs": epochs, "loss": name, **cells(of[:, i], reference)})
+
+
+def curve_of(loss, seed, figures):
+    """Return the accuracies at every checkpoint of one fit."""
+
+    def compute():
+        data, found = split(seed), []
+        embedder = make_embedder(Setting(loss, seed=seed))
+        for epoch in range(1, CHECKPOINTS[-1] + 1):
+            embedder.partial_fit(data[0])
+            if epoch in CHECKPOINTS:
+                found.append(embedding_probes(embedder, data))
+        return found
+
+    return figures.get(f"curve {loss} {seed}", compute)
+
+
+def theorem(figures, args):
+    """Gap of Theorem 1 of PUCL: N draws against N times their expectation."""
+    scores_of = {"simulated": simulated_scores, "digits": digit_scores}
+    with Table("theorem", args, ratios=[], labels=3, digits=2) as table:
+        for (source, scores), t in product(scores_of.items(), (0.2, 0.5)):
+            compute = partial(lambda scores, t: gaps(*scores(t)), scores, t)
+            found = figures.get(f"theorem {source} {t}", compute)
+            bounds = [(np.exp(2 / t) - 1) / (2 * n**0.5) for n in N_DRAWN]
+            for n, gap, bound in zip(N_DRAWN, found, bounds, strict=True):
+                row = {"scores": source, "t": t, "N": n, "gap": f"{gap:.1e}"}
+                table.add({**row, "N · gap": n * gap, "bound": f"{bound:.1f}"})
+
+
+def simulated_scores(t):
+    """Return scores of 450 anchors with a positive and with 2,000 true negatives, α = .9."""
+    sample = ScoreModel(0.9, tau_plus=0.0, temperature=t).sample(450, 2000, 1, random_state=0)
+    return sample.positives[:, 0], list(sample.scores)
+
+
+def digit_scores(t):
+    """Return scores of test images with a classmate and with all true negatives."""
+    X_train, _, X_test, y_test = split(0)
+    embedder = make_embedder(Setting(InfoNCE(), temperature=t)).fit(X_train)
+    Z = embedder.set_params(output="projection").transform(X_test)
+    Z = Z / np.linalg.norm(Z, axis=1, keepdims=True)
+    scores, rng = (Z @ Z.T).astype(float) / t, np.random.default_rng(0)
+    same, itself = y_test[:, None] == y_test, np.eye(len(Z), dtype=bool)
+    mates = [rng.choice(np.flatnonzero(row)) for row in same & ~itself]
+    return scores[range(len(Z)), mates], [scores[i, ~same[i]] for i in range(len(Z))]
+
+
+def gaps(positives, populations, n_draws=20):
+    """Return the mean over anchors of log(p + Nμ) − E log(p + Σ n_j) for every N.
+
+    μ is the mean of e^s over an anchor's population, from which the N negatives are drawn. With δ
+    the relative error of the denominator, of expectation 0, the gap is E[δ − log(1 + δ)].
+    """
+    rng, found = np.random.default_rng(0), []
+    for n in N_DRAWN:
+        total = 0.0
+        for positive, population in zip(np.exp(positives), populations, strict=True):
+            exponentials = np.exp(population)
+            ideal = positive + n * exponentials.mean()
+            drawn = rng.choice(exponentials, (n_draws, n)).sum(axis=1) + positive
+            delta = drawn / ideal - 1
+            total += float((delta - np.log1p(delta)).mean())
+        found.append(total / len(positives))
+    return found
+
+
+def cmc(figures, args):
+    """CMC on L and ab of CIFAR-10 against SimCLR."""
+    if not args.cifar:
+        print("\ncmc: skipped without --cifar")
+        return
+    names = ("20 labels", "20-NN", "linear")
+    # row: (framework, loss, whether it trains), and the row that it is compared with
+    rows = {
+        RAW: (None, None),
+        "SimCLR, untrained": ((SimCLR(), InfoNCE(), False), None),
+        "CMC, untrained": ((CMC(), InfoNCE(), False), None),
+        "SimCLR": ((SimCLR(), InfoNCE(), True), "SimCLR, untrained"),
+        "CMC": ((CMC(), InfoNCE(), True), "SimCLR"),
+        "CMC, PUCL(.12, .1)": ((CMC(), PUCL(0.12, c=0.1), True), "CMC"),
+    }
+    scores = {}
+    with Table("cmc", args, ratios=names, packages=("scipy",)) as table:
+        for label, (choice, reference) in rows.items():
+            runs = [
+                figures.get(f"cmc {choice} {k}", partial(cifar_accuracies, choice, k, args))
+                for k in range(args.cifar_seeds)
+            ]
+            scores[label] = np.array(runs)
+            compared = cells(scores[label], scores.get(reference), names)
+            table.add({"row": label, "compared with": reference, **compared})
+
+
+def cifar(seed, n=2000):
+    """Return X_train, y_train, X_test, y_test, drawn from the first and last 10,000 images."""
+    X_train, y_train, X_test, y_test = load_images("CIFAR-10")
+    rows = np.random.default_rng(seed).choice(10_000, n, replace=False)
+    return X_train[rows], y_train[rows], X_test[rows], y_test[rows]
+
+
+def cifar_accuracies(choice, seed, args):
+    """Return the accuracy with 20 labels a class, of 20 neighbours and of a linear probe."""
+    X_train, y_train, X_test, y_test = cifar(seed)
+    if choice is None:
+        H_train, H_test = (X.reshape(len(X), -1) / 255.0 for X in (X_train, X_test))
+    else:
+        embedder = cifar_embedder(*choice, seed, args).fit(X_train)
+        H_train, H_test = embedder.transform(X_train), embedder.transform(X_test)
+    data = H_train, y_train, H_test, y_test
+    few = few_label_accuracy(*data, n_labels=20, n_draws=5).mean()
+    return [float(few), knn_accuracy(*data), linear_probe(*data)]
+
+
+def cifar_embedder(framework, loss, trains, seed, args):
+    """Return an embedder of the comparison of frameworks on images."""
+    settings = Namespace(
+        widths=[16, 32, 64],
+        n_components=128,
+        temperature=0.2,
+        epochs=args.cifar_epochs if trains else 1,
+        lr=1e-3 if trains else 1e-12,
+        device="cpu",
+    )
+    embedder = frameworks_on_images.make_embedder(loss, framework, settings, seed, is_colour=True)
+    return embedder.set_params(batch_size=128)
+
+
+AXES = {
+    "theorem": theorem,
+    "negatives": equal_steps,
+    "temperature": temperature,
+    "tau_plus": tau_plus,
+    "schedules": schedules,
+    "curves": curves,
+    "pucl": pucl,
+    "pucl_pairs": pucl_pairs,
+    "negatives_epochs": equal_epochs,
+    "cmc": cmc,
+}
+
+
+def main():
+    """Print a table for each axis."""
+    parser = make_parser(__doc__)
+    parser.add_argument("--axes", nargs="+", default=list(AXES), choices=list(AXES))
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--cache", help="file that keeps the figures of each fit")
+    parser.add_argument("--cifar", action="store_true", help="load CIFAR-10, for the axis cmc")
+    parser.add_argument("--cifar-seeds", type=int, default=3)
+    parser.add_argument("--cifar-epochs", type=int, default=12)
+    parser.add_argument("--threads", type=int, default=1)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    figures = Figures(args.cache)
+    for name in args.axes:
+        AXES[name](figures, args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,295 @@
+"""What an embedding is worth: the default embedder against everything that costs less.
+
+    python -m benchmarks.studies.worth  # digits and small tables
+    python -m benchmarks.studies.worth --sets digits --temperature 0.2 --epochs 60
+    python -m benchmarks.studies.worth --sets Fashion-MNIST --n 4000
+    python -m benchmarks.studies.worth --sets CIFAR-10 --n 5000 --epochs 50
+    python -m benchmarks.studies.worth --sets PTC_MR ENZYMES --data-home FOLDER
+
+Rows that learn nothing: the data as they are, standardised, their principal components, UMAP where
+umap-learn is installed, the bag of labels or degrees of a graph, and the encoder with its first
+weights. A denoising autoencoder has the encoder and the views of the default embedder and a linear
+decoder. Then come the default embedder (``ContrastiveEmbedder(random_state=seed)``), the same with
+other losses, and the oracles, which have all labels. For a few labels in fit see few_labels.py.
+
+Columns: accuracy on test data of a logistic regression on standardised features with 1, 5 and 20
+labels a class, of 20 neighbours (Euclidean, features as they are), and of the regression with all
+labels; the normalised mutual information of k-means and the classes; CPU minutes of training and
+embedding. Principal components and UMAP are not standardised. A seed sets the split, the labels,
+the weights and the views, for all rows alike. p is that of a paired t-test over the seeds, between
+the five-label accuracies of the row and of the default. The gap closed is the part of the way from
+the default to Supervised that a row goes, where that is longer than .005.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from time import process_time
+
+import numpy as np
+import torch
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.decomposition import PCA
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+from torch import nn
+
+from benchmarks._image_sets import load_images
+from benchmarks._results import Table, make_parser, spread
+from benchmarks.studies.graph_table import bag
+from skcontrast import ContrastiveEmbedder
+from skcontrast.augmentation import compose
+from skcontrast.datasets import fetch_tudataset
+from skcontrast.estimation import tau_plus_from_labels
+from skcontrast.losses import (
+    BCL,
+    DCL,
+    HCL,
+    PUCL,
+    Ring,
+    SoftRing,
+    SoftSupCon,
+    SupCon,
+    Supervised,
+)
+from skcontrast.metrics import compare_paired, few_label_accuracy, knn_accuracy, linear_probe
+from skcontrast.similarity import Cosine
+
+GRAPHS = ("PTC_MR", "ENZYMES", "DD", "REDDIT-BINARY")
+TABLES = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer}
+LABELS = (1, 5, 20)
+FEW, ORACLE = "5 labels", "Supervised (all labels)"
+PLAIN = ("as they are", "standardised", "PCA", "UMAP")
+
+
+def losses(tau_plus):
+    """Return the losses without labels, at the prior of the classes."""
+    return {
+        "DCL": DCL(tau_plus),
+        "HCL": HCL(tau_plus, beta=0.5),
+        "PUCL": PUCL(tau_plus, c=0.1),
+        "BCL": BCL(0.9, tau_plus),
+        "SoftRing, k = 4": SoftRing(4.0, tau_plus),
+        "Ring(1, τ⁺)": Ring(1.0, tau_plus),
+        "SoftSupCon": SoftSupCon(tau_plus=tau_plus),
+    }
+
+
+ORACLES = {ORACLE: Supervised(), "SupCon (all labels)": SupCon()}
+ROWS = [*PLAIN, "untrained", "autoencoder", "default", *losses(0.1), *ORACLES]
+
+
+def digits(args, *, flat=False):
+    """Return the digits, with intensities in [0, 1]."""
+    X, y = load_digits(return_X_y=True)
+    X = (X / 16).astype(np.float32)
+    return (X if flat else X.reshape(-1, 1, 8, 8)), y, 0.25
+
+
+def fashion(args):
+    """Return all of Fashion-MNIST, and where its test set begins."""
+    X_train, y_train, X_test, y_test = load_images("Fashion-MNIST")
+    X = np.concatenate([X_train, X_test])[:, None]
+    return X, np.concatenate([y_train, y_test]), len(X_train)
+
+
+def cifar(args):
+    """Return all of CIFAR-10, and where its test set begins."""
+    X_train, y_train, X_test, y_test = load_images("CIFAR-10")
+    return np.concatenate([X_train, X_test]), np.concatenate([y_train, y_test]), len(X_train)
+
+
+def table(load):
+    """Return a function that returns a table of scikit-learn, half of it to test on."""
+
+    def loaded(args):
+        X, y = load(return_X_y=True)
+        return X.astype(np.float32), y, 0.5
+
+    return loaded
+
+
+def graphs(name):
+    """Return a function that returns a set of graphs, half of it to test on."""
+
+    def loaded(args):
+        X, y = fetch_tudataset(name, data_home=args.data_home, return_X_y=True, as_packed=True)
+        return X, y, 0.5
+
+    return loaded
+
+
+SETS = {
+    "digits": digits,
+    "digits as vectors": lambda args: digits(args, flat=True),
+    **{name: table(load) for name, load in TABLES.items()},
+    "Fashion-MNIST": fashion,
+    "CIFAR-10": cifar,
+    **{name: graphs(name) for name in GRAPHS},
+}
+
+
+def split(y, test, n, seed):
+    """Return the rows to train on and to test on.
+
+    Where a test set of its own begins at row `test`, those are `n` and 3,000 random ones;
+    otherwise `test` is a share, and the split is stratified.
+    """
+    if isinstance(test, float):
+        rows = np.arange(len(y))
+        return train_test_split(rows, stratify=y, random_state=seed, test_size=test)
+    rng = np.random.default_rng(seed)
+    drawn = rng.choice(test, n, replace=False)
+    return drawn, test + rng.choice(len(y) - test, 3000, replace=False)
+
+
+def numbers(X, rows):
+    """Return what needs no learning: pixels, features, or how often each node label occurs."""
+    if isinstance(X, np.ndarray):
+        flat = X[rows].reshape(len(rows), -1)
+        return flat / np.float32(255) if X.dtype == np.uint8 else flat
+    return np.log1p(bag(X))[rows]
+
+
+def plain(name, X, train, test, seed):
+    """Return representations that no encoder has made."""
+    A, B = numbers(X, train), numbers(X, test)
+    if name == "as they are":
+        return A, B
+    scaler = StandardScaler().fit(A)
+    A, B = scaler.transform(A), scaler.transform(B)
+    if name == "standardised":
+        return A, B
+    reducer = PCA(min(64, *A.shape), random_state=seed)
+    if name == "UMAP":
+        from umap import UMAP
+
+        reducer = UMAP(n_components=min(10, A.shape[1]), random_state=seed, n_jobs=1)
+    return reducer.fit_transform(A), reducer.transform(B)
+
+
+def autoencoded(embedder, X, epochs, seed):
+    """Train the encoder of an embedder to undo its augmentations, through a linear decoder."""
+    encoder, samples = embedder.encoder_.train(), torch.from_numpy(X)
+    views = compose(embedder.augmentation_, samples.shape[1:])
+    target = encoder[0](samples).flatten(1)
+    torch.manual_seed(seed)
+    decoder = nn.Linear(encoder(samples[:2]).shape[1], target.shape[1])
+    optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=1e-3)
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(epochs):
+        for rows in torch.randperm(len(samples), generator=generator).split(128):
+            decoded_views = decoder(encoder(views(samples[rows], generator)))
+            loss = nn.functional.mse_loss(decoded_views, target[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return embedder
+
+
+def judged(H, y, H_test, y_test, seed, *, scale):
+    """Return the columns of a representation."""
+    found = {}
+    data = H, y, H_test, y_test
+    least = np.unique(y, return_counts=True)[1].min()
+    for k in LABELS:
+        if k <= least:
+            name = f"{k} label" + "s" * (k > 1)
+            few = few_label_accuracy(*data, n_labels=k, random_state=100 * seed, scale=scale)
+            found[name] = few.mean()
+    found["20-NN"] = knn_accuracy(*data, metric="euclidean")
+    found["linear"] = linear_probe(*data, scale=scale)
+    clusters = KMeans(len(np.unique(y)), n_init=3, random_state=seed).fit_predict(H_test)
+    found["NMI"] = normalized_mutual_info_score(y_test, clusters)
+    return found
+
+
+def fits(row, X):
+    """Return whether a row can be had for such samples."""
+    if row == "UMAP":
+        return importlib.util.find_spec("umap") is not None
+    return row != "autoencoder" or isinstance(X, np.ndarray)
+
+
+def learned(name, X, y, args, seed):
+    """Return the fitted embedder of a row that is trained once."""
+    given = {"random_state": seed, "device": "cpu"}
+    if args.epochs:
+        given["max_epochs"] = args.epochs
+    if args.temperature:
+        given["similarity"] = Cosine(args.temperature)
+    if name in ("untrained", "autoencoder"):
+        embedder = ContrastiveEmbedder(**{**given, "max_epochs": 1, "lr": 1e-12}).fit(X)
+        epochs = args.epochs or ContrastiveEmbedder().max_epochs
+        return embedder if name == "untrained" else autoencoded(embedder, X, epochs, seed)
+    own = {"default": None, **losses(tau_plus_from_labels(y).value), **ORACLES}
+    return ContrastiveEmbedder(**given, loss=own[name]).fit(X, y)
+
+
+def run(name, X, y, test, args, seed):
+    """Return the columns of a row for a seed."""
+    train, test = split(y, test, args.n, seed)
+    start = process_time()
+    if name in PLAIN:
+        n_threads = torch.get_num_threads()
+        H, H_test = plain(name, X, train, test, seed)
+        torch.set_num_threads(n_threads)  # UMAP takes all cores, and leaves it so
+    else:
+        embedder = learned(name, X[train], y[train], args, seed)
+        H, H_test = embedder.transform(X[train]), embedder.transform(X[test])
+    minutes = (process_time() - start) / 60
+    scale = name not in ("PCA", "UMAP")
+    return {**judged(H, y[train], H_test, y[test], seed, scale=scale), "CPU min": minutes}
+
+
+def p_value(ours, theirs):
+    """Return the p-value of a paired t-test, None where the differences do not vary."""
+    has_spread = len(ours) > 1 and np.ptp(np.subtract(ours, theirs)) > 1e-9
+    return compare_paired(ours, theirs).p_t if has_spread else None
+
+
+def row_of(name, runs, default, oracle):
+    """Return a row of the table: means over the seeds, and how it compares."""
+    row = {"row": name}
+    for column in runs[0]:
+        values = [one[column] for one in runs]
+        row[column] = spread(values) if len(values) > 1 else values[0]
+    if default is not None and runs is not default:
+        ours, theirs = ([one[FEW] for one in some] for some in (runs, default))
+        row["p"] = p_value(ours, theirs)
+        gap = 0 if oracle is None else np.mean([one[FEW] for one in oracle]) - np.mean(theirs)
+        row["gap closed"] = (np.mean(ours) - np.mean(theirs)) / gap if gap > 0.005 else None
+    return row
+
+
+def main():
+    """Print a table for each set."""
+    parser = make_parser(__doc__)
+    default_sets = ["digits", "digits as vectors", *TABLES]
+    parser.add_argument("--sets", nargs="+", default=default_sets, choices=list(SETS))
+    parser.add_argument("--rows", nargs="+", default=ROWS, choices=ROWS)
+    parser.add_argument("--data-home", help="folder of the sets of graphs; else they are fetched")
+    parser.add_argument("--n", type=int, default=4000, help="images to train on")
+    parser.add_argument("--epochs", type=int, help="those of the embedder if left out")
+    parser.add_argument("--temperature", type=float, help="that of the embedder if left out")
+    parser.add_argument("--seeds", type=int, default=10)
+    args = parser.parse_args()
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
+    for name in args.sets:
+        X, y, test = SETS[name](args)
+        rows = [row for row in args.rows if fits(row, X)]
+        found = {
+            row: [run(row, X, y, test, args, seed) for seed in range(args.seeds)] for row in rows
+        }
+        title = f"{name}, {args.n:,}" if isinstance(test, int) else name
+        title += f", temperature {args.temperature}" if args.temperature else ""
+        with Table(title, args, ratios=[FEW, "20-NN", "linear"], packages=["umap-learn"]) as table:
+            for row, runs in found.items():
+                table.add(row_of(row, runs, found.get("default"), found.get(ORACLE)))
+
+
+if __name__ == "__main__":
+    main()
