@@ -195,7 +195,7 @@ class Darkest(Augmentation):
 
     kind = "images"
 
-    def _learn(self, X):
+    def learn(self, X):
         self.darkest_ = int(X.min())
 
     def augment(self, batch, generator=None):

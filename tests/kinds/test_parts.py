@@ -121,7 +121,7 @@ def test_a_fit_that_is_kept_apart_is_repeatable_and_kept_in_files(embedder, tmp_
         loaded = load(tmp_path / "a.safetensors")
         np.testing.assert_array_equal(loaded.transform(MIXED), H)
         assert loaded.score(MIXED) == embedder.score(MIXED)
-        assert loaded.augmentation_[0]._lacks_samples is not training_samples
+        assert loaded.augmentation_[0].lacks_samples is not training_samples
     loaded.set_params(warm_start=True).fit(MIXED)
     assert loaded.n_epochs_ == 4
     with pytest.raises(ValueError, match="several parts cannot be exported"):
