@@ -18,14 +18,13 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from ._faults import all_reduce, broadcast, join, time_limit
+from ._connection import all_reduce, broadcast, time_limit
 
 
 class World(NamedTuple):
@@ -94,22 +93,15 @@ def _join_torchrun_group() -> None:
     """Join the default group, with one GPU per process if there are GPUs."""
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
-    join(*_torchrun_store())
-    atexit.register(lambda: dist.is_initialized() and dist.destroy_process_group())
-
-
-def _torchrun_store() -> tuple[Any, int, int]:
-    """Return the store of the processes that torchrun started, the rank and their number."""
     limit = time_limit()
     try:
-        store, rank, size = next(dist.rendezvous("env://", timeout=timedelta(seconds=limit)))
-    except dist.DistError as error:
+        dist.init_process_group(timeout=limit)
+    except RuntimeError as error:
         raise RuntimeError(
-            "fit failed: the processes that torchrun started did not all reach the store of "
-            f"their group within {limit:g} s: {error}"
+            "fit failed: the processes that torchrun started did not all join their group within "
+            f"{limit.total_seconds():g} s: {error}"
         ) from error
-    store.set_timeout(dist.default_pg_timeout)
-    return store, rank, size
+    atexit.register(lambda: dist.is_initialized() and dist.destroy_process_group())
 
 
 def gather(row: Tensor, world: World) -> Tensor:

@@ -156,13 +156,13 @@ def fit_network(
             # Other threads wait only where the network itself draws random numbers.
             with seeded_rng(seed, choices.device) if plan.seeds_layers else nullcontext():
                 interrupted = train(net, training_set, last_epoch)
-            if world is not None:
-                end_together(interrupted)
             check_embeddings(
                 len(net.history), net.module_, samples.X, setup.scaler, choices.device
             )
             resumable = choices.warm_start or one_epoch
             fitted = _fitted(setup, net, samples if resumable else None)
+            if world is not None:
+                interrupted = end_together(interrupted)
         return replace(fitted, interrupted=interrupted or net.interrupt_.came)
 
 

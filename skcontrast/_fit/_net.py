@@ -51,6 +51,10 @@ class Keeper(Protocol):
 _STEPS_UNREAD = 1024
 
 
+class _AgreedStop(KeyboardInterrupt):
+    """Ends the training, on all ranks at the same step if there are several."""
+
+
 class ContrastiveNet(skorch.NeuralNet):
     """skorch's loop, history and callbacks around one contrastive training step.
 
@@ -268,7 +272,7 @@ class ContrastiveNet(skorch.NeuralNet):
             stopped, came = any_rank([stopped, came], self.plan.device)
             self.stopped_by_callback_ = stopped and not came
         if stopped or came:
-            raise KeyboardInterrupt
+            raise _AgreedStop
 
     def fit_loop(
         self, X: TrainingSet, y: Any = None, epochs: int | None = None, **kwargs: Any
@@ -278,7 +282,12 @@ class ContrastiveNet(skorch.NeuralNet):
         try:
             with self._raising_interrupts():
                 return super().fit_loop(X, y, self.keeper.begin(self, X), **kwargs)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
+            if self.plan.world is not None and not isinstance(stop, _AgreedStop):
+                raise RuntimeError(
+                    "Where several processes train together, a callback may stop the training "
+                    "only at the end of an epoch, and Ctrl-C waits for the end of a step."
+                ) from stop
             self.interrupted_ = self.interrupt_.came or not self.stopped_by_callback_
             if self.interrupted_ or "train_loss" not in self.history[-1]:
                 self.keeper.go_back(self)
@@ -362,7 +371,7 @@ class ContrastiveNet(skorch.NeuralNet):
         # Reading the number of interrupts waits for the device, except on a CPU.
         is_time_to_check = loss.device.type == "cpu" or self.step_ % _STEPS_BETWEEN_CHECKS == 0
         if is_time_to_check and interrupts:
-            raise KeyboardInterrupt
+            raise _AgreedStop
         return loss
 
     def _set_lr(self) -> None:
