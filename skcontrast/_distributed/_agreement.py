@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
-from functools import wraps
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import torch
 
 from .._comparison._checksum import checksum
 from .._comparison._description import flattened
-from ._connection import current_connection, exchange, failing_together
+from ._connection import current_connection, exchange
 from ._world import current_world
-
-_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 _MOST_DIFFERENCES = 4
 
 
-def fails_on_all_ranks(method: _Method) -> _Method:
-    """Return a method that trains, such that an error in it on one rank is an error on all.
+@contextmanager
+def failing_together() -> Iterator[None]:
+    """A context in which ranks train together: an error in it on one rank is an error on all.
 
-    The ranks must call such methods in the same order. A process that trains alone is not
+    The ranks must enter such contexts in the same order. A process that trains alone is not
     affected.
     """
-
-    @wraps(method)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        with nullcontext() if current_world() is None else failing_together():
-            return method(*args, **kwargs)
-
-    return cast(_Method, wrapped)
+    if current_world() is None:
+        yield
+        return
+    connection = current_connection()
+    try:
+        connection.connect("cpu")
+        yield
+    except BaseException as error:
+        connection.fail(error)
+        raise
 
 
 def agree(

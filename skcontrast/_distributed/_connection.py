@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from functools import partial
 from itertools import count
 from typing import Any
 
@@ -148,40 +147,32 @@ def current_connection() -> Connection:
     return _connection
 
 
-@contextmanager
-def failing_together() -> Iterator[None]:
-    """A context in which the ranks fit together: if one fails, all fail."""
-    connection = current_connection()
-    connection.connect("cpu")
-    try:
-        yield
-    except BaseException as error:
-        connection.fail(error)
-        raise
-
-
 def exchange(report: Any) -> list[Any]:
     """Return the reports of all ranks, by rank."""
-    connection = current_connection()
     reports = [None] * dist.get_world_size()
-    group = connection.connect("cpu")
-    with connection.guarded():
-        dist.all_gather_object(reports, report, group=group)
+    _run(dist.all_gather_object, reports, report)
     return reports
+
+
+def from_first_rank(value: Any) -> Any:
+    """Return rank 0's value on every rank; what the others pass is ignored."""
+    values = [value]
+    _run(dist.broadcast_object_list, values, src=0)
+    return values[0]
 
 
 def all_reduce(tensor: Tensor) -> None:
     """Replace a tensor by its sum over the ranks."""
-    _run(dist.all_reduce, tensor)
+    _run(dist.all_reduce, tensor, device_type=tensor.device.type)
 
 
 def broadcast(tensor: Tensor) -> None:
     """Replace a tensor by rank 0's."""
-    _run(partial(dist.broadcast, src=0), tensor)
+    _run(dist.broadcast, tensor, src=0, device_type=tensor.device.type)
 
 
-def _run(collective: Callable[..., Any], tensor: Tensor) -> None:
+def _run(collective: Callable, *args: Any, device_type: str = "cpu", **kwargs: Any) -> None:
     connection = current_connection()
-    group = connection.connect(tensor.device.type)
+    group = connection.connect(device_type)
     with connection.guarded():
-        collective(tensor, group=group)
+        collective(*args, group=group, **kwargs)

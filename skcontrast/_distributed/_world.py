@@ -121,30 +121,6 @@ def pool(values: Tensor, world: World) -> Tensor:
     return whole
 
 
-def any_rank(flags: Sequence[bool], device: torch.device) -> list[bool]:
-    """Return for each flag whether it is True on any rank."""
-    raised = torch.tensor(flags, dtype=torch.int64, device=device)
-    all_reduce(raised)
-    return [count > 0 for count in raised.tolist()]
-
-
-def from_first_rank(tensor: Tensor) -> Tensor:
-    """Return rank 0's tensor on every rank; all have the same shape."""
-    sent = tensor.clone()
-    broadcast(sent)
-    return sent
-
-
-def bytes_from_first_rank(data: bytes, device: torch.device) -> bytes:
-    """Return rank 0's bytes on every rank; what the others pass is ignored."""
-    length = from_first_rank(torch.tensor(len(data), device=device))
-    sent = torch.zeros(int(length), dtype=torch.uint8, device=device)
-    if dist.get_rank() == 0 and data:
-        sent.copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
-    broadcast(sent)
-    return sent.cpu().numpy().tobytes()
-
-
 @torch.no_grad()
 def broadcast_weights(module: nn.Module) -> None:
     """Give every rank the parameters and buffers of rank 0."""

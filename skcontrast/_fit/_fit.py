@@ -19,7 +19,8 @@ from .._data._batches import TrainingSet
 from .._data._metadata import check_descriptions, read_annotations, stable_ids
 from .._data._sources import make_source
 from .._distributed._agreement import agree, end_together
-from .._distributed._world import Shares, World, current_world, from_first_rank
+from .._distributed._connection import from_first_rank
+from .._distributed._world import Shares, World, current_world
 from .._network._inference import on_cpu
 from .._runtime._random import seeded_rng
 from .._warnings import warn
@@ -404,7 +405,7 @@ def _plan(
         groups=None if groups is None else groups.to(device),
         labels=None if labels is None else labels.to(device),
         classes=None if samples.classes is None else samples.classes.to(device),
-        first_id=_first_id(samples, world, device) if choices.warm_start or one_epoch else 0,
+        first_id=_first_id(samples, world) if choices.warm_start or one_epoch else 0,
         is_part=one_epoch,
         same_group=choices.same_group,
         framework=choices.framework,
@@ -420,13 +421,13 @@ def _plan(
     )
 
 
-def _first_id(samples: Samples, world: World | None, device: torch.device) -> int:
+def _first_id(samples: Samples, world: World | None) -> int:
     """Return the number of the first sample, which later fits recognise."""
     number = samples.first_id()
     if world is None:
         return number
     # Datasets that draw their samples differ from rank to rank.
-    return int(from_first_rank(torch.tensor(number, device=device)))
+    return int(from_first_rank(number))
 
 
 def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: ContrastiveNet) -> Any:

@@ -13,11 +13,10 @@ from torch import Tensor, nn
 
 from .._data._batches import Batch, BatchSampler, TrainingSet
 from .._distributed._agreement import check_same_progress
+from .._distributed._connection import exchange, from_first_rank
 from .._distributed._world import (
     World,
-    any_rank,
     broadcast_weights,
-    from_first_rank,
     sum_gradients,
 )
 from .._network._inference import encode_batches
@@ -204,8 +203,7 @@ class ContrastiveNet(skorch.NeuralNet):
         h = encode_batches(self.module_.encoder, data.in_order(plan.batch_size))
         probabilities = spreader.probabilities(h)
         if plan.world is not None:
-            sent = from_first_rank(torch.from_numpy(probabilities).to(plan.device))
-            probabilities = sent.cpu().numpy()
+            probabilities = from_first_rank(probabilities)
         if is_for_estimates:
             self.auto.take_shares(spreader.shares(probabilities))
         if is_for_loss:
@@ -269,7 +267,7 @@ class ContrastiveNet(skorch.NeuralNet):
         if self.plan.world is not None:
             if not is_end_of_epoch:
                 return
-            stopped, came = any_rank([stopped, came], self.plan.device)
+            stopped, came = map(any, zip(*exchange((stopped, came)), strict=True))
             self.stopped_by_callback_ = stopped and not came
         if stopped or came:
             raise _AgreedStop
