@@ -127,7 +127,7 @@ class Connection:
     def _silent(self) -> list[str]:
         """Return the ranks that do not say within a few seconds that they are alive."""
         keys = {f"rank {rank}": f"alive/{rank}" for rank in range(dist.get_world_size())}
-        with suppress(dist.DistStoreError):
+        with suppress(RuntimeError):
             self.store.wait(list(keys.values()), _GRACE)
         return [name for name, key in keys.items() if not self.store.check([key])]
 
