@@ -86,11 +86,6 @@ def check_same_progress(n_epochs: int) -> None:
     _check_same(exchange({"epochs": str(n_epochs)}))
 
 
-def end_together(interrupted: bool) -> bool:
-    """Wait until the training has ended on all ranks; return whether any was interrupted."""
-    return any(exchange(interrupted))
-
-
 def _check_same(facts: Sequence[dict[str, str]]) -> None:
     """Raise ValueError if the facts of a rank differ from those of rank 0."""
     for rank, own in enumerate(facts):

@@ -45,11 +45,11 @@ class WholeBatchNorm(TorchFunctionMode):
         dtype, width = at_least_float32(x), x.shape[1]
         weight = x.new_ones(width, dtype=dtype) if weight is None else weight
         bias = x.new_zeros(width, dtype=dtype) if bias is None else bias
-        mean, var, n = _moments(x.detach(), dtype, self.world)
+        mean, var, n = moments = _moments(x.detach(), dtype, self.world)
         if running_mean is not None and running_var is not None:
             running_mean.lerp_(mean.to(running_mean.dtype), momentum)
             running_var.lerp_((var * (n / (n - 1))).to(running_var.dtype), momentum)
-        return _Normalise.apply(x, weight, bias, mean, var, n, eps)
+        return _Normalise.apply(x, weight, bias, moments, eps)
 
 
 def _moments(x: Tensor, dtype: torch.dtype, world: World) -> tuple[Tensor, Tensor, Tensor]:
@@ -68,24 +68,17 @@ def _moments(x: Tensor, dtype: torch.dtype, world: World) -> tuple[Tensor, Tenso
 
 
 class _Normalise(torch.autograd.Function):
-    """Batch normalisation with given statistics, through which gradients flow on all ranks.
+    """Batch normalisation with given moments, through which gradients flow on all ranks.
 
-    `mean` and `var` are statistics of the rows of all ranks, n numbers per channel, so they
-    depend on x.
+    The moments are those of the rows of all ranks, so they depend on x.
     """
 
     @staticmethod
     def forward(
-        ctx: Any,
-        x: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        mean: Tensor,
-        var: Tensor,
-        n: Tensor,
-        eps: float,
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, moments: Any, eps: float
     ) -> Tensor:
-        ctx.save_for_backward(x, weight, mean, var, n)
+        mean, var, _ = moments
+        ctx.save_for_backward(x, weight, *moments)
         ctx.eps = eps
         return F.batch_norm(x, mean, var, weight, bias, False, 0.0, eps)
 
@@ -102,7 +95,7 @@ class _Normalise(torch.autograd.Function):
         all_reduce(through)
         scale, shift = through * (weight * (var + ctx.eps).rsqrt() / n)
         d_x -= F.batch_norm(x, mean, var, scale, shift, False, 0.0, ctx.eps)
-        return d_x, d_weight, d_bias, *[None] * 4
+        return d_x, d_weight, d_bias, None, None
 
 
 def at_least_float32(tensor: Tensor) -> torch.dtype:

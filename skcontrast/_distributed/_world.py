@@ -6,9 +6,8 @@ They share the expensive work: each rank encodes its share of the rows of a batc
 the whole batch. The sum of the ranks' gradients is then the gradient that one process would
 compute for the whole batch, up to rounding.
 
-Ranks communicate only by sums over all ranks, apart from the weights and the seed, which rank 0
-sends at the start. Every backend has these operations on every device, and every rank gets the
-same bits.
+In a step, ranks communicate only by sums over all ranks, which every backend has on every device
+and which give every rank the same bits.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from ._connection import all_reduce, broadcast, time_limit
+from ._connection import all_reduce, broadcast, exchange, time_limit
 
 
 class World(NamedTuple):
@@ -112,13 +111,9 @@ def gather(row: Tensor, world: World) -> Tensor:
     return rows
 
 
-def pool(values: Tensor, world: World) -> Tensor:
-    """Return the values of all ranks, which have shapes (n_r,), concatenated."""
-    lengths = gather(torch.tensor(len(values), device=values.device), world).tolist()
-    whole = values.new_zeros(sum(lengths))
-    whole.split(lengths)[world.rank].copy_(values)
-    all_reduce(whole)
-    return whole
+def pool(values: Tensor) -> Tensor:
+    """Return the values of all ranks, which have shapes (n_r, ...), concatenated."""
+    return torch.cat(exchange(values.cpu())).to(values.device)
 
 
 @torch.no_grad()

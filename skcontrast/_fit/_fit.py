@@ -18,8 +18,8 @@ from .._comparison._description import describe
 from .._data._batches import TrainingSet
 from .._data._metadata import check_descriptions, read_annotations, stable_ids
 from .._data._sources import make_source
-from .._distributed._agreement import agree, end_together
-from .._distributed._connection import from_first_rank
+from .._distributed._agreement import agree
+from .._distributed._connection import exchange, from_first_rank
 from .._distributed._world import Shares, World, current_world
 from .._network._inference import on_cpu
 from .._runtime._random import seeded_rng
@@ -163,7 +163,7 @@ def fit_network(
             resumable = choices.warm_start or one_epoch
             fitted = _fitted(setup, net, samples if resumable else None)
             if world is not None:
-                interrupted = end_together(interrupted)
+                interrupted = any(exchange(interrupted))
         return replace(fitted, interrupted=interrupted or net.interrupt_.came)
 
 
