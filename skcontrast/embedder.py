@@ -20,7 +20,7 @@ from skorch.history import History
 from torch import nn
 
 from ._arguments import check_arguments
-from ._distributed._agreement import fails_on_all_ranks
+from ._distributed._agreement import failing_together
 from ._fit._choices import COMPONENTS, default_with, resolve_choices, resolve_device
 from ._fit._drawn_views import drawn_views
 from ._fit._fit import Fitted, fit_network
@@ -388,7 +388,7 @@ class ContrastiveEmbedder(
     }
 
     @with_callbacks
-    @fails_on_all_ranks
+    @failing_together()
     def fit(self, X: Any, y: ArrayLike | None = None, **metadata: Any) -> Self:
         """Train the encoder on X.
 
@@ -457,7 +457,7 @@ class ContrastiveEmbedder(
             task.end()
         return self
 
-    @fails_on_all_ranks
+    @failing_together()
     def partial_fit(self, X: Any, y: ArrayLike | None = None, **metadata: Any) -> Self:
         """Train for one more epoch, on the same or on different data.
 

@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
-from functools import wraps
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import torch
 
 from .._comparison._checksum import checksum
 from .._comparison._description import flattened
-from ._faults import shared_fit, this_fit
+from ._connection import current_connection, exchange
 from ._world import current_world
-
-_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 _MOST_DIFFERENCES = 4
 
 
-def fails_on_all_ranks(method: _Method) -> _Method:
-    """Return a method that trains, such that an error in it on one rank is an error on all.
+@contextmanager
+def failing_together() -> Iterator[None]:
+    """A context in which ranks train together: an error in it on one rank is an error on all.
 
-    The ranks must call such methods in the same order. A process that trains alone is not
+    The ranks must enter such contexts in the same order. A process that trains alone is not
     affected.
     """
-
-    @wraps(method)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        with nullcontext() if current_world() is None else shared_fit():
-            return method(*args, **kwargs)
-
-    return cast(_Method, wrapped)
+    if current_world() is None:
+        yield
+        return
+    connection = current_connection()
+    try:
+        connection.connect("cpu")
+        yield
+    except BaseException as error:
+        connection.fail(error)
+        raise
 
 
 def agree(
@@ -67,9 +68,11 @@ def agree(
         facts.update(flattened(name, value))
     for name, array in arrays.items():
         facts[name] = f"{array.dtype} of shape {array.shape} with checksum {checksum([array])}"
-    reports = this_fit().meet({"facts": facts, "seed": seed}, device)
-    _check_same([report["facts"] for report in reports])
-    return int(reports[0]["seed"])
+    given, seeds = zip(*exchange((facts, seed)), strict=True)
+    _check_same(given)
+    # Before a rank can fail, or the next fit would not meet in the same group.
+    current_connection().connect(device.type)
+    return int(seeds[0])
 
 
 def check_same_progress(n_epochs: int) -> None:
@@ -80,22 +83,10 @@ def check_same_progress(n_epochs: int) -> None:
     n_epochs : int
         Epochs that this rank has trained, before the first of this fit.
     """
-    reports = this_fit().exchange("begin", {"facts": {"epochs": str(n_epochs)}})
-    _check_same([report["facts"] for report in reports])
+    _check_same(exchange({"epochs": str(n_epochs)}))
 
 
-def end_together(interrupted: bool) -> None:
-    """Wait until the training has ended on all ranks.
-
-    Parameters
-    ----------
-    interrupted : bool
-        Whether the user has interrupted the training.
-    """
-    this_fit().end(interrupted)
-
-
-def _check_same(facts: list[dict[str, str]]) -> None:
+def _check_same(facts: Sequence[dict[str, str]]) -> None:
     """Raise ValueError if the facts of a rank differ from those of rank 0."""
     for rank, own in enumerate(facts):
         if own == facts[0]:

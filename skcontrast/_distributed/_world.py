@@ -6,9 +6,8 @@ They share the expensive work: each rank encodes its share of the rows of a batc
 the whole batch. The sum of the ranks' gradients is then the gradient that one process would
 compute for the whole batch, up to rounding.
 
-Ranks communicate only by sums over all ranks, apart from the weights and the seed, which rank 0
-sends at the start. Every backend has these operations on every device, and every rank gets the
-same bits.
+In a step, ranks communicate only by sums over all ranks, which every backend has on every device
+and which give every rank the same bits.
 """
 
 from __future__ import annotations
@@ -18,14 +17,13 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from ._faults import all_reduce, broadcast, join, time_limit
+from ._connection import all_reduce, broadcast, exchange, time_limit
 
 
 class World(NamedTuple):
@@ -94,22 +92,15 @@ def _join_torchrun_group() -> None:
     """Join the default group, with one GPU per process if there are GPUs."""
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
-    join(*_torchrun_store())
-    atexit.register(lambda: dist.is_initialized() and dist.destroy_process_group())
-
-
-def _torchrun_store() -> tuple[Any, int, int]:
-    """Return the store of the processes that torchrun started, the rank and their number."""
     limit = time_limit()
     try:
-        store, rank, size = next(dist.rendezvous("env://", timeout=timedelta(seconds=limit)))
-    except dist.DistError as error:
+        dist.init_process_group(timeout=limit)
+    except RuntimeError as error:
         raise RuntimeError(
-            "fit failed: the processes that torchrun started did not all reach the store of "
-            f"their group within {limit:g} s: {error}"
+            "fit failed: the processes that torchrun started did not all join their group within "
+            f"{limit.total_seconds():g} s: {error}"
         ) from error
-    store.set_timeout(dist.default_pg_timeout)
-    return store, rank, size
+    atexit.register(lambda: dist.is_initialized() and dist.destroy_process_group())
 
 
 def gather(row: Tensor, world: World) -> Tensor:
@@ -120,37 +111,9 @@ def gather(row: Tensor, world: World) -> Tensor:
     return rows
 
 
-def pool(values: Tensor, world: World) -> Tensor:
-    """Return the values of all ranks, which have shapes (n_r,), concatenated."""
-    lengths = gather(torch.tensor(len(values), device=values.device), world).tolist()
-    whole = values.new_zeros(sum(lengths))
-    whole.split(lengths)[world.rank].copy_(values)
-    all_reduce(whole)
-    return whole
-
-
-def any_rank(flags: Sequence[bool], device: torch.device) -> list[bool]:
-    """Return for each flag whether it is True on any rank."""
-    raised = torch.tensor(flags, dtype=torch.int64, device=device)
-    all_reduce(raised)
-    return [count > 0 for count in raised.tolist()]
-
-
-def from_first_rank(tensor: Tensor) -> Tensor:
-    """Return rank 0's tensor on every rank; all have the same shape."""
-    sent = tensor.clone()
-    broadcast(sent)
-    return sent
-
-
-def bytes_from_first_rank(data: bytes, device: torch.device) -> bytes:
-    """Return rank 0's bytes on every rank; what the others pass is ignored."""
-    length = from_first_rank(torch.tensor(len(data), device=device))
-    sent = torch.zeros(int(length), dtype=torch.uint8, device=device)
-    if dist.get_rank() == 0 and data:
-        sent.copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
-    broadcast(sent)
-    return sent.cpu().numpy().tobytes()
+def pool(values: Tensor) -> Tensor:
+    """Return the values of all ranks, which have shapes (n_r, ...), concatenated."""
+    return torch.cat(exchange(values.cpu())).to(values.device)
 
 
 @torch.no_grad()

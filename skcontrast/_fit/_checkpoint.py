@@ -9,11 +9,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError
 
 from .._data._batches import TrainingSet
-from .._distributed._world import World, any_rank, bytes_from_first_rank
+from .._distributed._connection import exchange, from_first_rank
+from .._distributed._world import World
 from .._storage._file import is_format, pack, remove_parts, replace_file, unpack
 from .._storage._lock import exclusive
 from .._storage._values import Reader, Writer
@@ -44,8 +44,6 @@ class Checkpoint:
         Epochs from one writing to the next.
     seed : int
         Of the fit.
-    device : torch.device
-        Where ranks communicate.
     world : World or None
         The processes that share the fit.
 
@@ -61,8 +59,8 @@ class Checkpoint:
         Whether the fit has been finished already.
     """
 
-    def __init__(self, every: int, seed: int, device: torch.device, world: World | None):
-        self.every, self.seed, self.device, self.world = every, seed, device, world
+    def __init__(self, every: int, seed: int, world: World | None):
+        self.every, self.seed, self.world = every, seed, world
         self.path: Path | None = None
         self.identity: Identity | None = None
         self.state: dict[str, Any] | None = None
@@ -113,7 +111,7 @@ class Checkpoint:
         Raises
         ------
         OSError
-            On every rank, if the file cannot be written; the old one stays.
+            If the file cannot be written; the old one stays.
         """
         if is_interrupted and self._written == state["n_epochs"]:
             return
@@ -129,10 +127,10 @@ class Checkpoint:
             if error is not None:
                 warn(f"The checkpoint could not be written: {error}")
             return
-        if self.world is not None and any_rank([error is not None], self.device)[0]:
-            raise error or OSError("Rank 0 could not write the checkpoint.")
         if error is not None:
             raise error
+        if self.world is not None:
+            exchange(None)  # fails where rank 0 could not write
 
     def _packed(self, net: ContrastiveNet, state: dict[str, Any], is_finished: bool) -> bytes:
         """Return the bytes of the file."""
@@ -191,31 +189,28 @@ def opened_checkpoint(
     Raises
     ------
     OSError
-        On every rank, if the folder cannot be made, read or written.
+        If the folder cannot be made, read or written.
     ValueError
-        On every rank, if the file cannot be read, or is of a different fit.
+        If the file cannot be read, or is of a different fit.
     """
     if choices.settings["checkpoint"] is None:
         yield None
         return
-    checkpoint = Checkpoint(1, seed, choices.device, world)
-    error: Exception | None = None
+    checkpoint = Checkpoint(1, seed, world)
     data = b""
     with ExitStack() as stack:
         if world is None or world.rank == 0:
-            try:
-                checkpoint.identity = make_identity()
-                folder = _folder(choices.settings["checkpoint"], checkpoint.identity)
-                _check_folder(folder)
-                _enter(stack, folder)
-                start = 0 if past is None else past.n_epochs
-                checkpoint.path = folder / f"from_epoch_{start}.safetensors"
-                data = _found(checkpoint.path)
-                if data:
-                    _check(data, checkpoint, choices)
-            except (OSError, ValueError) as problem:
-                error = problem
-        data = _shared(data, error, choices.device, world)
+            checkpoint.identity = make_identity()
+            folder = _folder(choices.settings["checkpoint"], checkpoint.identity)
+            _check_folder(folder)
+            _enter(stack, folder)
+            start = 0 if past is None else past.n_epochs
+            checkpoint.path = folder / f"from_epoch_{start}.safetensors"
+            data = _found(checkpoint.path)
+            if data:
+                _check(data, checkpoint, choices)
+        if world is not None:
+            data = from_first_rank(data)
         if data:
             checkpoint.take(*unpack(data, _HEADER))
         yield checkpoint
@@ -325,18 +320,3 @@ def _check(data: bytes, checkpoint: Checkpoint, choices: Choices) -> None:
 
 def _versions() -> dict[str, str]:
     return {name: version(name) for name in _PACKAGES}
-
-
-def _shared(
-    data: bytes, error: Exception | None, device: torch.device, world: World | None
-) -> bytes:
-    """Return rank 0's bytes on every rank, or raise its error on every rank."""
-    if world is not None:
-        kind = "OSError" if isinstance(error, OSError) else "ValueError"
-        text = "" if error is None else f"{kind}:{error}"
-        kind, _, message = bytes_from_first_rank(text.encode(), device).decode().partition(":")
-        if kind and error is None:
-            raise (OSError if kind == "OSError" else ValueError)(message)
-    if error is not None:
-        raise error
-    return data if world is None else bytes_from_first_rank(data, device)

@@ -178,7 +178,7 @@ class AutoParameters:
         if self.observed:
             observed = torch.cat(self.observed)
             if world is not None:
-                observed = pool(observed, world)
+                observed = pool(observed)
             if not self.has_labels:
                 self._estimate_from_ranks(observed.cpu().numpy(), loss)
             elif not bool(observed.isnan().all()):
@@ -187,7 +187,7 @@ class AutoParameters:
         if self.by_rank:
             counts = torch.stack(self.by_rank).sum(0)
             if world is not None:
-                counts = pool(counts.flatten(), world).view(-1, *counts.shape).sum(0)
+                counts = pool(counts[None]).sum(0)
             n_same, n_all = counts.sum(1).tolist()
             if 0 < n_same < n_all:
                 self._fit_to_classes(counts.cpu(), loss)

@@ -16,8 +16,8 @@ from torch import Tensor
 from .._data._batches import TrainingSet
 from .._data._metadata import check_descriptions
 from .._data._sources import make_source
-from .._distributed._agreement import end_together
-from .._distributed._world import Shares, World, current_world, from_first_rank
+from .._distributed._connection import exchange, from_first_rank
+from .._distributed._world import Shares, World, current_world
 from .._network._acceleration import prepared, trains_in_bf16
 from .._network._inference import on_cpu
 from .._runtime._random import draws_random_numbers, seeded_rng
@@ -151,11 +151,11 @@ def fit_network(
             # Other threads wait only where the network itself draws random numbers.
             with seeded_rng(seed, choices.device) if plan.seeds_layers else nullcontext():
                 interrupted = train(net, training_set, last_epoch)
-            if world is not None:
-                end_together(interrupted)
             check_embeddings(len(net.history), net.module_, training_set)
             resumable = choices.warm_start or one_epoch
             fitted = _fitted(setup, net, data if resumable else None)
+            if world is not None:
+                interrupted = any(exchange(interrupted))
         return replace(fitted, interrupted=interrupted or net.interrupt_.came)
 
 
@@ -284,7 +284,7 @@ def _plan(
         groups=None if groups is None else groups.to(device),
         labels=None if labels is None else labels.to(device),
         classes=None if data.classes is None else data.classes.to(device),
-        first_id=_first_id(data, world, device) if choices.warm_start or one_epoch else 0,
+        first_id=_first_id(data, world) if choices.warm_start or one_epoch else 0,
         is_part=one_epoch,
         same_group=choices.same_group,
         framework=choices.framework,
@@ -300,13 +300,15 @@ def _plan(
     )
 
 
-def _first_id(data: TrainingData, world: World | None, device: torch.device) -> int:
+def _first_id(data: TrainingData, world: World | None) -> int:
+    """Return the number of the first sample, which later fits recognise."""
+    number = data.first_id()
     """Return the number of the first sample, which later fits recognise."""
     number = data.first_id()
     if world is None:
         return number
     # Datasets that draw their samples differ from rank to rank.
-    return int(from_first_rank(torch.tensor(number, device=device)))
+    return int(from_first_rank(number))
 
 
 def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: ContrastiveNet) -> Any:

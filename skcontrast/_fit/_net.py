@@ -13,11 +13,10 @@ from torch import Tensor, nn
 
 from .._data._batches import Batch, BatchSampler, TrainingSet
 from .._distributed._agreement import check_same_progress
+from .._distributed._connection import exchange, from_first_rank
 from .._distributed._world import (
     World,
-    any_rank,
     broadcast_weights,
-    from_first_rank,
     sum_gradients,
 )
 from .._network._inference import encode_batches
@@ -48,6 +47,10 @@ class Keeper(Protocol):
 
 # Losses of so many steps wait on the device to be read together.
 _STEPS_UNREAD = 1024
+
+
+class _AgreedStop(KeyboardInterrupt):
+    """Ends the training, on all ranks at the same step if there are several."""
 
 
 class ContrastiveNet(skorch.NeuralNet):
@@ -199,8 +202,7 @@ class ContrastiveNet(skorch.NeuralNet):
         h = encode_batches(self.module_.encoder, data.in_order(plan.batch_size))
         probabilities = spreader.probabilities(h)
         if plan.world is not None:
-            sent = from_first_rank(torch.from_numpy(probabilities).to(plan.device))
-            probabilities = sent.cpu().numpy()
+            probabilities = from_first_rank(probabilities)
         if is_for_estimates:
             self.auto.take_shares(spreader.shares(probabilities))
         if is_for_loss:
@@ -264,10 +266,10 @@ class ContrastiveNet(skorch.NeuralNet):
         if self.plan.world is not None:
             if not is_end_of_epoch:
                 return
-            stopped, came = any_rank([stopped, came], self.plan.device)
+            stopped, came = map(any, zip(*exchange((stopped, came)), strict=True))
             self.stopped_by_callback_ = stopped and not came
         if stopped or came:
-            raise KeyboardInterrupt
+            raise _AgreedStop
 
     def fit_loop(
         self, X: TrainingSet, y: Any = None, epochs: int | None = None, **kwargs: Any
@@ -277,7 +279,12 @@ class ContrastiveNet(skorch.NeuralNet):
         try:
             with self._raising_interrupts():
                 return super().fit_loop(X, y, self.keeper.begin(self, X), **kwargs)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
+            if self.plan.world is not None and not isinstance(stop, _AgreedStop):
+                raise RuntimeError(
+                    "Where several processes train together, a callback may stop the training "
+                    "only at the end of an epoch, and Ctrl-C waits for the end of a step."
+                ) from stop
             self.interrupted_ = self.interrupt_.came or not self.stopped_by_callback_
             if self.interrupted_ or "train_loss" not in self.history[-1]:
                 self.keeper.go_back(self)
@@ -361,7 +368,7 @@ class ContrastiveNet(skorch.NeuralNet):
         # Reading the number of interrupts waits for the device, except on a CPU.
         is_time_to_check = loss.device.type == "cpu" or self.step_ % _STEPS_BETWEEN_CHECKS == 0
         if is_time_to_check and interrupts:
-            raise KeyboardInterrupt
+            raise _AgreedStop
         return loss
 
     def _set_lr(self) -> None:

@@ -79,14 +79,14 @@ def refused(folder):
     """Return the error of a fit whose checkpoint only rank 0 cannot use."""
     own = in_own_folder(folder)
     (own / "here").touch()
-    with pytest.raises(ValueError, match="must be a folder") as info:
+    with pytest.raises((RuntimeError, ValueError), match="must be a folder") as info:
         small(checkpoint="here").fit(X)
     return str(info.value)
 
 
 def test_what_rank_0_cannot_read_ends_all_ranks(ranks, tmp_path):
     first, second = ranks(refused, str(tmp_path))
-    assert first == second
+    assert second == f"fit failed on rank 0: ValueError: {first}"
 
 
 def filled_up(folder):
@@ -101,7 +101,7 @@ def filled_up(folder):
 
     os.fsync = fills_up
     try:
-        with pytest.raises(OSError, match=r"safetensors|Rank 0 could not write") as info:
+        with pytest.raises((OSError, RuntimeError)) as info:
             small(max_epochs=4, checkpoint="here").fit(X)
     finally:
         os.fsync = sync
@@ -110,5 +110,6 @@ def filled_up(folder):
 
 def test_a_full_disk_of_rank_0_ends_all_ranks_and_keeps_the_last_good_file(ranks, tmp_path):
     (first, n_first), (second, n_second) = ranks(filled_up, str(tmp_path))
-    assert "No space left" in first and "Rank 0 could not write" in second
+    assert "No space left" in first
+    assert second == f"fit failed on rank 0: OSError: {first}"
     assert n_first == n_second == 4

@@ -92,15 +92,12 @@ def test_an_error_on_one_rank_ends_all(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_time_limit_holds_for_the_first_fit_of_all_and_names_who_did_not_come(tmp_path):
+def test_the_time_limit_holds_for_the_first_fit_of_all(tmp_path):
     run = torchrun(tmp_path, source=LATE)
     assert run.returncode == 0, run.stderr
     for rank in ("0", "1"):
-        first, second = (tmp_path / rank).read_text().splitlines()
-        assert first.startswith("True fit failed: rank 1 did not come within 2 s")
-        assert second.startswith(
-            "True The process group is of no use since an earlier fit: rank 1"
-        )
+        for said in (tmp_path / rank).read_text().splitlines():
+            assert said.startswith("True fit failed: the processes that torchrun started did not")
 
 
 @pytest.mark.slow
