@@ -11,11 +11,13 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
+from skcontrast._fit import _net
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import Framework, Session, SimCLR
 from skcontrast.losses import (
@@ -98,6 +100,30 @@ LOSSES = [
     SupCon(),
     SemiSupCon(every=1, share=0.5),
 ]
+
+
+# Losses that need ranks, labels, or neither.
+DIFFERENT_LOSSES = [HCL(tau_plus=0.05, beta=0.7), BCL(alpha=0.8, tau_plus=0.2), SupCon()]
+
+
+def check_every_loss(monkeypatch, embedder, X, y):
+    """Fit, and at each step compute every loss, and its gradient, of what is contrasted there."""
+    objective_value = _net.objective_value
+
+    def checked(contrast, loss, similarity, objective, group_role):
+        for other in LOSSES:
+            arguments = contrast, other, similarity, objective, group_role
+            if objective == "jensen-shannon" and not other.is_estimate:
+                with pytest.raises(ValueError, match="no Jensen–Shannon form"):
+                    objective_value(*arguments)
+                continue
+            value = objective_value(*arguments)
+            (slopes,) = torch.autograd.grad(value, contrast.anchors, retain_graph=True)
+            assert value.isfinite() and slopes.isfinite().all(), other
+        return objective_value(contrast, loss, similarity, objective, group_role)
+
+    monkeypatch.setattr(_net, "objective_value", checked)
+    embedder.set_params(loss=Supervised()).fit(X, y)
 
 
 def some_labels(n):
