@@ -7,6 +7,8 @@ spawned processes import them: fixtures exist at neither time.
 from __future__ import annotations
 
 import json
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -159,6 +161,25 @@ def images(n=20, channels=3, side=6, seed=0):
 
 def small_images(**kwargs):
     return small(encoder=ConvNet(widths=(8,)), **kwargs)
+
+
+def processes():
+    """Return the context of multiprocessing from which tests start processes.
+
+    Where processes can be forked, a server does it: an interpreter that has imported what tests
+    need and has done nothing else. A new process is ready at once and is otherwise as if spawned.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["pytest", "tests.common"])
+    return context
+
+
+def in_a_process(function, *args):
+    """Return what a function at the top of a module returns in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=processes()) as executor:
+        return executor.submit(function, *args).result(timeout=300)
 
 
 def inverse_cdf(p, alpha):
