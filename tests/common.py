@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -166,10 +167,10 @@ def small_images(**kwargs):
 def processes():
     """Return the context of multiprocessing from which tests start processes.
 
-    Where processes can be forked, a server does it: an interpreter that has imported what tests
-    need and has done nothing else. A new process is ready at once and is otherwise as if spawned.
+    On Linux a server forks them: an interpreter that has imported what tests need and has done
+    nothing else. A new process is ready at once and is otherwise as if spawned.
     """
-    if "forkserver" not in multiprocessing.get_all_start_methods():
+    if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["pytest", "tests.common"])

@@ -15,6 +15,8 @@ import torch
 from sklearn.datasets import load_digits
 
 torch.set_num_threads(1)
+# Macs of CI have a GPU without memory; the tests of a GPU are in test_gpu.py.
+torch.backends.mps.is_available = lambda: False
 
 
 def pytest_xdist_auto_num_workers(config):

@@ -10,7 +10,7 @@ import pytest
 from tests.fuzz.fit_cases import make_case, unusual
 from tests.fuzz.fit_laws import Broken, is_clear, names_something, reduced, run
 
-N_CASES = 10_000
+N_RANDOM = 10_000
 
 
 def test_a_fit_is_finite_or_refused_by_name_and_changes_nothing_else(number, record_property):

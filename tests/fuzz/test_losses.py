@@ -5,7 +5,7 @@ A failing case is repeated by its number: ``pytest 'tests/fuzz/test_losses.py' -
 
 from tests.fuzz.loss_cases import difference, make_case
 
-N_CASES = 4000
+N_RANDOM = 4000
 
 
 def test_the_loss_is_the_one_that_the_papers_define(number):
