@@ -7,15 +7,20 @@ spawned processes import them: fixtures exist at neither time.
 from __future__ import annotations
 
 import json
+import multiprocessing
+import sys
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
+from skcontrast._fit import _net
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import Framework, Session, SimCLR
 from skcontrast.losses import (
@@ -100,6 +105,30 @@ LOSSES = [
 ]
 
 
+# Losses that need ranks, labels, or neither.
+DIFFERENT_LOSSES = [HCL(tau_plus=0.05, beta=0.7), BCL(alpha=0.8, tau_plus=0.2), SupCon()]
+
+
+def check_every_loss(monkeypatch, embedder, X, y):
+    """Fit, and at each step compute every loss, and its gradient, of what is contrasted there."""
+    objective_value = _net.objective_value
+
+    def checked(contrast, loss, similarity, objective, group_role):
+        for other in LOSSES:
+            arguments = contrast, other, similarity, objective, group_role
+            if objective == "jensen-shannon" and not other.is_estimate:
+                with pytest.raises(ValueError, match="no Jensen–Shannon form"):
+                    objective_value(*arguments)
+                continue
+            value = objective_value(*arguments)
+            (slopes,) = torch.autograd.grad(value, contrast.anchors, retain_graph=True)
+            assert value.isfinite() and slopes.isfinite().all(), other
+        return objective_value(contrast, loss, similarity, objective, group_role)
+
+    monkeypatch.setattr(_net, "objective_value", checked)
+    embedder.set_params(loss=Supervised()).fit(X, y)
+
+
 def some_labels(n):
     """Return three classes and, first, an unlabeled sample."""
     labels = torch.arange(n) % 3
@@ -133,6 +162,25 @@ def images(n=20, channels=3, side=6, seed=0):
 
 def small_images(**kwargs):
     return small(encoder=ConvNet(widths=(8,)), **kwargs)
+
+
+def processes():
+    """Return the context of multiprocessing from which tests start processes.
+
+    On Linux a server forks them: an interpreter that has imported what tests need and has done
+    nothing else. A new process is ready at once and is otherwise as if spawned.
+    """
+    if sys.platform != "linux":
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["pytest", "tests.common"])
+    return context
+
+
+def in_a_process(function, *args):
+    """Return what a function at the top of a module returns in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=processes()) as executor:
+        return executor.submit(function, *args).result(timeout=300)
 
 
 def inverse_cdf(p, alpha):

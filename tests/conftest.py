@@ -1,14 +1,28 @@
 """Data that tests in several folders share. Lists and helpers for parametrising: see common.py."""
 
+import os
 import signal
+from pathlib import Path
 
+# Tensors are small here: a second thread costs more than it gives, and so in the processes that
+# tests start. Libraries read this when they are imported. What depends on the number of threads
+# is tested with several.
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import joblib
 import pytest
 import torch
 from sklearn.datasets import load_digits
 
-# Tensors are small here: a second thread costs more than it gives. What depends on the number
-# of threads is tested with several.
 torch.set_num_threads(1)
+# Macs of CI have a GPU without memory; the tests of a GPU are in test_gpu.py.
+torch.backends.mps.is_available = lambda: False
+
+
+def pytest_xdist_auto_num_workers(config):
+    """Share the tests among the CPUs, but run a single file at once in this process."""
+    paths = {Path(arg.partition("::")[0]) for arg in config.args}
+    return 0 if len(paths) == 1 and paths.pop().is_file() else min(joblib.cpu_count(), 8)
 
 
 @pytest.fixture(scope="session")

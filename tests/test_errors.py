@@ -1,6 +1,7 @@
 """Whatever is passed to a public door is taken, or refused by name: no error from the depths."""
 
 import inspect
+import signal
 import warnings
 
 import matplotlib
@@ -40,6 +41,8 @@ from tests.doors import (
     doors,
     tiny,
 )
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs alarms")
 
 MODULES = [
     skcontrast, augmentation, datasets, encoders, estimation, frameworks, graphs, kinds, losses,

@@ -1,4 +1,4 @@
-"""``import skcontrast`` is enough to reach every subpackage."""
+"""``import skcontrast`` is quiet and light, and enough to reach every subpackage."""
 
 from __future__ import annotations
 
@@ -21,11 +21,34 @@ def test_dir_lists_the_public_names_only():
     assert dir(skcontrast) == sorted([*skcontrast.__all__, *SUBMODULES])
 
 
-def test_submodules_are_reached_after_importing_the_package_alone():
+@pytest.fixture(scope="module")
+def fresh():
+    """A new interpreter that imports the package alone, with warnings as errors, and what it says.
+
+    Its second line has the submodules that it reached, its third those of the packages that only
+    drawing or graphs need which are imported by then.
+    """
     names = ", ".join(f"skcontrast.{name}" for name in SUBMODULES)
-    code = f"import skcontrast; print(*(m.__name__ for m in [{names}]))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [f"skcontrast.{name}" for name in SUBMODULES]
+    code = (
+        "import skcontrast, sys; print('imported'); "
+        f"print(*(m.__name__ for m in [{names}])); "
+        "print(*{'matplotlib', 'networkx'}.intersection(sys.modules))"
+    )
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True
+    )
+
+
+def test_importing_the_package_warns_of_nothing(fresh):
+    assert fresh.stdout.startswith("imported") and not fresh.stderr
+
+
+def test_submodules_are_reached_after_importing_the_package_alone(fresh):
+    assert fresh.stdout.splitlines()[1].split() == [f"skcontrast.{name}" for name in SUBMODULES]
+
+
+def test_what_only_drawing_or_graphs_need_is_not_imported_with_the_submodules(fresh):
+    assert fresh.stdout.splitlines()[2] == ""
 
 
 def test_other_names_are_attribute_errors():

@@ -1,7 +1,5 @@
 """Warnings point at the caller's line, however deep in the package they are issued."""
 
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -68,10 +66,3 @@ def test_a_warning_in_a_pipeline_points_at_the_line_that_called_the_pipeline():
     with pytest.warns(AugmentationDropped) as record:
         pipe.fit_transform(np.eye(3))
     assert record[0].filename == __file__
-
-
-def test_importing_the_package_warns_of_nothing():
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", "import skcontrast"], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr

@@ -105,7 +105,9 @@ def read_only(array):
 
 
 @pytest.mark.parametrize(
-    "convert", [np.asarray, torch.as_tensor, list, pd.DataFrame, read_only], ids=str
+    "convert",
+    [np.asarray, torch.as_tensor, list, pd.DataFrame, read_only],
+    ids=lambda convert: convert.__name__,
 )
 def test_every_form_of_array(convert):
     expected = embedder().fit(X, descriptions=random_descriptions()).transform(X)

@@ -5,7 +5,7 @@ import random
 import signal
 import socket
 import time
-from multiprocessing import get_context, set_start_method
+from multiprocessing import set_start_method
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from skorch.callbacks import Callback
 
 from skcontrast._fit import _identity
 from tests._fit.common import assert_same_bits, fit_case, left_behind
+from tests.common import processes
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 
@@ -79,20 +80,12 @@ def child(pipe, rank, port, n_ranks, folder, case, params, n_steps=0, n_writes=0
         torch.distributed.destroy_process_group()
 
 
-@pytest.fixture(scope="module")
-def context():
-    """Return what starts processes that need not import anything."""
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["tests._fit.test_kills"])
-    return context
-
-
-def run(context, folder, case, params, n_ranks=1, seconds=None, **moment):
+def run(folder, case, params, n_ranks=1, seconds=None, **moment):
     """Return what a fit leaves behind, or None if it was killed, after some seconds or itself."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    pipes, processes = [], []
+    context, pipes, started = processes(), [], []
     for rank in range(n_ranks):
         reader, writer = context.Pipe(duplex=False)
         arguments = (writer, rank, port, n_ranks, folder, case, params)
@@ -100,7 +93,7 @@ def run(context, folder, case, params, n_ranks=1, seconds=None, **moment):
         process.start()
         writer.close()
         pipes.append(reader)
-        processes.append(process)
+        started.append(process)
     assert [pipe.recv() for pipe in pipes] == ["started"] * n_ranks
     is_over = seconds is None or pipes[0].poll(seconds)
     try:
@@ -108,39 +101,39 @@ def run(context, folder, case, params, n_ranks=1, seconds=None, **moment):
     except EOFError:
         return None
     finally:
-        for process in processes:
+        for process in started:
             if not is_over:
                 process.kill()
             process.join()
 
 
 @pytest.mark.parametrize("moment", [{"n_steps": 5}, {"n_writes": 3}], ids=["step", "write"])
-def test_a_killed_fit_is_resumed_to_the_same_bits(moment, context, tmp_path):
+def test_a_killed_fit_is_resumed_to_the_same_bits(moment, tmp_path):
     folder = tmp_path / "killed"
-    (expected,) = run(context, None, "SimCLR", {})
-    assert run(context, folder, "SimCLR", {}, **moment) is None
+    (expected,) = run(None, "SimCLR", {})
+    assert run(folder, "SimCLR", {}, **moment) is None
     assert len(list(folder.glob("*.safetensors"))) == 1
     assert len(list(folder.glob(".*.part"))) == ("n_writes" in moment)
-    (found,) = run(context, folder, "SimCLR", {})
+    (found,) = run(folder, "SimCLR", {})
     assert_same_bits(found, expected)
     assert not list(folder.glob(".*.part"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KILLED)
-def test_a_fit_killed_at_random_moments_is_resumed_to_the_same_bits(name, context, tmp_path):
+def test_a_fit_killed_at_random_moments_is_resumed_to_the_same_bits(name, tmp_path):
     case, params, n_ranks = KILLED[name]
     rng, kills, cut, rounds = random.Random(name), 0, 0, 0
-    expected = run(context, None, case, params, n_ranks)
+    expected = run(None, case, params, n_ranks)
     start = time.perf_counter()
-    run(context, tmp_path / "timed", case, params, n_ranks)
+    run(tmp_path / "timed", case, params, n_ranks)
     seconds = time.perf_counter() - start
     while kills < KILLS:
         folder, found = Path(tmp_path, str(rounds)), None
         while found is None:
             is_killed = kills < KILLS
             limit = rng.uniform(0, 0.7 * seconds) if is_killed else None
-            found = run(context, folder, case, params, n_ranks, limit)
+            found = run(folder, case, params, n_ranks, limit)
             kills += found is None
             cut += len(list(folder.glob(".*.part")))
         assert_same_bits(found, expected)

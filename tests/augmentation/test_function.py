@@ -355,7 +355,7 @@ def test_only_tensors_and_arrays_are_taken(returns, got):
 
 
 @pytest.mark.filterwarnings("ignore::skcontrast.augmentation.AugmentationDropped")
-@parametrize_with_checks([FunctionAugmentation(torch_noise)])
+@parametrize_with_checks([FunctionAugmentation(nn.Dropout())])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -434,7 +434,7 @@ def test_the_wrong_kind_and_wrong_parameters_are_refused():
         FunctionAugmentation(torch_noise, backend="jax").fit(vectors())
 
 
-@pytest.mark.parametrize("given", [torch_noise, nn.Dropout(), Compose()], ids=str)
+@pytest.mark.parametrize("given", [torch_noise, nn.Dropout(), Compose()], ids=type)
 def test_a_bare_function_as_augmentation_is_told_how_to_be_wrapped(given):
     for augmentation in (given, [GaussianNoise(), given]):
         with pytest.raises(TypeError, match=r"wrap it, .*FunctionAugmentation\("):

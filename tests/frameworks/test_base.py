@@ -15,7 +15,14 @@ from skcontrast.encoders import ConvNet
 from skcontrast.frameworks import CMC, Framework, KeyQueue, MoCo, SimCLR
 from skcontrast.losses import DCL, SupCon
 from skcontrast.similarity import VonMisesFisher
-from tests.common import LOSSES, Trains, TrainsSession, small
+from tests.common import (
+    DIFFERENT_LOSSES,
+    LOSSES,
+    Trains,
+    TrainsSession,
+    check_every_loss,
+    small,
+)
 from tests.frameworks.common import IMAGES, MOCOS, StopsAfter, Watches, X, Y, make_fit, random
 
 ALL = [*MOCOS, CMC(), CMC(split=10, n_negatives=20, momentum=0.0)]
@@ -138,9 +145,14 @@ def test_images_in_bf16_are_embedded_nearly_as_in_float32(framework):
     assert half.history_[-1, "train_loss"] == pytest.approx(last, rel=0.01)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @pytest.mark.parametrize("framework", ALL, ids=repr)
-def test_every_loss_with_every_framework(loss, framework):
+def test_every_loss_takes_what_a_framework_contrasts(framework, monkeypatch):
+    check_every_loss(monkeypatch, small(framework=framework, batch_size=30), X, Y)
+
+
+@pytest.mark.parametrize("loss", DIFFERENT_LOSSES, ids=repr)
+@pytest.mark.parametrize("framework", ALL, ids=repr)
+def test_different_losses_are_fitted_with_every_framework(loss, framework):
     embedder = small(loss=loss, framework=framework, batch_size=30)
     h = embedder.fit(X, Y).transform(X)
     assert np.isfinite(h).all() and np.isfinite(embedder.history_[:, "train_loss"]).all()

@@ -31,11 +31,11 @@ def test_inversion_undoes_the_cdf_of_a_random_candidate(alpha, tau_plus):
     torch.testing.assert_close(invert_unlabeled_cdf(unlabeled, alpha, tau_plus), phi)
 
 
-@pytest.mark.parametrize("tau_plus", torch.linspace(0, 0.95, 20).tolist())
 @pytest.mark.parametrize("alpha", [0.5, 0.7, 0.9, 1.0])
-def test_the_highest_score_has_a_cdf_of_exactly_1(alpha, tau_plus):
+def test_the_highest_score_has_a_cdf_of_exactly_1(alpha):
     one = torch.ones(1, dtype=torch.float64)
-    assert invert_unlabeled_cdf(one, alpha, tau_plus) == 1
+    for tau_plus in torch.linspace(0, 0.95, 20).tolist():
+        assert invert_unlabeled_cdf(one, alpha, tau_plus) == 1, tau_plus
 
 
 def test_the_cdf_of_a_random_candidate_is_that_of_both_classes_by_their_shares():
