@@ -12,11 +12,8 @@ with warnings.catch_warnings():
 from ._files._card import model_card
 from ._files._export import export
 from ._files._save import load, save
-from ._fit._pickles_0_1 import register
 from ._objective._functional import contrastive_loss
 from .embedder import ContrastiveEmbedder
-
-register()
 
 __version__ = "0.1.0"
 

@@ -13,7 +13,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ._documentation import DocumentationLink
 from ._sklearn_compat import (
     Interval as _Interval,
 )
@@ -22,7 +21,6 @@ from ._sklearn_compat import (
     StrOptions,
     validate_parameter_constraints,
 )
-from ._storage._pickles import completed
 
 __all__ = [
     "Auto",
@@ -54,7 +52,7 @@ __all__ = [
 _P = TypeVar("_P", bound="ParameterObject")
 
 
-class ParameterObject(DocumentationLink, BaseEstimator):
+class ParameterObject(BaseEstimator):
     """A choice with hyperparameters, passed as one parameter of an estimator.
 
     Losses, similarities, frameworks, encoders and schedules are parameter objects: they have
@@ -73,10 +71,6 @@ class ParameterObject(DocumentationLink, BaseEstimator):
 
     def validate(self) -> None:
         """Raise ValueError for combinations of values that the constraints cannot exclude."""
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over a state that any version has pickled."""
-        super().__setstate__(completed(type(self), state))
 
 
 def validate_parameters(obj: Any) -> None:

@@ -21,23 +21,20 @@ from torch import nn
 
 from ._arguments import check_arguments
 from ._distributed._agreement import fails_on_all_ranks
-from ._documentation import DocumentationLink
-from ._fit._callback_tasks import epoch_tasks
 from ._fit._choices import COMPONENTS, default_with, resolve_choices, resolve_device
 from ._fit._drawn_views import drawn_views
 from ._fit._fit import Fitted, fit_network
-from ._fit._pickles_0_1 import converted
-from ._fit._seeding import resolve_seed
 from ._fit._setup import scored_views
-from ._network._inference import encode, on_device
+from ._fit._watch import epoch_tasks
+from ._network._inference import Measure, encode, on_device, score_views
 from ._network._network import Directions
-from ._network._view_score import Measure, score_views
 from ._parameters import Interval, Schedule, StrOptions, validate_parameters
 from ._row_labels import labeled_output
 from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
+from ._runtime._random import resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
-from ._storage._pickles import completed, stamped, unstamped
+from ._storage._pickles import stamped, unstamped
 from .augmentation import Augmentation, Views
 from .encoders import Encoder
 from .frameworks import Framework
@@ -64,7 +61,6 @@ def _has_concentrations(embedder: ContrastiveEmbedder) -> bool:
 
 
 class ContrastiveEmbedder(
-    DocumentationLink,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     CallbackSupportMixin,
@@ -144,26 +140,10 @@ class ContrastiveEmbedder(
     lr_schedule : {"cosine", "constant"} or Schedule, default="cosine"
         Factor on the learning rate by the progress of the fit. `partial_fit` keeps the learning
         rate constant, since it has no end.
-    standardize : bool, default=True
-        Whether to scale the input: vectors to zero mean and unit variance per feature, images to
-        intensities in [0, 1] and then to zero mean and unit variance per channel. If False,
-        vectors are taken as they are, and float images must have intensities in [0, 1]; this is
-        for encoders with a normalisation of their own, see :ref:`pretrained`.
-    node_features : {"auto", "attributes", "degree", "constant", "walks"}, default="auto"
-        What the nodes of graphs are described by. "attributes": their attributes ``x``,
-        standardised except for columns of 0 and 1, and a one-hot code of ``label``, which is zero
-        for categories that were not seen in `fit`. "degree": a cumulative code of the in-degree d,
-        with component k equal to 1 if d ≥ k, up to the largest degree in `fit`, at most 64.
-        "constant": a single 1. "auto" takes the attributes if there are any, else the degree.
-        "walks": what "auto" takes, and the probabilities that a random walk is back at the node
-        after 1, 2, …, 16 steps, standardised.
-    edge_features : {"auto", "attributes"} or None, default="auto"
-        What the edges of graphs are described by. "auto": their attributes ``x`` and ``weight``,
-        standardised except for columns of 0 and 1, and a one-hot code of ``label``, if they have
-        any of these. "attributes" requires that they do. None: nothing.
     kind : {"auto", "vectors", "tables", "images", "graphs"} or Kind, default="auto"
-        What X holds. "auto" takes the kind that the augmentations or the encoder declare, if it is
-        a kind of your own, and otherwise guesses it from X; see :ref:`own-kind`.
+        What X holds, and how it is prepared: ``Vectors(standardize=False)`` or
+        ``Graphs(node_features="degree")``, see :mod:`skcontrast.kinds`. "auto" recognises the kind
+        of X, unless the augmentations or the encoder declare a custom one, see :ref:`own-kind`.
     device : str, int or torch.device, default="auto"
         "cpu", "cuda", "cuda:1", "mps"; 1 is "cuda:1"; "auto" is the first available of CUDA, MPS
         and CPU. Under ``torchrun``, "auto" and "cuda" are the GPU of this process.
@@ -199,8 +179,6 @@ class ContrastiveEmbedder(
         ``torch.manual_seed``, or be passed as a callable or an object of
         :mod:`skcontrast.encoders`; otherwise the same call is refused.
         `partial_fit` ignores the folder. See :ref:`long-fits`.
-    checkpoint_every : int, default=1
-        Epochs from one writing to the next.
     random_state : int, RandomState instance or None, default=None
         Seeds weights, batches and views. The global generators of numpy and torch are left
         untouched.
@@ -278,9 +256,6 @@ class ContrastiveEmbedder(
         "lr": [Interval(Real, 0, None, closed="neither")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "lr_schedule": [StrOptions({"cosine", "constant"}), Schedule],
-        "standardize": ["boolean"],
-        "node_features": [StrOptions({"auto", "attributes", "degree", "constant", "walks"})],
-        "edge_features": [StrOptions({"auto", "attributes"}), None],
         "kind": "no_validation",  # checked with the other choices, with a better message
         "device": [str, torch.device, Interval(Integral, 0, None, closed="left")],
         "precision": [StrOptions({"auto", "float32", "bf16"})],
@@ -290,7 +265,6 @@ class ContrastiveEmbedder(
         "callbacks": [list, tuple, None],
         "warm_start": ["boolean"],
         "checkpoint": [str, os.PathLike, None],
-        "checkpoint_every": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -331,9 +305,6 @@ class ContrastiveEmbedder(
         lr: float = 1e-3,
         weight_decay: float = 1e-6,
         lr_schedule: Literal["cosine", "constant"] | Schedule = "cosine",
-        standardize: bool = True,
-        node_features: Literal["auto", "attributes", "degree", "constant", "walks"] = "auto",
-        edge_features: Literal["auto", "attributes"] | None = "auto",
         kind: Literal["auto", "vectors", "tables", "images", "graphs"] | Kind = "auto",
         device: str | int | torch.device = "auto",
         precision: Literal["auto", "float32", "bf16"] = "auto",
@@ -343,7 +314,6 @@ class ContrastiveEmbedder(
         callbacks: Sequence[Callback | tuple[str, Callback]] | None = None,
         warm_start: bool = False,
         checkpoint: str | os.PathLike | None = None,
-        checkpoint_every: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
@@ -363,9 +333,6 @@ class ContrastiveEmbedder(
         self.lr = lr
         self.weight_decay = weight_decay
         self.lr_schedule = lr_schedule
-        self.standardize = standardize
-        self.node_features = node_features
-        self.edge_features = edge_features
         self.kind = kind
         self.device = device
         self.precision = precision
@@ -375,7 +342,6 @@ class ContrastiveEmbedder(
         self.callbacks = callbacks
         self.warm_start = warm_start
         self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
         self.random_state = random_state
         self.verbose = verbose
 
@@ -882,9 +848,8 @@ class ContrastiveEmbedder(
         return stamped(state)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over a state that any version has pickled; warn if it was a different one."""
-        state = completed(type(self), unstamped(type(self).__name__, state))
-        super().__setstate__(converted(state) if "_sample_shape" in state else state)
+        """Take over a pickled state; warn if a different version has pickled it."""
+        super().__setstate__(unstamped(type(self).__name__, state))
 
 
 def _plain(X: Any) -> Any:

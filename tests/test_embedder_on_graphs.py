@@ -157,7 +157,7 @@ def test_a_row_does_not_depend_on_the_others(encoder, monkeypatch):
     rows = [7, 3, 3, 20]
     np.testing.assert_allclose(embedder.transform([GRAPHS[k] for k in rows]), h[rows], atol=1e-5)
     np.testing.assert_allclose(embedder.transform(GRAPHS[5:6]), h[5:6], atol=1e-5)
-    monkeypatch.setattr("skcontrast.kinds.graphs._NODES_PER_CALL", 20)
+    monkeypatch.setattr("skcontrast.kinds._graphs._NODES_PER_CALL", 20)
     np.testing.assert_allclose(embedder.transform(GRAPHS), h, atol=1e-5)
 
 

@@ -17,7 +17,7 @@ from benchmarks.speed._naive import naive_loss
 from benchmarks.speed.loss_engine import OURS, PEERS, PLAIN, make_problem, make_step
 from benchmarks.speed.overhead import transforms
 from skcontrast import ContrastiveEmbedder, losses
-from skcontrast._fit._acceleration import in_bf16
+from skcontrast._network._acceleration import in_bf16
 from skcontrast._objective import _pairs, _pairwise, _rows
 from skcontrast.augmentation import SimCLRAugmentation
 from skcontrast.encoders import MLP, ResNet

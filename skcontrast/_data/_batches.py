@@ -81,6 +81,10 @@ class TrainingSet:
     def __len__(self) -> int:
         return len(self.source)
 
+    def samples(self, n: int) -> Any:
+        """Return at most n samples, evenly spread."""
+        return self.source.take(torch.arange(0, len(self), -(-len(self) // n)))
+
     def in_order(self, batch_size: int) -> Iterator[Any]:
         """Yield all samples in the order of X, at most `batch_size` at a time."""
         yield from self.source.batches(

@@ -68,6 +68,7 @@ class Table:
     def __init__(self, X: Any):
         self.X = _as_table(X)
         self.shape = tuple(self.X.shape)
+        self._values: dict[int, Values] = {}
 
     @cached_property
     def names(self) -> NDArray | None:
@@ -88,6 +89,11 @@ class Table:
         ValueError
             If they are of several types, or of none that a table can have.
         """
+        if column not in self._values:
+            self._values[column] = self._typed(column)
+        return self._values[column]
+
+    def _typed(self, column: int) -> Values:
         name = self.label(column)
         if not hasattr(self.X, "columns"):
             return _of_array(self.X[:, column], name)
@@ -100,17 +106,17 @@ class Table:
         return repr(str(self.X.columns[column])) if hasattr(self.X, "columns") else str(column)
 
 
-def is_mixed(X: Any) -> bool:
-    """Return whether X is a DataFrame with a column that is not of numbers, or that has gaps."""
+def mixed_table(X: Any) -> Table | None:
+    """Return a DataFrame with gaps or a column that is not of numbers as a table, else None."""
     if not (_is_dataframe(X) or _is_arrow(X)):
-        return False
+        return None
     table = Table(X)
     for column in range(table.shape[1]):
         values = table.values(column)
         are_flags = values.type == "category" and set(values.labels) <= {"False", "True"}
         if not are_flags and (values.type != "number" or np.isnan(values.numbers).any()):
-            return True
-    return False
+            return table
+    return None
 
 
 def _is_dataframe(X: Any) -> bool:

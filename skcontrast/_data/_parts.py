@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -47,7 +47,7 @@ class Parts:
     --------
     skcontrast.frameworks.CMC : Trains an encoder for each part.
     skcontrast.augmentation.PerPart : Draws views of each part by its own augmentations.
-    skcontrast.kinds.Several : Declares what the parts are.
+    skcontrast.kinds.PartsKind : Declares what the parts are.
 
     Examples
     --------
@@ -161,7 +161,93 @@ class OnePart(NamedTuple):
     samples: Any
 
 
-class PartsBatch:
+class TensorBatch:
+    """A batch of several tensors that describe the same n samples, such as ids and a mask.
+
+    :meth:`skcontrast.kinds.Kind.to_tensor` may return it where one tensor is not enough. An
+    embedder can index it by rows, concatenate views of it and move it to a device. Encoders and
+    augmentations of the kind get the batch itself.
+
+    Parameters
+    ----------
+    **tensors : Tensor of shape (n, ...)
+        The tensors by name.
+
+    Attributes
+    ----------
+    tensors : dict of str to Tensor
+        The tensors by name, also as ``batch["name"]``.
+
+    See Also
+    --------
+    Kind : A kind of data, which makes batches.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast.kinds import TensorBatch
+    >>> ids = torch.tensor([[5, 2], [7, 0]])
+    >>> batch = TensorBatch(ids=ids, mask=ids > 0)
+    >>> len(batch), batch[torch.tensor([1])]["ids"]
+    (2, tensor([[7, 0]]))
+    """
+
+    def __init__(self, **tensors: Any):
+        if len({len(tensor) for tensor in tensors.values()}) != 1:
+            lengths = {name: len(tensor) for name, tensor in tensors.items()}
+            raise ValueError(f"The tensors of a batch must have one length, got {lengths}.")
+        self.tensors = tensors
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the first tensor."""
+        return tuple(next(iter(self.tensors.values())).shape)
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the tensors."""
+        return next(iter(self.tensors.values())).device
+
+    def __len__(self) -> int:
+        return len(next(iter(self.tensors.values())))
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Return the batch of some rows, or the tensor of a name."""
+        return self.tensors[rows] if isinstance(rows, str) else self._mapped(lambda t: t[rows])
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Self:
+        """Return the batch on a device."""
+        return self._mapped(
+            lambda t: (
+                t.to(device, non_blocking=non_blocking) if isinstance(t, Tensor) else t.to(device)
+            )
+        )
+
+    def pin_memory(self) -> Self:
+        """Return the batch with its tensors in pinned memory, from which a GPU copies faster."""
+        return self._mapped(lambda t: t.pin_memory() if isinstance(t, Tensor) else t)
+
+    def _mapped(self, function: Callable[[Any], Any]) -> Self:
+        """Return a batch of what a function makes of each tensor."""
+        return self._of({name: function(tensor) for name, tensor in self.tensors.items()})
+
+    @classmethod
+    def _of(cls, tensors: dict[str, Any]) -> Self:
+        return cls(**tensors)
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Let frameworks concatenate views of any kind by ``torch.cat``."""
+        if function is torch.cat and not kwargs and len(args) == 1:
+            batches = list(args[0])
+            names = batches[0].tensors
+            return cls._of({name: torch.cat([b.tensors[name] for b in batches]) for name in names})
+        return NotImplemented
+
+
+class PartsBatch(TensorBatch):
     """A batch for each part of the same n samples.
 
     Parameters
@@ -171,47 +257,18 @@ class PartsBatch:
     """
 
     def __init__(self, parts: Sequence[Any]):
-        self.parts = tuple(parts)
+        super().__init__(**{str(place): part for place, part in enumerate(parts)})
+
+    @classmethod
+    def _of(cls, tensors: dict[str, Any]) -> Self:
+        return cls(list(tensors.values()))
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The batch of each part."""
+        return tuple(self.tensors.values())
 
     @property
     def shape(self) -> tuple[int, ...]:
         """``(n, n_parts)``."""
-        return len(self), len(self.parts)
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the parts."""
-        return self.parts[0].device
-
-    def __len__(self) -> int:
-        return len(self.parts[0])
-
-    def __getitem__(self, rows: Any) -> PartsBatch:
-        return PartsBatch([part[rows] for part in self.parts])
-
-    def to(self, device: torch.device | str, non_blocking: bool = False) -> PartsBatch:
-        """Return the batch on a device."""
-        return PartsBatch(
-            [
-                part.to(device, non_blocking=non_blocking)
-                if isinstance(part, Tensor)
-                else part.to(device)
-                for part in self.parts
-            ]
-        )
-
-    def pin_memory(self) -> PartsBatch:
-        """Return the batch with its tensors in pinned memory, from which a GPU copies faster."""
-        return PartsBatch(
-            [part.pin_memory() if isinstance(part, Tensor) else part for part in self.parts]
-        )
-
-    @classmethod
-    def __torch_function__(
-        cls, function: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        """Let frameworks concatenate views of any kind by ``torch.cat``."""
-        if function is torch.cat and not kwargs and len(args) == 1:
-            several = zip(*(batch.parts for batch in args[0]), strict=True)
-            return cls([torch.cat(list(batches)) for batches in several])
-        return NotImplemented
+        return len(self), len(self.tensors)

@@ -20,8 +20,8 @@ from torch.utils.data import DataLoader, Dataset
 from .._arguments import naming
 from .._distributed._world import Shares
 from .._runtime._interrupts import HeldInterrupt, blocked_interrupts
+from .._runtime._memory import free_bytes
 from .._statistics import native
-from ._memory import free_bytes
 from ._memory_maps import dumps, map_of, some_rows
 from ._parts import Parts
 
@@ -136,6 +136,10 @@ class InMemory:
     def __len__(self) -> int:
         return len(self.x)
 
+    def take(self, rows: Tensor) -> Any:
+        """Return the samples of some rows."""
+        return self.x[rows.to(self.device)]
+
     def batches(
         self, parts: Sequence[Tensor], seed: int, *, whole: bool = False
     ) -> Generator[Any, None, None]:
@@ -185,6 +189,10 @@ class Streamed(Dataset):
 
     def __getitem__(self, rows: Tensor) -> Tensor:
         return self.to_tensor(some_rows(self.X, rows.numpy()), torch.device("cpu"))
+
+    def take(self, rows: Tensor) -> Any:
+        """Return the samples of some rows, read in this process."""
+        return self[rows].to(self.device)
 
     def batches(
         self, parts: Sequence[Tensor], seed: int, *, whole: bool = False

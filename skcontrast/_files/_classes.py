@@ -20,25 +20,24 @@ import skcontrast.schedules as schedules
 import skcontrast.similarity as similarity
 
 from .._fit._fit import Fitted
-from .._fit._pickles_0_1 import NormalizedReadout
 from .._network._build import Widths
 from .._network._network import Network
 from ..embedder import ContrastiveEmbedder
 from ..encoders._message_passing import GCNLayer, GINELayer, GINLayer, MessagePassing
 from ..encoders._projection import WithExtra
-from ..encoders.resnet import _BasicBlock, _Bottleneck, _ResNet
+from ..encoders._resnet import _BasicBlock, _Bottleneck, _ResNet
 from ..frameworks._lab import Lab
 from ..frameworks._parts import Apart, SideBySide, Slices, Split
 from ..graphs._edge_features import EdgeFeatures
 from ..graphs._features import NodeFeatures
 from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..kinds._base import Schema, Unscaled
+from ..kinds._images import ImageScaler
+from ..kinds._parts import PartsScaler
 from ..kinds._scaling import Standardize
 from ..kinds._table_input import TableInput
-from ..kinds.images import ImageScaler
-from ..kinds.several import PartsScaler
-from ..kinds.tables import Column, TableScaler
-from ..kinds.vectors import VectorScaler
+from ..kinds._tables import Column, TableScaler
+from ..kinds._vectors import VectorScaler
 
 # The public modules whose classes a file may name, as "losses.DCL".
 _PUBLIC: tuple[ModuleType, ...] = (
@@ -80,7 +79,6 @@ _PARTS: dict[str, type] = {
     "GraphNetwork": GraphNetwork,
     "ForeignNetwork": ForeignNetwork,
     "MessagePassing": MessagePassing,
-    "NormalizedReadout": NormalizedReadout,
     "GINLayer": GINLayer,
     "GINELayer": GINELayer,
     "GCNLayer": GCNLayer,

@@ -56,7 +56,7 @@ _OUTPUTS = ({}, *({"transform": name} for name in ("default", "pandas", "polars"
 # Numbers in one sample, of which networks are tried on two.
 _LARGEST_SAMPLE = 2**28
 # Parameters that belong to one run of one program.
-_NOT_SAVED = ("callbacks", "checkpoint", "checkpoint_every")
+_NOT_SAVED = ("callbacks", "checkpoint")
 # What reading values of wrong types and sizes raises.
 _MALFORMED = (
     ArithmeticError,
@@ -123,7 +123,7 @@ def save(
 
     Notes
     -----
-    `callbacks`, `checkpoint` and `checkpoint_every` are not saved, and a `random_state` only if it
+    `callbacks` and `checkpoint` are not saved, and a `random_state` only if it
     is an int. After a fit with ``warm_start=True`` or `partial_fit` the state of the optimizer and
     of the framework is saved too, so that training can be continued.
 
@@ -332,7 +332,7 @@ def _check_parts(fitted: Fitted) -> None:
     schema, chain = fitted.schema, fitted.augmentation
     if not wrong and not all(isinstance(step, Augmentation) for step in chain):
         wrong = ["augmentation"]
-    if not wrong and not (isinstance(schema.kind, Kind) and isinstance(schema.reader, Kind)):
+    if not wrong and not (isinstance(schema.kind, Kind)):
         wrong = ["schema"]
     if not hasattr(fitted.scaler, "finds_nonfinite"):
         wrong = [*wrong, "scaler"]
@@ -360,7 +360,7 @@ def _check_network(fitted: Fitted, is_ours: bool) -> None:
     device = torch.device("meta" if is_ours else "cpu")
     try:
         with device:
-            h = _called(network.encoder, schema.kind._zeros(shape), device)
+            h = _called(network.encoder, schema.kind.example_batch(shape), device)
             z = _called(network.projector, h, device)
         shapes = tuple(h.shape), tuple(z.shape)
     except Exception as error:

@@ -198,7 +198,7 @@ def opened_checkpoint(
     if choices.settings["checkpoint"] is None:
         yield None
         return
-    checkpoint = Checkpoint(choices.settings["checkpoint_every"], seed, choices.device, world)
+    checkpoint = Checkpoint(1, seed, choices.device, world)
     error: Exception | None = None
     data = b""
     with ExitStack() as stack:

@@ -23,19 +23,20 @@ from .._parameters import (
     parameter_owners,
     validate_parameters,
 )
+from .._runtime._random import resolve_seed
 from ..augmentation import Augmentation, Views
 from ..callbacks import Evaluation
 from ..encoders import Encoder
 from ..frameworks import Framework, SimCLR
-from ..kinds._base import Kind, Schema
-from ..kinds._guess import declared_kind, is_own, named_kind
-from ..kinds.several import Several, guess_kind_or_parts
+from ..kinds._base import Kind
+from ..kinds._parts import PartsKind
+from ..kinds._read import declared_kind
+from ..kinds._recognise import named_kind
 from ..losses import InfoNCE, Loss
 from ..optimizers import Optimizer
 from ..similarity import Cosine, Similarity
 from ._optimizer import check_lr_schedule, resolve_lr_schedule, resolve_optimizer
 from ._plan import epoch_progress
-from ._seeding import resolve_seed
 
 # role: (base class, default); the framework comes before the similarity, whose default it sets
 COMPONENTS = {
@@ -91,9 +92,6 @@ class Choices:
     lr: float
     weight_decay: float
     lr_schedule: Schedule | None
-    standardize: bool
-    node_features: str
-    edge_features: str | None
     device: torch.device
     precision: str
     compile: bool
@@ -130,41 +128,23 @@ class Choices:
             )
         return X.base, list(X.chain), X.inputs
 
-    def reader(
-        self,
-        X: Any,
-        chain: list[Augmentation] | None,
-        inputs: tuple[Any, Schema] | None = None,
-    ) -> tuple[Kind, Any]:
-        """Return the kind that reads X, and X, converted to an array if the kind was guessed.
+    def declared_kind(self, X: Any, chain: list[Augmentation] | None) -> Kind | None:
+        """Return the kind that the user, the augmentations or the encoders declare, if any.
 
-        Parameters
-        ----------
-        X : object
-            The plain data.
-        chain : list of Augmentation or None
-            The augmentations, which may declare a kind, as the encoder may.
-        inputs : tuple (array-like, Schema), default=None
-            X as an augmentation has checked it, which has guessed already.
+        Raises
+        ------
+        ValueError
+            If samples have several parts, and the framework has one encoder.
         """
-        declared = self.kind or declared_kind(*(chain or ()), self.encoder)
-        is_several = isinstance(declared, Several) or isinstance(X, Parts)
-        if is_several and not self.framework.takes_parts:
-            given = declared if isinstance(declared, Several) else X
+        declared = self.kind or declared_kind(*(chain or ()), *encoders_of(self.encoder))
+        has_parts = isinstance(declared, PartsKind) or isinstance(X, Parts)
+        if has_parts and not self.framework.takes_parts:
+            given = declared if isinstance(declared, PartsKind) else X
             raise ValueError(
                 f"{given!r}: samples of several parts need a framework with an encoder for each, "
                 f"such as framework=CMC(), got {self.framework!r}."
             )
-        if isinstance(declared, Several):
-            return declared, X
-        if self.framework.takes_parts:
-            is_given = self.kind is not None or (declared is not None and is_own(declared))
-            return Several(declared if is_given else None), X
-        if self.kind is not None:
-            return self.kind, X
-        if inputs is not None and (declared is None or not is_own(declared)):
-            return inputs[1].reader, X
-        return guess_kind_or_parts(X, declared)
+        return declared
 
 
 def default_with(role: str, parameters: dict[str, Any]) -> Any:

@@ -19,11 +19,11 @@ from ..augmentation import (
 from ..encoders import GIN, MLP, ConvNet, Encoder, ResNet
 from ..frameworks import Framework
 from ..kinds._base import Kind
-from ..kinds.graphs import Graphs
-from ..kinds.images import Images
-from ..kinds.several import Several
-from ..kinds.tables import Tables
-from ..kinds.vectors import Vectors
+from ..kinds._graphs import Graphs
+from ..kinds._images import Images
+from ..kinds._parts import PartsKind
+from ..kinds._tables import Tables
+from ..kinds._vectors import Vectors
 
 
 def _encoder_of_images(sample_shape: tuple) -> Encoder:
@@ -115,8 +115,8 @@ def default_chain(
     mixes_channels : bool, default=True
         If False, channels are contrasted with each other and must not be mixed.
     """
-    if isinstance(kind, Several):
-        several = zip(kind.kinds, sample_shape, strict=True)
+    if isinstance(kind, PartsKind):
+        several = zip(kind.kinds_, sample_shape, strict=True)
         return [PerPart([default_chain(own, shape, framework) for own, shape in several])]
     defaults = _defaults_of(kind)
     if defaults is None:
@@ -134,10 +134,10 @@ def scored_chain(
     So embedders that were trained with different augmentations can be compared. A kind without a
     default is scored by the chain.
     """
-    if isinstance(kind, Several):
-        if any(_defaults_of(own) is None for own in kind.kinds):
+    if isinstance(kind, PartsKind):
+        if any(_defaults_of(own) is None for own in kind.kinds_):
             return chain
-        several = zip(kind.kinds, sample_shape, strict=True)
+        several = zip(kind.kinds_, sample_shape, strict=True)
         return [PerPart([scored_chain(own, shape, []) for own, shape in several])]
     defaults = _defaults_of(kind)
     return chain if defaults is None else defaults.chain(sample_shape, mixes_channels)

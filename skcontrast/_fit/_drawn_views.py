@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -12,12 +11,12 @@ from numpy.typing import NDArray
 
 from .._arguments import Interval, check_arguments, naming
 from .._data._sources import LazySamples
+from .._runtime._random import resolve_seed
 from ..augmentation import Augmentation, Views
-from ..kinds._base import Kind, Schema, Unscaled
-from ..kinds.images import Images
+from ..kinds._base import Kind, Schema, as_given
+from ..kinds._images import Images
 from ._choices import Choices, resolve_choices, resolve_device
-from ._fit import read_training_samples
-from ._seeding import resolve_seed
+from ._samples import read_training_samples
 from ._setup import Setup, new_setup
 
 
@@ -111,14 +110,9 @@ def _draw(
     batches = [samples[start : start + step] for start in range(0, len(samples), step)]
     draw = setup.composed(chain, device)
     generator = torch.Generator(device=device).manual_seed(seed)
-    back = _from_tensor(setup)
     views = []
     for _ in range(n_views):
         drawn = [draw(setup.scaler.to_tensor(batch, device), generator) for batch in batches]
-        views.append(back(torch.cat([batch.to("cpu") for batch in drawn]), samples))
+        together = torch.cat([batch.to("cpu") for batch in drawn])
+        views.append(as_given(setup.scaler, together, samples))
     return tuple(views)
-
-
-def _from_tensor(setup: Setup) -> Callable[[Any, Any], Any]:
-    """Return the map from batches to the units of X, which a scaler of one's own may lack."""
-    return getattr(setup.scaler, "from_tensor", Unscaled(setup.schema.kind).from_tensor)

@@ -3,47 +3,42 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import torch
 from skorch.history import History
 from torch import Tensor
 
-from .._comparison._checksum import checksum, fingerprint
-from .._comparison._description import describe
 from .._data._batches import TrainingSet
-from .._data._metadata import check_descriptions, read_annotations, stable_ids
+from .._data._metadata import check_descriptions
 from .._data._sources import make_source
-from .._distributed._agreement import agree, end_together
+from .._distributed._agreement import end_together
 from .._distributed._world import Shares, World, current_world, from_first_rank
+from .._network._acceleration import prepared, trains_in_bf16
 from .._network._inference import on_cpu
-from .._runtime._random import seeded_rng
+from .._runtime._random import draws_random_numbers, seeded_rng
 from .._warnings import warn
-from ..augmentation import Augmentation
-from ..kinds._base import Kind, Schema
-from ._acceleration import prepared, trains_in_bf16
 from ._checkpoint import opened_checkpoint
 from ._choices import Choices
-from ._divergence import check_embeddings
-from ._estimated_parameters import AutoParameters, auto_parameters
-from ._identity import as_arguments, identity_of
+from ._estimated_parameters import AutoParameters
+from ._identity import identity_of
 from ._label_spreading import LabelSpreader
 from ._last_epoch import LastEpoch
 from ._net import ContrastiveNet
 from ._optimizer import optimizer_state
 from ._plan import Plan
 from ._resume import (
-    check_same_network,
     framework_state,
     resume,
 )
-from ._seeding import draws_random_numbers
+from ._samples import TrainingData, agree_on_seed, read_training_data
 from ._setup import Setup, continued_setup, new_setup
 from ._training import make_net, train
+from ._watch import check_embeddings
 
 # Parameters that may differ between the ranks of a distributed fit.
 _RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
@@ -82,7 +77,7 @@ class Fitted(Setup):
 
     def read(self, X: Any, owner: Any, **kwargs: Any) -> Any:
         """Check what is passed to a fitted embedder as X; see `Kind.read`."""
-        return self.schema.reader.read(X, owner=owner, seen=self.schema, **kwargs)[0]
+        return self.schema.kind.read(X, owner=owner, seen=self.schema, **kwargs)[0]
 
     def on_cpu(self) -> Fitted:
         """Return the same with all tensors on the CPU."""
@@ -131,13 +126,13 @@ def fit_network(
     KeyboardInterrupt
         If the user interrupts before an epoch is finished.
     """
-    samples = _read(choices, X, y, metadata or {}, owner, past)
+    data = read_training_data(choices, X, y, metadata or {}, owner, past)
     world, seed = current_world(), choices.seed
     if world is not None:
-        seed = _agree_on_seed(choices, samples, past, world)
+        seed = agree_on_seed(choices, data, past, world)
     start = None if past is None else past.network
     identity = partial(
-        identity_of, choices, samples.chain, samples.schema.kind, samples.X, samples.known, start
+        identity_of, choices, data.chain, data.schema.kind, data.X, data.known, start
     )
     opened = (
         nullcontext() if one_epoch else opened_checkpoint(choices, seed, past, identity, world)
@@ -145,85 +140,33 @@ def fit_network(
     # The caller may have turned gradients off.
     with torch.inference_mode(False), torch.enable_grad(), opened as checkpoint:
         seed = seed if checkpoint is None else checkpoint.seed
-        setup = _setup(choices, samples, past, seed)
+        setup = _setup(choices, data, past, seed)
         reads_share = choices.framework.only_encodes_views
         shares = Shares(world) if world is not None and reads_share else None
-        training_set = _training_set(choices, setup, samples, world, shares)
-        plan = _plan(choices, setup, samples, past, one_epoch, seed, world, shares)
+        training_set = _training_set(choices, setup, data, world, shares)
+        plan = _plan(choices, setup, data, past, one_epoch, seed, world, shares)
         last_epoch = LastEpoch(checkpoint)
-        net = _begun(choices, setup, plan, samples, past, last_epoch, one_epoch, as_fitted)
+        net = _begun(choices, setup, plan, data, past, last_epoch, one_epoch, as_fitted)
         with net.interrupt_:
             # Other threads wait only where the network itself draws random numbers.
             with seeded_rng(seed, choices.device) if plan.seeds_layers else nullcontext():
                 interrupted = train(net, training_set, last_epoch)
             if world is not None:
                 end_together(interrupted)
-            check_embeddings(
-                len(net.history), net.module_, samples.X, setup.scaler, choices.device
-            )
+            check_embeddings(len(net.history), net.module_, training_set)
             resumable = choices.warm_start or one_epoch
-            fitted = _fitted(setup, net, samples if resumable else None)
+            fitted = _fitted(setup, net, data if resumable else None)
         return replace(fitted, interrupted=interrupted or net.interrupt_.came)
 
 
-@dataclass(frozen=True)
-class Samples:
-    """The training samples and what is known about them.
-
-    Attributes
-    ----------
-    X : array-like of length n_samples
-        As its kind returns it.
-    schema : Schema
-        What it is.
-    chain : list of Augmentation or None
-        What draws the views, if the user has chosen it.
-    known : dict of str to Tensor
-        Fields of a `Batch`.
-    classes : Tensor of shape (n_classes,) or None
-        As in `FitContext`.
-    """
-
-    X: Any
-    schema: Schema
-    chain: list[Augmentation] | None
-    known: dict[str, Tensor]
-    classes: Tensor | None
-
-    @cached_property
-    def _of_X(self) -> int:
-        return fingerprint(self.schema.kind.arrays(self.X))
-
-    def fingerprint(self) -> int:
-        """Return a number that differs, almost surely, for other samples or labels."""
-        labels = self.known.get("labels")
-        return self._of_X if labels is None else fingerprint([labels.numpy()], self._of_X)
-
-    def first_id(self) -> int:
-        """Return a number from which on the samples, and almost surely no others, are counted."""
-        return self._of_X // 2 * _MOST_SAMPLES
-
-
-def _read(
-    choices: Choices, X: Any, y: Any, metadata: dict[str, Any], owner: Any, past: Fitted | None
-) -> Samples:
-    """Return what `fit` was passed, checked."""
-    X, schema, chain = read_training_samples(choices, X, owner, past)
-    uses_classes = bool(auto_parameters(choices.loss))
-    known = read_annotations(y, metadata, len(X), choices.loss, uses_classes=uses_classes)
-    labels = known.get("labels")
-    classes = None if labels is None else torch.from_numpy(stable_ids(y, labels.numpy()))
-    return Samples(X, schema, chain, known, classes)
-
-
-def _setup(choices: Choices, samples: Samples, past: Fitted | None, seed: int) -> Setup:
+def _setup(choices: Choices, data: TrainingData, past: Fitted | None, seed: int) -> Setup:
     """Return what training starts from."""
     if past is None:
-        setup = new_setup(choices, samples.X, samples.schema, samples.chain, seed)
+        setup = new_setup(choices, data.X, data.schema, data.chain, seed)
     else:
-        setup = continued_setup(choices, samples.X, samples.chain, past)
+        setup = continued_setup(choices, data.X, data.chain, past)
     width = setup.widths.projection // setup.widths.n_parts
-    check_descriptions(samples.known.get("descriptions"), width)
+    check_descriptions(data.known.get("descriptions"), width)
     return setup
 
 
@@ -231,14 +174,14 @@ def _begun(
     choices: Choices,
     setup: Setup,
     plan: Plan,
-    samples: Samples,
+    data: TrainingData,
     past: Fitted | None,
     last_epoch: LastEpoch,
     one_epoch: bool,
     as_fitted: Callable[[Fitted], Any],
 ) -> ContrastiveNet:
     """Return a net that is about to train, where an earlier fit has left off if there is one."""
-    labels = samples.known.get("labels")
+    labels = data.known.get("labels")
     auto = _estimated_parameters(choices, labels, past, one_epoch)
     is_first = plan.world is None or plan.world.rank == 0
     # What a framework adds to the network starts from different numbers than the network.
@@ -263,80 +206,17 @@ def _begun(
                 past.history,
                 past.optimizer_state,
                 past.framework_state,
-                samples.fingerprint,
+                data.fingerprint,
             )
     return net
 
 
-def read_training_samples(
-    choices: Choices, X: Any, owner: Any, past: Fitted | None
-) -> tuple[Any, Schema, list[Augmentation] | None]:
-    """Return X as it is cut into batches, what it is, and the chain that draws its views."""
-    X, chain, inputs = choices.split_views(X)
-    if past is not None:
-        X, schema = past.schema.reader.read(X, owner=owner, seen=past.schema, min_samples=2)
-        check_same_network(choices, past.schema.kind, past.built_from)
-        return X, past.schema, chain
-    reader, X = choices.reader(X, chain, inputs)
-    if inputs is not None and _is_same(inputs[1].reader, reader) and len(inputs[0]) > 1:
-        X, schema = inputs  # as an augmentation has checked it
-    else:
-        X, schema = reader.read(X, owner=owner, min_samples=2)
-    schema.kind.check_unusual(X, is_declared=choices.kind is not None)
-    return X, schema, chain
-
-
-def _is_same(kind: Kind, other: Kind) -> bool:
-    """Return whether two kinds are of one class and have the same parameters."""
-    return type(kind) is type(other) and describe(kind) == describe(other)
-
-
-def _agree_on_seed(choices: Choices, samples: Samples, past: Fitted | None, world: World) -> int:
-    """Check that all ranks were given the same, and return the seed of rank 0."""
-    X, schema, chain, known = samples.X, samples.schema, samples.chain, samples.known
-    if not schema.kind.shares_batches:
-        raise ValueError(
-            f"{schema.kind.name.capitalize()} are trained in one process: start fit without "
-            "torchrun."
-        )
-    settings = {k: describe(v) for k, v in choices.settings.items() if k not in _RANKS_OWN}
-    if choices.augmentation is None:
-        settings["augmentation"] = describe(chain)
-    if past is not None:
-        settings |= {f"earlier_fit__{k}": v for k, v in _described_past(past).items()}
-    parts = list(schema.kind.arrays(X))
-    arrays = {"X" if len(parts) == 1 else f"X[{i}]": array for i, array in enumerate(parts)}
-    arrays |= as_arguments(known)
-    return agree({"kind": schema.kind.name, **settings}, arrays, choices.seed, choices.device)
-
-
-def _described_past(past: Fitted) -> dict[str, Any]:
-    """Return what tells a fit so far from different ones."""
-    states = [past.network.state_dict(), past.optimizer_state, past.framework_state]
-    arrays = [t.detach().float().cpu().numpy() for t in _tensors(states)]
-    return {
-        "epochs": str(past.n_epochs),
-        "built_from": describe(past.built_from),
-        "estimates": describe(past.estimates),
-        "state": f"checksum {checksum(arrays)}",
-    }
-
-
-def _tensors(state: Any) -> Iterator[Tensor]:
-    """Yield the tensors in nested lists and dictionaries."""
-    if isinstance(state, Tensor):
-        yield state
-    elif isinstance(state, (dict, list, tuple)):
-        for item in state.values() if isinstance(state, dict) else state:
-            yield from _tensors(item)
-
-
 def _training_set(
-    choices: Choices, setup: Setup, samples: Samples, world: World | None, shares: Shares | None
+    choices: Choices, setup: Setup, data: TrainingData, world: World | None, shares: Shares | None
 ) -> TrainingSet:
     """Return the samples, in memory or streamed, with what is known about each."""
     source = make_source(
-        samples.X,
+        data.X,
         setup.schema.kind,
         setup.scaler.to_tensor,
         choices.device,
@@ -345,7 +225,7 @@ def _training_set(
         n_sharing=1 if world is None or choices.device.type != "cpu" else world.size,
         shares=shares,
     )
-    return TrainingSet(source, **samples.known)
+    return TrainingSet(source, **data.known)
 
 
 def _estimated_parameters(
@@ -371,7 +251,7 @@ def _estimated_parameters(
 def _plan(
     choices: Choices,
     setup: Setup,
-    samples: Samples,
+    data: TrainingData,
     past: Fitted | None,
     one_epoch: bool,
     seed: int,
@@ -389,12 +269,12 @@ def _plan(
     )
     module = setup.network.to(device)
     n_extra = setup.widths.n_parts * choices.similarity.n_extra
-    labels, groups = (samples.known.get(name) for name in ("labels", "groups"))
+    labels, groups = (data.known.get(name) for name in ("labels", "groups"))
     return Plan(
         module=module,
         network=prepare(module),
         prepare=prepare,
-        n_samples=len(samples.X),
+        n_samples=len(data.X),
         n_views=choices.framework.n_views or choices.n_views,
         batch_size=choices.batch_size,
         width=setup.widths.projection + n_extra,
@@ -403,8 +283,8 @@ def _plan(
         n_parts=setup.widths.n_parts,
         groups=None if groups is None else groups.to(device),
         labels=None if labels is None else labels.to(device),
-        classes=None if samples.classes is None else samples.classes.to(device),
-        first_id=_first_id(samples, world, device) if choices.warm_start or one_epoch else 0,
+        classes=None if data.classes is None else data.classes.to(device),
+        first_id=_first_id(data, world, device) if choices.warm_start or one_epoch else 0,
         is_part=one_epoch,
         same_group=choices.same_group,
         framework=choices.framework,
@@ -420,9 +300,9 @@ def _plan(
     )
 
 
-def _first_id(samples: Samples, world: World | None, device: torch.device) -> int:
+def _first_id(data: TrainingData, world: World | None, device: torch.device) -> int:
     """Return the number of the first sample, which later fits recognise."""
-    number = samples.first_id()
+    number = data.first_id()
     if world is None:
         return number
     # Datasets that draw their samples differ from rank to rank.
@@ -444,12 +324,12 @@ def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: Contras
     )
 
 
-def _fitted(setup: Setup, net: ContrastiveNet, samples: Samples | None) -> Fitted:
-    """Return what is known after the training; what a later fit needs only with the samples."""
+def _fitted(setup: Setup, net: ContrastiveNet, data: TrainingData | None) -> Fitted:
+    """Return what is known after the training; what a later fit needs only with the data."""
     optimizer, session = None, None
-    if samples is not None:
+    if data is not None:
         optimizer = optimizer_state(net.optimizer_, net.learned_parameters())
-        session = framework_state(setup.framework, net.criterion_, samples.fingerprint)
+        session = framework_state(setup.framework, net.criterion_, data.fingerprint)
     return Fitted(
         **{**vars(setup), "network": net.module_.eval()},
         history=net.history,

@@ -27,7 +27,7 @@ from ._choices import Choices
 
 # Parameters that do not change what is fitted.
 _INDIFFERENT = {
-    "checkpoint", "checkpoint_every", "device", "memory_budget", "n_workers",
+    "checkpoint", "device", "memory_budget", "n_workers",
     "output", "verbose", "warm_start",
 }  # fmt: skip
 # Callbacks that only show the training.

@@ -24,11 +24,10 @@ from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
 from .._runtime._interrupts import NotedInterrupt
 from ..frameworks import Session
-from ._collapse import CollapseCheck
-from ._divergence import check_epoch
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
 from ._plan import Plan
+from ._watch import CollapseCheck, check_epoch
 
 # On a GPU, distributed training checks every so many steps whether the user has interrupted.
 _STEPS_BETWEEN_CHECKS = 16

@@ -7,6 +7,7 @@ from typing import Any
 
 from skorch.history import History
 
+from .._comparison._description import describe
 from ..encoders import Encoder
 from ..frameworks import Framework, Session
 from ..kinds._base import Kind
@@ -18,15 +19,14 @@ from ._optimizer import load_optimizer
 _STRUCTURELESS = {"framework": "one with one encoder", "similarity": "one without concentrations"}
 
 
-def network_parameters(choices: Choices, kind: Kind) -> dict[str, Any]:
-    """Return, by name, the parameters that the network depends on."""
+def network_parameters(choices: Choices) -> dict[str, Any]:
+    """Return, by name, the parameters that the network depends on, except the kind."""
     return {
         "encoder": _named(choices.encoder),
         "n_components": choices.n_components,
         "projection_dim": choices.projection_dim,
         "framework": choices.framework.structure,
         "similarity": choices.similarity.structure,
-        **{name: getattr(choices, name) for name in kind.network_parameters},
     }
 
 
@@ -39,14 +39,24 @@ def _named(encoder: Any) -> str | None:
     return repr(encoder) if isinstance(encoder, Encoder) else type(encoder).__name__
 
 
-def check_same_network(choices: Choices, kind: Kind, built_from: dict[str, Any]) -> None:
-    """Raise ValueError if the parameters ask for a different network than the fitted one."""
-    for name, value in network_parameters(choices, kind).items():
-        before = built_from.get(name, value)  # files of older versions lack newer parameters
-        if value != before:
-            before, value = (_STRUCTURELESS.get(name) if v is None else v for v in (before, value))
+def same_kind(kind: Kind | None, other: Kind | None) -> bool:
+    """Return whether two kinds are of one class and have the same parameters."""
+    return type(kind) is type(other) and describe(kind) == describe(other)
+
+
+def check_same_network(choices: Choices, past: Any) -> None:
+    """Raise ValueError if the parameters ask for a different network than that of a fit."""
+    now: dict[str, Any] = network_parameters(choices)
+    before = dict(past.built_from)
+    if choices.kind is not None and not same_kind(choices.kind, past.schema.kind):
+        now["kind"], before["kind"] = choices.kind, past.schema.kind
+    for name, value in now.items():
+        if value != before[name]:
+            old, new = (
+                _STRUCTURELESS.get(name) if v is None else v for v in (before[name], value)
+            )
             raise ValueError(
-                f"The {name!r} parameter of {choices.owner} has changed from {before} to {value} "
+                f"The {name!r} parameter of {choices.owner} has changed from {old} to {new} "
                 "since the network was built; warm_start and partial_fit continue with the same "
                 "network. Call fit with warm_start=False."
             )

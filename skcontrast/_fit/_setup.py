@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.base import clone
+from torch import Tensor, nn
 
 from .._data._sources import SparseSamples, array_of, subset
 from .._network._build import Widths, build_network
+from .._network._inference import encode_batches
 from .._network._network import Network
 from .._runtime._random import seeded_rng
 from .._warnings import warn
@@ -19,11 +23,15 @@ from ..augmentation import Augmentation, compose
 from ..frameworks import Framework
 from ..frameworks._parts import Apart, Split
 from ..kinds._base import Kind, Scaler, Schema
+from ..kinds._recognise import is_custom
 from ..losses import Loss
 from ..similarity import Similarity
 from ._choices import Choices, augmentations_of
 from ._defaults import default_chain, default_encoder, scored_chain
 from ._resume import network_parameters
+
+# Samples of a custom kind that are embedded together and alone.
+_ROWS_TRIED = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +52,8 @@ class Setup:
         What the network returns.
     augmentation : list of Augmentation
         The fitted chain that draws the views.
+    mixes_channels : bool
+        Whether augmentations may mix channels, which are not contrasted with each other.
     built_from : dict
         The parameters that the network depends on.
     """
@@ -56,6 +66,7 @@ class Setup:
     network: Network
     widths: Widths
     augmentation: list[Augmentation]
+    mixes_channels: bool
     built_from: dict[str, Any]
 
     def composed(self, chain: list[Augmentation], device: torch.device) -> Callable[..., Any]:
@@ -87,15 +98,14 @@ def new_setup(
         Seeds the weights, and a random split of the features.
     """
     kind, array = schema.kind, array_of(X)
-    scaler = kind.scaler(choices.settings).fit(X if isinstance(X, SparseSamples) else array)
+    scaler = kind.scaler().fit(X if isinstance(X, SparseSamples) else array)
     some = scaler.to_tensor(subset(array), torch.device("cpu"))
     with seeded_rng(seed, choices.device):
-        split = choices.framework.split_samples(kind, tuple(some.shape[1:]), schema.cut)
+        split = choices.framework.split_samples(kind, tuple(some.shape[1:]))
         network, widths = _new_network(choices, schema, scaler, some, split)
-    mixes_channels = True
-    if isinstance(split, Split):
-        schema = replace(schema, cut=split.cut)
-        mixes_channels = not split.is_of_channels
+        if is_custom(kind):
+            _check_rows(network.encoder, kind, scaler, array)
+    mixes_channels = not (isinstance(split, Split) and split.is_of_channels)
     if chain is None:
         chain = default_chain(
             kind, schema.sample_shape, choices.framework, mixes_channels=mixes_channels
@@ -109,7 +119,8 @@ def new_setup(
         network=network,
         widths=widths,
         augmentation=_fitted(chain, choices, array, schema),
-        built_from=network_parameters(choices, kind),
+        mixes_channels=mixes_channels,
+        built_from=network_parameters(choices),
     )
 
 
@@ -146,7 +157,8 @@ def continued_setup(
         network=copy.deepcopy(past.network),
         widths=past.widths,
         augmentation=augmentation,
-        built_from=network_parameters(choices, past.schema.kind),
+        mixes_channels=past.mixes_channels,
+        built_from=network_parameters(choices),
     )
 
 
@@ -170,7 +182,7 @@ def scored_views(setup: Setup, X: Any, augmentation: Any = None) -> list[Augment
             schema.kind,
             schema.sample_shape,
             setup.augmentation,
-            mixes_channels=schema.cut is None,
+            mixes_channels=setup.mixes_channels,
         )
     if chain is setup.augmentation:
         return chain
@@ -218,11 +230,29 @@ def _new_network(
         n_components=choices.n_components,
         projection_dim=choices.projection_dim,
         similarity=choices.similarity,
-        parameters=choices.settings,
         owner=choices.owner,
     )
     _check_trainable(network, choices)
     return network, widths
+
+
+def _check_rows(encoder: nn.Module, kind: Kind, scaler: Scaler, array: Any) -> None:
+    """Warn if the embedding of a sample of a custom kind depends on the others in its batch."""
+    rows = np.unique(np.linspace(0, len(array) - 1, _ROWS_TRIED).astype(int))
+
+    def encoded(rows: NDArray) -> Tensor:
+        return encode_batches(encoder, [scaler.to_tensor(array[rows], torch.device("cpu"))])
+
+    together = encoded(rows)
+    alone = torch.cat([encoded(rows[[k]]) for k in range(len(rows))])
+    spread = float(together.abs().max())
+    if not torch.allclose(alone, together, rtol=1e-3, atol=1e-4 * spread):
+        warn(
+            f"The embeddings of {kind.name} depend on the other samples of their batch: alone and "
+            f"together they differ by up to {float((alone - together).abs().max()):.2g}. If "
+            f"{type(kind).__name__}.to_tensor pads samples, the encoder must not read the "
+            "padding: pass a mask, for example in a skcontrast.kinds.TensorBatch."
+        )
 
 
 def _check_encoders(choices: Choices, split: Split | Apart | None, schema: Schema) -> None:

@@ -18,7 +18,7 @@ from ._label_spreading import LabelSpreader
 from ._last_epoch import LastEpoch
 from ._net import ContrastiveNet
 from ._plan import Plan
-from ._progress_bar import ProgressBar
+from ._watch import ProgressBar
 
 
 def make_net(

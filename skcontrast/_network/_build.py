@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from ..encoders._build import build_encoder, to_channels_last
 from ..encoders._projection import projection_head
 from ..frameworks._parts import Apart, SideBySide, Slices, Split
 from ..kinds._base import Kind
-from ..kinds.several import Several
+from ..kinds._parts import PartsKind
 from ..similarity import Similarity
 from ._network import Network
 
@@ -45,7 +45,6 @@ def build_network(
     n_components: int | None,
     projection_dim: int,
     similarity: Similarity,
-    parameters: Mapping[str, Any],
     owner: str,
 ) -> tuple[Network, Widths]:
     """Return a network with fresh weights, drawn from torch's global generator.
@@ -66,8 +65,6 @@ def build_network(
         Parameters of the embedder.
     similarity : Similarity
         Determines how many numbers the heads return.
-    parameters : dict
-        All parameters of the embedder, of which the kind takes what concerns it.
     owner : str
         The name of the estimator's class, for messages.
     """
@@ -87,7 +84,7 @@ def build_network(
     ]
     encoders, widths = zip(*built, strict=True)
     for encoder, own, part in zip(encoders, chosen, parts, strict=True):
-        part.kind._check_encoder(encoder, part.some, getattr(own, "__name__", type(own).__name__))
+        part.kind.check_encoder(encoder, part.some, getattr(own, "__name__", type(own).__name__))
     channels_last = [
         to_channels_last(encoder, part.kind, part.shape)
         for encoder, part in zip(encoders, parts, strict=True)
@@ -100,7 +97,7 @@ def build_network(
         _check_widths(projections)
     heads = [projection_head(width, projection_dim, similarity.n_extra) for width in widths]
     layers = [
-        part.kind.first_layer(part.some, part.scaler, parameters=parameters, channels_last=last)
+        part.kind.first_layer(part.some, part.scaler, channels_last=last)
         for part, last in zip(parts, channels_last, strict=True)
     ]
     network = _assembled(split, encoders, layers, heads, widths)
@@ -118,8 +115,8 @@ class _Part(NamedTuple):
 
 def _parts(some: Any, kind: Kind, scaler: Any, split: Split | Apart | None) -> list[_Part]:
     """Return what each encoder is built for."""
-    if isinstance(kind, Several):
-        several = zip(kind.kinds, some.parts, scaler.scalers, strict=True)
+    if isinstance(kind, PartsKind):
+        several = zip(kind.kinds_, some.parts, scaler.scalers, strict=True)
         return [part for own, x, s in several for part in _parts(x, own, s, None)]
     shape = kind.encoded_shape(tuple(some.shape[1:]))
     if not isinstance(split, Split):

@@ -1,14 +1,18 @@
-"""The global random generators of the process: seeded for a while, then restored."""
+"""Random numbers of a fit: its seed, global generators, and whether its network draws any."""
 
 from __future__ import annotations
 
 import contextlib
 import random
+import secrets
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
+from sklearn.utils import check_random_state
+from torch import nn
 
 _GLOBAL_GENERATORS = threading.RLock()
 
@@ -46,3 +50,42 @@ def seeded_everywhere(seed: int, device: torch.device) -> Iterator[None]:
         finally:
             np.random.set_state(of_numpy)  # noqa: NPY002
             random.setstate(of_python)
+
+
+# Layers that draw no random numbers. All other layers may.
+_DRAWS_NOTHING = {
+    nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.Identity, nn.Flatten, nn.Unflatten,
+    nn.Linear, nn.Bilinear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Embedding,
+    nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.LayerNorm, nn.GroupNorm,
+    nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d,
+    nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d,
+    nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.Softplus,
+}  # fmt: skip
+
+
+def resolve_seed(random_state: Any, owner: str) -> int:
+    """Return an int; for None a random one, drawn without touching a global generator."""
+    if random_state is None:
+        return secrets.randbits(31)
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError as error:
+        raise ValueError(
+            f"The 'random_state' parameter of {owner} must be an int in [0, 2**32 - 1], a "
+            f"RandomState or None, got {random_state!r}."
+        ) from error
+
+
+def draws_random_numbers(network: nn.Module) -> bool:
+    """Return whether a network may draw from torch's global generators while it trains.
+
+    Dropout does, and so may every layer that is not known to draw none.
+    """
+    return any(_may_draw(layer) for layer in network.modules())
+
+
+def _may_draw(layer: nn.Module) -> bool:
+    if layer._forward_hooks or layer._forward_pre_hooks or "forward" in vars(layer):
+        return True
+    own = type(layer).__module__.partition(".")[0] == __name__.partition(".")[0]
+    return not (own or type(layer) in _DRAWS_NOTHING)

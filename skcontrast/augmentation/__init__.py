@@ -2,10 +2,9 @@
 
 from ._base import Augmentation
 from ._compose import compose
-from ._views import AugmentationDropped, Views
-from .function import FunctionAugmentation
-from .graphs import AttributeMask, EdgePerturb, NodeDrop, RandomWalkSubgraph
-from .images import (
+from ._function import FunctionAugmentation
+from ._graphs import AttributeMask, EdgePerturb, NodeDrop, RandomWalkSubgraph
+from ._images import (
     ColorJitter,
     GaussianBlur,
     GaussianNoise,
@@ -15,9 +14,10 @@ from .images import (
     RandomResizedCrop,
     SimCLRAugmentation,
 )
-from .per_part import PerPart
-from .unflatten import Unflatten
-from .vectors import FeatureDropout, MarginalCorruption
+from ._per_part import PerPart
+from ._unflatten import Unflatten
+from ._vectors import FeatureDropout, MarginalCorruption
+from ._views import AugmentationDropped, Views
 
 __all__ = [
     "AttributeMask",

@@ -15,21 +15,17 @@ from torch import Tensor
 
 from .._data._parts import Parts
 from .._data._sources import array_of
-from .._documentation import DocumentationLink
 from .._parameters import validate_parameters
 from .._row_labels import label_rows, row_labels
-from .._storage._pickles import completed
 from ..kinds._base import Kind, Schema
-from ..kinds._guess import declared_kind, kind_of_shape, named_kinds
-from ..kinds._pickles_0_1 import schema_of_0_1
-from ..kinds.several import guess_kind_or_parts
+from ..kinds._read import declared_kind, read_samples
+from ..kinds._recognise import kind_of_shape, named_kinds
 from ._stage import Stage
 from ._views import NoOutputContainer, Views, is_dataframe
 
 
 class Augmentation(
     NoOutputContainer,
-    DocumentationLink,
     OneToOneFeatureMixin,
     TransformerMixin,
     BaseEstimator,
@@ -252,8 +248,7 @@ class Augmentation(
         if isinstance(X, Views) and X.inputs is not None:
             return X.inputs
         X = X.base if isinstance(X, Views) else X
-        kind, X = guess_kind_or_parts(X, declared_kind(self))
-        return kind.read(X, owner=self)
+        return read_samples(X, hint=declared_kind(self), owner=self)
 
     def _fit_checked(self, X: Any, schema: Schema) -> Self:
         validate_parameters(self)
@@ -273,14 +268,6 @@ class Augmentation(
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_schema")
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over a state that any version has pickled."""
-        state = completed(type(self), state)
-        if "_sample_shape" in state:
-            state = dict(state)
-            state["_schema"] = schema_of_0_1(state)
-        super().__setstate__(state)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -12,7 +12,7 @@ from torch import Tensor
 from .._arguments import Interval, checked
 from .._parameters import check_component
 from ..kinds._base import Kind
-from ..kinds._guess import kind_of_shape
+from ..kinds._recognise import kind_of_shape
 from ._base import Augmentation
 from ._stage import Stage, as_float, checked_views, generator_for
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ._base import Encoder
-from .convnet import ConvNet
-from .graph import GCN, GIN
-from .mlp import MLP
-from .resnet import ResNet
+from ._convnet import ConvNet
+from ._graph import GCN, GIN
+from ._mlp import MLP
+from ._resnet import ResNet
 
 __all__ = [
     "GCN",

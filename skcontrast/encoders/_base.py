@@ -10,7 +10,7 @@ from torch import nn
 from .._arguments import check_arguments
 from .._parameters import Interval, ParameterObject, validate_parameters
 from ..kinds._base import Kind
-from ..kinds._guess import named_kinds
+from ..kinds._recognise import named_kinds
 
 _SIZE = Interval(Integral, 1, None, closed="left")
 
@@ -114,7 +114,7 @@ def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None)
     own = named_kinds(encoder.kind, owner=type(encoder).__name__)
     for kind in own:
         is_as_in_a_batch = kind.image_shape(sample_shape) in (None, tuple(sample_shape))
-        if kind._describes(sample_shape) and is_as_in_a_batch:
+        if kind.describes(sample_shape) and is_as_in_a_batch:
             return
     expected = " or ".join(kind.expected for kind in own)
     raise ValueError(

@@ -12,7 +12,7 @@ from torch.nn.parameter import UninitializedBuffer, is_lazy
 
 from .._parameters import check_component, choices_instead
 from ..kinds._base import Kind
-from ..kinds._guess import kind_of_shape
+from ..kinds._recognise import kind_of_shape
 from ._base import Encoder
 
 
@@ -71,7 +71,7 @@ def build_encoder(
     kind = kind_of_shape(sample_shape) if kind is None else kind
     name, module = _resolve(encoder, sample_shape, n_components, owner)
     module = kind.adapt(module.to("cpu"))
-    batch = kind._zeros(sample_shape) if tried_on is None else tried_on
+    batch = kind.example_batch(sample_shape) if tried_on is None else tried_on
     width = _width_of(module, batch, kind.describe(sample_shape), name)
     if n_components is not None and width != n_components:
         raise ValueError(

@@ -3,12 +3,12 @@
 from .._data._batches import Batch
 from .._objective._contrast import Contrast, in_batch
 from ._base import FitContext, Framework, Session
+from ._cmc import CMC
+from ._infograph import InfoGraph
+from ._moco import MoCo
 from ._momentum import MomentumNetwork
 from ._queue import KeyQueue
-from .cmc import CMC
-from .infograph import InfoGraph
-from .moco import MoCo
-from .simclr import SimCLR
+from ._simclr import SimCLR
 
 __all__ = [
     "CMC",

@@ -191,9 +191,7 @@ class Framework(ParameterObject):
         """What the network is built for in this framework; None if any framework can use it."""
         return None
 
-    def split_samples(
-        self, kind: Kind, sample_shape: tuple, cut: tuple[int, ...] | None = None
-    ) -> Split | Apart | None:
+    def split_samples(self, kind: Kind, sample_shape: tuple) -> Split | Apart | None:
         """Return how samples are split into parts with an encoder each, or None for one encoder.
 
         Parameters
@@ -202,9 +200,6 @@ class Framework(ParameterObject):
             The kind of the samples.
         sample_shape : tuple of int
             Shape of one sample of a batch.
-        cut : tuple of int, default=None
-            Number of features or channels of each part, if X came as several arrays that are side
-            by side in batches.
         """
         return None
 

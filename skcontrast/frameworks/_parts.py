@@ -27,9 +27,6 @@ class Split(nn.Module):
     ----------
     shapes : list of tuple
         Shape of a sample of each part.
-    cut : tuple of int or None
-        Number of features or channels of each part, if these are the features or channels of X
-        in their order.
     """
 
     def __init__(
@@ -40,8 +37,6 @@ class Split(nn.Module):
             self.register_buffer(f"columns_{place}", some)
         self.convert = nn.Identity() if convert is None else convert
         self.shapes = [(len(some), *sample_shape[1:]) for some in columns]
-        is_in_order = torch.cat(list(columns)).tolist() == list(range(sample_shape[0]))
-        self.cut = tuple(map(len, columns)) if self.is_of_channels and is_in_order else None
 
     @property
     def columns(self) -> list[Tensor]:

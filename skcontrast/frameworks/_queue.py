@@ -169,17 +169,14 @@ class KeyQueue(nn.Module):
     def resume(
         self,
         keys: Tensor,
-        rows: Tensor,
         labels: Tensor,
         n_seen: int,
-        same_samples: bool,
-        ids: Tensor | None = None,
-        groups: Tensor | None = None,
+        ids: Tensor,
+        groups: Tensor,
     ) -> None:
         """Continue from the content of an earlier queue with the same number of keys per sample.
 
-        Without `ids`, nothing is known about the keys of other samples but that they are keys.
-        With `ids`, each keeps its class and its group, and samples of X are found among them.
+        Each key keeps its class and its group, and samples of X are found among them.
 
         If the earlier queue is larger, its oldest samples are left out. So are the older keys of
         a sample that it holds twice, from an interrupted epoch and from the epoch before: the
@@ -189,21 +186,14 @@ class KeyQueue(nn.Module):
         ----------
         keys : Tensor of shape (m, n_keys, width)
             The attribute `keys` of the earlier queue.
-        rows, labels : Tensor of shape (m,)
-            Its attributes `rows` and `labels`.
+        labels : Tensor of shape (m,)
+            Its attribute `labels`.
         n_seen : int
             Its attribute `n_seen`.
-        same_samples : bool
-            Whether both queues are for the same samples X; not used where `ids` are known.
-        ids, groups : Tensor of shape (m,), default=None
+        ids, groups : Tensor of shape (m,)
             Its attributes `ids` and `groups`.
         """
-        if ids is None:
-            unknown = torch.full_like(rows, -1)
-            rows, labels = (rows, labels) if same_samples else (unknown, unknown)
-            ids = torch.where(rows < 0, rows, rows + self.first_id)
-        marks = {"rows": self._rows_of(ids), "labels": labels, "ids": ids}
-        marks["groups"] = torch.full_like(ids, -1) if groups is None else groups
+        marks = {"rows": self._rows_of(ids), "labels": labels, "ids": ids, "groups": groups}
         filled = min(n_seen, len(ids))
         order = torch.arange(n_seen - filled, n_seen, device=ids.device) % len(ids)
         order = order[_newest(ids[order])]

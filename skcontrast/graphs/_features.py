@@ -63,8 +63,6 @@ class NodeFeatures:
             [1., 1., 0.]])
     """
 
-    # Files of version 0.1 have no such attributes.
-    edges: str | None = None
     edges_: EdgeFeatures | None = None
     walks_: tuple[Tensor, Tensor] | None = None
 
@@ -74,8 +72,6 @@ class NodeFeatures:
         self.edges = edges
 
     finds_nonfinite = False
-    # False for the one-hot codes of degrees of version 0.1.0.
-    ordinal_ = True
 
     def fit(self, graphs: PackedGraphs) -> NodeFeatures:
         """Learn the map from the training graphs."""
@@ -133,7 +129,7 @@ class NodeFeatures:
         if self.walks_ is not None:
             walks = return_probabilities(topology, _N_STEPS)
             dense = torch.cat([dense, standardised(walks, *self.walks_)], 1)
-        ordinal, edges = self.kind_ == "degree" and self.ordinal_, self._edges_of(graphs)
+        ordinal, edges = self.kind_ == "degree", self._edges_of(graphs)
         return GraphBatch(topology, dense, codes, n_codes, ordinal, edges).to(device)
 
     def _coded(self, graphs: PackedGraphs) -> Tensor | None:

@@ -6,14 +6,15 @@ The kind of X is guessed by default. To declare it, pass ``ContrastiveEmbedder(k
 
 from __future__ import annotations
 
+from .._data._parts import TensorBatch
 from ._base import Kind
-from .graphs import Graphs
-from .images import Images
-from .several import Several
-from .tables import Tables
-from .vectors import Vectors
+from ._graphs import Graphs
+from ._images import Images
+from ._parts import PartsKind
+from ._tables import Tables
+from ._vectors import Vectors
 
 # Where users find it, in messages and pickles.
-Kind.__module__ = __name__
+Kind.__module__ = TensorBatch.__module__ = __name__
 
-__all__ = ["Graphs", "Images", "Kind", "Several", "Tables", "Vectors"]
+__all__ = ["Graphs", "Images", "Kind", "PartsKind", "Tables", "TensorBatch", "Vectors"]

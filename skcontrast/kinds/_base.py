@@ -1,14 +1,14 @@
 """What a kind of data is: everything that depends on whether X holds vectors, images or graphs.
 
 The rest of the package asks a kind and never tests what X is. The package's kinds have a module
-each: ``vectors.py``, ``tables.py``, ``images.py``, ``graphs.py``, ``several.py``.
+each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -24,32 +24,21 @@ class Schema:
     Attributes
     ----------
     kind : Kind
-        The kind of the samples in a batch.
+        Reads X, and knows what `fit` learned of it.
     sample_shape : tuple
-        Shape of one sample of X, as its kind gives it; of parts that are kept apart, the shape of
-        each.
-    reader : Kind
-        What reads X: the kind itself, or `Several`.
+        Shape of one sample of X, as its kind gives it; of several parts, the shape of each.
     n_features_in : int or None
         Numbers per sample, where samples have a fixed number.
     feature_names_in : ndarray of str or None
         Names of the features, where X has names.
-    cut : tuple of int or None
-        Number of features or channels of each part, where samples are one array of several parts
-        side by side.
     parts : tuple of Schema
-        What each part is, where samples have several parts that are kept apart.
+        What each part is, where samples have several parts.
     """
-
-    # Attributes of earlier versions, which files may have as None.
-    _former: ClassVar[tuple[str, ...]] = ("border",)
 
     kind: Kind
     sample_shape: tuple
-    reader: Kind
     n_features_in: int | None = None
     feature_names_in: np.ndarray | None = None
-    cut: tuple[int, ...] | None = None
     parts: tuple[Schema, ...] = ()
 
     def assign_names(self, estimator: Any) -> None:
@@ -93,14 +82,31 @@ class Unscaled:
         return self
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Any:
-        """Return samples as a batch on a device, as they are; floats in float32."""
-        batch = self.kind.to_tensor(X, device)
-        is_tensor = isinstance(batch, Tensor) and batch.is_floating_point()
-        return batch.float() if is_tensor else batch
+        """Return samples as a batch on a device, as they are; floats in float32.
 
-    def from_tensor(self, batch: Any, X: Any) -> Any:
-        """Return a batch of views of X as an array if it is a tensor, else as it is."""
-        return batch.numpy() if isinstance(batch, Tensor) else batch
+        Raises
+        ------
+        ValueError
+            If X holds NaN or infinity, unless NaN marks gaps in this kind.
+        """
+        batch = self.kind.to_tensor(X, device)
+        if not (isinstance(batch, Tensor) and batch.is_floating_point()):
+            return batch
+        batch = batch.float()
+        if not (self.kind.has_gaps or batch.sum().isfinite() or batch.isfinite().all()):
+            row = int((~batch.flatten(1).isfinite().all(1)).nonzero()[0])
+            raise ValueError(
+                f"X contains NaN or infinity, first in sample {row} of {len(batch)}. If NaN marks "
+                f"gaps or padding, set has_gaps = True in the class {type(self.kind).__name__}."
+            )
+        return batch
+
+
+def as_given(scaler: Any, batch: Any, X: Any) -> Any:
+    """Return a batch of views of X in its units, if its scaler knows how, else as it is."""
+    if hasattr(scaler, "from_tensor"):
+        return scaler.from_tensor(batch, X)
+    return batch.numpy() if isinstance(batch, Tensor) else batch
 
 
 class Kind(ParameterObject):
@@ -124,13 +130,15 @@ class Kind(ParameterObject):
     float_batches : bool
         Whether batches are tensors of numbers, which augmentations receive as floats. If not,
         augmentations receive what `to_tensor` returns.
+    has_gaps : bool
+        Whether NaN in batches marks gaps or padding. If not, NaN in X is refused.
     trains_in_bf16 : bool
         Whether ``precision="auto"`` may train its networks in bfloat16.
     shares_batches : bool
         Whether several processes can share the batches of one fit.
-    network_parameters : tuple of str
-        Parameters of the embedder that the network of this kind depends on, such as
-        ``"node_features"``. They must not change when a fit is resumed.
+    holds_arrays : bool
+        Whether X is an array, so that tensors, lists of images and Datasets are converted before
+        `recognise`.
 
     See Also
     --------
@@ -148,6 +156,7 @@ class Kind(ParameterObject):
     >>> from skcontrast.kinds import Kind
     >>> class Sequences(Kind):
     ...     name = "sequences"
+    ...     has_gaps = True
     ...
     ...     def check(self, X):
     ...         sequences = np.empty(len(X), dtype=object)
@@ -167,11 +176,25 @@ class Kind(ParameterObject):
     expected: str = ""
     augmentation_advice: str = ""
     float_batches: bool = False
+    has_gaps: bool = False
     trains_in_bf16: bool = False
     shares_batches: bool = False
-    network_parameters: tuple[str, ...] = ()
+    holds_arrays: bool = False
 
-    def _describes(self, sample_shape: tuple) -> bool:
+    def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
+        """Return X, as `read` takes it, if it holds such samples, else None.
+
+        Parameters
+        ----------
+        X : object
+            What the user passed; if the kind `holds_arrays`, an array.
+        is_declared : bool, default=False
+            Whether an augmentation, an encoder or the user says that X is of this kind, which
+            decides where X is ambiguous.
+        """
+        return None
+
+    def describes(self, sample_shape: tuple) -> bool:
         """Return whether samples of this kind can have such a shape."""
         return False
 
@@ -221,7 +244,7 @@ class Kind(ParameterObject):
         """Return the shape of one sample of checked X; a number that varies is None."""
         return tuple(getattr(X, "shape", ())[1:]) or (None,)
 
-    def _zeros(self, sample_shape: tuple) -> Any:
+    def example_batch(self, sample_shape: tuple) -> Any:
         """Return a batch of two samples, on which a new encoder is tried."""
         return torch.zeros(2, *(3 if size is None else size for size in sample_shape))
 
@@ -241,7 +264,7 @@ class Kind(ParameterObject):
         """Return the shape of a sample of a batch behind the first layer."""
         return sample_shape
 
-    def _check_encoder(self, module: nn.Module, batch: Any, name: str) -> None:
+    def check_encoder(self, module: nn.Module, batch: Any, name: str) -> None:
         """Warn about what an encoder, adapted, does not read of a batch; once per fit."""
 
     def describe(self, sample_shape: tuple) -> str:
@@ -296,7 +319,7 @@ class Kind(ParameterObject):
                 f"X has samples of shape {shape}, but {type(owner).__name__} was fitted on "
                 f"samples of shape {seen.sample_shape}."
             )
-        return X, Schema(self, shape, self)
+        return X, Schema(self, shape)
 
     def check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Warn about training samples that look like a mistake, or refuse them; once per fit.
@@ -309,15 +332,8 @@ class Kind(ParameterObject):
             Whether the embedder's parameter `kind` says what X holds.
         """
 
-    def scaler(self, parameters: Mapping[str, Any]) -> Scaler:
-        """Return the map from checked samples to batches, unfitted.
-
-        Parameters
-        ----------
-        parameters : dict
-            The parameters of the embedder, of which a kind takes what concerns it, such as
-            ``"standardize"``.
-        """
+    def scaler(self) -> Scaler:
+        """Return the map from checked samples to batches, unfitted."""
         return Unscaled(self)
 
     def first_layer(
@@ -325,7 +341,6 @@ class Kind(ParameterObject):
         some: Any,
         scaler: Any,
         *,
-        parameters: Mapping[str, Any],
         channels_last: bool,
     ) -> nn.Module | None:
         """Return the layer before the encoder, such as one that standardises its input, or None.
@@ -336,8 +351,6 @@ class Kind(ParameterObject):
             Some training samples, as a batch.
         scaler : Scaler
             The fitted scaler of this kind.
-        parameters : dict
-            The parameters of the embedder.
         channels_last : bool
             Whether the encoder takes images in channels-last memory format.
         """

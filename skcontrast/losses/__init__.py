@@ -1,19 +1,19 @@
 """Losses: how the expectation over true negatives is estimated."""
 
 from ._base import Loss
-from .bcl import BCL
-from .dcl import DCL
-from .hcl import HCL
-from .infonce import InfoNCE
-from .nonparametric_bcl import NonparametricBCL
-from .positive_debiased import PositiveDebiased
-from .pucl import PUCL
-from .ring import Ring
-from .semi_supcon import SemiSupCon
-from .soft_ring import SoftRing
-from .soft_supcon import SoftSupCon
-from .supcon import SupCon
-from .supervised import Supervised
+from ._bcl import BCL
+from ._dcl import DCL
+from ._hcl import HCL
+from ._infonce import InfoNCE
+from ._nonparametric_bcl import NonparametricBCL
+from ._positive_debiased import PositiveDebiased
+from ._pucl import PUCL
+from ._ring import Ring
+from ._semi_supcon import SemiSupCon
+from ._soft_ring import SoftRing
+from ._soft_supcon import SoftSupCon
+from ._supcon import SupCon
+from ._supervised import Supervised
 
 __all__ = [
     "BCL",

@@ -12,8 +12,8 @@ from .._arguments import checked, naming, numbers
 from .._data._sources import LazySamples, array_of
 from .._fit._drawn_views import chosen_rows, drawn_views
 from .._statistics import mean_and_std
-from ..kinds.images import Images
-from ..kinds.vectors import Vectors
+from ..kinds._images import Images
+from ..kinds._vectors import Vectors
 from ._axes import axes, class_colors, one_each
 from ._estimators import embedder_and_input
 from ._pictures import draw_cell, frame_grid, grid_size, intensities, is_images

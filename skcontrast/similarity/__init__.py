@@ -1,9 +1,9 @@
 """Similarities: the score of two embeddings."""
 
 from ._base import Similarity
+from ._cosine import Cosine
+from ._dot_product import DotProduct
 from ._probabilistic import ProbabilisticSimilarity
-from .cosine import Cosine
-from .dot_product import DotProduct
-from .von_mises_fisher import VonMisesFisher
+from ._von_mises_fisher import VonMisesFisher
 
 __all__ = ["Cosine", "DotProduct", "ProbabilisticSimilarity", "Similarity", "VonMisesFisher"]

@@ -17,9 +17,9 @@ class PrintsItsAddress(nn.Module):
     "value, expected",
     [
         (np.array([[1, 2]]), [[1, 2]]),
-        ({1: DCL, "a": [None, 0.5]}, {"1": "skcontrast.losses.dcl.DCL", "a": ["None", "0.5"]}),
+        ({1: DCL, "a": [None, 0.5]}, {"1": "skcontrast.losses._dcl.DCL", "a": ["None", "0.5"]}),
         (object(), "builtins.object"),
-        (DCL(0.2), ("skcontrast.losses.dcl.DCL", {"tau_plus": "0.2"})),
+        (DCL(0.2), ("skcontrast.losses._dcl.DCL", {"tau_plus": "0.2"})),
         (
             nn.Linear(2, 1),
             (

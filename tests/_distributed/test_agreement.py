@@ -62,7 +62,7 @@ class Scaled(nn.Module):
         ({"loss": (DCL(0.1), DCL(0.2))}, "'loss__tau_plus' is 0.2 instead of 0.1."),
         (
             {"loss": (InfoNCE(), DCL(0.1))},
-            "'loss' is skcontrast.losses.dcl.DCL instead of skcontrast.losses.infonce.InfoNCE; ",
+            "'loss' is skcontrast.losses._dcl.DCL instead of skcontrast.losses._infonce.InfoNCE; ",
         ),
         (
             {"loss": (PositiveDebiased(negatives=DCL(0.1)), PositiveDebiased(negatives=DCL(0.2)))},
@@ -73,7 +73,7 @@ class Scaled(nn.Module):
             "'loss__beta__stop' is 0.5 instead of 0.0.",
         ),
         ({"similarity": (Cosine(0.5), Cosine(0.1))}, "'similarity__temperature' is 0.1 instead"),
-        ({"framework": (SimCLR(), MoCo(32))}, "'framework' is skcontrast.frameworks.moco.MoCo"),
+        ({"framework": (SimCLR(), MoCo(32))}, "'framework' is skcontrast.frameworks._moco.MoCo"),
         ({"framework": (MoCo(64), MoCo(32))}, "'framework__queue_size' is 32 instead of 64."),
         (
             {"augmentation": (GaussianNoise(0.1), [FeatureDropout(0.1), GaussianNoise(0.1)])},

@@ -24,7 +24,7 @@ from torch.utils.data import Dataset
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast._fit import _fit
-from skcontrast._fit._progress_bar import ProgressBar
+from skcontrast._fit._watch import ProgressBar
 from tests.common import X_DIGITS, small
 
 pytestmark = pytest.mark.usefixtures("interruptible")

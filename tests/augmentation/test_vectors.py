@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from skcontrast.augmentation import FeatureDropout, GaussianNoise, MarginalCorruption
-from skcontrast.augmentation.vectors import one_hot_groups
+from skcontrast.augmentation._vectors import one_hot_groups
 from skcontrast.kinds import Tables
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skcontrast.datasets import tudataset
+from skcontrast.datasets import _tudataset as tudataset
 from tests.datasets.common import ALL, Server, zipped
 
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from skcontrast.datasets import ImageFolder, fetch_cifar10, fetch_stl10, fetch_tudataset
-from skcontrast.datasets.cifar import CIFAR10, CIFAR100
-from skcontrast.datasets.mnist import FASHION_MNIST, MNIST
-from skcontrast.datasets.stl10 import STL10
+from skcontrast.datasets._cifar import CIFAR10, CIFAR100
+from skcontrast.datasets._mnist import FASHION_MNIST, MNIST
+from skcontrast.datasets._stl10 import STL10
 from skcontrast.graphs import PackedGraphs
 
 TEXTS = {

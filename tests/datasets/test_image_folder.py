@@ -208,7 +208,7 @@ def test_grey_images_that_are_not_square_are_images(classes):
 
 def test_scikit_learn_splits_a_folder_without_reading_it(classes, monkeypatch):
     images = ImageFolder(classes, size=8)
-    monkeypatch.setattr("skcontrast.datasets.image_folder.read_image", None)
+    monkeypatch.setattr("skcontrast.datasets._image_folder.read_image", None)
     train, test, y_train, y_test = train_test_split(
         images, images.target, test_size=10, stratify=images.target, random_state=0
     )

@@ -13,7 +13,7 @@ from skcontrast._parameters import InvalidParameterError
 from skcontrast.encoders import MLP, ConvNet, ResNet
 from skcontrast.encoders._build import build_encoder, to_channels_last
 from skcontrast.kinds import Images, Vectors
-from skcontrast.kinds._guess import kind_of_shape
+from skcontrast.kinds._recognise import kind_of_shape
 from tests.common import small
 from tests.encoders.common import case_id, random_batch, same_state, seeded
 

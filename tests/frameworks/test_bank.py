@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from skcontrast._data import _memory
+from skcontrast._runtime import _memory
 from skcontrast.frameworks import CMC
 from skcontrast.frameworks._bank import Bank
 from tests.common import small

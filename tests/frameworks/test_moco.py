@@ -9,9 +9,9 @@ import torch
 from skorch.callbacks import Callback, Checkpoint
 
 from skcontrast import contrastive_loss
-from skcontrast._data import _memory
 from skcontrast._data._batches import Batch
 from skcontrast._objective._functional import objective_value
+from skcontrast._runtime import _memory
 from skcontrast.frameworks import MoCo
 from skcontrast.losses import BCL, HCL, InfoNCE, Ring, SupCon, Supervised
 from skcontrast.schedules import Auto

@@ -5,7 +5,7 @@ from collections import deque
 import pytest
 import torch
 
-from skcontrast._data import _memory
+from skcontrast._runtime import _memory
 from skcontrast.frameworks import KeyQueue, MoCo
 from tests.common import small
 from tests.frameworks.common import X, random

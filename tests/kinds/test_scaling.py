@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from skcontrast.kinds._images import ImageScaler
 from skcontrast.kinds._scaling import Standardize, channel_statistics
-from skcontrast.kinds.images import ImageScaler
-from skcontrast.kinds.vectors import VectorScaler
+from skcontrast.kinds._vectors import VectorScaler
 
 
 def rng():

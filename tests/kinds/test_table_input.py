@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from skcontrast.kinds._table_input import MOST_ONE_HOT, TableInput, embedding_width, n_features
-from skcontrast.kinds.tables import Column
+from skcontrast.kinds._tables import Column
 
 NAN = math.nan
 

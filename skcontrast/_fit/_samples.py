@@ -1,0 +1,158 @@
+"""The samples of a fit: read once, checked, and the same on all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .._comparison._checksum import checksum, fingerprint
+from .._comparison._description import describe
+from .._data._metadata import read_annotations, stable_ids
+from .._data._parts import Parts
+from .._distributed._agreement import agree
+from .._distributed._world import World
+from ..augmentation import Augmentation
+from ..kinds._base import Kind, Schema
+from ..kinds._read import read_samples
+from ..kinds._recognise import is_custom
+from ._choices import Choices
+from ._estimated_parameters import auto_parameters
+from ._identity import as_arguments
+from ._resume import check_same_network, same_kind
+
+# Parameters that may differ between the ranks of a distributed fit.
+_RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
+# Samples have numbers of 63 bits, with the fingerprint of X in the upper ones.
+_MOST_SAMPLES = 2**32
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The training samples and what is known of them.
+
+    Attributes
+    ----------
+    X : array-like of length n_samples
+        As its kind returns it.
+    schema : Schema
+        What it is.
+    chain : list of Augmentation or None
+        What draws the views, if the user has chosen it.
+    known : dict of str to Tensor
+        Fields of a `Batch`.
+    classes : Tensor of shape (n_classes,) or None
+        As in `FitContext`.
+    """
+
+    X: Any
+    schema: Schema
+    chain: list[Augmentation] | None
+    known: dict[str, Tensor]
+    classes: Tensor | None
+
+    @cached_property
+    def _of_X(self) -> int:
+        return fingerprint(self.schema.kind.arrays(self.X))
+
+    def fingerprint(self) -> int:
+        """Return a number that differs, almost surely, for other samples or labels."""
+        labels = self.known.get("labels")
+        return self._of_X if labels is None else fingerprint([labels.numpy()], self._of_X)
+
+    def first_id(self) -> int:
+        """Return a number from which on the samples, and almost surely no others, are counted."""
+        return self._of_X // 2 * _MOST_SAMPLES
+
+
+def read_training_data(
+    choices: Choices, X: Any, y: Any, metadata: dict[str, Any], owner: Any, past: Any
+) -> TrainingData:
+    """Return the arguments of `fit`, checked.
+
+    Parameters
+    ----------
+    choices : Choices
+        The user's parameters, checked.
+    X, y, metadata : array-like or Views, array-like or None, dict
+        The arguments.
+    owner : estimator
+        Named in messages about X; never changed.
+    past : Fitted or None
+        An earlier fit that this one continues.
+    """
+    X, schema, chain = read_training_samples(choices, X, owner, past)
+    uses_classes = bool(auto_parameters(choices.loss))
+    known = read_annotations(y, metadata, len(X), choices.loss, uses_classes=uses_classes)
+    labels = known.get("labels")
+    classes = None if labels is None else torch.from_numpy(stable_ids(y, labels.numpy()))
+    return TrainingData(X, schema, chain, known, classes)
+
+
+def read_training_samples(
+    choices: Choices, X: Any, owner: Any, past: Any
+) -> tuple[Any, Schema, list[Augmentation] | None]:
+    """Return X as it is cut into batches, what it is, and the chain that draws its views."""
+    X, chain, inputs = choices.split_views(X)
+    if past is not None:
+        check_same_network(choices, past)
+        X, schema = past.schema.kind.read(X, owner=owner, seen=past.schema, min_samples=2)
+        return X, schema, chain
+    X = Parts(*X) if isinstance(X, tuple) and choices.framework.takes_parts else X
+    hint = choices.declared_kind(X, chain)
+    if inputs is not None and len(X) > 1 and _is_read_by(choices, hint, inputs[1].kind):
+        X, schema = inputs  # as an augmentation has checked it
+    else:
+        X, schema = read_samples(X, choices.kind, hint=hint, owner=owner, min_samples=2)
+    schema.kind.check_unusual(X, is_declared=choices.kind is not None)
+    return X, schema, chain
+
+
+def _is_read_by(choices: Choices, hint: Kind | None, kind: Kind) -> bool:
+    """Return whether an augmentation has read X as the embedder would."""
+    is_free = choices.kind is None and (hint is None or not is_custom(hint))
+    return is_free or same_kind(kind, hint)
+
+
+def agree_on_seed(choices: Choices, data: TrainingData, past: Any, world: World) -> int:
+    """Check that all ranks were given the same, and return the seed of rank 0."""
+    X, schema, chain, known = data.X, data.schema, data.chain, data.known
+    if not schema.kind.shares_batches:
+        raise ValueError(
+            f"{schema.kind.name.capitalize()} are trained in one process: start fit without "
+            "torchrun."
+        )
+    settings = {k: describe(v) for k, v in choices.settings.items() if k not in _RANKS_OWN}
+    if choices.augmentation is None:
+        settings["augmentation"] = describe(chain)
+    if past is not None:
+        settings |= {f"earlier_fit__{k}": v for k, v in _described_past(past).items()}
+    parts = list(schema.kind.arrays(X))
+    arrays = {"X" if len(parts) == 1 else f"X[{i}]": array for i, array in enumerate(parts)}
+    arrays |= as_arguments(known)
+    return agree({"kind": schema.kind.name, **settings}, arrays, choices.seed, choices.device)
+
+
+def _described_past(past: Any) -> dict[str, Any]:
+    """Return what tells a fit so far from different ones."""
+    states = [past.network.state_dict(), past.optimizer_state, past.framework_state]
+    arrays = [t.detach().float().cpu().numpy() for t in _tensors(states)]
+    return {
+        "epochs": str(past.n_epochs),
+        "built_from": describe(past.built_from),
+        "estimates": describe(past.estimates),
+        "state": f"checksum {checksum(arrays)}",
+    }
+
+
+def _tensors(state: Any) -> Iterator[Tensor]:
+    """Yield the tensors in nested lists and dictionaries."""
+    if isinstance(state, Tensor):
+        yield state
+    elif isinstance(state, (dict, list, tuple)):
+        for item in state.values() if isinstance(state, dict) else state:
+            yield from _tensors(item)

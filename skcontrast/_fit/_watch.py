@@ -1,0 +1,222 @@
+"""Watches a fit: collapse, divergence, the progress bar and the callbacks of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+import skorch
+import torch
+from skorch.callbacks import Callback
+from torch import nn
+from tqdm.auto import tqdm
+
+from .._data._batches import TrainingSet
+from .._network._inference import encode_batches
+from .._warnings import CollapseWarning, warn
+from ..callbacks import Evaluation
+from ..metrics import effective_rank
+
+# Samples that are looked at.
+_SAMPLES = 128
+# A representation has collapsed if its effective rank is below this, and has halved.
+_LOWEST_RANK = 2.0
+
+
+class CollapseCheck(Callback):
+    """Warns if the representation collapses, after epochs 1, 2, 4, 8, … and the last.
+
+    The effective rank of the representations of some samples of the first batch is compared with
+    that before the training, since one feature, two samples or many equal ones have a low rank by
+    themselves.
+    """
+
+    def on_train_begin(self, net: Any, **kwargs: Any) -> None:
+        """Forget the samples of an earlier fit."""
+        self.rows_, self.rank_, self._samples = None, np.nan, None
+
+    def on_batch_begin(self, net: Any, batch: Any = None, **kwargs: Any) -> None:
+        """Take some samples of the first batch before the network has learned from them."""
+        if self.rows_ is not None:
+            return
+        n = min(len(batch.x), _SAMPLES)
+        self.rows_ = batch.rows[:n].cpu()
+        self._samples = batch.x[torch.arange(n, device=batch.x.device)]
+        if net.max_epochs > 1 or _is_due(net):
+            self.rank_ = _rank(net, self._samples)
+
+    def on_epoch_end(self, net: Any, dataset_train: Any = None, **kwargs: Any) -> None:
+        """Warn, once, if the rank is low now and was not before."""
+        if not (self.rank_ >= 1 and _is_due(net)):
+            return
+        if self._samples is None:  # the fit was resumed
+            with _undisturbed(net):
+                (self._samples,) = dataset_train.source.batches([self.rows_], seed=0)
+        rank = _rank(net, self._samples)
+        if rank < min(_LOWEST_RANK, self.rank_ / 2):
+            if net.plan.world is None or net.plan.world.rank == 0:
+                _warn(len(net.history), rank, self.rank_)
+            self.rank_ = np.nan
+
+    def on_train_end(self, net: Any, **kwargs: Any) -> None:
+        """Let go of the samples."""
+        self._samples = None
+
+
+def _is_due(net: Any) -> bool:
+    """Return whether the number of the epoch is a power of 2, or the epoch the last."""
+    epoch = len(net.history)
+    return epoch & (epoch - 1) == 0 or net.is_last_epoch
+
+
+def _undisturbed(net: Any) -> AbstractContextManager[None]:
+    """Return a context that leaves the random numbers of the training as they are."""
+    if not net.plan.seeds_layers:
+        return nullcontext()
+    device = net.plan.device
+    is_cpu = device.type == "cpu"
+    return torch.random.fork_rng(
+        [] if is_cpu else [device], device_type="cuda" if is_cpu else device.type
+    )
+
+
+def _rank(net: Any, samples: Any) -> float:
+    """Return the effective rank of representations, NaN if they are not finite."""
+    # A module may draw random numbers even in inference mode.
+    with _undisturbed(net):
+        h = encode_batches(net.module_.encoder, [samples]).cpu().numpy()
+    net.module_.train()
+    return effective_rank(h) if np.isfinite(h).all() else np.nan
+
+
+def _warn(epoch: int, rank: float, before: float) -> None:
+    warn(
+        f"The representation has collapsed in or before epoch {epoch}: nearly all samples are "
+        f"alike (effective rank {rank:.1f}, {before:.1f} before training). Lower 'lr' or "
+        "'weight_decay', use a different 'optimizer' or batch norm in 'encoder'.",
+        CollapseWarning,
+    )
+
+
+# Training samples that are embedded after the last step.
+_SAMPLES_CHECKED = 16
+
+
+def check_epoch(epoch: int, losses: Sequence[float], network: nn.Module) -> None:
+    """Raise ValueError if a loss of an epoch, or a weight after it, is not finite.
+
+    Parameters
+    ----------
+    epoch : int
+        Counted from 1.
+    losses : sequence of float
+        Of each step.
+    network : Network
+        What is trained.
+    """
+    state = [t.sum() for t in network.state_dict().values() if t.is_floating_point()]
+    if not (np.isfinite(losses).all() and bool(torch.stack(state).isfinite().all())):
+        raise _diverged(epoch, "loss or weights")
+
+
+def check_embeddings(epoch: int, network: Any, training_set: TrainingSet) -> None:
+    """Raise ValueError if the last step has made the embedding of a training sample infinite.
+
+    The loss of a step is that of the weights before it, and huge weights are still finite.
+
+    Parameters
+    ----------
+    epoch : int
+        The last one, counted from 1.
+    network : Network
+        What was trained.
+    training_set : TrainingSet
+        On the device of the network.
+    """
+    h = encode_batches(network.encoder, [training_set.samples(_SAMPLES_CHECKED)])
+    z = encode_batches(network.projector, [h])
+    if not bool(h.isfinite().all() & z.isfinite().all()):
+        raise _diverged(epoch, "embeddings")
+
+
+def _diverged(epoch: int, what: str) -> ValueError:
+    """Return the error of a fit in which something is not finite after an epoch."""
+    return ValueError(
+        f"Training diverged in epoch {epoch}: {what} are not finite. Lower 'lr' or "
+        "'weight_decay', raise the similarity's 'temperature', or check that 'encoder' and "
+        "'augmentation' return finite values, and that 'sample_weight' is not huge."
+    )
+
+
+class ProgressBar(Callback):
+    """A bar over epochs that shows the loss and the latest scores."""
+
+    def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
+        self.bar_ = tqdm(total=net.max_epochs, unit="epoch", desc="ContrastiveEmbedder")
+
+    def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
+        shown = {"loss": net.history[-1, "train_loss"]}
+        for _, callback in net.callbacks_:
+            if isinstance(callback, Evaluation):
+                shown |= callback.scores_
+        postfix = {name: f"{value:.4f}" for name, value in shown.items()}
+        self.bar_.set_postfix(postfix, refresh=False)
+        self.bar_.update(net.epoch_ + 1 - self.bar_.n)
+
+    def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
+        self.bar_.close()
+
+
+class EpochTasks(Callback):
+    """Reports a fit and its epochs to scikit-learn's callbacks as a task and its subtasks.
+
+    Parameters
+    ----------
+    estimator : ContrastiveEmbedder
+        The embedder that is fitted, with callbacks.
+    X, y : array-like
+        What it is fitted to.
+    n_epochs : int
+        The most epochs.
+    """
+
+    def __init__(self, estimator: Any, X: Any, y: Any, n_epochs: int):
+        # Not the metadata: ScoringMonitor would pass it to `score`, which takes none.
+        self.passed_ = {"estimator": estimator, "X": X, "y": y}
+        self.fit_ = estimator._init_callback_context(max_subtasks=n_epochs)
+        self.fit_.call_on_fit_task_begin(**self.passed_)
+
+    def on_epoch_begin(self, net: Any, **kwargs: Any) -> None:
+        """Report the begin of an epoch."""
+        self.epoch_ = self.fit_.subcontext(task_name="epoch")
+        self.epoch_.call_on_fit_task_begin(**self.passed_)
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        """Report the end of an epoch; a callback may ask for the end of the training."""
+        if self.epoch_.call_on_fit_task_end(
+            **self.passed_, reconstruction_attributes=lambda: vars(net.as_estimator())
+        ):
+            net.stop()
+
+    def end(self) -> None:
+        """Report the end of the fit, whose results the estimator holds."""
+        self.fit_.call_on_fit_task_end(**self.passed_, reconstruction_attributes={})
+
+
+def epoch_tasks(estimator: Any, X: Any, y: Any, n_epochs: int) -> list[EpochTasks]:
+    """Return what reports to scikit-learn's callbacks; nothing if the estimator has none.
+
+    Parameters
+    ----------
+    estimator : ContrastiveEmbedder
+        The embedder that is fitted.
+    X, y : array-like
+        What it is fitted to.
+    n_epochs : int
+        The most epochs.
+    """
+    if not getattr(estimator, "_skl_callbacks", None):
+        return []
+    return [EpochTasks(estimator, X, y, n_epochs)]

@@ -1,0 +1,306 @@
+"""FunctionAugmentation: any function or module that changes samples, as an augmentation."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .._parameters import StrOptions
+from .._runtime._random import seeded_everywhere
+from .._warnings import warn
+from ..kinds._base import Kind
+from ..kinds._recognise import named_kinds
+from ._base import Augmentation
+from ._stage import as_float, check_values, generator_for
+
+__all__ = ["FunctionAugmentation"]
+
+# Parameters by which a function asks for its random numbers.
+_RANDOM = ("generator", "rng", "seed")
+# Seeds for which a function that never changes a sample is tried.
+_TRIALS = 128
+# Views of the same samples that differ by less were drawn with the same random numbers.
+_SAME = 1e-4
+
+
+class FunctionAugmentation(Augmentation):
+    """An augmentation that calls a function: kornia, torchvision, albumentations, or your own.
+
+    The function receives samples and returns a changed copy, of the same shape. Whatever global
+    generators it draws from, those of torch, of numpy or of Python's ``random``, the
+    `random_state` of the embedder decides the views, and the state of the global generators is the
+    same afterwards. A function with generators of its own cannot be seeded from outside; it takes
+    a parameter named `generator`, `rng` or `seed` instead, see Notes.
+
+    Parameters
+    ----------
+    func : callable
+        Draws one view of each sample, a function or a ``torch.nn.Module``. To save a fitted
+        embedder, it must be importable, as a ``lambda`` is not.
+    per_sample : bool, default=False
+        Whether `func` is called with one sample at a time instead of a batch. Pass True for
+        functions that draw the same random numbers for the whole of what they receive, such as
+        most transforms of torchvision and albumentations.
+    kind : {"vectors", "tables", "images", "graphs"}, Kind or None, default=None
+        What `func` is for, see :class:`skcontrast.kinds.Kind`; None is for vectors and images.
+        Graphs, and samples of a kind of your own, are passed in batches as they are.
+    backend : {"torch", "numpy"}, default="torch"
+        What `func` receives: a tensor on the device of the training, images as
+        (n, channels, height, width), or an ndarray, images as (n, height, width, channels). A
+        single sample lacks the first axis.
+    kw_args : dict, default=None
+        Keyword arguments of `func`, as in scikit-learn's ``FunctionTransformer``.
+
+    See Also
+    --------
+    Augmentation : To write an augmentation with parameters of its own.
+
+    Notes
+    -----
+    The values are float32, those of images in [0, 1], those of vectors in the units of X. The
+    function gets a copy, so it may work in place. It may return a tensor or an ndarray; integers
+    become floats, and images in uint8 are divided by 255. With ``backend="numpy"``, a grey image
+    may lack its channel axis. No gradient is computed.
+
+    A parameter of `func` with one of these names receives new random numbers in each call:
+    `generator`, a ``torch.Generator`` on the device of the training; `rng`, a
+    ``numpy.random.Generator``; `seed`, an int in [0, 2³²).
+
+    Examples
+    --------
+    A function of a batch, which draws from torch's global generator:
+
+    >>> import numpy as np, torch
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.augmentation import FunctionAugmentation
+    >>> def rescale(x, spread):
+    ...     return x * (1 + spread * torch.randn(len(x), 1))
+    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    >>> augmentation = FunctionAugmentation(rescale, kind="vectors", kw_args={"spread": 0.2})
+    >>> embedder = ContrastiveEmbedder(augmentation=augmentation, max_epochs=2, random_state=0)
+    >>> embedder.fit_transform(X).shape
+    (60, 128)
+
+    A function of one image of numpy, which receives a generator:
+
+    >>> def shift(image, rng):
+    ...     return np.roll(image, rng.integers(-2, 3), axis=1)
+    >>> augmentation = FunctionAugmentation(shift, per_sample=True, backend="numpy", kind="images")
+    >>> augmentation.augment(torch.rand(4, 3, 8, 8)).shape
+    torch.Size([4, 3, 8, 8])
+    """
+
+    _transient = ("_moved", "_was_tried")
+    _parameter_constraints: dict = {
+        "func": [callable],
+        "per_sample": ["boolean"],
+        "kind": "no_validation",  # checked with the kind of X, with a better message
+        "backend": [StrOptions({"torch", "numpy"})],
+        "kw_args": [dict, None],
+    }
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        per_sample: bool = False,
+        kind: str | Kind | None = None,
+        backend: str = "torch",
+        kw_args: dict[str, Any] | None = None,
+    ):
+        self.func = func
+        self.per_sample = per_sample
+        self.kind = kind
+        self.backend = backend
+        self.kw_args = kw_args
+
+    @torch.no_grad()
+    def augment(self, batch: Any, generator: torch.Generator | None = None) -> Any:
+        """Call the function; see the base class.
+
+        Parameters
+        ----------
+        batch : Tensor of shape (n, ...), GraphBatch, or a batch of a kind of your own
+            Vectors in the units of X; images as uint8 or as floats in [0, 1]. Not modified.
+        generator : torch.Generator, default=None
+            Seeds all generators that the function draws from; None draws an unpredictable view.
+
+        Returns
+        -------
+        views : Tensor of shape (n, ...), or a batch like the one given
+            One view per sample.
+
+        Raises
+        ------
+        TypeError
+            If the function returns neither a tensor nor an ndarray.
+        ValueError
+            If what it returns has a different shape or is not finite.
+        """
+        generator = generator_for(batch, generator)
+        seed = _draw_seed(generator)
+        if not self._takes_numbers:
+            with seeded_everywhere(seed, batch.device):
+                return self._caller(batch.device, seed)(batch)
+        batch = as_float(batch)
+        if not getattr(self, "_was_tried", False):
+            self._try(batch[:2], seed)
+        views = self._views(batch, seed)
+        check_values(views, batch, self._name)
+        return views
+
+    def _check_parameters(self) -> None:
+        """Raise an error for a class, and for options that samples of a kind do not have."""
+        if inspect.isclass(self.func):
+            raise TypeError(
+                "The 'func' parameter of FunctionAugmentation must be a function or an instance, "
+                f"got the class {self.func.__name__}. Write {self.func.__name__}() instead."
+            )
+        if not self._takes_numbers and (self.per_sample or self.backend != "torch"):
+            raise ValueError(
+                f"{self._name} is for {self.kind!r}, which are passed in batches as they are: "
+                "leave per_sample=False and backend='torch'."
+            )
+
+    @property
+    def _takes_numbers(self) -> bool:
+        """Whether batches are tensors of floats."""
+        kinds = named_kinds(self.kind, owner=type(self).__name__)
+        return all(kind.float_batches for kind in kinds)
+
+    def _caller(self, device: torch.device, seed: int) -> Callable[[Any], Any]:
+        """Return the function of the samples alone, with random numbers that the seed gives."""
+        func, kw_args = self._function(device), dict(self.kw_args or {})
+        asked = [name for name in _RANDOM if name not in kw_args and name in _parameters(func)]
+        rng = np.random.default_rng(seed)
+        available: dict[str, Callable[[], Any]] = {
+            "generator": lambda: _generator(device, rng),
+            "rng": lambda: rng,
+            "seed": lambda: int(rng.integers(2**32)),
+        }
+
+        return lambda x: func(x, **kw_args, **{name: available[name]() for name in asked})
+
+    def _views(self, batch: Tensor, seed: int) -> Tensor:
+        """Return one view per sample, which the seed determines."""
+        call, given = self._caller(batch.device, seed), self._given(batch)
+        with seeded_everywhere(seed, batch.device):
+            if not self.per_sample:
+                return self._read(call(given), batch)
+            return torch.stack([self._read(call(x), y) for x, y in zip(given, batch, strict=True)])
+
+    def _given(self, batch: Tensor) -> Any:
+        """Return a copy of the batch in the form in which the function takes it."""
+        if self.backend == "torch":
+            return batch.clone()
+        array = batch.cpu().numpy()
+        return np.array(np.moveaxis(array, 1, -1) if array.ndim == 4 else array, order="C")
+
+    def _read(self, view: Any, like: Tensor) -> Tensor:
+        """Return what the function returned as a tensor like what it was called for."""
+        got = type(view).__name__
+        if isinstance(view, np.ndarray):
+            if view.dtype.kind not in "fiub":
+                raise TypeError(f"{self._name} must return numbers, got dtype {view.dtype}.")
+            view = torch.from_numpy(np.array(view, order="C"))
+            view = self._channels_first(view, like)
+        if not isinstance(view, Tensor):
+            raise TypeError(f"{self._name} must return a tensor or an ndarray, got {got}.")
+        if view.shape != like.shape:
+            raise ValueError(self._wrong_shape(view.shape, like.shape))
+        is_image = like.ndim > (1 if self.per_sample else 2)
+        view = view.to(like.device)
+        view = view / 255 if is_image and view.dtype == torch.uint8 else view
+        return view.to(like.dtype)
+
+    def _channels_first(self, view: Tensor, like: Tensor) -> Tensor:
+        """Move the channels of images of numpy to their place."""
+        is_image = like.ndim == (3 if self.per_sample else 4)
+        if self.backend != "numpy" or not is_image:
+            return view
+        if view.ndim == like.ndim - 1 and like.shape[-3] == 1:
+            return view.unsqueeze(-3)
+        return view.movedim(-1, -3) if view.ndim == like.ndim else view
+
+    def _wrong_shape(self, got: tuple, expected: tuple) -> str:
+        """Return the message for a view of a wrong shape."""
+        if self.backend == "numpy" and len(expected) == (3 if self.per_sample else 4):
+            *n, channels, height, width = expected
+            expected = (*n, height, width, channels)
+            if len(got) == len(expected):
+                got = (*got[:-3], *got[-2:], got[-3])
+        message = (
+            f"{self._name} must return {'a view' if self.per_sample else 'views'} of the shape "
+            f"that it receives, {tuple(expected)}, got {tuple(got)}."
+        )
+        one_axis_less = tuple(got) == tuple(expected[1:])
+        return message + (" Pass per_sample=True if it takes one sample." if one_axis_less else "")
+
+    def _try(self, some: Tensor, seed: int) -> None:
+        """Warn, once, if the same seed gives different views, or no sample is ever changed."""
+        self._was_tried = True
+        first, second = self._views(some, seed), self._views(some, seed)
+        if (
+            some.unique().numel() > 1
+            and torch.equal(first, some)
+            and self._is_identity(some, seed)
+        ):
+            warn(
+                f"{self._name} returned its samples unchanged for {_TRIALS} seeds: both views of "
+                "a sample would be the same, from which there is little to learn."
+            )
+        if not torch.allclose(first, second, _SAME, _SAME, equal_nan=True):
+            warn(
+                f"{self._name} returned two different views of the same samples for the same "
+                "seed: it draws from a generator of its own, so that random_state does not decide "
+                "the views. Give it a parameter 'seed', 'rng' or 'generator' and seed it by that."
+            )
+
+    def _is_identity(self, some: Tensor, seed: int) -> bool:
+        """Return whether samples stay as they are for several seeds."""
+        seeds = np.random.default_rng(seed).integers(2**32, size=_TRIALS - 1)
+        return all(torch.equal(self._views(some, int(other)), some) for other in seeds)
+
+    def _function(self, device: torch.device) -> Callable[..., Any]:
+        """Return the function, a module as a copy on the device if it is elsewhere."""
+        if not isinstance(self.func, nn.Module):
+            return self.func
+        tensors = chain(self.func.parameters(), self.func.buffers())
+        if all(tensor.device == device for tensor in tensors):
+            return self.func
+        if getattr(self, "_moved", (None, None))[0] != device:
+            self._moved = device, copy.deepcopy(self.func).to(device)
+        return self._moved[1]
+
+    @property
+    def _name(self) -> str:
+        func = getattr(self.func, "func", self.func)  # of a functools.partial
+        return f"FunctionAugmentation({getattr(func, '__name__', type(func).__name__)})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {k: v for k, v in state.items() if k not in self._transient}
+
+
+def _draw_seed(generator: torch.Generator) -> int:
+    """Return an int in [0, 2**32)."""
+    return int(torch.randint(2**32, (), generator=generator, device=generator.device))
+
+
+def _generator(device: torch.device, rng: np.random.Generator) -> torch.Generator:
+    return torch.Generator(device).manual_seed(int(rng.integers(2**32)))
+
+
+def _parameters(func: Callable[..., Any]) -> set[str]:
+    """Return the names of the parameters of a function; none if it does not tell."""
+    try:
+        func = func.forward if isinstance(func, nn.Module) else func
+        return set(inspect.signature(func).parameters)
+    except (TypeError, ValueError):
+        return set()

@@ -1,0 +1,163 @@
+"""Augmentations of samples of several parts: each part by its own."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Self
+
+import torch
+from sklearn.base import clone
+
+from .._data._parts import OnePart, Parts, PartsBatch, naming_part
+from .._parameters import check_component, validate_parameters
+from ..kinds._base import Kind, Schema
+from ..kinds._parts import PartsKind
+from ._base import Augmentation
+from ._compose import compose
+from ._stage import generator_for
+
+
+class PerPart(Augmentation):
+    """Draw a view of each part of a sample by augmentations of its own.
+
+    Each part is scaled and augmented by itself.
+
+    Parameters
+    ----------
+    augmentations : list
+        One item for each part: an augmentation, a list of augmentations that are applied one
+        after the other, or None for a part that stays as it is.
+
+    Attributes
+    ----------
+    chains_ : list of list of Augmentation
+        The fitted augmentations of each part.
+
+    See Also
+    --------
+    skcontrast.datasets.Parts : The parts as one X.
+    skcontrast.frameworks.CMC : Trains an encoder for each part.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.augmentation import GaussianNoise, PerPart, RandomAffine
+    >>> from skcontrast.datasets import Parts
+    >>> from skcontrast.frameworks import CMC
+    >>> rng = np.random.default_rng(0)
+    >>> X = Parts(rng.uniform(size=(50, 1, 8, 8)), rng.normal(size=(50, 6)))
+    >>> embedder = ContrastiveEmbedder(
+    ...     framework=CMC(),
+    ...     augmentation=PerPart([RandomAffine(), GaussianNoise()]),
+    ...     max_epochs=1,
+    ...     random_state=0,
+    ... )
+    >>> embedder.fit(X).transform(X).shape
+    (50, 256)
+    """
+
+    _parameter_constraints: dict = {"augmentations": [list, tuple]}
+
+    kind = PartsKind()
+
+    chains_: list[list[Augmentation]]
+
+    def __init__(self, augmentations: Sequence[Augmentation | Sequence[Augmentation] | None]):
+        self.augmentations = augmentations
+
+    def _check_parameters(self) -> None:
+        """Raise an error if something is not an augmentation or has a value out of its range."""
+        for step in (step for chain in map(_chain, self.augmentations) for step in chain):
+            check_component(
+                step, Augmentation, owner=type(self).__name__, parameter="augmentations"
+            )
+            validate_parameters(step)
+
+    def _fit_checked(self, X: Parts, schema: Schema) -> Self:
+        """Fit the augmentations of each part."""
+        validate_parameters(self)
+        self._check_parameters()
+        self.check_kind(schema.sample_shape, schema.kind)
+        self._schema, self.chains_ = schema, []
+        several = zip(self.augmentations, X.parts, schema.parts, strict=True)
+        for place, (chain, part, own) in enumerate(several):
+            with naming_part(place):
+                fitted = [clone(step).fit_checked(part, own) for step in _chain(chain)]
+            self.chains_.append(fitted)
+        schema.assign_names(self)
+        return self
+
+    def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
+        """Raise ValueError unless there are augmentations for each part that suit it.
+
+        Parameters
+        ----------
+        sample_shape : tuple of tuple of int
+            Shape of each part of a sample.
+        kind : Kind, default=None
+            What the samples are; None infers it from their shape.
+        """
+        if not isinstance(kind, PartsKind):
+            return super().check_kind(sample_shape, kind)
+        n_parts, n_given = len(sample_shape), len(self.augmentations)
+        if n_parts != n_given:
+            raise ValueError(
+                f"The 'augmentations' parameter of PerPart has {n_given} items, but samples have "
+                f"{n_parts} parts."
+            )
+        several = zip(self.augmentations, sample_shape, kind.kinds_, strict=True)
+        for place, (chain, shape, own) in enumerate(several):
+            with naming_part(place):
+                for step in _chain(chain):
+                    step.check_kind(shape, own)
+
+    def augment(self, batch: PartsBatch, generator: torch.Generator | None = None) -> PartsBatch:
+        """Return a view of each part; see the base class."""
+        if not isinstance(batch, PartsBatch):
+            raise TypeError(
+                "batch must be a batch of several parts, as kinds.PartsKind.to_tensor returns it, "
+                f"got a {type(batch).__name__}."
+            )
+        generator = generator_for(batch, generator)
+        draws = getattr(self, "_draws", None) or self._composed(lambda place: None)
+        pairs = zip(draws, batch.parts, strict=True)
+        return PartsBatch([draw(part, generator) for draw, part in pairs])
+
+    def prepared(self, convert: Callable[[Any], Any]) -> PerPart:
+        """Return a copy whose augmentations are in the units of the training batches."""
+        prepared = copy.copy(self)
+        prepared._draws = self._composed(lambda place: partial(_converted, convert, place))
+        return prepared
+
+    def _composed(self, convert: Callable[[int], Callable | None]) -> list[Callable]:
+        """Return what draws the views of each part."""
+        several = enumerate(zip(self.chains_, self._schema.parts, strict=True))
+        return [
+            compose(chain, own.sample_shape, kind=own.kind, convert=convert(place))
+            for place, (chain, own) in several
+        ]
+
+    @property
+    def _learns(self) -> bool:
+        """Whether an augmentation may use the samples, beyond their shape."""
+        return any(step._learns for chain in map(_chain, self.augmentations) for step in chain)
+
+    @property
+    def _lacks_samples(self) -> bool:
+        """Whether training samples of an augmentation were not saved with it."""
+        return any(step._lacks_samples for chain in self.chains_ for step in chain)
+
+
+def _chain(augmentation: Any) -> list[Any]:
+    """Return an augmentation, a list of them or None as a list."""
+    if augmentation is None:
+        return []
+    return list(augmentation) if isinstance(augmentation, (list, tuple)) else [augmentation]
+
+
+def _converted(convert: Callable[[Any], Any], place: int, samples: Any) -> Any:
+    """Return samples of one part in the units of batches."""
+    return convert(OnePart(place, samples))

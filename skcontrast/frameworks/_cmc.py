@@ -1,0 +1,374 @@
+"""CMC: an encoder for each part of a sample, and a memory bank for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from .._arguments import naming
+from .._data._batches import Batch
+from .._objective._contrast import Contrast
+from .._parameters import Interval, StrOptions
+from .._runtime._memory import check_memory
+from .._warnings import warn
+from ..kinds._base import Kind
+from ..kinds._parts import PartsKind
+from ..similarity import Similarity
+from ._bank import Bank
+from ._base import FitContext, Framework, Session
+from ._lab import Lab
+from ._parts import Apart, Split
+
+__all__ = ["CMC"]
+
+_LARGEST_AUTO = 4096
+_SPLITS = "a name, an int, a list of ints or a list of such lists"
+
+
+class CMC(Framework):
+    r"""Contrastive multiview coding: the parts of a sample are each other's positives.
+
+    Every sample has two or more parts of different nature, such as the lightness and the colour
+    of an image, or a picture and a row of numbers. Each part has its own encoder and projection
+    head. ``transform`` returns the representations by all encoders, side by side.
+
+    Every part is contrasted with every other: each is an anchor, and its positives are the other
+    part of the same sample, in all of its views [1]_. With P parts and :math:`L_{a \to b}` the
+    mean loss of the anchors of part a among candidates of part b, the loss is the mean over the
+    ordered pairs, the "full graph" of the paper, or over the pairs with the first part, its "core
+    view",
+
+    .. math::
+
+        L_{\text{full}} = \frac{1}{P (P - 1)} \sum_{a \ne b} L_{a \to b}, \qquad
+        L_{\text{core}} = \frac{1}{2 (P - 1)} \sum_{b > 1} (L_{1 \to b} + L_{b \to 1}).
+
+    The paper has sums; the mean keeps the learning rate independent of P.
+
+    The negatives come from a memory bank with a vector for each part of each sample of X, the
+    moving average of its normalised projections,
+
+    .. math:: v_i \leftarrow \frac{m\,v_i + (1 - m)\,\bar z_i}{|m\,v_i + (1 - m)\,\bar z_i|},
+
+    where :math:`\bar z_i` is the normalised mean over the views. In every step `n_negatives`
+    samples are drawn from the bank, the same for all anchors; the anchor's own vector is never a
+    negative. A sample enters the bank when it is first visited. In the very first step, the
+    negatives are the other samples of the batch.
+
+    ``partial_fit`` with a part of a long stream keeps vectors of earlier parts as negatives, with
+    their classes and groups: the newest, as many as a step draws. The samples of the new part
+    enter the bank beside them.
+
+    CMC differs from the authors' code in three ways: the loss is the embedder's, not
+    noise-contrastive estimation; the positive is the current projection of the other part, not
+    its vector from the last epoch; no sample is drawn twice in a step.
+
+    Parameters
+    ----------
+    split : "auto", "lab", "random", int, list of int or list of lists of int, default="auto"
+        The parts of samples that are one array. "lab": RGB images are converted to CIE L*a*b*,
+        and L is contrasted with ab. "random": a random half of the features is contrasted with
+        the other half. An int k: the first k features (vectors) or channels (images) are
+        contrasted with the others. A list: these features or channels are contrasted with the
+        others. A list of lists: each is a part; what is in none is not used. "auto": "lab" for
+        images of three channels and "random" for vectors. If X is several arrays, these are the
+        parts and `split` must be "auto".
+    n_negatives : int or "auto", default="auto"
+        Number of samples drawn from the bank, N. "auto" is 4,096, or all other samples if they
+        are fewer. A number larger than all other samples is reduced to it, in `fit` with a
+        warning.
+    momentum : float, default=0.5
+        m in [0, 1]; 0 keeps only the last projection, 1 only the first.
+    graph : {"full", "core"}, default="full"
+        Which parts are contrasted: each with each other, or only the first with each other. With
+        two parts both are the same.
+
+    See Also
+    --------
+    skcontrast.datasets.Parts : Several arrays as one X, which scikit-learn can split.
+    skcontrast.kinds.PartsKind : How several arrays become batches.
+    SimCLR : One encoder; the positives are other views of the whole sample.
+    MoCo : One encoder and its momentum copy; the negatives come from a queue of recent keys.
+
+    References
+    ----------
+    .. [1] Y. Tian, D. Krishnan, P. Isola, "Contrastive Multiview Coding", ECCV 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.frameworks import CMC
+    >>> rng = np.random.default_rng(0)
+    >>> seen, heard = rng.normal(size=(100, 5)), rng.normal(size=(100, 8))
+    >>> embedder = ContrastiveEmbedder(framework=CMC(), max_epochs=2, random_state=0)
+    >>> embedder.fit((seen, heard)).transform((seen, heard)).shape
+    (100, 256)
+
+    A Pipeline or a search splits X by rows, which :class:`~skcontrast.datasets.Parts` has. It
+    also holds more than two parts, and parts of different kinds, such as images with vectors:
+
+    >>> from skcontrast.datasets import Parts
+    >>> X = Parts(seen, heard, rng.uniform(size=(100, 1, 8, 8)))
+    >>> embedder.fit(X).transform(X[:10]).shape
+    (10, 384)
+    """
+
+    _parameter_constraints: dict = {
+        "split": [
+            StrOptions({"auto", "lab", "random"}),
+            Interval(Integral, 1, None, closed="left"),
+            "array-like",
+        ],
+        "n_negatives": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "momentum": [Interval(Real, 0, 1, closed="both")],
+        "graph": [StrOptions({"full", "core"})],
+    }
+
+    draws_random_numbers = False
+    takes_parts = True
+    only_encodes_views = True
+
+    def __init__(
+        self,
+        split: Literal["auto", "lab", "random"]
+        | int
+        | Sequence[int]
+        | Sequence[Sequence[int]]
+        | NDArray = "auto",
+        n_negatives: int | Literal["auto"] = "auto",
+        momentum: float = 0.5,
+        graph: Literal["full", "core"] = "full",
+    ):
+        self.split = split
+        self.n_negatives = n_negatives
+        self.momentum = momentum
+        self.graph = graph
+
+    @property
+    def structure(self) -> str:
+        """The split, since the encoders are built for it."""
+        return f"CMC(split={_listed(self.split)!r})"
+
+    def split_samples(self, kind: Kind, sample_shape: tuple) -> Split | Apart:
+        """Return how samples of a shape are split into parts.
+
+        Parameters
+        ----------
+        kind : Kind
+            The kind of the samples.
+        sample_shape : tuple of int
+            Shape of one sample of a batch.
+
+        Raises
+        ------
+        ValueError
+            If `split` does not suit the samples.
+        """
+        is_apart = isinstance(kind, PartsKind)
+        is_auto = isinstance(self.split, str) and self.split == "auto"
+        if is_apart and not is_auto:
+            raise ValueError(
+                f"The 'split' parameter of CMC is {self.split!r}, but X is several arrays, which "
+                "are the parts themselves: pass split='auto'."
+            )
+        if is_apart:
+            return Apart()
+        if not kind.float_batches:
+            raise ValueError(
+                f"CMC contrasts parts of vectors or images, but X holds {kind.name}: pass a "
+                "different framework, such as SimCLR() or, for graphs, InfoGraph()."
+            )
+        split = _usual_split(sample_shape) if is_auto else self.split
+        if isinstance(split, str) and split == "lab":
+            if len(sample_shape) != 3 or sample_shape[0] != 3:
+                raise _bad_split("'lab' needs images of three channels", sample_shape)
+            return Split([torch.tensor([0]), torch.tensor([1, 2])], sample_shape, Lab())
+        return Split(_columns(split, sample_shape), sample_shape)
+
+    def start(self, fit: FitContext) -> Session:
+        """Return a session with a memory bank.
+
+        Raises
+        ------
+        ValueError
+            If the bank does not fit into the memory.
+        """
+        return _CMCSession(self, fit)
+
+    @property
+    def _n_wanted(self) -> int:
+        return _LARGEST_AUTO if self.n_negatives == "auto" else self.n_negatives
+
+    def _n_drawn(self, fit: FitContext) -> int:
+        """Return how many negatives each anchor gets, at most all other samples."""
+        wanted = self._n_wanted
+        if wanted >= fit.n_samples and self.n_negatives != "auto" and not fit.is_part:
+            warn(
+                f"The 'n_negatives' parameter of CMC is {wanted}, but there are "
+                f"{fit.n_samples - 1} other samples: all of them are drawn."
+            )
+        return min(wanted, fit.n_samples - 1)
+
+
+def _bad_split(problem: str, sample_shape: tuple) -> ValueError:
+    return ValueError(
+        f"The 'split' parameter of CMC: {problem}, got samples of shape {sample_shape}."
+    )
+
+
+def _usual_split(sample_shape: tuple) -> str:
+    """Return what "auto" means for one array of samples of a shape."""
+    if len(sample_shape) == 1:
+        return "random"
+    if sample_shape[0] == 3:
+        return "lab"
+    raise _bad_split("'auto' needs vectors or images of three channels", sample_shape)
+
+
+def _listed(split: Any) -> Any:
+    """Return a split as a name, an int, a list of ints or a list of such lists."""
+    with naming("split", _SPLITS, split):
+        if isinstance(split, (str, Integral)):
+            return split if isinstance(split, str) else int(split)
+        if len(split) > 1 and all(np.ndim(part) == 1 for part in split):
+            return [np.asarray(part).tolist() for part in split]
+        return np.asarray(split).tolist()
+
+
+def _columns(split: Any, sample_shape: tuple) -> list[Tensor]:
+    """Return the features or channels of each part, checked."""
+    n, split = sample_shape[0], _listed(split)
+    given = repr(split)
+    if n < 2:
+        raise _bad_split("1 feature(s) or channel cannot be split", sample_shape)
+    if isinstance(split, str):
+        return _with_rest(torch.randperm(n)[: n // 2].sort().values, n)
+    if isinstance(split, int):
+        split = list(range(split))
+    is_first = not isinstance(split, list) or not any(isinstance(part, list) for part in split)
+    parts = [np.asarray(part) for part in ([split] if is_first else split)]
+    for part in parts:
+        _check_columns(part, given, sample_shape)
+    named = np.concatenate(parts).tolist()
+    if len(set(named)) < len(named) or (is_first and len(named) == n):
+        rule = "must leave some" if is_first else "must be made"
+        raise _bad_split(
+            f"{given} {rule} of the {n} features or channels and name none twice", sample_shape
+        )
+    columns = [torch.as_tensor(part, dtype=torch.int64) for part in parts]
+    return _with_rest(columns[0], n) if is_first else columns
+
+
+def _with_rest(first: Tensor, n: int) -> list[Tensor]:
+    """Return the columns of a first part, and all others as the second."""
+    rest = torch.ones(n, dtype=torch.bool)
+    rest[first] = False
+    return [first, torch.nonzero(rest).flatten()]
+
+
+def _check_columns(columns: np.ndarray, given: str, sample_shape: tuple) -> None:
+    """Raise ValueError unless the columns of a part are some of those of a sample."""
+    n = sample_shape[0]
+    if columns.ndim != 1 or columns.dtype.kind not in "iu":
+        raise _bad_split(f"must be {_SPLITS}, got {given}", sample_shape)
+    if not len(columns) or columns.min() < 0 or columns.max() >= n:
+        raise _bad_split(f"{given} is out of the range of {n} features or channels", sample_shape)
+
+
+class _CMCSession(Session):
+    """The memory bank of all parts."""
+
+    def __init__(self, framework: CMC, fit: FitContext):
+        super().__init__(fit)
+        self.n_negatives, self.n_wanted = framework._n_drawn(fit), framework._n_wanted
+        n_parts, width = fit.n_parts, fit.width // fit.n_parts
+        check_memory(n_parts * fit.n_samples * width, fit.device, "The memory bank of CMC")
+        self.bank = Bank(fit.n_samples, width, framework.momentum, n_parts, fit.first_id)
+        self._mark_samples()
+        # The parts of anchors, and those that each is contrasted with.
+        self.pairs = [
+            (a, b)
+            for a, b in permutations(range(n_parts), 2)
+            if framework.graph == "full" or 0 in (a, b)
+        ]
+
+    def _mark_samples(self) -> None:
+        """Note the groups and the known classes of the samples of X."""
+        if self.fit.groups is not None:
+            self.bank.groups[: self.fit.n_samples].copy_(self.fit.groups)
+        if (ids := self.fit.class_ids(self.fit.labels)) is not None:
+            mine = self.bank.labels[: self.fit.n_samples]
+            mine.copy_(torch.where(ids < 0, mine.to(ids.device), ids))
+
+    def contrast(
+        self, views: Sequence[Tensor], similarity: Similarity, batch: Batch
+    ) -> list[Contrast]:
+        """Contrast each part with the banks of others."""
+        z = self.fit.network(torch.cat(views)).float().unflatten(0, (len(views), -1))
+        # (n_parts, n_views, n, width)
+        parts = torch.stack(z.chunk(self.fit.n_parts, dim=-1))
+        batch = batch._replace(labels=self.fit.class_ids(batch.labels))
+        self.new = parts.detach(), batch.rows, batch.labels, similarity.remembered
+        candidates, own, labels, groups = self._drawn(batch, parts, similarity)
+        embedded = similarity.embed(parts)
+        candidates = similarity.embed(candidates)
+        n_views = len(views)
+        return [
+            Contrast(
+                embedded[a].flatten(0, 1),
+                candidates[b],
+                torch.cat([_scores(u, embedded[b], similarity) for u in embedded[a]]),
+                own.repeat(n_views, 1),
+                _flat(batch.anchor_weights(parts[a])),
+                _repeated(batch.labels, n_views),
+                None if batch.labels is None else labels,
+                _repeated(batch.groups, n_views),
+                groups,
+            )
+            for a, b in self.pairs
+        ]
+
+    def _drawn(
+        self, batch: Batch, parts: Tensor, similarity: Similarity
+    ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+        """Return candidates (n_parts, m, width), excluded (n, 1), labels and groups (m,)."""
+        if self.bank.n_visited > 1:
+            vectors, own, rows = self.bank.draw(
+                self.n_negatives + 1, batch.rows, self.fit.generator
+            )
+            groups = None if batch.groups is None else self.bank.groups[rows]
+            return vectors, own, self.bank.labels[rows], groups
+        own = torch.arange(parts.shape[2], device=parts.device)[:, None]
+        return similarity.remembered(parts[:, 0].detach()), own, batch.labels, batch.groups
+
+    def update(self) -> None:
+        """Move the vectors of the samples of the batch in the bank."""
+        self.bank.update(*self.new)
+
+    def resume(self, state: dict[str, Any], same_samples: bool) -> None:
+        """Continue with the vectors of the samples, in a part of a stream also with others."""
+        old = {k.removeprefix("bank."): v for k, v in state.items() if k.startswith("bank.")}
+        n_others = self.bank.resume(old, self.n_wanted if self.fit.is_part else 0)
+        self.n_negatives = min(self.n_wanted, self.fit.n_samples + n_others - 1)
+        self._mark_samples()
+
+
+def _scores(u: Tensor, others: Tensor, similarity: Similarity) -> Tensor:
+    """Return the scores (n, n_views) of anchors u (n, k) with the other part (n_views, n, k)."""
+    return torch.stack([similarity.pairs(u, other) for other in others], 1)
+
+
+def _repeated(marks: Tensor | None, n: int) -> Tensor | None:
+    return None if marks is None else marks.repeat(n)
+
+
+def _flat(weights: Tensor | None) -> Tensor | None:
+    return None if weights is None else weights.flatten()

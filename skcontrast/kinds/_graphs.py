@@ -1,0 +1,178 @@
+"""Graphs: of networkx, of PyTorch Geometric, or packed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import nn
+
+from .._data._array_like import refuse_unordered
+from .._parameters import StrOptions
+from .._warnings import warn
+from ..graphs import GraphBatch, NodeFeatures, pack_graphs
+from ..graphs._columns import EdgeColumns
+from ..graphs._convert import is_graphs
+from ..graphs._networks import ForeignNetwork, GraphNetwork
+from ..graphs._topology import Topology
+from ._base import Kind, Schema
+
+_NODES_PER_CALL = 2**15
+
+
+class Graphs(Kind):
+    """Graphs: a list of networkx graphs or of PyTorch Geometric's ``Data``, or `PackedGraphs`.
+
+    The shape of a sample is ``(None, n_node_attributes)``: graphs have any number of nodes.
+
+    Parameters
+    ----------
+    node_features : {"auto", "attributes", "degree", "constant", "walks"}, default="auto"
+        The description of nodes. "attributes": their attributes ``x``, standardised except for
+        columns of 0 and 1, and a one-hot code of ``label``, which is zero for categories that
+        were not seen in `fit`. "degree": a cumulative code of the in-degree d, with component k
+        equal to 1 if d ≥ k, up to the largest degree in `fit`, at most 64. "constant": a single
+        1. "auto" takes the attributes if there are any, else the degree. "walks": as "auto", and
+        the probabilities that a random walk is back at the node after 1, 2, …, 16 steps,
+        standardised.
+    edge_features : {"auto", "attributes"} or None, default="auto"
+        The description of edges. "auto": their attributes ``x`` and ``weight``, standardised
+        except for columns of 0 and 1, and a one-hot code of ``label``, if they have any of these.
+        "attributes" requires that they do. None: nothing.
+    standardize : bool, default=True
+        Whether to scale the attributes of nodes and edges to zero mean and unit variance.
+
+    See Also
+    --------
+    skcontrast.graphs.pack_graphs : Packs graphs once, so that the embedder need not.
+    Kind : The base class.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.kinds import Graphs
+    >>> graphs = [nx.cycle_graph(5 + k % 4) for k in range(20)]
+    >>> embedder = ContrastiveEmbedder(kind=Graphs(), max_epochs=1, random_state=0)
+    >>> embedder.fit_transform(graphs).shape
+    (20, 99)
+    """
+
+    name = "graphs"
+    expected = "graphs, X as a list of networkx graphs"
+    augmentation_advice = "; choose an augmentation of graphs such as NodeDrop"
+    shares_batches = True
+
+    _parameter_constraints: dict = {
+        "node_features": [StrOptions({"auto", "attributes", "degree", "constant", "walks"})],
+        "edge_features": [StrOptions({"auto", "attributes"}), None],
+        "standardize": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        node_features: Literal["auto", "attributes", "degree", "constant", "walks"] = "auto",
+        edge_features: Literal["auto", "attributes"] | None = "auto",
+        standardize: bool = True,
+    ):
+        self.node_features = node_features
+        self.edge_features = edge_features
+        self.standardize = standardize
+
+    def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
+        """Return X if it holds graphs."""
+        return X if is_graphs(X) else None
+
+    def describes(self, sample_shape: tuple) -> bool:
+        """Return whether this is ``(None, n_node_features)``, or also has ``n_edge_features``."""
+        return len(sample_shape) in (2, 3) and sample_shape[0] is None
+
+    def read(
+        self,
+        X: Any,
+        *,
+        owner: Any,
+        seen: Schema | None = None,
+        min_samples: int = 1,
+        check_finite: bool = True,
+    ) -> tuple[Any, Schema]:
+        """Pack the graphs and check them."""
+        refuse_unordered(X)
+        name = type(owner).__name__
+        if seen is not None and not is_graphs(X):
+            raise ValueError(
+                f"X must be a list of graphs, as in fit: {name} was fitted on graphs."
+            )
+        X = pack_graphs(X)
+        if len(X) < min_samples:
+            raise ValueError(
+                f"Found {len(X)} graph(s) in X while a minimum of {min_samples} is required."
+            )
+        if seen is not None and X.shape[1:] != seen.sample_shape:
+            raise ValueError(
+                f"The graphs in X have {X.shape[2]} node attributes, but {name} was fitted on "
+                f"graphs with {seen.sample_shape[1]}."
+            )
+        return X, Schema(self, X.shape[1:])
+
+    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
+        """Warn about attributes of nodes and edges that are not read."""
+        if X.ignored:
+            warn(
+                f"The graphs in X have more than is read: {', '.join(X.ignored)}. Nodes and edges "
+                "are described by 'x', numbers, and 'label', a category, edges also by 'weight' "
+                "(in PyTorch Geometric by 'x', 'edge_attr' and 'edge_weight'): rename what should "
+                "count, and remove the rest."
+            )
+
+    def scaler(self) -> NodeFeatures:
+        """Return `NodeFeatures`, the map to the descriptions of nodes and edges."""
+        return NodeFeatures(self.node_features, self.standardize, self.edge_features)
+
+    def check_encoder(self, module: nn.Module, batch: GraphBatch, name: str) -> None:
+        """Warn about features of edges that a module does not read."""
+        edges, reads = batch.edges, getattr(module, "reads", ())
+        if edges is None or "edge_attr" in reads:
+            return
+        has_more = edges.width > (edges.weight is not None)
+        unread = ["attributes or labels"] if has_more else []
+        if edges.weight is not None and "edge_weight" not in reads:
+            unread.append("weights")
+        if unread:
+            warn(
+                f"The encoder {name} does not read the {' and '.join(unread)} of the edges in X. "
+                "Pass kind=Graphs(edge_features=None) if they do not matter, or an encoder that "
+                "reads them, such as GIN()."
+            )
+
+    def example_batch(self, sample_shape: tuple) -> GraphBatch:
+        """Return a path of three nodes and one of two."""
+        edges = torch.tensor([[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]])
+        topology = Topology.from_edges(edges, torch.tensor([0, 3, 5]), True)
+        described = None
+        if len(sample_shape) == 3:
+            described = EdgeColumns(torch.zeros(6, sample_shape[2]))
+        return GraphBatch(topology, torch.zeros(5, sample_shape[1]), edges=described)
+
+    def adapt(self, module: nn.Module) -> nn.Module:
+        """Return a module in the style of PyTorch Geometric as one that takes a GraphBatch."""
+        return module if isinstance(module, GraphNetwork) else ForeignNetwork(module)
+
+    def describe(self, sample_shape: tuple) -> str:
+        """Return the number of node features, and how a module is called."""
+        if len(sample_shape) == 2:
+            return f"graphs with {sample_shape[1]} node features, as (x, edge_index, batch)"
+        return (
+            f"graphs with {sample_shape[1]} node and {sample_shape[2]} edge features, as "
+            "(x, edge_index, edge_attr, batch)"
+        )
+
+    def rows_per_call(self, X: Any) -> int:
+        """Return the number of graphs that have about 32,768 nodes together."""
+        return max(1, int(_NODES_PER_CALL / X.sizes.mean()))
+
+    def arrays(self, X: Any) -> Sequence[np.ndarray]:
+        """Return edges, sizes, and what describes nodes and edges."""
+        return X.arrays()

@@ -1,0 +1,348 @@
+"""Images: grey or with channels, uint8 or float."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_array
+from torch import Tensor, nn
+
+from .._arguments import naming
+from .._data._array_like import (
+    as_array_like,
+    check_blocks_finite,
+    check_dimensions,
+    check_lazy,
+    check_same_shape,
+    is_checked_in_place,
+    number_types,
+    refuse_graphs,
+)
+from .._data._memory_maps import row_blocks
+from .._data._sources import LazySamples
+from .._statistics import as_tensor
+from .._warnings import warn
+from ._base import Kind, Schema
+from ._scaling import (
+    Rescale,
+    Standardize,
+    as_float32,
+    cast,
+    channel_statistics,
+    float_of,
+    rows_for,
+    scaled,
+)
+
+# Floats beyond it are not in [0, 1], nor standardised by the statistics of a pretrained network.
+_LARGEST_UNSCALED = 10.0
+
+
+class Images(Kind):
+    """Images, (n_samples, height, width) or (n_samples, channels, height, width).
+
+    In uint8, 255 is white; floats are mapped to [0, 1] by the range of the training set. Where the
+    kind is guessed, grey images that are not square are refused, because they may be series.
+
+    Parameters
+    ----------
+    standardize : bool, default=True
+        Whether to map intensities to [0, 1] and then to zero mean and unit variance per channel.
+        If False, float images must have intensities in [0, 1]; this is for encoders with a
+        normalisation of their own, see :ref:`pretrained`.
+
+    See Also
+    --------
+    Vectors : For arrays of two dimensions.
+    Kind : The base class.
+    skcontrast.augmentation.Unflatten : Turns flattened images into images.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.kinds import Images
+    >>> spectrograms = np.random.default_rng(0).uniform(size=(20, 4, 32))
+    >>> embedder = ContrastiveEmbedder(kind=Images(), max_epochs=1, random_state=0)
+    >>> embedder.fit_transform(spectrograms).shape[0]
+    20
+    """
+
+    name = "images"
+    expected = "images of shape (n_samples, channels, height, width)"
+    augmentation_advice = "; choose an augmentation of images such as RandomAffine"
+    float_batches = True
+    trains_in_bf16 = True
+    shares_batches = True
+    holds_arrays = True
+
+    _parameter_constraints: dict = {"standardize": ["boolean"]}
+
+    def __init__(self, standardize: bool = True):
+        self.standardize = standardize
+
+    def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
+        """Return X if it has three or four dimensions.
+
+        Raises
+        ------
+        ValueError
+            If samples have two dimensions of different lengths, and nobody declares them.
+        """
+        check_dimensions(X)
+        if getattr(X, "ndim", 2) < 3:
+            return None
+        if is_declared or X.ndim != 3 or X.shape[1] == X.shape[2] or 0 in X.shape:
+            return X
+        channels, length = sorted(X.shape[1:])
+        raise ValueError(
+            f"X of shape {X.shape} may hold grey images of {X.shape[1]} × {X.shape[2]} pixels or "
+            f"series of {channels} channels and {length} steps: pass kind='images' or X[:, None] "
+            "for images, X.reshape(len(X), -1) for vectors, or a custom kind, see "
+            "skcontrast.kinds.Kind."
+        )
+
+    def image_shape(self, sample_shape: tuple) -> tuple[int, ...]:
+        """Return ``(channels, height, width)``."""
+        return (1, *sample_shape)[-3:]
+
+    def example_batch(self, sample_shape: tuple) -> Tensor:
+        """Return a batch of two images, on which an encoder is tried."""
+        return torch.zeros(2, *self.image_shape(sample_shape))
+
+    def describes(self, sample_shape: tuple) -> bool:
+        """Return whether this is ``(height, width)`` or ``(channels, height, width)``."""
+        return len(sample_shape) in (2, 3) and None not in sample_shape
+
+    def read(
+        self,
+        X: Any,
+        *,
+        owner: Any,
+        seen: Schema | None = None,
+        min_samples: int = 1,
+        check_finite: bool = True,
+    ) -> tuple[Any, Schema]:
+        """Check X: images of one shape, finite numbers."""
+        refuse_graphs(X, self, owner, seen)
+        X = as_array_like(X)
+        check_dimensions(X)
+        if getattr(X, "ndim", 2) < 3:
+            raise ValueError(_no_images(type(owner).__name__, seen))
+        if isinstance(X, LazySamples):
+            check_lazy(X, min_samples)
+        else:
+            is_checked = is_checked_in_place(X)
+            # Looking for NaN in the sum of X overflows for finite values near 1e308.
+            with (
+                np.errstate(over="ignore", invalid="ignore"),
+                naming("X", "images, an array of numbers", X),
+            ):
+                X = check_array(
+                    X,
+                    allow_nd=True,
+                    dtype=number_types(X),
+                    ensure_all_finite=is_checked,
+                    ensure_min_samples=min_samples,
+                    estimator=owner,
+                    input_name="X",
+                )
+                if not is_checked:
+                    check_blocks_finite(X, owner)
+        shape = X.shape[1:]
+        if seen is not None and X.shape == seen.sample_shape:
+            raise ValueError(
+                f"X must hold several images, got a single one of shape {X.shape}: pass X[None]."
+            )
+        check_same_shape(shape, owner, seen)
+        if min(shape) == 0:
+            raise ValueError(
+                f"Found images of shape {shape} in X: every dimension must be at least 1."
+            )
+        return X, Schema(self, shape, math.prod(shape))
+
+    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
+        """Refuse images that seem to have their channels last, unless they were declared."""
+        shape = X.shape[1:]
+        if not is_declared and len(shape) == 3 and shape[0] > 4 and shape[-1] in (1, 3, 4):
+            raise ValueError(
+                f"X looks like channels-last images of shape {shape}; skcontrast expects "
+                "(n_samples, channels, height, width): pass X.transpose(0, 3, 1, 2). If the "
+                f"images do have {shape[0]} channels, pass kind='images'."
+            )
+
+    def scaler(self) -> ImageScaler:
+        """Return an `ImageScaler`."""
+        return ImageScaler(self.standardize)
+
+    def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
+        """Return X with a channel axis, unscaled."""
+        return as_tensor(X[:, None] if X.ndim == 3 else X).to(device)
+
+    def first_layer(
+        self,
+        some: Tensor,
+        scaler: Any,
+        *,
+        channels_last: bool,
+    ) -> nn.Module:
+        """Return a layer that standardises each channel."""
+        mean, std = 0.0, 1.0
+        if self.standardize:
+            mean, std = channel_statistics(some)
+        return Standardize(as_float32(mean), as_float32(std), channels_last)
+
+    def rows_per_call(self, X: Any) -> int:
+        """Return the number of images that hold about a million numbers."""
+        return rows_for(math.prod(X.shape[1:]))
+
+    def nbytes(self, X: Any) -> float:
+        """Return the bytes of X as uint8 or in float32."""
+        itemsize = 1 if X.dtype == np.uint8 else 4
+        return itemsize * float(np.prod(X.shape, dtype=np.float64))
+
+    def arrays(self, X: Any) -> list[np.ndarray]:
+        """Return X itself."""
+        return [X]
+
+
+def _no_images(owner: str, seen: Schema | None) -> str:
+    if seen is None:
+        return (
+            "X must hold images, shape (n_samples, channels, height, width), got an array of two "
+            "dimensions: put Unflatten((channels, height, width)) before it."
+        )
+    shape = ", ".join(map(str, seen.sample_shape))
+    return (
+        f"X must be an array of shape (n_samples, {shape}), as in fit: {owner} was fitted on "
+        "images."
+    )
+
+
+class ImageScaler:
+    """The map from images to the tensors that augmentations work on, intensities in [0, 1].
+
+    uint8 stays uint8, of which 255 is 1; floats are mapped by the range of the training set.
+
+    Parameters
+    ----------
+    standardize : bool, default=True
+        If False, floats are only cast to float32; they must lie in [0, 1].
+    """
+
+    def __init__(self, standardize: bool = True):
+        self.standardize = standardize
+
+    @property
+    def finds_nonfinite(self) -> bool:
+        """Whether `to_tensor` itself raises ValueError for NaN and infinity in X."""
+        return self.only_casts_
+
+    def fit(self, X: np.ndarray) -> ImageScaler:
+        """Learn the map from X of shape (n_samples, ...)."""
+        self.keeps_uint8_ = X.dtype == np.uint8
+        self.center_, self.scale_ = 0.0, 255.0 if self.keeps_uint8_ else 1.0
+        self.only_casts_ = not (self.standardize or self.keeps_uint8_)
+        if self.standardize and not self.keeps_uint8_:
+            self.center_, self.scale_ = _range(X)
+        if self.only_casts_ and (largest := _largest(X)) > _LARGEST_UNSCALED:
+            warn(
+                f"X holds float images with values up to {largest:g}, which standardize=False "
+                "leaves as they are, while augmentations expect values in [0, 1]: divide X by "
+                "255, or pass uint8 images."
+            )
+        return self
+
+    def to_tensor(self, X: np.ndarray, device: torch.device | str) -> Tensor:
+        """Return X as a tensor on a device: uint8 where fitted on it, else float32.
+
+        Grey images of shape (n, height, width) get a channel axis. X is copied only if it has to
+        be converted or moved.
+        """
+        X = X[:, None] if X.ndim == 3 else X
+        self._warn_other_unit(X)
+        if self.keeps_uint8_ and X.dtype == np.uint8:
+            return as_tensor(X).to(device)
+        if self.only_casts_:
+            return cast(X, self.standardize).to(device)
+        return scaled(X, self.center_, self.scale_, 0.0, 1.0).to(device)
+
+    def from_tensor(self, batch: Tensor, X: np.ndarray) -> np.ndarray:
+        """Return views of X in its own intensities and shape; only uint8 is rounded."""
+        views = batch.double().numpy() * self.scale_ + self.center_
+        if X.dtype == np.uint8:
+            return np.rint(views).clip(0, 255).reshape(X.shape).astype(np.uint8)
+        return views.reshape(X.shape).astype(float_of(X))
+
+    def layer(self) -> Rescale:
+        """Return the map as a layer on tensors of the dtype of `fit`, uint8 or floats."""
+        if self.keeps_uint8_ or self.only_casts_:
+            return Rescale()
+        center, scale = (torch.tensor(x, dtype=torch.float64) for x in (self.center_, self.scale_))
+        return Rescale(center, scale, 0.0, 1.0)
+
+    def _warn_other_unit(self, X: np.ndarray) -> None:
+        is_uint8 = X.dtype == np.uint8
+        white = 255.0 if self.keeps_uint8_ else self.center_ + self.scale_
+        if self.keeps_uint8_ and not is_uint8 and 0 < X.max() <= 1:
+            advice = "multiply X by 255"
+        elif is_uint8 and white <= 1 < X.max():
+            advice = "divide X by 255"
+        elif not (self.keeps_uint8_ or self.only_casts_) and self._looks_rescaled(X):
+            advice = "bring X to the unit that it had"
+        else:
+            return
+        warn(
+            f"X holds {X.dtype} images with values up to {X.max()}, but white was {white:g} in "
+            f"fit: {advice}."
+        )
+
+    def _looks_rescaled(self, X: np.ndarray) -> bool:
+        """Return whether a tenth of the intensities is clipped, or all are below a tenth of white.
+
+        Fewer than ten images may be dark. Near the limit of float64, the range in fit was cut.
+        """
+        if self.scale_ > 1e300:
+            return False
+        some = _every(X, X.size // 100_000 + 1)
+        with np.errstate(over="ignore"):
+            relative = np.subtract(some, self.center_, dtype=np.float64) / self.scale_
+        darkest_white = self.center_ + 0.1 * self.scale_
+        is_dark = len(X) >= 10 and bool(self.center_ < X.max() < darkest_white)
+        return is_dark or bool(np.mean(relative > 1.01) > 0.1)
+
+
+def _largest(X: np.ndarray) -> float:
+    """Return the largest absolute value, without an array of them."""
+    return max(map(abs, _extremes(X)))
+
+
+def _extremes(X: np.ndarray) -> tuple[float, float]:
+    """Return the least and the greatest number."""
+    found = [(float(images.min()), float(images.max())) for images in row_blocks(X, 256)]
+    low, high = np.array(found).T
+    return float(low.min()), float(high.max())
+
+
+def _every(X: np.ndarray, step: int) -> np.ndarray:
+    """Return every `step`-th number of X in order; no others are copied."""
+    return X.reshape(-1)[::step] if X.flags.c_contiguous else X.flat[::step]
+
+
+def _range(X: np.ndarray) -> tuple[float, float]:
+    """Return the lowest intensity of images and their range, without a few far outliers."""
+    largest = np.finfo(np.float64).max / 8
+    low, high = _extremes(X)
+    low, high = max(low, -largest), min(high, largest)
+    some = _every(X, -(-X.size // 1_000_000))
+    inner = np.quantile(some.astype(np.float64).clip(low, high), [0.001, 0.999])
+    if 0 < inner[1] - inner[0] < (high - low) / 10:
+        warn(
+            f"X holds images with intensities from {low:g} to {high:g}, but all except 0.2 % lie "
+            f"in [{inner[0]:g}, {inner[1]:g}]: the others are clipped."
+        )
+        low, high = inner
+    return low, (high - low) or 1.0

@@ -1,0 +1,221 @@
+"""Samples that consist of several parts, each of a kind of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import clone
+
+from .._data._parts import OnePart, Parts, PartsBatch, naming_part
+from .._parameters import validate_parameters
+from ._base import Kind, Scaler, Schema, as_given
+from ._recognise import named_kind, recognised
+
+
+class PartsKind(Kind):
+    """Samples of several parts, for a framework that has an encoder for each.
+
+    X is :class:`~skcontrast.datasets.Parts` or a tuple of arrays that hold the same samples. Each
+    part has a batch, a scale and an augmentation of its own. Channels or features that should
+    share these belong into one array, which :class:`~skcontrast.frameworks.CMC` splits.
+
+    Parameters
+    ----------
+    of : Kind, str or list of them, default=None
+        The kind of all parts, or a list of the kinds of each; None recognises them.
+
+    Attributes
+    ----------
+    kinds_ : list of Kind
+        The kind of each part; only on the copy in a fitted embedder.
+
+    See Also
+    --------
+    skcontrast.datasets.Parts : The parts as one X that scikit-learn can split.
+    skcontrast.frameworks.CMC : Has an encoder for each part, and reads X as parts by itself.
+    skcontrast.augmentation.PerPart : Augmentations of each part.
+    Kind : The base class.
+
+    Examples
+    --------
+    The first part is a table, where an array of codes could be a vector:
+
+    >>> import numpy as np
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.datasets import Parts
+    >>> from skcontrast.frameworks import CMC
+    >>> from skcontrast.kinds import PartsKind, Tables, Vectors
+    >>> rng = np.random.default_rng(0)
+    >>> X = Parts(rng.integers(5, size=(50, 2)), rng.normal(size=(50, 6)))
+    >>> embedder = ContrastiveEmbedder(
+    ...     framework=CMC(),
+    ...     kind=PartsKind([Tables(categorical=[0, 1]), Vectors()]),
+    ...     max_epochs=1,
+    ...     random_state=0,
+    ... )
+    >>> embedder.fit_transform(X).shape
+    (50, 256)
+    """
+
+    name = "samples of several parts"
+    expected = "several parts, X as skcontrast.datasets.Parts"
+    augmentation_advice = "; pass PerPart([...]) with what augments each part"
+
+    _parameter_constraints: dict = {"of": "no_validation"}
+
+    kinds_: list[Kind]
+
+    def __init__(self, of: Kind | str | Sequence[Kind | str] | None = None):
+        self.of = of
+
+    @property
+    def trains_in_bf16(self) -> bool:  # type: ignore[override]
+        """Whether all parts may train in bfloat16 by default."""
+        return all(kind.trains_in_bf16 for kind in self.kinds_)
+
+    @property
+    def shares_batches(self) -> bool:  # type: ignore[override]
+        """Whether several processes can share the batches of one fit."""
+        return all(kind.shares_batches for kind in self.kinds_)
+
+    def read(
+        self,
+        X: Any,
+        *,
+        owner: Any,
+        seen: Schema | None = None,
+        min_samples: int = 1,
+        check_finite: bool = True,
+    ) -> tuple[Any, Schema]:
+        """Check each part by its own kind."""
+        validate_parameters(self)
+        X = Parts(*X) if isinstance(X, tuple) else X
+        declared = self._declared(X if isinstance(X, Parts) else None, seen)
+        if not isinstance(X, Parts):
+            raise ValueError(
+                f"X must have {len(declared) or 'several'} parts, got a {type(X).__name__}: pass "
+                "skcontrast.datasets.Parts."
+            )
+        options: dict[str, Any] = {"owner": owner, "min_samples": min_samples}
+        parts, schemas = [], []
+        for place, (part, kind) in enumerate(zip(X.parts, declared, strict=True)):
+            with naming_part(place):
+                if seen is None:
+                    kind, part = recognised(part) if kind is None else (kind, part)
+                    part, schema = kind.read(part, **options)
+                else:
+                    before = seen.parts[place]
+                    options["check_finite"] = check_finite
+                    part, schema = before.kind.read(part, seen=before, **options)
+            parts.append(part)
+            schemas.append(schema)
+        return Parts(*parts), self._schema(schemas)
+
+    def _declared(self, X: Parts | None, seen: Schema | None) -> list[Kind | None]:
+        """Return the kind of each part of X, None where it is to be recognised."""
+        if seen is not None:
+            if X is not None and len(X.parts) != len(seen.parts):
+                raise ValueError(f"X has {len(X.parts)} parts, in fit it had {len(seen.parts)}.")
+            return [schema.kind for schema in seen.parts]
+        if not isinstance(self.of, (list, tuple)):
+            kind = None if self.of is None else _named(self.of)
+            return [kind] * (0 if X is None else len(X.parts))
+        if X is not None and len(self.of) != len(X.parts):
+            raise ValueError(
+                f"The 'of' parameter of PartsKind has {len(self.of)} kinds, but X has "
+                f"{len(X.parts)} parts."
+            )
+        return [None if kind is None else _named(kind) for kind in self.of]
+
+    def _schema(self, schemas: list[Schema]) -> Schema:
+        """Return the schema of samples by those of their parts."""
+        kind = clone(self)
+        kind.kinds_ = [schema.kind for schema in schemas]
+        shape = tuple(schema.sample_shape for schema in schemas)
+        widths = [s.n_features_in for s in schemas if s.n_features_in is not None]
+        n_features = sum(widths) if len(widths) == len(schemas) else None
+        return Schema(kind, shape, n_features, parts=tuple(schemas))
+
+    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
+        """Warn about training samples that look like a mistake, part by part."""
+        for place, (kind, part) in enumerate(zip(self.kinds_, X.parts, strict=True)):
+            with naming_part(place):
+                kind.check_unusual(part, is_declared=is_declared)
+
+    def reads_like(self, other: Kind) -> bool:
+        """Return whether another kind makes the same batches of each part."""
+        return isinstance(other, PartsKind) and all(
+            mine.reads_like(theirs) for mine, theirs in zip(self.kinds_, other.kinds_, strict=True)
+        )
+
+    def scaler(self) -> PartsScaler:
+        """Return a `PartsScaler`."""
+        return PartsScaler([kind.scaler() for kind in self.kinds_])
+
+    def to_tensor(self, X: Any, device: torch.device | str) -> PartsBatch:
+        """Return a batch of each part, unscaled."""
+        pairs = zip(self.kinds_, X.parts, strict=True)
+        return PartsBatch([kind.to_tensor(part, device) for kind, part in pairs])
+
+    def rows_per_call(self, X: Any) -> int:
+        """Return the smallest of the numbers of samples that the parts allow."""
+        pairs = zip(self.kinds_, X.parts, strict=True)
+        return min(kind.rows_per_call(part) for kind, part in pairs)
+
+    def nbytes(self, X: Any) -> float:
+        """Return how many bytes all parts take as tensors."""
+        pairs = zip(self.kinds_, X.parts, strict=True)
+        return sum(kind.nbytes(part) for kind, part in pairs)
+
+    def arrays(self, X: Any) -> Sequence[np.ndarray]:
+        """Return the arrays of all parts."""
+        pairs = zip(self.kinds_, X.parts, strict=True)
+        return [array for kind, part in pairs for array in kind.arrays(part)]
+
+
+class PartsScaler:
+    """The scalers of the parts as one.
+
+    Parameters
+    ----------
+    scalers : list of Scaler
+        One for each part.
+    """
+
+    def __init__(self, scalers: Sequence[Scaler]):
+        self.scalers = list(scalers)
+
+    @property
+    def finds_nonfinite(self) -> bool:
+        """Whether all scalers themselves raise ValueError for NaN and infinity."""
+        return all(scaler.finds_nonfinite for scaler in self.scalers)
+
+    def fit(self, X: Parts) -> PartsScaler:
+        """Learn the map from each part of the training samples."""
+        for place, (scaler, part) in enumerate(zip(self.scalers, X.parts, strict=True)):
+            with naming_part(place):
+                self.scalers[place] = scaler.fit(part)
+        return self
+
+    def to_tensor(self, X: Parts | OnePart, device: torch.device | str) -> Any:
+        """Return the batches of all parts, or of one that is passed alone."""
+        if isinstance(X, OnePart):
+            return self.scalers[X.place].to_tensor(X.samples, device)
+        batches = []
+        for place, (scaler, part) in enumerate(zip(self.scalers, X.parts, strict=True)):
+            with naming_part(place):
+                batches.append(scaler.to_tensor(part, device))
+        return PartsBatch(batches)
+
+    def from_tensor(self, batch: PartsBatch, X: Parts) -> Parts:
+        """Return views of each part in its own units."""
+        triples = zip(self.scalers, batch.parts, X.parts, strict=True)
+        return Parts(*(as_given(scaler, views, part) for scaler, views, part in triples))
+
+
+def _named(kind: Any) -> Kind:
+    """Return the kind that an item of the parameter `of` declares."""
+    return named_kind(kind, owner="PartsKind", parameter="of")

@@ -1,0 +1,81 @@
+"""Recognises the kind of X, and knows the kinds by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._data._array_like import as_array_like
+from .._parameters import check_component
+from ._base import Kind
+from ._graphs import Graphs
+from ._images import Images
+from ._tables import Tables
+from ._vectors import Vectors
+
+# In the order in which they are asked whether X is theirs; vectors take what is left.
+KINDS = {"graphs": Graphs, "tables": Tables, "images": Images, "vectors": Vectors}
+
+
+def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
+    """Return the kind of X, and X as that kind reads it.
+
+    Parameters
+    ----------
+    X : object
+        What the user passed.
+    hint : Kind, default=None
+        A kind of the package that decides where X is ambiguous.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If X is neither an array nor a table nor graphs, or its kind is ambiguous.
+    """
+    for known in KINDS.values():
+        is_declared = isinstance(hint, known)
+        kind = hint if is_declared else known()
+        X = as_array_like(X) if kind.holds_arrays else X
+        if (found := kind.recognise(X, is_declared=is_declared)) is not None:
+            return kind, found
+    raise TypeError(f"X must be an array, a table or a list of graphs, got {type(X).__name__}.")
+
+
+def named_kind(kind: str | Kind, *, owner: str, parameter: str = "kind") -> Kind:
+    """Return the kind that a name or an object declares.
+
+    Parameters
+    ----------
+    kind : {"vectors", "images", "graphs", "tables"} or Kind
+        What was declared.
+    owner : str
+        The class that declared it, for messages.
+    parameter : str, default="kind"
+        Its parameter.
+    """
+    if isinstance(kind, str) and kind in KINDS:
+        return KINDS[kind]()
+    if isinstance(kind, str):
+        raise ValueError(
+            f"The {parameter!r} parameter of {owner} must be one of {sorted(KINDS)} or an object "
+            f"of skcontrast.kinds, got {kind!r}."
+        )
+    return check_component(kind, Kind, owner=owner, parameter=parameter)
+
+
+def named_kinds(declared: Any, *, owner: str) -> list[Kind]:
+    """Return the kinds that an augmentation or an encoder declares; [] for none."""
+    if declared is None:
+        return []
+    every = declared if isinstance(declared, (tuple, list)) else [declared]
+    return [named_kind(kind, owner=owner) for kind in every]
+
+
+def is_custom(kind: Kind) -> bool:
+    """Return whether a kind is the user's own."""
+    return type(kind).__module__.partition(".")[0] != __name__.partition(".")[0]
+
+
+def kind_of_shape(sample_shape: Sequence[int | None]) -> Kind:
+    """Return the kind of the package whose samples have such a shape."""
+    return next(kind() for kind in KINDS.values() if kind().describes(tuple(sample_shape)))

@@ -1,0 +1,415 @@
+"""Tables: columns of numbers, categories and times, with gaps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import clone
+from torch import Tensor, nn
+
+from .._data._array_like import refuse_graphs, refuse_unordered
+from .._data._columns import ColumnType, Table, Values, mixed_table
+from .._parameters import Interval, validate_parameters
+from .._statistics import FARTHEST, mean_and_std
+from .._warnings import warn
+from ._base import Kind, Schema
+from ._scaling import rows_for, scaled
+from ._table_input import TableInput, n_features
+
+_DAY = 86400.0
+_PERIODS = (_DAY, 7 * _DAY, 365.2425 * _DAY)
+# Nothing stands for a category in views that are shown; rare ones have this name.
+_RARE = "<rare>"
+
+
+@dataclass(frozen=True)
+class Column:
+    """What `fit` saw of a column.
+
+    Attributes
+    ----------
+    label : str
+        What it is called in messages.
+    type : {"number", "duration", "time", "category"}
+        What it holds. A column without any value counts as one of numbers.
+    categories : tuple of str
+        Its categories that are not rare: the code of a category is its place.
+    has_rare, has_gaps : bool
+        Whether it has rare categories, and gaps.
+    periods : tuple of float
+        Lengths in seconds of the cycles that its times go through.
+    """
+
+    label: str
+    type: ColumnType
+    categories: tuple[str, ...] = ()
+    has_rare: bool = False
+    has_gaps: bool = False
+    periods: tuple[float, ...] = ()
+
+    def encode(self, values: Values) -> NDArray[np.float64]:
+        """Return a column as numbers: codes for categories, NaN for gaps."""
+        if values.type == "gaps":
+            return values.numbers
+        if self.type == "category":
+            codes = {name: float(code) for code, name in enumerate(self.categories)}
+            rare = float(len(codes))
+            labels = values.as_categories().labels
+            return np.array([np.nan if name is None else codes.get(name, rare) for name in labels])
+        if values.type == "category" and set(values.labels) <= {"False", "True", None}:
+            flags = {"False": 0.0, "True": 1.0, None: np.nan}
+            values = Values("number", np.array([flags[name] for name in values.labels]))
+        if values.type != self.type:
+            raise ValueError(
+                f"Column {self.label} of X held values of the type {self.type!r} in fit, now of "
+                f"the type {values.type!r}."
+            )
+        if np.isinf(values.numbers).any():
+            raise ValueError(f"Column {self.label} of X contains infinity.")
+        return values.numbers
+
+    def decode(self, codes: NDArray[np.float64]) -> NDArray[np.object_]:
+        """Return encoded values as numbers, names of categories or times; gaps are None."""
+        found = np.empty(len(codes), dtype=object)
+        if self.type == "category":
+            names = [*self.categories, _RARE]
+            found[:] = [None if code != code else names[round(code)] for code in codes.tolist()]
+            return found
+        known = ~np.isnan(codes)
+        values = codes[known]
+        if self.type == "time":  # float32 does not resolve fractions of a second
+            values = np.rint(values).astype("datetime64[s]")
+        elif self.type == "duration":
+            values = np.rint(values * 1e6).astype("timedelta64[us]")
+        found[known] = values.tolist()
+        return found
+
+
+def _learned(values: Values, label: str, min_frequency: int, max_categories: int) -> Column:
+    """Return what there is to know about a column of training samples."""
+    if values.type != "category":
+        gaps = np.isnan(values.numbers)
+        type_: ColumnType = "number" if values.type == "gaps" else values.type
+        periods = _periods(values.numbers[~gaps]) if type_ == "time" else ()
+        return Column(label, type_, has_gaps=bool(gaps.any()), periods=periods)
+    counts = Counter(values.labels)
+    n_gaps = counts.pop(None, 0)
+    frequent = [item for item in counts.items() if item[1] >= min_frequency]
+    kept = sorted(frequent, key=lambda item: (-item[1], item[0]))[:max_categories]
+    names = tuple(sorted(str(name) for name, _ in kept))
+    return Column(label, "category", names, len(names) < len(counts), n_gaps > 0)
+
+
+def _periods(seconds: NDArray[np.float64]) -> tuple[float, ...]:
+    """Return the periods that times go through, in which not all are at one point."""
+    if not len(seconds) or np.isinf(seconds).any():
+        return ()
+    span = np.ptp(seconds)
+    return tuple(T for T in _PERIODS if span >= T and np.ptp(seconds % T) > 0)
+
+
+class Tables(Kind):
+    """Tables, (n_samples, n_columns): numbers, categories, booleans and times, with gaps.
+
+    A DataFrame of pandas or polars is a table if one of its columns is not of numbers or has
+    gaps. Other data is read as a table only where it is declared, ``kind="tables"``. Strings,
+    booleans and the categorical types of pandas and polars are categories; times are numbers, and
+    the network also sees the time of day, the day of the week and the season, as clocks showed
+    them where the table was made. None, NaN, NA and NaT are gaps.
+
+    Each column stays one column in batches, so that augmentations swap whole values. The first
+    layer of the network turns columns into features: standardised numbers, 0 for a gap, and a
+    second feature that is 1 for gaps where there were any in `fit`; one-hot vectors of up to 32
+    categories, learned embeddings of more of them [1]_, of width ``round(1.6 n ** 0.56)`` for n
+    categories [2]_. The encoder gets these features as a vector, so that encoders of vectors
+    suit tables.
+
+    In `transform`, columns are found by their names, in any order. A category that `fit` did not
+    see counts as a rare one.
+
+    Parameters
+    ----------
+    categorical : list of str or int, default=None
+        Names or positions of columns of numbers that are categories, such as codes.
+    min_frequency : int, default=2
+        Categories that occur less often in `fit` are rare, and all rare categories of a column
+        are one. So the names of persons, for example, are all the same, and do no harm.
+    max_categories : int, default=1000
+        The most categories of a column; the less frequent ones are rare.
+    standardize : bool, default=True
+        Whether to scale columns of numbers to zero mean and unit variance.
+
+    Attributes
+    ----------
+    columns_ : tuple of Column
+        What `fit` saw of each column; only on the copy of the kind in a fitted embedder.
+
+    See Also
+    --------
+    Vectors : For numbers without gaps.
+    skcontrast.augmentation.MarginalCorruption : The default augmentation of tables.
+
+    References
+    ----------
+    .. [1] C. Guo, F. Berkhahn, "Entity Embeddings of Categorical Variables", 2016.
+    .. [2] J. Howard, S. Gugger, "fastai: A Layered API for Deep Learning", Information 11(2),
+       2020.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> X = pd.DataFrame(
+    ...     {
+    ...         "age": [22, 38, None, 35, 54] * 8,
+    ...         "port": ["Southampton", "Cherbourg", None, "Queenstown", "Southampton"] * 8,
+    ...         "born": pd.date_range("1870-01-01", periods=40, freq="100D"),
+    ...     }
+    ... )
+    >>> embedder = ContrastiveEmbedder(max_epochs=1, random_state=0).fit(X)
+    >>> embedder.transform(X[["port", "born", "age"]]).shape
+    (40, 128)
+
+    Codes that are categories, in an array:
+
+    >>> from skcontrast.kinds import Tables
+    >>> embedder.set_params(kind=Tables(categorical=[1]))
+    ContrastiveEmbedder(kind=Tables(categorical=[1]), max_epochs=1, random_state=0)
+    >>> embedder.fit_transform([[22.0, 3], [None, 1], [35.0, 1], [54.0, 3]]).shape
+    (4, 128)
+    """
+
+    name = "tables"
+    expected = "tables, X as a DataFrame"
+    augmentation_advice = (
+        "; choose an augmentation of tables such as MarginalCorruption, or encode the columns as "
+        "numbers before it"
+    )
+    float_batches = True
+    shares_batches = True
+
+    _parameter_constraints: dict = {
+        "categorical": ["array-like", None],
+        "min_frequency": [Interval(Integral, 1, None, closed="left")],
+        "max_categories": [Interval(Integral, 1, int(FARTHEST), closed="left")],
+        "standardize": ["boolean"],
+    }
+
+    columns_: tuple[Column, ...]
+
+    def __init__(
+        self,
+        categorical: Sequence[str | int] | None = None,
+        min_frequency: int = 2,
+        max_categories: int = 1000,
+        standardize: bool = True,
+    ):
+        self.categorical = categorical
+        self.min_frequency = min_frequency
+        self.max_categories = max_categories
+        self.standardize = standardize
+
+    def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
+        """Return a `Table` if X is a DataFrame with gaps or a column that is not of numbers."""
+        return Table(X) if is_declared else mixed_table(X)
+
+    def read(
+        self,
+        X: Any,
+        *,
+        owner: Any,
+        seen: Schema | None = None,
+        min_samples: int = 1,
+        check_finite: bool = True,
+    ) -> tuple[Any, Schema]:
+        """Check X and code its columns, as an array (n_samples, n_columns) of float64."""
+        if not isinstance(X, Table):
+            refuse_graphs(X, self, owner, seen)
+            refuse_unordered(X)
+        table = X if isinstance(X, Table) else Table(X)
+        _check_size(table.shape, min_samples, owner)
+        if seen is not None:
+            places = _places(table, seen, type(owner).__name__)
+            columns = zip(seen.kind.columns_, places, strict=True)
+            coded = [column.encode(table.values(place)) for column, place in columns]
+            return np.column_stack(coded), seen
+        kind, coded = self._with_columns(table)
+        shape = (table.shape[1],)
+        return np.column_stack(coded), Schema(kind, shape, shape[0], table.names)
+
+    def _with_columns(self, table: Table) -> tuple[Tables, list[NDArray[np.float64]]]:
+        """Return a copy of the kind that knows the columns of a table, and the coded columns."""
+        validate_parameters(self)
+        categorical = _positions(self.categorical, table)
+        columns, coded = [], []
+        for j in range(table.shape[1]):
+            values = table.values(j)
+            values = values.as_categories() if j in categorical else values
+            column = _learned(values, table.label(j), self.min_frequency, self.max_categories)
+            columns.append(column)
+            coded.append(column.encode(values))
+        kind = clone(self)
+        kind.columns_ = tuple(columns)
+        return kind, coded
+
+    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
+        """Warn about columns of categories in which no category occurs often enough."""
+        useless = [c.label for c in self.columns_ if c.has_rare and not c.categories]
+        if useless:
+            warn(
+                f"In column {', '.join(useless[:5])}{' ...' if len(useless) > 5 else ''} of X, no "
+                f"category occurs {self.min_frequency} times: all count as one. Drop names and "
+                "keys, and convert numbers and times that are strings."
+            )
+
+    def reads_like(self, other: Kind) -> bool:
+        """Return whether another kind gives the same codes to the same table."""
+        return isinstance(other, Tables) and self.columns_ == other.columns_
+
+    def numeric(self, n_features: int) -> NDArray[np.bool_]:
+        """Return which columns hold numbers or times."""
+        return np.array([column.type != "category" for column in self.columns_])
+
+    def scaler(self) -> TableScaler:
+        """Return a `TableScaler`."""
+        return TableScaler(self.columns_, self.standardize)
+
+    def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
+        """Return coded rows as float32, unscaled."""
+        return torch.from_numpy(np.asarray(X, dtype=np.float32)).to(device)
+
+    def encoded_shape(self, sample_shape: tuple) -> tuple:
+        """Return ``(n_features,)``, of the features that the first layer makes of a row."""
+        return (n_features(self.columns_),)
+
+    def first_layer(
+        self,
+        some: Tensor,
+        scaler: Any,
+        *,
+        channels_last: bool,
+    ) -> nn.Module:
+        """Return a `TableInput`."""
+        return TableInput(
+            self.columns_, torch.from_numpy(scaler.center_), torch.from_numpy(scaler.scale_)
+        )
+
+    def rows_per_call(self, X: Any) -> int:
+        """Return the number of rows that have about a million features."""
+        return rows_for(n_features(self.columns_))
+
+    def nbytes(self, X: Any) -> float:
+        """Return the bytes of coded rows in float32."""
+        return 4.0 * X.size
+
+    def arrays(self, X: Any) -> list[np.ndarray]:
+        """Return the coded rows."""
+        return [X]
+
+
+def _check_size(shape: tuple, min_samples: int, owner: Any) -> None:
+    """Raise ValueError for too few rows, or for no columns."""
+    needed = zip(shape, (min_samples, 1), ("sample(s)", "feature(s)"), strict=True)
+    for found, least, what in needed:
+        if found < least:
+            raise ValueError(
+                f"Found array with {found} {what} (shape={shape}) while a minimum of {least} is "
+                f"required by {type(owner).__name__}."
+            )
+
+
+def _positions(categorical: Any, table: Table) -> set[int]:
+    """Return the positions of the columns that are declared categorical."""
+    names = [] if table.names is None else table.names.tolist()
+    found = set()
+    for column in [] if categorical is None else categorical:
+        if isinstance(column, str) and column in names:
+            found.add(names.index(column))
+        elif _is_place(column) and 0 <= column < table.shape[1]:
+            found.add(int(column))
+        else:
+            raise ValueError(
+                f"The 'categorical' parameter of Tables must name columns of X, got {column!r}."
+            )
+    return found
+
+
+def _is_place(column: Any) -> bool:
+    """Return whether this is an integer; an entry of a mask is not a place."""
+    return isinstance(column, (int, np.integer)) and not isinstance(column, bool)
+
+
+def _places(table: Table, seen: Schema, owner: str) -> list[int]:
+    """Return where the columns of `fit` are in a table: by name, or in the same order."""
+    n = len(seen.kind.columns_)
+    if table.names is not None and seen.feature_names_in is not None:
+        given = {name: place for place, name in enumerate(table.names)}
+        fitted = list(seen.feature_names_in)
+        missing = [name for name in fitted if name not in given]
+        unseen = [name for name in given if name not in set(fitted)]
+        if missing or unseen:
+            parts = {"missing": missing, "not seen in fit": unseen}
+            found = "; ".join(f"{what}: {names[:5]}" for what, names in parts.items() if names)
+            raise ValueError(
+                f"The feature names of X should match those that {owner} was fitted on. {found}."
+            )
+        return [given[name] for name in fitted]
+    if table.shape[1] != n:
+        raise ValueError(
+            f"X has {table.shape[1]} features, but {owner} is expecting {n} features as input."
+        )
+    if (table.names is None) != (seen.feature_names_in is None):
+        warn(
+            f"X has {'no' if table.names is None else 'valid'} feature names, but {owner} was "
+            f"fitted {'with' if table.names is None else 'without'} feature names: columns are "
+            "taken in their order."
+        )
+    return list(range(n))
+
+
+class TableScaler:
+    """The map from coded rows to the float32 tensors that augmentations and networks work on.
+
+    Numbers are standardised, in float64; codes of categories and gaps stay.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        What the columns hold.
+    standardize : bool, default=True
+        If False, numbers stay too; times are standardised all the same.
+    """
+
+    finds_nonfinite = False
+
+    def __init__(self, columns: tuple[Column, ...], standardize: bool = True):
+        self.columns = columns
+        self.standardize = standardize
+
+    def fit(self, X: NDArray) -> TableScaler:
+        """Learn mean and standard deviation of the columns, without their gaps."""
+        self.center_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        for j, column in enumerate(self.columns):
+            known = X[~np.isnan(X[:, j]), j : j + 1]
+            is_scaled = column.type == "time" or (self.standardize and column.type != "category")
+            if is_scaled and len(known):
+                mean, std = mean_and_std(known)
+                self.center_[j], self.scale_[j] = mean[0], std[0]
+        return self
+
+    def to_tensor(self, X: NDArray, device: torch.device | str) -> Tensor:
+        """Return coded rows as a float32 tensor on a device."""
+        return scaled(X, self.center_, self.scale_, -FARTHEST, FARTHEST).to(device)
+
+    def from_tensor(self, batch: Tensor, X: NDArray) -> NDArray[np.object_]:
+        """Return views as an array of numbers, names of categories and times; gaps are None."""
+        coded = batch.double().numpy() * self.scale_ + self.center_
+        decoded = [column.decode(coded[:, j]) for j, column in enumerate(self.columns)]
+        return np.stack(decoded, axis=1)

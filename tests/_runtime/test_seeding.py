@@ -1,0 +1,135 @@
+"""One random state decides a fit and leaves the global generators alone."""
+
+import subprocess
+import sys
+import textwrap
+
+import joblib
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from skcontrast._runtime._random import draws_random_numbers
+from skcontrast.encoders import MLP, ConvNet, Encoder, ResNet
+from tests.common import IMAGES, X_DIGITS, small
+
+
+@pytest.mark.parametrize("X", [X_DIGITS, IMAGES], ids=["vectors", "images"])
+def test_same_random_state_same_embedding(X):
+    def embed(seed):
+        return small(encoder=None, random_state=seed).fit_transform(X)
+
+    np.testing.assert_array_equal(embed(0), embed(0))
+    assert not np.array_equal(embed(0), embed(1))
+
+
+def test_random_state_instance_is_advanced():
+    rng = np.random.RandomState(0)
+    first, second = (small(random_state=rng).fit_transform(X_DIGITS) for _ in range(2))
+    assert not np.array_equal(first, second)
+
+
+def test_without_random_state_two_fits_differ():
+    first, second = (small(random_state=None).fit_transform(X_DIGITS) for _ in range(2))
+    assert not np.array_equal(first, second)
+
+
+def test_same_embedding_in_a_different_process():
+    script = """
+        import hashlib
+        from sklearn.datasets import load_digits
+        from skcontrast import ContrastiveEmbedder
+        from skcontrast.augmentation import RandomAffine
+        X = load_digits().data[:200].reshape(-1, 1, 8, 8)
+        embedder = ContrastiveEmbedder(
+            augmentation=RandomAffine(), max_epochs=2, random_state=0, device="cpu"
+        )
+        print(hashlib.sha256(embedder.fit_transform(X).tobytes()).hexdigest())
+    """
+    run = [sys.executable, "-c", textwrap.dedent(script)]
+    processes = [subprocess.Popen(run, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    first, second = (process.communicate(timeout=120)[0] for process in processes)
+    assert first == second != ""
+
+
+@pytest.mark.parametrize("random_state", [0, None])
+def test_global_generators_are_untouched(random_state):
+    torch.manual_seed(5)
+    before_torch = torch.get_rng_state()
+    before_numpy = np.random.get_state()[1].copy()  # noqa: NPY002
+    embedder = small(encoder=MLP(dropout=0.5), random_state=random_state).fit(X_DIGITS)
+    embedder.transform(X_DIGITS)
+    embedder.score(X_DIGITS)
+    assert torch.equal(torch.get_rng_state(), before_torch)
+    assert np.array_equal(np.random.get_state()[1], before_numpy)  # noqa: NPY002
+
+
+@pytest.mark.parametrize("encoder", [None, MLP(widths=(8,), dropout=0.3)], ids=repr)
+def test_fits_in_threads_do_not_disturb_each_other(encoder):
+    def embed():
+        return small(encoder=encoder).fit(X_DIGITS).transform(X_DIGITS)
+
+    before = torch.get_rng_state()
+    alone = embed()
+    together = joblib.Parallel(n_jobs=4, backend="threading")(
+        joblib.delayed(embed)() for _ in range(8)
+    )
+    for h in together:
+        np.testing.assert_allclose(h, alone, atol=1e-5)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+class RandomUnits(Encoder):
+    """Draws by a function, has no attribute `dropout` and no layer of that name."""
+
+    def build(self, sample_shape, n_components=None):
+        return _RandomUnits(sample_shape[0])
+
+
+class _RandomUnits(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, 8)
+
+    def forward(self, x):
+        return F.dropout(self.linear(x), 0.5, self.training)
+
+
+def hooked():
+    module = nn.Linear(64, 8)
+    module.register_forward_hook(lambda layer, x, h: F.dropout(h, 0.5, layer.training))
+    return module
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        RandomUnits(),
+        nn.Sequential(nn.Linear(64, 8), nn.AlphaDropout(0.3)),
+        nn.Sequential(nn.Linear(64, 8), nn.RReLU()),
+        hooked(),
+        lambda shape: _RandomUnits(*shape),
+    ],
+    ids=["encoder", "alpha dropout", "random slope", "hook", "callable"],
+)
+def test_dropout_of_any_spelling_is_seeded(encoder):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        before = torch.get_rng_state()
+        first = small(encoder=encoder, random_state=0).fit_transform(X_DIGITS)
+        assert torch.equal(torch.get_rng_state(), before)
+        torch.manual_seed(6)
+        second = small(encoder=encoder, random_state=0).fit_transform(X_DIGITS)
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    "encoder", [MLP(), ConvNet(), ResNet(width=4), nn.Linear(64, 3)], ids=repr
+)
+def test_networks_that_draw_nothing_need_no_seed(encoder):
+    shape = (64,) if isinstance(encoder, (MLP, nn.Module)) else (1, 8, 8)
+    module = encoder if isinstance(encoder, nn.Module) else encoder.build(shape)
+    assert not draws_random_numbers(module)
+    assert draws_random_numbers(nn.Sequential(module, nn.Dropout(0.1)))
