@@ -1,33 +1,25 @@
 """Every public door of the package, and values that should not get through it in silence.
 
 A door is an argument of something public, together with a call that uses it: an object whose
-parameters are checked where they are used, such as a loss, is used. `attack` passes values
-through doors and says how each was taken; test_errors.py says what is admissible.
+parameters are checked where they are used, such as a loss, is used. Doors come from the public
+names and their signatures, and values from the declared constraints; the tables hold valid
+arguments by name, and what cannot be derived. test_errors.py says what is admissible.
 """
 
 from __future__ import annotations
 
-import datetime
-import decimal
-import fractions
 import inspect
-import itertools
-import linecache
 import pathlib
-import re
-import signal
 import tempfile
 import warnings
-from collections import OrderedDict
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
-import networkx as nx
 import numpy as np
 import pandas as pd
-import scipy.sparse
+import skorch.callbacks
 import torch
-from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 
 import skcontrast
 from skcontrast import (
@@ -49,14 +41,13 @@ from skcontrast import (
     similarity,
     simulation,
 )
+from tests.bad_values import GRAPHS, LABELS, PICTURES, VECTORS, N, Y, Z, bad_values
 
-N = 12
-Y = np.arange(N) % 3
-VECTORS = np.random.default_rng(0).normal(size=(N, 4))
-PICTURES = np.random.default_rng(1).random((N, 3, 8, 8)).astype(np.float32)
-GRAPHS = [nx.gnp_random_graph(6, 0.6, seed=k) for k in range(N)]
-Z = tuple(torch.from_numpy(VECTORS + 0.1 * k) for k in range(2))
-LABELS = torch.from_numpy(Y)
+MODULES = (
+    *(skcontrast, augmentation, callbacks, datasets, encoders, estimation, frameworks, graphs),
+    *(kinds, losses, metrics, optimizers, plotting, schedules, similarity, simulation),
+)
+PAIRS = datasets.Parts(VECTORS, PICTURES)
 
 
 class Door(NamedTuple):
@@ -68,163 +59,66 @@ class Door(NamedTuple):
         What is called.
     argument : str
         Which of its arguments receives a value.
-    call : callable
-        Uses what is called with this value, all other arguments being valid.
-    words : tuple of str
-        What a message may call the argument.
+    use : callable
+        What is called, or what makes it and uses it.
+    valid : dict
+        Valid arguments for `use`.
+    constraints : list, default=()
+        What the argument has to be, where the package declares it.
     """
 
     name: str
     argument: str
-    call: Any
-    words: tuple[str, ...]
+    use: Any
+    valid: dict
+    constraints: Any = ()
+
+    @property
+    def words(self):
+        """What a message may call the argument."""
+        return self.argument, *WORDS.get(self.argument, ())
+
+    def call(self, value):
+        """Use what is called with this value, all other arguments being valid."""
+        return self.use(**{**self.valid, self.argument: value})
 
     def __repr__(self):
         return f"{self.name}({self.argument})"
 
 
-def bad_values():
-    """Return values by name, each made when it is needed."""
-    ragged = np.empty(2, dtype=object)
-    ragged[:] = [np.zeros(2), np.zeros(3)]
-    return {
-        "None": lambda: None,
-        "a string": lambda: "a",
-        "an empty string": lambda: "",
-        "bytes": lambda: b"a",
-        "True": lambda: True,
-        "False": lambda: False,
-        "numpy True": lambda: np.bool_(True),
-        "-1": lambda: -1,
-        "0": lambda: 0,
-        "0.5": lambda: 0.5,
-        "-0.5": lambda: -0.5,
-        "1e30": lambda: 1e30,
-        "nan": lambda: float("nan"),
-        "inf": lambda: float("inf"),
-        "2**70": lambda: 2**70,
-        "-2**70": lambda: -(2**70),
-        "a complex number": lambda: 1j,
-        "a Decimal": lambda: decimal.Decimal("0.5"),
-        "a Fraction": lambda: fractions.Fraction(1, 2),
-        "an empty list": list,
-        "an empty tuple": tuple,
-        "an empty dict": dict,
-        "a dict": lambda: {"a": 1},
-        "an ordered dict of arrays": lambda: OrderedDict(a=VECTORS, b=VECTORS),
-        "a set": lambda: {1, 2},
-        "a generator": lambda: (x for x in [1, 2]),
-        "a range": lambda: range(3),
-        "a list of strings": lambda: ["a", "b"],
-        "a list of None": lambda: [None, None],
-        "ragged lists": lambda: [[1.0, 2.0], [3.0]],
-        "a mixed list": lambda: [[1, 2], [3, "a"]],
-        "an image and None": lambda: [PICTURES[0], None],
-        "an image and a string": lambda: [PICTURES[0], "a"],
-        "a tensor and an array": lambda: [torch.zeros(3, 8, 8), np.zeros((3, 8, 8))],
-        "a graph and a string": lambda: [GRAPHS[0], "a"],
-        "graphs and arrays": lambda: [*GRAPHS[:3], VECTORS],
-        "graphs": lambda: list(GRAPHS),
-        "nested lists": lambda: [[[[[1.0]]]]],
-        "an empty array": lambda: np.empty((0, 4)),
-        "no features": lambda: np.empty((N, 0)),
-        "a scalar array": lambda: np.array(5.0),
-        "a row": lambda: np.arange(float(N)),
-        "five dimensions": lambda: np.zeros((2, 1, 1, 1, 1)),
-        "an array with nan": lambda: np.where(VECTORS > 1, np.nan, VECTORS),
-        "an array with inf": lambda: np.where(VECTORS > 1, np.inf, VECTORS),
-        "a complex array": lambda: VECTORS + 1j,
-        "strings as an array": lambda: np.full((N, 4), "a"),
-        "objects as an array": lambda: np.full((N, 4), object()),
-        "ragged objects": lambda: ragged,
-        "a structured array": lambda: np.zeros(N, dtype=[("a", float), ("b", int)]),
-        "dates": lambda: np.zeros((N, 4), dtype="datetime64[s]"),
-        "a masked array": lambda: np.ma.masked_greater(VECTORS, 0),
-        "a sparse matrix": lambda: scipy.sparse.csr_matrix(np.eye(N)),
-        "a frame of strings": lambda: pd.DataFrame({"a": ["x"] * N, "b": ["y"] * N}),
-        "a bool tensor": lambda: torch.ones(N, 4, dtype=torch.bool),
-        "a half tensor": lambda: torch.ones(N, 4, dtype=torch.float16),
-        "a complex tensor": lambda: torch.ones(N, 4, dtype=torch.complex64),
-        "a quantized tensor": lambda: torch.quantize_per_tensor(
-            torch.ones(N, 4), 0.1, 0, torch.quint8
-        ),
-        "a meta tensor": lambda: torch.ones(N, 4, device="meta"),
-        "a sparse tensor": lambda: torch.eye(N).to_sparse(),
-        "a Dataset of dicts": lambda: _Rows([{"image": torch.zeros(3, 8, 8)}] * N),
-        "a Dataset of empty tuples": lambda: _Rows([()] * N),
-        "a Dataset of strings": lambda: _Rows(["a"] * N),
-        "a complex Dataset": lambda: _Rows([torch.zeros(4) + 1j] * N),
-        "a class": lambda: losses.DCL,
-        "the class dict": lambda: dict,
-        "a function of nothing": lambda: lambda: None,
-        "a function that returns a string": lambda: lambda *args, **kwargs: "a",
-        "a module": lambda: torch.nn.Identity(),
-        "a loss": lambda: losses.InfoNCE(),
-        "an unfitted embedder": lambda: ContrastiveEmbedder(),
-        "a date": lambda: datetime.date(2020, 1, 1),
-        "a path": lambda: pathlib.Path("/nowhere/at/all"),
-        "a dtype": lambda: torch.float32,
-        "an exception": lambda: ValueError("a"),
-        "Ellipsis": lambda: ...,
-        "a slice": lambda: slice(0, 2),
-        "an object": object,
-    }
-
-
-class _Rows(torch.utils.data.Dataset):
-    def __init__(self, rows):
-        self.rows = rows
-
-    def __len__(self):
-        return len(self.rows)
-
-    def __getitem__(self, k):
-        return self.rows[k]
-
-
-# Containers that hold what the package has computed and check nothing, base classes, whose
-# parameters are those of a class derived from them, and warnings.
-CONTAINERS = {
-    estimation.Estimate,
-    estimation.Reliability,
-    frameworks.Batch,
-    frameworks.Contrast,
-    frameworks.FitContext,
-    graphs.GraphBatch,
-    metrics.PairedComparison,
-    simulation.EstimatorComparison,
-    simulation.EstimatorCurve,
-    simulation.ScoreSample,
+# Public names without doors: containers that hold what the package has computed and check nothing;
+# parts of a custom framework, which the engine calls with what it has made; base classes, whose
+# parameters are those of a class derived from them; what needs a package that tests do not have.
+NO_DOORS = {
+    *(estimation.Estimate, estimation.Reliability, metrics.PairedComparison),
+    *(simulation.EstimatorComparison, simulation.EstimatorCurve, simulation.ScoreSample),
+    *(frameworks.Batch, frameworks.Contrast, frameworks.FitContext, graphs.GraphBatch),
+    *(frameworks.KeyQueue, frameworks.MomentumNetwork, frameworks.Session, frameworks.in_batch),
+    *(augmentation.Augmentation, encoders.Encoder, frameworks.Framework, kinds.Kind, losses.Loss),
+    *(schedules.Schedule, similarity.ProbabilisticSimilarity, similarity.Similarity),
+    *(graphs.PackedGraphs, skcontrast.export),
 }
-# Parts of a framework of one's own, which the engine calls with what it has made.
-PARTS = {
-    frameworks.KeyQueue,
-    frameworks.MomentumNetwork,
-    frameworks.Session,
-    frameworks.in_batch,
-}
-BASES = {
-    augmentation.Augmentation,
-    encoders.Encoder,
-    frameworks.Framework,
-    kinds.Kind,
-    losses.Loss,
-    schedules.Schedule,
-    similarity.ProbabilisticSimilarity,
-    similarity.Similarity,
-}
+# Methods that users call; the embedder's are in `_embedder`.
+METHODS = (
+    *("fit", "fit_transform", "transform", "augment", "build", "sample", "density", "cdf"),
+    *("summary", "mse_difference", "plot", "load", "readable", "__call__"),
+)
 
 # What messages call the samples or the embeddings, wherever they are passed.
 _SAMPLES = ("X", "sample", "samples", "graph", "Graph", "Dataset", "array", "pair", "expects")
-_WORDS = {
+WORDS = {
     "X": _SAMPLES,
     "X1": _SAMPLES,
     "X2": _SAMPLES,
     "base": _SAMPLES,
+    "parts": _SAMPLES,
+    "kappa": ("view", "concentrations"),
+    "loss__tau_plus": ("tau_plus",),
     "graphs": _SAMPLES,
     "batch": ("batch", "sample", "samples", "expects"),
-    "view": ("view", "views", "Tuples"),
-    "views": ("view", "views", "Tuples"),
+    "z1": ("z2", "Tuples"),
+    "z2": ("z1", "Tuples"),
+    "views": ("view", "views", "Tuples", "y"),
     "queue": ("queue", "Tuples"),
     "sample_shape": ("sample_shape", "shape"),
     "shape": ("shape",),
@@ -239,13 +133,16 @@ _WORDS = {
 }
 
 
-_OF_VIEWS = _WORDS["views"]
-
-
 def tiny(**kwargs):
     """Return an embedder that trains in a moment."""
     defaults = {"encoder": encoders.MLP(4), "max_epochs": 1, "device": "cpu", "random_state": 0}
     return ContrastiveEmbedder(**{**defaults, "projection_dim": 4, **kwargs})
+
+
+def of_samples(X, **kwargs):
+    """Return an embedder with the default encoder of some samples."""
+    framework = frameworks.CMC() if X is PAIRS else None
+    return tiny(encoder=None, framework=framework, **kwargs)
 
 
 @cache
@@ -276,6 +173,11 @@ def curve():
 
 
 @cache
+def search():
+    return GridSearchCV(tiny(), {"lr": [0.1, 0.01]}, cv=2).fit(VECTORS)
+
+
+@cache
 def folder():
     from PIL import Image
 
@@ -284,737 +186,341 @@ def folder():
         (place / name).mkdir()
         for k in range(3):
             Image.fromarray(np.full((8, 8, 3), 40 * k, np.uint8)).save(place / name / f"{k}.png")
+    skcontrast.save(fitted(), place / "a.skc")
     return place
 
 
-def doors():
-    """Yield every door."""
-    for family in (
-        _functional,
-        _embedder,
-        _losses,
-        _similarities,
-        _frameworks,
-        _schedules,
-        _augmentations,
-        _encoders,
-        _graphs_and_kinds,
-        _estimation,
-        _simulation,
-        _metrics,
-        _plotting,
-        _files,
-        _others,
-    ):
-        yield from family()
+@cache
+def batch_of(k):
+    """Return what an augmentation of two of ``SAMPLES[k]`` gets."""
+    seen = []
 
+    def augment(self, batch, generator=None):
+        seen.append(batch)
+        return batch
 
-def _of(target, use=None, *, called=None, **valid):
-    """Yield the doors of a callable: one for each of its arguments.
-
-    Parameters
-    ----------
-    target : callable
-        Its signature gives the arguments.
-    use : callable, default=None
-        Called with the arguments; None is `target` itself.
-    **valid : dict
-        Valid arguments where the defaults do not suffice; an argument whose name ends in an
-        underscore is called when it is needed.
-    """
-    use = target if use is None else use
-    name = called or getattr(target, "__qualname__", str(target))
-    for argument, parameter in inspect.signature(target).parameters.items():
-        if argument == "self" or parameter.kind in (
-            parameter.VAR_KEYWORD,
-            parameter.VAR_POSITIONAL,
-        ):
-            continue
-        yield _door(name, argument, use, valid)
-
-
-def _door(name, argument, use, valid):
-    def call(value):
-        given = {key: make() for key, make in valid.items() if key != argument}
-        return use(**given, **{argument: value})
-
-    return Door(name, argument, call, (argument, *_WORDS.get(argument, ())))
-
-
-def _now(**values):
-    """Return valid arguments as functions that return them."""
-    return {name: lambda value=value: value for name, value in values.items()}
-
-
-def _functional():
-    def loss_of(**kwargs):
-        return contrastive_loss(*Z, **kwargs)
-
-    yield from _of(contrastive_loss, loss_of)
-    yield Door("contrastive_loss", "view", lambda value: contrastive_loss(Z[0], value), _OF_VIEWS)
-    yield Door(
-        "contrastive_loss", "views", lambda value: contrastive_loss(value, value), ("view",)
-    )
-    yield Door(
-        "contrastive_loss with a queue",
-        "queue_y",
-        lambda value: contrastive_loss(
-            *Z, loss=losses.Supervised(), y=LABELS, queue=Z[0], queue_y=value
-        ),
-        ("queue_y",),
-    )
-    yield Door(
-        "contrastive_loss of classes",
-        "y",
-        lambda value: contrastive_loss(*Z, loss=losses.Supervised(), y=value),
-        ("y",),
-    )
-    yield Door(
-        "contrastive_loss of distributions",
-        "kappa",
-        lambda value: contrastive_loss(
-            *((z, value) for z in Z), similarity=similarity.VonMisesFisher()
-        ),
-        ("view", "concentrations"),
-    )
-
-
-def _embedder():
-    def fit(**kwargs):
-        return tiny(**kwargs).fit(VECTORS)
-
-    yield from _of(ContrastiveEmbedder, fit, called="ContrastiveEmbedder")
-    yield from _of(
-        ContrastiveEmbedder,
-        lambda **kwargs: tiny(**{"encoder": None, **kwargs}).fit(PICTURES),
-        called="ContrastiveEmbedder of images",
-    )
-    yield from _of(
-        ContrastiveEmbedder,
-        lambda **kwargs: tiny(**{"encoder": encoders.GIN(1, 4), **kwargs}).fit(GRAPHS),
-        called="ContrastiveEmbedder of graphs",
-    )
-    for method in ("fit", "partial_fit"):
-        for argument in ("X", "y", "sample_weight"):
-
-            def call(value, method=method, argument=argument):
-                given = {"X": VECTORS, argument: value}
-                loss = losses.SupCon() if argument == "y" else None
-                return getattr(tiny(loss=loss), method)(**given)
-
-            words = (argument, *_WORDS.get(argument, ()))
-            yield Door(f"ContrastiveEmbedder.{method}", argument, call, words)
-    yield Door("fit of pairs", "X", _fit_pairs, _WORDS["X"])
-    yield Door("fit of a pair", "X", lambda value: _fit_pairs((VECTORS, value)), _WORDS["X"])
-    for kind in ("vectors", "images", "graphs"):
-        yield Door(
-            f"fit of {kind}",
-            "X",
-            lambda value, kind=kind: tiny(kind=kind, encoder=None).fit(value),
-            _WORDS["X"],
-        )
-    for method in ("transform", "score", "views"):
-        for model in (fitted, fitted_on_graphs):
-
-            def call(value, method=method, model=model):
-                return getattr(model(), method)(value)
-
-            yield Door(f"{model.__name__}.{method}", "X", call, _WORDS["X"])
-    for argument in ("n_views", "rows", "random_state"):
-        yield _door("ContrastiveEmbedder.views", argument, fitted().views, _now(X=VECTORS))
-    for argument in ("X", "n", "random_state"):
-        yield _door("ContrastiveEmbedder.sample", argument, fitted_vmf().sample, _now(X=VECTORS))
-    for argument in ("X1", "X2"):
-        yield _door(
-            "ContrastiveEmbedder.log_score", argument, fitted_vmf().log_score, _now(X1=VECTORS)
-        )
-    yield _door("ContrastiveEmbedder.concentration", "X", fitted_vmf().concentration, {})
-    yield _door(
-        "ContrastiveEmbedder.set_params",
-        "loss__tau_plus",
-        lambda loss__tau_plus: (
-            tiny(loss=losses.DCL()).set_params(loss__tau_plus=loss__tau_plus).fit(VECTORS)
-        ),
-        {},
-    )._replace(words=("tau_plus",))
-
-
-def _fit_pairs(X):
-    return tiny(framework=frameworks.CMC()).fit(X)
-
-
-def _public(module, base):
-    """Return the public classes of a module that derive from a base class."""
-    things = [getattr(module, name) for name in module.__all__]
-    return [thing for thing in things if inspect.isclass(thing) and issubclass(thing, base)]
-
-
-def _losses():
-    for cls in _public(losses, losses.Loss):
-
-        def use(cls=cls, **kwargs):
-            y = LABELS if cls().requires_y else None
-            return contrastive_loss(*Z, loss=cls(**kwargs), y=y)
-
-        yield from _of(cls, use)
-
-    def fit(**kwargs):
-        return tiny(loss=losses.BCL(**kwargs)).fit(VECTORS)
-
-    yield from _of(losses.BCL, fit, called="BCL in fit")
-
-
-def _similarities():
-    for cls in _public(similarity, similarity.Similarity):
-
-        def use(cls=cls, **kwargs):
-            return contrastive_loss(*Z, similarity=cls(**kwargs))
-
-        if cls is similarity.VonMisesFisher:
-
-            def use(**kwargs):
-                chosen = similarity.VonMisesFisher(**kwargs)
-                return contrastive_loss(*((z, torch.ones(N)) for z in Z), similarity=chosen)
-
-        yield from _of(cls, use)
-        if cls not in BASES:
-            yield Door(
-                f"{cls.__name__}()",
-                "z2",
-                lambda value, cls=cls: cls()(Z[0], value),
-                ("z1", "z2", "Tuples"),
-            )
-
-
-def _frameworks():
-    for cls in _public(frameworks, frameworks.Framework):
-
-        def use(cls=cls, **kwargs):
-            X, encoder = VECTORS, encoders.MLP(4)
-            if cls is frameworks.InfoGraph:
-                X, encoder = GRAPHS, encoders.GIN(1, 4)
-            return tiny(framework=cls(**kwargs), encoder=encoder).fit(X)
-
-        yield from _of(cls, use)
-
-
-def _schedules():
-    yield from _of(
-        schedules.Linear, lambda **kw: schedules.Linear(**kw)(0.5), **_now(start=0.0, stop=1.0)
-    )
-    yield from _of(schedules.CosineDecay, lambda **kw: schedules.CosineDecay(**kw)(0.5))
-    yield from _of(
-        schedules.Steps,
-        lambda **kw: schedules.Steps(**kw)(0.5),
-        **_now(values=[0.1, 0.2], milestones=[0.5]),
-    )
-    yield from _of(
-        schedules.Auto,
-        lambda **kw: tiny(loss=losses.DCL(schedules.Auto(**kw))).fit(VECTORS),
-    )
-    for cls, some in (
-        (schedules.Linear, (0, 1)),
-        (schedules.CosineDecay, ()),
-        (schedules.Steps, ([0.1], [])),
-    ):
-        yield Door(
-            f"{cls.__name__}()",
-            "progress",
-            lambda value, cls=cls, some=some: cls(*some)(value),
-            ("progress",),
-        )
-    yield from _of(schedules.at_progress, **_now(obj=losses.DCL(), progress=0.5))
-    yield from _of(schedules.interval, **_now(low=0.0, high=1.0, closed="both"))
-
-
-_OF_GRAPHS = {name for name in augmentation.__all__ if name in augmentation._graphs.__all__}
-_OF_VECTORS = set(augmentation._vectors.__all__) - set(augmentation._images.__all__)
-
-
-def _samples_of(cls):
-    if cls.__name__ in _OF_GRAPHS:
-        return GRAPHS
-    if cls.__name__ in _OF_VECTORS or cls is augmentation.FunctionAugmentation:
-        return VECTORS
-    return PICTURES
+    X = SAMPLES[k]
+    plain = augmentation.Augmentation, ()
+    base, given = (augmentation.PerPart, [[None, None]]) if X is PAIRS else plain
+    own = {"augment": augment, "kind": "graphs" if X is GRAPHS else None}
+    of_samples(X, augmentation=type("Seen", (base,), own)(*given)).views(X, rows=slice(2))
+    return seen[0]
 
 
 def _noise(x):
     return x + 0.1 * torch.randn(x.shape)
 
 
-_NEEDED = {augmentation.FunctionAugmentation: _now(func=_noise)}
+def _search_results():
+    scores = {f"{kind}_test_score": np.array([0.1, 0.2]) for kind in ("mean", "split0", "split1")}
+    return {
+        "params": [{"a": 1}, {"a": 2}],
+        "param_a": np.array([1, 2]),
+        "std_test_score": np.array([0.1, 0.1]),
+        **scores,
+    }
 
 
-def _augmentations():
-    for cls in _public(augmentation, augmentation.Augmentation):
-        if cls in (augmentation.Augmentation, augmentation.PerPart):
-            continue
-        X, needed = _samples_of(cls), _NEEDED.get(cls, {})
-
-        def use(cls=cls, X=X, **kwargs):
-            return tiny(augmentation=cls(**kwargs), encoder=None).views(X, rows=slice(2))
-
-        yield from _of(cls, use, **needed)
-        for method in ("fit", "fit_transform"):
-
-            def call(value, cls=cls, method=method, needed=needed):
-                made = cls(**{name: make() for name, make in needed.items()})
-                return getattr(made, method)(value)
-
-            yield Door(f"{cls.__name__}.{method}", "X", call, _WORDS["X"])
-
-        def transform(value, cls=cls, X=X, needed=needed):
-            return cls(**{name: make() for name, make in needed.items()}).fit(X).transform(value)
-
-        yield Door(f"{cls.__name__}.transform", "X", transform, _WORDS["X"])
-        yield from _augment(cls, X, needed)
-    yield from _of(
-        augmentation.Unflatten,
-        lambda **kw: augmentation.Unflatten(**kw).fit_transform(VECTORS),
-        **_now(shape=(1, 2, 2)),
-    )
-    for method in ("fit", "fit_transform"):
-        yield Door(
-            f"Unflatten.{method}",
-            "X",
-            getattr(augmentation.Unflatten((1, 2, 2)), method),
-            _WORDS["X"],
-        )
-    yield Door(
-        "Unflatten.transform",
-        "X",
-        augmentation.Unflatten((1, 2, 2)).fit(VECTORS).transform,
-        _WORDS["X"],
-    )
-    yield from _per_part()
-    yield from _of(augmentation.Views, **_now(base=VECTORS, chain=()))
-    yield from _of(
-        augmentation.compose,
-        lambda **kw: augmentation.compose(**kw)(torch.zeros(2, 3, 8, 8), torch.Generator()),
-        **_now(augmentations=[augmentation.RandomFlip()], sample_shape=(3, 8, 8)),
-    )
-
-
-def _per_part():
-    parts, step = datasets.Parts(VECTORS, PICTURES), [augmentation.GaussianNoise(), None]
-    yield Door("Parts", "parts", lambda value: datasets.Parts(VECTORS, value), _SAMPLES)
-    yield from _of(
-        augmentation.PerPart, lambda **kw: augmentation.PerPart(**kw).fit_transform(parts)
-    )
-    for method in ("fit", "fit_transform"):
-        yield Door(
-            f"PerPart.{method}", "X", getattr(augmentation.PerPart(step), method), _WORDS["X"]
-        )
-    fitted_step = augmentation.PerPart(step).fit(parts)
-    yield Door("PerPart.transform", "X", fitted_step.transform, _WORDS["X"])
-    batch = fitted_step._schema.kind.to_tensor(parts, "cpu")
-    yield Door(
-        "PerPart.augment",
-        "batch",
-        lambda value: fitted_step.augment(value, torch.Generator()),
-        _WORDS["batch"],
-    )
-    yield Door(
-        "PerPart.augment",
-        "generator",
-        lambda value: fitted_step.augment(batch, value),
-        ("generator",),
-    )
+SAMPLES = (VECTORS, PICTURES, GRAPHS, PAIRS)
+# Valid values of arguments without a default, by name, each made when it is needed.
+VALID = {
+    **dict.fromkeys(("X", "X1", "h", "H", "z", "base"), lambda: VECTORS),
+    **dict.fromkeys(("embedder", "estimator"), fitted),
+    "curve": curve, "folder": folder, "sample": score_sample, "search": search,
+    "generator": torch.Generator, "loss": losses.DCL, "obj": losses.DCL, "chain": tuple,
+    "model": simulation.ScoreModel, "cv_results": _search_results,
+    "densities": lambda: {"TN": (np.arange(3.0), np.arange(3.0))},
+    "histories": lambda: {"a": [{"epoch": 1, "train_loss": 1.0}]},
+    "losses": lambda: {"DCL": losses.DCL()},
+    "path": lambda: folder() / "a.skc",
+    "ranks": lambda: np.linspace(0.05, 1, 50),
+    "reliabilities": lambda: {"DCL": estimation.reliability(losses.DCL(), score_sample(), 4)},
+    "scoring": lambda: metrics.make_view_scorer(metrics.alignment),
+}  # fmt: skip
+VALUES = {
+    "a": [0.1, 0.2, 0.3], "algorithm": "adamw", "auc": 0.7, "b": [0.2, 0.2, 0.5],
+    "augmentations": [augmentation.RandomFlip()], "closed": "both",
+    "edge_index": [[0, 1], [1, 0]], "first": "DCL", "func": _noise, "graphs": GRAPHS,
+    "high": 1.0, "low": 0.0, "measure": metrics.alignment, "milestones": [0.5], "name": "MUTAG",
+    "neighbors": [[2, 3], [4, 5]], "node_ptr": [0, 2, 4], "parameter": "alpha",
+    "pictures": PICTURES, "points": VECTORS[:, :2], "progress": 0.5, "queries": [0, 1],
+    "samples": VECTORS[:3], "second": "HCL", "shape": (1, 2, 2), "start": 0.0, "stop": 1.0,
+    "tau_plus": 0.1, "values": [0.6], "views": [VECTORS[:3]], "x": [0.1], "xlabel": "x", "y": Y,
+    "z1": Z[0], "z2": Z[1],
+}  # fmt: skip
+# Less than the default, wherever an argument has this name.
+SMALL = {
+    "n_neighbors": 2, "n_labels": 1, "n_draws": 2, "cv": 2, "n_bins": 4, "n_candidates": 8,
+    "n_anchors": 20, "n_positives": 2, "data_home": "nowhere", "download_if_missing": False,
+    "n_retries": 0, "timeout": 0.01, "delay": 0.0,
+}  # fmt: skip
+# What a callable needs besides, by its name.
+ALSO = {
+    "Evaluation": {"X": VECTORS},
+    "EmbeddingDisplay.from_embeddings": {"method": "pca"},
+    "EstimatorCurveDisplay.from_model": {"n_anchors": 20},
+    "RetrievalDisplay.from_estimator": {"pictures": PICTURES},
+    "PerPart": {"augmentations": [augmentation.GaussianNoise(), None]},
+    "Steps": {"values": [0.1, 0.2]},
+    "compose": {"sample_shape": (3, 8, 8)},
+    "estimator_curve": {"n_anchors": 20},
+    "make_embedding_scorer": {"measure": metrics.map_at_r},
+    "save": {"path": pathlib.Path(tempfile.gettempdir()) / "doors.skc"},
+}
+# Arguments that take any number of things.
+SEVERAL = {"views": Z, "parts": (VECTORS, PICTURES)}
 
 
-def _augment(cls, X, needed):
-    def made():
-        return cls(**{name: make() for name, make in needed.items()}).fit(X)
-
-    batch = torch.zeros(2, *np.shape(X[0])) if X is not GRAPHS else fitted_on_graphs_batch()
-    yield Door(
-        f"{cls.__name__}.augment",
-        "batch",
-        lambda value: made().augment(value, torch.Generator()),
-        _WORDS["batch"],
-    )
-    yield Door(
-        f"{cls.__name__}.augment",
-        "generator",
-        lambda value: made().augment(batch, value),
-        ("generator",),
-    )
+def _score_model(**kwargs):
+    model = simulation.ScoreModel(**kwargs)
+    return model.sample(3, 4, random_state=0), model.auc, model.lower_bound
 
 
-@cache
-def fitted_on_graphs_batch():
-    model = fitted_on_graphs()
-    return model._fitted.scaler.to_tensor(model._fitted.read(GRAPHS[:2], model), "cpu")
+def _probabilistic(cls, **kwargs):
+    return contrastive_loss(*((z, torch.ones(N)) for z in Z), similarity=cls(**kwargs))
 
 
-def _encoders():
-    shapes = {encoders.MLP: (4,), encoders.GIN: (None, 3), encoders.GCN: (None, 3)}
-    for cls in _public(encoders, encoders.Encoder):
-        if cls is encoders.Encoder:
-            continue
-        shape = shapes.get(cls, (3, 8, 8))
-
-        def use(cls=cls, shape=shape, **kwargs):
-            return cls(**kwargs).build(shape)
-
-        yield from _of(cls, use)
-        yield from _of(cls.build, cls().build, **_now(sample_shape=shape))
+def _loss(cls, **kwargs):
+    return contrastive_loss(*Z, loss=cls(**kwargs), y=LABELS if cls().requires_y else None)
 
 
-def _graphs_and_kinds():
-    yield from _of(graphs.pack_graphs)
-    yield from _of(
-        graphs.PackedGraphs.from_arrays,
-        **_now(edge_index=[[0, 1], [1, 0]], node_ptr=[0, 2, 4]),
-    )
-    yield from _of(
-        graphs.NodeFeatures, lambda **kw: graphs.NodeFeatures(**kw).fit(graphs.pack_graphs(GRAPHS))
-    )
-    for cls in _public(kinds, kinds.Kind):
-        if cls is not kinds.Kind:
-            yield Door(
-                f"{cls.__name__}.read",
-                "X",
-                lambda value, cls=cls: cls().read(value, owner=ContrastiveEmbedder()),
-                _WORDS["X"],
-            )
-    yield from _of(
-        kinds.Several,
-        lambda **kw: tiny(framework=frameworks.CMC(), kind=kinds.Several(**kw)).fit(
-            datasets.Parts(VECTORS, VECTORS)
-        ),
-    )
+def _views(X, cls, **kwargs):
+    return of_samples(X, augmentation=cls(**kwargs)).views(X, rows=slice(2))
 
 
-def _estimation():
-    ranks = np.linspace(0.05, 1, 50)
-    yield from _of(estimation.alpha_from_auc, **_now(auc=0.7))
-    yield from _of(estimation.sharpness_from_auc, **_now(auc=0.7, tau_plus=0.1))
-    yield from _of(estimation.tau_plus_from_labels)
-    for function in (
-        estimation.estimate_alpha,
-        estimation.estimate_tau_plus,
-        estimation.estimate_alpha_and_tau_plus,
-    ):
-        yield from _of(function, **_now(ranks=ranks))
-    yield from _of(estimation.estimate_soft_ring, **{"sample": score_sample})
-    for function in (estimation.negative_bias, estimation.push_share, estimation.reliability):
-        few = _now(n_bins=4) if function is estimation.reliability else {}
-        yield from _of(function, **_now(loss=losses.DCL()), **few, sample=score_sample)
-    yield from _of(estimation.macro_auc, lambda **kw: estimation.macro_auc(*Z, **kw), **_now(y=Y))
-    yield Door("macro_auc", "views", lambda value: estimation.macro_auc(value, y=Y), _OF_VIEWS)
-    yield from _of(estimation.positive_ranks, lambda **kw: estimation.positive_ranks(*Z, **kw))
-    yield Door(
-        "positive_ranks",
-        "views",
-        lambda value: estimation.positive_ranks(value, value),
-        _OF_VIEWS,
-    )
-    yield from _of(estimation.project_views, **_now(X=VECTORS), embedder=fitted)
+def _of_kind(X, cls, **kwargs):
+    return of_samples(X, kind=cls(**kwargs)).fit(X)
 
 
-def _simulation():
-    model = simulation.ScoreModel()
-    yield from _of(
-        simulation.ScoreModel,
-        lambda **kw: (
-            simulation.ScoreModel(**kw).sample(3, 4, random_state=0),
-            simulation.ScoreModel(**kw).auc,
-            simulation.ScoreModel(**kw).lower_bound,
-        ),
-    )
-    yield from _of(
-        simulation.ScoreModel,
-        lambda **kw: simulation.ScoreModel(**kw).auc,
-        called="ScoreModel().auc",
-    )
-    yield from _of(
-        model.sample,
-        called="ScoreModel.sample",
-        **_now(n_anchors=3, n_candidates=4, n_positives=2),
-    )
-    for function in (model.density, model.cdf):
-        yield from _of(function, **_now(x=[0.1]))
-    yield from _of(
-        simulation.ScoreSample.from_views,
-        lambda **kw: simulation.ScoreSample.from_views(*Z, **kw),
-        **_now(y=Y),
-    )
-    yield Door(
-        "ScoreSample.from_views",
-        "views",
-        lambda value: simulation.ScoreSample.from_views(value, value, y=Y),
-        (*_OF_VIEWS, "y"),
-    )
-    few = _now(model=model, n_anchors=20, n_candidates=8)
-    yield from _of(simulation.compare_estimators, **few)
-    yield from _of(
-        simulation.estimator_curve,
-        lambda **kw: simulation.estimator_curve(**kw, n_anchors=20),
-        **_now(model=model, parameter="alpha", values=[0.6]),
-    )
-    yield from _of(simulation.estimate, **_now(loss=losses.DCL()), sample=score_sample)
-    yield from _of(simulation.matched_estimators)
-    yield from _of(
-        simulation.EstimatorComparison.summary, lambda **kw: curve().comparisons[0].summary(**kw)
-    )
-    yield from _of(simulation.EstimatorCurve.summary, lambda **kw: curve().summary(**kw))
-    yield from _of(
-        simulation.EstimatorComparison.mse_difference,
-        lambda **kw: curve().comparisons[0].mse_difference(**kw),
-        **_now(first="DCL", second="HCL"),
-    )
+def _framework(X, cls, **kwargs):
+    return tiny(framework=cls(**kwargs), encoder=None).fit(X)
 
 
-def _metrics():
-    h = VECTORS
-    two = _now(z1=h, z2=h + 0.1)
-    for function in (
-        metrics.alignment,
-        metrics.bits_above_chance,
-        metrics.linear_cka,
-        metrics.neighbor_agreement,
-        metrics.top_k,
-    ):
-        yield from _of(function, **two)
-    for function in (metrics.effective_rank, metrics.uniformity):
-        yield from _of(function, **_now(z=h))
-    yield from _of(metrics.compare_paired, **_now(a=[0.1, 0.2, 0.3], b=[0.2, 0.2, 0.5]))
-    few = {"n_neighbors": 2, "n_labels": 1, "n_draws": 2, "cv": 2}
-    for function in (
-        metrics.few_label_accuracy,
-        metrics.knn_accuracy,
-        metrics.linear_probe,
-        metrics.map_at_r,
-        metrics.recall_at_k,
-    ):
-        known = inspect.signature(function).parameters
-        some = {name: value for name, value in few.items() if name in known}
-        yield from _of(function, **_now(H=h, y=Y, **some))
-        for argument in ("H_test", "y_test"):
-            yield _door(
-                f"{function.__name__} with a test part",
-                argument,
-                function,
-                _now(H=h, y=Y, H_test=h, y_test=Y, **some),
-            )
-    yield from _of(
-        metrics.make_embedding_scorer,
-        lambda **kw: metrics.make_embedding_scorer(**kw)(fitted(), VECTORS, Y),
-        **_now(measure=metrics.map_at_r),
-    )
-    yield from _of(
-        metrics.make_view_scorer,
-        lambda **kw: metrics.make_view_scorer(**kw)(fitted(), VECTORS),
-        **_now(measure=metrics.alignment),
-    )
+def _encoder(shape, cls, **kwargs):
+    return cls(**kwargs).build(shape)
 
 
-def _plotting():
-    h = VECTORS
-    points = h[:, :2]
-    rows = dict(reliability=lambda: estimation.reliability(losses.DCL(), score_sample(), 4))
-    displays = [
-        (plotting.EmbeddingDisplay, _now(points=points)),
-        (plotting.EstimatorCurveDisplay, {"curve": curve}),
-        (
-            plotting.ReliabilityDisplay,
-            {"reliabilities": lambda: {"DCL": rows["reliability"]()}},
-        ),
-        (
-            plotting.RetrievalDisplay,
-            _now(pictures=PICTURES, queries=[0, 1], neighbors=[[2, 3], [4, 5]]),
-        ),
-        (
-            plotting.ScoreDensityDisplay,
-            _now(densities={"TN": (np.arange(3.0), np.arange(3.0))}, xlabel="x"),
-        ),
-        (
-            plotting.SearchDisplay,
-            _now(
-                cv_results={
-                    "params": [{"a": 1}, {"a": 2}],
-                    "param_a": np.array([1, 2]),
-                    "mean_test_score": np.array([0.1, 0.2]),
-                    "std_test_score": np.array([0.1, 0.1]),
-                    "split0_test_score": np.array([0.1, 0.2]),
-                    "split1_test_score": np.array([0.1, 0.2]),
-                }
-            ),
-        ),
-        (plotting.TrainingCurveDisplay, _now(histories={"a": [{"epoch": 1, "train_loss": 1.0}]})),
-        (plotting.ViewsDisplay, _now(samples=h[:3], views=[h[:3]])),
-    ]
-    for cls, valid in displays:
-        yield from _of(cls, lambda cls=cls, **kw: cls(**kw).plot(), **valid)
-
-        def plot(cls=cls, valid=valid, **kw):
-            return cls(**{name: make() for name, make in valid.items()}).plot(**kw)
-
-        yield from _of(cls.plot, plot)
-    yield from _of(
-        plotting.EmbeddingDisplay.from_embeddings,
-        **_now(h=h, method="pca"),
-    )
-    yield from _of(plotting.EmbeddingDisplay.from_estimator, estimator=fitted, **_now(X=h))
-    yield from _of(
-        plotting.EstimatorCurveDisplay.from_model,
-        lambda **kw: plotting.EstimatorCurveDisplay.from_model(**kw, n_anchors=20),
-        **_now(model=simulation.ScoreModel(), parameter="alpha", values=[0.6]),
-    )
-    yield from _of(
-        plotting.ReliabilityDisplay.from_estimator, embedder=fitted, **_now(X=h, y=Y, n_bins=4)
-    )
-    yield from _of(
-        plotting.ReliabilityDisplay.from_sample,
-        sample=score_sample,
-        **_now(losses={"DCL": losses.DCL()}, n_bins=4),
-    )
-    yield from _of(
-        plotting.ReliabilityDisplay.from_views,
-        lambda **kw: plotting.ReliabilityDisplay.from_views(*Z, **kw),
-        **_now(y=Y, losses={"DCL": losses.DCL()}),
-    )
-    yield from _of(
-        plotting.RetrievalDisplay.from_embeddings, **_now(h=h, pictures=PICTURES, n_neighbors=2)
-    )
-    yield from _of(
-        plotting.RetrievalDisplay.from_estimator,
-        estimator=fitted,
-        **_now(X=h, pictures=PICTURES),
-    )
-    yield from _of(plotting.ScoreDensityDisplay.from_estimator, embedder=fitted, **_now(X=h, y=Y))
-    yield from _of(plotting.ScoreDensityDisplay.from_model, **_now(model=simulation.ScoreModel()))
-    yield from _of(plotting.ScoreDensityDisplay.from_sample, sample=score_sample)
-    yield from _of(
-        plotting.ScoreDensityDisplay.from_views,
-        lambda **kw: plotting.ScoreDensityDisplay.from_views(*Z, **kw),
-        **_now(y=Y),
-    )
-    yield from _of(plotting.SearchDisplay.from_estimator, search=_search)
-    yield from _of(plotting.TrainingCurveDisplay.from_estimator, estimator=fitted)
-    yield from _of(plotting.ViewsDisplay.from_estimator, estimator=fitted, **_now(X=h))
+DISPLAYS = [getattr(plotting, name) for name in plotting.__all__]
+# How the objects of a class are used, by a base class; the first of several that works.
+USES = {
+    simulation.ScoreModel: [lambda cls, **kw: _score_model(**kw)],
+    losses.Loss: [_loss],
+    similarity.ProbabilisticSimilarity: [_probabilistic],
+    similarity.Similarity: [
+        lambda cls, **kw: contrastive_loss(*Z, similarity=cls(**kw)),
+    ],
+    schedules.Auto: [lambda cls, **kw: tiny(loss=losses.DCL(cls(**kw))).fit(VECTORS)],
+    schedules.Schedule: [lambda cls, **kw: cls(**kw)(0.5)],
+    augmentation.Augmentation: [partial(_views, X) for X in SAMPLES],
+    augmentation.Unflatten: [lambda cls, **kw: cls(**kw).fit_transform(VECTORS)],
+    frameworks.Framework: [partial(_framework, X) for X in SAMPLES],
+    kinds.Kind: [partial(_of_kind, X) for X in (*SAMPLES, pd.DataFrame(VECTORS))],
+    encoders.Encoder: [partial(_encoder, shape) for shape in ((4,), (3, 8, 8), (None, 3))],
+    skorch.callbacks.Callback: [
+        lambda cls, **kw: tiny(callbacks=[cls(**kw)], max_epochs=2).fit(VECTORS)
+    ],
+    optimizers.Optimizer: [lambda cls, **kw: tiny(optimizer=cls(**kw)).fit(VECTORS)],
+    **{cls: [lambda cls, **kw: cls(**kw).plot()] for cls in DISPLAYS},
+    graphs.NodeFeatures: [lambda cls, **kw: cls(**kw).fit(graphs.pack_graphs(GRAPHS))],
+    datasets.ImageFolder: [lambda cls, **kw: cls(**kw)[0]],
+}
 
 
 @cache
-def _search():
-    from sklearn.model_selection import GridSearchCV
+def use_of(cls):
+    """Return the function that uses an object of a class, given the class and its arguments."""
+    uses = next((uses for base, uses in USES.items() if issubclass(cls, base)), [])
+    for use in uses:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                use(cls, **valid_arguments(cls.__name__, cls))
+            return use
+        except (ValueError, TypeError):
+            continue
+    assert not uses, f"no use of {cls.__name__} works with its valid arguments"
+    return lambda cls, *args, **kw: cls(*args, **kw)
 
-    return GridSearchCV(tiny(), {"lr": [0.1, 0.01]}, cv=2).fit(VECTORS)
+
+def valid_arguments(name, target):
+    """Return valid arguments of a callable where its defaults do not suffice."""
+    parameters = named_parameters(target)
+    needed = {p.name for p in parameters if p.default is p.empty}
+    return {
+        **{name: make() for name, make in VALID.items() if name in needed},
+        **{name: value for name, value in VALUES.items() if name in needed},
+        **{p.name: SMALL[p.name] for p in parameters if p.name in SMALL},
+        **ALSO.get(name, {}),
+    }
 
 
-def _files():
-    place = pathlib.Path(tempfile.mkdtemp())
-    yield from _of(skcontrast.save, embedder=fitted, **_now(path=place / "a.skc"))
+def named_parameters(target):
+    """Return the parameters of a callable that have a name of their own."""
+    every = inspect.signature(target).parameters.values()
+    every = (p for p in every if p.name != "self" and p.annotation != "None")
+    return [p for p in every if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
-    def saved():
-        path = place / "b.skc"
-        if not path.exists():
-            skcontrast.save(fitted(), path)
-        return path
 
-    yield from _of(skcontrast.load, path=saved)
-    yield from _of(skcontrast.model_card, embedder=fitted)
-    yield from _of(datasets.ImageFolder, lambda **kw: datasets.ImageFolder(**kw)[0], folder=folder)
-    for method in ("load", "readable"):
-        function = getattr(datasets.ImageFolder, method)
-        yield from _of(
-            function,
-            lambda method=method, **kw: getattr(datasets.ImageFolder(folder(), 8), method)(**kw),
-        )
-    for name in datasets.__all__:
-        if name.startswith("fetch_"):
-            function = getattr(datasets, name)
-            some = _now(data_home=place, download_if_missing=False, n_retries=0, timeout=0.01)
-            more = _now(name="MUTAG") if name == "fetch_tudataset" else {}
-            yield from _of(function, delay=lambda: 0.0, **some, **more)
+def constraints_of(target):
+    """Return what the package declares about the arguments of a callable, by name."""
+    if inspect.isclass(target):
+        return getattr(target, "_parameter_constraints", {})
+    function = getattr(target, "__func__", target)
+    return inspect.getclosurevars(function).nonlocals.get("constraints", {})
+
+
+def doors():
+    """Yield every door."""
+    for module in MODULES:
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if inspect.isclass(thing):
+                yield from _of_class(thing)
+            elif inspect.isroutine(thing) and thing not in NO_DOORS:
+                yield from _of(name, thing)
+    yield from _of_the_embedder()
+    yield from _others()
+
+
+def _of_class(cls):
+    """Yield the doors of a class, of its methods and of its other constructors."""
+    name = cls.__name__
+    if cls is ContrastiveEmbedder or issubclass(cls, Warning):
+        return
+    if cls not in NO_DOORS:
+        yield from _of(name, cls, partial(use_of(cls), cls))
+    for method in dir(cls):
+        function = getattr(cls, method)
+        if cls in ENGINE or not str(getattr(function, "__module__", "")).startswith("skcontrast"):
+            continue
+        if method.startswith("from_"):
+            yield from _of(f"{name}.{method}", function)
+        elif method in METHODS and (cls not in NO_DOORS or cls in MADE):
+            yield from _of(f"{name}.{method}", function, partial(_called, cls, method))
+
+
+# Classes whose methods are called by the engine alone, and objects that cannot be made as others.
+ENGINE = (optimizers.Optimizer, graphs.NodeFeatures)
+MADE = {
+    simulation.EstimatorCurve: curve,
+    simulation.EstimatorComparison: lambda: curve().comparisons[0],
+    augmentation.Unflatten: lambda: augmentation.Unflatten((1, 2, 2)).fit(VECTORS),
+    datasets.ImageFolder: lambda: datasets.ImageFolder(folder(), 8),
+}
+
+
+def _called(cls, method, **kwargs):
+    """Call a method of an object with the defaults, fitted where it can be."""
+    if cls in MADE:
+        return getattr(MADE[cls](), method)(**kwargs)
+    thing = cls(**valid_arguments(cls.__name__, cls))
+    if isinstance(thing, encoders.Encoder):
+        kwargs = {"sample_shape": use_of(cls).args[0], **kwargs}
+    if isinstance(thing, augmentation.Augmentation):
+        X = use_of(cls).args[0]
+        thing.fit(X)
+        if kwargs.get("X") is VECTORS:
+            kwargs["X"] = X
+        if method == "augment":
+            k = next(k for k, samples in enumerate(SAMPLES) if samples is X)
+            kwargs = {"batch": batch_of(k), "generator": torch.Generator(), **kwargs}
+    return getattr(thing, method)(**kwargs)
+
+
+def _of(name, target, use=None, only=None, **also):
+    """Yield the doors of a callable: one for each of its arguments, or for those of `only`."""
+    use, valid = use or target, {**valid_arguments(name, target), **also}
+    declared = constraints_of(target)
+    for parameter in inspect.signature(target).parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL and parameter.name in SEVERAL:
+            argument, several = parameter.name, SEVERAL[parameter.name]
+            for first in (several[:1], ()):
+                yield Door(name, argument, partial(_among, use, first, argument), valid)
+            use = partial(use, *several)
+    for parameter in named_parameters(target):
+        argument = parameter.name
+        if only is None or argument in only:
+            yield _door(name, argument, use, valid, declared.get(argument, ()))
+
+
+def _among(use, first, argument, **kwargs):
+    """Pass a value after a valid one, or twice, to what takes any number of things."""
+    value = kwargs.pop(argument, SEVERAL[argument][1])
+    return use(*(first or (value,)), value, **kwargs)
+
+
+def _door(name, argument, use, valid=None, constraints=()):
+    return Door(name, argument, use, valid or {}, constraints)
+
+
+def _of_the_embedder():
+    """Yield the doors of the embedder, with several kinds of samples, and of its methods."""
+
+    def fit(encoder, X, **kwargs):
+        return tiny(**{"encoder": encoder, **kwargs}).fit(X)
+
+    def fit_pairs(X):
+        return tiny(framework=frameworks.CMC()).fit(X)
+
+    for of, encoder, X in (
+        ("", encoders.MLP(4), VECTORS),
+        (" of images", None, PICTURES),
+        (" of graphs", encoders.GIN(1, 4), GRAPHS),
+    ):
+        name = f"ContrastiveEmbedder{of}"
+        yield from _of(name, ContrastiveEmbedder, partial(fit, encoder, X))
+    for method in ("fit", "partial_fit"):
+        for argument in ("X", "y", "sample_weight"):
+
+            def call(method=method, argument=argument, **given):
+                loss = losses.SupCon() if argument == "y" else None
+                return getattr(tiny(loss=loss), method)(**{"X": VECTORS, **given})
+
+            yield _door(f"ContrastiveEmbedder.{method}", argument, call)
+    for kind in ("vectors", "tables", "images", "graphs"):
+        yield _door(f"fit of {kind}", "X", tiny(kind=kind, encoder=None).fit)
+    yield _door("fit of pairs", "X", fit_pairs)
+    yield _door("fit of a pair", "X", lambda X: fit_pairs((VECTORS, X)))
+    for model in (fitted, fitted_on_graphs):
+        for method in ("transform", "score", "views"):
+            yield _door(f"{model.__name__}.{method}", "X", getattr(model(), method))
+    for model, methods in ((fitted, ["views"]), (fitted_vmf, PROBABILISTIC)):
+        for method in methods:
+            function = getattr(model(), method)
+            yield from _of(f"ContrastiveEmbedder.{method}", function)
+
+    def set_params(loss__tau_plus):
+        return tiny(loss=losses.DCL()).set_params(loss__tau_plus=loss__tau_plus).fit(VECTORS)
+
+    yield _door("ContrastiveEmbedder.set_params", "loss__tau_plus", set_params)
+
+
+PROBABILISTIC = ["sample", "log_score", "concentration"]
 
 
 def _others():
-    def fit(cls, **kwargs):
-        return tiny(callbacks=[cls(**kwargs)], max_epochs=2).fit(VECTORS)
-
-    yield from _of(
-        callbacks.Evaluation,
-        lambda **kw: fit(callbacks.Evaluation, **kw),
-        **_now(scoring=metrics.make_view_scorer(metrics.alignment), X=VECTORS),
+    """Yield doors that no signature shows."""
+    supervised = {"loss": losses.Supervised(), "y": LABELS}
+    queued = {**supervised, "queue": Z[0], "queue_y": LABELS}
+    vmf = similarity.VonMisesFisher()
+    loss = partial(contrastive_loss, *Z)
+    yield _door("contrastive_loss with a queue", "queue_y", loss, queued)
+    yield _door("contrastive_loss of classes", "y", loss, supervised)
+    yield _door(
+        "contrastive_loss of distributions",
+        "kappa",
+        lambda kappa: contrastive_loss(*((z, kappa) for z in Z), similarity=vmf),
     )
-    yield from _of(
-        optimizers.Optimizer, lambda **kw: tiny(optimizer=optimizers.Optimizer(**kw)).fit(VECTORS)
-    )
+    yield from _of("BCL in fit", losses.BCL, lambda **kw: tiny(loss=losses.BCL(**kw)).fit(VECTORS))
+    for name in metrics.__all__:
+        function = getattr(metrics, name)
+        if "H_test" in inspect.signature(function).parameters:
+            test = {"H_test": VECTORS, "y_test": Y}
+            yield from _of(f"{name} with a test part", function, only=test, **test)
 
 
-class Outcome(NamedTuple):
-    """How a value was taken: "accepted", "clear", "unclear" or "endless"."""
-
-    door: Door
-    value: str
-    verdict: str
-    message: str
-
-
-class _Endless(BaseException):
-    pass
-
-
-def attack(door, name, make, seconds=10):
-    """Pass a value through a door and return how it was taken."""
-
-    def stop(*_):
-        raise _Endless
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        with warnings.catch_warnings(record=True):
-            warnings.simplefilter("always")
-            door.call(make())
-        return Outcome(door, name, "accepted", "")
-    except _Endless:
-        return Outcome(door, name, "endless", f"more than {seconds} s")
-    except Exception as error:
-        verdict = "clear" if is_clear(error, door.words) else "unclear"
-        return Outcome(door, name, verdict, f"{type(error).__name__}: {error}")
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
-# Where scikit-learn refuses values in its own words, which name the argument.
-_REFUSERS = (
-    "sklearn/utils/validation.py",
-    "sklearn/utils/_param_validation.py",
-    "sklearn/base.py",
-)
-_CLEAR_TYPES = (ValueError, TypeError, NotFittedError, OSError, NotImplementedError, ImportError)
-
-
-def is_clear(error, words):
-    """Return whether somebody raised an error on purpose that names the argument, or a file.
-
-    An error of the user's own code, such as that of a function in this file, is theirs.
-    """
-    *_, frame = _frames(error)
-    file = frame.tb_frame.f_code.co_filename
-    if file == __file__:
-        return True
-    line = linecache.getline(file, frame.tb_lineno).strip()
-    ours = "/skcontrast/" in file and line.startswith("raise")
-    theirs = any(file.endswith(place) for place in _REFUSERS)
-    named = isinstance(error, OSError) or any(
-        re.search(rf"(?<!\w){re.escape(word)}(?!\w)", str(error)) for word in words
-    )
-    return isinstance(error, _CLEAR_TYPES) and (ours or theirs) and named
-
-
-def _frames(error):
-    frame = error.__traceback__
-    while frame is not None:
-        yield frame
-        frame = frame.tb_next
-
-
-def all_cases():
-    """Return every door with every value."""
-    return itertools.product(doors(), bad_values().items())
+def cases():
+    """Yield every door with the name of every value and the function that makes it."""
+    for door in doors():
+        for case in bad_values(door.constraints).items():
+            yield door, case
