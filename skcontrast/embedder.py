@@ -20,6 +20,7 @@ from skorch.history import History
 from torch import nn
 
 from ._arguments import check_arguments
+from ._data._row_labels import labeled_output
 from ._distributed._agreement import fails_on_all_ranks
 from ._fit._callback_tasks import epoch_tasks
 from ._fit._choices import COMPONENTS, default_with, resolve_choices, resolve_device
@@ -31,7 +32,6 @@ from ._network._inference import encode, on_device
 from ._network._network import Directions
 from ._network._view_score import Measure, score_views
 from ._parameters import Interval, Schedule, StrOptions, validate_parameters
-from ._row_labels import labeled_output
 from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .._statistics import FARTHEST, mean_and_std
+from .._data._statistics import FARTHEST, mean_and_std
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._arguments import checked, naming, numbers
 from .._data._sources import LazySamples, array_of
+from .._data._statistics import mean_and_std
 from .._fit._drawn_views import chosen_rows, drawn_views
-from .._statistics import mean_and_std
 from ..kinds._images import Images
 from ..kinds._vectors import Vectors
 from ._axes import axes, class_colors, one_each
