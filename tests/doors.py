@@ -817,7 +817,6 @@ def _plotting():
     rows = dict(reliability=lambda: estimation.reliability(losses.DCL(), score_sample(), 4))
     displays = [
         (plotting.EmbeddingDisplay, _now(points=points)),
-        (plotting.EstimatorCurveDisplay, {"curve": curve}),
         (
             plotting.ReliabilityDisplay,
             {"reliabilities": lambda: {"DCL": rows["reliability"]()}},
@@ -825,10 +824,6 @@ def _plotting():
         (
             plotting.RetrievalDisplay,
             _now(pictures=PICTURES, queries=[0, 1], neighbors=[[2, 3], [4, 5]]),
-        ),
-        (
-            plotting.ScoreDensityDisplay,
-            _now(densities={"TN": (np.arange(3.0), np.arange(3.0))}, xlabel="x"),
         ),
         (
             plotting.SearchDisplay,
@@ -859,11 +854,6 @@ def _plotting():
     )
     yield from _of(plotting.EmbeddingDisplay.from_estimator, estimator=fitted, **_now(X=h))
     yield from _of(
-        plotting.EstimatorCurveDisplay.from_model,
-        lambda **kw: plotting.EstimatorCurveDisplay.from_model(**kw, n_anchors=20),
-        **_now(model=simulation.ScoreModel(), parameter="alpha", values=[0.6]),
-    )
-    yield from _of(
         plotting.ReliabilityDisplay.from_estimator, embedder=fitted, **_now(X=h, y=Y, n_bins=4)
     )
     yield from _of(
@@ -872,25 +862,12 @@ def _plotting():
         **_now(losses={"DCL": losses.DCL()}, n_bins=4),
     )
     yield from _of(
-        plotting.ReliabilityDisplay.from_views,
-        lambda **kw: plotting.ReliabilityDisplay.from_views(*Z, **kw),
-        **_now(y=Y, losses={"DCL": losses.DCL()}),
-    )
-    yield from _of(
         plotting.RetrievalDisplay.from_embeddings, **_now(h=h, pictures=PICTURES, n_neighbors=2)
     )
     yield from _of(
         plotting.RetrievalDisplay.from_estimator,
         estimator=fitted,
         **_now(X=h, pictures=PICTURES),
-    )
-    yield from _of(plotting.ScoreDensityDisplay.from_estimator, embedder=fitted, **_now(X=h, y=Y))
-    yield from _of(plotting.ScoreDensityDisplay.from_model, **_now(model=simulation.ScoreModel()))
-    yield from _of(plotting.ScoreDensityDisplay.from_sample, sample=score_sample)
-    yield from _of(
-        plotting.ScoreDensityDisplay.from_views,
-        lambda **kw: plotting.ScoreDensityDisplay.from_views(*Z, **kw),
-        **_now(y=Y),
     )
     yield from _of(plotting.SearchDisplay.from_estimator, search=_search)
     yield from _of(plotting.TrainingCurveDisplay.from_estimator, estimator=fitted)

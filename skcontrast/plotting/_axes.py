@@ -13,30 +13,13 @@ from .._arguments import naming
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours, which colour-blind readers can distinguish. A name has one colour in all
-# figures.
-STYLES: dict[str, dict[str, Any]] = {
-    "TN": {"color": "#0072B2", "linestyle": "-"},
-    "FN": {"color": "#D55E00", "linestyle": "--"},
-    "UN": {"color": "#555555", "linestyle": ":"},
-    "P": {"color": "#009E73", "linestyle": "-."},
-    "observed": {"color": "black", "marker": "o", "linestyle": "-", "linewidth": 3, "alpha": 0.4},
-    "BIASED": {"color": "#555555", "marker": "s", "linestyle": ":"},
-    "DCL": {"color": "#0072B2", "marker": "o", "linestyle": "--"},
-    "HCL": {"color": "#E69F00", "marker": "v", "linestyle": "-."},
-    "BCL (printed)": {"color": "#D55E00", "marker": "D", "linestyle": "--"},
-    "BCL (inverted)": {"color": "#009E73", "marker": "o", "linestyle": "-"},
-    "NonparametricBCL": {"color": "#CC79A7", "marker": "^", "linestyle": "-."},
-    "BCL": {"color": "#009E73", "marker": "D", "linestyle": "-"},
-    "SoftRing": {"color": "#CC79A7", "marker": "s", "linestyle": "-"},
-    "oracle": {"color": "black", "linestyle": "-", "linewidth": 6, "alpha": 0.25, "zorder": 1},
-}
-
-# What messages call embeddings.
+# How messages describe embeddings.
 EMBEDDINGS = "embeddings, an array of numbers of shape (n_samples, d)"
 
-# For classes: Okabe and Ito's colours in an order in which neighbours differ.
+# Okabe and Ito's colours, which colour-blind readers can distinguish, neighbours best.
 _DISTINCT = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#555555")
+# Tell lines and points apart where colours do not.
+MARKERS = "oDs^vP"
 
 
 def axes(ax: Axes | None, **figure_settings: Any) -> Axes:

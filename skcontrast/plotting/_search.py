@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import checked
-from ._axes import axes, class_colors, is_number
+from ._axes import MARKERS, axes, class_colors, is_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MARKERS = "oDs^vP"
 # More combinations of the remaining hyperparameters than this do not get a line each.
 _MOST_LINES = 6
 # On a logarithmic axis, values get a label if so many gaps of the smallest size would fill it,
@@ -188,7 +187,7 @@ class SearchDisplay:
             style = {
                 "label": label,
                 "color": colors[label],
-                "marker": _MARKERS[k % len(_MARKERS)],
+                "marker": MARKERS[k % len(MARKERS)],
                 "linestyle": "-" if connected else "none",
                 "capsize": 3,
                 "markersize": 5,

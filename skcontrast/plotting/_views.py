@@ -14,7 +14,7 @@ from .._data._statistics import mean_and_std
 from .._fit._drawn_views import chosen_rows, drawn_views
 from ..kinds._images import Images
 from ..kinds._vectors import Vectors
-from ._axes import axes, class_colors, one_each
+from ._axes import MARKERS, axes, class_colors, one_each
 from ._estimators import embedder_and_input
 from ._pictures import draw_cell, frame_grid, grid_size, intensities, is_images
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 # Vectors of more features than this are drawn as lines, and their features are not named.
 _MOST_BARS = 30
-_MARKERS = "oDs^v"
 
 
 class ViewsDisplay:
@@ -242,7 +241,7 @@ class ViewsDisplay:
             for j, view in enumerate(views):
                 style = {"color": colors[j], "linewidth": 1, "alpha": 0.8}
                 if as_bars:
-                    marker = _MARKERS[j % len(_MARKERS)]
+                    marker = MARKERS[j % len(MARKERS)]
                     style = {**style, "linestyle": "none", "marker": marker, "markersize": 4}
                 (line,) = self.ax_.plot(x, height + view[k], **{**style, **kwargs})
                 self.lines_[j].append(line)
