@@ -9,8 +9,8 @@ from torch import Tensor
 
 from .._arguments import StrOptions, check_arguments
 from ._batch import GraphBatch
-from ._columns import EdgeColumns, coded, codes_of, standardised, standards
-from ._edge_features import EdgeFeatures, describes_edges
+from ._columns import coded, codes_of, standardised, standards
+from ._edge_features import EdgeFeatures
 from ._packed import PackedGraphs
 from ._topology import Topology
 
@@ -49,8 +49,8 @@ class NodeFeatures:
     standardize : bool, default=True
         Whether attributes are standardised.
     edges : {"auto", "attributes"} or None, default="auto"
-        Whether edges have features: None means no, "attributes" requires that the graphs say
-        something about their edges.
+        Whether edges have features: None means no, "attributes" requires that edges have
+        attributes, weights or labels.
 
     See Also
     --------
@@ -81,41 +81,35 @@ class NodeFeatures:
 
     def fit(self, graphs: PackedGraphs) -> NodeFeatures:
         """Learn the map from the training graphs."""
-        has_any = graphs.attributes is not None or graphs.labels is not None
         check_arguments("NodeFeatures", _CHOICES, {"kind": self.kind, "edges": self.edges})
+        has_any = graphs.attributes is not None or graphs.labels is not None
         if self.kind == "attributes" and not has_any:
             raise ValueError(
                 "node_features='attributes', but the nodes of X have neither an attribute 'x' "
                 "nor 'label': pass node_features='degree' or 'constant'."
             )
+        if self.edges == "attributes" and not any(c is not None for c in graphs.of_edges()):
+            raise ValueError(
+                "edge_features='attributes', but the edges of X have no attribute 'x', 'weight' "
+                "or 'label': pass edge_features='auto' or None."
+            )
         self.kind_ = self.kind
         if self.kind in ("auto", "walks"):
             self.kind_ = "attributes" if has_any else "degree"
         self.codes_: dict | None = None
+        self.mean_, self.std_ = None, None
         if self.kind_ == "degree":
             largest = int(graphs.topology.in_degrees.max())
             self.n_codes_ = min(largest, _LARGEST_DEGREE) + 1
-        elif self.kind_ == "attributes" and graphs.labels is not None:
+        if self.kind_ == "attributes" and graphs.labels is not None:
             self.codes_ = codes_of(graphs.labels, graphs.categories)
             self.n_codes_ = len(self.codes_)
-        self.mean_, self.std_ = None, None
         if self.kind_ == "attributes" and graphs.attributes is not None:
             self.mean_, self.std_ = standards(graphs.attributes, self.standardize)
         self.walks_ = None
         if self.kind == "walks":
             self.walks_ = standards(return_probabilities(graphs.topology, _N_STEPS), True)
-        return self._fit_edges(graphs)
-
-    def _fit_edges(self, graphs: PackedGraphs) -> NodeFeatures:
-        is_described = describes_edges(graphs)
-        if self.edges == "attributes" and not is_described:
-            raise ValueError(
-                "edge_features='attributes', but the edges of X have no attribute 'x', 'weight' "
-                "or 'label': pass edge_features='auto' or None."
-            )
-        self.edges_ = None
-        if self.edges is not None and is_described:
-            self.edges_ = EdgeFeatures(self.standardize).fit(graphs)
+        self.edges_ = None if self.edges is None else EdgeFeatures(self.standardize).fit(graphs)
         return self
 
     def to_tensor(self, graphs: PackedGraphs, device: torch.device | str) -> GraphBatch:
@@ -135,27 +129,19 @@ class NodeFeatures:
         if self.walks_ is not None:
             walks = return_probabilities(topology, _N_STEPS)
             dense = torch.cat([dense, standardised(walks, *self.walks_)], 1)
-        ordinal, edges = self.kind_ == "degree", self._edges_of(graphs)
+        edges = None if self.edges_ is None else self.edges_.to_columns(graphs)
+        ordinal = self.kind_ == "degree"
         return GraphBatch(topology, dense, codes, n_codes, ordinal, edges).to(device)
 
     def _coded(self, graphs: PackedGraphs) -> Tensor | None:
         """Return the codes of the labels of nodes, None if there are no labels."""
-        if (self.codes_ is not None) != (graphs.labels is not None):
-            had = "had" if self.codes_ is not None else "had no"
-            raise ValueError(f"The graphs in fit {had} node labels ('label'), X is different.")
+        if self.codes_ is not None and graphs.labels is None:
+            raise ValueError("Nodes had labels in fit, but those of X have none.")
+        if self.codes_ is None and graphs.labels is not None:
+            raise ValueError("Nodes had no labels in fit, but those of X have.")
         if self.codes_ is None or graphs.labels is None:
             return None
         return coded(graphs.labels, graphs.categories, self.codes_)
-
-    def _edges_of(self, graphs: PackedGraphs) -> EdgeColumns | None:
-        if self.edges_ is not None:
-            return self.edges_.to_columns(graphs)
-        if self.edges is not None and describes_edges(graphs):
-            raise ValueError(
-                "The edges of the graphs in fit had no attributes, weights or labels, X is "
-                "different."
-            )
-        return None
 
     def from_tensor(self, batch: GraphBatch, X: PackedGraphs) -> PackedGraphs:
         """Return views of graphs with attributes and labels as in X.

@@ -105,7 +105,7 @@ def test_labels_must_be_there_in_transform_if_and_only_if_they_were_in_fit(had):
     labelled = [attributed(graph, lambda k: 1.0, lambda k: k % 3) for graph in GRAPHS]
     plain = [attributed(graph, lambda k: 1.0) for graph in GRAPHS]
     fitted = small(max_epochs=1).fit(labelled if had else plain)
-    message = f"The graphs in fit {'had' if had else 'had no'} node labels"
+    message = f"Nodes had {'' if had else 'no '}labels in fit, but those of X have{' none' * had}"
     with pytest.raises(ValueError, match=message):
         fitted.transform(plain if had else labelled)
 
