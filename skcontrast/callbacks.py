@@ -25,7 +25,7 @@ class Evaluation(Callback):
     """Score held-out samples while an embedder trains.
 
     Every `every` epochs, and after the last of `max_epochs`, the scorer is called with a fitted
-    embedder, a copy that stands where the training stands. The score is a column of
+    embedder, a copy of the state of the training. The score is a column of
     ``history_``, NaN in epochs without an evaluation, and appears in the progress bar. The
     training is the same, to the bit, as without the callback.
 
@@ -219,7 +219,7 @@ class Evaluation(Callback):
 
     def __getstate__(self) -> dict[str, Any]:
         has_been_used = hasattr(self, "scores_")
-        return {**vars(self), **({"X": None, "y": None} if has_been_used else {})}
+        return {**vars(self), "X": None, "y": None} if has_been_used else vars(self).copy()
 
     def __repr__(self) -> str:
         shown = {"every": 1, "patience": None, "restore_best": False, "name": None}

@@ -6,7 +6,6 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._arguments import naming
 
@@ -31,18 +30,20 @@ def axes(ax: Axes | None, **figure_settings: Any) -> Axes:
     return pyplot().subplots(layout="constrained", **figure_settings)[1]
 
 
-def one_each(values: Any, name: str, n_samples: int) -> NDArray:
-    """Return an array with an entry for each sample, or raise an error that names it.
+def one_each(values: Any, name: str, n_samples: int) -> Any:
+    """Return an array with an entry for each sample, or raise an error that names it; None stays.
 
     Parameters
     ----------
-    values : array-like of length n_samples
-        What the user passed.
+    values : array-like of length n_samples or None
+        The argument.
     name : str
         The name of the argument.
     n_samples : int
         How many entries it must have.
     """
+    if values is None:
+        return None
     with naming(name, "an array with an entry for each sample", values):
         array = np.asarray(values)
         if array.ndim == 0 or len(array) != n_samples:

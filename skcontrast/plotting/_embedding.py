@@ -96,7 +96,7 @@ class EmbeddingDisplay:
         self.points = numbers(points, "points", "an array of numbers of shape (n, 2)")
         if self.points.shape[1] != 2:
             raise ValueError(f"points must have shape (n, 2), got {self.points.shape}.")
-        self.y = None if y is None else one_each(y, "y", len(self.points))
+        self.y = one_each(y, "y", len(self.points))
         self.thumbnails = thumbnails
         if thumbnails is not None and not is_images(thumbnails):
             raise ValueError(
@@ -185,10 +185,8 @@ class EmbeddingDisplay:
             If the method is unknown or lengths differ.
         """
         points: NDArray = numbers(h, "h", EMBEDDINGS, ensure_min_samples=3)
-        y = None if y is None else one_each(y, "y", len(points))
-        thumbnails = (
-            None if thumbnails is None else one_each(thumbnails, "thumbnails", len(points))
-        )
+        y = one_each(y, "y", len(points))
+        thumbnails = one_each(thumbnails, "thumbnails", len(points))
         rng = check_random_state(random_state)
         rows = np.arange(len(points))
         if subsample is not None and subsample < len(points):

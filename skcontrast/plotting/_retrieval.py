@@ -99,7 +99,7 @@ class RetrievalDisplay:
                 f", got {self.queries.shape} and {self.neighbors.shape}."
             )
         n = len(self.pictures)
-        self.y = None if y is None else one_each(y, "y", n)
+        self.y = one_each(y, "y", n)
         if self.y is not None and self.y.ndim != 1:
             raise ValueError(f"y must have shape (n_samples,), got {self.y.shape}.")
         self.concentration = None

@@ -102,10 +102,8 @@ class ViewsDisplay:
                 f"{len(views)} views."
             )
         self.limits, self.xlabel = limits, xlabel
-        self.names = None if names is None else _texts(names, "names", len(self.samples))
-        self.feature_names = None
-        if feature_names is not None:
-            self.feature_names = _texts(feature_names, "feature_names", self.samples.shape[1])
+        self.names = _texts(names, "names", len(self.samples))
+        self.feature_names = _texts(feature_names, "feature_names", self.samples.shape[1])
 
     @classmethod
     @checked(standardize=["boolean"])
@@ -257,5 +255,5 @@ class ViewsDisplay:
         return ["original", *(f"view {k + 1}" for k in range(len(self.views)))]
 
 
-def _texts(names: Any, name: str, n: int) -> list[str]:
-    return [str(one) for one in one_each(names, name, n)]
+def _texts(names: Any, name: str, n: int) -> list[str] | None:
+    return None if names is None else [str(text) for text in one_each(names, name, n)]

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
+from scipy.stats import norm, uniform
 
 from .._arguments import check_arguments, checked, generator_of, naming
 from .._parameters import (
@@ -248,9 +248,9 @@ class ScoreModel(ParameterObject):
         largest_shift = self.gamma * max(self._largest() - 0.5, 0.0)
         shift = rng.uniform(-largest_shift, largest_shift, (n_anchors, 1))
         return ScoreSample(
-            scores=(self._quantile(phi_candidates) + shift) / self.temperature,
+            scores=(self._proposal.ppf(phi_candidates) + shift) / self.temperature,
             is_negative=is_negative,
-            positives=(self._quantile(phi_positives) + shift) / self.temperature,
+            positives=(self._proposal.ppf(phi_positives) + shift) / self.temperature,
             lower_bound=self.lower_bound,
             upper_bound=-self.lower_bound,  # x is as far above 0 as below
         )
@@ -279,8 +279,8 @@ class ScoreModel(ParameterObject):
         array([2., 1., 0.])
         """
         lower, x = self._lower_share(component), _points(x)
-        phi = self._proposal_cdf(x)
-        return 2 * (lower * (1 - phi) + (1 - lower) * phi) * self._proposal_density(x)
+        phi = self._proposal.cdf(x)
+        return 2 * (lower * (1 - phi) + (1 - lower) * phi) * self._proposal.pdf(x)
 
     def cdf(self, x: ArrayLike, component: Literal["TN", "FN", "UN"] = "UN") -> np.ndarray:
         r"""Return the cdf of x = s · t of an anchor without shift.
@@ -308,7 +308,7 @@ class ScoreModel(ParameterObject):
         array([0.  , 0.75, 1.  ])
         """
         lower = self._lower_share(component)
-        phi = self._proposal_cdf(_points(x))
+        phi = self._proposal.cdf(_points(x))
         return 2 * lower * phi + (1 - 2 * lower) * phi**2
 
     def _lower_share(self, component: Literal["TN", "FN", "UN"]) -> float:
@@ -323,16 +323,10 @@ class ScoreModel(ParameterObject):
     def _largest(self) -> float:
         return 1.0 if self.form == "once" else 1 / self.temperature**2
 
-    def _quantile(self, phi: NDArray) -> NDArray:
-        return phi - 0.5 if self.proposal == "uniform" else ndtri(phi)
-
-    def _proposal_cdf(self, x: NDArray) -> NDArray:
-        return np.clip(x + 0.5, 0, 1) if self.proposal == "uniform" else ndtr(x)
-
-    def _proposal_density(self, x: NDArray) -> NDArray:
-        if self.proposal == "uniform":
-            return (np.abs(x) <= 0.5).astype(float)
-        return np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+    @property
+    def _proposal(self) -> Any:
+        """The density φ before the shift, as a distribution of scipy."""
+        return uniform(-0.5, 1) if self.proposal == "uniform" else norm()
 
 
 def _points(x: ArrayLike) -> NDArray[np.float64]:
