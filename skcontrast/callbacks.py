@@ -1,11 +1,10 @@
 """Callbacks that judge an embedder while it trains.
 
-They stand in the ``callbacks`` of an embedder, beside those of skorch.
+Pass them to an embedder as ``callbacks``, alone or together with those of skorch.
 """
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
 from numbers import Integral
@@ -26,7 +25,7 @@ class Evaluation(Callback):
     """Score held-out samples while an embedder trains.
 
     Every `every` epochs, and after the last of `max_epochs`, the scorer is called with a fitted
-    embedder, a copy that stands where the training stands. The score is a column of
+    embedder, a copy of the state of the training. The score is a column of
     ``history_``, NaN in epochs without an evaluation, and appears in the progress bar. The
     training is the same, to the bit, as without the callback.
 
@@ -220,7 +219,7 @@ class Evaluation(Callback):
 
     def __getstate__(self) -> dict[str, Any]:
         has_been_used = hasattr(self, "scores_")
-        return {**vars(self), **({"X": None, "y": None} if has_been_used else {})}
+        return {**vars(self), "X": None, "y": None} if has_been_used else vars(self).copy()
 
     def __repr__(self) -> str:
         shown = {"every": 1, "patience": None, "restore_best": False, "name": None}
@@ -244,30 +243,15 @@ def _check_scorers(scoring: Any) -> None:
     """Refuse measures of embeddings, which get an embedder only through a scorer."""
     for scorer in scoring.values() if isinstance(scoring, dict) else [scoring]:
         measure = getattr(scorer, "func", scorer)
-        if not inspect.isfunction(measure) or not _is_measure(measure):
-            continue
-        name = measure.__name__
-        first = next(iter(inspect.signature(measure).parameters))
-        factory = "make_view_scorer" if first == "z1" else "make_embedding_scorer"
-        options = ", needs_y=False" if first == "z" else ""
-        if name in ("alignment", "uniformity"):
-            options += ", greater_is_better=False"
-        raise ValueError(
-            f"{name} measures embeddings, while 'scoring' is called with an embedder. Wrap it: "
-            f"skcontrast.metrics.{factory}({name}{options})."
-        )
-
-
-def _is_measure(function: Callable[..., Any]) -> bool:
-    """Return whether a function of this library takes embeddings."""
-    module, name = function.__module__, function.__name__
-    return module.startswith("skcontrast.metrics.") or (
-        module.startswith("skcontrast.estimation.") and name == "macro_auc"
-    )
+        if hasattr(measure, "as_scorer"):
+            raise ValueError(
+                f"{measure.__name__} measures embeddings, while 'scoring' is called with an "
+                f"embedder. Wrap it: skcontrast.metrics.{measure.as_scorer}."
+            )
 
 
 def _name_of(scoring: Any) -> str:
-    """Return the name of what scores, "score" if it has none."""
+    """Return the name of a scorer or of its measure, "score" if it has none."""
     if isinstance(scoring, str):
         return scoring
     function = getattr(scoring, "measure", scoring)

@@ -20,6 +20,7 @@ from skorch.history import History
 from torch import nn
 
 from ._arguments import check_arguments
+from ._data._row_labels import labeled_output
 from ._distributed._agreement import failing_together
 from ._fit._choices import COMPONENTS, default_with, resolve_choices, resolve_device
 from ._fit._drawn_views import drawn_views
@@ -29,7 +30,6 @@ from ._fit._watch import epoch_tasks
 from ._network._inference import Measure, encode, on_device, score_views
 from ._network._network import Directions
 from ._parameters import Interval, Schedule, StrOptions, validate_parameters
-from ._row_labels import labeled_output
 from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
 from ._runtime._random import resolve_seed

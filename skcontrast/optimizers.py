@@ -1,4 +1,4 @@
-"""The optimizer with its options, and with options of their own for parts of the network."""
+"""The optimizer with its options, which may differ between parts of the network."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ ALGORITHMS: dict[str, type[torch.optim.Optimizer]] = {
     "adamw": torch.optim.AdamW,
     "sgd": torch.optim.SGD,
 }
-# Options that stand in the way of the fused implementation, which is otherwise chosen.
+# Options that exclude the fused implementation, which is otherwise chosen.
 _IMPLEMENTATIONS = {"foreach", "fused", "differentiable"}
 _MOST_NAMES = 30
 
 
 class Optimizer(ParameterObject):
-    """An optimizer with options, and with options of their own for parts of the network.
+    """An optimizer with options, which may differ between parts of the network.
 
     Learning rate, weight decay and schedule are parameters of the embedder. All other options of
     the algorithm are keyword arguments here, under the names that they have in ``torch.optim``,
     and parameters that a search reaches, such as ``optimizer__betas``.
 
-    A group of parameters may have options of its own, for instance a low learning rate for a
+    A group of parameters may have its own options, for instance a low learning rate for a
     pretrained backbone. The schedule multiplies the learning rate of every group by the same
     factor.
 
     Parameters
     ----------
     algorithm : {"adam", "adamw", "sgd"} or torch.optim.Optimizer class, default="adam"
-        What makes a step out of the gradients. "sgd" has momentum 0.9 unless `options` says
+        Turns gradients into a step. "sgd" has momentum 0.9 unless `options` says
         otherwise.
     param_groups : list of (str, dict), default=None
         Pairs of a pattern and the options of all parameters whose names match it, in addition to
@@ -137,14 +137,13 @@ class Optimizer(ParameterObject):
             If the algorithm has no option of such a name.
         """
         changed = type(self)(**{**self.get_params(), **params})
-        new = [name for name in params if name not in ("algorithm", "param_groups")]
-        changed._check_names(new, changed.torch_class)
+        changed._check_names(_options_in(params), changed.torch_class)
         self.__dict__.update(changed.__dict__)
         return self
 
     @property
     def torch_class(self) -> type[torch.optim.Optimizer]:
-        """The class of ``torch.optim`` that the algorithm stands for."""
+        """The class of ``torch.optim`` of the algorithm."""
         if isinstance(self.algorithm, str) and self.algorithm in ALGORITHMS:
             return ALGORITHMS[self.algorithm]
         if inspect.isclass(self.algorithm) and issubclass(self.algorithm, torch.optim.Optimizer):
@@ -163,7 +162,7 @@ class Optimizer(ParameterObject):
                 "each evaluation would draw other views of the batch, and their gradients cannot "
                 "be compared: choose an optimizer with one evaluation, such as 'adam'."
             )
-        self._check_names(_without(self.get_params(), "algorithm", "param_groups"), found)
+        self._check_names(_options_in(self.get_params()), found)
         for group in self.param_groups or ():
             if not _is_group(group):
                 raise InvalidParameterError(
@@ -215,7 +214,7 @@ class Optimizer(ParameterObject):
         Parameters
         ----------
         named_parameters : iterable of (str, torch.nn.Parameter)
-            What is trained, by the names that patterns match.
+            The trained parameters, by the names that patterns match.
         lr, weight_decay : float
             Of all parameters whose group does not say otherwise.
 
@@ -226,7 +225,7 @@ class Optimizer(ParameterObject):
         """
         found = self.torch_class
         options = {"lr": lr, "weight_decay": weight_decay}
-        given = _without(self.get_params(), "algorithm", "param_groups")
+        given = _options_in(self.get_params())
         if found is torch.optim.SGD:
             options["momentum"] = 0.9
         if not _IMPLEMENTATIONS & given.keys():
@@ -273,18 +272,17 @@ def _required(function: Any) -> set[str]:
     return {argument.name for argument in arguments if argument.default is argument.empty}
 
 
-def _without(params: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in params.items() if name not in names}
+def _options_in(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters that are options of the algorithm."""
+    return {name: params[name] for name in params if name not in ("algorithm", "param_groups")}
 
 
 def _is_group(group: Any) -> bool:
     """Return whether this is a pair of a pattern and options."""
-    return (
-        isinstance(group, (list, tuple))
-        and len(group) == 2
-        and isinstance(group[0], str)
-        and isinstance(group[1], Mapping)
-    )
+    match group:
+        case [str(), Mapping()]:
+            return True
+    return False
 
 
 def _no_match(pattern: str, names: Sequence[str]) -> str:

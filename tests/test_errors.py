@@ -51,8 +51,6 @@ ADMITTED = [
     ("linear_probe", "y", "a row"),
     ("map_at_r", "y_test", "a Dataset"),
     ("recall_at_k", "y_test", "a Dataset"),
-    ("ScoreDensityDisplay", "y", ""),
-    ("ScoreDensityDisplay.from_views", "views", "dates"),
     ("ReliabilityDisplay", "losses", ""),
     ("RetrievalDisplay", "pictures", ""),
     ("EmbeddingDisplay", "method", "embedder"),

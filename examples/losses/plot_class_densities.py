@@ -17,20 +17,22 @@ probability (1 + 4α)/6, which is at most 5/6.
 # ----------------------
 
 import matplotlib.pyplot as plt
+import numpy as np
 from scipy.integrate import quad
 
-from skcontrast.plotting import ScoreDensityDisplay
 from skcontrast.simulation import ScoreModel
 
-alphas = (0.5, 0.7, 0.9, 1.0)
+alphas, x = (0.5, 0.7, 0.9, 1.0), np.linspace(-4, 4, 401)
 figure, axes = plt.subplots(2, 2, figsize=(7, 5.4), sharex=True, sharey=True, layout="constrained")
 for axis, alpha in zip(axes.flat, alphas, strict=True):
     model = ScoreModel(alpha=alpha, proposal="normal")
-    ScoreDensityDisplay.from_model(model, components=("TN", "FN"), ax=axis)
-    axis.set(title=f"α = {alpha}, AUC = {model.auc:.3f}", xlabel="score times temperature, x")
+    axis.plot(x, model.density(x, "TN"), label="true negatives")
+    axis.plot(x, model.density(x, "FN"), "--", label="false negatives")
+    axis.set(title=f"α = {alpha}, AUC = {model.auc:.3f}")
+    axis.set(xlabel="score times temperature, x", ylabel="density")
     axis.label_outer()
-    if axis is not axes[0, 0]:
-        axis.get_legend().remove()
+axes[0, 0].set_ylim(0)
+axes[0, 0].legend(loc="upper left", fontsize="small")
 figure.savefig("class_densities.png", dpi=120)
 
 # %%

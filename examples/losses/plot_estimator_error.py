@@ -23,10 +23,15 @@ from functools import partial
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skcontrast.plotting import EstimatorCurveDisplay
 from skcontrast.simulation import ScoreModel, estimator_curve
 
-names = ["BIASED", "DCL", "BCL (printed)", "BCL (inverted)"]
+styles = {
+    "BIASED": ("#555555", "s"),
+    "DCL": ("#0072B2", "o"),
+    "BCL (printed)": ("#D55E00", "D"),
+    "BCL (inverted)": ("#009E73", "^"),
+}
+names = list(styles)
 panels = {
     "alpha": np.linspace(0.5, 1, 11),
     "tau_plus": np.linspace(0.02, 0.4, 11),
@@ -37,6 +42,23 @@ panels = {
 simulate = partial(estimator_curve, ScoreModel(), n_anchors=1000, random_state=0)
 curves = {parameter: simulate(parameter, values) for parameter, values in panels.items()}
 
+
+def draw(axis, curve, label, metric="mse", names=names):
+    """Draw a metric of the estimators with bands of two Monte-Carlo standard errors."""
+    for name in names:
+        mean, error = curve.summary(metric)[name]
+        color, marker = styles[name]
+        axis.plot(curve.values, mean, color=color, marker=marker, markersize=4, label=name)
+        axis.fill_between(
+            curve.values, mean - 2 * error, mean + 2 * error, color=color, alpha=0.15
+        )
+    axis.set(xlabel=label, yscale="log" if metric == "mse" else "linear")
+    if curve.parameter in ("temperature", "n_candidates"):
+        ticks = curve.values if curve.parameter == "temperature" else curve.values[::2]
+        axis.set_xscale("log", base=2)
+        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+
+
 # %%
 # Mean squared errors, and one bias
 # ---------------------------------
@@ -45,18 +67,21 @@ curves = {parameter: simulate(parameter, values) for parameter, values in panels
 # that of the printed form.
 
 figure, axes = plt.subplots(3, 2, figsize=(7, 8.4), layout="constrained")
-for axis, curve in zip(axes.flat, curves.values(), strict=False):
-    EstimatorCurveDisplay(curve).plot(axis, names=names)
-    if axis is not axes[0, 0]:
-        axis.get_legend().remove()
-    if axis not in axes[:, 0]:
-        axis.set_ylabel("")
-EstimatorCurveDisplay(curves["n_candidates"]).plot(axes[2, 1], metric="bias", names=names[1:])
-few_ticks = panels["n_candidates"][::2]
-for axis in axes[2]:
-    axis.set_xticks(few_ticks, few_ticks)
-for axis in axes.flat:
-    axis.yaxis.label.set_size("small")
+labels = {
+    "alpha": "location parameter α",
+    "tau_plus": "class prior τ⁺",
+    "temperature": "temperature t",
+    "gamma": "variation of the proposal γ",
+    "n_candidates": "number of candidates N",
+}
+for axis, (parameter, curve) in zip(axes.flat, curves.items(), strict=False):
+    draw(axis, curve, labels[parameter])
+for axis in axes[:, 0]:
+    axis.set_ylabel("mean squared error of the mean of $e^s$", size="small")
+axes[0, 0].legend()
+draw(axes[2, 1], curves["n_candidates"], labels["n_candidates"], "bias", names[1:])
+axes[2, 1].axhline(0, color="black", linewidth=0.8, zorder=0)
+axes[2, 1].set_ylabel("bias of the mean of $e^s$", size="small")
 figure.savefig("estimator_error.png", dpi=120)
 
 # %%
@@ -81,6 +106,6 @@ for k, n in enumerate(panels["n_candidates"]):
 printed = partial(estimator_curve, ScoreModel(form="printed"), n_anchors=1000, random_state=0)
 figure, axes = plt.subplots(1, 2, figsize=(7, 3.2), layout="constrained")
 for axis, parameter in zip(axes, ["alpha", "n_candidates"], strict=True):
-    EstimatorCurveDisplay(printed(parameter, panels[parameter])).plot(axis, names=names)
-axes[1].set(ylabel="", xticks=few_ticks, xticklabels=few_ticks)
-axes[1].get_legend().remove()
+    draw(axis, printed(parameter, panels[parameter]), labels[parameter])
+axes[0].set_ylabel("mean squared error of the mean of $e^s$")
+axes[0].legend()

@@ -20,7 +20,6 @@ about one percent of the oracle, however the anchors' scores are shifted; BCL as
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skcontrast.plotting import EstimatorCurveDisplay
 from skcontrast.simulation import ScoreModel, estimator_curve
 
 names = ["BIASED", "DCL", "BCL (printed)", "BCL (inverted)", "oracle"]
@@ -31,10 +30,14 @@ curves = {
 }
 
 figure, axes = plt.subplots(1, 2, figsize=(7, 3.4), layout="constrained")
-for axis, curve in zip(axes, curves.values(), strict=True):
-    EstimatorCurveDisplay(curve).plot(axis, metric="mean", names=names)
-axes[1].get_legend().remove()
-axes[1].set_ylabel("")
+labels = "variation of the proposal γ", "location parameter α"
+for axis, label, curve in zip(axes, labels, curves.values(), strict=True):
+    means = curve.summary("mean")
+    for name, marker in zip(names, "sD^o ", strict=True):
+        axis.errorbar(curve.values, *means[name], marker=marker, markersize=4, label=name)
+    axis.set_xlabel(label)
+axes[0].set_ylabel("estimated mean of $e^s$")
+axes[0].legend()
 figure.savefig("estimator_mean.png", dpi=120)
 
 # %%

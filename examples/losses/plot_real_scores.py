@@ -28,7 +28,7 @@ from skcontrast.estimation import (
     reliability,
 )
 from skcontrast.losses import BCL, DCL, InfoNCE, SoftRing, Supervised
-from skcontrast.plotting import ReliabilityDisplay, ScoreDensityDisplay
+from skcontrast.plotting import ReliabilityDisplay
 from skcontrast.simulation import ScoreSample
 
 X, y = load_digits(return_X_y=True)
@@ -57,7 +57,15 @@ losses = {
     "SoftRing": SoftRing(**estimate_soft_ring(scores(known))),
 }
 figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3.2), layout="constrained")
-ScoreDensityDisplay.from_estimator(embedder, X[judged], y[judged], ax=left)
+groups = {
+    "true negatives": sample.scores[sample.is_negative],
+    "false negatives": sample.scores[~sample.is_negative],
+    "positives": sample.positives.ravel(),
+}
+for (label, values), color in zip(groups.items(), ("C0", "C1", "C2"), strict=True):
+    left.hist(values, bins=40, density=True, histtype="step", color=color, label=label)
+left.set(xlabel="score s", ylabel="density")
+left.legend(loc="upper left")
 ReliabilityDisplay.from_sample(sample, losses, ax=right)
 left.set_title("scores at temperature 0.5")
 right.set_title("how probable is a true negative?")

@@ -13,11 +13,11 @@ from sklearn.utils import assert_all_finite
 from torch.utils.data import DataLoader, Dataset
 
 from .._arguments import naming, refuse_masked
-from .._statistics import native
 from ..graphs._convert import is_graphs
 from ._memory_maps import map_of, row_blocks
 from ._parts import Parts
 from ._sources import LazySamples
+from ._statistics import native
 
 # Dtypes of numbers that stay as they are; what scikit-learn reads of others gets the first.
 _NUMBERS = [

@@ -13,8 +13,8 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from torch import Tensor
 
 from .._arguments import naming, numbers, refuse_masked
-from .._statistics import as_tensor
 from .._warnings import warn
+from ._statistics import as_tensor
 
 
 def validate_labels(y: Any, n_samples: int | None, *, needed_by: str) -> NDArray[np.int64]:

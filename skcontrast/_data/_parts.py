@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .._row_labels import row_labels
 from .._sklearn_compat import rows_of
+from ._row_labels import row_labels
 
 
 class Parts:

@@ -21,9 +21,9 @@ from .._arguments import naming
 from .._distributed._world import Shares
 from .._runtime._interrupts import HeldInterrupt, blocked_interrupts
 from .._runtime._memory import free_bytes
-from .._statistics import native
 from ._memory_maps import dumps, map_of, some_rows
 from ._parts import Parts
+from ._statistics import native
 
 # Share of the free memory that training samples may take where no budget is given.
 _SHARE = 0.5

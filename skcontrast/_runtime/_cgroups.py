@@ -1,8 +1,7 @@
-"""What a container, a batch job or a service may use: the limits of Linux control groups."""
+"""The memory that a container, a batch job or a service may use: limits of control groups."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -17,8 +16,8 @@ class MemoryLimit(NamedTuple):
     Attributes
     ----------
     total, free : int
-        Bytes that its processes may have in all, and that they may still take. What they have read
-        from files is free, since the kernel drops it where memory is short.
+        Bytes that its processes may have in all, and that they may still take. Cached files count
+        as free, since the kernel drops them where memory is short.
     """
 
     total: int
@@ -34,7 +33,7 @@ def memory_limit(root: Path = Path("/")) -> MemoryLimit | None:
         Holds ``proc`` and ``sys``; a different folder is for tests.
     """
     found = []
-    for folder, is_v2 in _folders(root, "memory"):
+    for folder, is_v2 in _folders(root):
         names = _MEMORY_V2 if is_v2 else _MEMORY_V1
         limit, used = (_number(folder / name) for name in names[:2])
         if limit is None or used is None or limit >= _UNLIMITED:
@@ -53,29 +52,7 @@ _MEMORY_V1 = (
 )  # fmt: skip
 
 
-def cpu_limit(root: Path = Path("/")) -> int | None:
-    """Return how many processors the groups of this process may keep busy, rounded up.
-
-    None where there is no limit.
-
-    Parameters
-    ----------
-    root : Path, default=Path("/")
-        As in `memory_limit`.
-    """
-    found = []
-    for folder, is_v2 in _folders(root, "cpu"):
-        if is_v2:
-            quota, period = _words(folder / "cpu.max", 2)
-        else:
-            names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
-            quota, period = (_words(folder / name, 1)[0] for name in names)
-        if quota.isdecimal() and period.isdecimal() and int(quota) and int(period):
-            found.append(math.ceil(int(quota) / int(period)))
-    return min(found, default=None)
-
-
-def _folders(root: Path, controller: str) -> Iterator[tuple[Path, bool]]:
+def _folders(root: Path) -> Iterator[tuple[Path, bool]]:
     """Yield the folders of the groups of this process, with whether they are of version 2.
 
     A group is within its parents, whose limits hold too. Inside a container, the path may be that
@@ -85,11 +62,9 @@ def _folders(root: Path, controller: str) -> Iterator[tuple[Path, bool]]:
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         is_v2 = number == "0" and not controllers
-        if not is_v2 and controller not in controllers.split(","):
+        if not is_v2 and controllers != "memory":
             continue
-        top = root / "sys/fs/cgroup"
-        if not is_v2:
-            top /= controller if (top / controller).is_dir() else controllers
+        top = root / "sys/fs/cgroup" / controllers
         parts = [part for part in path.split("/") if part not in ("", "..")]
         for end in range(len(parts), -1, -1):
             folder = top.joinpath(*parts[:end])
@@ -98,24 +73,19 @@ def _folders(root: Path, controller: str) -> Iterator[tuple[Path, bool]]:
 
 
 def _text(path: Path) -> str:
-    """Return what a file holds, nothing if it cannot be read."""
+    """Return the text of a file, "" if it cannot be read."""
     try:
         return path.read_text()
     except (OSError, UnicodeDecodeError):
         return ""
 
 
-def _words(path: Path, n: int) -> list[str]:
-    """Return the first n words of a file, empty where there are fewer."""
-    return [*_text(path).split()[:n], *[""] * n][:n]
-
-
 def _number(path: Path) -> int | None:
-    (word,) = _words(path, 1)
-    return int(word) if word.isdecimal() else None
+    text = _text(path).strip()
+    return int(text) if text.isdecimal() else None
 
 
 def _pairs(path: Path) -> dict[str, int]:
-    """Return the numbers of a file whose lines are a name and a number."""
+    """Return the numbers of a file of lines with a name and a number."""
     pairs = (line.split() for line in _text(path).splitlines())
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}

@@ -15,8 +15,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
-from types import FrameType, TracebackType
-from typing import Self
+from types import FrameType
+from typing import Any, Self
 
 
 class NotedInterrupt:
@@ -67,12 +67,7 @@ class NotedInterrupt:
         finally:
             self._is_released = before
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         # Something else may have set a handler of its own in the meantime.
         if self._is_installed and signal.getsignal(signal.SIGINT) == self._handle:
             signal.signal(signal.SIGINT, self._previous)
@@ -81,12 +76,7 @@ class NotedInterrupt:
 class HeldInterrupt(NotedInterrupt):
     """A context that holds Ctrl-C and raises it at the end, in the place of any error."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         super().__exit__(kind, error, traceback)
         if self.came and kind is not KeyboardInterrupt:
             raise KeyboardInterrupt from error

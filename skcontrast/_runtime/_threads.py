@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
+import joblib
 import torch
-
-from ._cgroups import cpu_limit
 
 # The process in which torch has, as far as is known here, computed in several threads.
 _threaded_process: int | None = None
@@ -26,8 +25,6 @@ def settle_threads() -> None:
         return
     if _threaded_process is None:
         _threaded_process = os.getpid()
-        limit = cpu_limit()
-        if limit is not None and limit < torch.get_num_threads():
-            torch.set_num_threads(limit)
+        torch.set_num_threads(min(torch.get_num_threads(), joblib.cpu_count()))
     elif _threaded_process != os.getpid():
         torch.set_num_threads(1)

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from .._data._parts import Parts
+from .._data._row_labels import label_rows, row_labels
 from .._data._sources import array_of
 from .._parameters import validate_parameters
-from .._row_labels import label_rows, row_labels
 from ..kinds._base import Kind, Schema
 from ..kinds._read import declared_kind, read_samples
 from ..kinds._recognise import kind_of_shape, named_kinds

@@ -13,8 +13,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arguments import naming, refuse_masked
+from .._data._row_labels import label_rows, row_labels
 from .._parameters import validate_parameters
-from .._row_labels import label_rows, row_labels
 from ._views import NoOutputContainer, Views
 
 __all__ = ["Unflatten"]

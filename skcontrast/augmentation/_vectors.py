@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from .._data._sources import subset
+from .._data._statistics import known_moments, moments
 from .._parameters import Interval, StrOptions
-from .._statistics import known_moments, moments
 from ..kinds._tables import Tables
 from ._base import Augmentation
 from ._stage import as_float, generator_for

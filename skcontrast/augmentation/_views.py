@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._arguments import checked
-from .._row_labels import label_rows, row_labels
+from .._data._row_labels import label_rows, row_labels
 from .._warnings import warn
 
 

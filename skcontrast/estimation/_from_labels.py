@@ -15,6 +15,7 @@ from .._arguments import Interval, checked
 from .._data._metadata import validate_labels
 from .._objective._from_arrays import contrast_of
 from ..losses._posterior import false_negative_probability, ranks_inside
+from ..metrics._parts import OF_CLASSES, measure
 from ..similarity import Similarity
 from ._base import Estimate
 from ._rank_statistics import class_aucs
@@ -155,6 +156,7 @@ def tau_plus_from_labels(y: Sequence | np.ndarray) -> Estimate:
     return Estimate(tau_plus, math.sqrt(variance))
 
 
+@measure(OF_CLASSES)
 def macro_auc(
     *views: Any, y: Sequence | np.ndarray, similarity: Similarity | None = None
 ) -> Estimate:

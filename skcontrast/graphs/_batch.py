@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ._columns import Columns, EdgeColumns
+from ._columns import Columns, EdgeColumns, joined, mapped
 from ._topology import Topology, by_target
 
 
@@ -17,7 +17,7 @@ from ._topology import Topology, by_target
 class GraphBatch:
     """Graphs on the training device, concatenated in a few tensors.
 
-    ``len(graphs)`` is their number, ``graphs[rows]`` gathers some of them, by indices, a slice or
+    ``len(graphs)`` is their number, ``graphs[rows]`` gathers those of indices, a slice or
     a mask, and ``torch.cat`` concatenates batches.
 
     Attributes
@@ -124,14 +124,11 @@ class GraphBatch:
     def __getitem__(self, rows: Any) -> GraphBatch:
         rows = torch.arange(len(self), device=self.device)[rows].reshape(-1)
         topology, nodes, edges = self.topology.take(rows)
-        return self._of(topology, nodes, edges)
+        return self._mapped(topology, lambda t: t[nodes], lambda t: t[edges])
 
     def to(self, device: torch.device | str) -> GraphBatch:
         """Return the batch on a device."""
-        codes = None if self.codes is None else self.codes.to(device)
-        topology, dense = self.topology.to(device), self.dense.to(device)
-        edges = None if self.edges is None else self.edges.to(device)
-        return replace(self, topology=topology, dense=dense, codes=codes, edges=edges)
+        return self._mapped(self.topology.to(device), *[lambda tensor: tensor.to(device)] * 2)
 
     def with_edges(self, edge_index: Tensor, like: Tensor | None = None) -> GraphBatch:
         """Return the same nodes with different edges.
@@ -153,26 +150,27 @@ class GraphBatch:
                 "each new edge takes."
             )
         if edges is not None and like is not None:
-            edges = edges.take(like[by_target(edge_index)])
+            like_sorted = like[by_target(edge_index)]
+            edges = mapped(edges, lambda column: column[like_sorted])
         return replace(self, topology=topology, edges=edges)
 
     def keep(self, nodes: Tensor) -> GraphBatch:
-        """Return the graphs with only some of their nodes, a mask of shape (n_nodes,)."""
+        """Return the graphs with only the nodes in a mask of shape (n_nodes,)."""
         topology, edges = self.topology.keep(nodes)
-        return self._of(topology, nodes, edges)
+        return self._mapped(topology, lambda t: t[nodes], lambda t: t[edges])
 
-    def _of(self, topology: Topology, nodes: Tensor, edges: Tensor) -> GraphBatch:
-        """Return a batch of some of the nodes and edges, which have this topology."""
-        return replace(
-            self,
-            topology=topology,
-            dense=self.dense[nodes],
-            codes=None if self.codes is None else self.codes[nodes],
-            edges=None if self.edges is None else self.edges.take(edges),
-        )
+    def _mapped(
+        self,
+        topology: Topology,
+        of_nodes: Callable[[Tensor], Tensor],
+        of_edges: Callable[[Tensor], Tensor],
+    ) -> GraphBatch:
+        """Return a batch with functions of the features of nodes and of edges."""
+        edges = None if self.edges is None else mapped(self.edges, of_edges)
+        return replace(mapped(self, of_nodes), topology=topology, edges=edges)
 
     def mask(self, nodes: Tensor) -> GraphBatch:
-        """Return the graphs without the features of some nodes, a mask of shape (n_nodes,).
+        """Return the graphs without the features of the nodes in a mask of shape (n_nodes,).
 
         Numbers become zero, which is their mean if they are standardised; categories, unknown.
         Edges keep their features.
@@ -184,15 +182,9 @@ class GraphBatch:
     @classmethod
     def cat(cls, batches: Sequence[GraphBatch]) -> GraphBatch:
         """Return the graphs of several batches as one."""
-        first = batches[0]
-        codes = None if first.codes is None else torch.cat([batch.codes for batch in batches])
-        return replace(
-            first,
-            topology=Topology.cat([batch.topology for batch in batches]),
-            dense=torch.cat([batch.dense for batch in batches]),
-            codes=codes,
-            edges=EdgeColumns.cat([batch.edges for batch in batches]),
-        )
+        topology = Topology.cat([batch.topology for batch in batches])
+        edges = [batch.edges for batch in batches if batch.edges is not None]
+        return replace(joined(batches), topology=topology, edges=joined(edges) if edges else None)
 
     @classmethod
     def __torch_function__(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .._statistics import FARTHEST, mean_and_std
+from .._data._statistics import FARTHEST, mean_and_std
+
+_C = TypeVar("_C", bound=Any)
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Columns:
         n_dense = self.dense.shape[1]
         if self.codes is None:
             return self.dense @ weight.T
-        # The last row stands for an unknown category.
+        # The last row is that of an unknown category.
         table = weight[:, n_dense:].T
         table = F.pad(table.cumsum(0) if self.ordinal else table, (0, 0, 0, 1))
         projected = F.embedding(self.codes % (self.n_codes + 1), table)
@@ -83,59 +85,46 @@ class EdgeColumns(Columns):
 
     weight: Tensor | None = None
 
-    def take(self, edges: Tensor) -> EdgeColumns:
-        """Return the features of some edges, by a mask or by indices."""
-        return self._map(lambda column: column[edges])
 
-    def mask(self, edges: Tensor) -> EdgeColumns:
-        """Return the features with those of some edges, a mask of shape (n_edges,), unknown."""
-        return replace(
-            self,
-            dense=self.dense.masked_fill(edges[:, None], 0.0),
-            codes=None if self.codes is None else self.codes.masked_fill(edges, -1),
-            weight=None if self.weight is None else self.weight.masked_fill(edges, 1.0),
-        )
+def mapped(columns: _C, function: Callable[[Tensor], Tensor]) -> _C:
+    """Return columns, or a batch of graphs, with a function of each tensor of features."""
+    return replace(columns, **{name: function(value) for name, value in _tensors(columns)})
 
-    def to(self, device: torch.device | str) -> EdgeColumns:
-        """Return the features on a device."""
-        return self._map(lambda column: column.to(device))
 
-    @classmethod
-    def cat(cls, parts: Sequence[EdgeColumns | None]) -> EdgeColumns | None:
-        """Return the features of several batches as those of one."""
-        known = [part for part in parts if part is not None]
-        if not known:
-            return None
-        joined = {
-            name: torch.cat([getattr(part, name) for part in known])
-            for name in ("dense", "codes", "weight")
-            if getattr(known[0], name) is not None
-        }
-        return replace(known[0], **joined)
+def joined(parts: Sequence[_C]) -> _C:
+    """Return the columns of several batches, or several batches, as one."""
+    tensors = zip(*map(_tensors, parts), strict=True)
+    return replace(
+        parts[0], **{named[0][0]: torch.cat([value for _, value in named]) for named in tensors}
+    )
 
-    def _map(self, function: Callable[[Tensor], Tensor]) -> EdgeColumns:
-        columns: dict[str, Any] = {
-            name: None if getattr(self, name) is None else function(getattr(self, name))
-            for name in ("dense", "codes", "weight")
-        }
-        return replace(self, **columns)
+
+def _tensors(columns: Any) -> list[tuple[str, Tensor]]:
+    """Return the tensors with a row for each node or edge, by name."""
+    found = [(name, getattr(columns, name, None)) for name in ("dense", "codes", "weight")]
+    return [(name, value) for name, value in found if value is not None]
 
 
 def standards(values: Tensor, standardize: bool) -> tuple[Tensor, Tensor]:
-    """Return what to subtract from each column of (n, d), and what to divide it by.
+    """Return the mean and the standard deviation of each column of (n, d).
 
-    Columns of zeros and ones are kept as they are, and so are all without `standardize`.
+    They are 0 and 1 for columns of zeros and ones, and for all without `standardize`.
     """
     d = values.shape[1]
     if not (standardize and len(values)):
         return torch.zeros(d, dtype=torch.float64), torch.ones(d, dtype=torch.float64)
     mean, std = map(torch.from_numpy, mean_and_std(values.numpy()))
-    is_kept = ((values == 0) | (values == 1)).all(0)
+    is_kept = is_binary(values).all(0)
     return mean.masked_fill(is_kept, 0.0), std.masked_fill(is_kept, 1.0)
 
 
+def is_binary(values: Tensor) -> Tensor:
+    """Return which values are 0 or 1."""
+    return (values == 0) | (values == 1)
+
+
 def standardised(values: Tensor, mean: Tensor, std: Tensor) -> Tensor:
-    """Return columns less what `standards` subtracts, over what it divides by, clipped."""
+    """Return columns in standard deviations from the mean, see `standards`, clipped."""
     return ((values.double() - mean) / std).clamp_(-FARTHEST, FARTHEST).float()
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from .._row_labels import row_labels
+from .._data._row_labels import row_labels
 from ._packed import PackedGraphs, assemble, check_finite, check_sizes
 from ._read import Described, GraphParts, graph_classes, ignored_by_pyg, is_graph, read_graph
 from ._topology import offsets

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ._columns import EdgeColumns, coded, codes_of, standardised, standards
+from ._columns import EdgeColumns, coded, codes_of, is_binary, standardised, standards
 from ._packed import PackedGraphs
 
 
@@ -26,48 +26,42 @@ class EdgeFeatures:
         self.standardize = standardize
 
     def fit(self, graphs: PackedGraphs) -> EdgeFeatures:
-        """Learn the map from the training graphs, whose edges are described somehow."""
+        """Learn the map from the training graphs."""
         self.seen_ = _description(graphs)
         self.mean_, self.std_ = standards(_numbers(graphs), self.standardize)
         self.codes_: dict | None = None
         if graphs.edge_labels is not None:
             self.codes_ = codes_of(graphs.edge_labels, graphs.edge_categories)
-        self.unit_ = 1.0
-        if self.standardize and graphs.edge_weights is not None:
-            self.unit_ = _unit(graphs.edge_weights)
+        weights, self.unit_ = graphs.edge_weights, 1.0
+        if self.standardize and weights is not None and not is_binary(weights).all():
+            self.unit_ = float(weights.double().abs().mean())
         return self
 
-    def to_columns(self, graphs: PackedGraphs) -> EdgeColumns:
-        """Return the features of the edges of packed graphs."""
+    def to_columns(self, graphs: PackedGraphs) -> EdgeColumns | None:
+        """Return the features of the edges of packed graphs, None if `fit` saw none."""
         n_edges = len(graphs.topology.sources)
         found = _description(graphs)
         if n_edges and found != self.seen_:
             raise ValueError(
-                f"The edges of the graphs in fit had {self.seen_}, those in X have {found}."
+                f"Edges had {self.seen_ or 'no features'} in fit, but those of X have "
+                f"{found or 'none'}."
             )
-        if not n_edges:
-            return self._empty()
-        codes, weights = None, graphs.edge_weights
-        if self.codes_ is not None and graphs.edge_labels is not None:
-            codes = coded(graphs.edge_labels, graphs.edge_categories, self.codes_)
+        if not self.seen_:
+            return None
+        numbers, (_, weights, labels) = _numbers(graphs), graphs.of_edges()
+        if not n_edges:  # and so nothing that describes them
+            numbers, weights = torch.empty(0, len(self.mean_)), torch.empty(0)
+            labels = torch.empty(0, dtype=torch.int64)
+        has_weights = weights is not None and "weights" in self.seen_
         return EdgeColumns(
-            standardised(_numbers(graphs), self.mean_, self.std_),
-            codes,
+            standardised(numbers, self.mean_, self.std_),
+            None if self.codes_ is None else coded(labels, graphs.edge_categories, self.codes_),
             len(self.codes_ or ()),
-            weight=None if weights is None else (weights.double() / self.unit_).float(),
-        )
-
-    def _empty(self) -> EdgeColumns:
-        """Return the features of no edges."""
-        return EdgeColumns(
-            torch.empty(0, len(self.mean_)),
-            None if self.codes_ is None else torch.empty(0, dtype=torch.int64),
-            len(self.codes_ or ()),
-            weight=torch.empty(0) if "weights" in self.seen_ else None,
+            weight=(weights.double() / self.unit_).float() if has_weights else None,
         )
 
     def restore(self, edges: EdgeColumns, graphs: PackedGraphs) -> None:
-        """Give packed graphs the attributes, weights and labels that features stand for.
+        """Give packed graphs the attributes, weights and labels of features.
 
         A label that is masked or was not seen in `fit` is None.
         """
@@ -82,25 +76,13 @@ class EdgeFeatures:
             graphs.edge_categories = (*(self.codes_ or {}), None)
 
 
-def describes_edges(graphs: PackedGraphs) -> bool:
-    """Return whether anything is known about the edges of packed graphs."""
-    return any(column is not None for column in graphs.of_edges())
-
-
-def _unit(weights: Tensor) -> float:
-    """Return the mean absolute weight, 1 if all weights are 0 or 1."""
-    if ((weights == 0) | (weights == 1)).all():
-        return 1.0
-    return float(weights.double().abs().mean())
-
-
 def _description(graphs: PackedGraphs) -> str:
-    """Return what is known about edges, for comparison and for messages."""
+    """Return which features edges have, for comparison and for messages."""
     attributes, weights, labels = graphs.of_edges()
     parts = [] if attributes is None else [f"{attributes.shape[1]} attributes ('x')"]
     parts += [] if weights is None else ["weights"]
     parts += [] if labels is None else ["labels"]
-    return ", ".join(parts) or "nothing"
+    return ", ".join(parts)
 
 
 def _numbers(graphs: PackedGraphs) -> Tensor:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import torch
 from torch import Tensor
 
 from .._arguments import StrOptions, check_arguments
 from ._batch import GraphBatch
-from ._columns import EdgeColumns, coded, codes_of, standardised, standards
-from ._edge_features import EdgeFeatures, describes_edges
+from ._columns import coded, codes_of, standardised, standards
+from ._edge_features import EdgeFeatures
 from ._packed import PackedGraphs
-from ._walks import return_probabilities
+from ._topology import Topology
 
 _CHOICES: dict = {
     "kind": [StrOptions({"auto", "attributes", "degree", "constant", "walks"})],
@@ -18,7 +20,11 @@ _CHOICES: dict = {
 }
 # Degrees from here on share a code.
 _LARGEST_DEGREE = 64
+# Steps of the random walks.
 _N_STEPS = 16
+# Walks on graphs of up to so many nodes are computed together, as dense matrices of one size.
+_SMALL = 512
+_MOST_NUMBERS = 2**22
 
 
 class NodeFeatures:
@@ -43,8 +49,8 @@ class NodeFeatures:
     standardize : bool, default=True
         Whether attributes are standardised.
     edges : {"auto", "attributes"} or None, default="auto"
-        Whether edges have features: None means no, "attributes" requires that the graphs say
-        something about their edges.
+        Whether edges have features: None means no, "attributes" requires that edges have
+        attributes, weights or labels.
 
     See Also
     --------
@@ -75,41 +81,35 @@ class NodeFeatures:
 
     def fit(self, graphs: PackedGraphs) -> NodeFeatures:
         """Learn the map from the training graphs."""
-        has_any = graphs.attributes is not None or graphs.labels is not None
         check_arguments("NodeFeatures", _CHOICES, {"kind": self.kind, "edges": self.edges})
+        has_any = graphs.attributes is not None or graphs.labels is not None
         if self.kind == "attributes" and not has_any:
             raise ValueError(
                 "node_features='attributes', but the nodes of X have neither an attribute 'x' "
                 "nor 'label': pass node_features='degree' or 'constant'."
             )
+        if self.edges == "attributes" and not any(c is not None for c in graphs.of_edges()):
+            raise ValueError(
+                "edge_features='attributes', but the edges of X have no attribute 'x', 'weight' "
+                "or 'label': pass edge_features='auto' or None."
+            )
         self.kind_ = self.kind
         if self.kind in ("auto", "walks"):
             self.kind_ = "attributes" if has_any else "degree"
         self.codes_: dict | None = None
+        self.mean_, self.std_ = None, None
         if self.kind_ == "degree":
             largest = int(graphs.topology.in_degrees.max())
             self.n_codes_ = min(largest, _LARGEST_DEGREE) + 1
-        elif self.kind_ == "attributes" and graphs.labels is not None:
+        if self.kind_ == "attributes" and graphs.labels is not None:
             self.codes_ = codes_of(graphs.labels, graphs.categories)
             self.n_codes_ = len(self.codes_)
-        self.mean_, self.std_ = None, None
         if self.kind_ == "attributes" and graphs.attributes is not None:
             self.mean_, self.std_ = standards(graphs.attributes, self.standardize)
         self.walks_ = None
         if self.kind == "walks":
             self.walks_ = standards(return_probabilities(graphs.topology, _N_STEPS), True)
-        return self._fit_edges(graphs)
-
-    def _fit_edges(self, graphs: PackedGraphs) -> NodeFeatures:
-        is_described = describes_edges(graphs)
-        if self.edges == "attributes" and not is_described:
-            raise ValueError(
-                "edge_features='attributes', but the edges of X have no attribute 'x', 'weight' "
-                "or 'label': pass edge_features='auto' or None."
-            )
-        self.edges_ = None
-        if self.edges is not None and is_described:
-            self.edges_ = EdgeFeatures(self.standardize).fit(graphs)
+        self.edges_ = None if self.edges is None else EdgeFeatures(self.standardize).fit(graphs)
         return self
 
     def to_tensor(self, graphs: PackedGraphs, device: torch.device | str) -> GraphBatch:
@@ -129,27 +129,19 @@ class NodeFeatures:
         if self.walks_ is not None:
             walks = return_probabilities(topology, _N_STEPS)
             dense = torch.cat([dense, standardised(walks, *self.walks_)], 1)
-        ordinal, edges = self.kind_ == "degree", self._edges_of(graphs)
+        edges = None if self.edges_ is None else self.edges_.to_columns(graphs)
+        ordinal = self.kind_ == "degree"
         return GraphBatch(topology, dense, codes, n_codes, ordinal, edges).to(device)
 
     def _coded(self, graphs: PackedGraphs) -> Tensor | None:
         """Return the codes of the labels of nodes, None if there are no labels."""
-        if (self.codes_ is not None) != (graphs.labels is not None):
-            had = "had" if self.codes_ is not None else "had no"
-            raise ValueError(f"The graphs in fit {had} node labels ('label'), X is different.")
+        if self.codes_ is not None and graphs.labels is None:
+            raise ValueError("Nodes had labels in fit, but those of X have none.")
+        if self.codes_ is None and graphs.labels is not None:
+            raise ValueError("Nodes had no labels in fit, but those of X have.")
         if self.codes_ is None or graphs.labels is None:
             return None
         return coded(graphs.labels, graphs.categories, self.codes_)
-
-    def _edges_of(self, graphs: PackedGraphs) -> EdgeColumns | None:
-        if self.edges_ is not None:
-            return self.edges_.to_columns(graphs)
-        if self.edges is not None and describes_edges(graphs):
-            raise ValueError(
-                "The edges of the graphs in fit had no attributes, weights or labels, X is "
-                "different."
-            )
-        return None
 
     def from_tensor(self, batch: GraphBatch, X: PackedGraphs) -> PackedGraphs:
         """Return views of graphs with attributes and labels as in X.
@@ -169,3 +161,85 @@ class NodeFeatures:
             graphs.labels = batch.codes % (batch.n_codes + 1)
             graphs.categories = (*(self.codes_ or {}), None)
         return graphs
+
+
+def return_probabilities(topology: Topology, n_steps: int) -> Tensor:
+    r"""Return how probable it is that a walk is back where it started, after 1, 2, … steps.
+
+    .. math:: p_k(v) = (P^k)_{vv}, \qquad P_{uv} = n_{uv} / d_u
+
+    with n the number of edges from u to v, and d the number of edges that leave u [1]_. A walk
+    that has reached a node without such edges does not return.
+
+    Parameters
+    ----------
+    topology : Topology
+        Nodes and edges. Memory is needed for three matrices of the size of the largest graph.
+    n_steps : int
+        The number of steps up to which walks are followed.
+
+    Returns
+    -------
+    probabilities : Tensor of shape (n_nodes, n_steps)
+
+    References
+    ----------
+    .. [1] V. P. Dwivedi, A. T. Luu, T. Laurent, Y. Bengio, X. Bresson, "Graph Neural Networks with
+       Learnable Structural and Positional Representations", ICLR 2022.
+    """
+    found = torch.zeros(topology.n_nodes, n_steps)
+    for graphs in _of_similar_size(topology.sizes):
+        part, nodes, _ = topology.take(graphs)
+        place, step, identity = _transitions(part)
+        before = identity
+        for k in range(1, n_steps + 1, 2):
+            after = step(before)
+            found[nodes, k - 1] = _returns(before, after)[place]
+            if k < n_steps:
+                found[nodes, k] = _returns(after, after)[place]
+            before = after
+    return found
+
+
+def _of_similar_size(sizes: Tensor) -> Iterator[Tensor]:
+    """Yield graphs, of similar sizes, whose matrices are computed together."""
+    order = sizes.argsort()
+    start = 0
+    while start < len(order):
+        stop = start + 1
+        # The last graph of a part is the largest.
+        while stop < len(order) and sizes[order[stop]] <= _SMALL:
+            if (stop + 1 - start) * int(sizes[order[stop]]) ** 2 > _MOST_NUMBERS:
+                break
+            stop += 1
+        yield order[start:stop]
+        start = stop
+
+
+def _transitions(topology: Topology) -> tuple[Tensor, Callable[[Tensor], Tensor], Tensor]:
+    """Return where nodes stand in padded graphs, a step of walks, and walks of no steps.
+
+    The first is a mask of shape (n_graphs, n); the step maps P^k to P^(k + 1), which have shape
+    (n_graphs, n, n) with n the size of the largest graph.
+    """
+    n_graphs, n = topology.n_graphs, int(topology.sizes.max())
+    place = torch.arange(n) < topology.sizes[:, None]
+    sources, targets = topology.edge_index
+    leaving = torch.bincount(sources, minlength=topology.n_nodes).clamp_min(1)
+    values = 1.0 / leaving[sources]
+    owner = topology.graph_of_node
+    starts = topology.node_ptr[owner]
+    number = torch.arange(topology.n_nodes) - starts
+    places = (owner[sources], number[sources], number[targets])
+    identity = torch.eye(n).expand(n_graphs, n, n)
+    if n > _SMALL:
+        edges = torch.stack(places[1:])
+        matrix = torch.sparse_coo_tensor(edges, values, (n, n), check_invariants=False)
+        return place, lambda walks: torch.sparse.mm(matrix, walks[0])[None], identity
+    dense = torch.zeros(n_graphs, n, n).index_put_(places, values, accumulate=True)
+    return place, lambda walks: torch.bmm(dense, walks), identity
+
+
+def _returns(walks: Tensor, more: Tensor) -> Tensor:
+    """Return the diagonals of the products of two powers of P, shape (n_graphs, n)."""
+    return (walks * more.transpose(1, 2)).sum(2)

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from .._arguments import naming
+from .._arguments import naming, numbers
 from ._topology import Topology, by_target
 
 # Pairs of nodes are compared as products of their numbers, in 64 bits.
@@ -368,12 +368,11 @@ def _checked_numbers(
     """Return numbers, a row per node or for an edge at each of some nodes, as float32."""
     if values is None:
         return None
-    with naming(name, "an array of numbers", values):
-        array = np.asarray(values)
-    if np.iscomplexobj(array):
-        raise ValueError(f"{name} must hold real numbers, got complex ones.")
-    with np.errstate(over="ignore"), naming(name, "an array of numbers", values):
-        values = torch.from_numpy(np.array(array, dtype=np.float32, order="C"))
+    options = {"ensure_2d": False, "allow_nd": True, "ensure_all_finite": False}
+    empty = {"ensure_min_samples": 0, "ensure_min_features": 0}
+    with np.errstate(over="ignore"):
+        array = numbers(values, name, dtype=np.float32, copy=True, order="C", **options, **empty)
+    values = torch.from_numpy(array)
     n = int(node_ptr[-1]) if nodes is None else len(nodes)
     if values.ndim != ndim or len(values) != n:
         shape = f"({n}, n_attributes)" if ndim == 2 else f"({n},)"

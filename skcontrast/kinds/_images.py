@@ -23,7 +23,7 @@ from .._data._array_like import (
 )
 from .._data._memory_maps import row_blocks
 from .._data._sources import LazySamples
-from .._statistics import as_tensor
+from .._data._statistics import as_tensor
 from .._warnings import warn
 from ._base import Kind, Schema
 from ._scaling import (

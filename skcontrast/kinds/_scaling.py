@@ -9,7 +9,7 @@ import torch
 from sklearn.utils import assert_all_finite
 from torch import Tensor, nn
 
-from .._statistics import FARTHEST, as_tensor
+from .._data._statistics import FARTHEST, as_tensor
 
 _NUMBERS_PER_CALL = 2**20
 

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from .._data._array_like import refuse_graphs, refuse_unordered
 from .._data._columns import ColumnType, Table, Values, mixed_table
+from .._data._statistics import FARTHEST, mean_and_std
 from .._parameters import Interval, validate_parameters
-from .._statistics import FARTHEST, mean_and_std
 from .._warnings import warn
 from ._base import Kind, Schema
 from ._scaling import rows_for, scaled

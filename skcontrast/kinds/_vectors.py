@@ -25,7 +25,7 @@ from .._data._array_like import (
     refuse_graphs,
 )
 from .._data._sources import LazySamples, SparseSamples
-from .._statistics import FARTHEST, as_tensor, mean_and_std
+from .._data._statistics import FARTHEST, as_tensor, mean_and_std
 from ._base import Kind, Schema
 from ._scaling import Rescale, Standardize, as_float32, cast, float_of, rows_for, scaled
 

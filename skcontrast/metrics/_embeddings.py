@@ -1,4 +1,4 @@
-"""What can be said of embeddings without classes."""
+"""Measures of embeddings without classes: alignment, uniformity, rank, and agreement."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
+from scipy.stats import entropy
 from sklearn.utils import check_consistent_length
 
 from .._arguments import Interval, numbers
-from ._parts import OF_EMBEDDINGS, OF_TWO_VIEWS, check_count, measure
+from ._parts import OF_TWO_VIEWS, check_count, measure
 from ._search import batches, nearest, on_sphere
 
 
-@measure(OF_TWO_VIEWS)
+@measure("make_view_scorer({}, greater_is_better=False)")
 def alignment(z1: ArrayLike, z2: ArrayLike) -> float:
     r"""Return how far apart two views of a sample are on the sphere, on average; 0 is best.
 
@@ -59,7 +60,10 @@ def alignment(z1: ArrayLike, z2: ArrayLike) -> float:
     return float(np.square(on_sphere(first) - on_sphere(second)).sum(axis=1).mean())
 
 
-@measure(OF_EMBEDDINGS, t=[Interval(Real, 0, None, closed="neither")])
+@measure(
+    "make_embedding_scorer({}, needs_y=False, greater_is_better=False)",
+    t=[Interval(Real, 0, None, closed="neither")],
+)
 def uniformity(z: ArrayLike, t: float = 2.0) -> float:
     r"""Return how evenly embeddings fill the sphere; lower is more even, 0 is a single point.
 
@@ -108,7 +112,7 @@ def uniformity(z: ArrayLike, t: float = 2.0) -> float:
     return float(logsumexp(parts) - np.log(n * (n - 1) / 2))
 
 
-@measure(OF_EMBEDDINGS)
+@measure("make_embedding_scorer({}, needs_y=False)")
 def effective_rank(z: ArrayLike) -> float:
     r"""Return in how many directions embeddings spread: between 1 and d.
 
@@ -151,10 +155,7 @@ def effective_rank(z: ArrayLike) -> float:
     5.0
     """
     values = np.linalg.svd(check_embeddings(z), compute_uv=False)
-    if values[0] == 0:
-        return 0.0
-    shares = values[values > 0] / values.sum()
-    return float(np.exp(-(shares * np.log(shares)).sum()))
+    return float(np.exp(entropy(values))) if values[0] > 0 else 0.0
 
 
 @measure(OF_TWO_VIEWS)

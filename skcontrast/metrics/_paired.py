@@ -18,7 +18,7 @@ _ROUNDING = 1e-12
 
 
 class PairedComparison(NamedTuple):
-    """What :func:`compare_paired` returns; as a string, one line for a report.
+    """The result of :func:`compare_paired`; as a string, one line for a report.
 
     Attributes
     ----------
@@ -174,5 +174,5 @@ def _t_test(
 
 def _signed_rank_test(differences: NDArray[np.float64]) -> float:
     """Return the two-sided p-value of Wilcoxon's test, 1 if all differences are 0."""
-    some = differences[differences != 0]
-    return float(wilcoxon(some).pvalue) if len(some) else 1.0
+    nonzero = differences[differences != 0]
+    return float(wilcoxon(nonzero).pvalue) if len(nonzero) else 1.0

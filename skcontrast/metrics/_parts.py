@@ -18,32 +18,34 @@ INTEGERS = (int, np.integer)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def measure(scorer: str, **constraints: Any) -> Callable[[_F], _F]:
+def measure(factory: str, **constraints: Any) -> Callable[[_F], _F]:
     """Return a decorator of measures of embeddings, which checks arguments as `checked` does.
 
     A measure that is passed an estimator, as it is where the measure itself is the ``scoring`` of
-    a search, says how to wrap it.
+    a search, says how to wrap it; its attribute `as_scorer` is that call.
 
     Parameters
     ----------
-    scorer : str
-        How to make a scorer of the measure, where ``{}`` is its name.
+    factory : str
+        The call that makes a scorer of the measure, where ``{}`` is its name.
     **constraints : list or type
         As in `checked`.
     """
 
     def decorate(function: _F) -> _F:
         inner, name = checked(**constraints)(function), function.__name__
+        as_scorer = factory.format(name)
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             if args and hasattr(args[0], "fit"):
                 raise TypeError(
                     f"{name} measures embeddings, got {type(args[0]).__name__}. As a scorer of "
-                    f"estimators, wrap it: {scorer.format(name)}."
+                    f"estimators, wrap it: {as_scorer}."
                 )
             return inner(*args, **kwargs)
 
+        cast(Any, call).as_scorer = as_scorer
         return cast(_F, call)
 
     return decorate
@@ -51,7 +53,6 @@ def measure(scorer: str, **constraints: Any) -> Callable[[_F], _F]:
 
 OF_CLASSES = "make_embedding_scorer({})"
 OF_TWO_VIEWS = "make_view_scorer({})"
-OF_EMBEDDINGS = "make_embedding_scorer({}, needs_y=False)"
 
 
 class Parts(NamedTuple):

@@ -171,7 +171,6 @@ def few_label_accuracy(
     ((3,), True)
     """
     parts = check_parts(H, y, H_test, y_test, "few_label_accuracy")
-    check_count(n_draws, "n_draws")
     smallest = int(np.unique(parts.y, return_counts=True)[1].min())
     check_count(n_labels, "n_labels", smallest, "the size of the smallest class in y")
     probe, accuracies = _make_probe(scale, C), []
@@ -188,7 +187,7 @@ def _make_probe(scale: bool, C: float) -> Pipeline:
 
 
 def _first_seed(random_state: Any, n_draws: int) -> int:
-    """Return an int as it is, and from anything else a random one."""
+    """Return `random_state` if it is an int, otherwise a seed drawn from it."""
     if isinstance(random_state, INTEGERS):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1 - n_draws))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -82,28 +83,17 @@ def make_embedding_scorer(
     >>> scores["test_few labels"].shape
     (3,)
     """
-    return EmbeddingScorer(measure, needs_y, 1 if greater_is_better else -1, kwargs)
+    return EmbeddingScorer(measure, kwargs, needs_y, greater_is_better)
 
 
+@dataclass(frozen=True, repr=False)
 class EmbeddingScorer:
-    """What :func:`make_embedding_scorer` returns.
+    """The scorer that :func:`make_embedding_scorer` returns; its parameters are the fields."""
 
-    Parameters
-    ----------
-    measure : callable
-        Measures embeddings.
-    needs_y : bool
-        Whether it takes their classes too.
-    sign : {1, -1}
-        Factor on the measure.
-    kwargs : dict
-        Further arguments of the measure.
-    """
-
-    def __init__(
-        self, measure: Callable[..., Any], needs_y: bool, sign: int, kwargs: dict[str, Any]
-    ):
-        self.measure, self.needs_y, self.sign, self.kwargs = measure, needs_y, sign, kwargs
+    measure: Callable[..., Any]
+    kwargs: dict[str, Any]
+    needs_y: bool = True
+    greater_is_better: bool = True
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         if not hasattr(estimator, "transform"):
@@ -117,7 +107,8 @@ class EmbeddingScorer:
         if getattr(H, "ndim", 2) > 2:
             H = np.asarray(H).reshape(len(H), -1)
         value = self._measured(H, y)
-        return self.sign * float(np.mean(getattr(value, "value", value)))
+        score = float(np.mean(getattr(value, "value", value)))
+        return score if self.greater_is_better else -score
 
     def _measured(self, H: Any, y: Any) -> Any:
         if not self.needs_y:
@@ -127,10 +118,7 @@ class EmbeddingScorer:
         return self.measure(H, y, **self.kwargs)
 
     def __repr__(self) -> str:
-        given = {name: repr(value) for name, value in self.kwargs.items()}
-        if not self.needs_y:
-            given["needs_y"] = "False"
-        return _call("make_embedding_scorer", self, given)
+        return _call("make_embedding_scorer", self)
 
 
 @checked(measure=[callable], greater_is_better=["boolean"], n_views=[IntOptions(1, 2)])
@@ -184,29 +172,17 @@ def make_view_scorer(
     >>> cross_val_score(embedder, X, cv=3, scoring=scorer).shape
     (3,)
     """
-    return ViewScorer(measure, augmentation, 1 if greater_is_better else -1, n_views)
+    return ViewScorer(measure, augmentation, greater_is_better, n_views)
 
 
+@dataclass(frozen=True, repr=False)
 class ViewScorer:
-    """What :func:`make_view_scorer` returns.
+    """The scorer that :func:`make_view_scorer` returns; its parameters are the fields."""
 
-    Parameters
-    ----------
-    measure : callable
-        Compares embeddings of two views.
-    augmentation : augmentation, list, Pipeline or None
-        Draws the views.
-    sign : {1, -1}
-        Factor on the measure.
-    n_views : {1, 2}
-        Number of views that the measure takes.
-    """
-
-    def __init__(
-        self, measure: Callable[..., float], augmentation: Any, sign: int, n_views: int = 2
-    ):
-        self.measure, self.augmentation, self.sign = measure, augmentation, sign
-        self.n_views = n_views
+    measure: Callable[..., float]
+    augmentation: Any = None
+    greater_is_better: bool = True
+    n_views: int = 2
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         if isinstance(estimator, Pipeline):
@@ -217,28 +193,27 @@ class ViewScorer:
                 "A scorer of views takes a ContrastiveEmbedder or a Pipeline that ends in one, "
                 f"got {estimator!r}."
             )
-        return self.sign * estimator._score_views(X, self._of_views, self.augmentation)
+        score = estimator._score_views(X, self._of_views, self.augmentation)
+        return score if self.greater_is_better else -score
 
     def _of_views(self, *views: NDArray[np.float32]) -> float:
         """Return the measure of as many of the views as it takes."""
         return self.measure(*views[: self.n_views])
 
     def __repr__(self) -> str:
-        given = {}
-        if self.augmentation is not None:
-            given["augmentation"] = repr(self.augmentation)
-        if self.n_views == 1:
-            given["n_views"] = "1"
-        return _call("make_view_scorer", self, given)
+        return _call("make_view_scorer", self)
 
 
 def _name(measure: Any) -> str:
     return getattr(measure, "__name__", repr(measure))
 
 
-def _call(factory: str, scorer: Any, given: dict[str, str]) -> str:
-    """Return the call of the factory that makes a scorer."""
-    if scorer.sign == -1:
-        given["greater_is_better"] = "False"
-    arguments = [_name(scorer.measure), *(f"{name}={value}" for name, value in given.items())]
+def _call(factory: str, scorer: Any) -> str:
+    """Return the call of the factory that makes a scorer, without its defaults."""
+    given = dict(getattr(scorer, "kwargs", {}))
+    for field in fields(scorer):
+        value = getattr(scorer, field.name)
+        if field.name not in ("measure", "kwargs") and value is not field.default:
+            given[field.name] = value
+    arguments = [_name(scorer.measure), *(f"{name}={value!r}" for name, value in given.items())]
     return f"{factory}({', '.join(arguments)})"

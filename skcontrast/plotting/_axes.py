@@ -6,37 +6,19 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._arguments import naming
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours, which colour-blind readers can distinguish. A name has one colour in all
-# figures.
-STYLES: dict[str, dict[str, Any]] = {
-    "TN": {"color": "#0072B2", "linestyle": "-"},
-    "FN": {"color": "#D55E00", "linestyle": "--"},
-    "UN": {"color": "#555555", "linestyle": ":"},
-    "P": {"color": "#009E73", "linestyle": "-."},
-    "observed": {"color": "black", "marker": "o", "linestyle": "-", "linewidth": 3, "alpha": 0.4},
-    "BIASED": {"color": "#555555", "marker": "s", "linestyle": ":"},
-    "DCL": {"color": "#0072B2", "marker": "o", "linestyle": "--"},
-    "HCL": {"color": "#E69F00", "marker": "v", "linestyle": "-."},
-    "BCL (printed)": {"color": "#D55E00", "marker": "D", "linestyle": "--"},
-    "BCL (inverted)": {"color": "#009E73", "marker": "o", "linestyle": "-"},
-    "NonparametricBCL": {"color": "#CC79A7", "marker": "^", "linestyle": "-."},
-    "BCL": {"color": "#009E73", "marker": "D", "linestyle": "-"},
-    "SoftRing": {"color": "#CC79A7", "marker": "s", "linestyle": "-"},
-    "oracle": {"color": "black", "linestyle": "-", "linewidth": 6, "alpha": 0.25, "zorder": 1},
-}
-
-# What messages call embeddings.
+# How messages describe embeddings.
 EMBEDDINGS = "embeddings, an array of numbers of shape (n_samples, d)"
 
-# For classes: Okabe and Ito's colours in an order in which neighbours differ.
+# Okabe and Ito's colours, which colour-blind readers can distinguish, neighbours best.
 _DISTINCT = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#555555")
+# Tell lines and points apart where colours do not.
+MARKERS = "oDs^vP"
 
 
 def axes(ax: Axes | None, **figure_settings: Any) -> Axes:
@@ -48,18 +30,20 @@ def axes(ax: Axes | None, **figure_settings: Any) -> Axes:
     return pyplot().subplots(layout="constrained", **figure_settings)[1]
 
 
-def one_each(values: Any, name: str, n_samples: int) -> NDArray:
-    """Return an array with an entry for each sample, or raise an error that names it.
+def one_each(values: Any, name: str, n_samples: int) -> Any:
+    """Return an array with an entry for each sample, or raise an error that names it; None stays.
 
     Parameters
     ----------
-    values : array-like of length n_samples
-        What the user passed.
+    values : array-like of length n_samples or None
+        The argument.
     name : str
         The name of the argument.
     n_samples : int
         How many entries it must have.
     """
+    if values is None:
+        return None
     with naming(name, "an array with an entry for each sample", values):
         array = np.asarray(values)
         if array.ndim == 0 or len(array) != n_samples:

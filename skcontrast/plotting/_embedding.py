@@ -96,7 +96,7 @@ class EmbeddingDisplay:
         self.points = numbers(points, "points", "an array of numbers of shape (n, 2)")
         if self.points.shape[1] != 2:
             raise ValueError(f"points must have shape (n, 2), got {self.points.shape}.")
-        self.y = None if y is None else one_each(y, "y", len(self.points))
+        self.y = one_each(y, "y", len(self.points))
         self.thumbnails = thumbnails
         if thumbnails is not None and not is_images(thumbnails):
             raise ValueError(
@@ -185,10 +185,8 @@ class EmbeddingDisplay:
             If the method is unknown or lengths differ.
         """
         points: NDArray = numbers(h, "h", EMBEDDINGS, ensure_min_samples=3)
-        y = None if y is None else one_each(y, "y", len(points))
-        thumbnails = (
-            None if thumbnails is None else one_each(thumbnails, "thumbnails", len(points))
-        )
+        y = one_each(y, "y", len(points))
+        thumbnails = one_each(thumbnails, "thumbnails", len(points))
         rng = check_random_state(random_state)
         rows = np.arange(len(points))
         if subsample is not None and subsample < len(points):
@@ -242,16 +240,16 @@ class EmbeddingDisplay:
         return self
 
     def _plot_classes(self, classes: list[Any], **kwargs: Any) -> None:
-        y = self.y
-        known = [one for one in classes if not _is_unknown(one)]
-        colors = dict(zip(known, class_colors(len(known)), strict=True))
-        for one in sorted(classes, key=lambda one: not _is_unknown(one)):
-            label = "unknown" if _is_unknown(one) else str(one)
-            style = {"color": colors.get(one, "0.8"), "label": label, **kwargs}
-            self.scatters_[one] = self.ax_.scatter(*self.points[y == one].T, **style)
+        known = [label for label in classes if not _is_unknown(label)]
+        unknown = [label for label in classes if _is_unknown(label)]
+        colors = [*class_colors(len(known)), "0.8"]
+        for label, color in zip([*known, *unknown], colors, strict=False):
+            style = {"color": color, "label": str(label)}
+            if label in unknown:  # behind all others
+                style = {"color": color, "label": "unknown", "zorder": 0.9}
+            points = self.points[self.y == label]
+            self.scatters_[label] = self.ax_.scatter(*points.T, **{**style, **kwargs})
         self.legend_ = self.ax_.legend(
-            [self.scatters_[one] for one in (*known, *(c for c in classes if c not in colors))],
-            [*map(str, known), *("unknown" for one in classes if one not in colors)],
             loc="upper left",
             bbox_to_anchor=(1.01, 1),
             borderaxespad=0,

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from .._parameters import check_component
 from ..estimation import Reliability, project_views, reliability
 from ..losses import Loss
-from ..similarity import Similarity
 from ..simulation import ScoreSample
-from ._axes import STYLES, axes
+from ._axes import MARKERS, axes, class_colors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +41,6 @@ class ReliabilityDisplay:
 
     See Also
     --------
-    ScoreDensityDisplay : Densities of the scores themselves.
     skcontrast.estimation.reliability : The numbers without a figure.
 
     Examples
@@ -104,49 +102,11 @@ class ReliabilityDisplay:
         return cls(found).plot(ax, **kwargs)
 
     @classmethod
-    def from_views(
-        cls,
-        *views: Any,
-        y: Sequence | np.ndarray,
-        losses: Mapping[str, Loss],
-        similarity: Similarity | None = None,
-        n_bins: int = 10,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> ReliabilityDisplay:
-        """Compute and draw, from embeddings of views whose classes are known.
-
-        Parameters
-        ----------
-        *views : array-like of shape (n, d)
-            As in :meth:`ScoreSample.from_views <skcontrast.simulation.ScoreSample.from_views>`.
-        y : array-like of shape (n,)
-            Classes; −1 where unknown.
-        losses : dict of str to Loss
-            As in `from_sample`.
-        similarity : Similarity, default=None
-            The score; None is ``Cosine()``.
-        n_bins : int, default=10
-            Number of bins of ranks.
-        ax : Axes, default=None
-            The axes to draw on; None makes a figure.
-        **kwargs : dict
-            Passed to ``Axes.plot`` for the predictions.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-            Already drawn.
-        """
-        sample = ScoreSample.from_views(*views, y=y, similarity=similarity)
-        return cls.from_sample(sample, losses, n_bins=n_bins, ax=ax, **kwargs)
-
-    @classmethod
     def from_estimator(
         cls,
         embedder: ContrastiveEmbedder,
         X: Any,
-        y: Sequence | np.ndarray,
+        y: ArrayLike,
         losses: Mapping[str, Loss] | None = None,
         *,
         n_bins: int = 10,
@@ -184,15 +144,8 @@ class ReliabilityDisplay:
         if losses is None:
             loss = clone(embedder.loss_).set_params(**embedder.estimates_)
             losses = {type(loss).__name__: loss}
-        return cls.from_views(
-            *views,
-            y=y,
-            losses=losses,
-            similarity=embedder.similarity_,
-            n_bins=n_bins,
-            ax=ax,
-            **kwargs,
-        )
+        sample = ScoreSample.from_views(*views, y=y, similarity=embedder.similarity_)
+        return cls.from_sample(sample, losses, n_bins=n_bins, ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ReliabilityDisplay:
         """Draw the probabilities.
@@ -212,18 +165,15 @@ class ReliabilityDisplay:
         self.ax_ = axes(ax)
         self.figure_ = self.ax_.figure
         first = next(iter(self.reliabilities.values()))
-        style = {"label": "observed", **STYLES["observed"]}
-        (self.observed_,) = self.ax_.plot(first.ranks, first.observed, **style)
+        (self.observed_,) = self.ax_.plot(
+            first.ranks, first.observed, "o-", color="black", lw=3, alpha=0.4, label="observed"
+        )
         self.lines_ = {}
-        for name, one in self.reliabilities.items():
-            style = {
-                "label": name,
-                "markersize": 4,
-                "marker": "o",
-                **STYLES.get(name, {}),
-                **kwargs,
-            }
-            (self.lines_[name],) = self.ax_.plot(one.ranks, one.predicted, **style)
+        colors = class_colors(len(self.reliabilities))
+        for k, (name, found) in enumerate(self.reliabilities.items()):
+            style = {"label": name, "color": colors[k], "marker": MARKERS[k % len(MARKERS)]}
+            style = {**style, "markersize": 4, **kwargs}
+            (self.lines_[name],) = self.ax_.plot(found.ranks, found.predicted, **style)
         self.ax_.set(
             xlabel="rank u among the candidates", ylabel="p(true negative | u)", xlim=(0, 1)
         )

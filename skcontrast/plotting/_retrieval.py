@@ -13,15 +13,15 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 
 from .._arguments import Interval, check_arguments, checked, naming, numbers
-from ._axes import EMBEDDINGS, STYLES, axes, one_each
+from ._axes import EMBEDDINGS, axes, one_each
 from ._estimators import split_at_embedder, transformer
 from ._pictures import draw_cell, frame_grid, grid_size, intensities, is_images
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_RIGHT = {"edgecolor": STYLES["P"]["color"], "linestyle": "-"}
-_WRONG = {"edgecolor": STYLES["FN"]["color"], "linestyle": "--"}
+_RIGHT = {"edgecolor": "#009E73", "linestyle": "-"}
+_WRONG = {"edgecolor": "#D55E00", "linestyle": "--"}
 
 
 class RetrievalDisplay:
@@ -99,7 +99,7 @@ class RetrievalDisplay:
                 f", got {self.queries.shape} and {self.neighbors.shape}."
             )
         n = len(self.pictures)
-        self.y = None if y is None else one_each(y, "y", n)
+        self.y = one_each(y, "y", n)
         if self.y is not None and self.y.ndim != 1:
             raise ValueError(f"y must have shape (n_samples,), got {self.y.shape}.")
         self.concentration = None

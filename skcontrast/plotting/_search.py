@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import checked
-from ._axes import axes, class_colors, is_number
+from ._axes import MARKERS, axes, class_colors, is_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MARKERS = "oDs^vP"
 # More combinations of the remaining hyperparameters than this do not get a line each.
 _MOST_LINES = 6
 # On a logarithmic axis, values get a label if so many gaps of the smallest size would fill it,
@@ -175,12 +174,10 @@ class SearchDisplay:
         x = self._positions(values[self.parameter], has_value)
         groups = self._groups(values, has_value)
         colors = dict(zip(groups, class_colors(len(groups)), strict=True))
-        color = np.array(
-            [colors[label] for label, rows in groups.items() for _ in rows], dtype=object
-        )
-        rows = np.concatenate(list(groups.values()))
+        places = np.concatenate(list(groups.values()))
+        of_places = [colors[label] for label, rows in groups.items() for _ in rows]
         self.points_ = self.ax_.scatter(
-            x[rows], mean[rows], c=list(color), s=12, alpha=0.35, linewidths=0
+            x[places], mean[places], c=of_places, s=12, alpha=0.35, linewidths=0
         )
         self.lines_ = {}
         for k, (label, rows) in enumerate(groups.items()):
@@ -188,7 +185,7 @@ class SearchDisplay:
             style = {
                 "label": label,
                 "color": colors[label],
-                "marker": _MARKERS[k % len(_MARKERS)],
+                "marker": MARKERS[k % len(MARKERS)],
                 "linestyle": "-" if connected else "none",
                 "capsize": 3,
                 "markersize": 5,
@@ -202,8 +199,7 @@ class SearchDisplay:
             self.ax_.update_datalim(every[np.isfinite(every).all(axis=1)])
         self.ax_.autoscale_view()
         names = _short_names(values)
-        metric = "score" if self.metric == "score" else self.metric
-        self.ax_.set(xlabel=names[self.parameter], ylabel=f"mean {metric} over the folds")
+        self.ax_.set(xlabel=names[self.parameter], ylabel=f"mean {self.metric} over the folds")
         if self.lines:
             self.ax_.legend(title=", ".join(names[name] for name in self.lines))
         return self
@@ -275,12 +271,8 @@ class SearchDisplay:
         return all(len({texts[row] for row in rows}) == 1 for texts in others)
 
 
-class _Absent:
-    def __repr__(self) -> str:
-        return "–"
-
-
-_ABSENT = _Absent()
+# The value of a hyperparameter that a candidate does not have.
+_ABSENT = object()
 
 
 def _values(params: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -294,6 +286,8 @@ def _texts(values: Sequence[Any]) -> list[str]:
 
 
 def _text(value: Any) -> str:
+    if value is _ABSENT:
+        return "–"
     if is_number(value) or isinstance(value, (float, np.floating)):
         return f"{value:g}"
     return f"{type(value).__name__}()" if len(repr(value)) > 40 else repr(value)

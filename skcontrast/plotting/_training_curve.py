@@ -1,4 +1,4 @@
-"""A display of what is recorded in each epoch of a fit."""
+"""A display of the history of a fit, epoch by epoch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LABELS = {
     "loss__beta": "β",
     "similarity__temperature": "temperature t",
 }
-# What skorch counts and times.
+# Counts and times that skorch records.
 _BOOKKEEPING = ("epoch", "dur", "batches")
 _LINESTYLES = ("-", "--", ":", "-.")
 
@@ -107,15 +107,12 @@ class TrainingCurveDisplay:
         display : TrainingCurveDisplay
             Already drawn.
         """
-        named = estimator
-        if not isinstance(estimator, Mapping):
-            _, embedder = split_at_embedder(estimator, f"{cls.__name__}.from_estimator")
-            named = {type(embedder).__name__: estimator}
-        histories = {}
-        for name, one in named.items():
-            _, embedder = split_at_embedder(one, f"{cls.__name__}.from_estimator")
+        owner, histories = f"{cls.__name__}.from_estimator", {}
+        named = estimator if isinstance(estimator, Mapping) else {None: estimator}
+        for name, fitted in named.items():
+            _, embedder = split_at_embedder(fitted, owner)
             check_is_fitted(embedder)
-            histories[name] = embedder.history_
+            histories[name or type(embedder).__name__] = embedder.history_
         return cls(histories).plot(ax, columns=columns, **kwargs)
 
     @checked(columns=[str, list, tuple, None])
@@ -156,7 +153,7 @@ class TrainingCurveDisplay:
             columns = varying if ax is None or np.iterable(ax) else ["train_loss"]
         columns = [columns] if isinstance(columns, str) else list(columns)
         if not columns:
-            raise ValueError(f"columns must be some of {known}, got none.")
+            raise ValueError(f"columns must be among {known}, got none.")
         for name in columns:
             if not (isinstance(name, str) and name in known):
                 raise ValueError(f"columns must be among {known}, got {name!r}.")
@@ -222,17 +219,13 @@ class TrainingCurveDisplay:
 
 
 def _axes_of(ax: Any, columns: Sequence[str]) -> list[Axes]:
-    """Return axes for each column, those that were given or new ones."""
+    """Return the given axes or new ones, one for each column."""
     n = len(columns)
     if ax is None:
         size = (6.0, 1.2 + 1.6 * n) if n > 1 else (6.0, 3.6)
-        plt = pyplot()
-        return list(
-            plt.subplots(n, sharex=True, squeeze=False, figsize=size, layout="constrained")[1][
-                :, 0
-            ]
-        )
-    if not isinstance(ax, (list, tuple, np.ndarray)) and not hasattr(ax, "plot"):
+        settings = {"figsize": size, "layout": "constrained"}
+        return list(pyplot().subplots(n, sharex=True, squeeze=False, **settings)[1].ravel())
+    if isinstance(ax, str) or not (np.iterable(ax) or hasattr(ax, "plot")):
         raise TypeError(f"ax must be Axes of matplotlib or None, got {ax!r}.")
     given = list(np.asarray(ax, dtype=object).ravel()) if np.iterable(ax) else [ax]
     if len(given) != n:

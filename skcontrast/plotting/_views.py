@@ -1,4 +1,4 @@
-"""A display of views beside their originals."""
+"""A display of samples and their views."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._arguments import checked, naming, numbers
 from .._data._sources import LazySamples, array_of
+from .._data._statistics import mean_and_std
 from .._fit._drawn_views import chosen_rows, drawn_views
-from .._statistics import mean_and_std
 from ..kinds._images import Images
 from ..kinds._vectors import Vectors
-from ._axes import axes, class_colors, one_each
+from ._axes import MARKERS, axes, class_colors, one_each
 from ._estimators import embedder_and_input
 from ._pictures import draw_cell, frame_grid, grid_size, intensities, is_images
 
@@ -23,15 +23,14 @@ if TYPE_CHECKING:
 
 # Vectors of more features than this are drawn as lines, and their features are not named.
 _MOST_BARS = 30
-_MARKERS = "oDs^v"
 
 
 class ViewsDisplay:
-    """Samples beside their views: the first thing to look at.
+    """Samples and their views: the first thing to look at.
 
     Images stand in a grid with a column for each sample, the original on top. Of vectors, the
     features are bars (lines if there are more than 30) and those of the views markers (or lines),
-    each sample at a height of its own.
+    each sample at its own height.
 
     Parameters
     ----------
@@ -43,13 +42,12 @@ class ViewsDisplay:
     limits : tuple of two floats, default=None
         The intensities that are drawn black and white; None takes 0 and 255 for uint8, and else
         the lowest and the highest in `samples`.
-    center, scale : array-like of shape (n_features,), default=None
-        Subtracted from vectors, and what they are divided by, before they are drawn; None draws
-        them as they are.
     names : sequence of str, default=None
         Names of the samples; None numbers them.
     feature_names : sequence of str, default=None
         Names of the features of vectors.
+    xlabel : str, default="feature"
+        Label of the x axis of vectors.
 
     Attributes
     ----------
@@ -88,10 +86,9 @@ class ViewsDisplay:
         views: Sequence[ArrayLike],
         *,
         limits: tuple[float, float] | None = None,
-        center: ArrayLike | None = None,
-        scale: ArrayLike | None = None,
         names: Sequence[str] | None = None,
         feature_names: Sequence[str] | None = None,
+        xlabel: str = "feature",
     ):
         settings: dict[str, Any] = {"ensure_2d": False, "allow_nd": True, "dtype": None}
         self.samples = numbers(samples, "samples", **settings)
@@ -104,21 +101,9 @@ class ViewsDisplay:
                 f"or images (n, h, w) or (n, channels, h, w), got {sorted(shapes)} and "
                 f"{len(views)} views."
             )
-        self.limits = limits
-        vectors = {"center": center, "scale": scale}
-        self.center, self.scale = (
-            None if value is None else numbers(value, name, ensure_2d=False)
-            for name, value in vectors.items()
-        )
-        for name, value in vectors.items():
-            if value is not None and getattr(self, name).shape != self.samples.shape[1:]:
-                raise ValueError(
-                    f"{name} must have shape {self.samples.shape[1:]}, like a sample."
-                )
-        self.names = None if names is None else _texts(names, "names", len(self.samples))
-        self.feature_names = None
-        if feature_names is not None:
-            self.feature_names = _texts(feature_names, "feature_names", self.samples.shape[1])
+        self.limits, self.xlabel = limits, xlabel
+        self.names = _texts(names, "names", len(self.samples))
+        self.feature_names = _texts(feature_names, "feature_names", self.samples.shape[1])
 
     @classmethod
     @checked(standardize=["boolean"])
@@ -184,9 +169,12 @@ class ViewsDisplay:
             # Those of a Dataset would have to be read first.
             is_lazy = isinstance(drawn.X, LazySamples)
             settings["limits"] = intensities(drawn.samples if is_lazy else drawn.X)
-        elif standardize:
-            settings["center"], settings["scale"] = mean_and_std(array_of(drawn.X))
-        return cls(drawn.samples, drawn.views, **settings).plot(ax, **kwargs)
+        samples, views = drawn.samples, drawn.views
+        if standardize and not isinstance(kind, Images):
+            mean, std = mean_and_std(array_of(drawn.X))
+            samples, *views = ((vectors - mean) / std for vectors in (samples, *views))
+            settings["xlabel"] = "feature, in standard deviations from its mean"
+        return cls(samples, views, **settings).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ViewsDisplay:
         """Draw the samples and their views.
@@ -227,7 +215,7 @@ class ViewsDisplay:
         self.ax_.set_yticks(range(len(shown)), self._labels())
 
     def _plot_vectors(self, **kwargs: Any) -> None:
-        originals, *views = (self._scaled(some) for some in (self.samples, *self.views))
+        originals, views = self.samples, self.views
         n, n_features = originals.shape
         x, as_bars = np.arange(n_features), n_features <= _MOST_BARS
         every = np.concatenate([originals, *views])
@@ -242,7 +230,7 @@ class ViewsDisplay:
             for j, view in enumerate(views):
                 style = {"color": colors[j], "linewidth": 1, "alpha": 0.8}
                 if as_bars:
-                    marker = _MARKERS[j % len(_MARKERS)]
+                    marker = MARKERS[j % len(MARKERS)]
                     style = {**style, "linestyle": "none", "marker": marker, "markersize": 4}
                 (line,) = self.ax_.plot(x, height + view[k], **{**style, **kwargs})
                 self.lines_[j].append(line)
@@ -253,8 +241,7 @@ class ViewsDisplay:
         self.ax_.set_yticks(
             heights, [str(k) for k in range(n)] if self.names is None else self.names
         )
-        unit = "" if self.scale is None else ", in standard deviations from its mean"
-        self.ax_.set(xlabel=f"feature{unit}", ylabel="sample")
+        self.ax_.set(xlabel=self.xlabel, ylabel="sample")
         if as_bars and self.feature_names is not None:
             self.ax_.set_xticks(x, self.feature_names, rotation=45, ha="right")
 
@@ -264,14 +251,9 @@ class ViewsDisplay:
         (line,) = self.ax_.plot(x, height + values, color="black", linewidth=1.5)
         return line
 
-    def _scaled(self, vectors: NDArray) -> NDArray:
-        center = 0.0 if self.center is None else np.asarray(self.center)
-        scale = 1.0 if self.scale is None else np.asarray(self.scale)
-        return (vectors - center) / scale
-
     def _labels(self) -> list[str]:
         return ["original", *(f"view {k + 1}" for k in range(len(self.views)))]
 
 
-def _texts(names: Any, name: str, n: int) -> list[str]:
-    return [str(one) for one in one_each(names, name, n)]
+def _texts(names: Any, name: str, n: int) -> list[str] | None:
+    return None if names is None else [str(text) for text in one_each(names, name, n)]

@@ -15,7 +15,7 @@ from .._arguments import Interval, StrOptions, check_arguments, checked, generat
 from .._objective._exponential import log_expectation
 from .._parameters import check_component, check_numbers, validate_parameters
 from ..losses import BCL, DCL, HCL, InfoNCE, Loss, NonparametricBCL, Supervised
-from ._scores import RandomState, ScoreModel, ScoreSample, check_sample_arguments
+from ._scores import COUNT, RandomState, ScoreModel, ScoreSample
 
 Metric: TypeAlias = Literal["mse", "bias", "mean"]
 Losses: TypeAlias = dict[str, Loss]
@@ -24,6 +24,7 @@ Losses: TypeAlias = dict[str, Loss]
 _CHUNK_ELEMENTS = 2**19
 
 
+@checked(loss=Loss, sample=ScoreSample)
 def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:
     r"""Return a loss's estimate of the mean of :math:`e^s` over an anchor's true negatives.
 
@@ -66,8 +67,12 @@ def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:
     >>> np.allclose(estimate(InfoNCE(), sample), np.exp(sample.scores).mean(axis=1))
     True
     """
-    check_component(sample, ScoreSample, owner="estimate", parameter="sample")
-    _check_estimates(loss)
+    check_numbers(loss)
+    if not loss.is_estimate:
+        raise ValueError(
+            f"{type(loss).__name__} does not differ from InfoNCE by an estimate of the mean of "
+            "e^s over true negatives alone: there is nothing to compare."
+        )
     log_estimates = log_expectation(
         torch.tensor(sample.scores, dtype=torch.float64),
         torch.tensor(sample.positives, dtype=torch.float64),
@@ -78,6 +83,7 @@ def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:
     return log_estimates.exp().numpy()
 
 
+@checked(model=ScoreModel)
 def matched_estimators(model: ScoreModel) -> Losses:
     """Return the losses as estimators, their hyperparameters set to the truth of a model.
 
@@ -104,7 +110,6 @@ def matched_estimators(model: ScoreModel) -> Losses:
     >>> matched_estimators(ScoreModel(tau_plus=0.2))["DCL"]
     DCL(tau_plus=0.2)
     """
-    check_component(model, ScoreModel, owner="matched_estimators", parameter="model")
     validate_parameters(model)
     alpha, tau_plus = model.alpha, model.tau_plus
     return {
@@ -196,6 +201,7 @@ class EstimatorComparison:
         return error if metric == "bias" else error**2
 
 
+@checked(model=ScoreModel, n_anchors=COUNT, n_candidates=COUNT, n_positives=COUNT)
 def compare_estimators(
     model: ScoreModel,
     estimators: Losses | Callable[[ScoreModel], Losses] | None = None,
@@ -203,7 +209,6 @@ def compare_estimators(
     n_anchors: int = 1000,
     n_candidates: int = 64,
     n_positives: int = 10,
-    method: Literal["inverse", "reject"] = "inverse",
     random_state: RandomState = None,
 ) -> EstimatorComparison:
     r"""Compare losses as estimators of the mean of :math:`e^s` over true negatives.
@@ -221,8 +226,6 @@ def compare_estimators(
         Number of candidates of each anchor N ≥ 1.
     n_positives : int, default=10
         Number of known positives of each anchor K ≥ 1, for the losses that subtract.
-    method : {"inverse", "reject"}, default="inverse"
-        As in :meth:`ScoreModel.sample`.
     random_state : int, Generator or None, default=None
         As in :meth:`ScoreModel.sample`.
 
@@ -253,15 +256,13 @@ def compare_estimators(
     >>> abs(bias) < 3 * error
     True
     """
-    model = check_component(model, ScoreModel, owner="compare_estimators", parameter="model")
     validate_parameters(model)
-    check_sample_arguments("compare_estimators", n_anchors, n_candidates, n_positives, method)
     losses = _resolve_estimators(estimators, model)
     rng = generator_of(random_state, "compare_estimators")
     rows = max(1, _CHUNK_ELEMENTS // n_candidates)
     parts = [
         _compare_chunk(
-            model.sample(min(rows, n_anchors - start), n_candidates, n_positives, method, rng),
+            model.sample(min(rows, n_anchors - start), n_candidates, n_positives, rng),
             losses,
         )
         for start in range(0, n_anchors, rows)
@@ -280,11 +281,11 @@ def _compare_chunk(
     sample: ScoreSample, losses: Losses
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Return θ_SUP and the estimates of the anchors that have a true negative."""
-    some = sample.is_negative.any(axis=1)
+    has_any = sample.is_negative.any(axis=1)
     sample = sample._replace(
-        scores=sample.scores[some],
-        is_negative=sample.is_negative[some],
-        positives=sample.positives[some],
+        scores=sample.scores[has_any],
+        is_negative=sample.is_negative[has_any],
+        positives=sample.positives[has_any],
     )
     exponentials = np.where(sample.is_negative, np.exp(sample.scores), 0.0)
     supervised = exponentials.sum(axis=1) / sample.is_negative.sum(axis=1)
@@ -308,14 +309,3 @@ def _resolve_estimators(
     for name, loss in losses.items():
         check_component(loss, Loss, owner="compare_estimators", parameter=f"estimators[{name!r}]")
     return losses
-
-
-def _check_estimates(loss: Loss) -> None:
-    """Refuse a loss that is more than an estimate of an expectation over true negatives."""
-    check_component(loss, Loss, owner="estimate", parameter="loss")
-    check_numbers(loss)
-    if not loss.is_estimate:
-        raise ValueError(
-            f"{type(loss).__name__} does not differ from InfoNCE by an estimate of the mean of "
-            "e^s over true negatives alone: there is nothing to compare."
-        )

@@ -28,12 +28,9 @@ def scores_of_views(
     if len(views) < 2:
         raise ValueError(f"ScoreSample.from_views needs at least two views, got {len(views)}.")
     labels = validate_labels(y, None, needed_by="ScoreSample.from_views")
-    views = [_checked(view, len(labels)) for view in views]
-    known = np.flatnonzero(labels >= 0)
-    if len(known) < 2:
-        raise ValueError(f"y must hold the classes of at least two samples, got {len(known)}.")
-    if len(known) < len(labels):
-        views, labels = [_take(view, known) for view in views], labels[known]
+    views, labels = [_known(view, labels) for view in views], labels[labels >= 0]
+    if len(labels) < 2:
+        raise ValueError(f"y must hold the classes of at least two samples, got {len(labels)}.")
     contrast, similarity = contrast_of(views, similarity, torch.from_numpy(labels))
     with torch.no_grad():
         scores = torch.cat([part.clone() for _, part in tiles(contrast, similarity)])
@@ -50,20 +47,14 @@ def scores_of_views(
     )
 
 
-def _checked(view: Any, n_samples: int) -> Any:
-    """Return a view as arrays with a row for each class."""
+def _known(view: Any, labels: np.ndarray) -> Any:
+    """Return the rows of a view whose classes are known."""
     if isinstance(view, tuple):
-        return tuple(_checked(part, n_samples) for part in view)
+        return tuple(_known(part, labels) for part in view)
     view = numbers(view, "views", ensure_2d=False, allow_nd=True)
-    if len(view) != n_samples:
-        raise ValueError(f"y must have one entry per sample, {len(view)}, got {n_samples}.")
-    return view
-
-
-def _take(view: Any, rows: np.ndarray) -> Any:
-    if isinstance(view, tuple):
-        return tuple(_take(part, rows) for part in view)
-    return view[rows]
+    if len(view) != len(labels):
+        raise ValueError(f"y must have one entry per sample, {len(view)}, got {len(labels)}.")
+    return view[labels >= 0]
 
 
 def _kept(values: Tensor, is_candidate: Tensor) -> np.ndarray:

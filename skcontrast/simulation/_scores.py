@@ -8,14 +8,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
+from scipy.stats import norm, uniform
 
-from .._arguments import check_arguments, generator_of, naming
+from .._arguments import check_arguments, checked, generator_of, naming
 from .._parameters import (
     Interval,
     ParameterObject,
     StrOptions,
-    validate_parameter_constraints,
     validate_parameters,
 )
 from ..similarity import Similarity
@@ -23,17 +22,12 @@ from ._real_scores import scores_of_views
 
 RandomState: TypeAlias = int | np.random.Generator | None
 
-_POSITIVE_INT = [Interval(Integral, 1, None, closed="left")]
-_SAMPLE_CONSTRAINTS = {
-    "n_anchors": _POSITIVE_INT,
-    "n_candidates": _POSITIVE_INT,
-    "n_positives": _POSITIVE_INT,
-    "method": [StrOptions({"inverse", "reject"})],
-}
+# Numbers of anchors, candidates and positives.
+COUNT = [Interval(Integral, 1, None, closed="left")]
 
 
 class ScoreSample(NamedTuple):
-    """Scores of some anchors, and the truth that is hidden in practice.
+    """Scores of anchors, and the truth that is hidden in practice.
 
     Attributes
     ----------
@@ -208,15 +202,15 @@ class ScoreModel(ParameterObject):
         # Past t = √2 the printed range is narrower than the interval [−.5, .5] itself.
         return -max(self._largest(), 0.5) / self.temperature
 
+    @checked(n_anchors=COUNT, n_candidates=COUNT, n_positives=COUNT)
     def sample(
         self,
         n_anchors: int = 1000,
         n_candidates: int = 64,
         n_positives: int = 10,
-        method: Literal["inverse", "reject"] = "inverse",
         random_state: RandomState = None,
     ) -> ScoreSample:
-        r"""Draw the scores of some anchors, their candidates and their positives.
+        """Draw the scores of anchors, their candidates and their positives.
 
         Parameters
         ----------
@@ -226,9 +220,6 @@ class ScoreModel(ParameterObject):
             Number of candidates of each anchor N ≥ 1.
         n_positives : int, default=10
             Number of known positives of each anchor K ≥ 1.
-        method : {"inverse", "reject"}, default="inverse"
-            Solve :math:`2\alpha u + (1 - 2\alpha) u^2 = p` for u = Φ(x) and a uniform p, or accept
-            and reject uniform u as the paper does. The distribution is the same.
         random_state : int, Generator or None, default=None
             Anything that ``numpy.random.default_rng`` takes. Global generators are not used.
 
@@ -250,18 +241,16 @@ class ScoreModel(ParameterObject):
         True
         """
         validate_parameters(self)
-        check_sample_arguments("ScoreModel.sample", n_anchors, n_candidates, n_positives, method)
         rng = generator_of(random_state, "ScoreModel.sample")
         is_negative = rng.random((n_anchors, n_candidates)) >= self.tau_plus
-        draw = _by_inversion if method == "inverse" else _by_rejection
-        phi_candidates = draw(np.where(is_negative, self.alpha, 1 - self.alpha), rng)
-        phi_positives = draw(np.full((n_anchors, n_positives), 1 - self.alpha), rng)
+        phi_candidates = _draw(np.where(is_negative, self.alpha, 1 - self.alpha), rng)
+        phi_positives = _draw(np.full((n_anchors, n_positives), 1 - self.alpha), rng)
         largest_shift = self.gamma * max(self._largest() - 0.5, 0.0)
         shift = rng.uniform(-largest_shift, largest_shift, (n_anchors, 1))
         return ScoreSample(
-            scores=(self._quantile(phi_candidates) + shift) / self.temperature,
+            scores=(self._proposal.ppf(phi_candidates) + shift) / self.temperature,
             is_negative=is_negative,
-            positives=(self._quantile(phi_positives) + shift) / self.temperature,
+            positives=(self._proposal.ppf(phi_positives) + shift) / self.temperature,
             lower_bound=self.lower_bound,
             upper_bound=-self.lower_bound,  # x is as far above 0 as below
         )
@@ -290,8 +279,8 @@ class ScoreModel(ParameterObject):
         array([2., 1., 0.])
         """
         lower, x = self._lower_share(component), _points(x)
-        phi = self._proposal_cdf(x)
-        return 2 * (lower * (1 - phi) + (1 - lower) * phi) * self._proposal_density(x)
+        phi = self._proposal.cdf(x)
+        return 2 * (lower * (1 - phi) + (1 - lower) * phi) * self._proposal.pdf(x)
 
     def cdf(self, x: ArrayLike, component: Literal["TN", "FN", "UN"] = "UN") -> np.ndarray:
         r"""Return the cdf of x = s · t of an anchor without shift.
@@ -319,7 +308,7 @@ class ScoreModel(ParameterObject):
         array([0.  , 0.75, 1.  ])
         """
         lower = self._lower_share(component)
-        phi = self._proposal_cdf(_points(x))
+        phi = self._proposal.cdf(_points(x))
         return 2 * lower * phi + (1 - 2 * lower) * phi**2
 
     def _lower_share(self, component: Literal["TN", "FN", "UN"]) -> float:
@@ -334,16 +323,10 @@ class ScoreModel(ParameterObject):
     def _largest(self) -> float:
         return 1.0 if self.form == "once" else 1 / self.temperature**2
 
-    def _quantile(self, phi: NDArray) -> NDArray:
-        return phi - 0.5 if self.proposal == "uniform" else ndtri(phi)
-
-    def _proposal_cdf(self, x: NDArray) -> NDArray:
-        return np.clip(x + 0.5, 0, 1) if self.proposal == "uniform" else ndtr(x)
-
-    def _proposal_density(self, x: NDArray) -> NDArray:
-        if self.proposal == "uniform":
-            return (np.abs(x) <= 0.5).astype(float)
-        return np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+    @property
+    def _proposal(self) -> Any:
+        """The density φ before the shift, as a distribution of scipy."""
+        return uniform(-0.5, 1) if self.proposal == "uniform" else norm()
 
 
 def _points(x: ArrayLike) -> NDArray[np.float64]:
@@ -352,34 +335,7 @@ def _points(x: ArrayLike) -> NDArray[np.float64]:
         return np.asarray(x, dtype=float)
 
 
-def _by_inversion(lower: NDArray, rng: np.random.Generator) -> NDArray:
-    """Draw u of cdf 2λu + (1 − 2λ)u² for every share λ of φ₍₁₎."""
+def _draw(lower: NDArray, rng: np.random.Generator) -> NDArray:
+    """Draw u of cdf 2λu + (1 − 2λ)u² for every share λ of φ₍₁₎, by inversion."""
     p = 1 - rng.random(lower.shape)  # never 0, where λ = 0 would give 0/0
     return p / (lower + np.sqrt(np.maximum(lower**2 + (1 - 2 * lower) * p, 0)))
-
-
-def _by_rejection(lower: NDArray, rng: np.random.Generator) -> NDArray:
-    """Draw the same by accepting uniform u with probability density / 2 max(λ, 1 − λ)."""
-    phi = np.empty(lower.shape)
-    flat, lower = phi.reshape(-1), lower.reshape(-1)
-    pending = np.arange(flat.size)
-    while pending.size:
-        u, share = rng.random(pending.size), lower[pending]
-        height = rng.random(pending.size) * np.maximum(share, 1 - share)
-        accepted = height < share * (1 - u) + (1 - share) * u
-        flat[pending[accepted]] = u[accepted]
-        pending = pending[~accepted]
-    return phi
-
-
-def check_sample_arguments(
-    owner: str, n_anchors: int, n_candidates: int, n_positives: int, method: str
-) -> None:
-    """Raise ``InvalidParameterError`` if an argument of `ScoreModel.sample` is out of range."""
-    given = {
-        "n_anchors": n_anchors,
-        "n_candidates": n_candidates,
-        "n_positives": n_positives,
-        "method": method,
-    }
-    validate_parameter_constraints(_SAMPLE_CONSTRAINTS, given, caller_name=owner)

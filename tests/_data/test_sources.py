@@ -28,8 +28,8 @@ from skcontrast._data._sources import (
     make_source,
     subset,
 )
+from skcontrast._data._statistics import mean_and_std
 from skcontrast._distributed._world import Shares, World
-from skcontrast._statistics import mean_and_std
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.kinds import Images, Vectors

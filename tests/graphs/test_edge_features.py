@@ -270,10 +270,10 @@ def test_labels_that_were_not_seen_have_no_code():
 def test_edges_must_be_described_as_in_fit():
     fitted = small(max_epochs=1).fit(bonded())
     plain = [nx.path_graph(3)]
-    with pytest.raises(ValueError, match=r"had 2 attributes.*, weights, labels, .* have nothing"):
+    with pytest.raises(ValueError, match=r"Edges had 2 attrib.*, weights, labels in fit, .* none"):
         fitted.transform(plain)
     fitted = small(max_epochs=1).fit([nx.path_graph(3 + k % 3) for k in range(8)])
-    with pytest.raises(ValueError, match="in fit had no attributes, weights or labels"):
+    with pytest.raises(ValueError, match="no features in fit, but those of X have 2 attributes"):
         fitted.transform(bonded(3))
 
 

@@ -2,8 +2,6 @@
 
 import pytest
 
-from skcontrast.simulation import ScoreModel, estimator_curve
-
 
 @pytest.fixture(autouse=True)
 def figures():
@@ -18,11 +16,3 @@ def figures():
 def legend():
     """The function that reads the legend of a display."""
     return lambda display: [text.get_text() for text in display.ax_.get_legend().get_texts()]
-
-
-@pytest.fixture(scope="module")
-def curve():
-    """The errors of the estimators by the number of candidates."""
-    return estimator_curve(
-        ScoreModel(), "n_candidates", [16, 64, 256], n_anchors=100, random_state=0
-    )

@@ -65,9 +65,8 @@ def test_auc_is_not_alpha(model):
 # The samplers
 
 
-@pytest.mark.parametrize("method", ["inverse", "reject"])
-def test_samples_follow_the_densities(model, method):
-    sample = model.sample(20, 500, n_positives=100, method=method, random_state=1)
+def test_samples_follow_the_densities(model):
+    sample = model.sample(20, 500, n_positives=100, random_state=1)
     drawn = {
         "TN": sample.scores[sample.is_negative],
         "FN": sample.scores[~sample.is_negative],
@@ -152,7 +151,7 @@ def test_parameters_out_of_range_are_refused_by_name(parameter, value, admissibl
 
 @pytest.mark.parametrize(
     "argument, value",
-    [("n_anchors", 0), ("n_candidates", 2.5), ("n_positives", 0), ("method", "importance")],
+    [("n_anchors", 0), ("n_candidates", 2.5), ("n_positives", 0)],
 )
 def test_arguments_out_of_range_are_refused_by_name(argument, value):
     with pytest.raises(ValueError, match=f"'{argument}' parameter of ScoreModel.sample must be"):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._sklearn_compat import get_output_config
+from .._sklearn_compat import get_output_config
 
 
 class LabeledArray(np.ndarray):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skcontrast._statistics import moments
+from skcontrast._data._statistics import moments
 
 
 def rng():

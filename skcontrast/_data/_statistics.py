@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from ._data._memory_maps import row_blocks
+from ._memory_maps import row_blocks
 
 # Beyond this many standard deviations a value carries no more information, only overflow.
 FARTHEST = 1e6
