@@ -28,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
+from skcontrast.kinds import Images
 from skcontrast.optimizers import Optimizer
 
 
@@ -63,7 +64,8 @@ pretrained.fc = nn.Identity()
 # %%
 # Three ways to train it further
 # ------------------------------
-# ``standardize=False`` passes on pixels in [0, 1], because the network has its own normalisation.
+# ``Images(standardize=False)`` passes on pixels in [0, 1], because the network has its own
+# normalisation.
 # ``partial_fit`` trains for one epoch, after which a classifier with five labels of each class
 # judges the representation of the test digits.
 
@@ -105,7 +107,7 @@ embedders = {
 }
 curves = {}
 for name, embedder in embedders.items():
-    embedder.set_params(standardize=False, lr=1e-3, batch_size=32, random_state=0)
+    embedder.set_params(kind=Images(standardize=False), lr=1e-3, batch_size=32, random_state=0)
     curves[name] = []
     for _ in range(12):
         embedder.partial_fit(X_train)
