@@ -6,7 +6,7 @@ There are 1,347 images of digits for training, of which a few have labels. The e
 on all of them without labels, then frozen; what learns from the labels is a classifier on top,
 with or without guesses for the samples that have none.
 
-What to see: with five labels a class, a classifier on the embedding is as good as one on the
+The result: with five labels a class, a classifier on the embedding is as good as one on the
 pixels with twenty, and guessed labels add to it. An untrained network is no better than the
 pixels.
 """

@@ -6,7 +6,7 @@ Samples may have parts of different kinds. Here each digit has three: the left a
 of its image, and a vector, the ink in each of its rows. ``CMC`` trains an encoder for each part so
 that each part predicts the others, without labels.
 
-What to see: the right halves that the left half of an image predicts best continue its strokes.
+The result: the right halves that the left half of an image predicts best continue its strokes.
 The half that it was cut from is among the first ten of 450 in about every third case; by chance,
 in 2 % of the cases. With five labels per class, a classifier does better on the embedding of the
 parts than on the parts.

@@ -6,7 +6,7 @@ A network that has learned to tell the digits 0 to 4 apart is trained further, w
 the digits 5 to 9. Its first layers get a smaller learning rate than the new projection head, or
 are frozen.
 
-What to see: with a hundred images to train on, the pretrained network starts where one with random
+The result: with a hundred images to train on, the pretrained network starts where one with random
 weights does not arrive in twelve epochs. Training it further gains one or two per cent. A small
 learning rate or a frozen layer keeps it closer to where it was: safe, but not always best.
 """

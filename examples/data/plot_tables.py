@@ -5,7 +5,7 @@ Tables with categories, times and gaps
 A DataFrame goes into the embedder as it is. This one is made up: customers of three kinds, which
 every column tells apart only a little.
 
-What to see: a view of a row has some of its values from other rows, each from its own column; and
+The result: a view of a row has some of its values from other rows, each from its own column; and
 the three kinds lie apart in the embedding, though no column names them.
 """
 

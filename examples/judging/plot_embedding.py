@@ -5,7 +5,7 @@ A map of the embedding
 Two dimensions cannot show all that an embedding holds, but they show whether anything was learned
 at all. The labels here are for the eye: the embedder has never seen them.
 
-What you should see: in the raw pixels, several digits run into each other or fall into pieces, and
+The result: in the raw pixels, several digits run into each other or fall into pieces, and
 in the embedding most of them have a place of their own. The principal components show far less
 than t-SNE.
 """
@@ -36,8 +36,8 @@ right.set_title("embedding")
 plt.show()
 
 # %%
-# Which images lie where
-# ----------------------
+# Images on the map
+# -----------------
 # With ``thumbnails``, images that find room are drawn at their points. ``method="pca"`` shows the
 # two directions in which the embedding varies most.
 

@@ -76,8 +76,8 @@ raw = cross_val_score(pipe["clf"], X_train, y_train, cv=2).mean()
 print(f"the same classifier on raw pixels, cross-validated {raw:.3f}")
 
 # %%
-# What it found
-# -------------
+# Results
+# -------
 
 table = pd.DataFrame(search.cv_results_)
 table["loss"] = [type(p["embed__loss"]).__name__ for p in table["params"]]

@@ -1,11 +1,11 @@
 """
-What a search found
-===================
+The results of a search
+=======================
 
 ``GridSearchCV`` returns a table. As a picture, it says more: whether the best value lies at the
 end of the grid, and whether the differences are larger than the spread over the folds.
 
-What you should see: each point is a candidate, bars are one standard deviation over the folds, and
+The result: each point is a candidate, bars are one standard deviation over the folds, and
 the axis of the temperature is logarithmic, because its values are. The bars are far longer than
 the differences, so this search decides nothing. After fits as short as these, the raw pixels are
 still better on average.

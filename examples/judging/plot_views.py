@@ -6,7 +6,7 @@ Training teaches an embedder that two views of a sample belong together. Whateve
 the embedding forgets; whatever they leave alone, it may rely on. So before a long fit, look at the
 views: can you still tell which sample each of them shows, and do they hide what should not matter?
 
-What you should see: a quarter turn makes some digits illegible, and the default does not. In the
+The result: a quarter turn makes some digits illegible, and the default does not. In the
 table, three features in ten come from other rows.
 """
 

@@ -5,7 +5,7 @@ Watch the training on held-out samples
 The loss of a contrastive fit nearly always falls. Whether the representation gets better is a
 different question, which held-out samples answer. ``Evaluation`` asks it after every epoch.
 
-You should see: the loss makes most of its way in the first five epochs, while the accuracy of
+The result: the loss makes most of its way in the first five epochs, while the accuracy of
 held-out samples and the score without labels go on rising until about the thirteenth.
 """
 

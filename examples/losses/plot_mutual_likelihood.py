@@ -1,6 +1,6 @@
 r"""
-What a mutual likelihood score rewards
-======================================
+When a mutual likelihood score rewards certainty
+================================================
 
 With :class:`~skcontrast.similarity.VonMisesFisher`, every embedding has a mean direction and a
 concentration κ. The score of two embeddings is the logarithm of the probability density that both
