@@ -40,8 +40,8 @@ X_test
 # %%
 # Train
 # -----
-# ``PerPart`` gives each part an augmentation of its own. An encoder that suits all parts is built
-# for each of them; a list would have one for each. Low temperatures tell near samples apart.
+# ``PerPart`` gives each part its own augmentation. A single encoder that suits all parts is built
+# once for each; a list would have one encoder for each. Low temperatures separate near samples.
 
 embedder = ContrastiveEmbedder(
     encoder=MLP(),
@@ -58,7 +58,7 @@ embedder = ContrastiveEmbedder(
 # %%
 # Which right half belongs to this left half?
 # -------------------------------------------
-# ``transform`` returns the projections of the parts side by side. Those of one sample point in the
+# ``transform`` returns the projections of all parts, concatenated. Those of one sample point in the
 # same direction.
 
 

@@ -14,8 +14,8 @@ learning rate or a frozen layer keeps it closer to where it was: safe, but not a
 # %%
 # The pretrained network
 # ----------------------
-# It stands for a network from torchvision or timm, with weights from a file. It learns the digits
-# 0 to 4 with labels; then ``Identity`` takes the place of its last layer.
+# It takes the place of a network from torchvision or timm, with weights from a file. It learns the
+# digits 0 to 4 with labels; then ``Identity`` replaces its last layer.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -65,9 +65,8 @@ pretrained.fc = nn.Identity()
 # Three ways to train it further
 # ------------------------------
 # ``Images(standardize=False)`` passes on pixels in [0, 1], because the network has its own
-# normalisation.
-# ``partial_fit`` trains for one epoch, after which a classifier with five labels of each class
-# judges the representation of the test digits.
+# normalisation. ``partial_fit`` trains for one epoch, after which a classifier with five labels of
+# each class judges the representation of the test digits.
 
 X_train, X_test, y_train, y_test = train_test_split(
     X[~is_source],
@@ -118,19 +117,19 @@ for name, embedder in embedders.items():
 # ------------------
 
 with torch.no_grad():
-    as_it_is = [pretrained.eval()(torch.from_numpy(x)[:, None]).numpy() for x in (X_train, X_test)]
+    unchanged = [pretrained.eval()(torch.from_numpy(x)[:, None]).numpy() for x in (X_train, X_test)]
 flat = [x.reshape(len(x), -1) for x in (X_train, X_test)]
 
 fig, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
 for name, values in curves.items():
     ax.plot(np.arange(1, 13), values, label=name)
-ax.axhline(accuracy(*as_it_is), color="black", ls="--", lw=1, label="pretrained, as it is")
+ax.axhline(accuracy(*unchanged), color="black", ls="--", lw=1, label="pretrained, unchanged")
 ax.axhline(accuracy(*flat), color="gray", ls=":", lw=1, label="raw pixels")
 ax.set(xlabel="epochs of contrastive training", ylabel="accuracy with 5 labels of each class")
 fig.legend(loc="outside upper center", ncols=2, fontsize="small")
 plt.show()
 
 # %%
-# Which parameters belong to which group is a matter of their names, which are those of the module:
+# The groups are defined by the names of the parameters, which are those of the module:
 
 list(dict(pretrained.named_parameters()))

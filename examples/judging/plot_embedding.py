@@ -6,7 +6,7 @@ Two dimensions cannot show all that an embedding holds, but they show whether an
 at all. The labels here are for the eye: the embedder has never seen them.
 
 The result: in the raw pixels, several digits run into each other or fall into pieces, and
-in the embedding most of them have a place of their own. The principal components show far less
+in the embedding most of them have their own place. The principal components show far less
 than t-SNE.
 """
 
@@ -38,7 +38,7 @@ plt.show()
 # %%
 # Images on the map
 # -----------------
-# With ``thumbnails``, images that find room are drawn at their points. ``method="pca"`` shows the
+# With ``thumbnails``, images are drawn at their points where there is room. ``method="pca"`` shows the
 # two directions in which the embedding varies most.
 
 EmbeddingDisplay.from_estimator(embedder, X_test, thumbnails=X_test, method="pca")
@@ -48,7 +48,7 @@ plt.show()
 # Numbers instead of classes
 # --------------------------
 # Any number can be the colour, such as the amount of ink. Where the colours are sorted, the
-# embedding still knows it.
+# embedding has kept this number.
 
 ink = X_test.mean(axis=(1, 2))
 display = EmbeddingDisplay.from_estimator(embedder, X_test, ink)

@@ -46,7 +46,7 @@ pipe
 # %%
 # One search
 # ----------
-# InfoNCE has no hyperparameters of its own, DCL has the class prior, and HCL has the class prior
+# InfoNCE has no hyperparameters, DCL has the class prior, and HCL has the class prior
 # and the hardness. A list of grids gives each loss its own parameters.
 # ``embed__similarity__temperature`` sets the temperature of the default similarity, so there is no
 # need to pass one first.

@@ -43,7 +43,7 @@ plt.show()
 # Where it goes wrong
 # -------------------
 # Rows can be chosen: these are queries whose nearest neighbour is of a different class. κ does not
-# give them away: an image that is easy to tell from the others may still lie next to a different
+# give them away: an image that is easy to tell from the others may still be next to a different
 # class.
 
 h = normalize(embedder.transform(gallery))

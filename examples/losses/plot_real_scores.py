@@ -7,8 +7,8 @@ training the positive is a second view of the anchor itself. Here an embedder le
 and its scores are held against the labels.
 
 The claim of this example: views are much closer than classmates. A loss that subtracts the share
-of false negatives by way of the views (DCL) therefore subtracts too much, about as much as InfoNCE
-has too much; weights by rank (SoftRing) need no positives, and fit.
+of false negatives by way of the views (DCL) therefore subtracts too much, by about as much as
+InfoNCE has too much; weights by rank (SoftRing) need no positives, and fit.
 """
 
 # %%
