@@ -4,7 +4,8 @@ A folder of image files: similar images without labels
 
 Your images are in a folder, in all sizes, and you look for those that show the same thing. Here,
 the folder has 800 PNG files of handwritten digits, large and small, wide and high, anywhere on the
-paper and in different shades of grey. An embedder learns from the files themselves, without labels.
+paper and in different shades of grey. An embedder learns from the files themselves, without
+labels.
 
 The result: more than half of the nearest neighbours in the embedding show the same digit.
 After these few seconds of training, that is about as many as by pixels (62 % and 60 %, a mean of

@@ -58,8 +58,8 @@ embedder = ContrastiveEmbedder(
 # %%
 # Which right half belongs to this left half?
 # -------------------------------------------
-# ``transform`` returns the projections of all parts, concatenated. Those of one sample point in the
-# same direction.
+# ``transform`` returns the projections of all parts, concatenated. Those of one sample point in
+# the same direction.
 
 
 def cosines(projections, of, to):

@@ -117,7 +117,9 @@ for name, embedder in embedders.items():
 # ------------------
 
 with torch.no_grad():
-    unchanged = [pretrained.eval()(torch.from_numpy(x)[:, None]).numpy() for x in (X_train, X_test)]
+    unchanged = [
+        pretrained.eval()(torch.from_numpy(x)[:, None]).numpy() for x in (X_train, X_test)
+    ]
 flat = [x.reshape(len(x), -1) for x in (X_train, X_test)]
 
 fig, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")

@@ -38,8 +38,8 @@ plt.show()
 # %%
 # Images on the map
 # -----------------
-# With ``thumbnails``, images are drawn at their points where there is room. ``method="pca"`` shows the
-# two directions in which the embedding varies most.
+# With ``thumbnails``, images are drawn at their points where there is room. ``method="pca"`` shows
+# the two directions in which the embedding varies most.
 
 EmbeddingDisplay.from_estimator(embedder, X_test, thumbnails=X_test, method="pca")
 plt.show()

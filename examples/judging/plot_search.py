@@ -53,8 +53,8 @@ plt.show()
 # %%
 # A random search
 # ---------------
-# Each candidate has its own learning rate, drawn on a logarithmic scale. There are only a few batch
-# sizes, so each gets a line.
+# Each candidate has its own learning rate, drawn on a logarithmic scale. There are only a few
+# batch sizes, so each gets a line.
 
 drawn = {"embed__lr": loguniform(1e-4, 1e-1), "embed__batch_size": [32, 64, 128]}
 random_search = RandomizedSearchCV(pipe, drawn, n_iter=5, cv=3, random_state=0).fit(X, y)

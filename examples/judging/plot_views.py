@@ -43,8 +43,9 @@ print(first.shape, first.dtype, f"from {first.min():.0f} to {first.max():.0f}")
 # %%
 # Vectors
 # -------
-# Features of a table have different units, and are shown in standard deviations from their means. Bars are the original, markers are the views. Where a marker is not at the end of its bar,
-# the default :class:`~skcontrast.augmentation.MarginalCorruption` has taken the value from another
+# Features of a table have different units, and are shown in standard deviations from their means.
+# Bars are the original, markers are the views. Where a marker is not at the end of its bar, the
+# default :class:`~skcontrast.augmentation.MarginalCorruption` has taken the value from another
 # row.
 
 wine = load_wine(as_frame=True)
