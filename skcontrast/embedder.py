@@ -39,6 +39,7 @@ from .augmentation import Augmentation, Views
 from .encoders import Encoder
 from .frameworks import Framework
 from .kinds import Kind, Tables
+from .kinds._recognise import naming_kind
 from .losses import Loss
 from .metrics import neighbor_agreement
 from .optimizers import ALGORITHMS, Algorithm, Optimizer, as_optimizer
@@ -551,12 +552,13 @@ class ContrastiveEmbedder(
         with plain_modes(device):
             # Some scalers find NaN and infinity in the pass in which they convert X.
             X = self._fitted.read(_plain(X), self, check_finite=not scaler.finds_nonfinite)
-            return encode(
-                on_device(module, device),
-                X,
-                kind.rows_per_call(X),
-                to_tensor=lambda rows: scaler.to_tensor(rows, device),
-            )
+            with naming_kind(kind):
+                return encode(
+                    on_device(module, device),
+                    X,
+                    kind.rows_per_call(X),
+                    to_tensor=lambda rows: scaler.to_tensor(rows, device),
+                )
 
     def _projecting(self) -> nn.Module:
         """Return the network from samples to projections, without concentrations."""
