@@ -137,3 +137,13 @@ def test_a_batch_of_tensors_is_indexed_by_rows_or_by_name():
     assert both["b"].tolist() == [0, 1, 2, 2]
     with pytest.raises(ValueError, match=r"must have one length, got {'a': 3, 'b': 2}"):
         TensorBatch(a=torch.zeros(3), b=torch.zeros(2))
+
+
+def test_a_function_augments_the_custom_kind_that_the_embedder_knows():
+    for augmentation in (
+        FunctionAugmentation(jitter),
+        FunctionAugmentation(jitter, kind=Recordings()),
+    ):
+        fitted = embedder(Sum(), augmentation=augmentation).fit(recordings())
+        views = fitted.views(recordings(), random_state=0)
+        assert not np.array_equal(*views)
