@@ -15,7 +15,7 @@ from ._files._save import load, save
 from ._objective._functional import contrastive_loss
 from .embedder import ContrastiveEmbedder
 
-__version__ = "0.1.0"
+__version__ = "0.1.0.dev0"
 
 __all__ = [
     "ContrastiveEmbedder",

@@ -88,7 +88,7 @@ def validate_parameters(obj: Any) -> None:
     for value in obj.get_params(deep=False).values():
         if isinstance(value, ParameterObject):
             validate_parameters(value)
-    if isinstance(obj, ParameterObject):
+    if hasattr(obj, "validate"):
         obj.validate()
 
 

@@ -19,6 +19,7 @@ from skcontrast.augmentation import AttributeMask, NodeDrop
 from skcontrast.encoders import GCN, GIN
 from skcontrast.frameworks import InfoGraph, MoCo, SimCLR
 from skcontrast.graphs import PackedGraphs, pack_graphs
+from skcontrast.kinds import Graphs
 from skcontrast.losses import PositiveDebiased
 from skcontrast.metrics import make_view_scorer, neighbor_agreement
 from skcontrast.similarity import DotProduct, VonMisesFisher
@@ -60,8 +61,8 @@ def test_warm_start_continues(framework):
 
 def test_continuing_with_different_node_features_is_refused():
     embedder = small(warm_start=True, max_epochs=1).fit(GRAPHS)
-    with pytest.raises(ValueError, match=r"'node_features' parameter .* has changed from auto to"):
-        embedder.set_params(node_features="constant").fit(GRAPHS)
+    with pytest.raises(ValueError, match=r"'kind' parameter .* has changed from Graphs"):
+        embedder.set_params(kind=Graphs(node_features="constant")).fit(GRAPHS)
 
 
 def test_continuing_keeps_the_codes_of_the_first_fit():
@@ -105,7 +106,7 @@ def test_users_graphs_are_not_touched():
         assert nx.utils.graphs_equal(graph, old)
     packed = pack_graphs(graphs)
     arrays = [array.copy() for array in packed.arrays()]
-    embedded(packed, augmentation=AttributeMask(0.5), standardize=False)
+    embedded(packed, augmentation=AttributeMask(0.5), kind=Graphs(standardize=False))
     for array, old in zip(packed.arrays(), arrays, strict=True):
         np.testing.assert_array_equal(array, old)
 
@@ -137,13 +138,13 @@ def test_the_bag_of_labels_is_in_the_representation(encoder):
 
 def test_the_sum_of_attributes_is_in_the_representation():
     graphs = [attributed(graph, lambda k: [k - 3.0, k % 2]) for graph in GRAPHS]
-    h = small(standardize=False).fit(graphs).transform(graphs)[:, :2].astype(float)
+    h = small(kind=Graphs(standardize=False)).fit(graphs).transform(graphs)[:, :2].astype(float)
     sums = [np.sum([x for _, x in g.nodes(data="x")], axis=0) for g in graphs]
     np.testing.assert_allclose(np.sign(h) * np.expm1(np.abs(h)), sums, rtol=1e-4)
 
 
 def test_without_features_nodes_are_counted():
-    h = embedded(node_features="constant")
+    h = embedded(kind=Graphs(node_features="constant"))
     np.testing.assert_allclose(np.expm1(h[:, 0]), [len(graph) for graph in GRAPHS], rtol=1e-5)
 
 

@@ -17,8 +17,9 @@ from skcontrast import (
     metrics,
 )
 from skcontrast.augmentation import FunctionAugmentation, MarginalCorruption
+from skcontrast.kinds import Images
 from tests.bad_values import GRAPHS, PICTURES, VECTORS, attack, bad_values
-from tests.doors import MODULES, NO_DOORS, cases, doors, tiny
+from tests.doors import MODULES, NO_DOORS, cases, doors, named_parameters, tiny
 
 # Errors that need not name the argument, by a part of the name of the door, the argument and the
 # value; "" is any.
@@ -48,7 +49,7 @@ ADMITTED = [
     ("map_at_r", "y_test", "a Dataset"),
     ("recall_at_k", "y_test", "a Dataset"),
     ("ScoreDensityDisplay", "y", ""),
-    ("ScoreDensityDisplay.from_views", "views", "dates"),
+    ("ScoreDensityDisplay.from_views", "views", ""),
     ("ReliabilityDisplay", "losses", ""),
     ("RetrievalDisplay", "pictures", ""),
     ("EmbeddingDisplay", "method", "embedder"),
@@ -140,7 +141,7 @@ def test_every_public_callable_has_a_door_or_a_reason_for_none():
             is_warning = inspect.isclass(thing) and issubclass(thing, Warning)
             if not callable(thing) or is_warning or thing in NO_DOORS:
                 continue
-            if not inspect.signature(thing).parameters and inspect.isclass(thing):
+            if not named_parameters(thing) and inspect.isclass(thing):
                 continue
             assert name in known, f"no doors of {name}: see tests/doors.py"
 
@@ -197,10 +198,10 @@ def test_a_measure_that_is_passed_as_scoring_says_how_to_wrap_it(measure, y):
 def test_floats_up_to_255_that_are_not_scaled_warn():
     images = 255 * PICTURES
     with pytest.warns(UserWarning, match="standardize=False leaves as they are"):
-        tiny(encoder=None, standardize=False).views(images)
+        tiny(encoder=None, kind=Images(standardize=False)).views(images)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        tiny(encoder=None, standardize=False).views(PICTURES)
+        tiny(encoder=None, kind=Images(standardize=False)).views(PICTURES)
         tiny(encoder=None).views(images)
 
 

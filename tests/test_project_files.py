@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 import re
 import tomllib
 from pathlib import Path
+
+import pytest
 
 import skcontrast
 
@@ -45,12 +49,32 @@ def parts(version):
 def test_the_version_is_the_same_everywhere():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     cited = re.search(r"^version: (\S+)$", citation, flags=re.MULTILINE)[1]
-    assert project()["version"] == cited == skcontrast.__version__
+    assert "version" in project()["dynamic"] and cited == skcontrast.__version__
 
 
 def test_the_version_switcher_offers_the_version():
     entries = json.loads((ROOT / "docs" / "_static" / "switcher.json").read_text(encoding="utf-8"))
     assert skcontrast.__version__ in {entry["version"] for entry in entries}
+
+
+def test_contributing_shows_the_rooms_of_the_package():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    tree = text.partition("```\nskcontrast/\n")[2].partition("```")[0]
+    shown = dict(line.split(maxsplit=1) for line in tree.splitlines())
+    modules = pkgutil.iter_modules(skcontrast.__path__, "skcontrast.")
+    assert shown == {
+        module.name.partition(".")[2] + ("/" if module.ispkg else ".py"): (
+            importlib.import_module(module.name).__doc__.splitlines()[0]
+        )
+        for module in modules
+    }
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "RELEASING.md"])
+def test_links_between_files_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)]+)\)", (ROOT / page).read_text(encoding="utf-8"))
+    for link in links:
+        assert link.startswith("https://") or (ROOT / link).exists(), link
 
 
 def test_the_oldest_versions_are_the_lower_bounds():

@@ -24,6 +24,7 @@ from skcontrast.augmentation import (
     Unflatten,
 )
 from skcontrast.encoders import MLP, ConvNet
+from skcontrast.kinds import Vectors
 from skcontrast.losses import BCL, DCL, HCL, InfoNCE, Supervised
 from skcontrast.optimizers import Optimizer
 from skcontrast.similarity import Cosine, VonMisesFisher
@@ -38,7 +39,7 @@ VARIANTS = [
     small(similarity=VonMisesFisher()),
     small(similarity=VonMisesFisher(), output="projection", projection_dim=8),
     small(kind="tables"),
-    small(standardize=False, optimizer="sgd", lr_schedule="constant"),
+    small(kind=Vectors(standardize=False), optimizer="sgd", lr_schedule="constant"),
     small(optimizer=Optimizer("adamw", betas=(0.9, 0.9), param_groups=[("enc*", {"lr": 1e-4})])),
 ]
 OTHER_LOSSES = [

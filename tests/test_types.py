@@ -175,7 +175,7 @@ REFUSED = [
     'ContrastiveEmbedder(optimizer="lion")',
     'ContrastiveEmbedder(precision="half")',
     'ContrastiveEmbedder(lr_schedule="linear")',
-    'ContrastiveEmbedder(node_features="labels")',
+    'kinds.Graphs(node_features="labels")',
     'ContrastiveEmbedder(loss="infonce")',
     'losses.BCL(cdf="empirical")',
     'losses.PUCL(floor="zero")',
@@ -229,7 +229,7 @@ def test_results_and_attributes_have_the_types_that_are_documented(lines_of):
 def test_a_choice_that_does_not_exist_is_an_error(lines_of):
     imports = (
         "from skcontrast import ContrastiveEmbedder, augmentation, encoders, frameworks, losses\n"
-        "from skcontrast import simulation\n"
+        "from skcontrast import kinds, simulation\n"
     )
     lines = [line for line in lines_of(imports + "\n".join(REFUSED)) if "error:" in line]
     refused = {int(line.split(":")[1]) for line in lines if "[arg-type]" in line}

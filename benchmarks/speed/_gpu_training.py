@@ -9,7 +9,7 @@ from time import perf_counter
 import numpy as np
 from skorch.callbacks import Callback
 
-from benchmarks.studies.worth import decoded
+from benchmarks._image_sets import load_images
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import SimCLRAugmentation
 from skcontrast.encoders import ResNet
@@ -64,14 +64,12 @@ class Deadline(Callback):
 
 
 def images(args):
-    """Return images and classes to train and to test on, random ones if there is no folder."""
+    """Return images and classes to train and to test on, random ones for a rehearsal."""
     if args.toy:
         rng = np.random.default_rng(0)
         X, y = rng.integers(0, 256, (128, 3, 32, 32), dtype=np.uint8), np.arange(128) % 10
         return X, y, X[:64], y[:64]
-    train = [decoded(Path(args.cifar) / f"cifar10_batch_{k}.npz") for k in range(1, 6)]
-    X, y = (np.concatenate(arrays) for arrays in zip(*train, strict=True))
-    return X, y, *decoded(Path(args.cifar) / "cifar10_test.npz")
+    return load_images("CIFAR-10")
 
 
 def embedder(campaign, name, epochs, batch, **choices):
@@ -91,7 +89,6 @@ def embedder(campaign, name, epochs, batch, **choices):
         device=campaign.device,
         callbacks=[Deadline()],
         checkpoint=Path(args.state) / name.replace(" ", "_"),
-        checkpoint_every=campaign.sized(10, 1),
         random_state=0,
     ).set_params(**choices)
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.speed.gpu --out figures --device cpu --toy  # all pieces, small, minutes
 
-    GPU="python -m benchmarks.speed.gpu --out figures --cifar FOLDER --budget 540"
+    GPU="python -m benchmarks.speed.gpu --out figures --budget 540"
     $GPU --pieces tests step loss train --runs InfoNCE
     $GPU --pieces train scores tiles epoch small transform --runs InfoNCE
     $GPU --pieces train negatives summary
@@ -34,8 +34,8 @@ checkpoints hold, and install them there::
     python -m pip install --no-index --no-deps --target site wheels/*.whl
     export PYTHONPATH=.:site
 
-`--cifar` names a folder with ``cifar10_batch_1.npz`` to ``_5`` and ``cifar10_test.npz``, as
-worth.py reads them, 102 MB in all; where fewer can be sent at a time, send them in two halves.
+The environment variable ``SKCONTRAST_BENCHMARK_DATA`` names a folder with CIFAR-10, see
+_image_sets.py, 102 MB in all; where fewer can be sent at a time, send them in two halves.
 """
 
 from __future__ import annotations
@@ -132,7 +132,6 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--toy", action="store_true", help="all is small: a rehearsal")
     parser.add_argument("--commit", help="what is measured, outside of a checkout")
-    parser.add_argument("--cifar", default=".", help="folder of npz files")
     parser.add_argument("--runs", nargs="+", default=list(TRAININGS), choices=list(TRAININGS))
     parser.add_argument("--epochs", type=int, default=200)
     parser.add_argument("--batch", type=int, default=512)

@@ -31,6 +31,7 @@ from skcontrast.encoders import GIN
 from skcontrast.encoders._projection import projection_head
 from skcontrast.frameworks import InfoGraph
 from skcontrast.graphs import NodeFeatures, pack_graphs
+from skcontrast.kinds import Graphs
 
 BATCH, WIDTH, N_LAYERS = 128, 32, 3
 
@@ -112,7 +113,7 @@ def main():
     embedder = ContrastiveEmbedder(
         encoder=GIN(N_LAYERS, WIDTH),
         framework=InfoGraph(),
-        node_features="degree",
+        kind=Graphs(node_features="degree"),
         batch_size=BATCH,
         random_state=0,
     )

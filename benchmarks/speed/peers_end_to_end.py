@@ -2,7 +2,7 @@
 
     pip install kornia lightly pytorch-metric-learning umap-learn torch_geometric
     OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.peers_end_to_end
-    python -m benchmarks.speed.peers_end_to_end --sets CIFAR-10 --cifar FOLDER --n 4000 --epochs 25
+    python -m benchmarks.speed.peers_end_to_end --sets CIFAR-10 --n 4000 --epochs 25
 
 Images: the loops are written as scripts are, a DataLoader, kornia on batches, one network for both
 views, and Adam with a cosine schedule. They have the encoder of the default embedder (ConvNet),
@@ -242,8 +242,6 @@ def main():
     parser = make_parser(__doc__)
     sets = [*IMAGES, *GRAPHS]
     parser.add_argument("--sets", nargs="+", default=["digits", "PTC_MR"], choices=sets)
-    parser.add_argument("--fashion", default="fashion_mnist.npz", help="npz file")
-    parser.add_argument("--cifar", default=".", help="folder of npz files")
     parser.add_argument("--data-home", help="folder of the sets of graphs; else they are fetched")
     parser.add_argument("--n", type=int, default=4000, help="images to train on")
     parser.add_argument("--epochs", type=int, default=30)

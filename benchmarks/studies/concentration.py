@@ -1,10 +1,9 @@
 """Does κ say how good an image is, and what does it cost?
 
     OMP_WAIT_POLICY=PASSIVE python -m benchmarks.studies.concentration
-    OMP_WAIT_POLICY=PASSIVE python -m benchmarks.studies.concentration --data fashion_mnist.npz
+    OMP_WAIT_POLICY=PASSIVE python -m benchmarks.studies.concentration --data Fashion-MNIST
 
-On sklearn's digits, or on images in an npz file with ``X_train``, ``y_train``, ``X_test`` and
-``y_test`` (or ``x_train`` and so on): the accuracy of linear probes on representations trained
+On the digits or on Fashion-MNIST: the accuracy of linear probes on representations trained
 with Cosine and with VonMisesFisher, all else equal; the rank correlation of κ and the strength of
 corruptions of held-out images that no view had; and the area under the risk-coverage curve of the
 probe where it abstains by low κ, by its own margin, or at random, on mixed corruptions.
@@ -19,6 +18,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
+from benchmarks._image_sets import load_images
 from benchmarks._results import Table, make_parser
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import RandomAffine, RandomResizedCrop
@@ -67,18 +67,15 @@ def noise(images, level, rng):
 CORRUPTIONS = {f.__name__: f for f in (blur, smear, occlude, turn, fade, noise)}
 
 
-def load(path, n_train, n_test):
+def load(name, n_train, n_test):
     """Return training and test images in [0, 1], (n, 1, side, side), and their classes."""
-    if path is None:
+    if name is None:
         X, y = load_digits(return_X_y=True)
         X = (X.reshape(-1, 1, 8, 8) / 16).astype(np.float32)
         return train_test_split(X, y, stratify=y, random_state=0)
-    with np.load(path) as data:
-        arrays = {name.lower(): data[name] for name in data.files}
-    images = [arrays[f"x_{part}"][:n] for part, n in (("train", n_train), ("test", n_test))]
-    side = images[0].shape[-1] if images[0].ndim > 2 else round(images[0].shape[-1] ** 0.5)
-    images = [(X.reshape(-1, 1, side, side) / 255).astype(np.float32) for X in images]
-    return *images, arrays["y_train"][:n_train], arrays["y_test"][:n_test]
+    X_train, y_train, X_test, y_test = load_images(name)
+    images = [(X[:, None] / 255).astype(np.float32) for X in (X_train[:n_train], X_test[:n_test])]
+    return *images, y_train[:n_train], y_test[:n_test]
 
 
 def mixed(images, rng):
@@ -146,8 +143,7 @@ def risk_areas(embedder, h, y_train, test, y_test, rng):
 def main():
     """Train both, and print what they are worth."""
     parser = make_parser(__doc__)
-    parser.add_argument("--data", help="npz file; digits if absent")
-    parser.add_argument("--data-name", default="Fashion-MNIST", help="of the file, for the table")
+    parser.add_argument("--data", choices=["Fashion-MNIST"], help="digits if absent")
     parser.add_argument("--n-train", type=int, default=5000)
     parser.add_argument("--n-test", type=int, default=2000)
     parser.add_argument("--epochs", type=int, default=60)
@@ -155,9 +151,8 @@ def main():
     parser.add_argument("--first-seed", type=int, default=0)
     args = parser.parse_args()
     train, test, y_train, y_test = load(args.data, args.n_train, args.n_test)
-    name = "digits" if args.data is None else args.data_name
     seeds = range(args.first_seed, args.first_seed + args.seeds)
-    with Table(name, args, digits=3) as table:
+    with Table(args.data or "digits", args, digits=3) as table:
         by_seed = [evaluated(train, test, y_train, y_test, args.epochs, seed) for seed in seeds]
         for figure in by_seed[0]:
             table.add({"figure": figure, "a number per seed": [of[figure] for of in by_seed]})

@@ -30,6 +30,7 @@ from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.datasets import fetch_tudataset
 from skcontrast.graphs import PackedGraphs
+from skcontrast.kinds import Graphs
 
 UNTRAINED = {"lr": 1e-12, "max_epochs": 1}
 
@@ -97,9 +98,11 @@ def rows_of(graphs, y, args):
     yield "bag", *([accuracy(B, y, seed) for seed in range(args.seeds)] for B in bags)
     trained = {"max_epochs": args.epochs}
     for name, params in (("untrained", UNTRAINED), ("trained", trained)):
-        without = scores(graphs, y, args, edge_features=None, **params)
+        without = scores(graphs, y, args, kind=Graphs(edge_features=None), **params)
         yield name, without, scores(graphs, y, args, **params)
-        walks = scores(graphs, y, args, edge_features=None, node_features="walks", **params)
+        walks = scores(
+            graphs, y, args, kind=Graphs(edge_features=None, node_features="walks"), **params
+        )
         yield f"{name}, walks instead of edges", without, walks
 
 

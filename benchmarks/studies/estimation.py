@@ -1,7 +1,7 @@
 """α and τ⁺ estimated without labels, against what labels say, on digits and Fashion-MNIST.
 
     python -m benchmarks.studies.estimation  # digits only
-    python -m benchmarks.studies.estimation --data fashion_mnist.npz  # both
+    python -m benchmarks.studies.estimation --fashion  # both
 
 At several lengths of training with InfoNCE, in batches of 256 (N = 510 candidates):
 
@@ -18,8 +18,9 @@ import numpy as np
 import torch
 from sklearn.datasets import load_digits
 
+from benchmarks._image_sets import load_images
 from benchmarks._results import Table, make_parser
-from benchmarks.studies.losses_on_images import load, make_embedder
+from benchmarks.studies.losses_on_images import make_embedder
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import RandomAffine
 from skcontrast.estimation import (
@@ -90,7 +91,7 @@ def row(name, epochs, embedder, X, y, n_positives):
 def main():
     """Print the table."""
     parser = make_parser(__doc__)
-    parser.add_argument("--data", help="npz file of Fashion-MNIST; left out if absent")
+    parser.add_argument("--fashion", action="store_true", help="Fashion-MNIST as well")
     parser.add_argument("--n-positives", type=int, default=50_000)
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args()
@@ -100,8 +101,8 @@ def main():
     augmentation = RandomAffine()
     digits = ContrastiveEmbedder(augmentation=augmentation, random_state=0, device="cpu")
     sets = [("digits", X, y, digits, (1, 10, 40))]
-    if args.data:
-        X, y = load(args.data)[:2]
+    if args.fashion:
+        X, y = load_images("Fashion-MNIST")[:2]
         fashion = make_embedder(InfoNCE(), args, seed=0)
         sets.append(("Fashion-MNIST", X[:10000, None], y[:10000], fashion, (1, 4, 8)))
     with Table("estimates", args, labels=2) as table:

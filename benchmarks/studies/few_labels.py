@@ -1,16 +1,13 @@
 """Few labels, in fit or only in the classifier: the same ones, judged on held-out data.
 
     python -m benchmarks.studies.few_labels  # digits
-    python -m benchmarks.studies.few_labels --data fashion_mnist.npz --epochs 25 --seeds 3
+    python -m benchmarks.studies.few_labels --data Fashion-MNIST --epochs 25 --seeds 3
 
 Every row is an embedding of the training samples by which a standardised logistic regression
 learns from a few labels of each class. In rows with "few labels", `fit` gets these labels too, and
 −1 for all other samples; with "all labels" it gets all, as a ceiling. A seed draws the split, the
 labels, the weights and the views. Differences are from the label-free embedding of the same seed,
 with the p-value of a paired t-test over the seeds.
-
-The file holds ``X_train``, ``y_train``, ``X_test``, ``y_test``, images as uint8: grey ones (n,
-height, width), colour ones (n, 3, height, width).
 """
 
 from __future__ import annotations
@@ -19,6 +16,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
+from benchmarks._image_sets import SETS, load_images
 from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.losses import InfoNCE, SemiSupCon, SupCon, Supervised
@@ -35,16 +33,15 @@ ROWS = {
 }
 
 
-def split(path, n_train, seed):
+def split(name, n_train, seed):
     """Return X_train, y_train, X_test, y_test."""
-    if path is None:
+    if name is None:
         X, y = load_digits(return_X_y=True)
         X_train, X_test, y_train, y_test = train_test_split(
             X.reshape(-1, 8, 8), y, stratify=y, random_state=seed
         )
         return X_train, y_train, X_test, y_test
-    with np.load(path) as file:
-        data = [file[name] for name in ("X_train", "y_train", "X_test", "y_test")]
+    data = load_images(name)
     rows = np.random.default_rng(seed).choice(len(data[0]), n_train, replace=False)
     return data[0][rows], data[1][rows], *data[2:]
 
@@ -98,9 +95,9 @@ def row(name, scores, base):
 def main():
     """Train and print one row per embedding."""
     parser = make_parser(__doc__)
-    parser.add_argument("--data", help="npz file; digits if absent")
+    parser.add_argument("--data", choices=SETS, help="digits if absent")
     parser.add_argument("--table", default="digits", help="name under which --save stores it")
-    parser.add_argument("--n-train", type=int, default=4000, help="samples drawn from the file")
+    parser.add_argument("--n-train", type=int, default=4000, help="images drawn from the set")
     parser.add_argument("--n-labels", type=int, default=5, help="labels of each class")
     parser.add_argument("--rows", nargs="*", default=list(ROWS), choices=list(ROWS))
     parser.add_argument("--epochs", type=int, help="those of the embedder if left out")

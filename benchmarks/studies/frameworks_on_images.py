@@ -1,15 +1,13 @@
 """Frameworks × losses on images: unlabeled images in, an embedding out, probed with labels.
 
-    python -m benchmarks.studies.frameworks_on_images  # Fashion-MNIST, from OpenML
-    python -m benchmarks.studies.frameworks_on_images --data cifar10.npz  # or a local file
+    python -m benchmarks.studies.frameworks_on_images  # Fashion-MNIST
+    python -m benchmarks.studies.frameworks_on_images --data CIFAR-10
 
 All rows share the views, the number of epochs, the temperature and the width of the encoder;
 accuracies are of a linear probe and of 20 nearest neighbours on the test images, mean and standard
 deviation over the seeds. CMC contrasts lightness with colour, or, where there is none, the upper
 with the lower half of the image, in views of unchanged brightness; each of its two encoders
 returns half of the representation.
-
-The file holds ``X_train``, ``y_train``, ``X_test``, ``y_test``: images uint8, 28×28 or 3×32×32.
 """
 
 from __future__ import annotations
@@ -18,8 +16,8 @@ from time import perf_counter
 
 import numpy as np
 
+from benchmarks._image_sets import SETS, load_images
 from benchmarks._results import Table, make_parser, spread
-from benchmarks.studies.losses_on_images import load
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import ColorJitter, RandomAffine, RandomFlip, RandomResizedCrop
 from skcontrast.encoders import ConvNet
@@ -92,7 +90,7 @@ def evaluated(embedder, data):
 def main():
     """Train and print one row per framework and loss."""
     parser = make_parser(__doc__)
-    parser.add_argument("--data", help="npz file; fetched from OpenML if absent")
+    parser.add_argument("--data", choices=SETS, default="Fashion-MNIST")
     parser.add_argument("--n-train", type=int, default=10000, help="unlabeled images")
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--lr", type=float, default=1e-3)
@@ -106,7 +104,7 @@ def main():
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seeds", type=int, default=3)
     args = parser.parse_args()
-    X_train, y_train, X_test, y_test = load(args.data)
+    X_train, y_train, X_test, y_test = load_images(args.data)
     X_train, y_train = X_train[: args.n_train], y_train[: args.n_train]
     is_colour = X_train.ndim == 4
     with Table("accuracy", args, ratios=["linear", "20-NN"], labels=2) as table:

@@ -1,7 +1,7 @@
 """What it gains to know which samples belong together, without knowing their classes.
 
     python -m benchmarks.studies.groups  # digits
-    python -m benchmarks.studies.groups --sets CIFAR-10 --cifar FOLDER --n 2500 --epochs 25
+    python -m benchmarks.studies.groups --sets CIFAR-10 --n 2500 --epochs 25
 
 The samples of each class are divided at random into `--parts` groups, so that 1 / parts of the
 pairs of a class are known to belong together; nothing says which groups are of one class. They go
@@ -68,8 +68,6 @@ def main():
     parser.add_argument("--sets", nargs="+", default=["digits"], choices=list(SETS))
     parser.add_argument("--rows", nargs="+", default=ROWS, choices=ROWS)
     parser.add_argument("--parts", type=int, default=5, help="groups in each class")
-    parser.add_argument("--fashion", default="fashion_mnist.npz", help="npz file")
-    parser.add_argument("--cifar", default=".", help="folder of npz files")
     parser.add_argument("--n", type=int, default=2500, help="images to train on")
     parser.add_argument("--epochs", type=int, help="those of the embedder if left out")
     parser.add_argument("--seeds", type=int, default=5)

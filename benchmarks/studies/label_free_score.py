@@ -1,7 +1,7 @@
 """Which score without labels ranks embedders as few labels and neighbours do.
 
     python -m benchmarks.studies.label_free_score  # digits
-    python -m benchmarks.studies.label_free_score --set fashion --data fashion_mnist.npz
+    python -m benchmarks.studies.label_free_score --set fashion
 
 A setting is a loss, a temperature, views and a number of epochs, besides an untrained encoder and
 one that training has collapsed. The learning rate is constant, so that one run gives a setting for
@@ -27,6 +27,7 @@ from sklearn.metrics import silhouette_score
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import normalize
 
+from benchmarks._image_sets import load_images
 from benchmarks._results import Table, make_parser
 from skcontrast import ContrastiveEmbedder, contrastive_loss
 from skcontrast.augmentation import (
@@ -84,10 +85,7 @@ def load(args, split):
         X = (X.reshape(-1, 1, 8, 8) * 255 / 16).astype(np.uint8)
         parts = train_test_split(X, y, test_size=0.4, stratify=y, random_state=split)
         return parts[0], parts[2], parts[1], parts[3]
-    with np.load(args.data) as file:
-        X_train, y_train, X_test, y_test = (
-            file[name] for name in ("X_train", "y_train", "X_test", "y_test")
-        )
+    X_train, y_train, X_test, y_test = load_images("Fashion-MNIST")
     rng = np.random.default_rng(split)
     rows = rng.choice(len(X_train), args.n_train, replace=False)
     held_out = rng.choice(len(X_test), 2 * N_SCORED, replace=False)
@@ -280,7 +278,6 @@ def main():
     """Print the table: a row per score."""
     parser = make_parser(__doc__)
     parser.add_argument("--set", choices=list(COMMON), default="digits")
-    parser.add_argument("--data", help="npz file of Fashion-MNIST")
     parser.add_argument("--n-train", type=int, default=1500, help="images of Fashion-MNIST")
     parser.add_argument("--n-runs", type=int, default=11, help="runs of three settings each")
     parser.add_argument("--seed", type=int, default=0, help="of the split, settings and weights")

@@ -1,13 +1,10 @@
 """Every loss on Fashion-MNIST: unlabeled images in, an embedding out, probed with labels.
 
-    python -m benchmarks.studies.losses_on_images  # fetches from OpenML once
-    python -m benchmarks.studies.losses_on_images --data fashion_mnist.npz  # or reads a local file
+    python -m benchmarks.studies.losses_on_images
 
 Beside the losses stand raw pixels and the encoder before training. All share the encoder, the
 views, the number of epochs and the temperature; accuracies are on the 10,000 test images, mean and
 standard deviation over the seeds (n in the denominator). Rows with y use labels while training.
-
-The file holds ``X_train``, ``y_train``, ``X_test``, ``y_test`` (images uint8, 28×28).
 """
 
 from __future__ import annotations
@@ -15,8 +12,8 @@ from __future__ import annotations
 from time import perf_counter
 
 import numpy as np
-from sklearn.datasets import fetch_openml
 
+from benchmarks._image_sets import load_images
 from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import ColorJitter, RandomAffine, RandomFlip, RandomResizedCrop
@@ -55,16 +52,6 @@ ROWS = {
     "Supervised-y": (Supervised(), True),
     "SupCon-y": (SupCon(), True),
 }
-
-
-def load(path):
-    """Return X_train, y_train, X_test, y_test."""
-    if path is not None:
-        with np.load(path) as file:
-            return [file[name] for name in ("X_train", "y_train", "X_test", "y_test")]
-    X, y = fetch_openml("Fashion-MNIST", version=1, return_X_y=True, as_frame=False)
-    X, y = X.astype(np.uint8).reshape(-1, 28, 28), y.astype(int)
-    return X[:60000], y[:60000], X[60000:], y[60000:]
 
 
 def make_embedder(loss, args, seed, *, trains=True):
@@ -115,7 +102,6 @@ def embedded(embedder, data, y):
 def main():
     """Train and print one row per loss."""
     parser = make_parser(__doc__)
-    parser.add_argument("--data", help="npz file; fetched from OpenML if absent")
     parser.add_argument("--n-train", type=int, default=10000, help="unlabeled images")
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--lr", type=float, default=1e-3)
@@ -124,7 +110,7 @@ def main():
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seeds", type=int, default=3)
     args = parser.parse_args()
-    X_train, y_train, X_test, y_test = load(args.data)
+    X_train, y_train, X_test, y_test = load_images("Fashion-MNIST")
     X_train, y_train = X_train[: args.n_train], y_train[: args.n_train]
     data = X_train, y_train, X_test, y_test
     with Table("accuracy", args, ratios=PROBES) as table:

@@ -1,8 +1,7 @@
 """Cheaper networks beside the default one: the same accuracy in less time?
 
     OMP_NUM_THREADS=1 python -m benchmarks.studies.networks --sets digits
-    OMP_NUM_THREADS=1 python -m benchmarks.studies.networks --sets Fashion-MNIST \\
-        --fashion FILE --epochs 25
+    OMP_NUM_THREADS=1 python -m benchmarks.studies.networks --sets Fashion-MNIST --epochs 25
 
 Each row is a fit of the default embedder with another encoder of images: other widths, fewer
 blocks, depthwise convolutions, or a first convolution with stride 2. Columns as in worth.py; p is
@@ -88,7 +87,6 @@ def main():
     parser = make_parser(__doc__)
     parser.add_argument("--sets", nargs="+", default=["digits"], choices=list(SETS))
     parser.add_argument("--rows", nargs="+", help="all if left out; the first is the default")
-    parser.add_argument("--fashion", default="fashion_mnist.npz", help="npz file")
     parser.add_argument("--n", type=int, default=2000, help="images to train on")
     parser.add_argument("--epochs", type=int, help="those of the embedder if left out")
     parser.add_argument("--seeds", type=int, default=5)

@@ -2,7 +2,7 @@
 
     python -m benchmarks.studies.papers_axes  # all but CMC
     python -m benchmarks.studies.papers_axes --axes temperature tau_plus  # some
-    python -m benchmarks.studies.papers_axes --axes cmc --cifar FOLDER  # CMC on CIFAR-10
+    python -m benchmarks.studies.papers_axes --axes cmc --cifar  # CMC on CIFAR-10
 
 Embedders of 1,347 images of 8×8 without labels, default encoder, affine views with jitter of
 brightness and contrast, temperature .2, batches of 128 (N = 254) and 24 epochs, except where the
@@ -10,9 +10,7 @@ axis says otherwise. Measured on the other 450 images: 5 labels a class (logisti
 of 10 draws) and 20 nearest neighbours. Every seed has its own split. Δ is the difference from
 InfoNCE in the same column of the axis with the same seeds, p that of a paired t-test.
 
-``--cache FILE`` keeps each fit's figures, so that a run that was cut off continues. FOLDER holds
-``cifar10_batch_1.npz`` and ``cifar10_test.npz`` with labels ``y`` and images ``d``, uint8 of shape
-(3, n, 32, 32): the planes G, R − G and B − G, differenced along both sides modulo 256.
+``--cache FILE`` keeps each fit's figures, so that a run that was cut off continues.
 """
 
 from __future__ import annotations
@@ -20,11 +18,11 @@ from __future__ import annotations
 from argparse import Namespace
 from functools import partial
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import torch
 
+from benchmarks._image_sets import load_images
 from benchmarks._results import Table, make_parser
 from benchmarks.studies import frameworks_on_images
 from benchmarks.studies._digit_fits import (
@@ -299,8 +297,8 @@ def gaps(positives, populations, n_draws=20):
 
 def cmc(figures, args):
     """CMC on L and ab of CIFAR-10 against SimCLR."""
-    if args.cifar is None:
-        print("\ncmc: skipped, since no folder is named with --cifar")
+    if not args.cifar:
+        print("\ncmc: skipped without --cifar")
         return
     names = ("20 labels", "20-NN", "linear")
     # row: (framework, loss, whether it trains), and the row that it is compared with
@@ -324,22 +322,16 @@ def cmc(figures, args):
             table.add({"row": label, "compared with": reference, **compared})
 
 
-def cifar(folder, seed, n_train=2000, n_test=2000):
-    """Return X_train, y_train, X_test, y_test of CIFAR-10, images (n, 3, 32, 32)."""
-    parts = []
-    for name, n in (("cifar10_batch_1", n_train), ("cifar10_test", n_test)):
-        with np.load(Path(folder) / f"{name}.npz") as file:
-            rows = np.random.default_rng(seed).choice(len(file["y"]), n, replace=False)
-            planes = np.cumsum(file["d"][:, rows], axis=2, dtype=np.uint8)
-            green, red, blue = np.cumsum(planes, axis=3, dtype=np.uint8)
-            X = np.stack([red + green, green, blue + green], axis=1)
-            parts += [X, file["y"][rows].astype(int)]
-    return parts
+def cifar(seed, n=2000):
+    """Return X_train, y_train, X_test, y_test, drawn from the first and last 10,000 images."""
+    X_train, y_train, X_test, y_test = load_images("CIFAR-10")
+    rows = np.random.default_rng(seed).choice(10_000, n, replace=False)
+    return X_train[rows], y_train[rows], X_test[rows], y_test[rows]
 
 
 def cifar_accuracies(choice, seed, args):
     """Return the accuracy with 20 labels a class, of 20 neighbours and of a linear probe."""
-    X_train, y_train, X_test, y_test = cifar(args.cifar, seed)
+    X_train, y_train, X_test, y_test = cifar(seed)
     if choice is None:
         H_train, H_test = (X.reshape(len(X), -1) / 255.0 for X in (X_train, X_test))
     else:
@@ -384,7 +376,7 @@ def main():
     parser.add_argument("--axes", nargs="+", default=list(AXES), choices=list(AXES))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--cache", help="file that keeps the figures of each fit")
-    parser.add_argument("--cifar", help="folder with CIFAR-10")
+    parser.add_argument("--cifar", action="store_true", help="load CIFAR-10, for the axis cmc")
     parser.add_argument("--cifar-seeds", type=int, default=3)
     parser.add_argument("--cifar-epochs", type=int, default=12)
     parser.add_argument("--threads", type=int, default=1)

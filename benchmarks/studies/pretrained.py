@@ -1,8 +1,8 @@
 """A pretrained backbone: as it is, frozen, fine-tuned, or as vectors under a contrastive head.
 
-    python -m benchmarks.studies.pretrained --data fashion_mnist.npz
-    python -m benchmarks.studies.pretrained --data fashion_mnist.npz --tables transfer \\
-        --n-train 300 --epochs 30 --suffix ", 300 images"
+    python -m benchmarks.studies.pretrained
+    python -m benchmarks.studies.pretrained --tables transfer --n-train 300 \\
+        --epochs 30 --suffix ", 300 images"
 
 A seed draws which half of the classes is the source and which the target. A ConvNet learns the
 source classes with labels, and its state dict is what "pretrained" means here. The table
@@ -14,9 +14,6 @@ All rows are judged on test images of the target classes: a standardised logisti
 few labels of each class, a mean over draws of these labels, and 20 neighbours by cosine. In
 "SemiSupCon" `fit` gets the labels of each draw, too. Differences in few labels are from the first
 row, paired by seed, with the p-value of a t-test; rows with labels in `fit` say so.
-
-The file holds ``X_train``, ``y_train``, ``X_test``, ``y_test``, images as uint8: grey ones (n,
-height, width), colour ones (n, 3, height, width).
 """
 
 from __future__ import annotations
@@ -32,6 +29,7 @@ from sklearn.preprocessing import Normalizer
 from sklearn.semi_supervised import LabelSpreading
 from torch import nn
 
+from benchmarks._image_sets import SETS, load_images
 from benchmarks._results import Table, make_parser, spread
 from benchmarks.studies.few_labels import draw_labels
 from skcontrast import ContrastiveEmbedder
@@ -64,13 +62,12 @@ class Backbone(nn.Module):
         return self.fc(self.late(self.early(self.normalise(x))))
 
 
-def load(path):
+def load(name):
     """Return X_train, y_train, X_test, y_test, images with a channel axis."""
-    with np.load(path) as file:
-        X, y, X_test, y_test = (file[k] for k in ("X_train", "y_train", "X_test", "y_test"))
+    X, y, X_test, y_test = load_images(name)
     if X.ndim == 3:
         X, X_test = X[:, None], X_test[:, None]
-    return X, y.astype(np.int64), X_test, y_test.astype(np.int64)
+    return X, y, X_test, y_test
 
 
 def halves(data, args, rng):
@@ -264,7 +261,7 @@ def table_row(name, scores, base):
 def main():
     """Pretrain, train and print one row per embedding."""
     parser = make_parser(__doc__)
-    parser.add_argument("--data", required=True, help="npz file")
+    parser.add_argument("--data", choices=SETS, default="Fashion-MNIST")
     parser.add_argument("--tables", nargs="*", default=["transfer", "vectors"])
     parser.add_argument("--suffix", default="", help="of the names under which --save stores them")
     parser.add_argument("--n-source", type=int, default=6000, help="images with labels")

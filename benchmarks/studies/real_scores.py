@@ -1,7 +1,7 @@
 """Losses against the truth on real scores, along a training with InfoNCE.
 
     python -m benchmarks.studies.real_scores  # digits; fetches PTC_MR once
-    python -m benchmarks.studies.real_scores --data fashion_mnist.npz --cifar cifar10_batch_1.npz
+    python -m benchmarks.studies.real_scores --sets Fashion-MNIST CIFAR-10
 
 At several lengths of training, two views of 256 samples are projected, so that every anchor has
 510 candidates, and compared with what the labels say. Parameters that are fitted to labels were
@@ -13,9 +13,7 @@ fitted to 256 other samples.
 - the share of the gradient's push that lands on false negatives;
 - how reliable p(true negative | rank) is: the largest gap of a decile, and the Brier score.
 
-0 epochs is the encoder with its first weights. The file of Fashion-MNIST holds ``X_train`` and
-``y_train``. The file of CIFAR-10 holds ``y`` and either ``X``, images (n, 3, 32, 32), or ``d``,
-differences of neighbouring pixels (3, n, 32, 32) of the planes G, R − G and B − G.
+0 epochs is the encoder with its first weights. Images of CIFAR-10 are drawn from the first 10,000.
 """
 
 from __future__ import annotations
@@ -24,6 +22,7 @@ import numpy as np
 import torch
 from sklearn.datasets import load_digits
 
+from benchmarks._image_sets import load_images
 from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import ColorJitter, NodeDrop, RandomAffine, RandomFlip
@@ -56,25 +55,16 @@ def digits(args, seed):
 
 def fashion(args, seed):
     """Return the same for Fashion-MNIST."""
-    with np.load(args.data) as file:
-        rows = np.random.default_rng(seed).choice(60000, args.images, replace=False)
-        X, y = file["X_train"][rows][:, None], file["y_train"][rows]
-    return X, y, {"similarity": Cosine(0.2), "augmentation": GREY}
+    X, y = load_images("Fashion-MNIST")[:2]
+    rows = np.random.default_rng(seed).choice(len(X), args.images, replace=False)
+    return X[rows, None], y[rows], {"similarity": Cosine(0.2), "augmentation": GREY}
 
 
 def cifar(args, seed):
     """Return the same for CIFAR-10."""
-    with np.load(args.cifar) as file:
-        X, y = file["X"] if "X" in file else decoded(file["d"]), file["y"]
-    rows = np.random.default_rng(seed).choice(len(X), args.images, replace=False)
+    X, y = load_images("CIFAR-10")[:2]
+    rows = np.random.default_rng(seed).choice(10_000, args.images, replace=False)
     return X[rows], y[rows], {"similarity": Cosine(0.2)}
-
-
-def decoded(differences):
-    """Return images (n, 3, h, w) from the differences of their planes."""
-    planes = np.cumsum(differences, axis=2, dtype=np.uint8)
-    planes = np.cumsum(planes, axis=3, dtype=np.uint8)
-    return np.stack([planes[1] + planes[0], planes[0], planes[2] + planes[0]], axis=1)
 
 
 def graphs(args, seed):
@@ -150,23 +140,22 @@ def observe(embedder, X, y, seed):
 def main():
     """Print three tables of each set."""
     parser = make_parser(__doc__)
-    parser.add_argument("--data", help="npz file of Fashion-MNIST; left out if absent")
-    parser.add_argument("--cifar", help="npz file of CIFAR-10; left out if absent")
     parser.add_argument("--data-home", help="directory of the graphs; else they are fetched")
     parser.add_argument("--graphs", default="PTC_MR", help="name of the set of graphs")
-    parser.add_argument("--sets", nargs="+", help="names of the sets; else all that are there")
+    parser.add_argument("--sets", nargs="+", help="names of the sets; else digits and graphs")
     parser.add_argument("--images", type=int, default=1500, help="number of images")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--image-seeds", type=int, default=3)
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    sets = {"digits": (digits, args.seeds), args.graphs: (graphs, args.seeds)}
-    if args.data:
-        sets["Fashion-MNIST"] = fashion, args.image_seeds
-    if args.cifar:
-        sets["CIFAR-10"] = cifar, args.image_seeds
-    for name in args.sets or sets:
+    sets = {
+        "digits": (digits, args.seeds),
+        args.graphs: (graphs, args.seeds),
+        "Fashion-MNIST": (fashion, args.image_seeds),
+        "CIFAR-10": (cifar, args.image_seeds),
+    }
+    for name in args.sets or ("digits", args.graphs):
         add_tables(name, *sets[name], args)
 
 

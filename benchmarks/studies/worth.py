@@ -2,8 +2,8 @@
 
     python -m benchmarks.studies.worth  # digits and small tables
     python -m benchmarks.studies.worth --sets digits --temperature 0.2 --epochs 60
-    python -m benchmarks.studies.worth --sets Fashion-MNIST --fashion fashion_mnist.npz --n 4000
-    python -m benchmarks.studies.worth --sets CIFAR-10 --cifar FOLDER --n 5000 --epochs 50
+    python -m benchmarks.studies.worth --sets Fashion-MNIST --n 4000
+    python -m benchmarks.studies.worth --sets CIFAR-10 --n 5000 --epochs 50
     python -m benchmarks.studies.worth --sets PTC_MR ENZYMES --data-home FOLDER
 
 Rows that learn nothing: the data as they are, standardised, their principal components, UMAP where
@@ -37,6 +37,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
+from benchmarks._image_sets import load_images
 from benchmarks._results import Table, make_parser, spread
 from benchmarks.studies.graph_table import bag
 from skcontrast import ContrastiveEmbedder
@@ -90,25 +91,15 @@ def digits(args, *, flat=False):
 
 def fashion(args):
     """Return all of Fashion-MNIST, and where its test set begins."""
-    with np.load(args.fashion) as file:
-        X = np.concatenate([file["X_train"], file["X_test"]])[:, None]
-        return X, np.concatenate([file["y_train"], file["y_test"]]), len(file["X_train"])
+    X_train, y_train, X_test, y_test = load_images("Fashion-MNIST")
+    X = np.concatenate([X_train, X_test])[:, None]
+    return X, np.concatenate([y_train, y_test]), len(X_train)
 
 
 def cifar(args):
     """Return all of CIFAR-10, and where its test set begins."""
-    names = [*(f"batch_{k}" for k in range(1, 6)), "test"]
-    parts = [decoded(f"{args.cifar}/cifar10_{name}.npz") for name in names]
-    X, y = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return X, y, 50000
-
-
-def decoded(path):
-    """Return images and classes of a file with differences of the planes G, R − G and B − G."""
-    with np.load(path) as file:
-        sums = np.cumsum(np.cumsum(file["d"], axis=2, dtype=np.uint8), axis=3, dtype=np.uint8)
-        planes = np.stack([sums[1] + sums[0], sums[0], sums[2] + sums[0]])
-        return planes.transpose(1, 0, 2, 3), file["y"].astype(int)
+    X_train, y_train, X_test, y_test = load_images("CIFAR-10")
+    return np.concatenate([X_train, X_test]), np.concatenate([y_train, y_test]), len(X_train)
 
 
 def table(load):
@@ -280,8 +271,6 @@ def main():
     default_sets = ["digits", "digits as vectors", *TABLES]
     parser.add_argument("--sets", nargs="+", default=default_sets, choices=list(SETS))
     parser.add_argument("--rows", nargs="+", default=ROWS, choices=ROWS)
-    parser.add_argument("--fashion", default="fashion_mnist.npz", help="npz file")
-    parser.add_argument("--cifar", default=".", help="folder of npz files")
     parser.add_argument("--data-home", help="folder of the sets of graphs; else they are fetched")
     parser.add_argument("--n", type=int, default=4000, help="images to train on")
     parser.add_argument("--epochs", type=int, help="those of the embedder if left out")

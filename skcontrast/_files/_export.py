@@ -116,7 +116,7 @@ def _require_onnx() -> None:
 def _example(embedder: ContrastiveEmbedder, X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return X as an array of a dtype that the network may take, and its embeddings."""
     if isinstance(X, (tuple, Parts)):
-        raise ValueError("X must be one array: pass the parts of the samples side by side.")
+        raise ValueError("X must be one array, as in fit.")
     if issparse(X):
         raise ValueError("X must be a dense array, got a sparse matrix: pass X[:2].toarray().")
     # Whatever transform refuses is refused in its words, such as columns in a different order.

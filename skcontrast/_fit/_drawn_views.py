@@ -93,7 +93,7 @@ def _is_learned_from(X: Any, kind: Kind, chain: list[Augmentation] | None) -> bo
     The scale of uint8 images is known, and the default augmentation of images learns nothing.
     """
     is_known = isinstance(X, LazySamples) and type(kind) is Images and X.dtype == np.uint8
-    return not is_known or any(step._learns for step in chain or ())
+    return not is_known or any(step.uses_samples for step in chain or ())
 
 
 @torch.no_grad()

@@ -104,7 +104,7 @@ def read_training_samples(
         return X, schema, chain
     X = Parts(*X) if isinstance(X, tuple) and choices.framework.takes_parts else X
     hint = choices.declared_kind(X, chain)
-    if inputs is not None and len(X) > 1 and _is_read_by(choices, hint, inputs[1].kind):
+    if inputs is not None and len(inputs[0]) > 1 and _is_read_by(choices, hint, inputs[1].kind):
         X, schema = inputs  # as an augmentation has checked it
     else:
         X, schema = read_samples(X, choices.kind, hint=hint, owner=owner, min_samples=2)

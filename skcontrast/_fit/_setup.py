@@ -143,7 +143,7 @@ def continued_setup(
     """
     if chain is None:
         augmentation = [
-            clone(step).fit_checked(array_of(X), past.schema) if step._lacks_samples else step
+            clone(step).fit_checked(array_of(X), past.schema) if step.lacks_samples else step
             for step in past.augmentation
         ]
     else:

@@ -37,7 +37,7 @@ class Augmentation(
     fitted, returns :class:`Views`, from which the embedder draws in each training step.
 
     A subclass implements :meth:`augment` and sets `kind`. If it needs statistics of X, it
-    overrides ``_learn(X)``, which `fit` calls with the checked training samples.
+    overrides :meth:`learn`, which `fit` calls with the checked training samples.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ class Augmentation(
         return self
 
     @property
-    def _lacks_samples(self) -> bool:
+    def lacks_samples(self) -> bool:
         """Whether the training samples that it had were not saved with it."""
         return not all(hasattr(self, name) for name in self._samples)
 
@@ -234,9 +234,9 @@ class Augmentation(
         return self.fit(X) if self._overrides_fit else self._fit_checked(X, schema)
 
     @property
-    def _learns(self) -> bool:
+    def uses_samples(self) -> bool:
         """Whether `fit` may use the samples themselves, beyond their shape."""
-        return self._overrides_fit or type(self)._learn is not Augmentation._learn
+        return self._overrides_fit or type(self).learn is not Augmentation.learn
 
     @property
     def _overrides_fit(self) -> bool:
@@ -252,19 +252,24 @@ class Augmentation(
 
     def _fit_checked(self, X: Any, schema: Schema) -> Self:
         validate_parameters(self)
-        self._check_parameters()
-        if self._learns:  # others find out when they draw views
+        if self.uses_samples:  # others find out when they draw views
             self.check_kind(schema.sample_shape, schema.kind)
         self._schema = schema
-        self._learn(array_of(X))
+        self.learn(array_of(X))
         schema.assign_names(self)
         return self
 
-    def _check_parameters(self) -> None:
-        """Raise ValueError for what ``_parameter_constraints`` cannot express."""
+    def validate(self) -> None:
+        """Raise ValueError for combinations of values that the constraints cannot exclude."""
 
-    def _learn(self, X: Any) -> None:
-        """Set the fitted attributes, from the checked training samples."""
+    def learn(self, X: Any) -> None:
+        """Set the fitted attributes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...)
+            The checked training samples; of a Dataset, at most 10,000 of them.
+        """
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_schema")

@@ -155,7 +155,7 @@ class FunctionAugmentation(Augmentation):
         check_values(views, batch, self._name)
         return views
 
-    def _check_parameters(self) -> None:
+    def validate(self) -> None:
         """Raise an error for a class, and for options that samples of a kind do not have."""
         if inspect.isclass(self.func):
             raise TypeError(

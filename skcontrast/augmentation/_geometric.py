@@ -77,7 +77,7 @@ class RandomAffine(GeometricAugmentation):
         self.p = p
         self.padding = padding
 
-    def _check_parameters(self) -> None:
+    def validate(self) -> None:
         check_pair(self, "scale", least=0)
 
     def affine(
@@ -134,7 +134,7 @@ class RandomResizedCrop(GeometricAugmentation):
         self.scale = scale
         self.ratio = ratio
 
-    def _check_parameters(self) -> None:
+    def validate(self) -> None:
         check_pair(self, "scale", least=0, most=1)
         check_pair(self, "ratio", least=0)
 

@@ -70,7 +70,7 @@ class GaussianBlur(Augmentation):
         self.sigma = sigma
         self.p = p
 
-    def _check_parameters(self) -> None:
+    def validate(self) -> None:
         check_pair(self, "sigma", least=0)
 
     def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
@@ -153,7 +153,7 @@ class SimCLRAugmentation(Augmentation):
         self.grayscale = grayscale
         self.blur = blur
 
-    def _check_parameters(self) -> None:
+    def validate(self) -> None:
         check_pair(self, "crop_scale", least=0, most=1)
 
     def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:

@@ -68,7 +68,7 @@ class PerPart(Augmentation):
     def __init__(self, augmentations: Sequence[Augmentation | Sequence[Augmentation] | None]):
         self.augmentations = augmentations
 
-    def _check_parameters(self) -> None:
+    def validate(self) -> None:
         """Raise an error if something is not an augmentation or has a value out of its range."""
         for step in (step for chain in map(_chain, self.augmentations) for step in chain):
             check_component(
@@ -79,7 +79,6 @@ class PerPart(Augmentation):
     def _fit_checked(self, X: Parts, schema: Schema) -> Self:
         """Fit the augmentations of each part."""
         validate_parameters(self)
-        self._check_parameters()
         self.check_kind(schema.sample_shape, schema.kind)
         self._schema, self.chains_ = schema, []
         several = zip(self.augmentations, X.parts, schema.parts, strict=True)
@@ -141,14 +140,16 @@ class PerPart(Augmentation):
         ]
 
     @property
-    def _learns(self) -> bool:
+    def uses_samples(self) -> bool:
         """Whether an augmentation may use the samples, beyond their shape."""
-        return any(step._learns for chain in map(_chain, self.augmentations) for step in chain)
+        return any(
+            step.uses_samples for chain in map(_chain, self.augmentations) for step in chain
+        )
 
     @property
-    def _lacks_samples(self) -> bool:
+    def lacks_samples(self) -> bool:
         """Whether training samples of an augmentation were not saved with it."""
-        return any(step._lacks_samples for chain in self.chains_ for step in chain)
+        return any(step.lacks_samples for chain in self.chains_ for step in chain)
 
 
 def _chain(augmentation: Any) -> list[Any]:

@@ -74,7 +74,7 @@ class GaussianNoise(Augmentation):
     def __init__(self, scale: float = 0.1):
         self.scale = scale
 
-    def _learn(self, X: NDArray) -> None:
+    def learn(self, X: NDArray) -> None:
         self.__dict__.pop("mean_", None)
         self.__dict__.pop("std_", None)
         if X.ndim == 2:
@@ -141,7 +141,7 @@ class FeatureDropout(Augmentation):
     def __init__(self, rate: float = 0.2):
         self.rate = rate
 
-    def _learn(self, X: NDArray) -> None:
+    def learn(self, X: NDArray) -> None:
         if isinstance(self._schema.kind, Tables):
             self.mean_ = np.full(X.shape[1], np.nan)
         else:
@@ -234,7 +234,7 @@ class MarginalCorruption(Augmentation):
         self.rate = rate
         self.groups = groups
 
-    def _learn(self, X: NDArray) -> None:
+    def learn(self, X: NDArray) -> None:
         X = X.reshape(len(X), -1)
         self.marginals_ = subset(X).copy()
         if self.groups is None or (isinstance(self.groups, str) and not self._finds_groups):

@@ -61,7 +61,7 @@ def _plain(image: Any, mode: str, depth_16: bool) -> Any:
         wide = np.asarray(image).astype(np.int64)
         image = Image.fromarray(((wide + 128) // 257).astype(np.uint8))
     elif image.mode in ("I", "F"):
-        raise ValueError("it has numbers of 32 bits, of which nobody knows which one is white")
+        raise ValueError("32-bit images have no defined white level")
     if image.mode in ("LA", "La", "PA", "RGBA", "RGBa") or "transparency" in image.info:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)

@@ -111,7 +111,7 @@ def _from_texts(files: Mapping[str, Callable[[], bytes]], name: str) -> dict[str
     indicator = rows("graph_indicator", np.int64, 1)[:, 0]
     attributes = rows("graph_attributes", np.float64)
     target, target_names = _target(rows("graph_labels", np.float64), attributes, name)
-    counted = [len(some) for some in (target, attributes) if some is not None]
+    counted = [len(values) for values in (target, attributes) if values is not None]
     n_graphs = counted[0] if counted else int(indicator.max(initial=0))
     return {
         "edge_index": edges.T - 1,
@@ -130,10 +130,10 @@ def _from_texts(files: Mapping[str, Callable[[], bytes]], name: str) -> dict[str
 def _target(
     labels: NDArray | None, attributes: NDArray | None, name: str
 ) -> tuple[NDArray | None, Any]:
-    """Return what is to be predicted of each graph, and the names of the classes.
+    """Return the target of each graph, and the names of the classes.
 
-    Labels in one column are classes; in several, so many tasks with classes each, of which some
-    may be missing, NaN. Without labels, the attributes of the graphs are the target.
+    Labels in one column are classes. Each of several columns is a task with classes of its own,
+    NaN where a class is unknown. Without labels, the attributes of the graphs are the target.
     """
     if labels is None:
         one = attributes is not None and attributes.shape[1] == 1
@@ -175,7 +175,7 @@ def _starts(indicator: NDArray, n_graphs: int) -> NDArray:
     ascending = len(indicator) and (np.diff(indicator) >= 0).all()
     if not (ascending and indicator[0] >= 1 and indicator[-1] <= n_graphs):
         raise ValueError(
-            "the graph indicator must ascend, and lie between 1 and the number of graph labels, "
+            "the graph indicator must ascend, and be between 1 and the number of graph labels, "
             f"{n_graphs}."
         )
     return np.searchsorted(indicator, np.arange(1, n_graphs + 2))
@@ -193,10 +193,10 @@ def _without_empty(dataset: dict[str, Any], drop_empty: bool) -> dict[str, Any]:
     if not len(empty) or not len(starts) or (sizes < 0).any():
         return dataset
     if not drop_empty:
-        some = ", ".join(map(str, empty[:5])) + (", …" if len(empty) > 5 else "")
+        shown = ", ".join(map(str, empty[:5])) + (", …" if len(empty) > 5 else "")
         raise ValueError(
             f"{len(empty)} of its {n_graphs} graphs have no nodes, and so no embedding: graphs "
-            f"{some}, counted from 0. Pass drop_empty=True to leave them out with their classes."
+            f"{shown}, counted from 0. Pass drop_empty=True to leave them out with their classes."
         )
     kept = np.flatnonzero(sizes)
     dataset["node_ptr"], dataset["kept"] = starts[np.append(kept, n_graphs)], kept
@@ -216,7 +216,7 @@ def _leave_out_classes(dataset: dict[str, Any]) -> None:
 
 
 def _leave_out_repeats(dataset: dict[str, Any]) -> None:
-    """Leave each edge once, with what describes it first, in order of the sources."""
+    """Keep each edge once, with its first labels and attributes, in order of the sources."""
     edges = dataset["edge_index"]
     if edges.ndim != 2 or len(edges) != 2 or edges.dtype.kind not in "iu":
         return

@@ -58,7 +58,7 @@ class ImageFolder(Dataset):
         size, and cuts off what is outside on both sides alike. "pad" scales it until it fits, and
         adds black on both sides alike. "stretch" changes its proportions.
     files : sequence of str or path-like, default=None
-        The files, in this order, relative to `folder` or absolute; None is all there are, sorted.
+        The files, in this order, relative to `folder` or absolute; None is all of them, sorted.
     classes : sequence of str, default=None
         Names of subfolders in the order in which `target` counts them: pass `target_names` of the
         training set for a test set. None is all first-level subfolders with images, sorted.
@@ -87,7 +87,7 @@ class ImageFolder(Dataset):
 
     See Also
     --------
-    fetch_cifar10 : Photographs with classes, to try things on.
+    Parts : Samples that consist of several arrays.
 
     Notes
     -----
@@ -96,8 +96,8 @@ class ImageFolder(Dataset):
     that :func:`~sklearn.model_selection.train_test_split` and cross-validation read no image.
 
     The orientation in EXIF is applied. What is transparent becomes white. Images of 16 bits are
-    rounded to 8; numbers of 32 bits are refused, since nobody knows which of them is white. Of
-    several frames, the first one counts. Colour profiles are ignored.
+    rounded to 8; 32-bit images are refused, because they have no defined white level. Of several
+    frames, the first one counts. Colour profiles are ignored.
 
     Examples
     --------

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from os import PathLike
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,10 @@ from numpy.typing import NDArray
 from sklearn.datasets import get_data_home
 from sklearn.utils import Bunch
 
-from .._arguments import checked
+from .._arguments import Interval, checked
 from ..graphs import PackedGraphs
 from ._archives import check_zip
-from ._fetch import LOADER, RemoteFile, check_connection, download
+from ._fetch import download
 from ._graph_files import find_dataset, read_dataset
 
 __all__ = ["fetch_tudataset"]
@@ -25,11 +26,22 @@ __all__ = ["fetch_tudataset"]
 _SITE = "https://www.chrsmrrs.com/graphkerneldatasets"
 
 
-@checked(**LOADER)
+@checked(
+    name=[str],
+    data_home=[str, os.PathLike, None],
+    download_if_missing=["boolean"],
+    return_X_y=["boolean"],
+    as_packed=["boolean"],
+    drop_empty=["boolean"],
+    sha256=[str, None],
+    n_retries=[Interval(Integral, 0, None, closed="left")],
+    delay=[Interval(Real, 0, None, closed="left")],
+    timeout=[Interval(Real, 0, None, closed="neither")],
+)
 def fetch_tudataset(
     name: str,
     *,
-    data_home: str | PathLike | None = None,
+    data_home: str | os.PathLike | None = None,
     download_if_missing: bool = True,
     return_X_y: bool = False,
     as_packed: bool = False,
@@ -38,13 +50,12 @@ def fetch_tudataset(
     n_retries: int = 3,
     delay: float = 1.0,
     timeout: float = 60.0,
-    verbose: bool | int = True,
 ) -> Any:
     """Load a data set of TUDataset: graphs, and a class or other target of each.
 
     The collection [1]_ has more than a hundred sets, of molecules, proteins, social networks and
     others. A set is downloaded once, from ``www.chrsmrrs.com``, and read from `data_home` from
-    then on. You can also store it there yourself, in any of these forms:
+    then on. You can also store it there yourself, in any of these formats:
     ``NAME.zip``, the archive; ``NAME/``, the archive unpacked, with ``NAME_A.txt`` and so on; or
     ``NAME.npz`` or ``tu_NAME.npz``, with arrays ``edge_index``, ``node_ptr`` and, optionally,
     ``y`` (0, 1, …; of several tasks as columns, −1 where unknown), ``y_original``,
@@ -79,8 +90,6 @@ def fetch_tudataset(
     timeout : float, default=60.0
         Seconds, more than 0, within which the server has to answer, and to send each further
         64 kB.
-    verbose : bool or int, default=True
-        Whether a progress bar shows a download that takes more than a second.
 
     Returns
     -------
@@ -101,7 +110,7 @@ def fetch_tudataset(
         graph_attributes : ndarray of shape (n_graphs, n_graph_attributes) or None
             Numbers that describe each graph, such as targets of a regression.
         kept : ndarray of shape (n_graphs,), dtype int64
-            The number of each graph in the set, counted from 0: ``arange(n_graphs)`` unless
+            The position of each graph in the set, counted from 0: ``arange(n_graphs)`` unless
             `drop_empty` left some out.
         DESCR : str
             A description of the set and its origin.
@@ -128,7 +137,7 @@ def fetch_tudataset(
 
     Examples
     --------
-    A set of one's own, a pair of nodes and a path, in the form of the collection:
+    Your own set, a pair of nodes and a path, in the format of the collection:
 
     >>> import pathlib, tempfile
     >>> from skcontrast.datasets import fetch_tudataset
@@ -146,20 +155,18 @@ def fetch_tudataset(
     (3, 2, array([0, 1]))
     >>> home.cleanup()
     """
-    if not isinstance(name, str) or not re.fullmatch(r"\w[\w.+-]*", name, re.ASCII):
+    if not re.fullmatch(r"\w[\w.+-]*", name, re.ASCII):
         raise ValueError(
             f"The 'name' parameter of fetch_tudataset must be a set's name, got {name!r}."
         )
-    if sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", str(sha256)):
+    if sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", sha256):
         raise ValueError(
             "The 'sha256' parameter of fetch_tudataset must be 64 hexadecimal digits, got "
             f"{sha256!r}."
         )
-    connection = check_connection("fetch_tudataset", n_retries, delay, timeout, verbose)
     if data_home is None:
-        folder = Path(get_data_home(), "tudataset")
-    else:
-        folder = Path(data_home).expanduser()
+        data_home = Path(get_data_home(), "tudataset")
+    folder = Path(data_home).expanduser()
     path = find_dataset(folder, name)
     if path is None:
         path = folder / f"{name}.zip"
@@ -168,8 +175,8 @@ def fetch_tudataset(
                 f"{path} not found, nor the folder {name} or {name}.npz next to it, and "
                 "download_if_missing is False."
             )
-        remote = RemoteFile(path.name, (f"{_SITE}/{name}.zip",), sha256)
-        download(remote, path, connection, check_zip)
+        url = f"{_SITE}/{name}.zip"
+        download(url, path, sha256, check_zip, n_retries=n_retries, delay=delay, timeout=timeout)
     try:
         dataset = read_dataset(path, name, sha256, drop_empty)
         data = _packed(dataset) if as_packed else _networkx(dataset)
@@ -207,7 +214,7 @@ def _packed(dataset: Mapping[str, Any]) -> PackedGraphs:
 
 
 def _categories(labels: NDArray | None) -> tuple[NDArray | None, tuple]:
-    """Return labels, (n,) or (n, k), as codes (n,) and what they stand for, ints or tuples."""
+    """Return labels, (n,) or (n, k), as codes (n,) and their categories, ints or tuples."""
     if labels is None:
         return None, ()
     rows = labels.reshape(len(labels), -1)
@@ -275,7 +282,7 @@ def _add_attributes(graph: Any, packed: PackedGraphs, start: int) -> None:
 
 
 def _described_target(dataset: Mapping[str, Any]) -> str:
-    """Return what there is to predict."""
+    """Describe the target."""
     target, names = dataset["target"], dataset["target_names"]
     if target is None:
         return "without a target"

@@ -11,7 +11,7 @@ import pytest
 import torch
 from scipy.sparse import csr_matrix
 
-from skcontrast._data._columns import Table, Values, is_mixed
+from skcontrast._data._columns import Table, Values, mixed_table
 
 DAY = datetime.datetime(2024, 2, 29, 12, 30)
 SECONDS = 1709209800.0
@@ -189,8 +189,8 @@ def test_what_is_not_a_table_is_refused(X, error, message):
 def test_mixed_are_dataframes_with_gaps_or_with_columns_that_are_not_of_numbers():
     plain = pd.DataFrame({"a": [1.0, 2.0], "b": [True, False]})
     for X in (plain, plain.astype(object), pl.from_pandas(plain), plain.astype("Int64")):
-        assert not is_mixed(X)
+        assert not mixed_table(X)
     for values in (["x", "y"], [1.0, None], [None, None], [DAY, DAY], [True, None]):
-        assert is_mixed(plain.assign(c=pd.Series(values, dtype=object)))
-        assert is_mixed(pl.DataFrame({"a": [1, 2], "c": values}))
-    assert not is_mixed(np.array([[1.0, np.nan]])) and not is_mixed(["x", "y"])
+        assert mixed_table(plain.assign(c=pd.Series(values, dtype=object)))
+        assert mixed_table(pl.DataFrame({"a": [1, 2], "c": values}))
+    assert not mixed_table(np.array([[1.0, np.nan]])) and not mixed_table(["x", "y"])

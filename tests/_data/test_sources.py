@@ -32,7 +32,7 @@ from skcontrast._distributed._world import Shares, World
 from skcontrast._statistics import mean_and_std
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine
 from skcontrast.encoders import MLP, ConvNet
-from skcontrast.kinds import Images
+from skcontrast.kinds import Images, Vectors
 from skcontrast.losses import SupCon
 from tests.common import small
 
@@ -218,7 +218,7 @@ def test_workers_draw_again_in_every_epoch_and_by_the_random_state():
         small(
             encoder=Records(widths=(4,)),
             augmentation=[],
-            standardize=False,
+            kind=Vectors(standardize=False),
             n_workers=1,
             max_epochs=2,
             random_state=random_state,

@@ -16,6 +16,7 @@ from skcontrast import ContrastiveEmbedder, export
 from skcontrast._files import _export
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import CMC
+from skcontrast.kinds import Images
 from skcontrast.similarity import VonMisesFisher
 
 RNG = np.random.default_rng(0)
@@ -37,7 +38,7 @@ CASES = {
     "a network of one's own": (VECTORS, {"encoder": nn.Sequential(nn.Linear(6, 4), nn.Tanh())}),
     "uint8": (PHOTOS, CONV),
     "floats from 0 to 255": (PHOTOS.astype(np.float32), CONV),
-    "floats": (PHOTOS / 255, {**CONV, "standardize": False}),
+    "floats": (PHOTOS / 255, {**CONV, "kind": Images(standardize=False)}),
     "grey": (PHOTOS[:, 0], CONV),
     "lightness and colour": (PHOTOS, {**CONV, "framework": CMC()}),
 }
@@ -210,14 +211,15 @@ def test_a_missing_package_is_named_with_what_to_install(name, tmp_path, monkeyp
         export(fitted(VECTORS, **SMALL), tmp_path / "a.onnx", VECTORS)
 
 
-def test_two_parts_go_in_side_by_side(tmp_path):
+def test_parts_of_one_array_can_be_exported_and_several_arrays_are_refused(tmp_path):
     pair = (VECTORS, VECTORS[:, :3])
     embedder = fitted(pair, framework=CMC(), **SMALL)
-    with pytest.raises(ValueError, match="pass the parts of the samples side by side"):
+    with pytest.raises(ValueError, match="several parts cannot be exported"):
         export(embedder, tmp_path / "a.pt2", pair)
-    export(embedder, tmp_path / "a.pt2", np.hstack(pair))
+    embedder = fitted(VECTORS, framework=CMC(split=2), **SMALL)
+    export(embedder, tmp_path / "a.pt2", VECTORS)
     _, run = _export._WRITERS[".pt2"]
-    close(run((tmp_path / "a.pt2").read_bytes(), np.hstack(pair)), embedder.transform(pair))
+    close(run((tmp_path / "a.pt2").read_bytes(), VECTORS), embedder.transform(VECTORS))
 
 
 def test_a_network_that_differs_is_not_written(tmp_path, monkeypatch):

@@ -70,7 +70,6 @@ def test_parameters_that_do_not_change_the_fit_may_differ(finished):
     expected = small().fit_transform(X)
     indifferent = {
         "callbacks": [PrintLog(sink=str)],
-        "checkpoint_every": 5,
         "memory_budget": 1.0,
         "n_workers": 1,
         "verbose": 1,
@@ -247,7 +246,7 @@ def test_every_says_how_often_and_the_end_is_always_written(tmp_path, monkeypatc
         _file.replace_file(path, data)
 
     monkeypatch.setattr(_checkpoint, "replace_file", noted)
-    small(max_epochs=5, checkpoint=tmp_path, checkpoint_every=2).fit(X)
+    small(max_epochs=5, checkpoint=tmp_path).fit(X)
     assert written == [(2, False), (4, False), (5, True)]
 
 

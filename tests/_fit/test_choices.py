@@ -11,8 +11,8 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast._fit._choices import resolve_choices, resolve_device
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine, Views
 from skcontrast.encoders import MLP, ConvNet
-from skcontrast.frameworks import CMC, InfoGraph, SimCLR
-from skcontrast.kinds import Images, Several, Vectors
+from skcontrast.frameworks import InfoGraph, SimCLR
+from skcontrast.kinds import Images, PartsKind, Vectors
 from skcontrast.losses import DCL
 from skcontrast.schedules import Linear, Steps
 from skcontrast.similarity import Cosine
@@ -140,8 +140,8 @@ def test_the_device_by_default_is_the_first_accelerator(monkeypatch):
 
 def test_what_reads_X_is_declared_by_the_user_first_and_by_the_pieces_next():
     X = np.zeros((4, 5, 6))
-    assert isinstance(resolve_choices(small(kind="vectors")).reader(X, None)[0], Vectors)
+    assert isinstance(resolve_choices(small(kind="vectors")).declared_kind(X, None), Vectors)
     pieces = resolve_choices(small(encoder=ConvNet()))
-    assert isinstance(pieces.reader(X, [RandomAffine()])[0], Images)
-    pairs = resolve_choices(small(framework=CMC(), kind="images")).reader(X, None)[0]
-    assert isinstance(pairs, Several) and isinstance(pairs.of, Images)
+    assert isinstance(pieces.declared_kind(X, [RandomAffine()]), Images)
+    with pytest.raises(ValueError, match="need a framework with an encoder for each"):
+        resolve_choices(small(kind=PartsKind())).declared_kind(X, None)

@@ -14,6 +14,7 @@ from skcontrast._fit import _identity
 from skcontrast.callbacks import CollapseWarning
 from skcontrast.encoders import MLP
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
+from skcontrast.kinds import Vectors
 from tests.common import IMAGES, X_DIGITS, images, small, vectors
 
 GRAPHS = [nx.gnp_random_graph(n, 0.4, seed=n) for n in range(5, 35)]
@@ -94,7 +95,10 @@ HEALTHY = {
     "two different samples": (np.vstack([ONES, np.zeros((30, 4))]), {}),
     "one component": (X_DIGITS, {"n_components": 1}),
     "two components": (X_DIGITS, {"n_components": 2}),
-    "a small spread around a large mean": (vectors() * 1e-3 + 100, {"standardize": False}),
+    "a small spread around a large mean": (
+        vectors() * 1e-3 + 100,
+        {"kind": Vectors(standardize=False)},
+    ),
     "images": (images(), {"encoder": None}),
     "graphs": (GRAPHS, {"encoder": None}),
     "nodes": (GRAPHS, {"encoder": None, "framework": InfoGraph()}),

@@ -112,7 +112,8 @@ def test_tables_and_pairs_and_single_samples_have_views():
     table = pd.DataFrame(vectors(), columns=list("abcde"))
     assert small().views(table)[0].shape == (60, 5)
     pair = vectors(d=3), vectors(d=4, seed=1)
-    assert small(framework=CMC()).views(pair)[0].shape == (60, 7)
+    drawn = small(framework=CMC()).views(pair)[0]
+    assert [part.shape for part in drawn.parts] == [(60, 3), (60, 4)]
     assert small().fit(table).views(table[:1])[0].shape == (1, 5)
 
 
@@ -162,7 +163,7 @@ class OwnScaler:
 
 
 class Shifted(Tokens):
-    def scaler(self, parameters):
+    def scaler(self):
         return OwnScaler()
 
 
@@ -194,7 +195,7 @@ class Darkest(Augmentation):
 
     kind = "images"
 
-    def _learn(self, X):
+    def learn(self, X):
         self.darkest_ = int(X.min())
 
     def augment(self, batch, generator=None):

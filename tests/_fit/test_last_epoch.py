@@ -65,8 +65,8 @@ def test_an_interrupt_in_the_first_epoch_of_a_warm_start_leaves_the_embedder_as_
 
 def test_an_interrupted_fit_is_resumed_by_the_same_call(tmp_path):
     expected = interrupted(0).fit(X)
-    found = interrupted(8, checkpoint=tmp_path, checkpoint_every=10)
+    found = interrupted(8, checkpoint=tmp_path)
     with pytest.raises(KeyboardInterrupt, match="2 epochs"):
         found.fit(X)
-    again = interrupted(0, checkpoint=tmp_path, checkpoint_every=10).fit(X)
+    again = interrupted(0, checkpoint=tmp_path).fit(X)
     assert_same_bits(left_behind(again), left_behind(expected))

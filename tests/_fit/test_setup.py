@@ -14,6 +14,7 @@ from skcontrast.augmentation import GaussianNoise, MarginalCorruption
 from skcontrast.encoders import MLP
 from skcontrast.frameworks import CMC
 from skcontrast.kinds import Vectors
+from skcontrast.kinds._read import read_samples
 from skcontrast.losses import DCL
 from tests.common import small, vectors
 
@@ -21,7 +22,7 @@ from tests.common import small, vectors
 def parts(**kwargs):
     """Return the choices of an embedder, X as its kind reads it, and what X is."""
     choices = resolve_choices(small(**kwargs))
-    return choices, *choices.reader(vectors(), None)[0].read(vectors(), owner=small())
+    return choices, *read_samples(vectors(), owner=small())
 
 
 def states_equal(first, second):
@@ -51,10 +52,10 @@ def test_widths_are_those_of_the_outputs():
     )
 
 
-def test_with_two_parts_the_cut_is_known_and_widths_are_those_of_both():
+def test_with_two_parts_widths_are_those_of_both_and_channels_are_not_mixed():
     choices, X, schema = parts(framework=CMC(split=2), n_components=7, projection_dim=3)
     setup = new_setup(choices, X, schema, None, 0)
-    assert schema.cut is None and setup.schema.cut == (2, 3)
+    assert not setup.mixes_channels
     assert (setup.widths.representation, setup.widths.projection, setup.widths.n_parts) == (
         14,
         6,

@@ -35,11 +35,10 @@ def network_of(shape=(5,), split=None, **kwargs):
         "n_components": None,
         "projection_dim": 3,
         "similarity": Cosine(),
-        "parameters": {"standardize": True},
         "owner": "Embedder",
     }
     X = np.random.default_rng(0).normal(2, 3, size=(20, *shape)).astype(np.float32)
-    scaler = Vectors().scaler({"standardize": True}).fit(X)
+    scaler = Vectors().scaler().fit(X)
     batch = scaler.to_tensor(X, "cpu")
     return *build_network(batch, Vectors(), scaler, split, **settings | kwargs), batch
 

@@ -9,7 +9,8 @@ from skcontrast._network._inference import encode, on_cpu
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.estimation import project_views
 from skcontrast.graphs import PackedGraphs
-from skcontrast.kinds._guess import guess_kind
+from skcontrast.kinds import Vectors
+from skcontrast.kinds._recognise import recognised
 from tests.common import small, vectors
 
 
@@ -26,14 +27,14 @@ def test_portions_do_not_change_the_result(batch_size):
 def test_many_small_samples_and_few_large_ones_per_call():
     def of_shape(*shape):
         X = np.broadcast_to(np.float32(0), (9, *shape))
-        return guess_kind(X)[0].rows_per_call(X)
+        return recognised(X)[0].rows_per_call(X)
 
     assert of_shape(2) == 2**14
     assert of_shape(3, 32, 32) == 341
     assert of_shape(3, 1000, 1000) == 32
     edges = np.empty((2, 0))
     graphs = PackedGraphs.from_arrays(edges.astype(int), [0, 2**14, 2**15])
-    assert guess_kind(graphs)[0].rows_per_call(graphs) == 2
+    assert recognised(graphs)[0].rows_per_call(graphs) == 2
 
 
 def test_on_cpu_returns_tensors_on_the_cpu_themselves():
@@ -70,7 +71,9 @@ class Powers(nn.Module):
 
 
 def test_an_embedding_that_is_not_finite_is_refused_by_the_name_of_its_sample():
-    embedder = small(encoder=Powers(), standardize=False, augmentation=[]).fit(vectors())
+    embedder = small(encoder=Powers(), kind=Vectors(standardize=False), augmentation=[]).fit(
+        vectors()
+    )
     X = vectors().astype(np.float32)
     X[[7, 9]] = 1e30
     for refused in (embedder.transform, lambda X: project_views(embedder, X)):

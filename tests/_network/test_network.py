@@ -6,6 +6,7 @@ from torch import nn
 
 from skcontrast._network._network import Directions, Network
 from skcontrast.frameworks import CMC, MoCo, SimCLR
+from skcontrast.kinds import Vectors
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import X_DIGITS, small
 
@@ -76,7 +77,7 @@ def test_training_leaves_weights_and_statistics_of_a_frozen_stage_alone(framewor
 def test_an_encoder_that_is_frozen_as_a_whole_trains_the_head_and_says_so():
     module = stage().requires_grad_(False)
     module.insert(0, nn.Linear(64, 4).requires_grad_(False))
-    embedder = small(encoder=module, standardize=False)
+    embedder = small(encoder=module, kind=Vectors(standardize=False))
     with pytest.warns(UserWarning, match="output='projection'"):
         H = embedder.fit_transform(X_DIGITS)
     expected = module.eval()(torch.tensor(X_DIGITS, dtype=torch.float32)).numpy()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
-import tarfile
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from skcontrast.datasets import fetch_tudataset
-from skcontrast.datasets._fetch import RemoteFile
 
 # A triangle and a path of four nodes, the classes 3 and −1, and a node by itself, of class 3 too.
 TEXTS = {
@@ -135,27 +132,3 @@ def unannounced(content):
         handler.wfile.write(content)
 
     return reply
-
-
-def idx(array):
-    """Return an array of uint8 in the IDX format."""
-    sizes = b"".join(size.to_bytes(4, "big") for size in array.shape)
-    return bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes()
-
-
-def tarred(folder, files):
-    """Return a gzipped tar archive of files in a folder."""
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w:gz") as tar:
-        for name, data in files.items():
-            member = tarfile.TarInfo(f"{folder}/{name}")
-            member.size = len(data)
-            tar.addfile(member, io.BytesIO(data))
-    return content.getvalue()
-
-
-def remote_file(server, name, content):
-    """Return a file that the server offers."""
-    server.files[name] = content
-    sha256 = hashlib.sha256(content).hexdigest()
-    return RemoteFile(name, [f"{server.url}/{name}"], sha256, len(content))

@@ -100,7 +100,7 @@ def test_16_bits_are_rounded_to_8(tmp_path, suffix):
 @pytest.mark.parametrize("dtype", [np.int32, np.float32])
 def test_32_bits_are_refused(tmp_path, dtype):
     path = saved(tmp_path, np.ones((20, 20), dtype=dtype), ".tif")
-    with pytest.raises(OSError, match=r"image.tif cannot be read .* 32 bits"):
+    with pytest.raises(OSError, match=r"image.tif cannot be read .* 32-bit"):
         read(path)
 
 

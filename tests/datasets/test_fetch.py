@@ -11,17 +11,18 @@ from urllib import request
 import pytest
 
 from skcontrast.datasets import _fetch, fetch_tudataset
-from skcontrast.datasets._fetch import Connection, RemoteFile, download, folder_of, verify
-from tests.datasets.common import ALL, TEXTS, cut, fetch, send, status, unannounced, zipped
+from skcontrast.datasets._fetch import download, verify
+from tests.datasets.common import ALL, TEXTS, cut, fetch, status, unannounced, zipped
 
 CONTENT = bytes(range(256)) * 1000  # four blocks, the last one shorter
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
 
 
-def get(server, home, *, urls=None, n_retries=0, timeout=5.0, sha256=DIGEST, size=None):
+def get(server, home, *, url=None, n_retries=0, timeout=5.0, sha256=DIGEST):
     """Download file.bin of the server, and return where it is."""
-    remote = RemoteFile("file.bin", urls or [f"{server.url}/file.bin"], sha256, size)
-    download(remote, home / "file.bin", Connection(n_retries, 0.0, timeout, verbose=False))
+    options = {"n_retries": n_retries, "delay": 0.0, "timeout": timeout}
+    url = url or f"{server.url}/file.bin"
+    download(url, home / "file.bin", sha256, lambda part: None, **options)
     return home / "file.bin"
 
 
@@ -29,10 +30,9 @@ def get(server, home, *, urls=None, n_retries=0, timeout=5.0, sha256=DIGEST, siz
 
 
 @pytest.mark.parametrize("reply", [CONTENT, unannounced(CONTENT)])
-@pytest.mark.parametrize("size", [None, len(CONTENT)])
-def test_a_file_arrives_whole_and_alone(server, home, reply, size):
+def test_a_file_arrives_whole_and_alone(server, home, reply):
     server.files["file.bin"] = reply
-    assert get(server, home, size=size).read_bytes() == CONTENT
+    assert get(server, home).read_bytes() == CONTENT
     assert [file.name for file in home.iterdir()] == ["file.bin"]
     verify(home / "file.bin", DIGEST)
 
@@ -47,34 +47,6 @@ def test_without_a_known_checksum_that_of_the_download_is_kept_and_compared(serv
         verify(path, None)
     with pytest.raises(OSError, match="the expected one is 0000"):
         verify(path, "0" * 64)
-
-
-def test_progress_is_shown_only_if_wanted(server, home, monkeypatch):
-    bars = []
-
-    class Bar(_fetch.tqdm):
-        def __init__(self, *args, **kwargs):
-            super().__init__(*args, **kwargs | {"disable": True})
-            bars.append((self, kwargs))
-
-        def update(self, n=1):
-            self.n += n
-
-    monkeypatch.setattr(_fetch, "tqdm", Bar)
-    server.files["file.bin"] = CONTENT
-    remote = RemoteFile("file.bin", [f"{server.url}/file.bin"])
-    for verbose in (True, 0):
-        download(remote, home / "file.bin", Connection(0, 0.0, 5.0, verbose))
-    assert [kwargs["disable"] for _, kwargs in bars] == [False, True]
-    assert [kwargs["total"] for _, kwargs in bars] == [len(CONTENT)] * 2
-    assert bars[0][0].n == len(CONTENT)
-
-
-def test_the_folder_of_a_set_is_that_of_scikit_learn_unless_given(tmp_path, monkeypatch):
-    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert folder_of(None, "set") == tmp_path / "data" / "set"
-    assert folder_of("~/other", "set") == tmp_path / "other" / "set"
 
 
 # What fails
@@ -118,7 +90,7 @@ def test_a_refused_connection_is_an_os_error(home):
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/file.bin"
         with pytest.raises(OSError, match=r"cannot be downloaded: .*refused"):
-            get(None, home, urls=[url])
+            get(None, home, url=url)
     assert not list(home.iterdir())
 
 
@@ -135,22 +107,7 @@ def test_a_wrong_checksum_is_said_and_the_file_not_kept(server, home):
     assert len(server.asked) == 1 and not list(home.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("reply", "message"),
-    [
-        (CONTENT + b"x", "offers 256001 bytes, not the expected 256000"),
-        (unannounced(CONTENT + b"x"), "sends more than it should"),
-        (lambda handler: send(handler, b"", 10**15), "offers 1000000000000000 bytes"),
-    ],
-)
-def test_more_bytes_than_the_file_has_are_refused(server, home, reply, message):
-    server.files["file.bin"] = reply
-    with pytest.raises(OSError, match=message):
-        get(server, home, n_retries=3, size=len(CONTENT))
-    assert len(server.asked) == 1 and not list(home.iterdir())
-
-
-def test_files_of_unknown_size_have_a_bound(server, home, monkeypatch):
+def test_files_have_a_bound(server, home, monkeypatch):
     monkeypatch.setattr(_fetch, "_LARGEST", 1000)
     server.files["file.bin"] = CONTENT
     with pytest.raises(OSError, match="offers 256000 bytes, more than any set has"):
@@ -158,25 +115,6 @@ def test_files_of_unknown_size_have_a_bound(server, home, monkeypatch):
     server.files["file.bin"] = unannounced(CONTENT)
     with pytest.raises(OSError, match="sends more than it should"):
         get(server, home)
-
-
-def test_the_next_site_is_asked_before_the_first_one_again(server, home):
-    server.files["file.bin"] = CONTENT
-    urls = [f"{server.url}/{name}" for name in ("gone.bin", "busy.bin", "file.bin")]
-    server.files["busy.bin"] = status(500)
-    assert get(server, home, urls=urls).read_bytes() == CONTENT
-    assert server.asked == ["gone.bin", "busy.bin", "file.bin"]
-
-
-def test_all_sites_are_named_and_those_that_refuse_are_not_asked_again(server, home):
-    server.files["busy.bin"] = status(500)
-    urls = [f"{server.url}/{name}" for name in ("gone.bin", "busy.bin")]
-    with (
-        pytest.warns(UserWarning, match="Retry"),
-        pytest.raises(OSError, match=r"gone.bin .*404.*; .*busy.bin .*500"),
-    ):
-        get(server, home, urls=urls, n_retries=2)
-    assert server.asked == ["gone.bin", "busy.bin", "busy.bin", "busy.bin"]
 
 
 def test_an_interrupted_download_leaves_nothing(server, home, monkeypatch):

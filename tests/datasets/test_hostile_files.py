@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import io
 import os
 import struct
-import tarfile
 import tracemalloc
 import zipfile
 import zlib
@@ -14,10 +12,7 @@ import zlib
 import numpy as np
 import pytest
 
-from skcontrast.datasets import ImageFolder, fetch_cifar10, fetch_stl10, fetch_tudataset
-from skcontrast.datasets._cifar import CIFAR10, CIFAR100
-from skcontrast.datasets._mnist import FASHION_MNIST, MNIST
-from skcontrast.datasets._stl10 import STL10
+from skcontrast.datasets import ImageFolder, fetch_tudataset
 from skcontrast.graphs import PackedGraphs
 
 TEXTS = {
@@ -208,47 +203,11 @@ def test_pipes_and_devices_are_not_waited_for(tmp_path, name):
 
 
 @POSIX
-def test_an_archive_that_is_a_pipe_is_refused(tmp_path):
-    (tmp_path / "cifar10").mkdir()
-    os.mkfifo(tmp_path / "cifar10" / CIFAR10.remote.name)
-    with pytest.raises(OSError, match="is not a file"):
-        fetch_cifar10(data_home=tmp_path, download_if_missing=False)
-
-
-@POSIX
 def test_a_checksum_that_is_a_pipe_is_refused(tmp_path):
     (tmp_path / "SET.zip").write_bytes(b"PK")
     os.mkfifo(tmp_path / "SET.zip.sha256")
     with pytest.raises(OSError, match=r"SET\.zip\.sha256 is not a file"):
         load(tmp_path)
-
-
-# Tar archives
-
-
-def test_every_archive_and_compressed_file_has_a_known_checksum():
-    remotes = [archive.remote for archive in (CIFAR10, CIFAR100, STL10)]
-    remotes += [*MNIST.values(), *FASHION_MNIST.values()]
-    assert all(len(remote.sha256) == 64 for remote in remotes)
-
-
-def tar_of_headers(path):
-    """Write a tar archive with a header that unpacks to 64 MB."""
-    with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as tar:
-        member = tarfile.TarInfo("stl10_binary/train_X.bin")
-        member.pax_headers = {"comment": "x" * 2**26}
-        tar.addfile(member, io.BytesIO(b""))
-
-
-def test_an_unknown_tar_archive_is_not_even_opened(tmp_path, monkeypatch):
-    (tmp_path / "stl10").mkdir()
-    tar_of_headers(tmp_path / "stl10" / STL10.remote.name)
-    monkeypatch.setattr(tarfile, "open", None)
-
-    def function():
-        return fetch_stl10(data_home=tmp_path, download_if_missing=False)
-
-    assert peak_of(function, OSError, "has the SHA-256") < 2**22
 
 
 # Folders of images

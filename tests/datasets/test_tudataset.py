@@ -37,7 +37,9 @@ def test_names_are_names(name, home):
         fetch_tudataset(name, data_home=home)
 
 
-@pytest.mark.parametrize(("parameter", "value"), [("n_retries", -1), ("delay", -0.5)])
+@pytest.mark.parametrize(
+    ("parameter", "value"), [("n_retries", -1), ("delay", -0.5), ("timeout", 0)]
+)
 def test_numbers_are_checked(parameter, value, home):
     with pytest.raises(ValueError, match=parameter):
         fetch_tudataset("SET", data_home=home, **{parameter: value})

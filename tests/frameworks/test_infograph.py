@@ -14,6 +14,7 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import NodeDrop
 from skcontrast.encoders import GIN
 from skcontrast.frameworks import InfoGraph
+from skcontrast.kinds import Graphs
 from skcontrast.losses import BCL, HCL, InfoNCE, PositiveDebiased, SupCon, Supervised
 from skcontrast.similarity import Cosine, DotProduct, VonMisesFisher
 
@@ -93,7 +94,7 @@ def test_nodes_carry_the_weights_and_labels_of_their_graphs():
 def test_nodes_and_graphs_have_a_head_each():
     """If both had one, a graph of a single node would be its own positive at angle zero."""
     graphs = [nx.empty_graph(1)] * 4
-    embedder = small(framework=Watched(), max_epochs=1, node_features="constant")
+    embedder = small(framework=Watched(), max_epochs=1, kind=Graphs(node_features="constant"))
     Watched.contrasts.clear()
     embedder.fit(graphs)
     contrast = Watched.contrasts[0][1]

@@ -32,9 +32,9 @@ def test_a_list_of_lists_names_more_than_two_parts():
         one = small(framework=CMC(split=split)).fit(X)
         found = one.encoder_[-1].split
         assert [part.tolist() for part in found.columns] == [list(part) for part in split]
-        assert found.cut is None and one.transform(X).shape == (101, 3 * 128)
+        assert one.transform(X).shape == (101, 3 * 128)
     in_order = Split([torch.arange(2), torch.arange(2, 5)], (5, 4, 4))
-    assert in_order.cut == (2, 3) and in_order.shapes == [(2, 4, 4), (3, 4, 4)]
+    assert in_order.shapes == [(2, 4, 4), (3, 4, 4)]
     x = torch.rand(3, 5, 4, 4)
     assert torch.cat(in_order(x), 1).equal(x)
 

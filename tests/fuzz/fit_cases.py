@@ -32,7 +32,7 @@ from skcontrast.augmentation import (
 from skcontrast.encoders import GCN, GIN, MLP, ConvNet, Encoder
 from skcontrast.frameworks import CMC, InfoGraph, MoCo, SimCLR
 from skcontrast.graphs import pack_graphs
-from skcontrast.kinds import Kind
+from skcontrast.kinds import Graphs, Images, Kind, Vectors
 from skcontrast.losses import (
     BCL,
     DCL,
@@ -134,19 +134,18 @@ AXES: dict[str, tuple[float, list[Any]]] = {
     "lr": (0.15, [1e-3, 0.1, 1.0, 1e3, 1e30, 1e-30]),
     "weight_decay": (0.04, [1e-6, 0.0, 1.0, 1e30]),
     "lr_schedule": (0.1, ["cosine", "constant", Linear(1, 0)]),
-    "standardize": (0.2, [True, False]),
-    "node_features": (0.1, ["auto", "degree", "constant", "attributes"]),
+    "prepared": (0.25, ["auto", "unscaled", "degree", "constant", "attributes"]),
     "memory_budget": (0.1, [None, 0.0]),
     "precision": (0.1, ["auto", "bf16", "float32"]),
     "warm_start": (0.1, [False, True]),
     "invalid": (0.15, ["none", "n_views", "batch_size", "n_components", "lr", "loss", "similarity",
-                       "max_epochs", "projection_dim", "output", "standardize", "optimizer"]),
+                       "max_epochs", "projection_dim", "output", "kind", "optimizer"]),
     "then": (1.0, ["again", "pickle", "save", "partial_fit", "fails", "score", "far samples"]),
 }  # fmt: skip
 PARAMETERS = (
     "loss", "framework", "similarity", "n_components", "projection_dim", "output", "n_views",
-    "batch_size", "max_epochs", "optimizer", "lr", "weight_decay", "lr_schedule", "standardize",
-    "node_features", "memory_budget", "precision", "warm_start",
+    "batch_size", "max_epochs", "optimizer", "lr", "weight_decay", "lr_schedule",
+    "memory_budget", "precision", "warm_start",
 )  # fmt: skip
 _GRAPHS = ("networkx", "attributed", "packed")
 _IMAGES = ("grey", "colour", "bytes", "image dataset", "image pair")
@@ -162,7 +161,7 @@ _INVALID = {
     "max_epochs": 0,
     "projection_dim": -1,
     "output": "encoder",
-    "standardize": "yes",
+    "kind": "yes",
     "optimizer": "Adamm",
 }
 
@@ -194,6 +193,7 @@ def make_embedder(case: dict[str, Any]) -> ContrastiveEmbedder:
     parameters = {name: case[name] for name in PARAMETERS}
     if case["kind"] in ("pair", "image pair") and isinstance(case["framework"], SimCLR):
         parameters["framework"] = CMC()  # the plainest that takes pairs
+    parameters["kind"] = _kind(case)
     if case["invalid"] != "none":
         parameters[case["invalid"]] = _INVALID[case["invalid"]]
     return ContrastiveEmbedder(
@@ -203,6 +203,17 @@ def make_embedder(case: dict[str, Any]) -> ContrastiveEmbedder:
         device="cpu",
         **parameters,
     )
+
+
+def _kind(case: dict[str, Any]) -> Any:
+    """Return the kind of a case that is not prepared as usual."""
+    of_graphs, how = case["kind"] in _GRAPHS, case["prepared"]
+    is_one_array = case["kind"] not in ("series", "pair", "image pair")
+    if how == "auto" or not is_one_array or (not of_graphs and how != "unscaled"):
+        return "auto"
+    if of_graphs:
+        return Graphs(standardize=False) if how == "unscaled" else Graphs(node_features=how)
+    return (Images if case["kind"] in _IMAGES else Vectors)(standardize=False)
 
 
 def _encoder(case: dict[str, Any]) -> Any:

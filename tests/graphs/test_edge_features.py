@@ -10,6 +10,7 @@ import torch
 from skcontrast.augmentation import AttributeMask, EdgePerturb, NodeDrop, RandomWalkSubgraph
 from skcontrast.encoders import GCN, GIN
 from skcontrast.graphs import NodeFeatures, PackedGraphs, pack_graphs
+from skcontrast.kinds import Graphs
 from tests.graphs.common import FRAMEWORKS, small
 
 
@@ -278,9 +279,9 @@ def test_edges_must_be_described_as_in_fit():
 
 def test_edges_must_be_described_where_that_is_asked_for():
     with pytest.raises(ValueError, match="edge_features='attributes', but the edges of X have no"):
-        small(edge_features="attributes").fit([nx.path_graph(3)] * 4)
-    with pytest.raises(ValueError, match="The 'edge_features' parameter of ContrastiveEmbedder"):
-        small(edge_features="weights").fit(bonded())
+        small(kind=Graphs(edge_features="attributes")).fit([nx.path_graph(3)] * 4)
+    with pytest.raises(ValueError, match="The 'edge_features' parameter of Graphs"):
+        small(kind=Graphs(edge_features="weights")).fit(bonded())
 
 
 def test_without_edge_features_edges_are_alike():
@@ -291,7 +292,7 @@ def test_without_edge_features_edges_are_alike():
     for graph, own in zip(bonded(), ordered, strict=True):
         own.add_nodes_from(graph)
         own.add_edges_from(graph.edges)
-    one = small(edge_features=None).fit(bonded()).transform(bonded())
+    one = small(kind=Graphs(edge_features=None)).fit(bonded()).transform(bonded())
     np.testing.assert_array_equal(one, small().fit(ordered).transform(ordered))
 
 
@@ -308,7 +309,7 @@ def test_edges_change_embeddings_and_train(framework, graphs):
 
 def test_the_representation_counts_the_labels_of_edges():
     graphs = [described(nx.cycle_graph(4 + k % 3), label=lambda u, v: u % 2) for k in range(12)]
-    h = small(node_features="constant").fit(graphs).transform(graphs)
+    h = small(kind=Graphs(node_features="constant")).fit(graphs).transform(graphs)
     counts = np.expm1(h[:, 1:3]).round()
     expected = [np.bincount([u % 2 for u, v in map(sorted, g.edges)], minlength=2) for g in graphs]
     np.testing.assert_array_equal(counts, 2 * np.array(expected))
@@ -441,11 +442,11 @@ def test_attributes_of_data_that_are_not_read_are_named():
 
 
 def test_an_encoder_that_does_not_read_edges_says_so():
-    message = "GCN does not read the attributes or labels of the edges in X. Pass edge_features="
+    message = "GCN does not read the attributes or labels of the edges in X. Pass "
     with pytest.warns(UserWarning, match=message) as caught:
         small(encoder=GCN(width=4), max_epochs=1).fit(bonded())
     assert len(caught) == 1
-    small(encoder=GCN(width=4), max_epochs=1, edge_features=None).fit(bonded())
+    small(encoder=GCN(width=4), max_epochs=1, kind=Graphs(edge_features=None)).fit(bonded())
     weighted = [described(nx.path_graph(3 + k % 3), weight=lambda u, v: 1.0 + u) for k in range(8)]
     small(encoder=GCN(width=4), max_epochs=1).fit(weighted)
 
@@ -479,7 +480,7 @@ class WithAttributes(Own):
      (WithAttributes, None)],
 )  # fmt: skip
 def test_modules_get_what_they_take(module, unread):
-    embedder = small(encoder=module(), node_features="constant", max_epochs=1)
+    embedder = small(encoder=module(), kind=Graphs(node_features="constant"), max_epochs=1)
     if unread is None:
         embedder.fit(bonded())
     else:
@@ -491,7 +492,11 @@ def test_modules_get_what_they_take(module, unread):
 def test_models_of_pytorch_geometric_get_what_they_support():
     models = pytest.importorskip("torch_geometric.nn")
     gat = models.GAT(1, 8, 2, 4, edge_dim=5)
-    embedder = small(encoder=gat, node_features="constant", max_epochs=1).fit(bonded())
+    embedder = small(encoder=gat, kind=Graphs(node_features="constant"), max_epochs=1).fit(
+        bonded()
+    )
     assert np.isfinite(embedder.transform(bonded())).all()
     with pytest.warns(UserWarning, match="GCN does not read the attributes or labels of"):
-        small(encoder=models.GCN(1, 8, 2), node_features="constant", max_epochs=1).fit(bonded())
+        small(
+            encoder=models.GCN(1, 8, 2), kind=Graphs(node_features="constant"), max_epochs=1
+        ).fit(bonded())

@@ -11,6 +11,7 @@ from skcontrast.augmentation import AttributeMask
 from skcontrast.frameworks import InfoGraph, SimCLR
 from skcontrast.graphs import pack_graphs
 from skcontrast.graphs._features import NodeFeatures
+from skcontrast.kinds import Graphs
 from tests.graphs.common import GRAPHS, attributed, embedded, small
 
 
@@ -118,16 +119,16 @@ def test_attributes_must_be_as_wide_as_in_fit():
 
 def test_attributes_must_be_there_where_they_are_asked_for():
     with pytest.raises(ValueError, match=r"node_features='attributes', but .* neither"):
-        small(node_features="attributes").fit(GRAPHS)
-    with pytest.raises(ValueError, match="The 'node_features' parameter of ContrastiveEmbedder"):
-        small(node_features="labels").fit(GRAPHS)
+        small(kind=Graphs(node_features="attributes")).fit(GRAPHS)
+    with pytest.raises(ValueError, match="The 'node_features' parameter of Graphs"):
+        small(kind=Graphs(node_features="labels")).fit(GRAPHS)
 
 
 @pytest.mark.parametrize("kind", ["auto", "attributes", "degree", "constant"])
 def test_all_kinds_of_node_features_train(kind):
     graphs = [attributed(graph, lambda k: k, lambda k: k % 3) for graph in GRAPHS]
     for framework in (SimCLR(), InfoGraph()):
-        h = embedded(graphs, node_features=kind, framework=framework)
+        h = embedded(graphs, kind=Graphs(node_features=kind), framework=framework)
         assert np.isfinite(h).all() and h.std(0).max() > 0
 
 

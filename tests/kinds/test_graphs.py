@@ -17,6 +17,7 @@ from skcontrast.augmentation import GaussianNoise, RandomAffine
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import CMC
 from skcontrast.graphs import PackedGraphs, pack_graphs
+from skcontrast.kinds import Graphs
 from tests.graphs.common import FRAMEWORKS, GRAPHS, N_DEGREES, N, Y, attributed, embedded, small
 
 
@@ -70,7 +71,7 @@ def test_graphs_of_several_kinds_of_nodes_are_refused():
 def test_directions_of_edges_count():
     edges = [[(0, 1), (0, 2), (0, 3)], [(1, 0), (2, 0), (3, 0)]]
     graphs = [nx.DiGraph(some) for some in edges] * 6
-    h = embedded(graphs, node_features="constant")
+    h = embedded(graphs, kind=Graphs(node_features="constant"))
     assert not np.allclose(h[0], h[1])
     np.testing.assert_allclose(h[2], h[0], atol=1e-6)
 

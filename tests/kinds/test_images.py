@@ -150,6 +150,6 @@ def test_batches_of_the_kind_itself_are_not_scaled_and_have_a_channel():
 
 def test_standardize_false_takes_images_as_they_are():
     X = images() / np.float32(255)
-    embedder = small_images(standardize=False).fit(X)
+    embedder = small_images(kind=Images(standardize=False)).fit(X)
     batch = torch.from_numpy(X)
     assert embedder.encoder_[0](batch).equal(batch)

@@ -19,7 +19,7 @@ from skcontrast.augmentation import FunctionAugmentation, GaussianNoise, Margina
 from skcontrast.encoders import MLP
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.kinds import Images, Tables, Vectors
-from skcontrast.kinds._guess import guess_kind
+from skcontrast.kinds._recognise import recognised
 from skcontrast.losses import Supervised
 from skcontrast.similarity import VonMisesFisher
 from tests.common import small, vectors
@@ -58,9 +58,9 @@ def read(X, **params):
 
 def test_a_dataframe_with_gaps_or_categories_is_guessed_to_be_a_table():
     for X in (FRAME, pl.from_pandas(FRAME), FRAME[["age"]], FRAME[["port"]].dropna()):
-        assert isinstance(guess_kind(X)[0], Tables)
+        assert isinstance(recognised(X)[0], Tables)
     for X in (FRAME[["age", "visits"]].dropna(), vectors()):
-        assert isinstance(guess_kind(X)[0], Vectors)
+        assert isinstance(recognised(X)[0], Vectors)
 
 
 def test_an_array_with_gaps_is_a_table_where_it_is_declared():
@@ -107,7 +107,7 @@ def test_a_row_does_not_depend_on_the_other_rows():
         {"similarity": VonMisesFisher()},
         {"loss": Supervised()},
         {"augmentation": GaussianNoise()},
-        {"standardize": False},
+        {"kind": Tables(standardize=False)},
         {"memory_budget": 0},
         {"encoder": lambda shape: torch.nn.Linear(*shape, 4)},
     ],
@@ -140,8 +140,8 @@ def test_an_unseen_category_counts_as_a_rare_one():
 
 def test_a_category_and_a_gap_that_fit_did_not_see_are_zeros():
     schema = read(pd.DataFrame({"a": ["x", "y"] * 3, "b": [1.0, 2.0] * 3}))[1]
-    scaler = schema.kind.scaler({"standardize": True}).fit(np.array([[0.0, 1.0], [1.0, 2.0]]))
-    layer = schema.kind.first_layer(None, scaler, parameters={}, channels_last=False)
+    scaler = schema.kind.scaler().fit(np.array([[0.0, 1.0], [1.0, 2.0]]))
+    layer = schema.kind.first_layer(None, scaler, channels_last=False)
     rows = torch.tensor([[2.0, 0.5], [torch.nan, torch.nan], [1.0, 0.5]])
     assert layer(rows).tolist() == [[0.5, 0, 0], [0, 0, 0], [0.5, 0, 1]]
 
@@ -292,7 +292,7 @@ def test_views_are_rows_of_values_that_occur_in_their_column():
 
 
 def test_views_of_nothing_swapped_are_the_table():
-    embedder = small(augmentation=MarginalCorruption(0.0), standardize=False)
+    embedder = small(augmentation=MarginalCorruption(0.0), kind=Tables(standardize=False))
     X = FRAME[["port", "visits"]].assign(name="x")
     views = embedder.views(X, 1, random_state=0)[0]
     expected = X.astype(object).where(X.notna(), None).to_numpy()

@@ -6,7 +6,7 @@ import torch
 
 from skcontrast.encoders import MLP
 from skcontrast.kinds import Vectors
-from skcontrast.kinds._guess import guess_kind
+from skcontrast.kinds._recognise import recognised
 from tests.common import small, vectors
 
 
@@ -43,7 +43,9 @@ def test_half_precision_tensors_are_taken():
 
 def test_standardize_false_takes_vectors_as_they_are():
     X = 5 + 3 * vectors()
-    embedder = small(standardize=False, encoder=MLP(widths=(), batch_norm=False)).fit(X)
+    embedder = small(
+        kind=Vectors(standardize=False), encoder=MLP(widths=(), batch_norm=False)
+    ).fit(X)
     expected = embedder.encoder_(torch.from_numpy(X).float()).detach().numpy()
     np.testing.assert_allclose(embedder.transform(X), expected, rtol=1e-5)
 
@@ -86,5 +88,5 @@ def test_batches_of_the_kind_itself_are_not_scaled():
 
 def test_what_has_at_most_two_dimensions_is_guessed_to_be_vectors():
     for X in (vectors(), [[1.0]], np.ones(3)):
-        assert isinstance(guess_kind(X)[0], Vectors)
-    assert not isinstance(guess_kind(np.ones((2, 4, 4)))[0], Vectors)
+        assert isinstance(recognised(X)[0], Vectors)
+    assert not isinstance(recognised(np.ones((2, 4, 4)))[0], Vectors)

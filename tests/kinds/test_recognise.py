@@ -10,14 +10,9 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import Augmentation, GaussianNoise, NodeDrop, RandomAffine
 from skcontrast.encoders import MLP, ConvNet, Encoder
 from skcontrast.frameworks import CMC
-from skcontrast.kinds import Graphs, Images, Kind, Several, Vectors
-from skcontrast.kinds._guess import (
-    declared_kind,
-    guess_kind,
-    kind_of_shape,
-    named_kind,
-    named_kinds,
-)
+from skcontrast.kinds import Graphs, Images, Kind, PartsKind, Vectors
+from skcontrast.kinds._read import declared_kind, read_samples
+from skcontrast.kinds._recognise import kind_of_shape, named_kind, named_kinds
 
 
 class Series(Kind):
@@ -109,9 +104,9 @@ def test_a_pair_of_arrays_needs_a_framework_for_it():
     for pair in ((X, X), (X, X[:, :3])):
         with pytest.raises(ValueError, match=r"tuple of several arrays.* needs framework=CMC\(\)"):
             small().fit(pair)
-    with pytest.raises(ValueError, match=r"Several\(\): .* need a framework .*=CMC\(\)"):
-        small(kind=Several()).fit(X)
-    by_name = small(framework=CMC(), kind=Several(Vectors())).fit_transform((X, X[:, :3]))
+    with pytest.raises(ValueError, match=r"PartsKind\(\): .* need a framework .*=CMC\(\)"):
+        small(kind=PartsKind()).fit(X)
+    by_name = small(framework=CMC(), kind=PartsKind(Vectors())).fit_transform((X, X[:, :3]))
     np.testing.assert_array_equal(by_name, small(framework=CMC()).fit_transform((X, X[:, :3])))
 
 
@@ -200,7 +195,10 @@ def test_shapes_describe_kinds():
 
 def test_a_kind_of_ones_own_is_not_guessed_and_takes_X_as_it_is():
     class Own(Kind):
-        pass
+        def check(self, X):
+            taken.append(X)
+            return np.zeros(2)
 
-    X, own = object(), Own()
-    assert guess_kind(X, own) == (own, X)
+    X, taken = object(), []
+    read_samples(X, hint=Own(), owner=small())
+    assert taken == [X]
