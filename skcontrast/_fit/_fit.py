@@ -16,10 +16,10 @@ from torch import Tensor
 from .._comparison._checksum import checksum, fingerprint
 from .._comparison._description import describe
 from .._data._batches import TrainingSet
-from .._data._metadata import check_descriptions, read_annotations, stable_ids
+from .._data._metadata import check_descriptions, read_annotations
 from .._data._sources import make_source
 from .._distributed._agreement import agree, end_together
-from .._distributed._world import Shares, World, current_world, from_first_rank
+from .._distributed._world import Shares, World, current_world
 from .._network._acceleration import prepared, trains_in_bf16
 from .._network._inference import on_cpu
 from .._runtime._random import draws_random_numbers, seeded_rng
@@ -46,8 +46,6 @@ from ._watch import check_embeddings
 
 # Parameters that may differ between the ranks of a distributed fit.
 _RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
-# Samples have numbers of 63 bits, with the fingerprint of X in the upper ones.
-_MOST_SAMPLES = 2**32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,15 +177,12 @@ class Samples:
         What draws the views, if the user has chosen it.
     known : dict of str to Tensor
         Fields of a `Batch`.
-    classes : Tensor of shape (n_classes,) or None
-        As in `FitContext`.
     """
 
     X: Any
     schema: Schema
     chain: list[Augmentation] | None
     known: dict[str, Tensor]
-    classes: Tensor | None
 
     @cached_property
     def _of_X(self) -> int:
@@ -198,10 +193,6 @@ class Samples:
         labels = self.known.get("labels")
         return self._of_X if labels is None else fingerprint([labels.numpy()], self._of_X)
 
-    def first_id(self) -> int:
-        """Return a number from which on the samples, and almost surely no others, are counted."""
-        return self._of_X // 2 * _MOST_SAMPLES
-
 
 def _read(
     choices: Choices, X: Any, y: Any, metadata: dict[str, Any], owner: Any, past: Fitted | None
@@ -210,9 +201,7 @@ def _read(
     X, schema, chain = read_training_samples(choices, X, owner, past)
     uses_classes = bool(auto_parameters(choices.loss))
     known = read_annotations(y, metadata, len(X), choices.loss, uses_classes=uses_classes)
-    labels = known.get("labels")
-    classes = None if labels is None else torch.from_numpy(stable_ids(y, labels.numpy()))
-    return Samples(X, schema, chain, known, classes)
+    return Samples(X, schema, chain, known)
 
 
 def _setup(choices: Choices, samples: Samples, past: Fitted | None, seed: int) -> Setup:
@@ -388,7 +377,7 @@ def _plan(
     )
     module = setup.network.to(device)
     n_extra = setup.widths.n_parts * choices.similarity.n_extra
-    labels, groups = (samples.known.get(name) for name in ("labels", "groups"))
+    groups = samples.known.get("groups")
     return Plan(
         module=module,
         network=prepare(module),
@@ -401,10 +390,6 @@ def _plan(
         generator=torch.Generator(device=device),
         n_parts=setup.widths.n_parts,
         groups=None if groups is None else groups.to(device),
-        labels=None if labels is None else labels.to(device),
-        classes=None if samples.classes is None else samples.classes.to(device),
-        first_id=_first_id(samples, world, device) if choices.warm_start or one_epoch else 0,
-        is_part=one_epoch,
         same_group=choices.same_group,
         framework=choices.framework,
         loss=choices.loss,
@@ -417,15 +402,6 @@ def _plan(
         seeds_layers=choices.framework.draws_random_numbers or draws_random_numbers(module),
         world=world,
     )
-
-
-def _first_id(samples: Samples, world: World | None, device: torch.device) -> int:
-    """Return the number of the first sample, which later fits recognise."""
-    number = samples.first_id()
-    if world is None:
-        return number
-    # Datasets that draw their samples differ from rank to rank.
-    return int(from_first_rank(torch.tensor(number, device=device)))
 
 
 def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: ContrastiveNet) -> Any:
