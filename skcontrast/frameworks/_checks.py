@@ -18,17 +18,18 @@ _RULE = (
     "embedder's loss is formed from their scores. Methods that have no negatives, or a loss of "
     "their own, such as BYOL, SimSiam or VICReg, cannot be written as a framework."
 )
-# Of each field, the names of its axes and its dtype.
+# The axes of each field, and its dtype.
+_ANCHORS, _CANDIDATES = ["n_anchors"], ["n_candidates"]
 _FIELDS = {
-    "anchors": ("n_anchors, k", "floating"),
-    "candidates": ("n_candidates, k", "floating"),
-    "positives": ("n_anchors, n_positives", "floating or int64"),
-    "excluded": ("n_anchors, n_excluded", "int64"),
-    "weights": ("n_anchors", "floating"),
-    "anchor_labels": ("n_anchors", "integers"),
-    "candidate_labels": ("n_candidates", "integers"),
-    "anchor_groups": ("n_anchors", "integers"),
-    "candidate_groups": ("n_candidates", "integers"),
+    "anchors": (["n_anchors", "k"], "floating"),
+    "candidates": (["n_candidates", "k"], "floating"),
+    "positives": (["n_anchors", "n_positives"], "floating or int64"),
+    "excluded": (["n_anchors", "n_excluded"], "int64"),
+    "weights": (_ANCHORS, "floating"),
+    "anchor_labels": (_ANCHORS, "int64"),
+    "candidate_labels": (_CANDIDATES, "int64"),
+    "anchor_groups": (_ANCHORS, "int64"),
+    "candidate_groups": (_CANDIDATES, "int64"),
 }
 _OPTIONAL = list(_FIELDS)[4:]
 # Own samples are looked for among the candidates of so many anchors.
@@ -81,20 +82,16 @@ def as_contrasts(returned: Any, owner: str) -> list[Contrast]:
 def check_contrast(
     contrast: Contrast, batch: Batch, similarity: Similarity, context: FitContext, owner: str
 ) -> None:
-    """Check a contrast of a batch.
-
-    Warns if anchors seem to be their own negatives.
+    """Check a contrast of a batch; warn if anchors seem to be their own negatives.
 
     Raises
     ------
-    TypeError
-        If a field is no tensor of the right dtype.
     ValueError
         If the fields do not fit each other, nothing is left to contrast, the vectors are not
         embedded, or what the user has passed about the samples is missing.
     """
     _check_fields(contrast, owner)
-    _check_places(contrast, owner)
+    _check_numbers(contrast, owner)
     _check_annotations(contrast, batch, owner)
     with torch.autocast(contrast.anchors.device.type, enabled=False):
         _check_embedded(contrast, similarity, context.width // context.n_parts, owner)
@@ -102,80 +99,60 @@ def check_contrast(
 
 
 def _check_fields(contrast: Contrast, owner: str) -> None:
-    """Check dtypes and shapes, and that nothing is empty."""
+    """Check types and shapes, and that nothing is empty."""
     sizes: dict[str, int] = {}
     for field, (axes, dtypes) in _FIELDS.items():
-        value, names = getattr(contrast, field), axes.split(", ")
+        value, got = getattr(contrast, field), type(getattr(contrast, field)).__name__
         if value is None and field in _OPTIONAL:
             continue
-        if not isinstance(value, Tensor) or not _is_one_of(value.dtype, dtypes):
-            got = value.dtype if isinstance(value, Tensor) else type(value).__name__
-            raise TypeError(
-                f"{field} of a Contrast of {owner} must be a tensor, {dtypes}, got {got}."
-            )
-        lengths = zip(names, value.shape, strict=False)
-        if value.ndim != len(names) or any(sizes.setdefault(k, n) != n for k, n in lengths):
-            wanted = ", ".join(f"{k} = {sizes[k]}" if k in sizes else k for k in names)
+        fits = False
+        if isinstance(value, Tensor):
+            got = f"{value.dtype} of shape {tuple(value.shape)} on {value.device}"
+            kind = "floating" if value.is_floating_point() else str(value.dtype)[6:]
+            fits = kind in dtypes and value.ndim == len(axes)
+            fits = fits and value.device == contrast.anchors.device
+            lengths = zip(axes, value.shape, strict=False)
+            fits = fits and all(sizes.setdefault(axis, n) == n for axis, n in lengths)
+        if not fits:
+            shape = ", ".join(f"{k} = {sizes[k]}" if k in sizes else k for k in axes)
             raise ValueError(
-                f"{field} of a Contrast of {owner} must have shape ({wanted}), got "
-                f"{tuple(value.shape)}."
-            )
-        if value.device != contrast.anchors.device:
-            raise ValueError(
-                f"{field} of a Contrast of {owner} must be on {contrast.anchors.device} as its "
-                f"anchors are, got {value.device}."
+                f"{field} of the Contrast of {owner} must be a tensor, {dtypes}, of shape "
+                f"({shape}), on the device of its anchors, got {got}."
             )
     for axis in ("n_anchors", "n_positives", "n_candidates"):
         if not sizes[axis]:
-            raise ValueError(f"A Contrast of {owner} has no {axis[2:]}. {_RULE}")
+            raise ValueError(f"The Contrast of {owner} has no {axis[2:]}. {_RULE}")
     if sizes["n_excluded"] >= sizes["n_candidates"]:
-        raise ValueError(f"A Contrast of {owner} excludes all candidates. {_RULE}")
+        raise ValueError(f"The Contrast of {owner} excludes all candidates. {_RULE}")
 
 
-def _is_one_of(dtype: torch.dtype, names: str) -> bool:
-    if dtype.is_floating_point:
-        return "floating" in names
-    return dtype == torch.int64 or (names == "integers" and not dtype.is_complex)
-
-
-def _check_places(contrast: Contrast, owner: str) -> None:
-    """Check the numbers in the fields."""
+def _check_numbers(contrast: Contrast, owner: str) -> None:
+    """Check places among the candidates, and weights."""
     excluded, positives, weights = contrast.excluded, contrast.positives, contrast.weights
-    for field, places in (("excluded", excluded), ("positives", positives)):
-        is_outside = (places < 0) | (places >= len(contrast.candidates))
-        if not places.is_floating_point() and is_outside.any():
-            raise ValueError(
-                f"{field} of a Contrast of {owner} must hold places among its "
-                f"{len(contrast.candidates)} candidates, from 0 on."
-            )
-    if (excluded.sort(1).values.diff(dim=1) == 0).any():
-        raise ValueError(
-            f"excluded of a Contrast of {owner} must name no candidate twice for one anchor."
-        )
-    if not positives.is_floating_point():
-        is_excluded = (positives[:, :, None] == excluded[:, None]).any(2)
-        if not is_excluded.all():
-            raise ValueError(
-                f"positives of a Contrast of {owner} are places among its candidates, so that "
-                "they must be excluded too."
-            )
-    if weights is not None and (weights.requires_grad or (weights < 0).any()):
-        raise ValueError(
-            f"weights of a Contrast of {owner} must be at least 0 and have no gradient."
-        )
+    n_candidates, are_places = len(contrast.candidates), not positives.is_floating_point()
+    places = torch.cat([excluded, positives], 1) if are_places else excluded
+    if ((places < 0) | (places >= n_candidates)).any():
+        problem = f"excluded and positives must be places among its {n_candidates} candidates"
+    elif (excluded.sort(1).values.diff(dim=1) == 0).any():
+        problem = "excluded must name no candidate twice for one anchor"
+    elif are_places and not (positives[:, :, None] == excluded[:, None]).any(2).all():
+        problem = "positives that are places among its candidates must be excluded too"
+    elif weights is not None and (weights.requires_grad or (weights < 0).any()):
+        problem = "weights must be at least 0 and have no gradient"
+    else:
+        return
+    raise ValueError(f"In the Contrast of {owner}, {problem}.")
 
 
 def _check_annotations(contrast: Contrast, batch: Batch, owner: str) -> None:
-    """Check that nothing of what is known about the samples is missing."""
-    needed = {
-        "groups": (batch.groups, "groups"),
-        "y": (batch.labels, "labels"),
-        "sample_weight": (batch.weights, "weights"),
-        "descriptions": (batch.descriptions, "weights"),
-    }
-    for argument, (known, field) in needed.items():
-        fields = [field] if field == "weights" else [f"anchor_{field}", f"candidate_{field}"]
-        missing = [name for name in fields if getattr(contrast, name) is None]
+    """Check that what is known about the samples has been passed on."""
+    for argument, known, fields in (
+        ("groups", batch.groups, ["anchor_groups", "candidate_groups"]),
+        ("y", batch.labels, ["anchor_labels", "candidate_labels"]),
+        ("sample_weight", batch.weights, ["weights"]),
+        ("descriptions", batch.descriptions, ["weights"]),
+    ):
+        missing = [field for field in fields if getattr(contrast, field) is None]
         if missing and (known is not None or len(missing) < len(fields)):
             raise ValueError(
                 f"{owner} passes no {' and no '.join(missing)} to Contrast, so it cannot be "
