@@ -80,7 +80,6 @@ N = "n_anchors = 2[56]"
         ("anchor_labels", lambda _: torch.zeros(3).long(), rf"anchor_labels .* shape \({N}\)"),
         ("candidate_groups", lambda _: torch.zeros(3).long(), "candidate_groups .* int64, of sha"),
     ],
-    ids=str,
 )
 def test_a_field_that_does_not_fit_is_refused_by_name(name, function, message):
     with pytest.raises(ValueError, match=message):
