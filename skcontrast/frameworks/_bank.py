@@ -51,13 +51,14 @@ class Bank(nn.Module):
         others: Tensor | None = None,
     ):
         super().__init__()
-        others = torch.empty(n_parts, 0, width) if others is None else others
-        self.momentum, self.n_visited = momentum, others.shape[1]
-        n = n_samples + self.n_visited
-        self.register_buffer("vectors", torch.zeros(n_parts, n, width, device=others.device))
-        self.vectors[:, n_samples:] = others
-        self.register_buffer("labels", torch.full((n,), -1, device=others.device))
-        self.register_buffer("visited", torch.full((n,), -1, device=others.device))
+        vectors = torch.zeros(n_parts, n_samples, width)
+        if others is not None:
+            vectors = torch.cat([vectors.to(others), others], 1)
+        n, device = vectors.shape[1], vectors.device
+        self.momentum, self.n_visited = momentum, n - n_samples
+        self.register_buffer("vectors", vectors)
+        self.register_buffer("labels", torch.full((n,), -1, device=device))
+        self.register_buffer("visited", torch.full((n,), -1, device=device))
         self.visited[: self.n_visited] = torch.arange(n_samples, n)
 
     def draw(

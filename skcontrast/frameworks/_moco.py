@@ -206,10 +206,11 @@ class _MoCoSession(Session):
         """Continue with the momentum encoder and, if keys per sample are as many, the queue."""
         self.momentum_network.load_state_dict(state_of("momentum_network", state))
         old = state_of("queue", state)
-        if old["keys"].shape[1:] != self.queue.keys.shape[1:]:
+        n_slots, n_keys, width = old["keys"].shape
+        if (n_keys, width) != self.queue.keys.shape[1:]:
             return
         if not same_samples:  # negatives of everyone, without classes and groups
             old |= {name: torch.full_like(old[name], -1) for name in ("rows", "labels")}
-        queue = KeyQueue(*old["keys"].shape, self.context.n_samples).to(self.context.device)
+        queue = KeyQueue(n_slots, n_keys, width, self.context.n_samples).to(self.context.device)
         queue.load_state_dict(old)
         self.queue = queue.continued(self.most_slots)

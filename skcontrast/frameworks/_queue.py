@@ -165,6 +165,7 @@ class KeyQueue(nn.Module):
         if n_slots == self.n_slots and is_kept.all():
             return self
         slots = slots[is_kept][-n_slots:]
-        queue = KeyQueue(n_slots, *self.keys.shape[1:], n_samples).to(self.keys.device)
+        _, n_keys, width = self.keys.shape
+        queue = KeyQueue(n_slots, n_keys, width, n_samples).to(self.keys.device)
         queue.push(self.keys[slots], self.rows[slots], self.labels[slots])
         return queue
