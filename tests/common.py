@@ -201,19 +201,19 @@ def simulated_ranks(alpha, tau_plus, n_candidates, n_positives=50_000, seed=0):
 class Trains(Framework):
     """Has a parameter of its own that is trained."""
 
-    def start(self, fit):
-        return TrainsSession(fit)
+    def start(self, context):
+        return TrainsSession(context)
 
 
 class TrainsSession(Session):
-    def __init__(self, fit):
-        super().__init__(fit)
-        self.predictor = nn.Linear(fit.width, fit.width)
+    def __init__(self, context):
+        super().__init__(context)
+        self.predictor = nn.Linear(context.width, context.width)
         self.n_updates = 0
 
     def contrast(self, views, similarity, batch):
         return SimCLR().contrast(
-            lambda x: self.predictor(self.fit.network(x)), views, similarity, batch
+            lambda x: self.predictor(self.context.network(x)), views, similarity, batch
         )
 
     def update(self):

@@ -83,8 +83,8 @@ class OwnSession(Session):
 class OwnFramework(Framework):
     n_views = 2
 
-    def start(self, fit: FitContext) -> Session:
-        return OwnSession(fit)
+    def start(self, context: FitContext) -> Session:
+        return OwnSession(context)
 
 
 class FrameworkWithoutMemory(Framework):
@@ -96,9 +96,14 @@ class FrameworkWithoutMemory(Framework):
         batch: Batch,
     ) -> Contrast:
         anchors, candidates = (similarity.embed(network(view)) for view in views)
-        positives = similarity.pairs(anchors, candidates)[:, None]
-        own = torch.arange(len(anchors))[:, None]
-        return Contrast(anchors, candidates, positives, own, anchor_labels=batch.labels)
+        return Contrast(
+            anchors=anchors,
+            candidates=candidates,
+            positives=similarity.pairs(anchors, candidates),
+            excluded=torch.arange(len(anchors)),
+            anchor_labels=batch.labels,
+            candidate_labels=batch.labels,
+        )
 
 
 class OwnEncoder(Encoder):

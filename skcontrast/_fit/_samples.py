@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from .._comparison._checksum import checksum, fingerprint
 from .._comparison._description import describe
-from .._data._metadata import read_annotations, stable_ids
+from .._data._metadata import read_annotations
 from .._data._parts import Parts
 from .._distributed._agreement import agree
 from .._distributed._world import World
@@ -27,8 +26,6 @@ from ._resume import check_same_network, same_kind
 
 # Parameters that may differ between the ranks of a distributed fit.
 _RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
-# Samples have numbers of 63 bits, with the fingerprint of X in the upper ones.
-_MOST_SAMPLES = 2**32
 
 
 @dataclass(frozen=True)
@@ -45,15 +42,12 @@ class TrainingData:
         What draws the views, if the user has chosen it.
     known : dict of str to Tensor
         Fields of a `Batch`.
-    classes : Tensor of shape (n_classes,) or None
-        As in `FitContext`.
     """
 
     X: Any
     schema: Schema
     chain: list[Augmentation] | None
     known: dict[str, Tensor]
-    classes: Tensor | None
 
     @cached_property
     def _of_X(self) -> int:
@@ -63,10 +57,6 @@ class TrainingData:
         """Return a number that differs, almost surely, for other samples or labels."""
         labels = self.known.get("labels")
         return self._of_X if labels is None else fingerprint([labels.numpy()], self._of_X)
-
-    def first_id(self) -> int:
-        """Return a number from which on the samples, and almost surely no others, are counted."""
-        return self._of_X // 2 * _MOST_SAMPLES
 
 
 def read_training_data(
@@ -88,9 +78,7 @@ def read_training_data(
     X, schema, chain = read_training_samples(choices, X, owner, past)
     uses_classes = bool(auto_parameters(choices.loss))
     known = read_annotations(y, metadata, len(X), choices.loss, uses_classes=uses_classes)
-    labels = known.get("labels")
-    classes = None if labels is None else torch.from_numpy(stable_ids(y, labels.numpy()))
-    return TrainingData(X, schema, chain, known, classes)
+    return TrainingData(X, schema, chain, known)
 
 
 def read_training_samples(

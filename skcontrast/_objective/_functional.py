@@ -192,7 +192,17 @@ def _contrast(
     positives = torch.stack([similarity.pairs(embedded[0], key) for key in embedded[1:]], 1)
     none = torch.empty(len(positives), 0, dtype=torch.int64, device=positives.device)
     keys = similarity.embed(queue)
-    return Contrast(embedded[0], keys, positives, none, sample_weight, *labels, *groups)
+    return Contrast(
+        anchors=embedded[0],
+        candidates=keys,
+        positives=positives,
+        excluded=none,
+        weights=sample_weight,
+        anchor_labels=labels[0],
+        candidate_labels=labels[1],
+        anchor_groups=groups[0],
+        candidate_groups=groups[1],
+    )
 
 
 def _check_marks(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def scores_of_views(
     with torch.no_grad():
         scores = torch.cat([part.clone() for _, part in tiles(contrast, similarity)])
     if positives == "classmates":
-        contrast = contrast._replace(positives=_of_classmates(scores, labels, len(views)))
+        contrast = replace(contrast, positives=_of_classmates(scores, labels, len(views)))
     is_candidate = torch.ones_like(scores, dtype=torch.bool)
     is_candidate.scatter_(1, contrast.excluded, False)
     is_negative = ~contrast.same_class(slice(None))

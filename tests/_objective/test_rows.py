@@ -1,5 +1,7 @@
 """Scores in tiles: the same values and gradients as in one piece."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -120,7 +122,7 @@ def test_candidates_without_gradient_may_share_their_memory_with_the_anchors():
     alias = contrast.candidates.detach()
     gradients = [
         torch.autograd.grad(
-            objective_value(contrast._replace(candidates=candidates), InfoNCE(), Cosine()),
+            objective_value(replace(contrast, candidates=candidates), InfoNCE(), Cosine()),
             views,
             retain_graph=True,
         )
@@ -138,7 +140,12 @@ def test_one_of_two_tensors_in_one_place_may_be_without_gradient(which):
         other = leaf.detach().clone() if copied else leaf.detach()
         pair = (leaf, other) if which == "anchors" else (other, leaf)
         excluded = torch.arange(12)[:, None]
-        contrast = Contrast(*pair, torch.zeros(12, 1, dtype=torch.float64), excluded)
+        contrast = Contrast(
+            anchors=pair[0],
+            candidates=pair[1],
+            positives=torch.zeros(12, 1, dtype=torch.float64),
+            excluded=excluded,
+        )
         gradients += torch.autograd.grad(objective_value(contrast, DCL(), Cosine()), leaf)
     torch.testing.assert_close(*gradients)
 

@@ -1,5 +1,7 @@
 """Golden values of the authors' code."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -137,7 +139,7 @@ def grouped(loss):
     a, b, c = (similarity.embed(golden_input(v, 8, 16)) for v in "ABC")
     contrast = in_batch(torch.stack([a, b]), similarity)
     further = torch.cat([similarity.pairs(a, c), similarity.pairs(b, c)])[:, None]
-    contrast = contrast._replace(positives=torch.cat([contrast.positives, further], 1))
+    contrast = replace(contrast, positives=torch.cat([contrast.positives, further], 1))
     return objective_value(contrast, loss, similarity)
 
 

@@ -1,6 +1,7 @@
 """The mutual likelihood score: values, limits, accuracy in float32, memory."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -233,7 +234,7 @@ def test_tiled_equals_autograd_on_all_scores(monkeypatch, objective, n_views, ro
         contrast = in_batch(similarity.embed(views), similarity)
         if with_queue:
             none = contrast.excluded[:, :0]
-            contrast = contrast._replace(candidates=similarity.embed(keys), excluded=none)
+            contrast = replace(contrast, candidates=similarity.embed(keys), excluded=none)
         if of_engine:
             return objective_value(contrast, InfoNCE(), similarity, objective)
         scores = similarity.scores(contrast.anchors, contrast.candidates)

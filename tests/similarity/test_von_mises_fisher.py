@@ -38,7 +38,9 @@ def test_agrees_with_the_golden_values(case, dtype):
     else:  # the anchors are the second view, their candidates the first
         u, v = similarity.embed(tuple(second)), similarity.embed(tuple(first))
         own = torch.arange(len(u))[:, None]
-        contrast = Contrast(u, v, similarity.pairs(u, v)[:, None], own)
+        contrast = Contrast(
+            anchors=u, candidates=v, positives=similarity.pairs(u, v), excluded=own
+        )
         value = objective_value(contrast, InfoNCE(), similarity)
     exact = dtype == torch.float64
     # Values down to 1e-26: e^s of differences of scores of tens, to relative rounding.
