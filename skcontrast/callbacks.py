@@ -21,6 +21,10 @@ from ._warnings import CollapseWarning
 __all__ = ["CollapseWarning", "Evaluation"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class Evaluation(Callback):
     """Score held-out samples while an embedder trains.
 
@@ -142,7 +146,10 @@ class Evaluation(Callback):
         self.best_score_, self.misses_ = -math.inf, 0
         self.best_epoch_: int | None = None
         self.best_weights_: dict[str, Tensor] | None = None
-        self.scores_ = dict.fromkeys(self._columns(), math.nan)
+        # The columns as far as they are known before the first evaluation.
+        several = isinstance(self.scoring, (list, tuple, set, dict))
+        columns = map(self._column, self.scoring if several else [None])
+        self.scores_ = dict.fromkeys(columns, math.nan)
         return self
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
@@ -202,11 +209,6 @@ class Evaluation(Callback):
         if self.best_weights_ is not None and self.best_epoch_ != len(net.history):
             net.module_.load_state_dict(self.best_weights_)
         self.best_weights_ = None
-
-    def _columns(self) -> list[str]:
-        """Return the columns as far as they are known before the first evaluation."""
-        names: Any = self.scoring if isinstance(self.scoring, (list, tuple, set, dict)) else [None]
-        return [self._column(key) for key in names]
 
     def _column(self, key: str | None) -> str:
         """Return the column of a score, of several by its key."""

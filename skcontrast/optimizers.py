@@ -15,6 +15,11 @@ from ._parameters import InvalidParameterError, ParameterObject, StrOptions
 
 __all__ = ["Optimizer"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Algorithm: TypeAlias = Literal["adam", "adamw", "sgd"] | type[torch.optim.Optimizer]
 
 ALGORITHMS: dict[str, type[torch.optim.Optimizer]] = {

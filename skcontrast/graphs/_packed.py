@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -137,25 +136,18 @@ class PackedGraphs:
         edges = _as_integers(edge_index, "edge_index")
         ptr = _as_integers(node_ptr, "node_ptr")
         _check_structure(edges, ptr)
+        numbers_of = {
+            "edge_attributes": _checked_numbers(edge_attributes, ptr, "edge_attributes", edges[0]),
+            "edge_weights": _checked_numbers(edge_weights, ptr, "edge_weights", edges[0], 1),
+        }
+        of_nodes = _checked_numbers(attributes, ptr, "attributes")
+        of_edges = _checked_labels(edge_labels, edges.shape[1], "edge_labels")
+        codes, categories = _checked_labels(labels, int(ptr[-1]), "labels")
         _check_described(
-            int(ptr[-1]),
-            edge_index=edges,
-            node_ptr=ptr,
-            attributes=attributes,
-            labels=labels,
-            edge_attributes=edge_attributes,
-            edge_weights=edge_weights,
-            edge_labels=edge_labels,
+            int(ptr[-1]), edges, ptr, of_nodes, codes, of_edges[0], *numbers_of.values()
         )
-        packed = assemble(
-            edges,
-            ptr,
-            edge_attributes=_checked_numbers(edge_attributes, ptr, "edge_attributes", edges[0], 2),
-            edge_weights=_checked_numbers(edge_weights, ptr, "edge_weights", edges[0], 1),
-            edge_labels=_checked_labels(edge_labels, edges.shape[1], "edge_labels"),
-        )
-        packed.attributes = _checked_numbers(attributes, ptr, "attributes")
-        packed.labels, packed.categories = _checked_labels(labels, int(ptr[-1]), "labels")
+        packed = assemble(edges, ptr, **numbers_of, edge_labels=of_edges)
+        packed.attributes, packed.labels, packed.categories = of_nodes, codes, categories
         return packed
 
     @property
@@ -324,12 +316,9 @@ def _check_structure(edges: Tensor, node_ptr: Tensor) -> None:
         )
 
 
-def _check_described(n_nodes: int, **arrays: Any) -> None:
+def _check_described(n_nodes: int, *described: Tensor | None) -> None:
     """Raise ValueError if there are far more nodes than numbers that describe them."""
-    n_numbers = 0
-    for name, array in arrays.items():
-        with naming(name, "an array", array):
-            n_numbers += 0 if array is None else math.prod(np.shape(array))
+    n_numbers = sum(tensor.numel() for tensor in described if tensor is not None)
     if n_nodes > max(_FREE_NODES, _NODES_PER_NUMBER * n_numbers):
         raise ValueError(
             f"node_ptr ends with {n_nodes} nodes, but edges, labels and attributes are only "

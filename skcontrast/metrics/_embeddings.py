@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from scipy.stats import entropy
+from sklearn.metrics import euclidean_distances
 from sklearn.utils import check_consistent_length
 
 from .._arguments import Interval, numbers
@@ -303,13 +304,11 @@ def check_views(z1: ArrayLike, z2: ArrayLike) -> tuple[NDArray[np.float64], NDAr
 
 def _distances_to_earlier(unit: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
     """Yield the squared distances of all pairs i < j, in parts."""
-    squares = np.square(unit).sum(axis=1)
     for rows in batches(len(unit), len(unit)):
-        columns = slice(0, rows.stop)
-        distances = squares[rows, None] + squares[columns] - 2 * unit[rows] @ unit[columns].T
+        distances = euclidean_distances(unit[rows], unit[: rows.stop], squared=True)
         earlier = np.arange(rows.stop) < np.arange(rows.start, rows.stop)[:, None]
         if earlier.any():
-            yield distances[earlier].clip(0)
+            yield distances[earlier]
 
 
 def _scaled(z: NDArray[np.float64]) -> NDArray[np.float64]:
