@@ -50,6 +50,7 @@ class ScoreSample(NamedTuple):
     upper_bound: float = float("inf")
 
     @classmethod
+    @checked(positives=[StrOptions({"views", "classmates"})])
     def from_views(
         cls,
         *views: Any,
