@@ -54,7 +54,7 @@ class Evaluation(Callback):
         None never stops.
     restore_best : bool, default=False
         Whether the embedder gets the weights of the evaluation with the best score at the end.
-        What a later fit continues from besides them, the optimizer and a framework's queue, stays
+        The rest of the state of training, the optimizer and a framework's queue, stays
         as the last epoch left it.
     name : str, default=None
         The column of the history; with several scores, ``name_key`` is the column of each. None is

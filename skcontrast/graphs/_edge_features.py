@@ -13,7 +13,7 @@ class EdgeFeatures:
     """The map from packed graphs to the features of edges that encoders and augmentations see.
 
     Attributes and weights are standardised over all edges of the training set, labels become
-    one-hot codes, as those of nodes do. Weights are kept besides, in units of the mean absolute
+    one-hot codes, as those of nodes do. Weights are also kept in units of the mean absolute
     weight of the training set, unless all are 0 or 1.
 
     Parameters

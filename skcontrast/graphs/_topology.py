@@ -96,7 +96,7 @@ class Topology(NamedTuple):
         return self.sources.argsort(stable=True), offsets(n_outgoing)
 
     def take(self, graphs: Tensor) -> tuple[Topology, Tensor, Tensor]:
-        """Return the topology of some graphs, shape (n,), their nodes and their edges."""
+        """Return the topology of the given graphs, shape (n,), their nodes and their edges."""
         starts = self.node_ptr[graphs]
         sizes = self.node_ptr[graphs + 1] - starts
         node_ptr = offsets(sizes)
@@ -110,7 +110,7 @@ class Topology(NamedTuple):
         return Topology(node_ptr, offsets(degrees), sources, self.symmetric), nodes, edges
 
     def keep(self, nodes: Tensor) -> tuple[Topology, Tensor]:
-        """Return the graphs with only some of their nodes, a mask (n_nodes,), and a mask of edges.
+        """Return the graphs with only the nodes in a mask (n_nodes,), and a mask of edges.
 
         Edges at removed nodes are removed too; a graph may be left without nodes.
         """

@@ -192,7 +192,7 @@ def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> f
 
     See Also
     --------
-    make_view_scorer : Makes it a scorer with views of your own.
+    make_view_scorer : Makes it a scorer with custom views.
     linear_cka : Compares the geometry at large.
 
     References
@@ -213,7 +213,7 @@ def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> f
     check_consistent_length(first, second)
     n, k = len(first), min(n_neighbors, len(first) - 1)
     shared: int = 0
-    # The two searches have seeds of their own, which break ties differently.
+    # The two searches have different seeds, which break ties differently.
     searches = [nearest(z, None, k, seed=seed) for seed, z in enumerate((first, second))]
     for (_, in_first), (_, in_second) in zip(*searches, strict=True):
         both = np.sort(np.hstack([in_first, in_second]), axis=1)

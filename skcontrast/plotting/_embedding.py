@@ -111,7 +111,7 @@ class EmbeddingDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, y: ArrayLike | None = None, **kwargs: Any
     ) -> EmbeddingDisplay:
-        """Draw what a fitted estimator makes of samples.
+        """Draw the embeddings of samples by a fitted estimator.
 
         Parameters
         ----------

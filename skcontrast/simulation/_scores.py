@@ -232,7 +232,7 @@ class ScoreModel(ParameterObject):
         Raises
         ------
         ValueError
-            If a parameter of the model or an argument lies outside its range.
+            If a parameter of the model or an argument is outside its range.
 
         Examples
         --------

@@ -113,7 +113,7 @@ def test_queries_whose_class_nobody_has_are_left_out_of_retrieval_and_wrong_in_t
     assert recall_at_k(H, y, with_lone, lone) == recall_at_k(H, y, H, y) == 1
     assert knn_accuracy(H, y, with_lone, lone, n_neighbors=1) == 50 / 51
     for measure in (recall_at_k, map_at_r):
-        with pytest.raises(ValueError, match="a sample of the class of some query"):
+        with pytest.raises(ValueError, match="a sample of the class of a query"):
             measure(H[:4], [0, 1, 2, 3])
 
 
