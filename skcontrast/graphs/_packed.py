@@ -350,8 +350,8 @@ def _checked_numbers(
     """Return numbers, a row per node or for an edge at each of `nodes`, as float32."""
     if values is None:
         return None
-    options = {"ensure_2d": False, "allow_nd": True, "ensure_all_finite": False}
-    empty = {"ensure_min_samples": 0, "ensure_min_features": 0}
+    options: dict[str, Any] = {"ensure_2d": False, "allow_nd": True, "ensure_all_finite": False}
+    empty: dict[str, Any] = {"ensure_min_samples": 0, "ensure_min_features": 0}
     with np.errstate(over="ignore"):
         array = numbers(values, name, dtype=np.float32, copy=True, order="C", **options, **empty)
     values = torch.from_numpy(array)
