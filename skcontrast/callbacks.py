@@ -147,9 +147,9 @@ class Evaluation(Callback):
         self.best_epoch_: int | None = None
         self.best_weights_: dict[str, Tensor] | None = None
         # The columns as far as they are known before the first evaluation.
-        several = isinstance(self.scoring, (list, tuple, set, dict))
-        columns = map(self._column, self.scoring if several else [None])
-        self.scores_ = dict.fromkeys(columns, math.nan)
+        scoring: Any = self.scoring
+        keys = scoring if isinstance(scoring, (list, tuple, set, dict)) else [None]
+        self.scores_ = dict.fromkeys(map(self._column, keys), math.nan)
         return self
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
@@ -244,7 +244,7 @@ def _names_scorers(scoring: Any) -> bool:
 def _check_scorers(scoring: Any) -> None:
     """Refuse measures of embeddings, which get an embedder only through a scorer."""
     for scorer in scoring.values() if isinstance(scoring, dict) else [scoring]:
-        measure = getattr(scorer, "func", scorer)
+        measure: Any = getattr(scorer, "func", scorer)
         if hasattr(measure, "as_scorer"):
             raise ValueError(
                 f"{measure.__name__} measures embeddings, while 'scoring' is called with an "
