@@ -50,7 +50,7 @@ def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:
     ------
     ValueError
         If the loss is not such an estimate (``SupCon``, ``PositiveDebiased``), or a
-        hyperparameter lies outside its range or is a schedule.
+        hyperparameter is outside its range or is a schedule.
     TypeError
         If `loss` is not an instance of :class:`skcontrast.losses.Loss`.
 
@@ -238,7 +238,7 @@ def compare_estimators(
     Raises
     ------
     ValueError
-        If an argument or a hyperparameter lies outside its range, a loss is not such an estimate,
+        If an argument or a hyperparameter is outside its range, a loss is not such an estimate,
         or fewer than two anchors have a true negative.
     TypeError
         If `model` is not a ScoreModel, or an estimator is not a Loss.

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._arguments import StrOptions, check_arguments, numbers
+from .._arguments import numbers
 from .._data._metadata import validate_labels
 from .._objective._from_arrays import contrast_of
 from .._objective._rows import tiles
@@ -24,8 +24,6 @@ def scores_of_views(
     positives: str,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
     """Return scores, which of them are of true negatives, positives and their bounds."""
-    constraints = {"positives": [StrOptions({"views", "classmates"})]}
-    check_arguments("ScoreSample.from_views", constraints, {"positives": positives})
     if len(views) < 2:
         raise ValueError(f"ScoreSample.from_views needs at least two views, got {len(views)}.")
     labels = validate_labels(y, None, needed_by="ScoreSample.from_views")
