@@ -30,7 +30,7 @@ from ._fit._setup import scored_views
 from ._network._inference import encode, on_device
 from ._network._network import Directions
 from ._network._view_score import Measure, score_views
-from ._parameters import Interval, Schedule, StrOptions, validate_parameters
+from ._parameters import Interval, StrOptions, validate_parameters
 from ._row_labels import labeled_output
 from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
@@ -43,6 +43,7 @@ from .kinds import Kind, Tables
 from .losses import Loss
 from .metrics import neighbor_agreement
 from .optimizers import ALGORITHMS, Algorithm, Optimizer, as_optimizer
+from .schedules import Schedule
 from .similarity import Cosine, ProbabilisticSimilarity, Similarity
 
 __all__ = ["ContrastiveEmbedder"]

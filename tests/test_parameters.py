@@ -5,20 +5,23 @@ import pytest
 import torch
 
 from skcontrast._parameters import (
-    Auto,
-    Estimated,
     IntOptions,
     ParameterObject,
     PositiveInts,
-    at_progress,
     check_component,
-    check_numbers,
-    estimable_parameters,
-    is_auto,
     validate_parameters,
 )
 from skcontrast.losses import BCL, DCL, HCL, Loss
-from skcontrast.schedules import Linear, Steps
+from skcontrast.schedules import (
+    Auto,
+    Estimated,
+    Linear,
+    Steps,
+    at_progress,
+    check_numbers,
+    estimable_parameters,
+    is_auto,
+)
 from tests.common import X_DIGITS, small
 
 

@@ -23,7 +23,11 @@ class PairwiseScores:
     values: Tensor
 
     def add_gradients(
-        self, d_scores: ScaledMatrix, d_anchors: Tensor, d_candidates: Tensor | None, is_one: bool
+        self,
+        d_scores: ScaledMatrix,
+        d_anchors: Tensor,
+        d_candidates: Tensor | None,
+        candidates_are_anchors: bool,
     ) -> None:
         """Pull a gradient with respect to the scores back to anchors and candidates.
 
@@ -35,7 +39,7 @@ class PairwiseScores:
             The gradient with respect to the anchors is written here.
         d_candidates : Tensor of shape (m, k) or None
             The gradient with respect to the candidates is added here; None if it is not needed.
-        is_one : bool
+        candidates_are_anchors : bool
             Whether the tensor of all candidates is also the tensor of all anchors. Then the
             gradient of the candidates may be added to `d_anchors` instead, if the tile holds all
             of them.
@@ -74,10 +78,14 @@ class _Products(PairwiseScores):
         self.values = torch.mm(anchors, candidates.T, out=out)
 
     def add_gradients(
-        self, d_scores: ScaledMatrix, d_anchors: Tensor, d_candidates: Tensor | None, is_one: bool
+        self,
+        d_scores: ScaledMatrix,
+        d_anchors: Tensor,
+        d_candidates: Tensor | None,
+        candidates_are_anchors: bool,
     ) -> None:
         scale, matrix = d_scores
-        if is_one and len(self.anchors) == len(self.candidates):
+        if candidates_are_anchors and len(self.anchors) == len(self.candidates):
             # One tile of all vectors with themselves: one product gives both gradients.
             matrix.mul_(scale)
             torch.mm(matrix + matrix.T, self.candidates, out=d_anchors)
@@ -111,12 +119,16 @@ class _LinkedProducts(PairwiseScores):
         similarity.link(out, self.terms, self.candidate_terms, self.slopes, d=self.d)
 
     def add_gradients(
-        self, d_scores: ScaledMatrix, d_anchors: Tensor, d_candidates: Tensor | None, is_one: bool
+        self,
+        d_scores: ScaledMatrix,
+        d_anchors: Tensor,
+        d_candidates: Tensor | None,
+        candidates_are_anchors: bool,
     ) -> None:
         scale, matrix = d_scores
         inner, d, weights = self.slopes.mul_(matrix), self.d, scale[:, 0]
         pull = partial(self.similarity.pull_terms, d=d)
-        if is_one and len(self.anchors) == len(self.candidates):
+        if candidates_are_anchors and len(self.anchors) == len(self.candidates):
             both, matrix = inner.mul_(scale) + inner.T, matrix.mul_(scale)
             d_anchors[:, :d] = both @ self.candidates
             d_anchors[:, d:] = pull(self.terms, matrix.sum(1) + matrix.sum(0), both.sum(1))
@@ -149,7 +161,11 @@ class _AnyScores(PairwiseScores):
         self.values = out.copy_(self.scores.detach())
 
     def add_gradients(
-        self, d_scores: ScaledMatrix, d_anchors: Tensor, d_candidates: Tensor | None, is_one: bool
+        self,
+        d_scores: ScaledMatrix,
+        d_anchors: Tensor,
+        d_candidates: Tensor | None,
+        candidates_are_anchors: bool,
     ) -> None:
         pulled_anchors, pulled_candidates = torch.autograd.grad(
             self.scores, self.leaves, d_scores.scale * d_scores.matrix

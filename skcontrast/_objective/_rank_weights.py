@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ._arena import Arena
+from ._buffers import BufferPool
 
 if TYPE_CHECKING:
     from ..losses import Loss
@@ -40,7 +40,7 @@ _BLOCK_ELEMENTS = 2**19
 
 
 def weights_by_rank(
-    scores: Tensor, excluded: Tensor, loss: Loss, arena: Arena | None = None
+    scores: Tensor, excluded: Tensor, loss: Loss, buffers: BufferPool | None = None
 ) -> Tensor:
     """Return the weights of all candidates, shape (n_anchors, n).
 
@@ -54,11 +54,11 @@ def weights_by_rank(
         Its ``rank_weights`` gives the weights at ranks 1 to N. Its ``shares_ties`` says whether
         equal scores all have the rank of the last of them or are ordered by column, and its
         ``cdf_bins`` whether ranks are exact (None), counted in bins, or either ("auto").
-    arena : Arena, default=None
+    buffers : BufferPool, default=None
         Where the weights, and what is needed to find them, are held; None is fresh memory.
     """
-    arena = Arena(scores.device) if arena is None else arena
-    weights = arena.empty(scores.shape, scores.dtype)
+    buffers = BufferPool(scores.device) if buffers is None else buffers
+    weights = buffers.empty(scores.shape, scores.dtype)
     tables = _Tables(loss, scores.shape[1] - excluded.shape[1], scores)
     n_rows = len(scores)
     if scores.device.type == "cpu":
@@ -66,8 +66,8 @@ def weights_by_rank(
     write = _by_rank if loss.shares_ties else _by_position
     parts = [array.split(max(1, n_rows)) for array in (scores, excluded, weights)]
     for some, excluded_of_some, out in zip(*parts, strict=True):
-        with arena.released():
-            write(_Block(some, excluded_of_some, tables, arena), out)
+        with buffers.released():
+            write(_Block(some, excluded_of_some, tables, buffers), out)
     return weights
 
 
@@ -115,11 +115,11 @@ class _Block(NamedTuple):
     scores: Tensor
     excluded: Tensor
     tables: _Tables
-    arena: Arena
+    buffers: BufferPool
 
     def empty(self, dtype: torch.dtype | None = None) -> Tensor:
         """Return an array of the shape of the scores, with anything in it."""
-        return self.arena.empty(self.scores.shape, self.scores.dtype if dtype is None else dtype)
+        return self.buffers.empty(self.scores.shape, self.scores.dtype if dtype is None else dtype)
 
     def lowered(self) -> Tensor:
         """Return the scores with −∞ in the place of those of excluded candidates."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 import torch
 from torch import Tensor
 
-from ._arena import Arena
+from ._buffers import BufferPool
 from ._rank_weights import weights_by_rank
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ class Tile(NamedTuple):
         Where anchor and candidate are of one group, and so no negatives of each other.
     group_role : {"neutral", "positive"}
         Whether candidates of the anchor's group are ignored or pulled like its own views.
-    is_strip : bool
+    is_upper_triangle : bool
         Whether the first candidates are the anchors, and the rest is taken both ways: as
         candidates of these, and these as candidates of the rest.
-    arena : Arena or None
+    buffers : BufferPool or None
         Where room for numbers of each pair comes from; None is fresh memory.
     """
 
@@ -74,21 +74,21 @@ class Tile(NamedTuple):
     same_class: Tensor | None = None
     same_group: Tensor | None = None
     group_role: GroupRole = "neutral"
-    is_strip: bool = False
-    arena: Arena | None = None
+    is_upper_triangle: bool = False
+    buffers: BufferPool | None = None
 
     def empty(self) -> Tensor:
         """Return an array with an entry for each pair, and anything in it; used for this tile."""
-        if self.arena is None:
+        if self.buffers is None:
             return torch.empty_like(self.scores)
-        return self.arena.empty(self.scores.shape, self.scores.dtype)
+        return self.buffers.empty(self.scores.shape, self.scores.dtype)
 
     def sum(self, terms: Tensor) -> Tensor:
         """Return the sums of numbers, one for each pair, over the candidates of each anchor.
 
         Of a strip, they are the sums of its pairs for each of its candidates.
         """
-        if not self.is_strip:
+        if not self.is_upper_triangle:
             return terms.sum(1)
         return torch.cat([terms.sum(1), terms[:, len(terms) :].sum(0)])
 
@@ -99,7 +99,7 @@ class Tile(NamedTuple):
             by_class = by_class.to(self.scores.dtype)
         if not loss.weighs_ranks:
             return by_class
-        by_rank = weights_by_rank(self.scores, self.excluded, loss, self.arena)
+        by_rank = weights_by_rank(self.scores, self.excluded, loss, self.buffers)
         return by_rank if by_class is None else by_rank * by_class
 
     def without_group(self, prior: Tensor | None) -> Tensor | None:

@@ -12,8 +12,9 @@ import torch
 from .._arguments import Interval, check_arguments
 from .._objective._exponential import Contrastive
 from .._objective._tile import Anchors, Tile
-from .._parameters import check_component, check_numbers
+from .._parameters import check_component
 from ..losses import Loss, Supervised
+from ..schedules import check_numbers
 from ..simulation._estimators import estimate
 from ..simulation._scores import ScoreSample
 from ._base import Estimate

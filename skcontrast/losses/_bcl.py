@@ -6,7 +6,8 @@ from typing import Literal
 
 from torch import Tensor
 
-from .._parameters import EstimableNumber, Number, StrOptions, interval, number
+from .._parameters import StrOptions
+from ..schedules import EstimableNumber, Number, interval, number
 from ._base import Loss
 from ._posterior import CDF_BINS, invert_unlabeled_cdf, true_negative_probability
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .._parameters import EstimableNumber, interval, number
+from ..schedules import EstimableNumber, interval, number
 from ._base import Loss
 
 __all__ = ["DCL"]

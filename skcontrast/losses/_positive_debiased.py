@@ -8,8 +8,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from .._parameters import EstimableNumber, StrOptions, check_component, interval, number
+from .._parameters import StrOptions, check_component
 from .._warnings import warn
+from ..schedules import EstimableNumber, interval, number
 from ._base import Loss
 from ._infonce import InfoNCE
 

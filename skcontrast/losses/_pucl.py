@@ -7,7 +7,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from .._parameters import EstimableNumber, Number, StrOptions, check_numbers, interval, number
+from .._parameters import StrOptions
+from ..schedules import EstimableNumber, Number, check_numbers, interval, number
 from ._base import Loss
 
 __all__ = ["PUCL"]

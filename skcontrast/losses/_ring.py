@@ -6,7 +6,7 @@ import math
 
 from torch import Tensor
 
-from .._parameters import Number, interval, number
+from ..schedules import Number, interval, number
 from ._base import Loss
 
 __all__ = ["Ring"]

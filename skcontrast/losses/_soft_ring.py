@@ -6,7 +6,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from .._parameters import EstimableNumber, Number, interval, number
+from ..schedules import EstimableNumber, Number, interval, number
 from ._base import Loss
 from ._posterior import CDF_BINS, false_negative_probability
 

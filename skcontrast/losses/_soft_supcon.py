@@ -8,7 +8,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from .._parameters import EstimableNumber, Interval, interval, number
+from .._parameters import Interval
+from ..schedules import EstimableNumber, interval, number
 from ._base import Loss
 from ._posterior import CDF_BINS, false_negative_probability
 

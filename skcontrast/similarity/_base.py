@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .._parameters import ParameterObject, check_numbers
+from .._parameters import ParameterObject
+from ..schedules import check_numbers
 from ._validation import Embeddings, check_pair
 
 

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from .._parameters import Number, interval, number
+from ..schedules import Number, interval, number
 from ._base import Similarity
 
 __all__ = ["Cosine"]

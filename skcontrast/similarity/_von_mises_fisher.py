@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._parameters import Interval, Number, interval, number
+from .._parameters import Interval
+from ..schedules import Number, interval, number
 from ._bessel import log_partition
 from ._mutual_likelihood import link_in_place, mutual_score, parts_of
 from ._probabilistic import ProbabilisticSimilarity

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .._arguments import StrOptions, check_arguments, numbers
 from .._data._metadata import validate_labels
-from .._objective._from_arrays import contrast_of
+from .._objective._functional import contrast_of
 from .._objective._rows import tiles
 from ..similarity import Similarity
 

@@ -6,9 +6,8 @@ import torch
 from sklearn.datasets import load_digits
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
-from skcontrast._parameters import check_numbers, interval
 from skcontrast.losses import BCL, DCL, Loss, PositiveDebiased
-from skcontrast.schedules import Auto
+from skcontrast.schedules import Auto, check_numbers, interval
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:200], y[:200]

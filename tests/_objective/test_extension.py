@@ -8,8 +8,8 @@ import torch.nn.functional as F
 
 from skcontrast import contrastive_loss
 from skcontrast._objective._contrast import Contrast
+from skcontrast._objective._mean_loss import OBJECTIVES, objective_value
 from skcontrast._objective._tile import Anchors, Tile
-from skcontrast._objective._value import OBJECTIVES, objective_value
 from skcontrast.losses import (
     BCL,
     DCL,

@@ -8,8 +8,8 @@ from skcontrast import contrastive_loss
 from skcontrast._objective import _rows
 from skcontrast._objective._contrast import in_batch
 from skcontrast._objective._functional import Contrast
+from skcontrast._objective._mean_loss import OBJECTIVES, objective_value
 from skcontrast._objective._tile import Anchors, Tile
-from skcontrast._objective._value import OBJECTIVES, objective_value
 from skcontrast.losses import DCL, HCL, InfoNCE, Loss, Supervised
 from skcontrast.similarity import Cosine
 from tests._objective.common import NotBilinear, slopes

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from skcontrast import contrastive_loss
-from skcontrast._objective import _arena, _rows
+from skcontrast._objective import _buffers, _rows
 from skcontrast._objective._contrast import in_batch
 from skcontrast._objective._functional import objective_value
 from skcontrast.losses import InfoNCE
@@ -265,7 +265,7 @@ def test_memory_grows_with_the_batch_and_not_with_its_square():
     def peak(n):
         z = torch.randn(2, n, 17, generator=torch.Generator().manual_seed(0)).requires_grad_()
         similarity = VonMisesFisher(1.0)
-        _arena._of_thread.arena = None  # what an earlier loss has left would not be counted
+        _buffers._of_thread.buffers = None  # what an earlier loss has left would not be counted
         return peak_memory(lambda: contrastive_loss(*z, similarity=similarity).backward())
 
     assert peak(8192) < 3 * peak(2048)

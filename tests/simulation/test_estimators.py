@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from skcontrast._objective._contrast import Contrast
-from skcontrast._objective._value import objective_value
+from skcontrast._objective._mean_loss import objective_value
 from skcontrast.losses import (
     BCL,
     DCL,

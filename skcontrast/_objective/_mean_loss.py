@@ -14,7 +14,7 @@ from ._base import Objective, ObjectiveName
 from ._contrast import Contrast
 from ._exponential import Contrastive
 from ._jensen_shannon import JensenShannon
-from ._problem import Gradients, Problem
+from ._loss_inputs import Gradients, LossInputs
 from ._tile import GroupRole
 
 OBJECTIVES: dict[ObjectiveName, type[Objective]] = {
@@ -61,11 +61,13 @@ def objective_value(
     # Under autocast the products would be taken in half precision, which 1/temperature magnifies.
     with torch.autocast(contrast.anchors.device.type, enabled=False):
         self_scores = similarity.highest(contrast.anchors) if loss.corrects_positives else None
-        kind = OBJECTIVES[objective]
-        problem = Problem(contrast, self_scores, loss, similarity, kind, group_role)
-        inputs = contrast.anchors, contrast.candidates, contrast.positives, self_scores
+        inputs = LossInputs(
+            contrast, self_scores, loss, similarity, OBJECTIVES[objective], group_role
+        )
         try:
-            return _MeanLoss.apply(problem, *inputs)
+            return _MeanLoss.apply(
+                inputs, contrast.anchors, contrast.candidates, contrast.positives, self_scores
+            )
         except RuntimeError as error:
             if "functorch" in str(error):
                 raise RuntimeError(_NOT_TRANSFORMED) from error
@@ -78,14 +80,14 @@ class _MeanLoss(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        problem: Problem,
+        inputs: LossInputs,
         anchors: Tensor,
         candidates: Tensor,
         positives: Tensor,
         self_scores: Tensor | float | None,
     ) -> Tensor:
         _, *needed = ctx.needs_input_grad
-        walk = _pairs if _pairs.takes(problem) else _rows
+        walk = _pairs if _pairs.takes(inputs) else _rows
         adds_candidates = needed[1] and walk is _rows
         ctx.gradients = None
         if any(needed):
@@ -98,7 +100,7 @@ class _MeanLoss(torch.autograd.Function):
                     torch.zeros_like(self_scores) if isinstance(self_scores, Tensor) else None
                 ),
             )
-        return walk.mean_loss(problem, ctx.gradients)
+        return walk.mean_loss(inputs, ctx.gradients)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
