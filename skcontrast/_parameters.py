@@ -30,11 +30,17 @@ __all__ = [
     "ParameterObject",
     "PositiveInts",
     "StrOptions",
+    "belongs_to_package",
     "check_component",
+    "check_constraints",
+    "check_names",
     "choices_instead",
     "parameter_owners",
     "validate_parameters",
 ]
+
+# Names that resemble each other this much are taken for a misspelling.
+_CLOSE = 0.85
 
 
 class ParameterObject(BaseEstimator):
@@ -48,6 +54,10 @@ class ParameterObject(BaseEstimator):
 
     _parameter_constraints: dict = {}
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        check_names(cls)
+
     @classmethod
     @functools.cache
     def _get_param_names(cls) -> list[str]:
@@ -57,6 +67,58 @@ class ParameterObject(BaseEstimator):
     def validate(self) -> None:
         """Raise ValueError for combinations of values that the constraints cannot exclude."""
 
+    def _check_protocol(self) -> None:
+        """Raise TypeError for a class that lacks what its base class needs."""
+
+
+def belongs_to_package(thing: Any) -> bool:
+    """Return whether a class or function is defined in this package, not by a user."""
+    return str(getattr(thing, "__module__", "")).partition(".")[0] == __package__
+
+
+def check_names(cls: type) -> None:
+    """Raise TypeError for a user's class with a name that is nearly one of its base class.
+
+    Such a method would never be called, nor would those of other libraries, such as ``forward``.
+    """
+    if belongs_to_package(cls):
+        return
+    bases = cls.__mro__[1:]
+    known = [
+        name
+        for base in bases
+        if belongs_to_package(base)
+        for name in vars(base)
+        if not name.startswith("_") or name == "_parameter_constraints"
+    ]
+    for name in vars(cls):
+        if any(name in vars(base) for base in bases):
+            continue
+        if name in ("forward", "__call__"):
+            raise TypeError(
+                f"{cls.__name__}.{name} would never be called. Override the methods that the "
+                f"documentation of {bases[0].__name__} names."
+            )
+        is_public = not name.startswith("_") or name.startswith("_param")
+        close = difflib.get_close_matches(name, known, 1, _CLOSE) if is_public else []
+        if close:
+            raise TypeError(
+                f"{cls.__name__}.{name} would never be used: did you mean {close[0]}? If not, "
+                "begin its name with an underscore."
+            )
+
+
+def check_constraints(obj: ParameterObject) -> None:
+    """Raise TypeError if a class does not say which values a parameter may have."""
+    for name in type(obj)._get_param_names():
+        if name not in obj._parameter_constraints:
+            raise TypeError(
+                f"{type(obj).__name__} does not say which values its parameter {name!r} may have. "
+                f"Add it to _parameter_constraints, such as {name!r}: interval(0, 1, 'left') with "
+                "skcontrast.schedules.interval, with auto='tau_plus' or auto='alpha' if it may be "
+                f"estimated; or {name!r}: 'no_validation'."
+            )
+
 
 def validate_parameters(obj: Any) -> None:
     """Raise ``InvalidParameterError`` if a parameter of `obj` lies outside its range.
@@ -64,6 +126,8 @@ def validate_parameters(obj: Any) -> None:
     Parameter objects inside `obj` are checked too, at any depth.
     """
     parameters = obj.get_params(deep=False)
+    if isinstance(obj, ParameterObject):
+        obj._check_protocol()
     try:
         validate_parameter_constraints(
             obj._parameter_constraints, parameters, caller_name=type(obj).__name__
@@ -163,10 +227,18 @@ def check_component(
     if not isinstance(value, base):
         raise TypeError(
             f"The {parameter!r} parameter of {owner} must be an instance of {base.__name__}, "
-            f"got {value!r} of type {type(value).__name__}."
-            f"{choices_instead(value, base, parameter) if isinstance(value, str) else ''}"
+            f"got {value!r} of type {type(value).__name__}.{_instead(value, base, parameter)}"
         )
     return value
+
+
+def _instead(value: Any, base: type, parameter: str) -> str:
+    """Return the end of a message: what to pass instead of a string or a function."""
+    if isinstance(value, str):
+        return choices_instead(value, base, parameter)
+    if inspect.isroutine(value):
+        return f" Derive a class from {base.__name__}: see 'Your own pieces' in the user guide."
+    return ""
 
 
 class Interval(_Interval):

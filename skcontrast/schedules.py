@@ -18,7 +18,6 @@ from sklearn.base import clone
 from ._arguments import check_arguments
 from ._parameters import (
     Interval,
-    InvalidParameterError,
     Numbers,
     ParameterObject,
     StrOptions,
@@ -323,26 +322,13 @@ class Estimable(NamedTuple):
 
 
 def estimable_parameters(obj: ParameterObject, owner: str = "") -> dict[str, Estimable]:
-    """Return by name the hyperparameters of an object that its constraints call estimable.
-
-    Raises
-    ------
-    InvalidParameterError
-        If a hyperparameter without any constraint is to be estimated: it does not say as what.
-    """
+    """Return by name the hyperparameters of an object that its constraints call estimable."""
     found = {}
     for name, value in obj.get_params(deep=False).items():
         constraints = obj._parameter_constraints.get(name)
         declared = [c for c in constraints or () if isinstance(c, Estimated)]
         if declared:
             found[owner + name] = Estimable(declared[0].quantity, owner, value)
-        elif constraints is None and is_auto(value):
-            raise InvalidParameterError(
-                f"The {name!r} parameter of {type(obj).__name__} cannot be estimated, got "
-                f"{value!r}: its class does not declare in _parameter_constraints which quantity "
-                f"it stands for. Add {name!r}: interval(0, 1, 'left', auto='tau_plus'), or "
-                "auto='alpha'."
-            )
         elif isinstance(value, ParameterObject):
             found.update(estimable_parameters(value, f"{owner}{name}__"))
     return found

@@ -43,8 +43,8 @@ def test_nested_parameters_of_a_schedule_can_be_set():
 
 
 def test_an_option_of_the_name_auto_is_no_estimate():
-    assert set(estimable_parameters(BCL(cdf_bins="auto"))) == {"alpha", "tau_plus"}
-    check_numbers(BCL(cdf_bins="auto"))
+    assert set(estimable_parameters(BCL())) == {"alpha", "tau_plus"}
+    check_numbers(BCL())
 
 
 def test_only_what_there_is_an_estimate_of_can_be_declared():

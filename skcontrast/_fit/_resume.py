@@ -25,7 +25,7 @@ def network_parameters(choices: Choices, kind: Kind) -> dict[str, Any]:
         "n_components": choices.n_components,
         "projection_dim": choices.projection_dim,
         "framework": choices.framework.structure,
-        "similarity": choices.similarity.structure,
+        "similarity": choices.similarity.network_signature,
         **{name: getattr(choices, name) for name in kind.network_parameters},
     }
 

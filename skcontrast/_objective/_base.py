@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
+from ..losses._checks import checked
 from ._tile import Anchors, Tile, column
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ class Objective:
         cls, tile: Tile, loss: Loss, needs_gradient: bool
     ) -> tuple[Tensor, TileGradients | None]:
         """Return the sum of the losses of the anchors, and its gradients if needed."""
-        if loss.needs_whole_rows:
+        if loss.overrides("row_loss"):
             return _row_loss(tile, loss, needs_gradient)
         expectations = cls.expectations(tile, loss)
         total, gradients = cls.complete(expectations, tile.anchors, loss, needs_gradient)
@@ -246,7 +247,8 @@ class Objective:
             if expectations.pull is not None:
                 weighted, mass = rest
                 mass = mass.detach()
-                share = loss.pull_share(mass, positives.shape[1]).masked_fill(mass == 0, 0.0)
+                share = loss.pull_share(mass, positives.shape[1])
+                share = checked(loss, "pull_share", share, mass.shape).masked_fill(mass == 0, 0.0)
                 own, pulled = cls.attraction(positives)[0].mean(1), expectations.pull.mean
                 losses = losses + share * (own - pulled([weighted, mass]))
             total = anchors.total(losses)
@@ -261,19 +263,15 @@ class Objective:
 
 def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> tuple[Tensor, TileGradients | None]:
     """Evaluate a loss that implements ``row_loss``, by autograd."""
-    # A copy, as a loss of one's own may keep what it gets.
+    # A copy, as a custom loss may keep what it gets.
     scores = tile.scores.scatter(1, tile.excluded, -torch.inf)
     if tile.same_group is not None:
         scores.masked_fill_(tile.same_group, -torch.inf)
     with torch.set_grad_enabled(needs_gradient):
         leaves = _leaf(scores, needs_gradient), _leaf(tile.anchors.positives, needs_gradient)
-        losses = loss.row_loss(*leaves, tile.same_class)
-        if getattr(losses, "shape", None) != scores.shape[:1]:
-            got = f"shape {tuple(losses.shape)}" if isinstance(losses, Tensor) else repr(losses)
-            raise ValueError(
-                f"{type(loss).__name__}.row_loss must return a loss for each anchor, a tensor of "
-                f"shape ({len(scores)},), got {got}."
-            )
+        labels = [tile.same_class] if loss.takes_labels else []
+        losses = loss.row_loss(*leaves, *labels)
+        losses = checked(loss, "row_loss", losses, scores.shape[:1], is_weight=False)
         total = tile.anchors.total(losses)
     if not needs_gradient:
         return total, None

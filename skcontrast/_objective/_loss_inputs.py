@@ -12,6 +12,7 @@ from ..similarity import Similarity
 from ._base import Objective, ScaledMatrix, TileGradients
 from ._buffers import BufferPool
 from ._contrast import Contrast
+from ._rank_weights import RankTable
 from ._tile import Anchors, GroupRole, Tile
 
 
@@ -19,7 +20,7 @@ class LossInputs(NamedTuple):
     """A contrast and the choices that determine its loss.
 
     `self_scores` holds the score of each anchor with itself: a tensor, one float for all, or None
-    where the loss does not need them.
+    where the loss does not need them. `rank_tables` is filled as weights by rank are needed.
     """
 
     contrast: Contrast
@@ -28,6 +29,7 @@ class LossInputs(NamedTuple):
     similarity: Similarity
     objective: type[Objective]
     group_role: GroupRole
+    rank_tables: dict[int, RankTable]
 
     def anchors(self, rows: slice, positives: Tensor) -> Anchors:
         """Return what the objective reads of a few anchors with these positive scores."""
@@ -36,7 +38,7 @@ class LossInputs(NamedTuple):
             positives=positives,
             weights=None if contrast.weights is None else contrast.weights[rows],
             n_negatives=len(contrast.candidates) - contrast.excluded.shape[1],
-            bounds=self.similarity.limits(contrast.anchors),
+            bounds=self.similarity.bounds(contrast.anchors.shape[1]),
             self_scores=self_scores[rows] if isinstance(self_scores, Tensor) else self_scores,
         )
 
@@ -65,6 +67,7 @@ class LossInputs(NamedTuple):
             same_group=contrast.same_group(rows, excluded, first),
             group_role=self.group_role,
             buffers=buffers,
+            rank_tables=self.rank_tables,
         )
 
 

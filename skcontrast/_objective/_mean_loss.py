@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ..losses import Loss
+from ..losses._checks import check_numbers_of
 from ..similarity import Similarity
 from . import _pairs, _rows
 from ._base import Objective, ObjectiveName
@@ -56,13 +57,20 @@ def objective_value(
     value : Tensor of shape ()
     """
     OBJECTIVES[objective].check(loss)
+    if not loss.overrides("row_loss"):
+        for estimator in (loss, *loss.estimators()):
+            check_numbers_of(estimator)
+        if objective == "contrastive" and loss.coefficients()[1] > 0:
+            _check_is_bounded(similarity, loss)
     if loss.requires_y and contrast.anchor_labels is None:
         raise ValueError(f"{type(loss).__name__} needs labels: pass y.")
     # Under autocast the products would be taken in half precision, which 1/temperature magnifies.
     with torch.autocast(contrast.anchors.device.type, enabled=False):
-        self_scores = similarity.highest(contrast.anchors) if loss.corrects_positives else None
+        self_scores = None
+        if loss.overrides("anchor_loss"):
+            self_scores = similarity.self_scores(contrast.anchors)
         inputs = LossInputs(
-            contrast, self_scores, loss, similarity, OBJECTIVES[objective], group_role
+            contrast, self_scores, loss, similarity, OBJECTIVES[objective], group_role, {}
         )
         try:
             return _MeanLoss.apply(
@@ -72,6 +80,16 @@ def objective_value(
             if "functorch" in str(error):
                 raise RuntimeError(_NOT_TRANSFORMED) from error
             raise
+
+
+def _check_is_bounded(similarity: Similarity, loss: Loss) -> None:
+    """Raise ValueError if a similarity does not say which scores it has, though a loss asks."""
+    if type(similarity).bounds is Similarity.bounds:
+        raise ValueError(
+            f"{type(loss).__name__} is floored at the lowest score, which "
+            f"{type(similarity).__name__} does not give: add def bounds(self, width), which "
+            "returns the lowest and the highest score, -math.inf and math.inf if there is none."
+        )
 
 
 class _MeanLoss(torch.autograd.Function):

@@ -38,7 +38,7 @@ def takes(inputs: LossInputs) -> bool:
         and len(contrast.anchors) > 0
         and contrast.positives.is_floating_point()
         and similarity.bilinear
-        and inputs.objective.is_pairwise(inputs.loss, similarity.limits(contrast.anchors))
+        and inputs.objective.is_pairwise(inputs.loss, similarity.bounds(contrast.anchors.shape[1]))
     )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..similarity import Similarity
+from ..similarity._validation import check_bounds
 from ._base import ScaledMatrix
 
 
@@ -48,7 +50,12 @@ class PairwiseScores:
 
 
 def pairwise_scores(
-    anchors: Tensor, candidates: Tensor, similarity: Similarity, needs_gradient: bool, out: Tensor
+    anchors: Tensor,
+    candidates: Tensor,
+    similarity: Similarity,
+    needs_gradient: bool,
+    out: Tensor,
+    unused: Tensor | None = None,
 ) -> PairwiseScores:
     """Return the scores of one tile in the cheapest form that a similarity has.
 
@@ -62,12 +69,23 @@ def pairwise_scores(
         Whether gradients will be asked for.
     out : Tensor of shape (n, m)
         Room for the scores; it becomes the ``values`` of what is returned.
+    unused : Tensor of shape (n, n_unused), dtype int64, default=None
+        For each anchor, candidates whose scores are not read: their slopes may be infinite.
+
+    Raises
+    ------
+    ValueError
+        If a score is outside of the bounds that a user's similarity gives.
     """
+    scores: PairwiseScores
     if similarity.bilinear:
-        return _Products(anchors, candidates, out)
-    if similarity.n_terms:
-        return _LinkedProducts(anchors, candidates, similarity, needs_gradient, out)
-    return _AnyScores(anchors, candidates, similarity, needs_gradient, out)
+        scores = _Products(anchors, candidates, out)
+    elif similarity.n_terms:
+        scores = _LinkedProducts(anchors, candidates, similarity, needs_gradient, out)
+    else:
+        scores = _AnyScores(anchors, candidates, similarity, needs_gradient, out, unused)
+    check_bounds(similarity, out, anchors.shape[1])
+    return scores
 
 
 class _Products(PairwiseScores):
@@ -152,6 +170,7 @@ class _AnyScores(PairwiseScores):
         similarity: Similarity,
         needs_gradient: bool,
         out: Tensor,
+        unused: Tensor | None,
     ):
         with torch.set_grad_enabled(needs_gradient):
             self.leaves = [
@@ -159,6 +178,11 @@ class _AnyScores(PairwiseScores):
             ]
             self.scores = similarity.scores(*self.leaves)
         self.values = out.copy_(self.scores.detach())
+        if unused is not None:
+            # They must be finite: factors of 0 follow.
+            entries = out.gather(1, unused)
+            out.scatter_(1, unused, entries.masked_fill(~entries.isfinite(), 0.0))
+            _keep_apart(self.scores.grad_fn, out.shape, unused)
 
     def add_gradients(
         self,
@@ -173,3 +197,27 @@ class _AnyScores(PairwiseScores):
         d_anchors.copy_(pulled_anchors)
         if d_candidates is not None:
             d_candidates += pulled_candidates
+
+
+def _keep_apart(root: Any, shape: torch.Size, unused: Tensor) -> None:
+    """Keep the slopes of unused scores out of the gradient, also where they are infinite.
+
+    Such a score has the gradient 0, and 0 times an infinite slope is NaN. Wherever, on the way
+    back from `root`, a gradient has an entry for each pair, NaN is replaced by 0 for unused ones.
+    """
+
+    def repaired(gradient: Tensor | None) -> Tensor | None:
+        if gradient is None or gradient.shape[:2] != shape:
+            return gradient
+        further = gradient.shape[2:]
+        places = unused.view(*unused.shape, *[1] * len(further)).expand(-1, -1, *further)
+        entries = gradient.gather(1, places)
+        return gradient.scatter(1, places, entries.masked_fill(entries.isnan(), 0.0))
+
+    nodes, seen = [root], {None}
+    while nodes:
+        node = nodes.pop()
+        if node not in seen:
+            seen.add(node)
+            node.register_prehook(lambda gradients: tuple(map(repaired, gradients)))
+            nodes += [parent for parent, _ in node.next_functions]

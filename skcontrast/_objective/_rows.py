@@ -64,8 +64,11 @@ def _scored(
             rows = slice(start, min(start + n_rows, len(anchors)))
             with buffers.released():
                 out = buffers.empty((rows.stop - start, len(candidates)), anchors.dtype)
+                # Of a contrast whose positives are places, excluded scores are read.
+                is_read = not contrast.positives.is_floating_point()
+                unused = None if is_read else contrast.excluded[rows]
                 scores = pairwise_scores(
-                    anchors[rows], candidates, similarity, needs_gradient, out
+                    anchors[rows], candidates, similarity, needs_gradient, out, unused
                 )
                 yield rows, scores, buffers
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
+from ..losses._checks import checked
 from ._buffers import BufferPool
-from ._rank_weights import weights_by_rank
+from ._rank_weights import RankTable, weights_by_rank
 
 if TYPE_CHECKING:
     from ..losses import Loss
@@ -66,6 +67,8 @@ class Tile(NamedTuple):
         candidates of these, and these as candidates of the rest.
     buffers : BufferPool or None
         Where room for numbers of each pair comes from; None is fresh memory.
+    rank_tables : dict or None
+        The weights by rank that were tabulated for earlier tiles; None is none.
     """
 
     anchors: Anchors
@@ -76,6 +79,7 @@ class Tile(NamedTuple):
     group_role: GroupRole = "neutral"
     is_upper_triangle: bool = False
     buffers: BufferPool | None = None
+    rank_tables: dict[int, RankTable] | None = None
 
     def empty(self) -> Tensor:
         """Return an array with an entry for each pair, and anything in it; used for this tile."""
@@ -94,12 +98,15 @@ class Tile(NamedTuple):
 
     def prior(self, loss: Loss) -> Tensor | None:
         """Return the weights that a loss gives by label and by rank, or None where all are 1."""
-        by_class = loss.class_weights(self.same_class) if loss.weighs_classes else None
+        by_class = None
+        if loss.overrides("class_weights"):
+            by_class = loss.class_weights(self.same_class)
         if by_class is not None:
+            by_class = checked(loss, "class_weights", by_class, self.scores.shape)
             by_class = by_class.to(self.scores.dtype)
-        if not loss.weighs_ranks:
+        if not loss.overrides("rank_weights"):
             return by_class
-        by_rank = weights_by_rank(self.scores, self.excluded, loss, self.buffers)
+        by_rank = weights_by_rank(self.scores, self.excluded, loss, self.buffers, self.rank_tables)
         return by_rank if by_class is None else by_rank * by_class
 
     def without_group(self, prior: Tensor | None) -> Tensor | None:
@@ -117,16 +124,21 @@ class Tile(NamedTuple):
         they are what a loss pulls most; a loss that pulls nothing pulls them and nothing else.
         """
         prior, attracts = self.prior(loss), self.group_role == "positive"
-        if not loss.pulls_candidates:
+        if not loss.overrides("push_and_pull"):
             pull = None
             if self.same_group is not None and attracts:
                 pull = self.same_group.to(self.scores.dtype)
             return self.without_group(prior), pull
-        if self.same_group is None:
-            return loss.push_and_pull(prior)
-        if attracts:
-            return loss.push_and_pull(cast(Tensor, prior).masked_fill(self.same_group, 1.0))
+        if prior is None:
+            prior = torch.ones_like(self.scores)
+        if self.same_group is not None and attracts:
+            prior = prior.masked_fill(self.same_group, 1.0)
         push, pull = loss.push_and_pull(prior)
+        if push is not None:
+            push = checked(loss, "push_and_pull", push, self.scores.shape)
+        pull = checked(loss, "push_and_pull", pull, self.scores.shape)
+        if self.same_group is None or attracts:
+            return push, pull
         return self.without_group(push), self.without_group(pull)
 
 

@@ -227,7 +227,7 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
     True
     """
     _check(loss, sample, owner="reliability")
-    if not loss.has_posterior:
+    if not loss.overrides("true_negative_probability"):
         raise ValueError(f"{type(loss).__name__} has no probability of true negatives by rank.")
     n_anchors, n_candidates = sample.scores.shape
     within = Interval(Integral, 1, n_candidates, closed="both")

@@ -324,7 +324,7 @@ class _CMCSession(Session):
         # (n_parts, n_views, n, width)
         parts = torch.stack(z.chunk(self.fit.n_parts, dim=-1))
         batch = batch._replace(labels=self.fit.class_ids(batch.labels))
-        self.new = parts.detach(), batch.rows, batch.labels, similarity.remembered
+        self.new = parts.detach(), batch.rows, batch.labels, similarity.bank_vectors
         candidates, own, labels, groups = self._drawn(batch, parts, similarity)
         embedded = similarity.embed(parts)
         candidates = similarity.embed(candidates)
@@ -355,7 +355,7 @@ class _CMCSession(Session):
             groups = None if batch.groups is None else self.bank.groups[rows]
             return vectors, own, self.bank.labels[rows], groups
         own = torch.arange(parts.shape[2], device=parts.device)[:, None]
-        return similarity.remembered(parts[:, 0].detach()), own, batch.labels, batch.groups
+        return similarity.bank_vectors(parts[:, 0].detach()), own, batch.labels, batch.groups
 
     def update(self) -> None:
         """Move the vectors of the samples of the batch in the bank."""

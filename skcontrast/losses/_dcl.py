@@ -62,6 +62,6 @@ class DCL(Loss):
         tau_plus = number(self.tau_plus)
         return 1 / (1 - tau_plus), tau_plus / (1 - tau_plus)
 
-    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return 1 − τ⁺ at every rank."""
-        return torch.full_like(ranks, 1 - number(self.tau_plus))
+        return torch.full_like(ranks_from_farthest, 1 - number(self.tau_plus))

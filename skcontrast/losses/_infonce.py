@@ -41,6 +41,6 @@ class InfoNCE(Loss):
     0.432...
     """
 
-    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return 1: every candidate is taken for a true negative."""
-        return torch.ones_like(ranks)
+        return torch.ones_like(ranks_from_farthest)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from torch import Tensor
 
 from ..schedules import EstimableNumber, Number, interval, number
 from ._base import Loss
-from ._posterior import CDF_BINS, false_negative_probability
+from ._posterior import false_negative_probability
 
 
 class SoftRing(Loss):
@@ -50,8 +48,6 @@ class SoftRing(Loss):
     detach_weights : bool, default=True
         Whether the factor :math:`e^{\beta s}` of the weights carries no gradient. The probability
         never does.
-    cdf_bins : int, None or "auto", default="auto"
-        As in :class:`BCL`.
 
     See Also
     --------
@@ -76,7 +72,6 @@ class SoftRing(Loss):
         "beta": interval(0, None, "left"),
         "floor": interval(0, 1, "both", auto="floor"),
         "detach_weights": ["boolean"],
-        "cdf_bins": CDF_BINS,
     }
 
     def __init__(
@@ -86,27 +81,25 @@ class SoftRing(Loss):
         beta: Number = 0.0,
         floor: EstimableNumber = 0.0,
         detach_weights: bool = True,
-        cdf_bins: int | Literal["auto"] | None = "auto",
     ):
         self.sharpness = sharpness
         self.tau_plus = tau_plus
         self.beta = beta
         self.floor = floor
         self.detach_weights = detach_weights
-        self.cdf_bins = cdf_bins
 
     def hardness(self) -> float:
         """Return β."""
         return number(self.beta)
 
-    def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | u) by rank."""
-        return self.true_negative_probability(ranks, n_candidates)
+        return self.true_negative_probability(ranks_from_farthest, n_candidates)
 
-    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | u) = 1 − p(FN | u) by rank."""
         # The middle of a candidate's step in the empirical cdf: u lies inside (0, 1).
-        u = (ranks - 0.5).clamp_min(0) / n_candidates
+        u = (ranks_from_farthest - 0.5).clamp_min(0) / n_candidates
         return 1 - false_negative_probability(
             u, number(self.sharpness), number(self.tau_plus), number(self.floor)
         )

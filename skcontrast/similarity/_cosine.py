@@ -45,9 +45,8 @@ class Cosine(Similarity):
     def __init__(self, temperature: Number = 0.5):
         self.temperature = temperature
 
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """The scores of opposite and of equal directions, (−1/t, 1/t)."""
+    def bounds(self, width: int) -> tuple[float, float]:
+        """Return the scores of opposite and of equal directions, (−1/t, 1/t)."""
         temperature = number(self.temperature)
         return -1 / temperature, 1 / temperature
 

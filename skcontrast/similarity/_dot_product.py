@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from torch import Tensor
 
 from ._base import Similarity
@@ -28,6 +30,10 @@ class DotProduct(Similarity):
     >>> DotProduct()(torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0], [3.0, 4.0]]))
     tensor([[ 3., 25.]])
     """
+
+    def bounds(self, width: int) -> tuple[float, float]:
+        """Return (−∞, ∞)."""
+        return -math.inf, math.inf
 
     def embed(self, z: Tensor) -> Tensor:
         """Return `z` as it is."""

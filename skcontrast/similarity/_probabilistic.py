@@ -152,7 +152,7 @@ class ProbabilisticSimilarity(Similarity):
             copy.set_params(temperature=1.0)
         return copy
 
-    def remembered(self, z: Tensor) -> Tensor:
+    def bank_vectors(self, z: Tensor) -> Tensor:
         """Return the direction at length 1, and x as it is."""
         direction, x = z[..., : -self.n_extra], z[..., -self.n_extra :]
         return torch.cat([F.normalize(direction, dim=-1), x], -1)

@@ -98,19 +98,13 @@ class VonMisesFisher(ProbabilisticSimilarity):
         self.temperature = temperature
         self.kappa_max = kappa_max
 
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Numbers below and above the scores in any dimension, (−2κ_max/t, κ_max/t)."""
-        temperature = number(self.temperature)
-        return -2 * self.kappa_max / temperature, self.kappa_max / temperature
-
-    def limits(self, u: Tensor) -> tuple[float, float]:
+    def bounds(self, width: int) -> tuple[float, float]:
         """Return the scores of opposite and of equal directions, both of concentration κ_max."""
-        h, of_both = _largest(self.kappa_max, u.shape[-1] - self.n_terms)
+        h, of_both = _largest(self.kappa_max, width - self.n_terms)
         temperature = number(self.temperature)
         return -2 * h / temperature, (of_both - 2 * h) / temperature
 
-    def highest(self, u: Tensor) -> Tensor:
+    def self_scores(self, u: Tensor) -> Tensor:
         """Return the score of each vector with itself, shape (n,)."""
         return self.pairs(u, u)
 

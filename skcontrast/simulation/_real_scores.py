@@ -46,7 +46,7 @@ def scores_of_views(
         _kept(scores, is_candidate),
         _kept(is_negative, is_candidate),
         contrast.positives.numpy(),
-        *similarity.limits(contrast.anchors),
+        *similarity.bounds(contrast.anchors.shape[1]),
     )
 
 

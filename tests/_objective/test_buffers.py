@@ -15,7 +15,7 @@ from tests.common import random_views
 class Nested(Loss):
     """Computes another loss while it is computed."""
 
-    def row_loss(self, scores, positives, same_class):
+    def row_loss(self, scores, positives):
         other = random_views(20, 4, 2, dtype=scores.dtype)
         inner = [view.requires_grad_() for view in other]
         contrastive_loss(*inner, loss=BCL()).backward()
@@ -84,7 +84,7 @@ def test_a_loss_in_inference_mode_leaves_nothing_that_training_cannot_use(loss):
 class Keeps(Loss):
     """Keeps the scores that it gets."""
 
-    def row_loss(self, scores, positives, same_class):
+    def row_loss(self, scores, positives):
         self.scores_ = scores
         return torch.logsumexp(torch.cat([scores, positives], 1), 1) - positives[:, 0]
 

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from skcontrast import ContrastiveEmbedder, contrastive_loss
 from skcontrast.encoders import MLP
 from skcontrast.frameworks import CMC, MoCo
+from skcontrast.schedules import interval
 from skcontrast.similarity import (
     ProbabilisticSimilarity,
     Similarity,
@@ -44,6 +45,7 @@ class Overlap(ProbabilisticSimilarity):
     """−|κ_i μ_i − κ_j μ_j|² / t: a score that autograd differentiates, with two numbers for κ."""
 
     n_extra = 2
+    _parameter_constraints = {"temperature": interval(0, None, "neither")}
 
     def __init__(self, temperature=2.0):
         self.temperature = temperature
@@ -106,7 +108,7 @@ def test_tuples_and_the_output_of_the_network_are_the_same_embeddings(similarity
     mu, kappa = similarity.distribution(z)
     torch.testing.assert_close(similarity((mu, kappa), (mu, kappa)), similarity(z, z))
     torch.testing.assert_close(similarity.directions(z), mu)
-    x = similarity.remembered(z)[:, 4:]
+    x = similarity.bank_vectors(z)[:, 4:]
     assert x.equal(z[:, 4:])
 
 
