@@ -13,31 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ._sklearn_compat import (
-    Interval as _Interval,
-)
-from ._sklearn_compat import (
-    InvalidParameterError,
-    StrOptions,
-    validate_parameter_constraints,
-)
-
-__all__ = [
-    "IntOptions",
-    "Interval",
-    "InvalidParameterError",
-    "Numbers",
-    "ParameterObject",
-    "PositiveInts",
-    "StrOptions",
-    "belongs_to_package",
-    "check_component",
-    "check_constraints",
-    "check_names",
-    "choices_instead",
-    "parameter_owners",
-    "validate_parameters",
-]
+from ._sklearn_compat import Interval as _Interval
+from ._sklearn_compat import InvalidParameterError, StrOptions, validate_parameter_constraints
 
 # Names that resemble each other this much are taken for a misspelling.
 _CLOSE = 0.85

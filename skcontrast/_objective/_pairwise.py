@@ -29,7 +29,7 @@ class PairwiseScores:
         d_scores: ScaledMatrix,
         d_anchors: Tensor,
         d_candidates: Tensor | None,
-        candidates_are_anchors: bool,
+        is_whole: bool,
     ) -> None:
         """Pull a gradient with respect to the scores back to anchors and candidates.
 
@@ -41,10 +41,9 @@ class PairwiseScores:
             The gradient with respect to the anchors is written here.
         d_candidates : Tensor of shape (m, k) or None
             The gradient with respect to the candidates is added here; None if it is not needed.
-        candidates_are_anchors : bool
-            Whether the tensor of all candidates is also the tensor of all anchors. Then the
-            gradient of the candidates may be added to `d_anchors` instead, if the tile holds all
-            of them.
+        is_whole : bool
+            Whether the tile holds the scores of all vectors with themselves. Then the gradient of
+            the candidates may be added to `d_anchors` instead.
         """
         raise NotImplementedError
 
@@ -100,10 +99,10 @@ class _Products(PairwiseScores):
         d_scores: ScaledMatrix,
         d_anchors: Tensor,
         d_candidates: Tensor | None,
-        candidates_are_anchors: bool,
+        is_whole: bool,
     ) -> None:
         scale, matrix = d_scores
-        if candidates_are_anchors and len(self.anchors) == len(self.candidates):
+        if is_whole:
             # One tile of all vectors with themselves: one product gives both gradients.
             matrix.mul_(scale)
             torch.mm(matrix + matrix.T, self.candidates, out=d_anchors)
@@ -141,12 +140,12 @@ class _LinkedProducts(PairwiseScores):
         d_scores: ScaledMatrix,
         d_anchors: Tensor,
         d_candidates: Tensor | None,
-        candidates_are_anchors: bool,
+        is_whole: bool,
     ) -> None:
         scale, matrix = d_scores
         inner, d, weights = self.slopes.mul_(matrix), self.d, scale[:, 0]
         pull = partial(self.similarity.pull_terms, d=d)
-        if candidates_are_anchors and len(self.anchors) == len(self.candidates):
+        if is_whole:
             both, matrix = inner.mul_(scale) + inner.T, matrix.mul_(scale)
             d_anchors[:, :d] = both @ self.candidates
             d_anchors[:, d:] = pull(self.terms, matrix.sum(1) + matrix.sum(0), both.sum(1))
@@ -189,7 +188,7 @@ class _AnyScores(PairwiseScores):
         d_scores: ScaledMatrix,
         d_anchors: Tensor,
         d_candidates: Tensor | None,
-        candidates_are_anchors: bool,
+        is_whole: bool,
     ) -> None:
         pulled_anchors, pulled_candidates = torch.autograd.grad(
             self.scores, self.leaves, d_scores.scale * d_scores.matrix

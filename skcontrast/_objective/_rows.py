@@ -29,6 +29,7 @@ _TILE_ROWS = 128
 def mean_loss(inputs: LossInputs, gradients: Gradients | None) -> Tensor:
     """Return the mean loss over all anchors, and fill in its gradients unless they are None."""
     contrast, needs_gradient = inputs.contrast, gradients is not None
+    is_one_tensor = contrast.anchors is contrast.candidates
     total = contrast.anchors.new_zeros(())
     for rows, pairwise, buffers in _scored(contrast, inputs.similarity, needs_gradient):
         tile = inputs.tile(rows, pairwise.values, buffers, contrast.excluded[rows])
@@ -40,7 +41,7 @@ def mean_loss(inputs: LossInputs, gradients: Gradients | None) -> Tensor:
                 d_scores,
                 gradients.anchors[rows],
                 gradients.candidates,
-                candidates_are_anchors=contrast.anchors is contrast.candidates,
+                is_whole=is_one_tensor and len(tile.scores) == len(contrast.candidates),
             )
     return total / len(contrast.anchors)
 

@@ -11,8 +11,6 @@ from ..schedules import EstimableNumber, Number, interval, number
 from ._base import Loss
 from ._posterior import invert_unlabeled_cdf, true_negative_probability
 
-__all__ = ["BCL"]
-
 
 class BCL(Loss):
     r"""Bayesian contrastive loss: candidates weighted by their probability to be true negatives.

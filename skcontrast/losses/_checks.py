@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from .._parameters import belongs_to_package
+from .._parameters import Interval, belongs_to_package
 
 if TYPE_CHECKING:
     from ._base import Loss
 
+_AT_LEAST_0 = Interval(Real, 0, None, closed="left")
 # A loss that overrides none of these is InfoNCE.
 _HOOKS = (
     "coefficients",
@@ -74,22 +75,15 @@ def check_numbers_of(loss: Loss) -> None:
     cls, name = type(loss), type(loss).__name__
     if not belongs_to_package(cls.hardness):
         beta = loss.hardness()
-        if not _is_number(beta) or beta < 0:
+        if not _AT_LEAST_0.is_satisfied_by(beta):
             raise ValueError(f"{name}.hardness must return a number β ≥ 0, got {beta!r}.")
     if not belongs_to_package(cls.coefficients):
         pair = loss.coefficients()
-        is_pair = isinstance(pair, Sequence) and len(pair) == 2 and all(map(_is_number, pair))
-        if not is_pair or pair[0] <= 0 or pair[1] < 0:
+        is_pair = isinstance(pair, tuple) and len(pair) == 2
+        if not (is_pair and pair[0] != 0 and all(map(_AT_LEAST_0.is_satisfied_by, pair))):
             raise ValueError(
                 f"{name}.coefficients must return two numbers, a > 0 and b ≥ 0, got {pair!r}."
             )
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        return not isinstance(value, str) and math.isfinite(value)
-    except (TypeError, ValueError):
-        return False
 
 
 def checked(

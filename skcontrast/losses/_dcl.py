@@ -8,8 +8,6 @@ from torch import Tensor
 from ..schedules import EstimableNumber, interval, number
 from ._base import Loss
 
-__all__ = ["DCL"]
-
 
 class DCL(Loss):
     r"""Debiased contrastive loss: subtracts the share of false negatives in expectation.

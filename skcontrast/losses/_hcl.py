@@ -5,8 +5,6 @@ from __future__ import annotations
 from ..schedules import EstimableNumber, Number, interval, number
 from ._dcl import DCL
 
-__all__ = ["HCL"]
-
 
 class HCL(DCL):
     r"""Hard contrastive loss: :class:`DCL` with candidates weighted by their hardness.

@@ -7,8 +7,6 @@ from torch import Tensor
 
 from ._base import Loss
 
-__all__ = ["InfoNCE"]
-
 
 class InfoNCE(Loss):
     r"""The biased contrastive loss: every candidate counts as a negative.

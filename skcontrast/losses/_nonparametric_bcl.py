@@ -10,8 +10,6 @@ from ..schedules import EstimableNumber, Number, interval, number
 from ._base import Loss
 from ._posterior import invert_unlabeled_cdf, ratio, true_negative_probability
 
-__all__ = ["NonparametricBCL"]
-
 
 class NonparametricBCL(Loss):
     r"""Bayesian contrastive loss with rank-only weights, as in the authors' rebuttal.

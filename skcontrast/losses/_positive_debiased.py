@@ -13,8 +13,6 @@ from ..schedules import EstimableNumber, interval, number
 from ._base import Loss
 from ._infonce import InfoNCE
 
-__all__ = ["PositiveDebiased"]
-
 
 class PositiveDebiased(Loss):
     r"""Contrastive loss with a debiased positive term instead of a debiased negative one.

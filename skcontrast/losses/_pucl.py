@@ -8,8 +8,6 @@ from torch import Tensor
 from ..schedules import EstimableNumber, Number, check_numbers, interval, number
 from ._base import Loss
 
-__all__ = ["PUCL"]
-
 
 class PUCL(Loss):
     r"""Positive-unlabeled contrastive loss: candidates are the rest after positives are taken.

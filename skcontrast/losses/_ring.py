@@ -9,8 +9,6 @@ from torch import Tensor
 from ..schedules import Number, interval, number
 from ._base import Loss
 
-__all__ = ["Ring"]
-
 
 class Ring(Loss):
     r"""Contrastive loss whose negatives lie in a ring around the anchor.

@@ -12,8 +12,6 @@ from ..schedules import EstimableNumber, interval, number
 from ._base import Loss
 from ._posterior import false_negative_probability
 
-__all__ = ["SoftSupCon"]
-
 
 class SoftSupCon(Loss):
     r"""Contrastive loss that pulls candidates by the probability to share the anchor's class.

@@ -10,8 +10,6 @@ from torch import Tensor
 from ..schedules import Number, interval, number
 from ._base import Similarity
 
-__all__ = ["Cosine"]
-
 # Below this length the direction of a vector is rounding noise; such vectors count as zero.
 _SHORTEST = 1e-8
 

@@ -8,8 +8,6 @@ from torch import Tensor
 
 from ._base import Similarity
 
-__all__ = ["DotProduct"]
-
 
 class DotProduct(Similarity):
     r"""The plain dot product of two embeddings.

@@ -17,8 +17,6 @@ from ._mutual_likelihood import link_in_place, mutual_score, parts_of
 from ._probabilistic import ProbabilisticSimilarity
 from ._validation import Embeddings
 
-__all__ = ["VonMisesFisher"]
-
 # Outside, differences of scores, or tiny scores themselves, need more digits than float32 has.
 _IN_FLOAT32 = (0.1, 2000.0)
 _LARGEST = 1e6
