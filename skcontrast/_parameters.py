@@ -143,7 +143,7 @@ def choices_instead(value: str, base: type, parameter: str) -> str:
     Parameters
     ----------
     value : str
-        What the user passed.
+        The string that the user passed.
     base : type
         The class that an admissible value derives from.
     parameter : str

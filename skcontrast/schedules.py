@@ -31,7 +31,7 @@ __all__ = ["Auto", "CosineDecay", "Linear", "Schedule", "Steps", "at_progress", 
 class Schedule(ParameterObject):
     """Base class of the schedules: a callable on progress in [0, 1] that returns a float.
 
-    A schedule of one's own implements ``__call__`` and takes its settings in ``__init__``.
+    A custom schedule implements ``__call__`` and takes its settings in ``__init__``.
 
     See Also
     --------
@@ -212,8 +212,8 @@ class Steps(Schedule):
 class Auto(ParameterObject):
     """A hyperparameter that is estimated from the data while the embedder trains.
 
-    May stand for ``alpha``, ``tau_plus``, ``sharpness`` and ``floor`` of losses, and for every
-    hyperparameter of a loss of one's own whose constraint says which of them it is; the string
+    May replace ``alpha``, ``tau_plus``, ``sharpness`` and ``floor`` of losses, and for every
+    hyperparameter of a custom loss whose constraint says which of them it is; the string
     ``"auto"`` is short for ``Auto()``. Every few epochs the value is estimated again from the
     ranks of the positives, pooled over an epoch, as in
     :func:`skcontrast.estimation.estimate_alpha`. If `fit` gets classes as y, the estimates are
@@ -287,7 +287,7 @@ class Estimated(StrOptions):
     Parameters
     ----------
     quantity : {"alpha", "floor", "sharpness", "tau_plus"}
-        The quantity that the hyperparameter stands for, whatever its own name.
+        The quantity that the hyperparameter is, whatever its own name.
     """
 
     def __init__(self, quantity: Quantity):
@@ -309,7 +309,7 @@ class Estimable(NamedTuple):
     Attributes
     ----------
     quantity : {"alpha", "floor", "sharpness", "tau_plus"}
-        The quantity that it stands for.
+        The quantity that it is.
     owner : str
         Where it stands: the part of its name before its own, such as ``"negatives__"``.
     value : object
@@ -335,7 +335,7 @@ def estimable_parameters(obj: ParameterObject, owner: str = "") -> dict[str, Est
 
 
 def is_auto(value: Any) -> bool:
-    """Return whether a value stands for an estimate from the data."""
+    """Return whether a value is to be estimated from the data."""
     return isinstance(value, Auto) or (isinstance(value, str) and value == "auto")
 
 

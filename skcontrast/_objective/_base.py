@@ -1,4 +1,4 @@
-"""Objectives: from the scores of some anchors to their loss and its gradient.
+"""Objectives: from the scores of anchors to their loss and its gradient.
 
 An objective first takes sums over the candidates of each anchor, with the slope of each summand
 written by hand (`Objective.expectation`), and then computes the loss of each anchor from these
@@ -45,7 +45,7 @@ class Sum(NamedTuple):
         The derivative of each summand with respect to its score, without `factor`; 0 where
         excluded. None where no gradient flows.
     factor : float
-        What the slope is to be multiplied by.
+        The factor by which the slope is to be multiplied.
     """
 
     value: Tensor
@@ -75,7 +75,7 @@ class Expectation(NamedTuple):
 
 
 class Expectations(NamedTuple):
-    """What the loss of an anchor is made of besides its positives.
+    """The parts of the loss of an anchor besides its positives.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Expectations(NamedTuple):
 
 
 class AnchorGradients(NamedTuple):
-    """The gradients of the sum of the losses of some anchors.
+    """The gradients of the sum of the losses of anchors.
 
     Attributes
     ----------

@@ -85,7 +85,7 @@ class Contrast(NamedTuple):
         return _same(self.anchor_groups[rows], self.candidate_groups[first:], excluded)
 
     def take(self, rows: slice | Tensor) -> Contrast:
-        """Return the contrast of some of the anchors with all candidates."""
+        """Return the contrast of a subset of the anchors with all candidates."""
         of_anchors = ("anchors", "positives", "excluded", "weights", "anchor_labels")
         taken = {name: getattr(self, name) for name in (*of_anchors, "anchor_groups")}
         return self._replace(

@@ -107,7 +107,7 @@ def contrastive_loss(
     See Also
     --------
     skcontrast.ContrastiveEmbedder : Trains an encoder with any of these losses.
-    skcontrast.losses.Loss : How to write a loss of one's own.
+    skcontrast.losses.Loss : How to write your own.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def contrastive_loss(
     """
     value = _checked_value
     if torch.compiler.is_compiling():
-        # Runs as it is, between the compiled parts of the caller.
+        # Runs uncompiled, between the compiled parts of the caller.
         value = torch.compiler.disable(_checked_value)
     marks = {
         "y": y,

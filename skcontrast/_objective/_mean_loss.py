@@ -50,7 +50,7 @@ def objective_value(
     objective : {"contrastive", "jensen-shannon"}, default="contrastive"
         φ = exp and −log(P/(P + N·E)), or φ = softplus and softplus(−s⁺) + E.
     group_role : {"neutral", "positive"}, default="neutral"
-        What candidates of the anchor's group are, if the contrast has groups.
+        The role of candidates of the anchor's group, if the contrast has groups.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The scores of some anchors with all candidates, and the way back from a gradient of them."""
+"""The scores of a tile of anchors with all candidates, and the gradient with respect to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._base import ScaledMatrix
 
 
 class PairwiseScores:
-    """The scores of some anchors with all candidates.
+    """The scores of a tile of anchors with all candidates.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class _AnyScores(PairwiseScores):
             ]
             self.scores = similarity.scores(*self.leaves)
         self.values = out.copy_(self.scores.detach())
-        if unused is not None:
+        if unused is not None and unused.numel():
             # They must be finite: factors of 0 follow.
             entries = out.gather(1, unused)
             out.scatter_(1, unused, entries.masked_fill(~entries.isfinite(), 0.0))

@@ -226,7 +226,7 @@ def _in_window(block: _Block, first: int, length: int, out: Tensor) -> bool:
 
 
 def _at_places(block: _Block, places: list[int]) -> list[Tensor]:
-    """Return the scores that hold some places, counted from the lowest, of each anchor."""
+    """Return the scores at the given places, counted from the lowest, of each anchor."""
     ordered, n_excluded, done = block.lowered().numpy(), block.excluded.shape[1], 0
     found = []
     for place in places:
@@ -257,7 +257,7 @@ def _at_places_by_bin(block: _Block, places: list[int]) -> list[Tensor] | None:
 
 
 def _lowest(scores: Tensor, members: Tensor, n: Tensor) -> Tensor:
-    """Return the n-th lowest (from 0) of some scores of each row; n has shape (rows, 1)."""
+    """Return the n-th lowest (from 0) of the member scores of each row; n has shape (rows, 1)."""
     where = np.flatnonzero(members.numpy())
     rows = where // scores.shape[1]
     sizes = np.bincount(rows, minlength=len(scores))

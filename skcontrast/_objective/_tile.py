@@ -1,4 +1,4 @@
-"""What an objective reads: some anchors, and their scores with the candidates."""
+"""The input of an objective: a tile of anchors, and their scores with the candidates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GroupRole: TypeAlias = Literal["neutral", "positive"]
 
 
 class Anchors(NamedTuple):
-    """What an objective reads of each anchor, apart from its candidates.
+    """The input of an objective for each anchor, apart from its candidates.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Anchors(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """Some anchors with the scores of their candidates, or of some of these.
+    """A tile of anchors with the scores of their candidates, or of a subset of these.
 
     Attributes
     ----------

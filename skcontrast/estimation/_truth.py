@@ -72,10 +72,10 @@ def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
     True
     """
     _check(loss, sample, owner="negative_bias")
-    some = sample.is_negative.any(axis=1)
-    if some.sum() < 2:
-        raise ValueError(f"At least two anchors must have a true negative, got {some.sum()}.")
-    scores, is_negative, positives = (part[some] for part in sample[:3])
+    usable = sample.is_negative.any(axis=1)
+    if usable.sum() < 2:
+        raise ValueError(f"At least two anchors must have a true negative, got {usable.sum()}.")
+    scores, is_negative, positives = (part[usable] for part in sample[:3])
     sample = ScoreSample(scores, is_negative, positives, sample.lower_bound)
     truth, estimates = estimate(Supervised(), sample), estimate(loss, sample)
     ratio = estimates.mean() / truth.mean()

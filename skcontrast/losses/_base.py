@@ -52,7 +52,7 @@ class LabelSpreading(NamedTuple):
 class Loss(ParameterObject):
     r"""Base class of the losses: an estimate of an expectation over true negatives.
 
-    For any function :math:`\varphi` of the score, and N candidates of which some may share the
+    For any function :math:`\varphi` of the score, and N candidates, a few of which may share the
     anchor's class, every loss of this package estimates
 
     .. math:: \hat E^-[\varphi] = a \cdot \frac1N \sum_j w_j\, \varphi(s_j)
@@ -221,7 +221,7 @@ class Loss(ParameterObject):
         Parameters
         ----------
         weights : Tensor of shape (n_anchors, n)
-            What `rank_weights` and `class_weights` give, such as the probability that the
+            The product of `rank_weights` and `class_weights`, such as the probability that the
             candidate is of the anchor's class. To be overwritten by later losses.
 
         Returns

@@ -27,7 +27,7 @@ _HOOKS = (
     "row_loss",
     "true_negative_probability",
 )
-# What is not used if `row_loss` is overridden.
+# Not used if `row_loss` is overridden.
 _NOT_IN_ROWS = (*_HOOKS[:8], "estimators")
 
 

@@ -11,7 +11,7 @@ from ._base import Loss
 
 
 class Ring(Loss):
-    r"""Contrastive loss whose negatives lie in a ring around the anchor.
+    r"""Contrastive loss whose negatives form a ring around the anchor.
 
     Of the N candidates the closest ⌊outer · N⌋ are kept; of these the closest
     ⌊inner · ⌊outer · N⌋⌋, the likeliest false negatives, are dropped [1]_:
@@ -26,7 +26,7 @@ class Ring(Loss):
     outer : float or Schedule, default=0.5
         Share of the candidates within the outer radius, in (0, 1].
     inner : float or Schedule, default=0.1
-        Share of these candidates that lies within the inner radius, in [0, 1). With
+        Share of these candidates within the inner radius, in [0, 1). With
         ``outer=1, inner=0`` the loss is :class:`InfoNCE`.
 
     See Also

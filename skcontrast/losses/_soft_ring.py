@@ -35,7 +35,7 @@ class SoftRing(Loss):
     Parameters
     ----------
     sharpness : float, Schedule or "auto", default=2.0
-        The sharpness k ≥ 0. What suits a poor encoder is small, and grows as it learns; "auto"
+        The sharpness k ≥ 0. A poor encoder needs a small one, which grows as it learns; "auto"
         follows the labeled samples.
     tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1).
@@ -98,7 +98,7 @@ class SoftRing(Loss):
 
     def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | u) = 1 − p(FN | u) by rank."""
-        # The middle of a candidate's step in the empirical cdf: u lies inside (0, 1).
+        # The middle of a candidate's step in the empirical cdf: u is inside (0, 1).
         u = (ranks_from_farthest - 0.5).clamp_min(0) / n_candidates
         return 1 - false_negative_probability(
             u, number(self.sharpness), number(self.tau_plus), number(self.floor)

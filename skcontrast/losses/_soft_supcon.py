@@ -76,7 +76,7 @@ class SoftSupCon(Loss):
 
     def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(FN | u) by rank."""
-        # The middle of a candidate's step in the empirical cdf: u lies inside (0, 1).
+        # The middle of a candidate's step in the empirical cdf: u is inside (0, 1).
         u = (ranks_from_farthest - 0.5).clamp_min(0) / n_candidates
         return false_negative_probability(u, number(self.sharpness), number(self.tau_plus))
 

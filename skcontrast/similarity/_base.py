@@ -178,7 +178,7 @@ class Similarity(ParameterObject):
         raise missing(self, "link", "n_terms is positive")
 
     def pull_terms(self, terms: Tensor, d_scores: Tensor, d_products: Tensor, *, d: int) -> Tensor:
-        """Return the gradient with respect to the terms of some vectors, shape (n, n_terms).
+        """Return the gradient with respect to the terms of several vectors, shape (n, n_terms).
 
         Parameters
         ----------

@@ -22,7 +22,7 @@ class Cosine(Similarity):
     Parameters
     ----------
     temperature : float or Schedule, default=0.5
-        The temperature t > 0. Scores lie in [−1/t, 1/t]. With small values
+        The temperature t > 0. Scores are in [−1/t, 1/t]. With small values
         only the closest negatives count in the loss.
 
     See Also

@@ -34,5 +34,5 @@ class DotProduct(Similarity):
         return -math.inf, math.inf
 
     def embed(self, z: Tensor) -> Tensor:
-        """Return `z` as it is."""
+        """Return `z` unchanged."""
         return z

@@ -153,7 +153,7 @@ class ProbabilisticSimilarity(Similarity):
         return copy
 
     def bank_vectors(self, z: Tensor) -> Tensor:
-        """Return the direction at length 1, and x as it is."""
+        """Return the direction at length 1, and x unchanged."""
         direction, x = z[..., : -self.n_extra], z[..., -self.n_extra :]
         return torch.cat([F.normalize(direction, dim=-1), x], -1)
 

@@ -55,7 +55,7 @@ def check_pair(z1: Embeddings, z2: Embeddings, similarity: Any) -> list[Any]:
     Parameters
     ----------
     z1, z2 : Tensor or tuple of Tensor
-        What a similarity is called with.
+        The arguments of a similarity.
     similarity : Similarity
         Says whether tuples are admissible.
     """
@@ -163,6 +163,6 @@ def check_bounds(similarity: Any, scores: Tensor, width: int) -> None:
     outside = scores[(scores < low - slack) | (scores > high + slack)]
     if len(outside):
         raise ValueError(
-            f"{type(similarity).__name__}.bounds says that scores lie in [{low:g}, {high:g}], but "
+            f"{type(similarity).__name__}.bounds says that scores are in [{low:g}, {high:g}], but "
             f"there is a score of {float(outside[0]):g}."
         )

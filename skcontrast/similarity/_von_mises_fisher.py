@@ -112,7 +112,7 @@ class VonMisesFisher(ProbabilisticSimilarity):
         Parameters
         ----------
         x : Tensor of shape (...)
-            What the network returns in addition to a direction.
+            The numbers that the network returns in addition to directions.
         d : int
             Dimension of the directions.
         """
