@@ -29,7 +29,7 @@ from ._fit._setup import scored_views
 from ._fit._watch import epoch_tasks
 from ._network._inference import Measure, encode, on_device, score_views
 from ._network._network import Directions
-from ._parameters import Interval, Schedule, StrOptions, validate_parameters
+from ._parameters import Interval, StrOptions, validate_parameters
 from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
 from ._runtime._random import resolve_seed
@@ -43,6 +43,7 @@ from .kinds._recognise import naming_kind
 from .losses import Loss
 from .metrics import neighbor_agreement
 from .optimizers import ALGORITHMS, Algorithm, Optimizer, as_optimizer
+from .schedules import Schedule
 from .similarity import Cosine, ProbabilisticSimilarity, Similarity
 
 __all__ = ["ContrastiveEmbedder"]

@@ -16,13 +16,7 @@ from skorch.callbacks.scoring import ScoringBase
 
 from .._data._parts import Parts
 from .._objective._tile import GroupRole
-from .._parameters import (
-    Schedule,
-    at_progress,
-    check_component,
-    parameter_owners,
-    validate_parameters,
-)
+from .._parameters import check_component, parameter_owners, validate_parameters
 from .._runtime._random import resolve_seed
 from ..augmentation import Augmentation, Views
 from ..callbacks import Evaluation
@@ -34,6 +28,7 @@ from ..kinds._read import declared_kind
 from ..kinds._recognise import named_kind
 from ..losses import InfoNCE, Loss
 from ..optimizers import Optimizer
+from ..schedules import Schedule, at_progress
 from ..similarity import Cosine, Similarity
 from ._optimizer import check_lr_schedule, resolve_lr_schedule, resolve_optimizer
 from ._plan import epoch_progress

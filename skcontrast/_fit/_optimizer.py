@@ -10,9 +10,9 @@ import torch
 from sklearn.base import clone
 from torch import nn
 
-from .._parameters import Schedule, validate_parameters
+from .._parameters import validate_parameters
 from ..optimizers import Algorithm, Optimizer, as_optimizer
-from ..schedules import CosineDecay
+from ..schedules import CosineDecay, Schedule
 
 
 def resolve_optimizer(optimizer: Algorithm | Optimizer) -> Optimizer:

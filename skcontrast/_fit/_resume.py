@@ -26,7 +26,7 @@ def network_parameters(choices: Choices) -> dict[str, Any]:
         "n_components": choices.n_components,
         "projection_dim": choices.projection_dim,
         "framework": choices.framework.structure,
-        "similarity": choices.similarity.structure,
+        "similarity": choices.similarity.network_signature,
     }
 
 

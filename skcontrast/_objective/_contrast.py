@@ -98,7 +98,7 @@ class Contrast:
         return _same(self.anchor_groups[rows], self.candidate_groups[first:], excluded)
 
     def take(self, rows: slice | Tensor) -> Contrast:
-        """Return the contrast of some of the anchors with all candidates."""
+        """Return the contrast of a subset of the anchors with all candidates."""
         of_anchors = ("anchors", "positives", "excluded", "weights", "anchor_labels")
         taken = {name: getattr(self, name) for name in (*of_anchors, "anchor_groups")}
         kept = {name: part[rows] for name, part in taken.items() if part is not None}

@@ -111,7 +111,7 @@ class Bank(nn.Module):
         labels : Tensor of shape (n,), dtype int64, default=None
             Classes of the samples.
         remembered : callable, default=None
-            ``Similarity.remembered``, which scales the projections and their averages; None
+            ``Similarity.bank_vectors``, which scales the projections and their averages; None
             scales them to length 1.
         """
         remembered = partial(F.normalize, dim=-1) if remembered is None else remembered

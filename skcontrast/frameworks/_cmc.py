@@ -283,7 +283,7 @@ class _CMCSession(Session):
         z = self.context.network(torch.cat(views)).float().unflatten(0, (len(views), -1))
         # (n_parts, n_views, n, width)
         parts = torch.stack(z.chunk(n_parts, dim=-1))
-        self.new = parts.detach(), batch.rows, batch.labels, similarity.remembered
+        self.new = parts.detach(), batch.rows, batch.labels, similarity.bank_vectors
         vectors, own, known = self._drawn(batch, parts, similarity)
         embedded, candidates = similarity.embed(parts), similarity.embed(vectors)
         of_anchors = [batch.annotations(part) for part in parts]
@@ -313,7 +313,7 @@ class _CMCSession(Session):
             return vectors, own, Annotations(self.bank.labels[rows], self.context.groups_of(in_X))
         own = torch.arange(parts.shape[2], device=parts.device)[:, None]
         known = Annotations(batch.labels, batch.groups)
-        return similarity.remembered(parts[:, 0].detach()), own, known
+        return similarity.bank_vectors(parts[:, 0].detach()), own, known
 
     def update(self) -> None:
         """Move the vectors of the samples of the batch in the bank."""

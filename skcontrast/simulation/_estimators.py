@@ -13,8 +13,9 @@ import torch
 
 from .._arguments import Interval, StrOptions, check_arguments, checked, generator_of
 from .._objective._exponential import log_expectation
-from .._parameters import check_component, check_numbers, validate_parameters
+from .._parameters import check_component, validate_parameters
 from ..losses import BCL, DCL, HCL, InfoNCE, Loss, NonparametricBCL, Supervised
+from ..schedules import check_numbers
 from ._scores import COUNT, RandomState, ScoreModel, ScoreSample
 
 Metric: TypeAlias = Literal["mse", "bias", "mean"]

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .._arguments import numbers
 from .._data._metadata import validate_labels
-from .._objective._from_arrays import contrast_of
+from .._objective._functional import contrast_of
 from .._objective._rows import tiles
 from ..similarity import Similarity
 
@@ -42,7 +42,7 @@ def scores_of_views(
         _kept(scores, is_candidate),
         _kept(is_negative, is_candidate),
         contrast.positives.numpy(),
-        *similarity.limits(contrast.anchors),
+        *similarity.bounds(contrast.anchors.shape[1]),
     )
 
 

@@ -8,8 +8,8 @@ import torch.nn.functional as F
 
 from skcontrast import contrastive_loss
 from skcontrast._objective._contrast import Contrast
+from skcontrast._objective._mean_loss import OBJECTIVES, objective_value
 from skcontrast._objective._tile import Anchors, Tile
-from skcontrast._objective._value import OBJECTIVES, objective_value
 from skcontrast.losses import (
     BCL,
     DCL,
@@ -55,9 +55,7 @@ class OwnPositiveDebiased(Loss):
 
 
 class OwnSupCon(Loss):
-    """Overrides `row_loss`; that it reads labels there cannot be found out."""
-
-    requires_y = True
+    """Overrides `row_loss` with labels."""
 
     def row_loss(self, scores, positives, same_class):
         log_all = torch.logsumexp(torch.cat([scores, positives], 1), 1)
@@ -68,7 +66,7 @@ class OwnSupCon(Loss):
 class OwnSoftSupCon(Loss):
     """The same without labels, at the sharpness and the prior of `SOFT`."""
 
-    def row_loss(self, scores, positives, same_class):
+    def row_loss(self, scores, positives):
         scores = scores[scores.isfinite()].view(len(scores), -1)  # as many of each anchor
         n = scores.shape[1]
         u = ((scores[:, None] <= scores[:, :, None]).sum(2).double() - 0.5) / n
@@ -101,7 +99,7 @@ class PullsByRankAndClass(Loss):
 class OwnInfoNCE(Loss):
     """Overrides `row_loss` without labels."""
 
-    def row_loss(self, scores, positives, same_class):
+    def row_loss(self, scores, positives):
         return torch.logsumexp(torch.cat([scores, positives], 1), 1) - positives[:, 0]
 
 
@@ -132,11 +130,14 @@ class ByRankAndClass(Loss):
 class Tilted(Loss):
     """A hardness, and weights in any of the ways that there are."""
 
-    def __init__(self, beta, normalize_weights, detach_weights=False, sum_stands_for_n=False):
+    _parameter_constraints = {
+        name: "no_validation" for name in ("beta", "sum_of_weights", "detach_weights")
+    }
+
+    def __init__(self, beta, sum_of_weights, detach_weights=False):
         self.beta = beta
-        self.normalize_weights = normalize_weights
+        self.sum_of_weights = sum_of_weights
         self.detach_weights = detach_weights
-        self.sum_stands_for_n = sum_stands_for_n
 
     def hardness(self):
         return self.beta
@@ -273,10 +274,10 @@ def dot_products(scale=1.0):
 
 
 WEIGHTS = [
-    kind(beta, normalize, sum_stands_for_n=stands)
+    kind(beta, sum_of_weights)
     for kind in (Tilted, TiltedByRank)
     for beta in (0.0, 0.5, 1.0)
-    for normalize, stands in ((True, False), (False, False), (False, True))
+    for sum_of_weights in ("N", "free", "replaces N")
 ]
 
 
@@ -316,7 +317,7 @@ def test_the_directional_derivative_is_that_of_finite_differences(loss, objectiv
 def test_detached_weights_that_are_not_scaled_carry_no_gradient():
     scores = torch.randn(4, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     none = torch.empty(4, 0, dtype=torch.int64)
-    loss = Tilted(0.7, normalize_weights=False, detach_weights=True)
+    loss = Tilted(0.7, "free", detach_weights=True)
     for name, phi in (("contrastive", torch.exp), ("jensen-shannon", F.softplus)):
         leaf = scores.clone().requires_grad_()
         expected = ((0.7 * scores).exp() * phi(leaf)).mean(1)
@@ -358,12 +359,10 @@ def test_ratios_of_densities_are_scaled_only_where_that_is_asked_for():
     assert jensen_shannon(loss) != pytest.approx(jensen_shannon(scaled), rel=1e-3)
 
 
-def test_the_printed_floor_is_softplus_of_minus_one_under_jensen_shannon():
+def test_the_floor_is_zero_under_jensen_shannon():
     contrast = dot_products()
     close = replace(contrast, positives=torch.full_like(contrast.positives, 30.0))
-    floor = F.softplus(torch.tensor(-1.0)).item()
     assert jensen_shannon(PUCL(0.3), close) == pytest.approx(0.0, abs=1e-12)
-    assert jensen_shannon(PUCL(0.3, floor="printed"), close) == pytest.approx(floor)
 
 
 # The fields of a contrast
@@ -389,9 +388,9 @@ def test_every_field_of_a_contrast_is_taken_or_kept():
 
 
 class OneNumber(Loss):
-    """A loss of its own that returns a number instead of one for each anchor."""
+    """Returns a number instead of one for each anchor."""
 
-    def row_loss(self, scores, positives, same_class):
+    def row_loss(self, scores, positives):
         return positives.mean()
 
 

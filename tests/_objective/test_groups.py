@@ -208,7 +208,7 @@ def test_groups_of_graphs(objective):
 
 def test_jensen_shannon_pulls_graphs_of_the_group_by_their_softplus():
     from skcontrast._objective._contrast import Contrast
-    from skcontrast._objective._value import objective_value
+    from skcontrast._objective._mean_loss import objective_value
     from skcontrast.similarity import DotProduct
 
     z = torch.randn(3, 2, dtype=torch.float64, generator=torch.manual_seed(0))

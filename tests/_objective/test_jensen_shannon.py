@@ -131,7 +131,7 @@ def naive_value(nodes, graphs, estimate, similarity, objective, weights=None):
             negative = estimate(s, p, same, F.softplus).clamp_min(0)
             losses.append(F.softplus(-p) + negative)
         else:
-            lowest = math.exp(similarity.bounds[0])
+            lowest = math.exp(similarity.bounds(1)[0])
             negative = estimate(s, p, same, torch.exp).clamp_min(lowest)
             losses.append(-(p.exp() / (p.exp() + N_NEGATIVES * negative)).log())
     losses = torch.stack(losses)
@@ -157,7 +157,7 @@ def test_both_objectives_equal_the_naive_formula(loss, estimate, objective, scal
 
 
 HAVE_BOTH = [loss for loss in LOSSES if loss.is_estimate]
-PULL = [loss for loss in LOSSES if loss.pulls_candidates]
+PULL = [loss for loss in LOSSES if loss.overrides("push_and_pull")]
 
 
 @pytest.mark.parametrize(

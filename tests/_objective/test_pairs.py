@@ -8,7 +8,7 @@ import torch
 from skcontrast import contrastive_loss
 from skcontrast._objective import _pairs
 from skcontrast._objective._contrast import in_batch
-from skcontrast._objective._value import objective_value
+from skcontrast._objective._mean_loss import objective_value
 from skcontrast.losses import (
     BCL,
     DCL,
