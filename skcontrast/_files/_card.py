@@ -12,6 +12,7 @@ from .._arguments import checked
 from .._storage._values import Writer
 from ..embedder import ContrastiveEmbedder
 from ._classes import names
+from ._save import inference_parts
 
 
 @checked(embedder=ContrastiveEmbedder, title=[str])
@@ -53,7 +54,7 @@ def model_card(embedder: ContrastiveEmbedder, *, title: str = "Contrastive embed
     check_is_fitted(embedder)
     fitted = embedder._fitted
     writer = Writer(names(), keep_samples=False)
-    writer.write(fitted.on_cpu(), "fitted")
+    writer.write(inference_parts(fitted.on_cpu()), "fitted")
     own = ", ".join(f"`{name}`" for name in sorted(writer.own)) or "nothing"
     rows: dict[str, Any] = {
         "input": f"{fitted.schema.kind.name} of shape {fitted.schema.sample_shape}",

@@ -19,7 +19,6 @@ import skcontrast.optimizers as optimizers
 import skcontrast.schedules as schedules
 import skcontrast.similarity as similarity
 
-from .._fit._fit import Fitted
 from .._network._build import Widths
 from .._network._network import Network
 from ..embedder import ContrastiveEmbedder
@@ -39,6 +38,8 @@ from ..kinds._table_input import TableInput
 from ..kinds._tables import Column, TableScaler
 from ..kinds._vectors import VectorScaler
 
+# Layers that crash on odd attributes instead of raising an error.
+_UNSAFE = (nn.RNNBase, nn.RNNCellBase)
 # The public modules whose classes a file may name, as "losses.DCL".
 _PUBLIC: tuple[ModuleType, ...] = (
     augmentation,
@@ -53,7 +54,6 @@ _PUBLIC: tuple[ModuleType, ...] = (
 # Everything else of ours that a fitted embedder consists of. A name stays when its class moves.
 _PARTS: dict[str, type] = {
     "ContrastiveEmbedder": ContrastiveEmbedder,
-    "Fitted": Fitted,
     "Schema": Schema,
     "Widths": Widths,
     "VectorScaler": VectorScaler,
@@ -99,6 +99,7 @@ def classes() -> dict[str, type]:
         for name, some in vars(nn).items()
         if inspect.isclass(some)
         and issubclass(some, nn.Module)
+        and not issubclass(some, _UNSAFE)
         and some.__module__.startswith("torch.nn.modules.")
     }
     found |= {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields
 from importlib.metadata import version
 from numbers import Integral
 from pathlib import Path
@@ -22,7 +22,7 @@ from .._fit._choices import resolve_device
 from .._fit._fit import Fitted
 from .._network._build import Widths
 from .._network._network import Network
-from .._storage._file import file_path, is_format, pack, replace_file, unpack
+from .._storage._file import file_path, is_format, pack, read_file, replace_file, unpack
 from .._storage._values import Reader, Writer
 from ..augmentation import Augmentation
 from ..embedder import ContrastiveEmbedder
@@ -48,15 +48,15 @@ _PARTS = {
     "built_from": dict,
     "history": History,
     "estimates": dict,
-    "optimizer_state": (dict, type(None)),
-    "framework_state": (dict, type(None)),
 }
+# What only training on needs, or says how the fit ended, and is not in a file.
+_OF_A_FIT = ("optimizer_state", "framework_state", "interrupted")
 # What set_output leaves in an embedder.
 _OUTPUTS = ({}, *({"transform": name} for name in ("default", "pandas", "polars")))
 # Numbers in one sample, of which networks are tried on two.
 _LARGEST_SAMPLE = 2**28
 # Parameters that belong to one run of one program.
-_NOT_SAVED = ("callbacks", "checkpoint", "checkpoint_every")
+_NOT_SAVED = ("callbacks", "checkpoint", "checkpoint_every", "n_workers")
 # What reading values of wrong types and sizes raises.
 _MALFORMED = (
     ArithmeticError,
@@ -123,9 +123,14 @@ def save(
 
     Notes
     -----
-    `callbacks`, `checkpoint` and `checkpoint_every` are not saved, and a `random_state` only if it
-    is an int. After a fit with ``warm_start=True`` or `partial_fit` the state of the optimizer and
-    of the framework is saved too, so that training can be continued.
+    The file is for inference: it has no state of the optimizer and of the framework. Training a
+    loaded embedder further, by `partial_fit` or with ``warm_start=True``, continues with its
+    network, history and number of epochs, but with a fresh optimizer and an empty memory of the
+    framework, such as the queue of ``MoCo``. To continue an unfinished fit exactly, use the
+    parameter `checkpoint` of the embedder.
+
+    `callbacks`, `checkpoint`, `checkpoint_every` and `n_workers` are not saved, and a
+    `random_state` only if it is an int.
 
     Examples
     --------
@@ -162,7 +167,7 @@ def save(
         "versions": {name: version(name) for name in _PACKAGES},
         "class": writer.write(type(embedder), "class"),
         "parameters": writer.write(parameters, "parameters"),
-        "fitted": writer.write(embedder._fitted.on_cpu(), "fitted"),
+        "fitted": writer.write(inference_parts(embedder._fitted.on_cpu()), "fitted"),
         "output": dict(getattr(embedder, "_sklearn_output_config", {})),
     }
     content["own"] = writer.own
@@ -265,11 +270,12 @@ def load(
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Return the header and the tensors of a file."""
-    data = path.read_bytes()
+    data = b""
     try:
+        data = read_file(path)
         content, tensors = unpack(data, _HEADER)
         if content is None:
-            raise ValueError("skcontrast.save has not written it")
+            raise ValueError("it was not written by skcontrast.save")
         _check_header(content)
         return content, tensors
     except (SafetensorError, RecursionError, ValueError) as error:
@@ -314,16 +320,29 @@ def _written_by(versions: Any) -> str:
     return str(versions.get("skcontrast")) if isinstance(versions, dict) else "?"
 
 
+def inference_parts(fitted: Fitted) -> dict[str, Any]:
+    """Return what inference needs, by name; the history without its batches."""
+    parts = {name: value for name, value in vars(fitted).items() if name not in _OF_A_FIT}
+    history = History({k: v for k, v in row.items() if k != "batches"} for row in fitted.history)
+    return {**parts, "history": history}
+
+
 def _embedder(
-    some: type, parameters: dict[str, Any], fitted: Fitted, is_ours: bool
+    some: type, parameters: dict[str, Any], parts: dict[str, Any], is_ours: bool
 ) -> ContrastiveEmbedder:
-    """Return an embedder with parameters and all that a fit has learned."""
-    if not (issubclass(some, ContrastiveEmbedder) and isinstance(fitted, Fitted)):
+    """Return an embedder with parameters and all that inference needs."""
+    if not (issubclass(some, ContrastiveEmbedder) and isinstance(parts, dict)):
         raise ValueError("it holds no fitted embedder")
+    if of_a_run := sorted(parameters.keys() & set(_NOT_SAVED)):
+        raise ValueError(f"it sets {', '.join(of_a_run)}, which a file must not set")
+    expected = {field.name for field in fields(Fitted)} - set(_OF_A_FIT)
+    if wrong := sorted(parts.keys() ^ expected):
+        raise ValueError(f"its fitted parts lack or have unknown {', '.join(wrong)}")
+    fitted = Fitted(**parts, optimizer_state=None, framework_state=None, interrupted=False)
     _check_parts(fitted)
     embedder = some(**parameters)
     _check_network(fitted, is_ours)
-    return embedder._keep(replace(fitted, interrupted=False))
+    return embedder._keep(fitted)
 
 
 def _check_parts(fitted: Fitted) -> None:

@@ -14,14 +14,14 @@ from safetensors import SafetensorError
 
 from .._data._batches import TrainingSet
 from .._distributed._world import World, any_rank, bytes_from_first_rank
-from .._storage._file import is_format, pack, remove_parts, replace_file, unpack
+from .._storage._file import is_format, pack, read_file, remove_parts, replace_file, unpack
 from .._storage._lock import exclusive
 from .._storage._values import Reader, Writer
 from .._warnings import warn
 from ._choices import Choices
 from ._identity import Identity
 from ._net import ContrastiveNet
-from ._training_state import forgotten, restore
+from ._training_state import check_state, forgotten, restore
 
 # Raised when a change makes older versions misread the files of this one.
 FORMAT = 1
@@ -85,6 +85,7 @@ class Checkpoint:
         state, self.state = self.state, None
         assert state is not None
         try:
+            check_state(net, state)
             restore(net, data, state)
         except _MISFITS as error:
             raise ValueError(
@@ -273,9 +274,10 @@ def _found(path: Path) -> bytes:
     remove_parts(path)
     if not path.exists():
         return b""
-    if not path.is_file():
-        raise ValueError(_refusal(path, "is not a regular file"))
-    data = path.read_bytes()
+    try:
+        data = read_file(path)
+    except ValueError as error:
+        raise ValueError(_refusal(path, f"cannot be read: {error}")) from error
     if not data:
         raise ValueError(_refusal(path, "is damaged: it is empty"))
     return data

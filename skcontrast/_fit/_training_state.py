@@ -86,6 +86,64 @@ def restore(net: ContrastiveNet, data: TrainingSet, state: dict[str, Any]) -> No
         del net.history_[state["n_epochs"] :]
 
 
+def check_state(net: ContrastiveNet, state: dict[str, Any]) -> None:
+    """Compare the state of a file with a fresh net, of which only the optimizer is changed.
+
+    Torch trusts the shapes in the state of an optimizer: with others, its fused kernels write
+    beyond the memory of the tensors.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, RuntimeError
+        If names, shapes or dtypes differ; the message names the first entry.
+    """
+    for part, module in (("module", net.module_), ("session", net.criterion_)):
+        owners = dict(module.named_modules())
+        mine, kept = dict(_tensors(module)), state[part]["tensors"]
+        for name in sorted(mine.keys() | kept.keys()):
+            owner, _, leaf = name.rpartition(".")
+            # Modules of the user may register buffers, or change them, while they train.
+            if leaf in owners[owner]._parameters or not _may_change_buffers(owners[owner]):
+                _check_alike(f"{part}.{name}", mine.get(name), kept.get(name))
+    _check_optimizer(net, state)
+
+
+def _may_change_buffers(part: nn.Module) -> bool:
+    return not type(part).__module__.startswith(("torch.", "skcontrast."))
+
+
+def _check_alike(name: str, mine: Any, kept: Any) -> None:
+    """Raise ValueError unless an entry is a tensor, or another value, as it is in a fresh net."""
+    mine, kept = (
+        f"{value.dtype} of shape {tuple(value.shape)}"
+        if isinstance(value, Tensor)
+        else type(value).__name__
+        for value in (mine, kept)
+    )
+    if mine != kept:
+        raise ValueError(f"its {name} is {kept} instead of {mine}")
+
+
+def _check_optimizer(net: ContrastiveNet, state: dict[str, Any]) -> None:
+    """Compare the optimizer's state with the one after a step, which is taken without gradients.
+
+    What the step changes, the state of the file replaces.
+    """
+    optimizer, learned = net.optimizer_, net.learned_parameters()
+    _match_groups(optimizer, learned, state)
+    groups = [dict(group) for group in state["optimizer"]["param_groups"]]
+    optimizer.load_state_dict({"state": {}, "param_groups": groups})
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    for parameter in parameters:
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step(lambda: torch.zeros(()))
+    optimizer.zero_grad()
+    mine = optimizer.state_dict()["state"]
+    for index, kept in state["optimizer"]["state"].items():
+        for name, value in mine[index].items():
+            _check_alike(f"optimizer.state.{index}.{name}", value, kept.get(name))
+
+
 def forgotten(net: ContrastiveNet) -> list[str]:
     """Return the attributes of the user's callbacks that `capture` leaves out."""
     return [
@@ -195,12 +253,18 @@ def _group_places(net: ContrastiveNet) -> list[list[int]]:
 
 
 def _load_optimizer(net: ContrastiveNet, state: dict[str, Any]) -> None:
-    """Load the state of the optimizer, to which callbacks may have added groups."""
-    optimizer, learned = net.optimizer_, net.learned_parameters()
+    """Load the state of the optimizer."""
+    _match_groups(net.optimizer_, net.learned_parameters(), state)
+    net.optimizer_.load_state_dict(_copied(state["optimizer"]))
+
+
+def _match_groups(
+    optimizer: torch.optim.Optimizer, learned: list[nn.Parameter], state: dict[str, Any]
+) -> None:
+    """Give an optimizer the groups of a state, of which callbacks may have added some."""
     del optimizer.param_groups[len(state["groups"]) :]
     for places in state["groups"][len(optimizer.param_groups) :]:
         optimizer.add_param_group({"params": [learned[place] for place in places]})
-    optimizer.load_state_dict(_copied(state["optimizer"]))
 
 
 # Callbacks
