@@ -10,8 +10,7 @@ from typing import Any, TypeVar, cast
 
 import torch
 
-from .._comparison._checksum import checksum
-from .._comparison._description import flattened
+from .._data._checksum import checksum
 from ._faults import shared_fit, this_fit
 from ._world import current_world
 
@@ -36,7 +35,7 @@ def fails_on_all_ranks(method: _Method) -> _Method:
 
 
 def agree(
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, str],
     arrays: Mapping[str, Any],
     seed: int,
     device: torch.device,
@@ -46,7 +45,7 @@ def agree(
     Parameters
     ----------
     parameters : dict
-        Descriptions by name, as `describe` returns them, at any depth.
+        Descriptions by name.
     arrays : dict of str to array-like
         Data. Of ndarrays in memory all bytes are compared, of others some of the rows.
     seed : int
@@ -63,8 +62,7 @@ def agree(
     """
     facts = {name: version(name) for name in ("skcontrast", "torch")}
     facts["device"] = device.type
-    for name, value in parameters.items():
-        facts.update(flattened(name, value))
+    facts |= parameters
     for name, array in arrays.items():
         facts[name] = f"{array.dtype} of shape {array.shape} with checksum {checksum([array])}"
     reports = this_fit().meet({"facts": facts, "seed": seed}, device)

@@ -13,9 +13,8 @@ import torch
 from skorch.history import History
 from torch import Tensor
 
-from .._comparison._checksum import checksum, fingerprint
-from .._comparison._description import describe
 from .._data._batches import TrainingSet
+from .._data._checksum import checksum, fingerprint
 from .._data._metadata import check_descriptions, read_annotations, stable_ids
 from .._data._sources import make_source
 from .._distributed._agreement import agree, end_together
@@ -26,19 +25,18 @@ from .._warnings import warn
 from ..augmentation import Augmentation
 from ..kinds._base import Kind, Schema
 from ._acceleration import prepared, trains_in_bf16
-from ._checkpoint import opened_checkpoint
+from ._checkpoint import LastEpoch, opened_checkpoint
 from ._choices import Choices
 from ._divergence import check_embeddings
 from ._estimated_parameters import AutoParameters, auto_parameters
-from ._identity import as_arguments, identity_of
+from ._identity import as_arguments, described, identity_of
 from ._label_spreading import LabelSpreader
-from ._last_epoch import LastEpoch
 from ._net import ContrastiveNet
-from ._optimizer import optimizer_state
 from ._plan import Plan
 from ._resume import (
     check_same_network,
     framework_state,
+    optimizer_state,
     resume,
 )
 from ._seeding import draws_random_numbers
@@ -134,7 +132,7 @@ def fit_network(
     samples = _read(choices, X, y, metadata or {}, owner, past)
     world, seed = current_world(), choices.seed
     if world is not None:
-        seed = _agree_on_seed(choices, samples, past, world)
+        seed = _agree_on_seed(choices, samples, past, world, one_epoch)
     start = None if past is None else past.network
     identity = partial(
         identity_of, choices, samples.chain, samples.schema.kind, samples.X, samples.known, start
@@ -288,10 +286,12 @@ def read_training_samples(
 
 def _is_same(kind: Kind, other: Kind) -> bool:
     """Return whether two kinds are of one class and have the same parameters."""
-    return type(kind) is type(other) and describe(kind) == describe(other)
+    return described("kind", kind) == described("kind", other)
 
 
-def _agree_on_seed(choices: Choices, samples: Samples, past: Fitted | None, world: World) -> int:
+def _agree_on_seed(
+    choices: Choices, samples: Samples, past: Fitted | None, world: World, one_epoch: bool
+) -> int:
     """Check that all ranks were given the same, and return the seed of rank 0."""
     X, schema, chain, known = samples.X, samples.schema, samples.chain, samples.known
     if not schema.kind.shares_batches:
@@ -299,26 +299,29 @@ def _agree_on_seed(choices: Choices, samples: Samples, past: Fitted | None, worl
             f"{schema.kind.name.capitalize()} are trained in one process: start fit without "
             "torchrun."
         )
-    settings = {k: describe(v) for k, v in choices.settings.items() if k not in _RANKS_OWN}
+    facts = {"method": "partial_fit" if one_epoch else "fit", "kind": schema.kind.name}
+    settings = {k: v for k, v in choices.settings.items() if k not in _RANKS_OWN}
     if choices.augmentation is None:
-        settings["augmentation"] = describe(chain)
+        settings["augmentation"] = chain
+    for name, value in settings.items():
+        facts |= described(name, value, weights=False)
     if past is not None:
-        settings |= {f"earlier_fit__{k}": v for k, v in _described_past(past).items()}
+        facts |= _described_past(past)
     parts = list(schema.kind.arrays(X))
     arrays = {"X" if len(parts) == 1 else f"X[{i}]": array for i, array in enumerate(parts)}
     arrays |= as_arguments(known)
-    return agree({"kind": schema.kind.name, **settings}, arrays, choices.seed, choices.device)
+    return agree(facts, arrays, choices.seed, choices.device)
 
 
-def _described_past(past: Fitted) -> dict[str, Any]:
+def _described_past(past: Fitted) -> dict[str, str]:
     """Return what tells a fit so far from different ones."""
     states = [past.network.state_dict(), past.optimizer_state, past.framework_state]
     arrays = [t.detach().float().cpu().numpy() for t in _tensors(states)]
     return {
-        "epochs": str(past.n_epochs),
-        "built_from": describe(past.built_from),
-        "estimates": describe(past.estimates),
-        "state": f"checksum {checksum(arrays)}",
+        "earlier_fit__epochs": str(past.n_epochs),
+        **described("earlier_fit__built_from", past.built_from),
+        **described("earlier_fit__estimates", past.estimates),
+        "earlier_fit__state": f"checksum {checksum(arrays)}",
     }
 
 
