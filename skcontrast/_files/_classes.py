@@ -51,45 +51,20 @@ _PUBLIC: tuple[ModuleType, ...] = (
     schedules,
     similarity,
 )
-# Everything else of ours that a fitted embedder consists of. A name stays when its class moves.
-_PARTS: dict[str, type] = {
-    "ContrastiveEmbedder": ContrastiveEmbedder,
-    "Schema": Schema,
-    "Widths": Widths,
-    "VectorScaler": VectorScaler,
-    "ImageScaler": ImageScaler,
-    "NodeFeatures": NodeFeatures,
-    "TableScaler": TableScaler,
-    "PartsScaler": PartsScaler,
-    "Column": Column,
-    "TableInput": TableInput,
-    "EdgeFeatures": EdgeFeatures,
-    "Unscaled": Unscaled,
-    "Network": Network,
-    "Standardize": Standardize,
-    "WithExtra": WithExtra,
-    "Split": Split,
-    "Apart": Apart,
-    "SideBySide": SideBySide,
-    "Slices": Slices,
-    "Lab": Lab,
-    "ResNet network": _ResNet,
-    "ResNet basic block": _BasicBlock,
-    "ResNet bottleneck": _Bottleneck,
-    "GraphNetwork": GraphNetwork,
-    "ForeignNetwork": ForeignNetwork,
-    "MessagePassing": MessagePassing,
-    "GINLayer": GINLayer,
-    "GINELayer": GINELayer,
-    "GCNLayer": GCNLayer,
-    "torch.nn.NonDynamicallyQuantizableLinear": NonDynamicallyQuantizableLinear,
-}
+# Everything else that a fitted embedder consists of, under the names of the classes.
+_PARTS: tuple[type, ...] = (
+    Apart, Column, ContrastiveEmbedder, EdgeFeatures, ForeignNetwork, GCNLayer, GINELayer,
+    GINLayer, GraphNetwork, ImageScaler, Lab, MessagePassing, Network, NodeFeatures,
+    NonDynamicallyQuantizableLinear, PartsScaler, Schema, SideBySide, Slices, Split, Standardize,
+    TableInput, TableScaler, Unscaled, VectorScaler, Widths, WithExtra, _BasicBlock, _Bottleneck,
+    _ResNet,
+)  # fmt: skip
 
 
 @cache
 def classes() -> dict[str, type]:
     """Return every class that may stand in a file, by its name there."""
-    found = dict(_PARTS)
+    found = {some.__name__: some for some in _PARTS}
     for module in _PUBLIC:
         short = module.__name__.rpartition(".")[2]
         members = ((name, getattr(module, name)) for name in module.__all__)

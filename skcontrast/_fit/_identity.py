@@ -359,8 +359,6 @@ def _parts(value: Any) -> Iterable[Any]:
         return _name(value), value.__code__, *defaults, *cells, _globals(value)
     if isinstance(value, MethodType):
         return value.__func__, value.__self__
-    if isinstance(value, BuiltinFunctionType):
-        return value.__qualname__, value.__self__
     if isinstance(value, functools.partial):
         return value.func, value.args, value.keywords
     if isinstance(value, BaseEstimator):

@@ -27,7 +27,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ _MODULE = frozenset(vars(nn.Module()))
 # The attributes in which a lazy layer keeps its hooks until it has seen a sample.
 _LAZY = ("_initialize_hook", "_load_hook")
 # More modules than a network has, each counted as often as it stands somewhere.
-_MOST__MODULES = 10**5
+_MOST_MODULES = 10**5
 # What changes the output of a module or its gradient, and is not in its class.
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
@@ -233,9 +233,8 @@ class Reader:
         return self._laid_out(value["$tensor"], value)
 
     def _read_lazy(self, value: dict) -> Tensor:
-        if value["$lazy"] == "parameters":
-            return nn.UninitializedParameter()
-        return nn.UninitializedBuffer()
+        is_parameter = value["$lazy"] == "parameters"
+        return nn.UninitializedParameter() if is_parameter else nn.UninitializedBuffer()
 
     def _laid_out(self, name: str, value: dict) -> Tensor:
         """Return a tensor in the layout in memory that it had."""
@@ -276,12 +275,8 @@ class Reader:
         some = self._known(value["$object"])
         if issubclass(some, nn.Module):
             raise ValueError(f"{value['$object']} is stored as an object but is a module")
-        if methods := [key for key in value["state"] if callable(getattr(some, key, None))]:
-            raise ValueError(f"it gives {value['$object']} an attribute for its {methods[0]}")
-        made: Any = object.__new__(some)
         state = {key: self.read(item) for key, item in value["state"].items()}
-        vars(made).update(_completed(some, state, value["$object"]))
-        return made
+        return _object(some, state, value["$object"])
 
     def _read_same(self, value: dict) -> nn.Module:
         place = value["$same"]
@@ -293,8 +288,8 @@ class Reader:
     def _count(self, n_modules: int) -> None:
         """Count modules; nested repetition would otherwise explode."""
         self._n_modules += n_modules
-        if self._n_modules > _MOST__MODULES:
-            raise ValueError(f"its network has more than {_MOST__MODULES} modules")
+        if self._n_modules > _MOST_MODULES:
+            raise ValueError(f"its network has more than {_MOST_MODULES} modules")
 
     def _read_module(self, value: dict) -> nn.Module:
         some = self._known(value["$module"])
@@ -361,35 +356,24 @@ def _check_members(members: dict[str, Any], part: str, name: str) -> None:
             raise ValueError(f"it gives {name} {key!r} as one of its {part[1:]}, which it is not")
 
 
-def _completed(some: type, state: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the attributes of an object, with defaults for what its class has gained.
+def _object(some: type, state: dict[str, Any], name: str) -> Any:
+    """Return an object with attributes; parameters that are missing have their defaults.
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         If there is an attribute that the class does not have, or none where it needs one.
     """
+    if methods := [key for key in state if callable(getattr(some, key, None))]:
+        raise ValueError(f"it gives {name} an attribute for its {methods[0]}")
     if is_dataclass(some):
-        known = {field.name: field.default for field in fields(some)}
-        missing: Any = MISSING
-    elif issubclass(some, BaseEstimator):
-        parameters = inspect.signature(some).parameters
-        free = [key for key, one in parameters.items() if one.kind is one.VAR_KEYWORD]
-        known = {key: one.default for key, one in parameters.items() if key not in free}
-        if free:
-            known |= {key: None for key in state if not key.startswith("_")}
-        missing = inspect.Parameter.empty
-    else:
-        return state
-    learned = set(getattr(some, "_learned", ()))
-    unknown = [
-        key
-        for key in state.keys() - known.keys() - learned
-        if is_dataclass(some) or not key.endswith("_") or key.startswith("_")
-    ]
-    if unknown:
-        raise ValueError(f"it gives {name} the unknown {', '.join(sorted(unknown))}")
-    state = {**{key: value for key, value in known.items() if value is not missing}, **state}
-    if lacking := known.keys() - state.keys():
-        raise ValueError(f"it lacks {', '.join(sorted(lacking))} of {name}")
-    return state
+        return some(**state)
+    learned, made = state, object.__new__(some)
+    if issubclass(some, BaseEstimator):
+        known = getattr(some, "_learned", ())
+        learned = {key: state.pop(key) for key in [*state] if key.endswith("_") or key in known}
+        made = some(**state)
+    if hidden := [key for key in learned if key.startswith("__")]:
+        raise ValueError(f"it gives {name} an attribute {hidden[0]!r}, which it may not have")
+    vars(made).update(learned)
+    return made

@@ -665,7 +665,7 @@ ATTACKS = {
         lambda c, t: c["parameters"].update(
             loss={"$object": "losses.DCL", "state": {"tau_plus": 0.1, "power": 2}}
         ),
-        "gives losses.DCL the unknown power",
+        "unexpected keyword argument .power.",
     ),
     "a missing attribute": (
         lambda c, t: c["fitted"].pop("scaler"),
