@@ -1,4 +1,4 @@
-"""What is known of a fitted embedder, in Markdown."""
+"""A description of a fitted embedder in Markdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._save import inference_parts
 def model_card(embedder: ContrastiveEmbedder, *, title: str = "Contrastive embedder") -> str:
     """Describe a fitted embedder in Markdown: what it takes, what it returns, how it was trained.
 
-    A card belongs beside the file of :func:`save`. It states what the embedder knows; add what it
+    A card belongs next to the file of :func:`save`. It states what the embedder knows; add what it
     does not: where the data come from, what the embedding is for, and how it was judged.
 
     Parameters
@@ -67,7 +67,7 @@ def model_card(embedder: ContrastiveEmbedder, *, title: str = "Contrastive embed
         "epochs": fitted.n_epochs,
         "last training loss": _last_loss(embedder),
         "estimated from the data": _estimates(fitted.estimates),
-        "needed to load it, beside skcontrast": own,
+        "needed to load it, besides skcontrast": own,
         "versions": f"skcontrast {version('skcontrast')}, torch {torch.__version__}",
     }
     lines = [f"# {title}", "", "| | |", "|---|---|"]

@@ -1,4 +1,4 @@
-"""The classes whose objects may stand in a file, under names that do not depend on modules."""
+"""The classes whose objects a file may hold, under names that do not depend on modules."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _PARTS: tuple[type, ...] = (
 
 @cache
 def classes() -> dict[str, type]:
-    """Return every class that may stand in a file, by its name there."""
+    """Return every class that a file may name, by its name there."""
     found = {some.__name__: some for some in _PARTS}
     for module in _PUBLIC:
         short = module.__name__.rpartition(".")[2]
@@ -87,5 +87,5 @@ def classes() -> dict[str, type]:
 
 @cache
 def names() -> dict[type, str]:
-    """Return the name in a file of every class that may stand there."""
+    """Return the name in files of every class that a file may name."""
     return {some: name for name, some in classes().items()}

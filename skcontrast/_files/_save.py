@@ -313,7 +313,7 @@ def _check_header(content: Any) -> None:
         raise ValueError(f"its header lacks or has unknown fields: {wrong}")
     own = content["own"]
     if not isinstance(own, dict) or not all(isinstance(place, str) for place in own.values()):
-        raise ValueError("its field 'own' does not say where its names stand")
+        raise ValueError("its field 'own' does not say where its names are used")
     if content["output"] not in _OUTPUTS:
         raise ValueError(f"its field 'output' is {str(content['output'])[:60]}")
 
@@ -355,7 +355,7 @@ def _embedder(
 
 
 def _check_parts(fitted: Fitted) -> None:
-    """Raise ValueError if something stands where something different must be."""
+    """Raise ValueError if a part has the wrong type."""
     wrong = [name for name, kind in _PARTS.items() if not isinstance(getattr(fitted, name), kind)]
     schema, chain = fitted.schema, fitted.augmentation
     if not wrong and not all(isinstance(step, Augmentation) for step in chain):

@@ -29,7 +29,7 @@ _HEADER = "skcontrast checkpoint"
 _FIELDS = {"format", "versions", "identity", "seed", "finished", "state"}
 _PACKAGES = ("skcontrast", "torch", "numpy")
 _ADVICE = "Pass a different folder as 'checkpoint', or delete the file to start again."
-# Stands in `checkpoint` for a name that depends on parameters and data.
+# In `checkpoint`, replaced by a name that depends on parameters and data.
 _PLACE = "{fit}"
 # What a state that does not belong to a net can raise when it is read or loaded.
 _MISFITS = (AttributeError, LookupError, RecursionError, RuntimeError, TypeError, ValueError)
@@ -326,6 +326,8 @@ def _check_folder(folder: Path) -> None:
 def _found(path: Path) -> bytes:
     """Return the bytes of a file, if it is there, and remove what killed fits have left."""
     remove_parts(path)
+    if path.is_symlink():  # in a shared folder, perhaps to a file of the user's
+        raise ValueError(_refusal(path, "is not a regular file"))
     if not path.exists():
         return b""
     try:

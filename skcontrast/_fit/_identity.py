@@ -1,4 +1,4 @@
-"""What a fit is of: descriptions of its parameters, the same in every process, and its data."""
+"""The identity of a fit: descriptions of its parameters, the same in every process, and data."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _WEIGHTS = "tensors with checksum "
 
 @dataclass(frozen=True)
 class Identity:
-    """What distinguishes a fit from others.
+    """Parameters and data, which distinguish a fit from others.
 
     Attributes
     ----------
@@ -91,8 +91,9 @@ class Identity:
             if name == "random_state" and None in (old, new):
                 continue  # a fit without a seed takes that of the checkpoint
             if old != new:
-                advice = _ADVICE_ON_WEIGHTS if _are_weights(old) and _are_weights(new) else ""
                 old, new = ("not there" if text is None else text for text in (old, new))
+                are_weights = old.startswith(_WEIGHTS) and new.startswith(_WEIGHTS)
+                advice = _ADVICE_ON_WEIGHTS if are_weights else ""
                 return f"its parameter {name!r} was {old} and is {new} now{advice}"
         for name in sorted(self.data.keys() | before["data"].keys()):
             if self.data.get(name) != before["data"].get(name):
@@ -134,26 +135,18 @@ def identity_of(
         The network from which the fit continues.
     """
     settings = {**choices.settings, "augmentation": chain}
-    if settings.pop("random_state") is not None:
-        settings["random_state"] = _given_seed(choices)
+    if (seed := settings.pop("random_state")) is not None:
+        # A generator of the user has drawn the seed of the fit.
+        settings["random_state"] = int(seed) if isinstance(seed, Integral) else choices.seed
     parameters = _described_callbacks(settings.pop("callbacks"))
     for name, value in settings.items():
         if name not in _INDIFFERENT:
             parameters |= described(name, value)
     data = {"X": samples_checksum(kind, X)}
     data |= {name: checksum([array]) for name, array in as_arguments(known).items()}
-    tensors = [] if start is None else [t.numpy(force=True) for t in _numbers(start)]
-    return Identity(parameters, data, checksum(tensors) if tensors else "")
-
-
-def _are_weights(text: str | None) -> bool:
-    return text is not None and text.startswith(_WEIGHTS)
-
-
-def _given_seed(choices: Choices) -> Any:
-    """Return the seed that the user has passed, or that a generator of the user has drawn."""
-    given = choices.settings["random_state"]
-    return int(given) if isinstance(given, Integral) else choices.seed
+    tensors = [] if start is None else [*start.parameters(), *start.buffers()]
+    arrays = [tensor.numpy(force=True) for tensor in tensors]
+    return Identity(parameters, data, checksum(arrays) if arrays else "")
 
 
 def _described_callbacks(callbacks: Any) -> dict[str, str]:
@@ -189,11 +182,6 @@ def _as_passed(found: dict[str, Any]) -> dict[str, Any]:
         "at": at,
         "schedule": None if is_default else schedule,
     }
-
-
-def _numbers(network: Network) -> Iterator[Tensor]:
-    yield from network.parameters()
-    yield from network.buffers()
 
 
 def samples_checksum(kind: Kind, X: Any) -> str:

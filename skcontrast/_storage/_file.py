@@ -35,7 +35,7 @@ def pack(content: Any, tensors: Mapping[str, Tensor], key: str) -> bytes:
     tensors : dict of str to Tensor
         Contiguous, on the CPU.
     key : str
-        Says whose file it is: the content stands under this key of the header.
+        Says whose file it is: the content has this key in the header.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def unpack(data: bytes, key: str) -> tuple[Any, dict[str, Tensor]]:
     safetensors.SafetensorError
         If the bytes are not a whole safetensors file.
     ValueError
-        If what stands under the key is not JSON, the checksum is wrong or missing, or the header
+        If the content is not JSON, the checksum is wrong or missing, or the header
         is far longer than that of any model.
     """
     start, rest = _split(data)
@@ -182,7 +182,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def remove_parts(path: Path) -> None:
-    """Remove what processes that were killed while they wrote a file have left beside it."""
+    """Remove the temporary files of processes that were killed while they wrote a file."""
     for part in path.parent.glob(f".{path.name}.*.part"):
         part.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""What is neither of skcontrast nor of torch: how a file names it, and what it holds of it.
+"""Custom objects, of neither skcontrast nor torch: their names in a file and what it holds.
 
 Of a module, a file holds the ``state_dict``; of an object with parameters, such as a loss or an
 augmentation, these; of functions and classes only the name. Everything else is as in the object

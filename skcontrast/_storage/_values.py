@@ -1,6 +1,6 @@
 """Objects as JSON and tensors, and back, without running any code that a file could name.
 
-JSON scalars, lists and dictionaries with names as keys stand for themselves. Everything else is a
+JSON scalars, lists and dictionaries with names as keys are written as they are. All else is a
 dictionary with one of these keys:
 
 =============  ====================================================================================
@@ -15,7 +15,7 @@ dictionary with one of these keys:
 ``$object``    the name of a class, with the attributes of an object in ``state``
 ``$module``    the name of a class, with the attributes, parameters, buffers and children of a
                ``torch.nn.Module``
-``$same``      a module that stands elsewhere too, by its place among all modules
+``$same``      a module that occurs before, by its place among all modules
 ``$own``       the name of something that is neither of skcontrast nor of torch, and is passed when
                the file is read: a module with its ``state_dict``, an object with its ``params``,
                or anything else, such as a function
@@ -42,7 +42,7 @@ from ._own import Names, check_own, has_parameters, with_parameters, with_weight
 _MODULE = frozenset(vars(nn.Module()))
 # The attributes in which a lazy layer keeps its hooks until it has seen a sample.
 _LAZY = ("_initialize_hook", "_load_hook")
-# More modules than a network has, each counted as often as it stands somewhere.
+# More modules than a network has, each counted as often as it occurs.
 _MOST_MODULES = 10**5
 # What changes the output of a module or its gradient, and is not in its class.
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
@@ -54,7 +54,7 @@ class Writer:
     Parameters
     ----------
     names : dict of type to str
-        The names in the file of the classes that may stand there.
+        The names in the file of the classes that it may name.
     keep_samples : bool, default=True
         Whether augmentations keep the training samples that they hold.
 
@@ -63,7 +63,7 @@ class Writer:
     tensors : dict of str to Tensor
         The numbers, by the names that the JSON has for them.
     own : dict of str to str
-        Names of what must be handed over when the file is read, and where it stands first.
+        Names of what must be passed when the file is read, and where it occurs first.
     """
 
     def __init__(self, names: Mapping[type, str], keep_samples: bool = True):
@@ -187,7 +187,7 @@ class Reader:
     tensors : dict of str to Tensor
         The numbers.
     own : dict of str to object
-        What was handed over, by the names that the JSON has.
+        What the user has passed, by the names that the JSON has.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class Reader:
         self._n_modules = 0
 
     def read(self, value: Any) -> Any:
-        """Return the object that JSON stands for."""
+        """Return an object from JSON."""
         if isinstance(value, list):
             return [self.read(item) for item in value]
         if not isinstance(value, dict):
@@ -368,7 +368,8 @@ def _object(some: type, state: dict[str, Any], name: str) -> Any:
         raise ValueError(f"it gives {name} an attribute for its {methods[0]}")
     if is_dataclass(some):
         return some(**state)
-    learned, made = state, object.__new__(some)
+    made: Any = object.__new__(some)
+    learned = state
     if issubclass(some, BaseEstimator):
         known = getattr(some, "_learned", ())
         learned = {key: state.pop(key) for key in [*state] if key.endswith("_") or key in known}

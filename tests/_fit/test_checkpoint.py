@@ -265,6 +265,16 @@ def test_a_pipe_in_the_place_of_the_file_is_refused(tmp_path):
     refused(tmp_path, "is not a regular file")
 
 
+def test_a_link_in_the_place_of_the_file_is_refused_and_its_target_kept(tmp_path):
+    (tmp_path / "precious").write_text("keep me")
+    for target in ("precious", "nowhere"):
+        (tmp_path / NAME).symlink_to(tmp_path / target)
+        refused(tmp_path, "is not a regular file")
+        (tmp_path / NAME).unlink()
+    assert (tmp_path / "precious").read_text() == "keep me"
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_a_folder_that_cannot_be_written_is_refused_before_training(tmp_path, monkeypatch):
     def refuse(dir):
         raise PermissionError(errno.EACCES, "Permission denied", str(dir))
