@@ -22,17 +22,16 @@ from .._network._acceleration import prepared, trains_in_bf16
 from .._network._inference import on_cpu
 from .._runtime._random import draws_random_numbers, seeded_rng
 from .._warnings import warn
-from ._checkpoint import opened_checkpoint
+from ._checkpoint import LastEpoch, opened_checkpoint
 from ._choices import Choices
 from ._estimated_parameters import AutoParameters
 from ._identity import identity_of
 from ._label_spreading import LabelSpreader
-from ._last_epoch import LastEpoch
 from ._net import ContrastiveNet
-from ._optimizer import optimizer_state
 from ._plan import Plan
 from ._resume import (
     framework_state,
+    optimizer_state,
     resume,
 )
 from ._samples import TrainingData, agree_on_seed, read_training_data
@@ -127,7 +126,7 @@ def fit_network(
     data = read_training_data(choices, X, y, metadata or {}, owner, past)
     world, seed = current_world(), choices.seed
     if world is not None:
-        seed = agree_on_seed(choices, data, past, world)
+        seed = agree_on_seed(choices, data, past, world, one_epoch)
     start = None if past is None else past.network
     identity = partial(
         identity_of, choices, data.chain, data.schema.kind, data.X, data.known, start

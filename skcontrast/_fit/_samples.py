@@ -9,8 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from .._comparison._checksum import checksum, fingerprint
-from .._comparison._description import describe
+from .._data._checksum import checksum, fingerprint
 from .._data._metadata import read_annotations
 from .._data._parts import Parts
 from .._distributed._agreement import agree
@@ -21,7 +20,7 @@ from ..kinds._read import read_samples
 from ..kinds._recognise import is_custom
 from ._choices import Choices
 from ._estimated_parameters import auto_parameters
-from ._identity import as_arguments
+from ._identity import as_arguments, described
 from ._resume import check_same_network, same_kind
 
 # Parameters that may differ between the ranks of a distributed fit.
@@ -106,34 +105,39 @@ def _is_read_by(choices: Choices, hint: Kind | None, kind: Kind) -> bool:
     return is_free or same_kind(kind, hint)
 
 
-def agree_on_seed(choices: Choices, data: TrainingData, past: Any, world: World) -> int:
+def agree_on_seed(
+    choices: Choices, data: TrainingData, past: Any, world: World, one_epoch: bool
+) -> int:
     """Check that all ranks were given the same, and return the seed of rank 0."""
-    X, schema, chain, known = data.X, data.schema, data.chain, data.known
+    X, schema, known = data.X, data.schema, data.known
     if not schema.kind.shares_batches:
         raise ValueError(
             f"{schema.kind.name.capitalize()} are trained in one process: start fit without "
             "torchrun."
         )
-    settings = {k: describe(v) for k, v in choices.settings.items() if k not in _RANKS_OWN}
+    facts = {"method": "partial_fit" if one_epoch else "fit", "kind": schema.kind.name}
+    settings = {k: v for k, v in choices.settings.items() if k not in _RANKS_OWN}
     if choices.augmentation is None:
-        settings["augmentation"] = describe(chain)
+        settings["augmentation"] = data.chain
+    for name, value in settings.items():
+        facts |= described(name, value, weights=False)
     if past is not None:
-        settings |= {f"earlier_fit__{k}": v for k, v in _described_past(past).items()}
+        facts |= _described_past(past)
     parts = list(schema.kind.arrays(X))
     arrays = {"X" if len(parts) == 1 else f"X[{i}]": array for i, array in enumerate(parts)}
     arrays |= as_arguments(known)
-    return agree({"kind": schema.kind.name, **settings}, arrays, choices.seed, choices.device)
+    return agree(facts, arrays, choices.seed, choices.device)
 
 
-def _described_past(past: Any) -> dict[str, Any]:
+def _described_past(past: Any) -> dict[str, str]:
     """Return what tells a fit so far from different ones."""
     states = [past.network.state_dict(), past.optimizer_state, past.framework_state]
     arrays = [t.detach().float().cpu().numpy() for t in _tensors(states)]
     return {
-        "epochs": str(past.n_epochs),
-        "built_from": describe(past.built_from),
-        "estimates": describe(past.estimates),
-        "state": f"checksum {checksum(arrays)}",
+        "earlier_fit__epochs": str(past.n_epochs),
+        **described("earlier_fit__built_from", past.built_from),
+        **described("earlier_fit__estimates", past.estimates),
+        "earlier_fit__state": f"checksum {checksum(arrays)}",
     }
 
 
