@@ -10,7 +10,7 @@ from skcontrast import ContrastiveEmbedder, contrastive_loss
 from skcontrast._objective import _rank_weights
 from skcontrast.losses import HCL, InfoNCE, Loss, PositiveDebiased, SupCon
 from skcontrast.schedules import interval
-from skcontrast.similarity import Similarity
+from skcontrast.similarity import Cosine, Similarity
 from tests.common import random_views
 
 VIEWS = random_views(8, 4)
@@ -168,3 +168,11 @@ def test_rank_1_is_the_farthest_candidate():
     own = subclass(rank_weights=rank_weights)()
     value = contrastive_loss(anchor, anchor, queue=queue, loss=own)
     assert value.item() == pytest.approx(math.log1p(2 * math.exp(-4)))
+
+
+@pytest.mark.parametrize("shares_ties", [True, False])
+def test_without_any_weight_the_estimate_is_at_the_floor(shares_ties):
+    own = subclass(rank_weights=lambda ranks, n: ranks > n, shares_ties=shares_ties)
+    z = torch.eye(4)
+    value = contrastive_loss(z, z, loss=own(), similarity=Cosine(1.0))
+    assert value.item() == pytest.approx(math.log1p(6 * math.exp(-2)))
