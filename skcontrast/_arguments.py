@@ -30,7 +30,7 @@ __all__ = [
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-# What numpy, torch, pandas and scikit-learn raise at values that they cannot convert.
+# Errors that numpy, torch, pandas and scikit-learn raise at values that they cannot convert.
 _FROM_THE_DEPTHS = (
     ValueError,
     TypeError,
@@ -92,7 +92,7 @@ def check_arguments(owner: str, constraints: dict[str, Any], given: dict[str, An
     Parameters
     ----------
     owner : str
-        What was called.
+        The name of the function or method.
     constraints : dict of str to list or type
         As in `checked`.
     given : dict of str to object
@@ -115,7 +115,7 @@ def naming(name: str, expected: str, values: Any = None) -> Iterator[None]:
     name : str
         The name of the argument.
     expected : str
-        What it must be.
+        A description of valid values.
     values : object, default=None
         What was passed: of a list, the item that does not fit is named.
     """
@@ -137,11 +137,11 @@ def numbers(values: Any, name: str, expected: str = "an array of numbers", **opt
     Parameters
     ----------
     values : array-like or Tensor
-        What the user passed.
+        The argument.
     name : str
         The name of the argument.
     expected : str, default="an array of numbers"
-        What it must be.
+        A description of valid values.
     **options : dict
         Passed to ``sklearn.utils.check_array``.
 
@@ -200,7 +200,7 @@ def generator_of(random_state: Any, owner: str) -> np.random.Generator:
     random_state : int, Generator or None
         As in ``numpy.random.default_rng``.
     owner : str
-        What was called.
+        The name of the function or method.
     """
     is_bool = isinstance(random_state, (bool, np.bool_))
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
@@ -9,10 +10,13 @@ from importlib.util import find_spec
 
 # Folders whose lines a warning passes by: between the user's line and ours stand those of skorch,
 # which calls callbacks, of scikit-learn, which calls `fit` in a Pipeline, and of torch, whose
-# decorators call functions.
-_PASSED_BY = tuple(
-    os.path.dirname(str(find_spec(name).origin)) + os.sep  # type: ignore[union-attr]
-    for name in (__package__, "skorch", "sklearn", "torch")
+# decorators call functions, and contextlib, whose decorators wrap methods.
+_PASSED_BY = (
+    *(
+        os.path.dirname(str(find_spec(name).origin)) + os.sep  # type: ignore[union-attr]
+        for name in (__package__, "skorch", "sklearn", "torch")
+    ),
+    contextlib.__file__,
 )
 
 

@@ -21,6 +21,10 @@ from ._warnings import CollapseWarning
 __all__ = ["CollapseWarning", "Evaluation"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class Evaluation(Callback):
     """Score held-out samples while an embedder trains.
 
@@ -50,7 +54,7 @@ class Evaluation(Callback):
         None never stops.
     restore_best : bool, default=False
         Whether the embedder gets the weights of the evaluation with the best score at the end.
-        What a later fit continues from besides them, the optimizer and a framework's queue, stays
+        The rest of the state of training, the optimizer and a framework's queue, stays
         as the last epoch left it.
     name : str, default=None
         The column of the history; with several scores, ``name_key`` is the column of each. None is
@@ -142,7 +146,10 @@ class Evaluation(Callback):
         self.best_score_, self.misses_ = -math.inf, 0
         self.best_epoch_: int | None = None
         self.best_weights_: dict[str, Tensor] | None = None
-        self.scores_ = dict.fromkeys(self._columns(), math.nan)
+        # The columns as far as they are known before the first evaluation.
+        scoring: Any = self.scoring
+        keys = scoring if isinstance(scoring, (list, tuple, set, dict)) else [None]
+        self.scores_ = dict.fromkeys(map(self._column, keys), math.nan)
         return self
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
@@ -203,11 +210,6 @@ class Evaluation(Callback):
             net.module_.load_state_dict(self.best_weights_)
         self.best_weights_ = None
 
-    def _columns(self) -> list[str]:
-        """Return the columns as far as they are known before the first evaluation."""
-        names: Any = self.scoring if isinstance(self.scoring, (list, tuple, set, dict)) else [None]
-        return [self._column(key) for key in names]
-
     def _column(self, key: str | None) -> str:
         """Return the column of a score, of several by its key."""
         if key is not None:
@@ -242,7 +244,7 @@ def _names_scorers(scoring: Any) -> bool:
 def _check_scorers(scoring: Any) -> None:
     """Refuse measures of embeddings, which get an embedder only through a scorer."""
     for scorer in scoring.values() if isinstance(scoring, dict) else [scoring]:
-        measure = getattr(scorer, "func", scorer)
+        measure: Any = getattr(scorer, "func", scorer)
         if hasattr(measure, "as_scorer"):
             raise ValueError(
                 f"{measure.__name__} measures embeddings, while 'scoring' is called with an "

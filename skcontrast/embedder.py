@@ -29,7 +29,7 @@ from ._fit._setup import scored_views
 from ._fit._watch import epoch_tasks
 from ._network._inference import Measure, encode, on_device, score_views
 from ._network._network import Directions
-from ._parameters import Interval, Schedule, StrOptions, validate_parameters
+from ._parameters import Interval, StrOptions, validate_parameters
 from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
 from ._runtime._random import resolve_seed
@@ -39,9 +39,11 @@ from .augmentation import Augmentation, Views
 from .encoders import Encoder
 from .frameworks import Framework
 from .kinds import Kind, Tables
+from .kinds._recognise import naming_kind
 from .losses import Loss
 from .metrics import neighbor_agreement
 from .optimizers import ALGORITHMS, Algorithm, Optimizer, as_optimizer
+from .schedules import Schedule
 from .similarity import Cosine, ProbabilisticSimilarity, Similarity
 
 __all__ = ["ContrastiveEmbedder"]
@@ -560,12 +562,13 @@ class ContrastiveEmbedder(
         with plain_modes(device):
             # Some scalers find NaN and infinity in the pass in which they convert X.
             X = self._fitted.read(_plain(X), self, check_finite=not scaler.finds_nonfinite)
-            return encode(
-                on_device(module, device),
-                X,
-                kind.rows_per_call(X),
-                to_tensor=lambda rows: scaler.to_tensor(rows, device),
-            )
+            with naming_kind(kind):
+                return encode(
+                    on_device(module, device),
+                    X,
+                    kind.rows_per_call(X),
+                    to_tensor=lambda rows: scaler.to_tensor(rows, device),
+                )
 
     def _projecting(self) -> nn.Module:
         """Return the network from samples to projections, without concentrations."""

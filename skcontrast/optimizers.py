@@ -15,6 +15,11 @@ from ._parameters import InvalidParameterError, ParameterObject, StrOptions
 
 __all__ = ["Optimizer"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Algorithm: TypeAlias = Literal["adam", "adamw", "sgd"] | type[torch.optim.Optimizer]
 
 ALGORITHMS: dict[str, type[torch.optim.Optimizer]] = {
@@ -45,7 +50,7 @@ class Optimizer(ParameterObject):
         otherwise.
     param_groups : list of (str, dict), default=None
         Pairs of a pattern and the options of all parameters whose names match it, in addition to
-        those that are left as they are. In a pattern, ``*`` is any text and ``?`` any character,
+        those that are not changed. In a pattern, ``*`` is any text and ``?`` any character,
         as for file names. A parameter belongs to the first pattern that matches. Its name is
         ``encoder.`` followed by its name in the module that was passed as encoder (with two
         encoders, ``encoder.0.`` and ``encoder.1.``), ``projector.`` followed by its name in the
@@ -111,7 +116,7 @@ class Optimizer(ParameterObject):
         Parameters
         ----------
         deep : bool, default=True
-            Has no effect, since no parameter has parameters of its own.
+            Has no effect, since no parameter has nested parameters.
 
         Returns
         -------
@@ -164,12 +169,15 @@ class Optimizer(ParameterObject):
             )
         self._check_names(_options_in(self.get_params()), found)
         for group in self.param_groups or ():
-            if not _is_group(group):
-                raise InvalidParameterError(
-                    "The 'param_groups' parameter of Optimizer must hold pairs of a pattern and "
-                    f"a dict of options, such as ('encoder.*', {{'lr': 1e-5}}), got {group!r}."
-                )
-            self._check_group(*group, found)
+            match group:
+                case [str(pattern), Mapping() as options]:
+                    self._check_group(pattern, options, found)
+                case _:
+                    raise InvalidParameterError(
+                        "The 'param_groups' parameter of Optimizer must hold pairs of a pattern "
+                        "and a dict of options, such as ('encoder.*', {'lr': 1e-5}), got "
+                        f"{group!r}."
+                    )
 
     def _check_names(self, names: Iterable[str], found: type[torch.optim.Optimizer]) -> None:
         """Raise ValueError if the algorithm has no such options."""
@@ -275,14 +283,6 @@ def _required(function: Any) -> set[str]:
 def _options_in(params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters that are options of the algorithm."""
     return {name: params[name] for name in params if name not in ("algorithm", "param_groups")}
-
-
-def _is_group(group: Any) -> bool:
-    """Return whether this is a pair of a pattern and options."""
-    match group:
-        case [str(), Mapping()]:
-            return True
-    return False
 
 
 def _no_match(pattern: str, names: Sequence[str]) -> str:

@@ -86,7 +86,6 @@ LOSSES = [
     HCL(tau_plus=0.05, beta=0.7),
     HCL(tau_plus=0.2, beta=2.0, detach_weights=True),
     PUCL(tau_plus=0.15, c=0.2),
-    PUCL(tau_plus=0.15, c=0.1, floor="printed"),
     Ring(outer=0.6, inner=0.2),
     SoftSupCon(sharpness=4.0, tau_plus=0.15, pull=0.4),
     SoftRing(sharpness=4.0, tau_plus=0.15, beta=0.5, floor=0.2, detach_weights=False),
@@ -95,9 +94,8 @@ LOSSES = [
     NonparametricBCL(alpha=0.8, beta=0.7),
     NonparametricBCL(alpha=0.6, beta=0.9, tau_plus=0.3, normalize_weights=True),
     PositiveDebiased(tau_plus=0.15),
-    PositiveDebiased(tau_plus=0.2, positive_mean="printed", aggregate="scores"),
     PositiveDebiased(tau_plus=0.15, negatives=HCL(tau_plus=0.1, beta=0.7)),
-    PositiveDebiased(tau_plus=0.15, aggregate="scores", negatives=Ring(outer=0.7, inner=0.2)),
+    PositiveDebiased(tau_plus=0.15, negatives=Ring(outer=0.7, inner=0.2)),
     PositiveDebiased(tau_plus=0.1, negatives=Supervised()),
     Supervised(),
     SupCon(),
@@ -201,19 +199,19 @@ def simulated_ranks(alpha, tau_plus, n_candidates, n_positives=50_000, seed=0):
 class Trains(Framework):
     """Has a parameter of its own that is trained."""
 
-    def start(self, fit):
-        return TrainsSession(fit)
+    def start(self, context):
+        return TrainsSession(context)
 
 
 class TrainsSession(Session):
-    def __init__(self, fit):
-        super().__init__(fit)
-        self.predictor = nn.Linear(fit.width, fit.width)
+    def __init__(self, context):
+        super().__init__(context)
+        self.predictor = nn.Linear(context.width, context.width)
         self.n_updates = 0
 
     def contrast(self, views, similarity, batch):
         return SimCLR().contrast(
-            lambda x: self.predictor(self.fit.network(x)), views, similarity, batch
+            lambda x: self.predictor(self.context.network(x)), views, similarity, batch
         )
 
     def update(self):

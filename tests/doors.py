@@ -258,7 +258,6 @@ SMALL = {
 ALSO = {
     "Evaluation": {"X": VECTORS},
     "EmbeddingDisplay.from_embeddings": {"method": "pca"},
-    "EstimatorCurveDisplay.from_model": {"n_anchors": 20},
     "RetrievalDisplay.from_estimator": {"pictures": PICTURES},
     "PerPart": {"augmentations": [augmentation.GaussianNoise(), None]},
     "Steps": {"values": [0.1, 0.2]},

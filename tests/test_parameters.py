@@ -5,20 +5,28 @@ import pytest
 import torch
 
 from skcontrast._parameters import (
-    Auto,
-    Estimated,
     IntOptions,
     ParameterObject,
     PositiveInts,
-    at_progress,
     check_component,
+    validate_parameters,
+)
+from skcontrast.augmentation import Augmentation
+from skcontrast.encoders import Encoder
+from skcontrast.frameworks import Framework
+from skcontrast.kinds import Kind
+from skcontrast.losses import BCL, DCL, HCL, Loss
+from skcontrast.schedules import (
+    Auto,
+    Estimated,
+    Linear,
+    Steps,
+    at_progress,
     check_numbers,
     estimable_parameters,
     is_auto,
-    validate_parameters,
 )
-from skcontrast.losses import BCL, DCL, HCL, Loss
-from skcontrast.schedules import Linear, Steps
+from skcontrast.similarity import Similarity
 from tests.common import X_DIGITS, small
 
 
@@ -40,8 +48,8 @@ def test_nested_parameters_of_a_schedule_can_be_set():
 
 
 def test_an_option_of_the_name_auto_is_no_estimate():
-    assert set(estimable_parameters(BCL(cdf_bins="auto"))) == {"alpha", "tau_plus"}
-    check_numbers(BCL(cdf_bins="auto"))
+    assert set(estimable_parameters(BCL())) == {"alpha", "tau_plus"}
+    check_numbers(BCL())
 
 
 def test_only_what_there_is_an_estimate_of_can_be_declared():
@@ -137,3 +145,25 @@ def test_a_parameter_that_the_default_lacks_names_the_objects_that_have_it():
     with pytest.raises(ValueError, match=r"no parameter 'zzz': pass an object as loss first\.$"):
         small().set_params(loss__zzz=0.2)
     assert small().set_params(similarity__temperature=0.2).similarity.temperature == 0.2
+
+
+@pytest.mark.parametrize(
+    "base, name, meant",
+    [
+        (Loss, "hardnes", "hardness"),
+        (Similarity, "embeds", "embed"),
+        (Framework, "contrasts", "contrast"),
+        (Kind, "to_tensors", "to_tensor"),
+        (Encoder, "builds", "build"),
+        (Augmentation, "augmented", "augment"),
+    ],
+)
+def test_a_misspelled_method_is_refused_in_every_base_class(base, name, meant):
+    def method(self):
+        """Do nothing."""
+
+    with pytest.raises(TypeError, match=rf"Own\.{name} would never be used: did you mean {meant}"):
+        type("Own", (base,), {name: method})
+    with pytest.raises(TypeError, match=r"Own\.forward would never be called"):
+        type("Own", (base,), {"forward": method})
+    assert type("Own", (base,), {"a_helper": method, f"_{name}": method})

@@ -5,9 +5,8 @@ import pickle
 import pytest
 from sklearn.base import clone
 
-from skcontrast._parameters import at_progress
 from skcontrast.losses import DCL
-from skcontrast.schedules import CosineDecay, Linear, Steps
+from skcontrast.schedules import CosineDecay, Linear, Steps, at_progress
 
 SCHEDULES = [
     Linear(2, 0),

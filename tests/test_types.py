@@ -41,25 +41,27 @@ from skcontrast.augmentation import Augmentation
 from skcontrast.encoders import Encoder
 from skcontrast.frameworks import Batch, Contrast, FitContext, Framework, Session
 from skcontrast.losses import Loss
-from skcontrast.schedules import Schedule
+from skcontrast.schedules import Schedule, interval
 from skcontrast.similarity import Similarity
 
 
 class OwnLoss(Loss):
-    normalize_weights = False
+    sum_of_weights = "free"
+    _parameter_constraints = {"share": interval(0, 1, "left")}
 
     def __init__(self, share: float = 0.1):
         self.share = share
 
-    def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
-        return (ranks <= (1 - self.share) * n_candidates).double()
+    def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
+        return (ranks_from_farthest <= (1 - self.share) * n_candidates).double()
 
     def coefficients(self) -> tuple[float, float]:
         return 1.1, 0.1
 
 
 class OwnSimilarity(Similarity):
-    bounds = (-4.0, 0.0)
+    def bounds(self, width: int) -> tuple[float, float]:
+        return -4.0, 0.0
 
     def embed(self, z: Tensor) -> Tensor:
         return z / z.norm(dim=-1, keepdim=True)
@@ -83,8 +85,8 @@ class OwnSession(Session):
 class OwnFramework(Framework):
     n_views = 2
 
-    def start(self, fit: FitContext) -> Session:
-        return OwnSession(fit)
+    def start(self, context: FitContext) -> Session:
+        return OwnSession(context)
 
 
 class FrameworkWithoutMemory(Framework):
@@ -96,9 +98,14 @@ class FrameworkWithoutMemory(Framework):
         batch: Batch,
     ) -> Contrast:
         anchors, candidates = (similarity.embed(network(view)) for view in views)
-        positives = similarity.pairs(anchors, candidates)[:, None]
-        own = torch.arange(len(anchors))[:, None]
-        return Contrast(anchors, candidates, positives, own, anchor_labels=batch.labels)
+        return Contrast(
+            anchors=anchors,
+            candidates=candidates,
+            positives=similarity.pairs(anchors, candidates),
+            excluded=torch.arange(len(anchors)),
+            anchor_labels=batch.labels,
+            candidate_labels=batch.labels,
+        )
 
 
 class OwnEncoder(Encoder):
@@ -162,7 +169,7 @@ assert_type(Ring().outer, float | Schedule)
 assert_type(BCL().alpha, float | Schedule | Auto | Literal["auto"])
 assert_type(BCL().cdf, Literal["inverted", "printed"])
 assert_type(Cosine().temperature, float | Schedule)
-assert_type(Cosine().bounds, tuple[float, float])
+assert_type(Cosine().bounds(2), tuple[float, float])
 assert_type(VonMisesFisher().kappa_max, float)
 assert_type(InfoGraph().objective, Literal["contrastive", "jensen-shannon"])
 assert_type(NodeDrop().fit_transform([]), Views)
@@ -178,9 +185,6 @@ REFUSED = [
     'kinds.Graphs(node_features="labels")',
     'ContrastiveEmbedder(loss="infonce")',
     'losses.BCL(cdf="empirical")',
-    'losses.PUCL(floor="zero")',
-    'losses.PositiveDebiased(positive_mean="columns")',
-    'losses.PositiveDebiased(aggregate="views")',
     'losses.Ring(outer="auto")',
     'frameworks.InfoGraph(objective="infonce")',
     'frameworks.CMC(split="rgb")',

@@ -48,7 +48,7 @@ class Bf16Products(_pairwise._Products):
         self.anchors, self.candidates = anchors.bfloat16(), candidates.bfloat16()
         self.values = out.copy_(product(self.anchors, self.candidates.T))
 
-    def add_gradients(self, d_scores, d_anchors, d_candidates, is_one):
+    def add_gradients(self, d_scores, d_anchors, d_candidates, candidates_are_anchors):
         """Pull a gradient with respect to the scores back to anchors and candidates."""
         matrix = d_scores.matrix.mul_(d_scores.scale).bfloat16()
         d_anchors.copy_(product(matrix, self.candidates))

@@ -13,6 +13,28 @@ from torch import Tensor
 from ._sources import InMemory, Streamed
 
 
+class Annotations(NamedTuple):
+    """What is known about anchors or candidates besides their vectors.
+
+    Attributes
+    ----------
+    labels : Tensor of shape (n,), dtype int64, or None
+        Classes; −1 where unknown.
+    groups : Tensor of shape (n,), dtype int64, or None
+        Groups; −1 where there is none.
+    weights : Tensor of shape (n,) or None
+        Factors on the losses.
+    """
+
+    labels: Tensor | None = None
+    groups: Tensor | None = None
+    weights: Tensor | None = None
+
+    def take(self, rows: Tensor) -> Annotations:
+        """Return those of some of the samples, in any order and number."""
+        return Annotations(*(None if known is None else known[rows] for known in self))
+
+
 class Batch(NamedTuple):
     """A batch of samples and what is known about them.
 
@@ -61,6 +83,25 @@ class Batch(NamedTuple):
         z = z.detach()[..., : self.descriptions.shape[1]]
         agreement = F.cosine_similarity(z, self.descriptions, dim=-1).clamp_min(0)
         return agreement if self.weights is None else agreement * self.weights
+
+    def annotations(self, z: Tensor) -> Annotations:
+        """Return what is known about views of the samples as anchors, one view after another.
+
+        Parameters
+        ----------
+        z : Tensor of shape (n_views, n, d)
+            As in `anchor_weights`.
+
+        Returns
+        -------
+        annotations : Annotations
+            With the attributes ``labels``, ``groups`` and ``weights``, each a tensor of shape
+            (n_views · n,) or None.
+        """
+        weights = self.anchor_weights(z)
+        rows = torch.arange(z.shape[1], device=z.device).repeat(len(z))
+        known = Annotations(self.labels, self.groups).take(rows)
+        return known._replace(weights=None if weights is None else weights.flatten())
 
 
 class TrainingSet:

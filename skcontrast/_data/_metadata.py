@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -64,40 +63,7 @@ def validate_groups(groups: Any, n_samples: int) -> NDArray[np.int64] | None:
         warn("groups say nothing: no two samples are in one group; -1 marks a sample without.")
     if len(codes) > 1 and (codes == codes[0]).all() and codes[0] >= 0:
         warn("groups leave no negatives: all samples are in one group.")
-    if (codes < 0).all():
-        return codes
-    return np.where(codes < 0, -1, stable_ids(groups, codes)[codes])
-
-
-def stable_ids(values: Any, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return numbers of classes or groups that are the same whatever else there is.
-
-    The codes of one fit count from 0 and mean something different in the next; these numbers
-    are made from the names of the classes.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_samples,)
-        Numbers or strings.
-    codes : ndarray of shape (n_samples,)
-        Their codes, all from 0 to some number, and −1 where unknown.
-
-    Returns
-    -------
-    ids : ndarray of shape (n_codes,), dtype int64
-        At least 0; equal, almost surely, only for equal values.
-    """
-    found, first = np.unique(codes, return_index=True)
-    known = np.asarray(values).reshape(-1)[first[found >= 0]]
-    digests = (blake2b(_name(value).encode(), digest_size=8).digest() for value in known)
-    return np.array([int.from_bytes(digest, "big") >> 1 for digest in digests], dtype=np.int64)
-
-
-def _name(value: Any) -> str:
-    """Return a text that is the same for 1, 1.0 and "1"."""
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
-    return str(int(value)) if isinstance(value, np.bool_) else str(value)
+    return codes
 
 
 def _codes(values: NDArray, n_samples: int | None, name: str, unknown: str) -> NDArray[np.int64]:

@@ -9,8 +9,7 @@ from typing import Any
 
 import torch
 
-from .._comparison._checksum import checksum
-from .._comparison._description import flattened
+from .._data._checksum import checksum
 from ._connection import current_connection, exchange
 from ._world import current_world
 
@@ -37,7 +36,7 @@ def failing_together() -> Iterator[None]:
 
 
 def agree(
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, str],
     arrays: Mapping[str, Any],
     seed: int,
     device: torch.device,
@@ -47,7 +46,7 @@ def agree(
     Parameters
     ----------
     parameters : dict
-        Descriptions by name, as `describe` returns them, at any depth.
+        Descriptions by name.
     arrays : dict of str to array-like
         Data. Of ndarrays in memory all bytes are compared, of others some of the rows.
     seed : int
@@ -64,8 +63,7 @@ def agree(
     """
     facts = {name: version(name) for name in ("skcontrast", "torch")}
     facts["device"] = device.type
-    for name, value in parameters.items():
-        facts.update(flattened(name, value))
+    facts |= parameters
     for name, array in arrays.items():
         facts[name] = f"{array.dtype} of shape {array.shape} with checksum {checksum([array])}"
     given, seeds = zip(*exchange((facts, seed)), strict=True)

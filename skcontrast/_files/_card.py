@@ -1,4 +1,4 @@
-"""What is known of a fitted embedder, in Markdown."""
+"""A description of a fitted embedder in Markdown."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from .._arguments import checked
 from .._storage._values import Writer
 from ..embedder import ContrastiveEmbedder
 from ._classes import names
+from ._save import inference_parts
 
 
 @checked(embedder=ContrastiveEmbedder, title=[str])
 def model_card(embedder: ContrastiveEmbedder, *, title: str = "Contrastive embedder") -> str:
     """Describe a fitted embedder in Markdown: what it takes, what it returns, how it was trained.
 
-    A card belongs beside the file of :func:`save`. It states what the embedder knows; add what it
+    A card belongs next to the file of :func:`save`. It states what the embedder knows; add what it
     does not: where the data come from, what the embedding is for, and how it was judged.
 
     Parameters
@@ -53,7 +54,7 @@ def model_card(embedder: ContrastiveEmbedder, *, title: str = "Contrastive embed
     check_is_fitted(embedder)
     fitted = embedder._fitted
     writer = Writer(names(), keep_samples=False)
-    writer.write(fitted.on_cpu(), "fitted")
+    writer.write(inference_parts(fitted.on_cpu()), "fitted")
     own = ", ".join(f"`{name}`" for name in sorted(writer.own)) or "nothing"
     rows: dict[str, Any] = {
         "input": f"{fitted.schema.kind.name} of shape {fitted.schema.sample_shape}",
@@ -66,7 +67,7 @@ def model_card(embedder: ContrastiveEmbedder, *, title: str = "Contrastive embed
         "epochs": fitted.n_epochs,
         "last training loss": _last_loss(embedder),
         "estimated from the data": _estimates(fitted.estimates),
-        "needed to load it, beside skcontrast": own,
+        "needed to load it, besides skcontrast": own,
         "versions": f"skcontrast {version('skcontrast')}, torch {torch.__version__}",
     }
     lines = [f"# {title}", "", "| | |", "|---|---|"]

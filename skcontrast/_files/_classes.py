@@ -1,4 +1,4 @@
-"""The classes whose objects may stand in a file, under names that do not depend on modules."""
+"""The classes whose objects a file may hold, under names that do not depend on modules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ import skcontrast.optimizers as optimizers
 import skcontrast.schedules as schedules
 import skcontrast.similarity as similarity
 
-from .._fit._fit import Fitted
 from .._network._build import Widths
 from .._network._network import Network
 from ..embedder import ContrastiveEmbedder
@@ -39,6 +38,8 @@ from ..kinds._table_input import TableInput
 from ..kinds._tables import Column, TableScaler
 from ..kinds._vectors import VectorScaler
 
+# Layers that crash on odd attributes instead of raising an error.
+_UNSAFE = (nn.RNNBase, nn.RNNCellBase)
 # The public modules whose classes a file may name, as "losses.DCL".
 _PUBLIC: tuple[ModuleType, ...] = (
     augmentation,
@@ -50,46 +51,20 @@ _PUBLIC: tuple[ModuleType, ...] = (
     schedules,
     similarity,
 )
-# Everything else of ours that a fitted embedder consists of. A name stays when its class moves.
-_PARTS: dict[str, type] = {
-    "ContrastiveEmbedder": ContrastiveEmbedder,
-    "Fitted": Fitted,
-    "Schema": Schema,
-    "Widths": Widths,
-    "VectorScaler": VectorScaler,
-    "ImageScaler": ImageScaler,
-    "NodeFeatures": NodeFeatures,
-    "TableScaler": TableScaler,
-    "PartsScaler": PartsScaler,
-    "Column": Column,
-    "TableInput": TableInput,
-    "EdgeFeatures": EdgeFeatures,
-    "Unscaled": Unscaled,
-    "Network": Network,
-    "Standardize": Standardize,
-    "WithExtra": WithExtra,
-    "Split": Split,
-    "Apart": Apart,
-    "SideBySide": SideBySide,
-    "Slices": Slices,
-    "Lab": Lab,
-    "ResNet network": _ResNet,
-    "ResNet basic block": _BasicBlock,
-    "ResNet bottleneck": _Bottleneck,
-    "GraphNetwork": GraphNetwork,
-    "ForeignNetwork": ForeignNetwork,
-    "MessagePassing": MessagePassing,
-    "GINLayer": GINLayer,
-    "GINELayer": GINELayer,
-    "GCNLayer": GCNLayer,
-    "torch.nn.NonDynamicallyQuantizableLinear": NonDynamicallyQuantizableLinear,
-}
+# Everything else that a fitted embedder consists of, under the names of the classes.
+_PARTS: tuple[type, ...] = (
+    Apart, Column, ContrastiveEmbedder, EdgeFeatures, ForeignNetwork, GCNLayer, GINELayer,
+    GINLayer, GraphNetwork, ImageScaler, Lab, MessagePassing, Network, NodeFeatures,
+    NonDynamicallyQuantizableLinear, PartsScaler, Schema, SideBySide, Slices, Split, Standardize,
+    TableInput, TableScaler, Unscaled, VectorScaler, Widths, WithExtra, _BasicBlock, _Bottleneck,
+    _ResNet,
+)  # fmt: skip
 
 
 @cache
 def classes() -> dict[str, type]:
-    """Return every class that may stand in a file, by its name there."""
-    found = dict(_PARTS)
+    """Return every class that a file may name, by its name there."""
+    found = {some.__name__: some for some in _PARTS}
     for module in _PUBLIC:
         short = module.__name__.rpartition(".")[2]
         members = ((name, getattr(module, name)) for name in module.__all__)
@@ -99,6 +74,7 @@ def classes() -> dict[str, type]:
         for name, some in vars(nn).items()
         if inspect.isclass(some)
         and issubclass(some, nn.Module)
+        and not issubclass(some, _UNSAFE)
         and some.__module__.startswith("torch.nn.modules.")
     }
     found |= {
@@ -111,5 +87,5 @@ def classes() -> dict[str, type]:
 
 @cache
 def names() -> dict[type, str]:
-    """Return the name in a file of every class that may stand there."""
+    """Return the name in files of every class that a file may name."""
     return {some: name for name, some in classes().items()}

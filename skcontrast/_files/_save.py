@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields
 from importlib.metadata import version
 from numbers import Integral
 from pathlib import Path
@@ -22,7 +22,7 @@ from .._fit._choices import resolve_device
 from .._fit._fit import Fitted
 from .._network._build import Widths
 from .._network._network import Network
-from .._storage._file import file_path, is_format, pack, replace_file, unpack
+from .._storage._file import file_path, is_format, pack, read_file, replace_file, unpack
 from .._storage._values import Reader, Writer
 from ..augmentation import Augmentation
 from ..embedder import ContrastiveEmbedder
@@ -46,17 +46,16 @@ _PARTS = {
     "widths": Widths,
     "augmentation": list,
     "built_from": dict,
-    "history": History,
     "estimates": dict,
-    "optimizer_state": (dict, type(None)),
-    "framework_state": (dict, type(None)),
 }
+# What only training on needs, or says how the fit ended, and is not in a file.
+_OF_A_FIT = ("optimizer_state", "framework_state", "interrupted")
 # What set_output leaves in an embedder.
 _OUTPUTS = ({}, *({"transform": name} for name in ("default", "pandas", "polars")))
 # Numbers in one sample, of which networks are tried on two.
 _LARGEST_SAMPLE = 2**28
 # Parameters that belong to one run of one program.
-_NOT_SAVED = ("callbacks", "checkpoint")
+_NOT_SAVED = ("callbacks", "checkpoint", "n_workers")
 # What reading values of wrong types and sizes raises.
 _MALFORMED = (
     ArithmeticError,
@@ -85,10 +84,10 @@ def save(
 
     Numbers are stored as safetensors; parameters, shapes, history and versions as JSON in the
     header of the same file. Whatever is not a class of skcontrast, a layer or an optimizer of
-    torch, such as a module, a loss or an augmentation of your own or any function, is stored by
-    its name, with the weights of modules and the numbers in attributes, and passed to
-    :func:`load`. The file is written beside its place and then moved there, so that a file that
-    was there is kept if anything fails.
+    torch is stored by its name and must be passed to :func:`load`: of a custom module the file has
+    the ``state_dict``, of a custom loss, augmentation or the like its parameters, and of a
+    function only the name. The file is written under a temporary name and then moved to its place,
+    so that a file that was there is kept if anything fails.
 
     Parameters
     ----------
@@ -110,8 +109,7 @@ def save(
         If the file cannot be written.
     TypeError
         If the embedder holds something that cannot be written, such as a layer of torch with a
-        hook or a parametrization (``weight_norm``), layers in a list that torch does not find, or
-        two functions of the same name.
+        hook or a parametrization (``weight_norm``).
     ValueError
         If `path` does not name a file, or everything except arrays, such as the history, takes
         more than 16 MiB as JSON.
@@ -123,9 +121,14 @@ def save(
 
     Notes
     -----
-    `callbacks` and `checkpoint` are not saved, and a `random_state` only if it
-    is an int. After a fit with ``warm_start=True`` or `partial_fit` the state of the optimizer and
-    of the framework is saved too, so that training can be continued.
+    The file is for inference: it has no state of the optimizer and of the framework. Training a
+    loaded embedder further, by `partial_fit` or with ``warm_start=True``, continues with its
+    network, history and number of epochs, but with a fresh optimizer and an empty memory of the
+    framework, such as the queue of ``MoCo``. To continue an unfinished fit exactly, use the
+    parameter `checkpoint` of the embedder.
+
+    `callbacks`, `checkpoint` and `n_workers` are not saved, and a `random_state` only if it is an
+    int.
 
     Examples
     --------
@@ -162,10 +165,13 @@ def save(
         "versions": {name: version(name) for name in _PACKAGES},
         "class": writer.write(type(embedder), "class"),
         "parameters": writer.write(parameters, "parameters"),
-        "fitted": writer.write(embedder._fitted.on_cpu(), "fitted"),
+        "fitted": writer.write(inference_parts(embedder._fitted.on_cpu()), "fitted"),
         "output": dict(getattr(embedder, "_sklearn_output_config", {})),
+        "own": writer.own,
     }
-    content["own"] = writer.own
+    # What a custom network returns, to notice a different one.
+    outputs = _outputs(embedder._fitted.on_cpu(), torch.device("cpu")) if writer.own else None
+    content["outputs"] = writer.write(outputs, "outputs")
     replace_file(place, pack(content, writer.tensors, _HEADER))
 
 
@@ -186,14 +192,14 @@ def load(
     path : str or path-like
         The file.
     own : dict of str to object, default=None
-        What the file names but does not hold, by the names that it has: a class or a function
-        itself; for a module, a loss, an augmentation or the like an object of its class, or the
-        class or a function that returns one when it is called without arguments. In a copy of it,
-        the weights of a module and the numbers, arrays and tensors in attributes are replaced by
-        those of the file. Texts and other attributes are compared. Objects of one class with
-        different shapes or texts have a name each, such as ``"mymodule.Block"`` and
-        ``"mymodule.Block#2"``. Without `own`, the error says which names are expected, and where
-        each stands.
+        What the file names but does not hold, by the names that it has. For a module, pass an
+        object of its class; in a copy of it, the weights are replaced by those of the file, whose
+        names, shapes and dtypes must be the same. For a loss, an augmentation or another object
+        with parameters, pass an object of its class or the class; a copy gets the parameters of
+        the file. Instead of an object you can pass a function that returns one when it is called
+        without arguments, and of a module the class. Functions and classes are taken as they are.
+        The second object of a class has the name ``"mymodule.Block#2"``, and so on. Without `own`,
+        the error says which names are expected, and where each is used.
     device : str, int or torch.device, default=None
         The parameter `device` of the embedder; None takes that of the file.
 
@@ -208,7 +214,8 @@ def load(
         If the file cannot be read.
     ValueError
         If it was not written by :func:`save`, is damaged or comes from a later format, if
-        something is missing in `own` or differs, or if `device` is not available.
+        something is missing in `own` or differs, if a custom network does not return what it
+        returned in `save`, or if `device` is not available.
 
     See Also
     --------
@@ -216,7 +223,7 @@ def load(
 
     Examples
     --------
-    A network of one's own is named in the file and handed over:
+    A custom network is named in the file and passed:
 
     >>> import tempfile
     >>> import numpy as np
@@ -253,7 +260,8 @@ def load(
     try:
         parameters, fitted = reader.read(content["parameters"]), reader.read(content["fitted"])
         some = reader.read(content["class"])
-        embedder = _embedder(some, parameters, fitted, is_ours=not content["own"])
+        embedder = _embedder(some, parameters, fitted)
+        _check_network(embedder._fitted, reader.read(content["outputs"]), not content["own"])
         if content["output"]:
             embedder.set_output(**content["output"])
         if device is not None:
@@ -265,11 +273,12 @@ def load(
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Return the header and the tensors of a file."""
-    data = path.read_bytes()
+    data = b""
     try:
+        data = read_file(path)
         content, tensors = unpack(data, _HEADER)
         if content is None:
-            raise ValueError("skcontrast.save has not written it")
+            raise ValueError("it was not written by skcontrast.save")
         _check_header(content)
         return content, tensors
     except (SafetensorError, RecursionError, ValueError) as error:
@@ -290,7 +299,7 @@ def _hint(data: bytes) -> str:
 
 def _check_header(content: Any) -> None:
     """Raise ValueError unless a header is one that this version can read."""
-    known = {"format", "versions", "class", "parameters", "fitted", "output", "own"}
+    known = {"format", "versions", "class", "parameters", "fitted", "output", "own", "outputs"}
     if not isinstance(content, dict) or not is_format(content.get("format")):
         raise ValueError("its header is none of skcontrast's")
     if content["format"] > FORMAT:
@@ -304,7 +313,7 @@ def _check_header(content: Any) -> None:
         raise ValueError(f"its header lacks or has unknown fields: {wrong}")
     own = content["own"]
     if not isinstance(own, dict) or not all(isinstance(place, str) for place in own.values()):
-        raise ValueError("its field 'own' does not say where its names stand")
+        raise ValueError("its field 'own' does not say where its names are used")
     if content["output"] not in _OUTPUTS:
         raise ValueError(f"its field 'output' is {str(content['output'])[:60]}")
 
@@ -314,20 +323,39 @@ def _written_by(versions: Any) -> str:
     return str(versions.get("skcontrast")) if isinstance(versions, dict) else "?"
 
 
+def inference_parts(fitted: Fitted) -> dict[str, Any]:
+    """Return what inference needs, by name; the history without its batches.
+
+    The order is that of the parameters, so that custom objects have the same names in both.
+    """
+    alike = {"network": "encoder", "schema": "kind"}
+    names = sorted(vars(fitted).keys() - set(_OF_A_FIT), key=lambda name: alike.get(name, name))
+    history = [{k: v for k, v in row.items() if k != "batches"} for row in fitted.history]
+    return {name: getattr(fitted, name) for name in names} | {"history": history}
+
+
 def _embedder(
-    some: type, parameters: dict[str, Any], fitted: Fitted, is_ours: bool
+    some: type, parameters: dict[str, Any], parts: dict[str, Any]
 ) -> ContrastiveEmbedder:
-    """Return an embedder with parameters and all that a fit has learned."""
-    if not (issubclass(some, ContrastiveEmbedder) and isinstance(fitted, Fitted)):
+    """Return an embedder with parameters and all that inference needs."""
+    if not (issubclass(some, ContrastiveEmbedder) and isinstance(parts, dict)):
         raise ValueError("it holds no fitted embedder")
+    if of_a_run := sorted(parameters.keys() & set(_NOT_SAVED)):
+        raise ValueError(f"it sets {', '.join(of_a_run)}, which a file must not set")
+    expected = {field.name for field in fields(Fitted)} - set(_OF_A_FIT)
+    if wrong := sorted(parts.keys() ^ expected):
+        raise ValueError(f"its fitted parts lack or have unknown {', '.join(wrong)}")
+    history = parts["history"]
+    if not (isinstance(history, list) and all(isinstance(row, dict) for row in history)):
+        raise ValueError("its history is not a list of dictionaries")
+    parts = {**parts, "history": History(history)}
+    fitted = Fitted(**parts, optimizer_state=None, framework_state=None, interrupted=False)
     _check_parts(fitted)
-    embedder = some(**parameters)
-    _check_network(fitted, is_ours)
-    return embedder._keep(replace(fitted, interrupted=False))
+    return some(**parameters)._keep(fitted)
 
 
 def _check_parts(fitted: Fitted) -> None:
-    """Raise ValueError if something stands where something different must be."""
+    """Raise ValueError if a part has the wrong type."""
     wrong = [name for name, kind in _PARTS.items() if not isinstance(getattr(fitted, name), kind)]
     schema, chain = fitted.schema, fitted.augmentation
     if not wrong and not all(isinstance(step, Augmentation) for step in chain):
@@ -336,39 +364,57 @@ def _check_parts(fitted: Fitted) -> None:
         wrong = ["schema"]
     if not hasattr(fitted.scaler, "finds_nonfinite"):
         wrong = [*wrong, "scaler"]
-    if not wrong and not all(isinstance(row, dict) for row in fitted.history):
-        raise ValueError("its history has a row that is not a dictionary")
     if not wrong and not all(isinstance(item, (int, float)) for item in fitted.estimates.values()):
         raise ValueError("its estimates are not numbers")
     if wrong:
         raise ValueError(f"its {wrong[0]} is a {type(getattr(fitted, wrong[0])).__name__}")
 
 
-@torch.inference_mode()
-def _check_network(fitted: Fitted, is_ours: bool) -> None:
+def _check_network(fitted: Fitted, before: Any, is_ours: bool) -> None:
     """Raise ValueError if the network does not map samples to embeddings of its widths.
 
     If all of the network is of skcontrast or torch, it is tried without numbers, so that no layer
-    of a stranger's takes memory.
+    of a stranger's takes memory. A custom network must return what it returned in `save`.
     """
-    schema, widths = fitted.schema, fitted.widths
-    if not schema.kind.float_batches:
+    widths, shape = fitted.widths, fitted.schema.sample_shape
+    if not fitted.schema.kind.float_batches:
         return
-    network, shape = fitted.network, schema.sample_shape
     if len(shape) > 3 or not 0 < math.prod(shape) <= _LARGEST_SAMPLE:
         raise ValueError(f"its samples have the shape {shape[:4]}")
-    device = torch.device("meta" if is_ours else "cpu")
     try:
-        with device:
-            h = _called(network.encoder, schema.kind.example_batch(shape), device)
-            z = _called(network.projector, h, device)
-        shapes = tuple(h.shape), tuple(z.shape)
+        outputs = _outputs(fitted, torch.device("meta" if is_ours else "cpu"))
     except Exception as error:
         raise ValueError(f"its network does not work, {_said(error)}") from error
+    shapes = tuple(tuple(output.shape) for output in outputs)
     extra = widths.n_parts * fitted.similarity.n_extra
     expected = (2, widths.representation), (2, widths.projection + extra)
     if shapes != expected:
         raise ValueError(f"its network returns shapes {shapes} instead of {expected}")
+    if not is_ours and not all(map(_are_close, outputs, before)):
+        raise ValueError(
+            "its network returns different embeddings than when it was saved: what was passed as "
+            "own differs in an attribute or in code"
+        )
+
+
+@torch.inference_mode()
+def _outputs(fitted: Fitted, device: torch.device) -> list[Tensor]:
+    """Return representation and projection of two samples; of kinds other than arrays nothing."""
+    network, kind = fitted.network, fitted.schema.kind
+    if not kind.float_batches:
+        return []
+    with device:
+        zeros = kind.example_batch(fitted.schema.sample_shape)
+        # Below 1, so that they are codes of categories too.
+        x = torch.linspace(0, 0.9, zeros.numel()).reshape(zeros.shape)
+        h = _called(network.encoder, x, device)
+        return [h, _called(network.projector, h, device)]
+
+
+def _are_close(output: Tensor, before: Any) -> bool:
+    """Return whether an output equals that of `save` up to rounding on a different machine."""
+    scale = float(before.abs().max())
+    return torch.allclose(output, before, rtol=1e-3, atol=1e-3 * scale, equal_nan=True)
 
 
 def _called(module: nn.Module, x: Tensor, device: torch.device) -> Tensor:

@@ -1,4 +1,4 @@
-"""A fit's checkpoint: the file from which the same call resumes after it was killed."""
+"""The last finished epoch of a fit, in memory and in the file from which the same call resumes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from safetensors import SafetensorError
 from .._data._batches import TrainingSet
 from .._distributed._connection import exchange, from_first_rank
 from .._distributed._world import World
-from .._storage._file import is_format, pack, remove_parts, replace_file, unpack
+from .._storage._file import is_format, pack, read_file, remove_parts, replace_file, unpack
 from .._storage._lock import exclusive
 from .._storage._values import Reader, Writer
 from .._warnings import warn
 from ._choices import Choices
 from ._identity import Identity
 from ._net import ContrastiveNet
-from ._training_state import forgotten, restore
+from ._resume import capture, check_state, forgotten, restore
 
 # Raised when a change makes older versions misread the files of this one.
 FORMAT = 1
@@ -29,7 +29,7 @@ _HEADER = "skcontrast checkpoint"
 _FIELDS = {"format", "versions", "identity", "seed", "finished", "state"}
 _PACKAGES = ("skcontrast", "torch", "numpy")
 _ADVICE = "Pass a different folder as 'checkpoint', or delete the file to start again."
-# Stands in `checkpoint` for a name that depends on parameters and data.
+# In `checkpoint`, replaced by a name that depends on parameters and data.
 _PLACE = "{fit}"
 # What a state that does not belong to a net can raise when it is read or loaded.
 _MISFITS = (AttributeError, LookupError, RecursionError, RuntimeError, TypeError, ValueError)
@@ -83,6 +83,7 @@ class Checkpoint:
         state, self.state = self.state, None
         assert state is not None
         try:
+            check_state(net, state)
             restore(net, data, state)
         except _MISFITS as error:
             raise ValueError(
@@ -161,6 +162,60 @@ class Checkpoint:
                 f"'checkpoint' does not keep {', '.join(names)}: a resumed fit starts them again. "
                 "Give the callback state_dict and load_state_dict."
             )
+
+
+class LastEpoch:
+    """The state at the end of the last finished epoch of a fit, to which an interrupt returns.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint or None
+        Where it is written as well, and what the fit resumes from.
+    """
+
+    def __init__(self, checkpoint: Checkpoint | None = None):
+        self.checkpoint = checkpoint
+        self.state: dict[str, Any] | None = None
+
+    def begin(self, net: ContrastiveNet, data: TrainingSet) -> int:
+        """Resume from the checkpoint if it has a state; return how many epochs are left."""
+        self.data = data
+        if self.checkpoint is not None and self.checkpoint.state is not None:
+            self.state = self.checkpoint.restore(net, data)
+        elif len(net.history):
+            self.state = capture(net, data)
+        return max(0, net.first_epoch_ + net.max_epochs - len(net.history))
+
+    def is_over(self, net: ContrastiveNet, data: TrainingSet) -> bool:
+        """Return whether the fit has been finished before; then its end is restored."""
+        if self.checkpoint is None or not self.checkpoint.is_finished:
+            return False
+        self.checkpoint.restore(net, data)
+        return True
+
+    def end_epoch(self, net: ContrastiveNet) -> None:
+        """Keep the state of an epoch that is finished, callbacks included."""
+        self.state = capture(net, self.data)
+        if self.checkpoint is not None and self.checkpoint.is_due(net.epoch_):
+            self.checkpoint.write(net, self.state)
+
+    def go_back(self, net: ContrastiveNet) -> None:
+        """Return to the last finished epoch, if there is one, and write it.
+
+        An epoch whose steps are done is finished, even if not all callbacks have heard of it. A
+        resumed fit repeats it, so that they do.
+        """
+        if self.state is None:
+            return
+        if "train_loss" not in net.history[-1]:
+            restore(net, self.data, self.state)
+        if self.checkpoint is not None and len(net.history) > net.first_epoch_:
+            self.checkpoint.write(net, self.state, is_interrupted=True)
+
+    def finish(self, net: ContrastiveNet) -> None:
+        """Write the state at the end of the fit, of which nothing is left to do."""
+        if self.checkpoint is not None:
+            self.checkpoint.write(net, capture(net, self.data), is_finished=True)
 
 
 @contextmanager
@@ -266,11 +321,14 @@ def _check_folder(folder: Path) -> None:
 def _found(path: Path) -> bytes:
     """Return the bytes of a file, if it is there, and remove what killed fits have left."""
     remove_parts(path)
+    if path.is_symlink():  # in a shared folder, perhaps to a file of the user's
+        raise ValueError(_refusal(path, "is not a regular file"))
     if not path.exists():
         return b""
-    if not path.is_file():
-        raise ValueError(_refusal(path, "is not a regular file"))
-    data = path.read_bytes()
+    try:
+        data = read_file(path)
+    except ValueError as error:
+        raise ValueError(_refusal(path, f"cannot be read: {error}")) from error
     if not data:
         raise ValueError(_refusal(path, "is damaged: it is empty"))
     return data

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,13 +17,7 @@ from skorch.callbacks.scoring import ScoringBase
 
 from .._data._parts import Parts
 from .._objective._tile import GroupRole
-from .._parameters import (
-    Schedule,
-    at_progress,
-    check_component,
-    parameter_owners,
-    validate_parameters,
-)
+from .._parameters import check_component, parameter_owners, validate_parameters
 from .._runtime._random import resolve_seed
 from ..augmentation import Augmentation, Views
 from ..callbacks import Evaluation
@@ -33,9 +28,9 @@ from ..kinds._parts import PartsKind
 from ..kinds._read import declared_kind
 from ..kinds._recognise import named_kind
 from ..losses import InfoNCE, Loss
-from ..optimizers import Optimizer
+from ..optimizers import Algorithm, Optimizer, as_optimizer
+from ..schedules import CosineDecay, Schedule, at_progress
 from ..similarity import Cosine, Similarity
-from ._optimizer import check_lr_schedule, resolve_lr_schedule, resolve_optimizer
 from ._plan import epoch_progress
 
 # role: (base class, default); the framework comes before the similarity, whose default it sets
@@ -324,3 +319,31 @@ def augmentations_of(augmentation: Any, owner: str) -> list[Augmentation] | None
 
 def _names(chain: Sequence[Augmentation]) -> str:
     return ", ".join(type(step).__name__ for step in chain)
+
+
+def resolve_optimizer(optimizer: Algorithm | Optimizer) -> Optimizer:
+    """Return a validated clone of the optimizer, or a new one for a name or a class."""
+    resolved = clone(as_optimizer(optimizer))
+    validate_parameters(resolved)
+    return resolved
+
+
+def resolve_lr_schedule(lr_schedule: str | Schedule) -> Schedule | None:
+    """Return a schedule of factors on the learning rate, or None for a constant one."""
+    if isinstance(lr_schedule, str):
+        return CosineDecay() if lr_schedule == "cosine" else None
+    return lr_schedule
+
+
+def check_lr_schedule(schedule: str | Schedule, n_epochs: int, owner: str) -> None:
+    """Raise ValueError if a schedule gives a factor that is negative or not finite."""
+    if not isinstance(schedule, Schedule):
+        return
+    validate_parameters(schedule)
+    for epoch in range(n_epochs + 1):
+        factor = schedule(epoch / n_epochs)
+        if not (math.isfinite(factor) and factor >= 0):
+            raise ValueError(
+                f"The 'lr_schedule' parameter of {owner} must give finite factors of at least "
+                f"0, got {factor} in epoch {epoch}."
+            )

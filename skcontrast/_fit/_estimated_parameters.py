@@ -12,13 +12,7 @@ from torch import Tensor
 
 from .._distributed._world import World, pool
 from .._objective._contrast import Contrast
-from .._parameters import (
-    Auto,
-    InvalidParameterError,
-    estimable_parameters,
-    is_auto,
-    validate_parameters,
-)
+from .._parameters import InvalidParameterError, validate_parameters
 from ..estimation import (
     alpha_from_auc,
     estimate_alpha_and_tau_plus,
@@ -28,6 +22,7 @@ from ..estimation._from_labels import mean_auc
 from ..estimation._rank_statistics import class_aucs, classes_by_rank, count_outscored
 from ..estimation._soft_ring import fit_posterior
 from ..losses import Loss
+from ..schedules import Auto, estimable_parameters, is_auto
 from ..similarity import Similarity
 
 # α = .5 and a sharpness of 0 trust no ranks; τ⁺ = .1 is the default of the losses.

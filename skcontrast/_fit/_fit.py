@@ -16,23 +16,22 @@ from torch import Tensor
 from .._data._batches import TrainingSet
 from .._data._metadata import check_descriptions
 from .._data._sources import make_source
-from .._distributed._connection import exchange, from_first_rank
+from .._distributed._connection import exchange
 from .._distributed._world import Shares, World, current_world
 from .._network._acceleration import prepared, trains_in_bf16
 from .._network._inference import on_cpu
 from .._runtime._random import draws_random_numbers, seeded_rng
 from .._warnings import warn
-from ._checkpoint import opened_checkpoint
+from ._checkpoint import LastEpoch, opened_checkpoint
 from ._choices import Choices
 from ._estimated_parameters import AutoParameters
 from ._identity import identity_of
 from ._label_spreading import LabelSpreader
-from ._last_epoch import LastEpoch
 from ._net import ContrastiveNet
-from ._optimizer import optimizer_state
 from ._plan import Plan
 from ._resume import (
     framework_state,
+    optimizer_state,
     resume,
 )
 from ._samples import TrainingData, agree_on_seed, read_training_data
@@ -42,8 +41,6 @@ from ._watch import check_embeddings
 
 # Parameters that may differ between the ranks of a distributed fit.
 _RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
-# Samples have numbers of 63 bits, with the fingerprint of X in the upper ones.
-_MOST_SAMPLES = 2**32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +126,7 @@ def fit_network(
     data = read_training_data(choices, X, y, metadata or {}, owner, past)
     world, seed = current_world(), choices.seed
     if world is not None:
-        seed = agree_on_seed(choices, data, past, world)
+        seed = agree_on_seed(choices, data, past, world, one_epoch)
     start = None if past is None else past.network
     identity = partial(
         identity_of, choices, data.chain, data.schema.kind, data.X, data.known, start
@@ -269,7 +266,7 @@ def _plan(
     )
     module = setup.network.to(device)
     n_extra = setup.widths.n_parts * choices.similarity.n_extra
-    labels, groups = (data.known.get(name) for name in ("labels", "groups"))
+    groups = data.known.get("groups")
     return Plan(
         module=module,
         network=prepare(module),
@@ -282,10 +279,6 @@ def _plan(
         generator=torch.Generator(device=device),
         n_parts=setup.widths.n_parts,
         groups=None if groups is None else groups.to(device),
-        labels=None if labels is None else labels.to(device),
-        classes=None if data.classes is None else data.classes.to(device),
-        first_id=_first_id(data, world) if choices.warm_start or one_epoch else 0,
-        is_part=one_epoch,
         same_group=choices.same_group,
         framework=choices.framework,
         loss=choices.loss,
@@ -298,17 +291,6 @@ def _plan(
         seeds_layers=choices.framework.draws_random_numbers or draws_random_numbers(module),
         world=world,
     )
-
-
-def _first_id(data: TrainingData, world: World | None) -> int:
-    """Return the number of the first sample, which later fits recognise."""
-    number = data.first_id()
-    """Return the number of the first sample, which later fits recognise."""
-    number = data.first_id()
-    if world is None:
-        return number
-    # Datasets that draw their samples differ from rank to rank.
-    return int(from_first_rank(number))
 
 
 def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: ContrastiveNet) -> Any:

@@ -1,22 +1,25 @@
-"""What a fit is of: its parameters and data, to tell whether a checkpoint belongs to it."""
+"""The identity of a fit: descriptions of its parameters, the same in every process, and data."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
+import torch
+from sklearn.base import BaseEstimator
 from skorch.callbacks import EpochTimer, PrintLog, ProgressBar
 from skorch.callbacks.training import ParamMapper
-from torch import Tensor
+from torch import Tensor, nn
 
-from .._comparison._checksum import checksum
-from .._comparison._contents import WEIGHTS, describe_contents
-from .._comparison._description import flattened
+from .._data._checksum import checksum
 from .._data._parts import Parts
 from .._data._sources import LazySamples
 from .._network._network import Network
@@ -37,11 +40,22 @@ _ADVICE_ON_WEIGHTS = (
     "function that builds it or as an encoder of skcontrast.encoders)"
 )
 _ROWS_READ_TWICE = 4
+# Libraries whose functions are told apart by name; their versions are compared elsewhere.
+_LIBRARIES = {
+    "builtins", "numpy", "scipy", "skcontrast", "sklearn", "skorch", "torch", "torchvision",
+}  # fmt: skip
+_PLAIN = (str, bytes, int, float, complex, np.generic, type(None))
+_FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
+_ADDRESS = " at 0x[0-9a-fA-F]+"
+_LONGEST_TEXT = 100
+_LONGEST_ITEM = 16
+_DEEPEST = 12
+_WEIGHTS = "tensors with checksum "
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What distinguishes a fit from others.
+    """Parameters and data, which distinguish a fit from others.
 
     Attributes
     ----------
@@ -77,8 +91,9 @@ class Identity:
             if name == "random_state" and None in (old, new):
                 continue  # a fit without a seed takes that of the checkpoint
             if old != new:
-                advice = _ADVICE_ON_WEIGHTS if _are_weights(old) and _are_weights(new) else ""
                 old, new = ("not there" if text is None else text for text in (old, new))
+                are_weights = old.startswith(_WEIGHTS) and new.startswith(_WEIGHTS)
+                advice = _ADVICE_ON_WEIGHTS if are_weights else ""
                 return f"its parameter {name!r} was {old} and is {new} now{advice}"
         for name in sorted(self.data.keys() | before["data"].keys()):
             if self.data.get(name) != before["data"].get(name):
@@ -120,46 +135,33 @@ def identity_of(
         The network from which the fit continues.
     """
     settings = {**choices.settings, "augmentation": chain}
-    settings["callbacks"] = _described_callbacks(settings["callbacks"])
-    if settings.pop("random_state") is not None:
-        settings["random_state"] = _given_seed(choices)
-    parameters = {
-        path: text
-        for name, value in settings.items()
-        if name not in _INDIFFERENT
-        for path, text in flattened(name, _described(name, value))
-    }
+    if (seed := settings.pop("random_state")) is not None:
+        # A generator of the user has drawn the seed of the fit.
+        settings["random_state"] = int(seed) if isinstance(seed, Integral) else choices.seed
+    parameters = _described_callbacks(settings.pop("callbacks"))
+    for name, value in settings.items():
+        if name not in _INDIFFERENT:
+            parameters |= described(name, value)
     data = {"X": samples_checksum(kind, X)}
     data |= {name: checksum([array]) for name, array in as_arguments(known).items()}
-    tensors = [] if start is None else [t.numpy(force=True) for t in _numbers(start)]
-    return Identity(parameters, data, checksum(tensors) if tensors else "")
+    tensors = [] if start is None else [*start.parameters(), *start.buffers()]
+    arrays = [tensor.numpy(force=True) for tensor in tensors]
+    return Identity(parameters, data, checksum(arrays) if arrays else "")
 
 
-def _described(name: str, value: Any) -> Any:
-    return value if name == "callbacks" else describe_contents(value)
-
-
-def _are_weights(text: str | None) -> bool:
-    return text is not None and text.startswith(WEIGHTS)
-
-
-def _given_seed(choices: Choices) -> Any:
-    """Return the seed that the user has passed, or that a generator of the user has drawn."""
-    given = choices.settings["random_state"]
-    return int(given) if isinstance(given, Integral) else choices.seed
-
-
-def _described_callbacks(callbacks: Any) -> list[Any]:
-    """Return the class and the public attributes of each callback that may change the fit."""
+def _described_callbacks(callbacks: Any) -> dict[str, str]:
+    """Describe the class and the public attributes of each callback that may change the fit."""
     plain = [item[1] if isinstance(item, tuple) else item for item in callbacks or ()]
-    return [
-        (describe_contents(type(callback)), describe_contents(_attributes(callback)))
-        for callback in plain
-        if type(callback) not in _SHOWING
-    ]
+    kept = [callback for callback in plain if type(callback) not in _SHOWING]
+    found = {"callbacks": f"a list of {len(kept)}" if kept else "[]"}
+    for k, callback in enumerate(kept):
+        found |= described(f"callbacks[{k}]", type(callback))
+        for name, value in _callback_attributes(callback).items():
+            found |= described(f"callbacks[{k}]__{name}", value)
+    return found
 
 
-def _attributes(callback: Any) -> dict[str, Any]:
+def _callback_attributes(callback: Any) -> dict[str, Any]:
     """Return the public attributes of a callback, as they are before it is used."""
     found = {k: v for k, v in sorted(vars(callback).items()) if k[0] != "_" and k[-1] != "_"}
     if isinstance(callback, Evaluation):
@@ -182,11 +184,6 @@ def _as_passed(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _numbers(network: Network) -> Iterator[Tensor]:
-    yield from network.parameters()
-    yield from network.buffers()
-
-
 def samples_checksum(kind: Kind, X: Any) -> str:
     """Return the checksum of X; of a Dataset that draws its samples only the shape counts."""
     return checksum(kind.arrays(X), contents=not _is_random(X))
@@ -200,3 +197,207 @@ def _is_random(X: Any) -> bool:
         return False
     rows = X[:_ROWS_READ_TWICE], X[:_ROWS_READ_TWICE]
     return rows[0].tobytes() != rows[1].tobytes()
+
+
+# Descriptions
+def described(name: str, value: Any, *, weights: bool = True) -> dict[str, str]:
+    """Return a text for each parameter in a value, at any depth, by its name.
+
+    Parameters
+    ----------
+    name : str
+        Of the value. Parameters of an object have names such as ``loss__tau_plus``, items of a
+        list ``encoder__layers[2]`` and items of a dictionary ``encoder_params['width']``.
+    value : object
+        A parameter. Functions and objects without parameters have a digest in their text.
+    weights : bool, default=True
+        Whether the weights of modules count, and their attributes, which may differ between
+        ranks.
+    """
+    return dict(_described(name, value, weights))
+
+
+def digest(value: Any) -> str:
+    """Return a text that differs, almost surely, for other code, captured values or attributes.
+
+    Of functions, the code, defaults, captured values and what they read from their module count;
+    of modules, tensors and public attributes; of other objects, the attributes. Values nested more
+    than 12 deep count by their class.
+    """
+    found = hashlib.sha256()
+    for piece in _pieces(value, ()):
+        found.update(piece.encode())
+    return found.hexdigest()[:16]
+
+
+def _described(name: str, value: Any, weights: bool) -> Iterator[tuple[str, str]]:
+    items: Iterable[tuple[str, Any]] = ()
+    if isinstance(value, BaseEstimator):
+        yield name, _name(type(value))
+        parameters = sorted(value.get_params(deep=False).items())
+        items = [(f"{name}__{key}", item) for key, item in parameters]
+    elif isinstance(value, nn.Module):
+        yield name, _name(type(value))
+        yield from _described_module(name, value, weights)
+    elif isinstance(value, dict):
+        yield name, f"a dictionary of {len(value)}"
+        items = [(f"{name}[{str(key)!r}]", item) for key, item in value.items()]
+    elif isinstance(value, (list, tuple)) and not all(map(_is_short, value)):
+        yield name, f"a list of {len(value)}"
+        items = [(f"{name}[{k}]", item) for k, item in enumerate(value)]
+    else:
+        yield name, _text(value)
+    for key, item in items:
+        yield from _described(key, item, weights)
+
+
+def _described_module(name: str, module: nn.Module, weights: bool) -> Iterator[tuple[str, str]]:
+    """Yield the shapes and layers of a module, and checksums of what else it holds."""
+    for key, tensor in module.state_dict(keep_vars=True).items():
+        is_known = isinstance(tensor, Tensor) and not nn.parameter.is_lazy(tensor)
+        yield f"{name}__{key}", str(tuple(tensor.shape)) if is_known else "()"
+    for k, layer in enumerate(module.modules()):
+        text = f"{_name(type(layer))}({re.sub(_ADDRESS, '', layer.extra_repr())})"
+        yield f"{name}__layers[{k}]", _shortened(text)
+    if weights:
+        others, tensors = _state(module)
+        yield f"{name}__attributes", f"checksum {digest(others)}"
+        yield f"{name}__weights", _WEIGHTS + checksum(map(_array, tensors))
+
+
+def _state(module: nn.Module) -> tuple[list[Any], list[Tensor]]:
+    """Return the public attributes and other state of a module, and its tensors."""
+    state = {**module.state_dict(keep_vars=True), **dict(module.named_buffers())}
+    values = [state[key] for key in sorted(state)]
+    others: list[Any] = [value for value in values if not isinstance(value, Tensor)]
+    for part in module.modules():
+        public = {k: v for k, v in vars(part).items() if k[0] != "_" and k != "training"}
+        others += [type(part), public]
+    return others, [value for value in values if isinstance(value, Tensor)]
+
+
+def _is_short(item: Any) -> bool:
+    """Return whether an item is better shown within its list than in a line of its own."""
+    return isinstance(item, (int, float, type(None), np.generic)) or (
+        isinstance(item, str) and len(item) <= _LONGEST_ITEM
+    )
+
+
+def _text(value: Any) -> str:
+    """Return a text for what has no parts with names."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, FunctionType):  # but with a cache, or a function of numpy
+        value = getattr(value, "__wrapped__", value)
+    if isinstance(value, (list, tuple)):
+        return _shortened(f"[{', '.join(map(_text, value))}]")
+    if isinstance(value, _PLAIN):
+        return _shortened(repr(value))
+    if isinstance(value, type) or _is_of_library(value):
+        return _name(value)
+    if isinstance(value, _FUNCTIONS):
+        return f"{_name(value)} with code {digest(value)}"
+    return f"{_name(type(value))} with contents {digest(value)}"
+
+
+def _shortened(text: str) -> str:
+    """Return a text, of which a long one ends in a checksum of the whole."""
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    return f"{text[:_LONGEST_TEXT]}... (checksum {digest(text)})"
+
+
+def _name(thing: Any) -> str:
+    return f"{thing.__module__}.{thing.__qualname__}"
+
+
+def _is_of_library(value: Any) -> bool:
+    """Return whether a value is a function that its name describes."""
+    if not isinstance(value, (FunctionType, BuiltinFunctionType)) or "<" in value.__qualname__:
+        return False
+    is_bound = not isinstance(getattr(value, "__self__", None), (ModuleType, type, type(None)))
+    return not is_bound and str(value.__module__).partition(".")[0] in _LIBRARIES
+
+
+def _pieces(value: Any, within: tuple[int, ...]) -> Iterator[str]:
+    """Yield what distinguishes a value; what contains itself is gone through once."""
+    yield f"{_name(type(value))}("
+    if isinstance(value, _PLAIN):
+        yield repr(value)
+    elif isinstance(value, type) or _is_of_library(value):
+        yield _name(value)
+    elif isinstance(value, Tensor) or (isinstance(value, np.ndarray) and value.dtype != object):
+        yield checksum([_array(value)])
+    elif isinstance(value, (set, frozenset)):
+        yield from sorted(map(digest, value))
+    elif id(value) not in within and len(within) < _DEEPEST:
+        for part in _parts(value):
+            yield from _pieces(part, (*within, id(value)))
+    yield ")"
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """Return the values of which a value consists."""
+    if isinstance(value, CodeType):
+        arguments = value.co_varnames[: value.co_argcount]
+        return value.co_code, value.co_names, value.co_freevars, arguments, value.co_consts
+    if isinstance(value, FunctionType):
+        cells = map(_content, value.__closure__ or ())
+        defaults = value.__defaults__, value.__kwdefaults__
+        return _name(value), value.__code__, *defaults, *cells, _globals(value)
+    if isinstance(value, MethodType):
+        return value.__func__, value.__self__
+    if isinstance(value, functools.partial):
+        return value.func, value.args, value.keywords
+    if isinstance(value, BaseEstimator):
+        return [value.get_params(deep=False)]
+    if isinstance(value, nn.Module):
+        return _state(value)
+    if isinstance(value, dict):
+        return [item for key in sorted(value, key=str) for item in (str(key), value[key])]
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return value
+    if isinstance(value, ModuleType):
+        return [value.__name__]
+    if hasattr(value, "__wrapped__"):  # such as a function with a cache
+        return [value.__wrapped__]
+    has_text = type(value).__repr__ is not object.__repr__ and not hasattr(value, "__dict__")
+    return [re.sub(_ADDRESS, "", repr(value)) if has_text else object.__getstate__(value)]
+
+
+def _array(value: Tensor | np.ndarray) -> np.ndarray:
+    """Return the bytes of a tensor, of any dtype and device, with its shape."""
+    if isinstance(value, np.ndarray):
+        return value
+    if nn.parameter.is_lazy(value) or value.is_meta:
+        return np.array(str(value.dtype))
+    value = value.to_dense() if value.layout is not torch.strided else value
+    value = value.detach().resolve_conj().resolve_neg().cpu().contiguous()
+    return (value.view(torch.int16) if value.dtype == torch.bfloat16 else value).numpy()
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return None
+
+
+def _globals(function: FunctionType) -> dict[str, Any]:
+    """Return what a function reads from its module and may hold a choice of the user."""
+    found = {name: function.__globals__.get(name) for name in _names(function.__code__)}
+    kinds = (*_PLAIN, tuple, np.ndarray, Tensor, nn.Module, functools.partial)
+    return {
+        name: value
+        for name, value in found.items()
+        if isinstance(value, kinds)
+        or (isinstance(value, FunctionType) and value.__module__ == function.__module__)
+    }
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Yield the global names in a function and in the functions inside it."""
+    yield from code.co_names
+    for item in code.co_consts:
+        if isinstance(item, CodeType):
+            yield from _names(item)

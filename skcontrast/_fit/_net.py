@@ -23,6 +23,7 @@ from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
 from .._runtime._interrupts import NotedInterrupt
 from ..frameworks import Session
+from ..frameworks._checks import as_contrasts, check_contrast, started
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
 from ._plan import Plan
@@ -30,6 +31,8 @@ from ._watch import CollapseCheck, check_epoch
 
 # On a GPU, distributed training checks every so many steps whether the user has interrupted.
 _STEPS_BETWEEN_CHECKS = 16
+# What a framework returns is checked in the first step, and in the next, when a memory has filled.
+_STEPS_CHECKED = 2
 
 
 class Keeper(Protocol):
@@ -124,7 +127,7 @@ class ContrastiveNet(skorch.NeuralNet):
 
     def initialize_criterion(self) -> Self:
         """Start the framework's session, which takes the place of skorch's criterion."""
-        self.criterion_ = self.plan.framework.start(self.plan)
+        self.criterion_ = started(self.plan.framework, self.plan)
         return self
 
     def get_all_learnable_params(self) -> Iterator[tuple[str, nn.Parameter]]:
@@ -326,13 +329,11 @@ class ContrastiveNet(skorch.NeuralNet):
         plan = self.plan
         self._set_lr()
         views = [plan.draw(batch.x, plan.generator) for _ in range(plan.n_views)]
-        contrasts = self.criterion_.contrast(views, self.similarity_, batch)
-        contrasts = [contrasts] if isinstance(contrasts, Contrast) else contrasts
-        if plan.groups is not None and any(c.anchor_groups is None for c in contrasts):
-            raise ValueError(
-                f"{type(plan.framework).__name__} passes no groups to Contrast: it cannot be "
-                "fitted with groups."
-            )
+        owner = type(plan.framework).__name__
+        contrasts = as_contrasts(self.criterion_.contrast(views, self.similarity_, batch), owner)
+        if self.epoch_ == 0 and self.step_ < _STEPS_CHECKED:
+            for contrast in contrasts:
+                check_contrast(contrast, batch, self.similarity_, plan, owner)
         if plan.world is None:
             loss = self._backward(contrasts, sum(len(c.anchors) for c in contrasts))
         else:

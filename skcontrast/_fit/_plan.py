@@ -11,9 +11,9 @@ import torch
 
 from .._distributed._world import World
 from .._objective._tile import GroupRole
-from .._parameters import Schedule, at_progress
 from ..frameworks import FitContext, Framework
 from ..losses import Loss
+from ..schedules import Schedule, at_progress
 from ..similarity import Similarity
 from ._estimated_parameters import AutoParameters
 

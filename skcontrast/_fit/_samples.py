@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from .._comparison._checksum import checksum, fingerprint
-from .._comparison._description import describe
-from .._data._metadata import read_annotations, stable_ids
+from .._data._checksum import checksum, fingerprint
+from .._data._metadata import read_annotations
 from .._data._parts import Parts
 from .._distributed._agreement import agree
 from .._distributed._world import World
@@ -22,13 +20,11 @@ from ..kinds._read import read_samples
 from ..kinds._recognise import is_custom
 from ._choices import Choices
 from ._estimated_parameters import auto_parameters
-from ._identity import as_arguments
+from ._identity import as_arguments, described
 from ._resume import check_same_network, same_kind
 
 # Parameters that may differ between the ranks of a distributed fit.
 _RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
-# Samples have numbers of 63 bits, with the fingerprint of X in the upper ones.
-_MOST_SAMPLES = 2**32
 
 
 @dataclass(frozen=True)
@@ -45,15 +41,12 @@ class TrainingData:
         What draws the views, if the user has chosen it.
     known : dict of str to Tensor
         Fields of a `Batch`.
-    classes : Tensor of shape (n_classes,) or None
-        As in `FitContext`.
     """
 
     X: Any
     schema: Schema
     chain: list[Augmentation] | None
     known: dict[str, Tensor]
-    classes: Tensor | None
 
     @cached_property
     def _of_X(self) -> int:
@@ -63,10 +56,6 @@ class TrainingData:
         """Return a number that differs, almost surely, for other samples or labels."""
         labels = self.known.get("labels")
         return self._of_X if labels is None else fingerprint([labels.numpy()], self._of_X)
-
-    def first_id(self) -> int:
-        """Return a number from which on the samples, and almost surely no others, are counted."""
-        return self._of_X // 2 * _MOST_SAMPLES
 
 
 def read_training_data(
@@ -88,9 +77,7 @@ def read_training_data(
     X, schema, chain = read_training_samples(choices, X, owner, past)
     uses_classes = bool(auto_parameters(choices.loss))
     known = read_annotations(y, metadata, len(X), choices.loss, uses_classes=uses_classes)
-    labels = known.get("labels")
-    classes = None if labels is None else torch.from_numpy(stable_ids(y, labels.numpy()))
-    return TrainingData(X, schema, chain, known, classes)
+    return TrainingData(X, schema, chain, known)
 
 
 def read_training_samples(
@@ -118,34 +105,39 @@ def _is_read_by(choices: Choices, hint: Kind | None, kind: Kind) -> bool:
     return is_free or same_kind(kind, hint)
 
 
-def agree_on_seed(choices: Choices, data: TrainingData, past: Any, world: World) -> int:
+def agree_on_seed(
+    choices: Choices, data: TrainingData, past: Any, world: World, one_epoch: bool
+) -> int:
     """Check that all ranks were given the same, and return the seed of rank 0."""
-    X, schema, chain, known = data.X, data.schema, data.chain, data.known
+    X, schema, known = data.X, data.schema, data.known
     if not schema.kind.shares_batches:
         raise ValueError(
             f"{schema.kind.name.capitalize()} are trained in one process: start fit without "
             "torchrun."
         )
-    settings = {k: describe(v) for k, v in choices.settings.items() if k not in _RANKS_OWN}
+    facts = {"method": "partial_fit" if one_epoch else "fit", "kind": schema.kind.name}
+    settings = {k: v for k, v in choices.settings.items() if k not in _RANKS_OWN}
     if choices.augmentation is None:
-        settings["augmentation"] = describe(chain)
+        settings["augmentation"] = data.chain
+    for name, value in settings.items():
+        facts |= described(name, value, weights=False)
     if past is not None:
-        settings |= {f"earlier_fit__{k}": v for k, v in _described_past(past).items()}
+        facts |= _described_past(past)
     parts = list(schema.kind.arrays(X))
     arrays = {"X" if len(parts) == 1 else f"X[{i}]": array for i, array in enumerate(parts)}
     arrays |= as_arguments(known)
-    return agree({"kind": schema.kind.name, **settings}, arrays, choices.seed, choices.device)
+    return agree(facts, arrays, choices.seed, choices.device)
 
 
-def _described_past(past: Any) -> dict[str, Any]:
+def _described_past(past: Any) -> dict[str, str]:
     """Return what tells a fit so far from different ones."""
     states = [past.network.state_dict(), past.optimizer_state, past.framework_state]
     arrays = [t.detach().float().cpu().numpy() for t in _tensors(states)]
     return {
-        "epochs": str(past.n_epochs),
-        "built_from": describe(past.built_from),
-        "estimates": describe(past.estimates),
-        "state": f"checksum {checksum(arrays)}",
+        "earlier_fit__epochs": str(past.n_epochs),
+        **described("earlier_fit__built_from", past.built_from),
+        **described("earlier_fit__estimates", past.estimates),
+        "earlier_fit__state": f"checksum {checksum(arrays)}",
     }
 
 

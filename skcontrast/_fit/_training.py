@@ -13,9 +13,9 @@ from torch import nn
 from .._data._batches import TrainingSet
 from ..callbacks import Evaluation
 from ..optimizers import Optimizer
+from ._checkpoint import LastEpoch
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
-from ._last_epoch import LastEpoch
 from ._net import ContrastiveNet
 from ._plan import Plan
 from ._watch import ProgressBar

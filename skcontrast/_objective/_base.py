@@ -1,4 +1,4 @@
-"""Objectives: from the scores of some anchors to their loss and its gradient.
+"""Objectives: from the scores of anchors to their loss and its gradient.
 
 An objective first takes sums over the candidates of each anchor, with the slope of each summand
 written by hand (`Objective.expectation`), and then computes the loss of each anchor from these
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
+from ..losses._checks import checked
 from ._tile import Anchors, Tile, column
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Sum(NamedTuple):
         The derivative of each summand with respect to its score, without `factor`; 0 where
         excluded. None where no gradient flows.
     factor : float
-        What the slope is to be multiplied by.
+        The factor by which the slope is to be multiplied.
     """
 
     value: Tensor
@@ -74,7 +75,7 @@ class Expectation(NamedTuple):
 
 
 class Expectations(NamedTuple):
-    """What the loss of an anchor is made of besides its positives.
+    """The parts of the loss of an anchor besides its positives.
 
     Attributes
     ----------
@@ -105,7 +106,7 @@ class Expectations(NamedTuple):
 
 
 class AnchorGradients(NamedTuple):
-    """The gradients of the sum of the losses of some anchors.
+    """The gradients of the sum of the losses of anchors.
 
     Attributes
     ----------
@@ -191,7 +192,7 @@ class Objective:
         cls, tile: Tile, loss: Loss, needs_gradient: bool
     ) -> tuple[Tensor, TileGradients | None]:
         """Return the sum of the losses of the anchors, and its gradients if needed."""
-        if loss.needs_whole_rows:
+        if loss.overrides("row_loss"):
             return _row_loss(tile, loss, needs_gradient)
         expectations = cls.expectations(tile, loss)
         total, gradients = cls.complete(expectations, tile.anchors, loss, needs_gradient)
@@ -246,7 +247,8 @@ class Objective:
             if expectations.pull is not None:
                 weighted, mass = rest
                 mass = mass.detach()
-                share = loss.pull_share(mass, positives.shape[1]).masked_fill(mass == 0, 0.0)
+                share = loss.pull_share(mass, positives.shape[1])
+                share = checked(loss, "pull_share", share, mass.shape).masked_fill(mass == 0, 0.0)
                 own, pulled = cls.attraction(positives)[0].mean(1), expectations.pull.mean
                 losses = losses + share * (own - pulled([weighted, mass]))
             total = anchors.total(losses)
@@ -261,19 +263,15 @@ class Objective:
 
 def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> tuple[Tensor, TileGradients | None]:
     """Evaluate a loss that implements ``row_loss``, by autograd."""
-    # A copy, as a loss of one's own may keep what it gets.
+    # A copy, as a custom loss may keep what it gets.
     scores = tile.scores.scatter(1, tile.excluded, -torch.inf)
     if tile.same_group is not None:
         scores.masked_fill_(tile.same_group, -torch.inf)
     with torch.set_grad_enabled(needs_gradient):
         leaves = _leaf(scores, needs_gradient), _leaf(tile.anchors.positives, needs_gradient)
-        losses = loss.row_loss(*leaves, tile.same_class)
-        if getattr(losses, "shape", None) != scores.shape[:1]:
-            got = f"shape {tuple(losses.shape)}" if isinstance(losses, Tensor) else repr(losses)
-            raise ValueError(
-                f"{type(loss).__name__}.row_loss must return a loss for each anchor, a tensor of "
-                f"shape ({len(scores)},), got {got}."
-            )
+        labels = [tile.same_class] if loss.takes_labels else []
+        losses = loss.row_loss(*leaves, *labels)
+        losses = checked(loss, "row_loss", losses, scores.shape[:1], is_weight=False)
         total = tile.anchors.total(losses)
     if not needs_gradient:
         return total, None

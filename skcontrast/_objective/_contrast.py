@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -11,7 +11,8 @@ from torch import Tensor
 from ..similarity import Similarity
 
 
-class Contrast(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Contrast:
     """Who is contrasted with whom.
 
     Attributes
@@ -20,13 +21,14 @@ class Contrast(NamedTuple):
         Vectors as ``similarity.embed`` returns them.
     candidates : Tensor of shape (n_candidates, k)
         The same for the candidate negatives.
-    positives : Tensor of shape (n_anchors, n_positives)
+    positives : Tensor of shape (n_anchors, n_positives) or (n_anchors,)
         Scores of each anchor's positives; or, as int64, their places among the candidates, all of
         which must be excluded then.
-    excluded : Tensor of shape (n_anchors, n_excluded), dtype int64
-        For each anchor, the candidates that are not its negatives: itself, its own views.
+    excluded : Tensor of shape (n_anchors, n_excluded) or (n_anchors,), dtype int64
+        For each anchor, the different candidates that are not its negatives: itself, its own
+        views. At least one candidate must be left.
     weights : Tensor of shape (n_anchors,) or None
-        Factors on the losses of the anchors.
+        Factors ≥ 0 on the losses of the anchors, without gradient.
     anchor_labels, candidate_labels : Tensor of shape (n_anchors,) and (n_candidates,) or None
         Classes, integers; negative where unknown.
     anchor_groups, candidate_groups : Tensor of shape (n_anchors,) and (n_candidates,) or None
@@ -35,6 +37,11 @@ class Contrast(NamedTuple):
     mutual : Tensor or None
         The same tensor as `excluded` where every anchor is excluded for itself, and for each
         anchor that is excluded for it.
+
+    See Also
+    --------
+    Framework : Returns a contrast for each batch.
+    in_batch : The contrast of views within their batch.
     """
 
     anchors: Tensor
@@ -47,6 +54,12 @@ class Contrast(NamedTuple):
     anchor_groups: Tensor | None = None
     candidate_groups: Tensor | None = None
     mutual: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("positives", "excluded"):
+            value = getattr(self, name)
+            if isinstance(value, Tensor) and value.ndim == 1:  # one for each anchor
+                object.__setattr__(self, name, value[:, None])
 
     @property
     def is_symmetric(self) -> bool:
@@ -85,13 +98,11 @@ class Contrast(NamedTuple):
         return _same(self.anchor_groups[rows], self.candidate_groups[first:], excluded)
 
     def take(self, rows: slice | Tensor) -> Contrast:
-        """Return the contrast of some of the anchors with all candidates."""
+        """Return the contrast of a subset of the anchors with all candidates."""
         of_anchors = ("anchors", "positives", "excluded", "weights", "anchor_labels")
         taken = {name: getattr(self, name) for name in (*of_anchors, "anchor_groups")}
-        return self._replace(
-            **{name: part[rows] for name, part in taken.items() if part is not None},
-            mutual=None,
-        )
+        kept = {name: part[rows] for name, part in taken.items() if part is not None}
+        return replace(self, **kept, mutual=None)
 
 
 def _same(of_anchors: Tensor, of_candidates: Tensor, excluded: Tensor) -> Tensor:

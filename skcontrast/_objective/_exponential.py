@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from ..losses._checks import checked
 from ._base import Expectation, Objective, Sum
 from ._tile import Anchors, Exponentials, Tile, exponentials, log_weights
 
@@ -25,8 +26,8 @@ class Contrastive(Objective):
     @staticmethod
     def is_pairwise(loss: Loss, bounds: tuple[float, float]) -> bool:
         """Return whether no summand needs its rank or the highest score of its row."""
-        return not loss.needs_whole_rows and all(
-            one.weighs_pairs and not _may_overflow(bounds, one.hardness())
+        return not loss.overrides("row_loss") and all(
+            one.is_symmetric and not _may_overflow(bounds, one.hardness())
             for one in (loss, *loss.estimators())
         )
 
@@ -48,7 +49,7 @@ class Contrastive(Objective):
         flows = beta > 0 and not loss.detach_weights
         sums = [Sum(weighted.total, weighted.terms, 1 + beta if flows else 1.0)]
         shift = weighted.top
-        if weights is not None and loss.normalize_weights:
+        if weights is not None and loss.sum_of_weights == "N":
             sums.append(Sum(weights.total, weights.terms if flows else None, beta))
             shift = shift - weights.top
         n = tile.anchors.n_negatives
@@ -70,7 +71,8 @@ class Contrastive(Objective):
         lowest, highest = anchors.bounds
         if anchors.self_scores is not None:
             highest = anchors.self_scores
-        return loss.anchor_loss(means, positives, anchors.n_negatives, (lowest, highest))
+        losses = loss.anchor_loss(means, positives, anchors.n_negatives, (lowest, highest))
+        return checked(loss, "anchor_loss", losses, positives.shape[:1], is_weight=False)
 
 
 def log_expectation(

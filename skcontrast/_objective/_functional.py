@@ -14,17 +14,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from .._parameters import check_component, check_numbers
+from .._arguments import numbers
+from .._parameters import check_component
 from .._runtime._modes import plain_modes
 from ..losses import InfoNCE, Loss
+from ..schedules import check_numbers
 from ..similarity import Cosine, Similarity
-from ..similarity._validation import check_views, in_one_dtype
+from ..similarity._validation import check_kinds, check_views, in_one_dtype
 from ._contrast import Contrast, embed_views, in_batch
+from ._mean_loss import objective_value
 from ._tile import GroupRole
-from ._value import objective_value
 
 # Embeddings; for a similarity with concentrations, directions and concentrations.
 View: TypeAlias = Tensor | tuple[Tensor, Tensor]
@@ -104,7 +107,7 @@ def contrastive_loss(
     See Also
     --------
     skcontrast.ContrastiveEmbedder : Trains an encoder with any of these losses.
-    skcontrast.losses.Loss : How to write a loss of one's own.
+    skcontrast.losses.Loss : How to write your own.
 
     Examples
     --------
@@ -120,7 +123,7 @@ def contrastive_loss(
     """
     value = _checked_value
     if torch.compiler.is_compiling():
-        # Runs as it is, between the compiled parts of the caller.
+        # Runs uncompiled, between the compiled parts of the caller.
         value = torch.compiler.disable(_checked_value)
     marks = {
         "y": y,
@@ -192,7 +195,17 @@ def _contrast(
     positives = torch.stack([similarity.pairs(embedded[0], key) for key in embedded[1:]], 1)
     none = torch.empty(len(positives), 0, dtype=torch.int64, device=positives.device)
     keys = similarity.embed(queue)
-    return Contrast(embedded[0], keys, positives, none, sample_weight, *labels, *groups)
+    return Contrast(
+        anchors=embedded[0],
+        candidates=keys,
+        positives=positives,
+        excluded=none,
+        weights=sample_weight,
+        anchor_labels=labels[0],
+        candidate_labels=labels[1],
+        anchor_groups=groups[0],
+        candidate_groups=groups[1],
+    )
 
 
 def _check_marks(
@@ -237,3 +250,44 @@ def _check_weights(weights: Any, n: int) -> None:
         raise ValueError("sample_weight must not require a gradient: pass sample_weight.detach().")
     if not ((weights >= 0) & weights.isfinite()).all():
         raise ValueError("sample_weight must hold no negative numbers, no infinity and no NaN.")
+
+
+def contrast_of(
+    views: Sequence[Any], similarity: Similarity | None, labels: Tensor | None = None
+) -> tuple[Contrast, Similarity]:
+    """Return the contrast of views within their batch, and the similarity.
+
+    Parameters
+    ----------
+    views : tuple
+        Arrays or tensors (n, d), or tuples of mean directions and concentrations.
+    similarity : Similarity or None
+        None is ``Cosine()``.
+    labels : Tensor of shape (n,), dtype int64, default=None
+        Classes of the samples.
+    """
+    similarity = check_component(
+        similarity, Similarity, owner="estimation", parameter="similarity", default=Cosine
+    )
+    check_numbers(similarity)
+    if not views:
+        raise ValueError("views must be arrays of one shape (n, d), got none.")
+    views = [_in_double(view) for view in views]
+    directions = check_kinds({f"view {k + 1}": v for k, v in enumerate(views)}, similarity)
+    shapes = {tuple(direction.shape) for direction in directions.values()}
+    if len(shapes) != 1 or min(shapes)[0] < 2:
+        raise ValueError(
+            f"views must be arrays of one shape (n, d) with n ≥ 2, got {sorted(shapes)}."
+        )
+    n_samples = min(shapes)[0]
+    if labels is not None and len(labels) != n_samples:
+        raise ValueError(f"y must have one entry per sample, {n_samples}, got {len(labels)}.")
+    return in_batch(embed_views(views, similarity), similarity, labels), similarity
+
+
+def _in_double(view: Any) -> Any:
+    if isinstance(view, tuple):
+        return tuple(map(_in_double, view))
+    return torch.as_tensor(
+        numbers(view, "views", dtype=np.float64, ensure_2d=False, allow_nd=True)
+    )

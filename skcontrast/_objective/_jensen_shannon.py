@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import torch
@@ -49,8 +48,8 @@ class JensenShannon(Objective):
             return Expectation([Sum(total, slope)], lambda sums: sums[0] / n)
         flows = beta > 0 and not loss.detach_weights
         logits = log_weights(tile, prior, beta)
-        # N does not occur in this objective: weights whose sum stands for N are scaled as well.
-        if loss.normalize_weights or loss.sum_stands_for_n:
+        # N does not occur in this objective: weights whose sum replaces it are scaled as well.
+        if loss.sum_of_weights != "free":
             _, mass, weights = exponentials(logits)
         else:
             mass, weights = None, logits.exp_()
@@ -71,8 +70,7 @@ class JensenShannon(Objective):
         a, b = loss.coefficients()
         negative = a * means[0]
         if b:
-            floor = _softplus(loss.lowest_score(-math.inf))
-            negative = (negative - b * F.softplus(positives).mean(1)).clamp_min(floor)
+            negative = (negative - b * F.softplus(positives).mean(1)).clamp_min(0.0)
         return F.softplus(-positives).mean(1) + negative
 
 
@@ -86,7 +84,3 @@ def _softplus_sum(scores: Tensor, excluded: Tensor) -> Tensor:
     factors = scores.abs().neg_().exp_().scatter_(1, excluded, 0.0).add_(1)
     products = [part.prod(1) for part in factors.split(_FACTORS, dim=1)]
     return positive.sum(1).add_(torch.stack(products, 1).log_().sum(1))
-
-
-def _softplus(score: float) -> float:
-    return max(score, 0.0) + math.log1p(math.exp(-abs(score)))

@@ -1,18 +1,20 @@
-"""The scores of some anchors with all candidates, and the way back from a gradient of them."""
+"""The scores of a tile of anchors with all candidates, and the gradient with respect to them."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..similarity import Similarity
+from ..similarity._validation import check_bounds
 from ._base import ScaledMatrix
 
 
 class PairwiseScores:
-    """The scores of some anchors with all candidates.
+    """The scores of a tile of anchors with all candidates.
 
     Attributes
     ----------
@@ -23,7 +25,11 @@ class PairwiseScores:
     values: Tensor
 
     def add_gradients(
-        self, d_scores: ScaledMatrix, d_anchors: Tensor, d_candidates: Tensor | None, is_one: bool
+        self,
+        d_scores: ScaledMatrix,
+        d_anchors: Tensor,
+        d_candidates: Tensor | None,
+        is_whole: bool,
     ) -> None:
         """Pull a gradient with respect to the scores back to anchors and candidates.
 
@@ -35,16 +41,20 @@ class PairwiseScores:
             The gradient with respect to the anchors is written here.
         d_candidates : Tensor of shape (m, k) or None
             The gradient with respect to the candidates is added here; None if it is not needed.
-        is_one : bool
-            Whether the tensor of all candidates is also the tensor of all anchors. Then the
-            gradient of the candidates may be added to `d_anchors` instead, if the tile holds all
-            of them.
+        is_whole : bool
+            Whether the tile holds the scores of all vectors with themselves. Then the gradient of
+            the candidates may be added to `d_anchors` instead.
         """
         raise NotImplementedError
 
 
 def pairwise_scores(
-    anchors: Tensor, candidates: Tensor, similarity: Similarity, needs_gradient: bool, out: Tensor
+    anchors: Tensor,
+    candidates: Tensor,
+    similarity: Similarity,
+    needs_gradient: bool,
+    out: Tensor,
+    unused: Tensor | None = None,
 ) -> PairwiseScores:
     """Return the scores of one tile in the cheapest form that a similarity has.
 
@@ -58,12 +68,23 @@ def pairwise_scores(
         Whether gradients will be asked for.
     out : Tensor of shape (n, m)
         Room for the scores; it becomes the ``values`` of what is returned.
+    unused : Tensor of shape (n, n_unused), dtype int64, default=None
+        For each anchor, candidates whose scores are not read: their slopes may be infinite.
+
+    Raises
+    ------
+    ValueError
+        If a score is outside of the bounds that a user's similarity gives.
     """
+    scores: PairwiseScores
     if similarity.bilinear:
-        return _Products(anchors, candidates, out)
-    if similarity.n_terms:
-        return _LinkedProducts(anchors, candidates, similarity, needs_gradient, out)
-    return _AnyScores(anchors, candidates, similarity, needs_gradient, out)
+        scores = _Products(anchors, candidates, out)
+    elif similarity.n_terms:
+        scores = _LinkedProducts(anchors, candidates, similarity, needs_gradient, out)
+    else:
+        scores = _AnyScores(anchors, candidates, similarity, needs_gradient, out, unused)
+    check_bounds(similarity, out, anchors.shape[1])
+    return scores
 
 
 class _Products(PairwiseScores):
@@ -74,10 +95,14 @@ class _Products(PairwiseScores):
         self.values = torch.mm(anchors, candidates.T, out=out)
 
     def add_gradients(
-        self, d_scores: ScaledMatrix, d_anchors: Tensor, d_candidates: Tensor | None, is_one: bool
+        self,
+        d_scores: ScaledMatrix,
+        d_anchors: Tensor,
+        d_candidates: Tensor | None,
+        is_whole: bool,
     ) -> None:
         scale, matrix = d_scores
-        if is_one and len(self.anchors) == len(self.candidates):
+        if is_whole:
             # One tile of all vectors with themselves: one product gives both gradients.
             matrix.mul_(scale)
             torch.mm(matrix + matrix.T, self.candidates, out=d_anchors)
@@ -111,12 +136,16 @@ class _LinkedProducts(PairwiseScores):
         similarity.link(out, self.terms, self.candidate_terms, self.slopes, d=self.d)
 
     def add_gradients(
-        self, d_scores: ScaledMatrix, d_anchors: Tensor, d_candidates: Tensor | None, is_one: bool
+        self,
+        d_scores: ScaledMatrix,
+        d_anchors: Tensor,
+        d_candidates: Tensor | None,
+        is_whole: bool,
     ) -> None:
         scale, matrix = d_scores
         inner, d, weights = self.slopes.mul_(matrix), self.d, scale[:, 0]
         pull = partial(self.similarity.pull_terms, d=d)
-        if is_one and len(self.anchors) == len(self.candidates):
+        if is_whole:
             both, matrix = inner.mul_(scale) + inner.T, matrix.mul_(scale)
             d_anchors[:, :d] = both @ self.candidates
             d_anchors[:, d:] = pull(self.terms, matrix.sum(1) + matrix.sum(0), both.sum(1))
@@ -140,6 +169,7 @@ class _AnyScores(PairwiseScores):
         similarity: Similarity,
         needs_gradient: bool,
         out: Tensor,
+        unused: Tensor | None,
     ):
         with torch.set_grad_enabled(needs_gradient):
             self.leaves = [
@@ -147,9 +177,18 @@ class _AnyScores(PairwiseScores):
             ]
             self.scores = similarity.scores(*self.leaves)
         self.values = out.copy_(self.scores.detach())
+        if unused is not None and unused.numel():
+            # They must be finite: factors of 0 follow.
+            entries = out.gather(1, unused)
+            out.scatter_(1, unused, entries.masked_fill(~entries.isfinite(), 0.0))
+            _keep_apart(self.scores.grad_fn, out.shape, unused)
 
     def add_gradients(
-        self, d_scores: ScaledMatrix, d_anchors: Tensor, d_candidates: Tensor | None, is_one: bool
+        self,
+        d_scores: ScaledMatrix,
+        d_anchors: Tensor,
+        d_candidates: Tensor | None,
+        is_whole: bool,
     ) -> None:
         pulled_anchors, pulled_candidates = torch.autograd.grad(
             self.scores, self.leaves, d_scores.scale * d_scores.matrix
@@ -157,3 +196,27 @@ class _AnyScores(PairwiseScores):
         d_anchors.copy_(pulled_anchors)
         if d_candidates is not None:
             d_candidates += pulled_candidates
+
+
+def _keep_apart(root: Any, shape: torch.Size, unused: Tensor) -> None:
+    """Keep the slopes of unused scores out of the gradient, also where they are infinite.
+
+    Such a score has the gradient 0, and 0 times an infinite slope is NaN. Wherever, on the way
+    back from `root`, a gradient has an entry for each pair, NaN is replaced by 0 for unused ones.
+    """
+
+    def repaired(gradient: Tensor | None) -> Tensor | None:
+        if gradient is None or gradient.shape[:2] != shape:
+            return gradient
+        further = gradient.shape[2:]
+        places = unused.view(*unused.shape, *[1] * len(further)).expand(-1, -1, *further)
+        entries = gradient.gather(1, places)
+        return gradient.scatter(1, places, entries.masked_fill(entries.isnan(), 0.0))
+
+    nodes, seen = [root], {None}
+    while nodes:
+        node = nodes.pop()
+        if node not in seen:
+            seen.add(node)
+            node.register_prehook(lambda gradients: tuple(map(repaired, gradients)))
+            nodes += [parent for parent, _ in node.next_functions]

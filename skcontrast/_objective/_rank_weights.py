@@ -15,13 +15,14 @@ up in that table. Finding the ranks takes most of the time. There are four ways:
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ._arena import Arena
+from ..losses._checks import checked
+from ._buffers import BufferPool
 
 if TYPE_CHECKING:
     from ..losses import Loss
@@ -40,7 +41,11 @@ _BLOCK_ELEMENTS = 2**19
 
 
 def weights_by_rank(
-    scores: Tensor, excluded: Tensor, loss: Loss, arena: Arena | None = None
+    scores: Tensor,
+    excluded: Tensor,
+    loss: Loss,
+    buffers: BufferPool | None = None,
+    tables: dict[int, RankTable] | None = None,
 ) -> Tensor:
     """Return the weights of all candidates, shape (n_anchors, n).
 
@@ -51,28 +56,31 @@ def weights_by_rank(
     excluded : Tensor of shape (n_anchors, n_excluded), dtype int64
         Columns that are left out; their weights are meaningless.
     loss : Loss
-        Its ``rank_weights`` gives the weights at ranks 1 to N. Its ``shares_ties`` says whether
-        equal scores all have the rank of the last of them or are ordered by column, and its
-        ``cdf_bins`` whether ranks are exact (None), counted in bins, or either ("auto").
-    arena : Arena, default=None
+        Its ``rank_weights`` gives the weights at ranks 1 to N. By its ``shares_ties``, equal
+        scores all have the rank of the last of them or are ordered by column.
+    buffers : BufferPool, default=None
         Where the weights, and what is needed to find them, are held; None is fresh memory.
+    tables : dict, default=None
+        The tables of earlier calls with the same N, by the ids of their losses; filled in.
     """
-    arena = Arena(scores.device) if arena is None else arena
-    weights = arena.empty(scores.shape, scores.dtype)
-    tables = _Tables(loss, scores.shape[1] - excluded.shape[1], scores)
+    buffers = BufferPool(scores.device) if buffers is None else buffers
+    weights = buffers.empty(scores.shape, scores.dtype)
+    tables = {} if tables is None else tables
+    if id(loss) not in tables:
+        tables[id(loss)] = RankTable(loss, scores.shape[1] - excluded.shape[1], scores)
     n_rows = len(scores)
     if scores.device.type == "cpu":
         n_rows = _BLOCK_ELEMENTS * torch.get_num_threads() // max(1, scores.shape[1])
     write = _by_rank if loss.shares_ties else _by_position
     parts = [array.split(max(1, n_rows)) for array in (scores, excluded, weights)]
-    for some, excluded_of_some, out in zip(*parts, strict=True):
-        with arena.released():
-            write(_Block(some, excluded_of_some, tables, arena), out)
+    for subset, excluded_of_subset, out in zip(*parts, strict=True):
+        with buffers.released():
+            write(_Block(subset, excluded_of_subset, tables[id(loss)], buffers), out)
     return weights
 
 
-class _Tables:
-    """The weights that a loss gives to ranks, each computed when it is first asked for."""
+class RankTable:
+    """The weights that a loss gives to ranks, computed when they are first asked for."""
 
     def __init__(self, loss: Loss, n_candidates: int, like: Tensor):
         self.loss, self.n_candidates, self._like = loss, n_candidates, like
@@ -80,12 +88,14 @@ class _Tables:
     @functools.cached_property
     def by_rank(self) -> Tensor:
         """The weights at ranks 1, 2, …, N."""
-        return self._at_steps_of(1.0)
+        return self._rounded(self._exact)
 
     @functools.cached_property
     def by_half_rank(self) -> Tensor:
-        """The weights at ranks 1/2, 1, …, N."""
-        return self._at_steps_of(0.5)
+        """The weights at ranks 1/2, 1, …, N: between two ranks, the mean of their weights."""
+        exact = self._exact
+        between = torch.cat([exact[:1], (exact[:-1] + exact[1:]) / 2])
+        return self._rounded(torch.stack([between, exact], 1).view(-1))
 
     @functools.cached_property
     def window(self) -> tuple[int, int] | None:
@@ -94,19 +104,26 @@ class _Tables:
         None if they are not one window of ranks, or other weights than 0 and 1 occur.
         """
         inside = torch.nonzero(self.by_rank).view(-1)
+        if not len(inside):
+            return None
         first, length = int(inside[0]), len(inside)
         if not (self.by_rank[inside] == 1).all() or int(inside[-1]) - first + 1 != length:
             return None
         return first, length
 
-    def _at_steps_of(self, step: float) -> Tensor:
-        """Return the weights at ranks step, 2·step, …, N, computed in float64."""
-        n, like = self.n_candidates, self._like
-        ranks = torch.arange(1, int(n / step) + 1, dtype=torch.float64, device=like.device)
-        weights = self.loss.rank_weights(ranks * step, n)
+    @functools.cached_property
+    def _exact(self) -> Tensor:
+        ranks = torch.arange(
+            1, self.n_candidates + 1, dtype=torch.float64, device=self._like.device
+        )
+        weights = self.loss.rank_weights(ranks, self.n_candidates)
+        return checked(self.loss, "rank_weights", weights, ranks.shape).double()
+
+    def _rounded(self, weights: Tensor) -> Tensor:
+        """Return weights in the dtype of the scores."""
         # Subnormal numbers would slow each product down.
-        vanishing = weights < weights.max() * torch.finfo(like.dtype).tiny
-        return weights.masked_fill(vanishing, 0.0).to(like.dtype)
+        vanishing = weights < weights.max() * torch.finfo(self._like.dtype).tiny
+        return weights.masked_fill(vanishing, 0.0).to(self._like.dtype)
 
 
 class _Block(NamedTuple):
@@ -114,12 +131,12 @@ class _Block(NamedTuple):
 
     scores: Tensor
     excluded: Tensor
-    tables: _Tables
-    arena: Arena
+    table: RankTable
+    buffers: BufferPool
 
     def empty(self, dtype: torch.dtype | None = None) -> Tensor:
-        """Return an array of the shape of the scores, with anything in it."""
-        return self.arena.empty(self.scores.shape, self.scores.dtype if dtype is None else dtype)
+        """Return an uninitialised array of the shape of the scores."""
+        return self.buffers.empty(self.scores.shape, self.scores.dtype if dtype is None else dtype)
 
     def lowered(self) -> Tensor:
         """Return the scores with −∞ in the place of those of excluded candidates."""
@@ -128,13 +145,10 @@ class _Block(NamedTuple):
 
 def _by_rank(block: _Block, out: Tensor) -> None:
     """Write the weight of each candidate at its rank, which equal scores share."""
-    tables = block.tables
-    cdf_bins = tables.loss.cdf_bins
-    n_bins = _number_of_bins(cdf_bins, block.scores)
-    if n_bins is not None:
-        fullest = _by_bin(block, n_bins, out)
-        most = _CROWDED * tables.n_candidates if cdf_bins == "auto" else torch.inf
-        if fullest is not None and fullest <= most:
+    table = block.table
+    if _are_counted(block.scores):
+        fullest = _by_bin(block, _BINS, out)
+        if fullest is not None and fullest <= _CROWDED * table.n_candidates:
             return
     if _packs(block.scores):
         _by_packed_sort(block, out)
@@ -142,14 +156,13 @@ def _by_rank(block: _Block, out: Tensor) -> None:
     ordered = block.lowered().sort(1).values
     ranks = torch.searchsorted(ordered, block.scores.contiguous(), right=True)
     ranks -= block.excluded.shape[1]
-    out.copy_(tables.by_rank[(ranks - 1).clamp_(0, tables.n_candidates - 1)])
+    out.copy_(table.by_rank[(ranks - 1).clamp_(0, table.n_candidates - 1)])
 
 
-def _number_of_bins(cdf_bins: int | Literal["auto"] | None, scores: Tensor) -> int | None:
-    if cdf_bins != "auto":
-        return cdf_bins
+def _are_counted(scores: Tensor) -> bool:
+    """Return whether scores are counted in bins, if bins help."""
     is_large = scores.device.type == "cpu" and scores.shape[1] >= _COUNTED_FROM
-    return _BINS if is_large and scores.dtype == torch.float32 else None
+    return is_large and scores.dtype == torch.float32
 
 
 def _packs(scores: Tensor) -> bool:
@@ -162,7 +175,7 @@ def _by_packed_sort(block: _Block, out: Tensor) -> None:
     """Find ranks by one sort of float64 numbers that hold the column in their spare bits."""
     n, excluded = block.scores.shape[1], block.excluded
     order, ordered = _sorted_columns(block.scores, excluded)
-    by_rank = block.tables.by_rank
+    by_rank = block.table.by_rank
     by_position = torch.cat([by_rank.new_zeros(excluded.shape[1]), by_rank])
     tied = np.flatnonzero(ordered.numpy().ravel()[1:] == ordered.numpy().ravel()[:-1])
     out.scatter_(1, order, by_position.expand_as(out))
@@ -188,12 +201,12 @@ def _sorted_columns(scores: Tensor, excluded: Tensor) -> tuple[Tensor, Tensor]:
 
 def _by_position(block: _Block, out: Tensor) -> None:
     """Write the weight of each candidate by its place in the order, which no two share."""
-    tables = block.tables
-    window = tables.window if block.scores.device.type == "cpu" else None
+    table = block.table
+    window = table.window if block.scores.device.type == "cpu" else None
     if window is not None and _in_window(block, *window, out):
         return
     order = block.lowered().sort(dim=1, stable=True).indices
-    by_rank = tables.by_rank
+    by_rank = table.by_rank
     by_position = torch.cat([by_rank.new_zeros(block.excluded.shape[1]), by_rank])
     out.scatter_(1, order, by_position.expand_as(out))
 
@@ -204,7 +217,7 @@ def _in_window(block: _Block, first: int, length: int, out: Tensor) -> bool:
     Two thresholds on the scores are enough for that, and no sort is needed. Returns whether it was
     done: not where scores tie at a threshold.
     """
-    is_up_to_the_end = first + length == block.tables.n_candidates
+    is_up_to_the_end = first + length == block.table.n_candidates
     places = [first] if is_up_to_the_end else [first, first + length]
     thresholds = _at_places_by_bin(block, places) or _at_places(block, places)
     torch.ge(block.scores, thresholds[0][:, None], out=out)
@@ -215,7 +228,7 @@ def _in_window(block: _Block, first: int, length: int, out: Tensor) -> bool:
 
 
 def _at_places(block: _Block, places: list[int]) -> list[Tensor]:
-    """Return the scores that hold some places, counted from the lowest, of each anchor."""
+    """Return the scores at the given places, counted from the lowest, of each anchor."""
     ordered, n_excluded, done = block.lowered().numpy(), block.excluded.shape[1], 0
     found = []
     for place in places:
@@ -227,8 +240,7 @@ def _at_places(block: _Block, places: list[int]) -> list[Tensor]:
 
 def _at_places_by_bin(block: _Block, places: list[int]) -> list[Tensor] | None:
     """Return the same as `_at_places`, or None where bins do not help to find them."""
-    n_bins = _number_of_bins("auto", block.scores)
-    binned = None if n_bins is None else _binned(block, n_bins)
+    binned = _binned(block, _BINS) if _are_counted(block.scores) else None
     if binned is None or binned.counts.max() > _CROWDED * block.scores.shape[1]:
         return None
     bins, counts = binned
@@ -247,7 +259,7 @@ def _at_places_by_bin(block: _Block, places: list[int]) -> list[Tensor] | None:
 
 
 def _lowest(scores: Tensor, members: Tensor, n: Tensor) -> Tensor:
-    """Return the n-th lowest (from 0) of some scores of each row; n has shape (rows, 1)."""
+    """Return the n-th lowest (from 0) of the member scores of each row; n has shape (rows, 1)."""
     where = np.flatnonzero(members.numpy())
     rows = where // scores.shape[1]
     sizes = np.bincount(rows, minlength=len(scores))
@@ -305,7 +317,7 @@ def _by_bin(block: _Block, n_bins: int, out: Tensor) -> int | None:
     if binned is None:
         return None
     bins, counts = binned.bins, binned.counts.int()
-    by_half_rank = block.tables.by_half_rank
+    by_half_rank = block.table.by_half_rank
     # The members of a bin have ranks from the count below it, plus one, to the count with it.
     twice_mean = counts.cumsum(1, dtype=torch.int32).mul_(2).sub_(counts).add_(1)
     places = twice_mean.sub_(1).clamp_(0, len(by_half_rank) - 1).view(-1)

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from ..similarity import Similarity
-from ._arena import Arena, arena_on
+from ._buffers import BufferPool, buffers_on
 from ._contrast import Contrast
+from ._loss_inputs import Gradients, LossInputs
 from ._pairwise import PairwiseScores, pairwise_scores
-from ._problem import Gradients, Problem
 
 # Scores held at a time: large enough to keep the matrix products efficient, small enough to stay
 # in cache. More threads share a larger tile, as each call has to wake them; a GPU takes far larger
@@ -26,13 +26,14 @@ _GPU_TILE_ELEMENTS = 2**24
 _TILE_ROWS = 128
 
 
-def mean_loss(problem: Problem, gradients: Gradients | None) -> Tensor:
+def mean_loss(inputs: LossInputs, gradients: Gradients | None) -> Tensor:
     """Return the mean loss over all anchors, and fill in its gradients unless they are None."""
-    contrast, needs_gradient = problem.contrast, gradients is not None
+    contrast, needs_gradient = inputs.contrast, gradients is not None
+    is_one_tensor = contrast.anchors is contrast.candidates
     total = contrast.anchors.new_zeros(())
-    for rows, pairwise, arena in _scored(contrast, problem.similarity, needs_gradient):
-        tile = problem.tile(rows, pairwise.values, arena)
-        part, slopes = problem.objective.evaluate(tile, problem.loss, needs_gradient)
+    for rows, pairwise, buffers in _scored(contrast, inputs.similarity, needs_gradient):
+        tile = inputs.tile(rows, pairwise.values, buffers, contrast.excluded[rows])
+        part, slopes = inputs.objective.evaluate(tile, inputs.loss, needs_gradient)
         total += part
         if gradients is not None and slopes is not None:
             d_scores = gradients.write(rows, slopes, contrast)
@@ -40,7 +41,7 @@ def mean_loss(problem: Problem, gradients: Gradients | None) -> Tensor:
                 d_scores,
                 gradients.anchors[rows],
                 gradients.candidates,
-                is_one=contrast.anchors is contrast.candidates,
+                is_whole=is_one_tensor and len(tile.scores) == len(contrast.candidates),
             )
     return total / len(contrast.anchors)
 
@@ -56,18 +57,21 @@ def tiles(contrast: Contrast, similarity: Similarity) -> Iterator[tuple[slice, T
 
 def _scored(
     contrast: Contrast, similarity: Similarity, needs_gradient: bool
-) -> Iterator[tuple[slice, PairwiseScores, Arena]]:
+) -> Iterator[tuple[slice, PairwiseScores, BufferPool]]:
     anchors, candidates = contrast.anchors, contrast.candidates
     n_rows = tile_rows(anchors, len(candidates))
-    with arena_on(anchors.device) as arena:
+    with buffers_on(anchors.device) as buffers:
         for start in range(0, len(anchors), n_rows):
             rows = slice(start, min(start + n_rows, len(anchors)))
-            with arena.released():
-                out = arena.empty((rows.stop - start, len(candidates)), anchors.dtype)
+            with buffers.released():
+                out = buffers.empty((rows.stop - start, len(candidates)), anchors.dtype)
+                # Of a contrast whose positives are places, excluded scores are read.
+                is_read = not contrast.positives.is_floating_point()
+                unused = None if is_read else contrast.excluded[rows]
                 scores = pairwise_scores(
-                    anchors[rows], candidates, similarity, needs_gradient, out
+                    anchors[rows], candidates, similarity, needs_gradient, out, unused
                 )
-                yield rows, scores, arena
+                yield rows, scores, buffers
 
 
 def tile_rows(anchors: Tensor, n_candidates: int) -> int:

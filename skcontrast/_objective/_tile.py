@@ -1,14 +1,15 @@
-"""What an objective reads: some anchors, and their scores with the candidates."""
+"""The input of an objective: a tile of anchors, and their scores with the candidates."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
-from ._arena import Arena
-from ._rank_weights import weights_by_rank
+from ..losses._checks import checked
+from ._buffers import BufferPool
+from ._rank_weights import RankTable, weights_by_rank
 
 if TYPE_CHECKING:
     from ..losses import Loss
@@ -17,7 +18,7 @@ GroupRole: TypeAlias = Literal["neutral", "positive"]
 
 
 class Anchors(NamedTuple):
-    """What an objective reads of each anchor, apart from its candidates.
+    """The input of an objective for each anchor, apart from its candidates.
 
     Attributes
     ----------
@@ -45,7 +46,7 @@ class Anchors(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """Some anchors with the scores of their candidates, or of some of these.
+    """A tile of anchors with the scores of their candidates, or of a subset of these.
 
     Attributes
     ----------
@@ -61,11 +62,13 @@ class Tile(NamedTuple):
         Where anchor and candidate are of one group, and so no negatives of each other.
     group_role : {"neutral", "positive"}
         Whether candidates of the anchor's group are ignored or pulled like its own views.
-    is_strip : bool
+    is_upper_triangle : bool
         Whether the first candidates are the anchors, and the rest is taken both ways: as
         candidates of these, and these as candidates of the rest.
-    arena : Arena or None
+    buffers : BufferPool or None
         Where room for numbers of each pair comes from; None is fresh memory.
+    rank_tables : dict or None
+        The weights by rank that were tabulated for earlier tiles; None is none.
     """
 
     anchors: Anchors
@@ -74,32 +77,36 @@ class Tile(NamedTuple):
     same_class: Tensor | None = None
     same_group: Tensor | None = None
     group_role: GroupRole = "neutral"
-    is_strip: bool = False
-    arena: Arena | None = None
+    is_upper_triangle: bool = False
+    buffers: BufferPool | None = None
+    rank_tables: dict[int, RankTable] | None = None
 
     def empty(self) -> Tensor:
         """Return an array with an entry for each pair, and anything in it; used for this tile."""
-        if self.arena is None:
+        if self.buffers is None:
             return torch.empty_like(self.scores)
-        return self.arena.empty(self.scores.shape, self.scores.dtype)
+        return self.buffers.empty(self.scores.shape, self.scores.dtype)
 
     def sum(self, terms: Tensor) -> Tensor:
         """Return the sums of numbers, one for each pair, over the candidates of each anchor.
 
         Of a strip, they are the sums of its pairs for each of its candidates.
         """
-        if not self.is_strip:
+        if not self.is_upper_triangle:
             return terms.sum(1)
         return torch.cat([terms.sum(1), terms[:, len(terms) :].sum(0)])
 
     def prior(self, loss: Loss) -> Tensor | None:
         """Return the weights that a loss gives by label and by rank, or None where all are 1."""
-        by_class = loss.class_weights(self.same_class) if loss.weighs_classes else None
+        by_class = None
+        if loss.overrides("class_weights"):
+            by_class = loss.class_weights(self.same_class)
         if by_class is not None:
+            by_class = checked(loss, "class_weights", by_class, self.scores.shape)
             by_class = by_class.to(self.scores.dtype)
-        if not loss.weighs_ranks:
+        if not loss.overrides("rank_weights"):
             return by_class
-        by_rank = weights_by_rank(self.scores, self.excluded, loss, self.arena)
+        by_rank = weights_by_rank(self.scores, self.excluded, loss, self.buffers, self.rank_tables)
         return by_rank if by_class is None else by_rank * by_class
 
     def without_group(self, prior: Tensor | None) -> Tensor | None:
@@ -117,16 +124,21 @@ class Tile(NamedTuple):
         they are what a loss pulls most; a loss that pulls nothing pulls them and nothing else.
         """
         prior, attracts = self.prior(loss), self.group_role == "positive"
-        if not loss.pulls_candidates:
+        if not loss.overrides("push_and_pull"):
             pull = None
             if self.same_group is not None and attracts:
                 pull = self.same_group.to(self.scores.dtype)
             return self.without_group(prior), pull
-        if self.same_group is None:
-            return loss.push_and_pull(prior)
-        if attracts:
-            return loss.push_and_pull(cast(Tensor, prior).masked_fill(self.same_group, 1.0))
+        if prior is None:
+            prior = torch.ones_like(self.scores)
+        if self.same_group is not None and attracts:
+            prior = prior.masked_fill(self.same_group, 1.0)
         push, pull = loss.push_and_pull(prior)
+        if push is not None:
+            push = checked(loss, "push_and_pull", push, self.scores.shape)
+        pull = checked(loss, "push_and_pull", pull, self.scores.shape)
+        if self.same_group is None or attracts:
+            return push, pull
         return self.without_group(push), self.without_group(pull)
 
 

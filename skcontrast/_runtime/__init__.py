@@ -1,1 +1,1 @@
-"""What belongs to the whole process: signals, threads, torch's modes and random generators."""
+"""State of the whole process: signals, threads, torch's modes and random generators."""

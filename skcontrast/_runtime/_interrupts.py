@@ -68,7 +68,7 @@ class NotedInterrupt:
             self._is_released = before
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        # Something else may have set a handler of its own in the meantime.
+        # Something else may have set another handler in the meantime.
         if self._is_installed and signal.getsignal(signal.SIGINT) == self._handle:
             signal.signal(signal.SIGINT, self._previous)
 

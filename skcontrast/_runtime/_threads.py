@@ -14,11 +14,11 @@ _threaded_process: int | None = None
 def settle_threads() -> None:
     """Let a process compute in no more threads than it has and its control group may use.
 
-    To be called before torch computes. GNU's OpenMP, which torch uses on Linux, waits for ever in
-    a forked process for the threads that it had started before the fork: such a process computes
-    in one. OpenMP starts a thread for each processor of the machine also in a container that may
-    use fewer, where the threads would wait for each other most of the time. The first call in a
-    process looks at that, so that a number that is set later stays.
+    To be called before torch computes. GNU's OpenMP, which torch uses on Linux, hangs in
+    a forked process, where it waits for the threads that it had started before the fork: such a
+    process computes in one. OpenMP starts a thread for each processor of the machine also in a
+    container that may use fewer, where the threads would wait for each other most of the time. The
+    first call in a process looks at that, so that a number that is set later stays.
     """
     global _threaded_process
     if torch.get_num_threads() == 1:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -33,7 +35,7 @@ def pack(content: Any, tensors: Mapping[str, Tensor], key: str) -> bytes:
     tensors : dict of str to Tensor
         Contiguous, on the CPU.
     key : str
-        Says whose file it is: the content stands under this key of the header.
+        Says whose file it is: the content has this key in the header.
 
     Raises
     ------
@@ -43,7 +45,7 @@ def pack(content: Any, tensors: Mapping[str, Tensor], key: str) -> bytes:
     header = {key: json.dumps(content, allow_nan=False), _CHECKSUM: _BLANK}
     data = safetensors.torch.save(dict(tensors), header)
     start, rest = _split(data)
-    if problem := _too_long(start):
+    if problem := _too_long(len(start)):
         raise ValueError(f"The file cannot be written: {problem}.")
     return start.replace(_field(_BLANK), _field(_checksum(start, rest))) + rest
 
@@ -58,13 +60,13 @@ def unpack(data: bytes, key: str) -> tuple[Any, dict[str, Tensor]]:
     safetensors.SafetensorError
         If the bytes are not a whole safetensors file.
     ValueError
-        If what stands under the key is not JSON, the checksum is wrong or missing, or the header
+        If the content is not JSON, the checksum is wrong or missing, or the header
         is far longer than that of any model.
     """
     start, rest = _split(data)
-    if problem := _too_long(start):
+    if problem := _too_long(len(start)):
         raise ValueError(problem)
-    header = json.loads(start[8:]) if start else {}
+    header = json.loads(start[8:]) if len(start) > 8 else {}
     if not isinstance(header, dict):
         raise ValueError("its header is not a JSON object")
     if len(header) > _MOST_TENSORS:
@@ -90,11 +92,11 @@ def _split(data: bytes) -> tuple[bytes, memoryview]:
     return (data[:end] if end <= len(data) else b""), memoryview(data)[end:]
 
 
-def _too_long(start: bytes) -> str:
+def _too_long(length: int) -> str:
     """Return what is wrong with the length of a header, "" if nothing is."""
-    if len(start) <= _LONGEST_HEADER:
+    if length <= _LONGEST_HEADER:
         return ""
-    return f"its header has {len(start)} bytes, more than the {_LONGEST_HEADER} that are allowed"
+    return f"its header has {length} bytes, more than the {_LONGEST_HEADER} that are allowed"
 
 
 def _field(checksum: str) -> bytes:
@@ -128,30 +130,59 @@ def file_path(path: str | os.PathLike, owner: str) -> Path:
     return Path(text)
 
 
+def read_file(path: Path) -> bytes:
+    """Return the bytes of a file for `unpack`; of one whose header cannot be whole, the first 8.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    ValueError
+        If it is not a regular file, such as a folder or a pipe, or its header is too long.
+    """
+    size = path.stat().st_size
+    if not path.is_file():
+        raise ValueError("it is not a regular file")
+    with path.open("rb") as file:
+        start = file.read(8)
+        length = int.from_bytes(start, "little")
+        if not 0 < length <= size - 8:
+            return start
+        if problem := _too_long(8 + length):
+            raise ValueError(problem)
+        return start + file.read()
+
+
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file beside its place and move it there, so that it is whole at every moment.
+    """Write a file next to its place and move it there, so that it is whole at every moment.
+
+    The new file has the mode of the old one. Of a link, the target is replaced.
 
     Raises
     ------
     OSError
         With the path, if it cannot be written. A file that was there stays as it was.
     """
-    part = path.with_name(f".{path.name}.{uuid4().hex}.part")
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f".{target.name}.{uuid4().hex}.part")
     try:
         with part.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        part.replace(path)
-        _sync_folder(path.parent)
+        if target.exists():
+            shutil.copymode(target, part)
+        part.replace(target)
+        _sync_folder(target.parent)
     except OSError as error:
         raise type(error)(error.errno, error.strerror, str(path)) from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def remove_parts(path: Path) -> None:
-    """Remove what processes that were killed while they wrote a file have left beside it."""
+    """Remove the temporary files of processes that were killed while they wrote a file."""
     for part in path.parent.glob(f".{path.name}.*.part"):
         part.unlink(missing_ok=True)
 

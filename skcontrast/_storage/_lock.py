@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 try:
     import fcntl
@@ -40,15 +41,20 @@ def exclusive(folder: Path) -> Iterator[None]:
             raise ValueError(f"another fit is using {folder}")
         _TAKEN.add(folder)
     try:
-        place = folder / ".lock"
-        if place.exists() and not place.is_file():  # opening a FIFO would wait for ever
-            problem = "something that is not a regular file has the name of the lock"
-            raise FileExistsError(errno.EEXIST, problem, str(place))
-        with place.open("w") as file:
+        with _opened(folder / ".lock") as file:
             _lock(file, folder)
             yield
     finally:
         _TAKEN.discard(folder)
+
+
+def _opened(place: Path) -> IO[bytes]:
+    """Open a file without following a link or changing what is in it."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    if place.is_symlink() or (place.exists() and not place.is_file()):
+        problem = "something that is not a regular file has the name of the lock"
+        raise FileExistsError(errno.EEXIST, problem, str(place))
+    return os.fdopen(os.open(place, flags, 0o666), "r+b")
 
 
 def _lock(file: Any, folder: Path) -> None:

@@ -1,6 +1,6 @@
 """Objects as JSON and tensors, and back, without running any code that a file could name.
 
-JSON scalars, lists and dictionaries with names as keys stand for themselves. Everything else is a
+JSON scalars, lists and dictionaries with names as keys are written as they are. All else is a
 dictionary with one of these keys:
 
 =============  ====================================================================================
@@ -11,15 +11,14 @@ dictionary with one of these keys:
 ``$tensor``    the name of a tensor, ``$parameter`` of a parameter of a network
 ``$lazy``      "parameters" or "buffers": one of a lazy layer that has not seen a sample
 ``$strings``   an array of strings
-``$history``   the rows of a history of skorch
 ``$class``     the name of a class itself, such as an optimizer
 ``$object``    the name of a class, with the attributes of an object in ``state``
 ``$module``    the name of a class, with the attributes, parameters, buffers and children of a
                ``torch.nn.Module``
-``$same``      a module that stands elsewhere too, by its place among all modules
-``$own``       the name of something that is neither of skcontrast nor of torch, and is handed over
-               when the file is read; what ``is`` "a module" has a ``state_dict``, and objects have
-               ``numbers``, which are put back, and ``texts``, which are compared
+``$same``      a module that occurs before, by its place among all modules
+``$own``       the name of something that is neither of skcontrast nor of torch, and is passed when
+               the file is read: a module with its ``state_dict``, an object with its ``params``,
+               or anything else, such as a function
 =============  ====================================================================================
 """
 
@@ -28,33 +27,22 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
-from skorch.history import History
 from torch import Tensor, nn
 from torch.nn.modules.lazy import LazyModuleMixin
-from torch.nn.utils.parametrize import is_parametrized
 
-from ._own import (
-    LAZY,
-    MODULE,
-    Names,
-    check_attribute,
-    check_registered,
-    check_texts,
-    is_callable,
-    made,
-    numbers,
-    restored,
-    texts,
-    with_weights,
-)
+from ._own import Names, check_own, has_parameters, with_parameters, with_weights
 
-# More modules than a network has, each counted as often as it stands somewhere.
+# The attributes that every module has.
+_MODULE = frozenset(vars(nn.Module()))
+# The attributes in which a lazy layer keeps its hooks until it has seen a sample.
+_LAZY = ("_initialize_hook", "_load_hook")
+# More modules than a network has, each counted as often as it occurs.
 _MOST_MODULES = 10**5
 # What changes the output of a module or its gradient, and is not in its class.
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
@@ -66,7 +54,7 @@ class Writer:
     Parameters
     ----------
     names : dict of type to str
-        The names in the file of the classes that may stand there.
+        The names in the file of the classes that it may name.
     keep_samples : bool, default=True
         Whether augmentations keep the training samples that they hold.
 
@@ -75,7 +63,7 @@ class Writer:
     tensors : dict of str to Tensor
         The numbers, by the names that the JSON has for them.
     own : dict of str to str
-        Names of what must be handed over when the file is read, and where it stands first.
+        Names of what must be passed when the file is read, and where it occurs first.
     """
 
     def __init__(self, names: Mapping[type, str], keep_samples: bool = True):
@@ -88,19 +76,22 @@ class Writer:
         self._modules: dict[int, int] = {}
 
     def write(self, value: Any, name: str) -> Any:
-        """Return an object as JSON; `name` is where it stands, for the names of tensors."""
+        """Return a part of the file as JSON, in which custom objects are counted anew."""
+        self._own_names.begin_part()
+        return self._write(value, name)
+
+    def _write(self, value: Any, name: str) -> Any:
+        """Return an object as JSON; `name` is its place, for the names of tensors."""
         if value is None or isinstance(value, (bool, int, str)):
             return value
         if isinstance(value, float):
             return value if math.isfinite(value) else {"$float": str(value)}
         if isinstance(value, np.generic):
-            return self.write(value.item(), name)
+            return self._write(value.item(), name)
         if isinstance(value, (np.ndarray, Tensor)):
             return self._array(value, name)
-        if isinstance(value, History):
-            return {"$history": self.write(list(value), name)}
         if isinstance(value, (list, tuple)):
-            items = [self.write(item, f"{name}.{k}") for k, item in enumerate(value)]
+            items = [self._write(item, f"{name}.{k}") for k, item in enumerate(value)]
             return items if isinstance(value, list) else {"$tuple": items}
         if isinstance(value, dict):
             return self._dictionary(value, name)
@@ -140,16 +131,16 @@ class Writer:
     def _dictionary(self, value: dict, name: str) -> Any:
         """Return a dictionary, as it is where its keys are names."""
         if all(isinstance(key, str) and not key.startswith("$") for key in value):
-            return {key: self.write(item, f"{name}.{key}") for key, item in value.items()}
+            return {key: self._write(item, f"{name}.{key}") for key, item in value.items()}
         items = list(value.items())
-        return {"$pairs": [self.write([*item], f"{name}.{k}") for k, item in enumerate(items)]}
+        return {"$pairs": [self._write([*item], f"{name}.{k}") for k, item in enumerate(items)]}
 
     def _state(self, value: Any, name: str) -> dict[str, Any]:
         """Return the attributes of an object."""
         samples = () if self.keep_samples else getattr(value, "_samples", ())
         left_out = (*samples, *getattr(value, "_transient", ()))
         attributes = {key: item for key, item in vars(value).items() if key not in left_out}
-        return {key: self.write(item, f"{name}.{key}") for key, item in attributes.items()}
+        return {key: self._write(item, f"{name}.{key}") for key, item in attributes.items()}
 
     def _module(self, module: nn.Module, name: str) -> dict[str, Any]:
         """Return a module of skcontrast or torch, with everything in it."""
@@ -158,38 +149,32 @@ class Writer:
         self._modules[id(module)] = len(self._modules)
         _check_hooks(module, name)
         found: dict[str, Any] = {"$module": self.names[type(module)]}
-        left_out = {*MODULE, *(LAZY if isinstance(module, LazyModuleMixin) else ())}
+        left_out = {*_MODULE, *(_LAZY if isinstance(module, LazyModuleMixin) else ())}
         own = {key: item for key, item in vars(module).items() if key not in left_out}
-        found["state"] = {key: self.write(item, f"{name}.{key}") for key, item in own.items()}
+        found["state"] = {key: self._write(item, f"{name}.{key}") for key, item in own.items()}
         found["volatile"] = sorted(module._non_persistent_buffers_set)
         for part in ("_parameters", "_buffers", "_modules"):
             members = getattr(module, part)
-            found[part] = {key: self.write(one, f"{name}.{key}") for key, one in members.items()}
+            found[part] = {key: self._write(one, f"{name}.{key}") for key, one in members.items()}
         return found
 
     def _own(self, value: Any, name: str) -> dict[str, Any]:
         """Return the name of something that the reader of the file must have, and its state."""
-        is_module = isinstance(value, nn.Module)
-        if is_module:
-            if id(value) in self._modules:
-                return {"$same": self._modules[id(value)]}
-            self._modules[id(value)] = len(self._modules)
-            _check_parametrized(value, name)
-            check_registered(value, name)
-        found: dict[str, Any] = {"$own": self._own_names.name(value, name), "texts": texts(value)}
-        found["is"] = "a function" if is_callable(value) else "a module" if is_module else "object"
-        found["numbers"] = {
-            path: {key: self.write(item, f"{name}.{path}.{key}") for key, item in held.items()}
-            for path, held in numbers(value).items()
-        }
-        if is_module:
-            tensors = value.state_dict(keep_vars=True)
-            # Lazy layers have no weights before they have seen a sample.
-            if not any(nn.parameter.is_lazy(tensor) for tensor in tensors.values()):
-                found["state_dict"] = {
-                    key: self.write(tensor, f"{name}.{key}") for key, tensor in tensors.items()
-                }
-        return found
+        check_own(value, name)
+        if not isinstance(value, nn.Module):
+            found = {"$own": self._own_names.name(value, name)}
+            if has_parameters(value):
+                parameters = value.get_params(deep=False)
+                found["params"] = self._dictionary(parameters, name)
+            return found
+        if id(value) in self._modules:
+            return {"$same": self._modules[id(value)]}
+        self._modules[id(value)] = len(self._modules)
+        tensors = value.state_dict(keep_vars=True)
+        # Lazy layers have no weights before they have seen a sample.
+        is_lazy = any(nn.parameter.is_lazy(tensor) for tensor in tensors.values())
+        state = None if is_lazy else self._dictionary(dict(tensors), name)
+        return {"$own": self._own_names.name(value, name), "state_dict": state}
 
 
 class Reader:
@@ -202,7 +187,7 @@ class Reader:
     tensors : dict of str to Tensor
         The numbers.
     own : dict of str to object
-        What was handed over, by the names that the JSON has.
+        What the user has passed, by the names that the JSON has.
     """
 
     def __init__(
@@ -216,7 +201,7 @@ class Reader:
         self._n_modules = 0
 
     def read(self, value: Any) -> Any:
-        """Return the object that JSON stands for."""
+        """Return an object from JSON."""
         if isinstance(value, list):
             return [self.read(item) for item in value]
         if not isinstance(value, dict):
@@ -238,11 +223,6 @@ class Reader:
     def _read_pairs(self, value: dict) -> dict:
         return dict(self.read(value["$pairs"]))
 
-    def _read_history(self, value: dict) -> History:
-        history = History()
-        history.extend(self.read(value["$history"]))
-        return history
-
     def _read_strings(self, value: dict) -> np.ndarray:
         return np.array(value["$strings"], dtype=object)
 
@@ -253,9 +233,8 @@ class Reader:
         return self._laid_out(value["$tensor"], value)
 
     def _read_lazy(self, value: dict) -> Tensor:
-        if value["$lazy"] == "parameters":
-            return nn.UninitializedParameter()
-        return nn.UninitializedBuffer()
+        is_parameter = value["$lazy"] == "parameters"
+        return nn.UninitializedParameter() if is_parameter else nn.UninitializedBuffer()
 
     def _laid_out(self, name: str, value: dict) -> Tensor:
         """Return a tensor in the layout in memory that it had."""
@@ -282,35 +261,22 @@ class Reader:
 
     def _read_own(self, value: dict) -> Any:
         name = value["$own"]
-        given = self.own[name]
-        if value["is"] == "a function":
-            check_texts(given, value["texts"], {}, name)
-            return given
-        given = made(given, name)
-        if value["is"] == "a module":
-            state = value.get("state_dict")
-            weights = None if state is None else {k: self.read(item) for k, item in state.items()}
-            given = with_weights(given, weights, name)
-            self._counts[len(self._modules)] = n_modules = len(list(given.modules()))
-            self._count(n_modules)
-            self._modules.append(given)
-        held = {
-            path: {key: self.read(item) for key, item in found.items()}
-            for path, found in value["numbers"].items()
-        }
-        check_texts(given, value["texts"], held, name)
-        return restored(given, held)
+        if "params" in value:
+            return with_parameters(self.own[name], self.read(value["params"]), name)
+        if "state_dict" not in value:
+            return self.own[name]
+        module = with_weights(self.own[name], self.read(value["state_dict"]), name)
+        self._counts[len(self._modules)] = n_modules = len(list(module.modules()))
+        self._count(n_modules)
+        self._modules.append(module)
+        return module
 
     def _read_object(self, value: dict) -> Any:
         some = self._known(value["$object"])
         if issubclass(some, nn.Module):
-            raise ValueError(f"it calls {value['$object']} an object, which is a module")
-        if methods := [key for key in value["state"] if callable(getattr(some, key, None))]:
-            raise ValueError(f"it gives {value['$object']} an attribute for its {methods[0]}")
-        made: Any = object.__new__(some)
+            raise ValueError(f"{value['$object']} is stored as an object but is a module")
         state = {key: self.read(item) for key, item in value["state"].items()}
-        vars(made).update(_completed(some, state, value["$object"]))
-        return made
+        return _object(some, state, value["$object"])
 
     def _read_same(self, value: dict) -> nn.Module:
         place = value["$same"]
@@ -320,7 +286,7 @@ class Reader:
         return self._modules[place]
 
     def _count(self, n_modules: int) -> None:
-        """Count modules; what repeats repetitions would take for ever to go through."""
+        """Count modules; nested repetition would otherwise explode."""
         self._n_modules += n_modules
         if self._n_modules > _MOST_MODULES:
             raise ValueError(f"its network has more than {_MOST_MODULES} modules")
@@ -328,14 +294,14 @@ class Reader:
     def _read_module(self, value: dict) -> nn.Module:
         some = self._known(value["$module"])
         if not issubclass(some, nn.Module):
-            raise ValueError(f"it calls {value['$module']} a module, which is none")
+            raise ValueError(f"{value['$module']} is stored as a module but is none")
         module: nn.Module = object.__new__(some)
         nn.Module.__init__(module)
         place, before = len(self._modules), self._n_modules
         self._modules.append(module)
         self._count(1)
         for key, item in value["state"].items():
-            check_attribute(key, some, value["$module"])
+            _check_attribute(key, some, value["$module"])
             vars(module)[key] = self.read(item)
         for part in ("_parameters", "_buffers", "_modules"):
             members = {key: self.read(item) for key, item in value[part].items()}
@@ -363,20 +329,15 @@ def _check_hooks(module: nn.Module, name: str) -> None:
     if hooks or "forward" in vars(module):
         raise TypeError(
             f"{name} is a {type(module).__name__} with a {'hook' if hooks else 'new forward'}, "
-            "which cannot be written. Remove it, or put what it does into the forward of a module "
-            "of a class of your own."
+            "which cannot be written. Remove it, or put what it does into the forward of a custom "
+            "module."
         )
 
 
-def _check_parametrized(module: nn.Module, name: str) -> None:
-    """Raise TypeError for a layer whose weights are computed from others."""
-    if is_parametrized(module):
-        raise TypeError(
-            f"{name} is a {type(module).__name__}, a layer with a parametrization of torch "
-            "such as weight_norm, which cannot be written. Remove it by "
-            "torch.nn.utils.parametrize.remove_parametrizations, or put the layer into a "
-            "module of a class of your own."
-        )
+def _check_attribute(key: str, some: type, name: str) -> None:
+    """Raise ValueError for an attribute that would take the place of a method."""
+    if key in _MODULE or key.startswith("__") or callable(getattr(some, key, None)):
+        raise ValueError(f"it gives {name} an attribute {key!r}, which it may not have")
 
 
 def _make_lazy(module: Any) -> None:
@@ -395,37 +356,25 @@ def _check_members(members: dict[str, Any], part: str, name: str) -> None:
             raise ValueError(f"it gives {name} {key!r} as one of its {part[1:]}, which it is not")
 
 
-def _completed(some: type, state: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the attributes of an object, with defaults for what its class has gained.
+def _object(some: type, state: dict[str, Any], name: str) -> Any:
+    """Return an object with attributes; parameters that are missing have their defaults.
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         If there is an attribute that the class does not have, or none where it needs one.
     """
+    if methods := [key for key in state if callable(getattr(some, key, None))]:
+        raise ValueError(f"it gives {name} an attribute for its {methods[0]}")
     if is_dataclass(some):
-        known = {field.name: field.default for field in fields(some)}
-        missing: Any = MISSING
-    elif issubclass(some, BaseEstimator):
-        parameters = inspect.signature(some).parameters
-        free = [key for key, one in parameters.items() if one.kind is one.VAR_KEYWORD]
-        known = {key: one.default for key, one in parameters.items() if key not in free}
-        if free:
-            known |= {key: None for key in state if not key.startswith("_")}
-        missing = inspect.Parameter.empty
-    else:
-        return state
-    former = getattr(some, "_former", ())
-    state = {key: item for key, item in state.items() if key not in former or item is not None}
-    learned = set(getattr(some, "_learned", ()))
-    unknown = [
-        key
-        for key in state.keys() - known.keys() - learned
-        if is_dataclass(some) or not key.endswith("_") or key.startswith("_")
-    ]
-    if unknown:
-        raise ValueError(f"it gives {name} the unknown {', '.join(sorted(unknown))}")
-    state = {**{key: value for key, value in known.items() if value is not missing}, **state}
-    if lacking := known.keys() - state.keys():
-        raise ValueError(f"it lacks {', '.join(sorted(lacking))} of {name}")
-    return state
+        return some(**state)
+    made: Any = object.__new__(some)
+    learned = state
+    if issubclass(some, BaseEstimator):
+        known = getattr(some, "_learned", ())
+        learned = {key: state.pop(key) for key in [*state] if key.endswith("_") or key in known}
+        made = some(**state)
+    if hidden := [key for key in learned if key.startswith("__")]:
+        raise ValueError(f"it gives {name} an attribute {hidden[0]!r}, which it may not have")
+    vars(made).update(learned)
+    return made

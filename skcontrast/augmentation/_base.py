@@ -16,7 +16,7 @@ from torch import Tensor
 from .._data._parts import Parts
 from .._data._row_labels import label_rows, row_labels
 from .._data._sources import array_of
-from .._parameters import validate_parameters
+from .._parameters import check_names, validate_parameters
 from ..kinds._base import Kind, Schema
 from ..kinds._read import declared_kind, read_samples
 from ..kinds._recognise import kind_of_shape, named_kinds
@@ -87,6 +87,7 @@ class Augmentation(
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)
+        check_names(cls)
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Check the parameters and learn from X what `augment` needs.

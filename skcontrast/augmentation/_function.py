@@ -16,7 +16,7 @@ from .._parameters import StrOptions
 from .._runtime._random import seeded_everywhere
 from .._warnings import warn
 from ..kinds._base import Kind
-from ..kinds._recognise import named_kinds
+from ..kinds._recognise import is_custom, named_kinds
 from ._base import Augmentation
 from ._stage import as_float, check_values, generator_for
 
@@ -49,8 +49,9 @@ class FunctionAugmentation(Augmentation):
         functions that draw the same random numbers for the whole of what they receive, such as
         most transforms of torchvision and albumentations.
     kind : {"vectors", "tables", "images", "graphs"}, Kind or None, default=None
-        What `func` is for, see :class:`skcontrast.kinds.Kind`; None is for vectors and images.
-        Graphs, and samples of a custom kind, are passed in batches, unchanged.
+        What `func` is for, see :class:`skcontrast.kinds.Kind`; None is for vectors, images and
+        the custom kind of an embedder. Graphs and samples of a custom kind are passed in batches,
+        unchanged.
     backend : {"torch", "numpy"}, default="torch"
         What `func` receives: a tensor on the device of the training, images as
         (n, channels, height, width), or an ndarray, images as (n, height, width, channels). A
@@ -172,7 +173,14 @@ class FunctionAugmentation(Augmentation):
     def _takes_numbers(self) -> bool:
         """Whether batches are tensors of floats."""
         kinds = named_kinds(self.kind, owner=type(self).__name__)
+        if self.kind is None and hasattr(self, "_schema"):
+            kinds = [self._schema.kind]
         return all(kind.float_batches for kind in kinds)
+
+    def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
+        """Raise ValueError if samples of this kind cannot be augmented; see the base class."""
+        if kind is None or self.kind is not None or not is_custom(kind):
+            super().check_kind(sample_shape, kind)
 
     def _caller(self, device: torch.device, seed: int) -> Callable[[Any], Any]:
         """Return the function of the samples alone, with random numbers that the seed gives."""

@@ -1,7 +1,5 @@
 """Encoders: networks that turn samples into representations."""
 
-from __future__ import annotations
-
 from ._base import Encoder
 from ._convnet import ConvNet
 from ._graph import GCN, GIN

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from .._arguments import Interval, checked
 from .._data._metadata import validate_labels
-from .._objective._from_arrays import contrast_of
+from .._objective._functional import contrast_of
 from ..losses._posterior import false_negative_probability, ranks_inside
 from ..metrics._parts import OF_CLASSES, measure
 from ..similarity import Similarity

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from .._arguments import Interval, checked, numbers
-from .._objective._from_arrays import contrast_of
+from .._objective._functional import contrast_of
 from ..similarity import Similarity
 from ._base import Estimate
 from ._likelihood import Likelihood, minimise, standard_errors

@@ -86,7 +86,7 @@ def fit_posterior(
     tau_plus : float
         Class prior in (0, 1).
     sharpness, floor : float, default=None
-        The one that is known; it is returned as it is.
+        The one that is known; it is returned unchanged.
 
     Returns
     -------

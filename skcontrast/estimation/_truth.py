@@ -12,8 +12,9 @@ import torch
 from .._arguments import Interval, check_arguments
 from .._objective._exponential import Contrastive
 from .._objective._tile import Anchors, Tile
-from .._parameters import check_component, check_numbers
+from .._parameters import check_component
 from ..losses import Loss, Supervised
+from ..schedules import check_numbers
 from ..simulation._estimators import estimate
 from ..simulation._scores import ScoreSample
 from ._base import Estimate
@@ -71,10 +72,10 @@ def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
     True
     """
     _check(loss, sample, owner="negative_bias")
-    some = sample.is_negative.any(axis=1)
-    if some.sum() < 2:
-        raise ValueError(f"At least two anchors must have a true negative, got {some.sum()}.")
-    scores, is_negative, positives = (part[some] for part in sample[:3])
+    usable = sample.is_negative.any(axis=1)
+    if usable.sum() < 2:
+        raise ValueError(f"At least two anchors must have a true negative, got {usable.sum()}.")
+    scores, is_negative, positives = (part[usable] for part in sample[:3])
     sample = ScoreSample(scores, is_negative, positives, sample.lower_bound)
     truth, estimates = estimate(Supervised(), sample), estimate(loss, sample)
     ratio = estimates.mean() / truth.mean()
@@ -226,7 +227,7 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
     True
     """
     _check(loss, sample, owner="reliability")
-    if not loss.has_posterior:
+    if not loss.overrides("true_negative_probability"):
         raise ValueError(f"{type(loss).__name__} has no probability of true negatives by rank.")
     n_anchors, n_candidates = sample.scores.shape
     within = Interval(Integral, 1, n_candidates, closed="both")

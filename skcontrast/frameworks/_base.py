@@ -46,20 +46,11 @@ class FitContext:
         none. For memories, which know the places of what they hold.
     n_parts : int
         Number of parts of a sample that have an encoder each.
-    labels : Tensor of shape (n_samples,), dtype int64, or None
-        The classes of all samples, −1 where unknown; None if the loss does not use any.
-    classes : Tensor of shape (n_classes,), dtype int64, or None
-        What `class_ids` returns for each class; None without classes.
-    first_id : int
-        Samples have numbers that a memory can keep in later fits: ``first_id`` plus the place in
-        X. Samples in a different X have different numbers.
-    is_part : bool
-        Whether X may be a part of the samples, since later calls bring others: in `partial_fit`.
 
     See Also
     --------
     Framework : Its `start` receives the context of a fit.
-    Session : Keeps it in the attribute `fit`.
+    Session : Keeps it in the attribute `context`.
     """
 
     module: nn.Module
@@ -73,29 +64,6 @@ class FitContext:
     generator: torch.Generator
     groups: Tensor | None = None
     n_parts: int = 1
-    labels: Tensor | None = None
-    classes: Tensor | None = None
-    first_id: int = 0
-    is_part: bool = False
-
-    def class_ids(self, labels: Tensor | None) -> Tensor | None:
-        """Return numbers of classes that are the same in later fits, −1 where unknown.
-
-        Labels count from 0 in every fit. For memories that outlive it.
-
-        Parameters
-        ----------
-        labels : Tensor of shape (k,), dtype int64, or None
-            Classes of samples, as in a `Batch`.
-
-        Returns
-        -------
-        ids : Tensor of shape (k,), dtype int64, or None
-            None for None.
-        """
-        if labels is None or self.classes is None or not len(self.classes):
-            return labels
-        return self.classes[labels.clamp_min(0)].masked_fill_(labels < 0, -1)
 
     def groups_of(self, rows: Tensor) -> Tensor | None:
         """Return the groups of samples by their places in X, −1 where the place is unknown.
@@ -142,8 +110,8 @@ class Framework(ParameterObject):
 
     Examples
     --------
-    A framework of one's own. The anchors are the first views of the samples, and the candidates
-    are the second views; the candidate of an anchor's own sample is its positive:
+    A custom framework. The anchors are the first views of the samples, and the candidates are the
+    second views; the candidate of an anchor's own sample is its positive:
 
     >>> import numpy as np
     >>> import torch
@@ -155,16 +123,16 @@ class Framework(ParameterObject):
     ...     def contrast(self, network, views, similarity, batch):
     ...         z = network(torch.cat(views)).float().unflatten(0, (2, -1))
     ...         anchors, candidates = similarity.embed(z)
-    ...         weights = batch.anchor_weights(z[:1])
+    ...         known = batch.annotations(z[:1])
     ...         return Contrast(
     ...             anchors=anchors,
     ...             candidates=candidates,
-    ...             positives=similarity.pairs(anchors, candidates)[:, None],
-    ...             excluded=torch.arange(len(anchors), device=anchors.device)[:, None],
-    ...             weights=None if weights is None else weights[0],
-    ...             anchor_labels=batch.labels,
+    ...             positives=similarity.pairs(anchors, candidates),
+    ...             excluded=torch.arange(len(anchors), device=anchors.device),
+    ...             weights=known.weights,
+    ...             anchor_labels=known.labels,
     ...             candidate_labels=batch.labels,
-    ...             anchor_groups=batch.groups,
+    ...             anchor_groups=known.groups,
     ...             candidate_groups=batch.groups,
     ...         )
     >>> X = np.random.default_rng(0).normal(size=(100, 5))
@@ -203,12 +171,12 @@ class Framework(ParameterObject):
         """
         return None
 
-    def start(self, fit: FitContext) -> Session:
+    def start(self, context: FitContext) -> Session:
         """Return the session that contrasts the batches of one fit.
 
         Parameters
         ----------
-        fit : FitContext
+        context : FitContext
             The fit that begins.
 
         Returns
@@ -216,7 +184,7 @@ class Framework(ParameterObject):
         session : Session
             By default one that calls `contrast` and remembers nothing.
         """
-        return _WithoutMemory(self, fit)
+        return _WithoutMemory(self, context)
 
     def contrast(
         self,
@@ -239,7 +207,7 @@ class Framework(ParameterObject):
         batch : Batch
             What is known about the n samples: ``rows``, their places in X; ``labels``, their
             classes, and ``groups``, those of samples that belong together, or None; and
-            ``anchor_weights(z)``, the factors on the losses of the anchors, or None.
+            ``annotations(z)``, what is known about views of the samples as anchors.
 
         Returns
         -------
@@ -257,16 +225,18 @@ class Session(nn.Module):
     A session is a module so that what it registers is looked after. Its buffers and submodules
     move to the device and are part of its ``state_dict``, from which ``warm_start`` and
     ``partial_fit`` resume and which skorch's ``Checkpoint`` saves (as ``f_criterion``). Its
-    parameters that require a gradient are trained too. Do not register the network of the fit:
-    it does not belong to the session.
+    parameters that require a gradient are trained too. The network of the fit does not belong to
+    the session: call ``self.context.network``, and do not assign it to an attribute.
 
     Parameters
     ----------
-    fit : FitContext
+    context : FitContext
         The fit that begins.
 
     Attributes
     ----------
+    context : FitContext
+        The same.
     objective : {"contrastive", "jensen-shannon"}
         Which loss is formed from the scores.
 
@@ -283,10 +253,8 @@ class Session(nn.Module):
 
     Examples
     --------
-    A framework of one's own with a second network, similar to MoCo v3 [1]_. Anchors are encoded
-    by the network and candidates by its momentum copy; the negatives are the other samples of the
-    batch. For brevity, it ignores labels and weights of the samples; the example of `Framework`
-    uses them.
+    A custom framework with a second network, similar to MoCo v3 [1]_. Anchors are encoded by the
+    network and candidates by its momentum copy; the negatives are the other samples of the batch:
 
     >>> import numpy as np
     >>> import torch
@@ -298,19 +266,28 @@ class Session(nn.Module):
     ...     def __init__(self, momentum=0.99):
     ...         self.momentum = momentum
     ...
-    ...     def start(self, fit):
-    ...         return MomentumSession(fit, self.momentum)
+    ...     def start(self, context):
+    ...         return MomentumSession(context, self.momentum)
     >>> class MomentumSession(Session):
-    ...     def __init__(self, fit, momentum):
-    ...         super().__init__(fit)
-    ...         self.slow = MomentumNetwork(fit, momentum)
+    ...     def __init__(self, context, momentum):
+    ...         super().__init__(context)
+    ...         self.slow = MomentumNetwork(context, momentum)
     ...
     ...     def contrast(self, views, similarity, batch):
     ...         candidates = similarity.embed(self.slow(views[1]))
-    ...         anchors = similarity.embed(self.fit.network(views[0]).float())
-    ...         positives = similarity.pairs(anchors, candidates)[:, None]
-    ...         own = torch.arange(len(anchors), device=anchors.device)[:, None]
-    ...         return Contrast(anchors, candidates, positives, own)
+    ...         z = self.context.network(views[0]).float()
+    ...         anchors, known = similarity.embed(z), batch.annotations(z[None])
+    ...         return Contrast(
+    ...             anchors=anchors,
+    ...             candidates=candidates,
+    ...             positives=similarity.pairs(anchors, candidates),
+    ...             excluded=torch.arange(len(anchors), device=anchors.device),
+    ...             weights=known.weights,
+    ...             anchor_labels=known.labels,
+    ...             candidate_labels=batch.labels,
+    ...             anchor_groups=known.groups,
+    ...             candidate_groups=batch.groups,
+    ...         )
     ...
     ...     def update(self):
     ...         self.slow.follow()
@@ -323,9 +300,9 @@ class Session(nn.Module):
 
     objective: ObjectiveName = "contrastive"
 
-    def __init__(self, fit: FitContext):
+    def __init__(self, context: FitContext):
         super().__init__()
-        self.fit = fit
+        self.context = context
 
     def contrast(
         self, views: Sequence[Any], similarity: Similarity, batch: Batch
@@ -377,14 +354,20 @@ def _shape(value: Any) -> Any:
     return getattr(value, "shape", None)
 
 
+def state_of(part: str, state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of a submodule out of that of the whole."""
+    prefix = f"{part}."
+    return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+
+
 class _WithoutMemory(Session):
     """The session of a framework that remembers nothing."""
 
-    def __init__(self, framework: Framework, fit: FitContext):
-        super().__init__(fit)
+    def __init__(self, framework: Framework, context: FitContext):
+        super().__init__(context)
         self.framework = framework
 
     def contrast(
         self, views: Sequence[Any], similarity: Similarity, batch: Batch
     ) -> Contrast | list[Contrast]:
-        return self.framework.contrast(self.fit.network, views, similarity, batch)
+        return self.framework.contrast(self.context.network, views, similarity, batch)

@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .._arguments import naming
-from .._data._batches import Batch
+from .._data._batches import Annotations, Batch
 from .._objective._contrast import Contrast
 from .._parameters import Interval, StrOptions
 from .._runtime._memory import check_memory
-from .._warnings import warn
 from ..kinds._base import Kind
 from ..kinds._parts import PartsKind
 from ..similarity import Similarity
 from ._bank import Bank
-from ._base import FitContext, Framework, Session
+from ._base import FitContext, Framework, Session, state_of
 from ._lab import Lab
 from ._parts import Apart, Split
 
@@ -42,15 +41,11 @@ class CMC(Framework):
     Every part is contrasted with every other: each is an anchor, and its positives are the other
     part of the same sample, in all of its views [1]_. With P parts and :math:`L_{a \to b}` the
     mean loss of the anchors of part a among candidates of part b, the loss is the mean over the
-    ordered pairs, the "full graph" of the paper, or over the pairs with the first part, its "core
-    view",
+    ordered pairs, the "full graph" of the paper,
 
-    .. math::
+    .. math:: L = \frac{1}{P (P - 1)} \sum_{a \ne b} L_{a \to b}.
 
-        L_{\text{full}} = \frac{1}{P (P - 1)} \sum_{a \ne b} L_{a \to b}, \qquad
-        L_{\text{core}} = \frac{1}{2 (P - 1)} \sum_{b > 1} (L_{1 \to b} + L_{b \to 1}).
-
-    The paper has sums; the mean keeps the learning rate independent of P.
+    The paper has the sum; the mean keeps the learning rate independent of P.
 
     The negatives come from a memory bank with a vector for each part of each sample of X, the
     moving average of its normalised projections,
@@ -62,9 +57,10 @@ class CMC(Framework):
     negative. A sample enters the bank when it is first visited. In the very first step, the
     negatives are the other samples of the batch.
 
-    ``partial_fit`` with a part of a long stream keeps vectors of earlier parts as negatives, with
-    their classes and groups: the newest, as many as a step draws. The samples of the new part
-    enter the bank beside them.
+    When ``partial_fit`` or a fit with ``warm_start`` gets the same samples and labels again, the
+    bank continues as it is. When it gets others, such as the next part of a long stream, the
+    newest vectors, as many as a step draws, stay as negatives for everyone, without their classes
+    and groups, and the new samples enter the bank in addition.
 
     CMC differs from the authors' code in three ways: the loss is the embedder's, not
     noise-contrastive estimation; the positive is the current projection of the other part, not
@@ -81,14 +77,10 @@ class CMC(Framework):
         images of three channels and "random" for vectors. If X is several arrays, these are the
         parts and `split` must be "auto".
     n_negatives : int or "auto", default="auto"
-        Number of samples drawn from the bank, N. "auto" is 4,096, or all other samples if they
-        are fewer. A number larger than all other samples is reduced to it, in `fit` with a
-        warning.
+        The most samples drawn from the bank, N; all other samples if they are fewer. "auto" is
+        4,096.
     momentum : float, default=0.5
         m in [0, 1]; 0 keeps only the last projection, 1 only the first.
-    graph : {"full", "core"}, default="full"
-        Which parts are contrasted: each with each other, or only the first with each other. With
-        two parts both are the same.
 
     See Also
     --------
@@ -129,7 +121,6 @@ class CMC(Framework):
         ],
         "n_negatives": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "momentum": [Interval(Real, 0, 1, closed="both")],
-        "graph": [StrOptions({"full", "core"})],
     }
 
     draws_random_numbers = False
@@ -145,12 +136,10 @@ class CMC(Framework):
         | NDArray = "auto",
         n_negatives: int | Literal["auto"] = "auto",
         momentum: float = 0.5,
-        graph: Literal["full", "core"] = "full",
     ):
         self.split = split
         self.n_negatives = n_negatives
         self.momentum = momentum
-        self.graph = graph
 
     @property
     def structure(self) -> str:
@@ -193,7 +182,7 @@ class CMC(Framework):
             return Split([torch.tensor([0]), torch.tensor([1, 2])], sample_shape, Lab())
         return Split(_columns(split, sample_shape), sample_shape)
 
-    def start(self, fit: FitContext) -> Session:
+    def start(self, context: FitContext) -> Session:
         """Return a session with a memory bank.
 
         Raises
@@ -201,21 +190,7 @@ class CMC(Framework):
         ValueError
             If the bank does not fit into the memory.
         """
-        return _CMCSession(self, fit)
-
-    @property
-    def _n_wanted(self) -> int:
-        return _LARGEST_AUTO if self.n_negatives == "auto" else self.n_negatives
-
-    def _n_drawn(self, fit: FitContext) -> int:
-        """Return how many negatives each anchor gets, at most all other samples."""
-        wanted = self._n_wanted
-        if wanted >= fit.n_samples and self.n_negatives != "auto" and not fit.is_part:
-            warn(
-                f"The 'n_negatives' parameter of CMC is {wanted}, but there are "
-                f"{fit.n_samples - 1} other samples: all of them are drawn."
-            )
-        return min(wanted, fit.n_samples - 1)
+        return _CMCSession(self, context)
 
 
 def _bad_split(problem: str, sample_shape: tuple) -> ValueError:
@@ -286,89 +261,77 @@ def _check_columns(columns: np.ndarray, given: str, sample_shape: tuple) -> None
 class _CMCSession(Session):
     """The memory bank of all parts."""
 
-    def __init__(self, framework: CMC, fit: FitContext):
-        super().__init__(fit)
-        self.n_negatives, self.n_wanted = framework._n_drawn(fit), framework._n_wanted
-        n_parts, width = fit.n_parts, fit.width // fit.n_parts
-        check_memory(n_parts * fit.n_samples * width, fit.device, "The memory bank of CMC")
-        self.bank = Bank(fit.n_samples, width, framework.momentum, n_parts, fit.first_id)
-        self._mark_samples()
-        # The parts of anchors, and those that each is contrasted with.
-        self.pairs = [
-            (a, b)
-            for a, b in permutations(range(n_parts), 2)
-            if framework.graph == "full" or 0 in (a, b)
-        ]
+    def __init__(self, framework: CMC, context: FitContext):
+        super().__init__(context)
+        wanted = framework.n_negatives
+        self.n_negatives = _LARGEST_AUTO if wanted == "auto" else wanted
+        self.momentum = framework.momentum
+        n_numbers = context.n_samples * context.width
+        check_memory(n_numbers, context.device, "The memory bank of CMC")
+        self.bank = self._new_bank()
 
-    def _mark_samples(self) -> None:
-        """Note the groups and the known classes of the samples of X."""
-        if self.fit.groups is not None:
-            self.bank.groups[: self.fit.n_samples].copy_(self.fit.groups)
-        if (ids := self.fit.class_ids(self.fit.labels)) is not None:
-            mine = self.bank.labels[: self.fit.n_samples]
-            mine.copy_(torch.where(ids < 0, mine.to(ids.device), ids))
+    def _new_bank(self, others: Tensor | None = None) -> Bank:
+        """Return a bank with vectors of samples that are not in X, and no others."""
+        n_samples, n_parts = self.context.n_samples, self.context.n_parts
+        return Bank(n_samples, self.context.width // n_parts, self.momentum, n_parts, others)
 
     def contrast(
         self, views: Sequence[Tensor], similarity: Similarity, batch: Batch
     ) -> list[Contrast]:
-        """Contrast each part with the banks of others."""
-        z = self.fit.network(torch.cat(views)).float().unflatten(0, (len(views), -1))
+        """Contrast each part with the banks of the others."""
+        n_parts = self.context.n_parts
+        z = self.context.network(torch.cat(views)).float().unflatten(0, (len(views), -1))
         # (n_parts, n_views, n, width)
-        parts = torch.stack(z.chunk(self.fit.n_parts, dim=-1))
-        batch = batch._replace(labels=self.fit.class_ids(batch.labels))
-        self.new = parts.detach(), batch.rows, batch.labels, similarity.remembered
-        candidates, own, labels, groups = self._drawn(batch, parts, similarity)
-        embedded = similarity.embed(parts)
-        candidates = similarity.embed(candidates)
-        n_views = len(views)
+        parts = torch.stack(z.chunk(n_parts, dim=-1))
+        self.new = parts.detach(), batch.rows, batch.labels, similarity.bank_vectors
+        vectors, own, known = self._drawn(batch, parts, similarity)
+        embedded, candidates = similarity.embed(parts), similarity.embed(vectors)
+        of_anchors = [batch.annotations(part) for part in parts]
         return [
             Contrast(
-                embedded[a].flatten(0, 1),
-                candidates[b],
-                torch.cat([_scores(u, embedded[b], similarity) for u in embedded[a]]),
-                own.repeat(n_views, 1),
-                _flat(batch.anchor_weights(parts[a])),
-                _repeated(batch.labels, n_views),
-                None if batch.labels is None else labels,
-                _repeated(batch.groups, n_views),
-                groups,
+                anchors=embedded[a].flatten(0, 1),
+                candidates=candidates[b],
+                positives=torch.cat([_scores(u, embedded[b], similarity) for u in embedded[a]]),
+                excluded=own.repeat(len(views), 1),
+                weights=of_anchors[a].weights,
+                anchor_labels=of_anchors[a].labels,
+                candidate_labels=None if batch.labels is None else known.labels,
+                anchor_groups=of_anchors[a].groups,
+                candidate_groups=known.groups,
             )
-            for a, b in self.pairs
+            for a, b in permutations(range(n_parts), 2)
         ]
 
     def _drawn(
         self, batch: Batch, parts: Tensor, similarity: Similarity
-    ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-        """Return candidates (n_parts, m, width), excluded (n, 1), labels and groups (m,)."""
+    ) -> tuple[Tensor, Tensor, Annotations]:
+        """Return vectors (n_parts, m, width), excluded (n, 1) and what is known about them."""
         if self.bank.n_visited > 1:
-            vectors, own, rows = self.bank.draw(
-                self.n_negatives + 1, batch.rows, self.fit.generator
-            )
-            groups = None if batch.groups is None else self.bank.groups[rows]
-            return vectors, own, self.bank.labels[rows], groups
+            n, generator = self.n_negatives + 1, self.context.generator
+            vectors, own, rows = self.bank.draw(n, batch.rows, generator)
+            in_X = rows.masked_fill(rows >= self.context.n_samples, -1)
+            return vectors, own, Annotations(self.bank.labels[rows], self.context.groups_of(in_X))
         own = torch.arange(parts.shape[2], device=parts.device)[:, None]
-        return similarity.remembered(parts[:, 0].detach()), own, batch.labels, batch.groups
+        known = Annotations(batch.labels, batch.groups)
+        return similarity.bank_vectors(parts[:, 0].detach()), own, known
 
     def update(self) -> None:
         """Move the vectors of the samples of the batch in the bank."""
         self.bank.update(*self.new)
 
     def resume(self, state: dict[str, Any], same_samples: bool) -> None:
-        """Continue with the vectors of the samples, in a part of a stream also with others."""
-        old = {k.removeprefix("bank."): v for k, v in state.items() if k.startswith("bank.")}
-        n_others = self.bank.resume(old, self.n_wanted if self.fit.is_part else 0)
-        self.n_negatives = min(self.n_wanted, self.fit.n_samples + n_others - 1)
-        self._mark_samples()
+        """Continue with the bank; of other samples, with as many vectors as a step draws."""
+        old = state_of("bank", state)
+        vectors = old["vectors"].to(self.context.device)
+        others = vectors[:, self.context.n_samples :]
+        if not same_samples:
+            visited = old["visited"][: old["_extra_state"]]
+            others = vectors[:, visited[-self.n_negatives :]]
+        self.bank = self._new_bank(others)
+        if same_samples:
+            self.bank.load_state_dict(old)
 
 
 def _scores(u: Tensor, others: Tensor, similarity: Similarity) -> Tensor:
     """Return the scores (n, n_views) of anchors u (n, k) with the other part (n_views, n, k)."""
     return torch.stack([similarity.pairs(u, other) for other in others], 1)
-
-
-def _repeated(marks: Tensor | None, n: int) -> Tensor | None:
-    return None if marks is None else marks.repeat(n)
-
-
-def _flat(weights: Tensor | None) -> Tensor | None:
-    return None if weights is None else weights.flatten()

@@ -83,7 +83,7 @@ class InfoGraph(Framework):
         """Dot products for the Jensen–Shannon objective, cosines for the contrastive one."""
         return DotProduct if self.objective == "jensen-shannon" else Cosine
 
-    def start(self, fit: FitContext) -> Session:
+    def start(self, context: FitContext) -> Session:
         """Return a session with a projection head for nodes.
 
         Raises
@@ -91,33 +91,33 @@ class InfoGraph(Framework):
         ValueError
             If the samples are not graphs.
         """
-        return _InfoGraphSession(self, fit)
+        return _InfoGraphSession(self, context)
 
 
 class _InfoGraphSession(Session):
     """The projection head of the nodes."""
 
-    def __init__(self, framework: InfoGraph, fit: FitContext):
-        super().__init__(fit)
-        if not hasattr(fit.module.encoder, "nodes"):
+    def __init__(self, framework: InfoGraph, context: FitContext):
+        super().__init__(context)
+        if not hasattr(context.module.encoder, "nodes"):
             raise ValueError(
                 "InfoGraph contrasts the nodes of graphs with whole graphs: it needs X to be a "
                 "list of graphs."
             )
         self.objective = framework.objective
-        self.head = copy.deepcopy(fit.module.projector)
+        self.head = copy.deepcopy(context.module.projector)
         for part in self.head.modules():
             # Layers that start from zero in the copied head do so here too.
             if isinstance(part, nn.Linear) and part.weight.any():
                 part.reset_parameters()
-        self.head.to(fit.device)
-        self.network = fit.prepare(self._nodes_and_graphs)
+        self.head.to(context.device)
+        self.network = context.prepare(self._nodes_and_graphs)
 
     def _nodes_and_graphs(self, graphs: GraphBatch) -> tuple[Tensor, Tensor]:
         """Return the projections of the nodes and of the graphs."""
-        encoder, projector = self.fit.module.encoder, self.fit.module.projector
-        nodes = encoder.nodes(graphs)
-        return self.head(nodes), projector(encoder.pool(nodes, graphs))
+        module = self.context.module
+        nodes = module.encoder.nodes(graphs)
+        return self.head(nodes), module.projector(module.encoder.pool(nodes, graphs))
 
     def contrast(
         self, views: Sequence[GraphBatch], similarity: Similarity, batch: Batch
@@ -125,17 +125,15 @@ class _InfoGraphSession(Session):
         """Contrast the nodes with the graphs."""
         (graphs,) = views
         nodes, wholes = (z.float() for z in self.network(graphs))
-        anchors, candidates = similarity.embed(nodes), similarity.embed(wholes)
-        owner = graphs.batch
-        weights = batch.anchor_weights(wholes[None])
+        known = batch.annotations(wholes[None]).take(graphs.batch)
         return Contrast(
-            anchors,
-            candidates,
-            owner[:, None],
-            owner[:, None],
-            None if weights is None else weights[0, owner],
-            None if batch.labels is None else batch.labels[owner],
-            batch.labels,
-            None if batch.groups is None else batch.groups[owner],
-            batch.groups,
+            anchors=similarity.embed(nodes),
+            candidates=similarity.embed(wholes),
+            positives=graphs.batch,
+            excluded=graphs.batch,
+            weights=known.weights,
+            anchor_labels=known.labels,
+            candidate_labels=batch.labels,
+            anchor_groups=known.groups,
+            candidate_groups=batch.groups,
         )

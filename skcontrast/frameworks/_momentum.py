@@ -24,7 +24,7 @@ class MomentumNetwork(nn.Module):
 
     Parameters
     ----------
-    fit : FitContext
+    context : FitContext
         Its ``module`` is copied and followed.
     momentum : float
         m in [0, 1].
@@ -36,11 +36,11 @@ class MomentumNetwork(nn.Module):
     Session : Holds a momentum network during a fit and has an example with one.
     """
 
-    def __init__(self, fit: FitContext, momentum: float):
+    def __init__(self, context: FitContext, momentum: float):
         super().__init__()
-        self.network = copy.deepcopy(fit.module).requires_grad_(False).eval()
+        self.network = copy.deepcopy(context.module).requires_grad_(False).eval()
         # In tuples, so that they are not registered: both belong to the fit.
-        self.followed, self.call = (fit.module,), (fit.prepare(self.network),)
+        self.followed, self.call = (context.module,), (context.prepare(self.network),)
         self.average = get_ema_multi_avg_fn(momentum)
         self.has_statistics = False
 

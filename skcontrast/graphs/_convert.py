@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from .._data._row_labels import row_labels
-from ._packed import PackedGraphs, assemble, check_finite, check_sizes
+from ._packed import PackedGraphs, assemble, check_finite
 from ._read import Described, GraphParts, graph_classes, ignored_by_pyg, is_graph, read_graph
 from ._topology import offsets
 
@@ -103,10 +103,12 @@ def is_graphs(X: Any) -> bool:
 def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
     """Return graphs of which all parts have been read."""
     node_ptr = offsets(torch.tensor([part.n_nodes for part in parts]))
-    check_sizes(node_ptr)
+    empty = torch.nonzero(node_ptr.diff() < 1)
+    if len(empty):
+        raise ValueError(f"Graph {int(empty[0])} in X has no nodes: remove it from X.")
     starts = zip(parts, node_ptr.tolist(), strict=False)
     edges = torch.from_numpy(np.concatenate([part.edges + start for part, start in starts], 1))
-    # A graph without edges has what the edges of the others have.
+    # A graph without edges may be anywhere: it has no edges that lack attributes.
     nodes = {k: part.of_nodes for k, part in enumerate(parts)}
     linked = {k: part.of_edges for k, part in enumerate(parts) if part.edges.shape[1]}
     weights = _joined_weights(parts)
@@ -149,7 +151,7 @@ def _joined_attributes(parts: Mapping[int, Described], of: str) -> Tensor | None
 
 
 def _joined_labels(parts: Mapping[int, Described], of: str) -> tuple[Tensor | None, tuple]:
-    """Return labels as codes, shape (n,), or None, and the categories they stand for."""
+    """Return labels as codes, shape (n,), or None, and their categories."""
     without = [k for k, part in parts.items() if part.labels is None]
     if len(without) == len(parts):
         return None, ()

@@ -13,7 +13,7 @@ class EdgeFeatures:
     """The map from packed graphs to the features of edges that encoders and augmentations see.
 
     Attributes and weights are standardised over all edges of the training set, labels become
-    one-hot codes, as those of nodes do. Weights are kept besides, in units of the mean absolute
+    one-hot codes, as those of nodes do. Weights are also kept in units of the mean absolute
     weight of the training set, unless all are 0 or 1.
 
     Parameters
@@ -52,12 +52,15 @@ class EdgeFeatures:
         if not n_edges:  # and so nothing that describes them
             numbers, weights = torch.empty(0, len(self.mean_)), torch.empty(0)
             labels = torch.empty(0, dtype=torch.int64)
-        has_weights = weights is not None and "weights" in self.seen_
+        if weights is not None and "weights" in self.seen_:
+            weights = (weights.double() / self.unit_).float()
+        else:
+            weights = None
         return EdgeColumns(
             standardised(numbers, self.mean_, self.std_),
             None if self.codes_ is None else coded(labels, graphs.edge_categories, self.codes_),
             len(self.codes_ or ()),
-            weight=(weights.double() / self.unit_).float() if has_weights else None,
+            weight=weights,
         )
 
     def restore(self, edges: EdgeColumns, graphs: PackedGraphs) -> None:

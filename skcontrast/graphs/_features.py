@@ -38,7 +38,7 @@ class NodeFeatures:
     they are.
 
     Attributes and labels of edges become features in the same way. Weights are a feature too, and
-    are kept besides in units of the mean absolute weight of the training set.
+    are also kept in units of the mean absolute weight of the training set.
 
     Parameters
     ----------

@@ -25,7 +25,6 @@ class GraphNetwork(nn.Module):
         The features of edges that the network reads.
     """
 
-    # Files of version 0.1 have no such attribute.
     reads: tuple[str, ...] = ()
 
     def __init__(
@@ -43,7 +42,7 @@ class GraphNetwork(nn.Module):
         pooled = graph_sum(nodes, graphs.topology)
         if self.pooling == "mean":
             return pooled / graphs.topology.sizes.clamp_min(1)[:, None]
-        return _symmetric_log(pooled) if self.pooling == "log-sum" else pooled
+        return pooled.sign() * pooled.abs().log1p() if self.pooling == "log-sum" else pooled
 
     def forward(self, graphs: GraphBatch) -> Tensor:
         """Return the representations of the graphs, shape (n_graphs, width)."""
@@ -119,8 +118,3 @@ def _edge_arguments(module: nn.Module) -> tuple[str, ...]:
     arguments = inspect.signature(module.forward).parameters
     names = [name for name in ("edge_attr", "edge_weight") if name in arguments]
     return tuple(name for name in names if getattr(module, f"supports_{name}", True))
-
-
-def _symmetric_log(x: Tensor) -> Tensor:
-    """Return the logarithm of one more than the size, with the sign: sign(x) log(1 + |x|)."""
-    return x.sign() * x.abs().log1p()

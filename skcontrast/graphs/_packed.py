@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -67,7 +66,7 @@ class PackedGraphs:
 
     # The row labels of the Series that the graphs come from.
     index: Any = None
-    # What the graphs had besides, by name.
+    # Names of attributes of the graphs that were not read.
     ignored: tuple[str, ...] = ()
 
     def __init__(
@@ -137,25 +136,18 @@ class PackedGraphs:
         edges = _as_integers(edge_index, "edge_index")
         ptr = _as_integers(node_ptr, "node_ptr")
         _check_structure(edges, ptr)
+        numbers_of = {
+            "edge_attributes": _checked_numbers(edge_attributes, ptr, "edge_attributes", edges[0]),
+            "edge_weights": _checked_numbers(edge_weights, ptr, "edge_weights", edges[0], 1),
+        }
+        of_nodes = _checked_numbers(attributes, ptr, "attributes")
+        of_edges = _checked_labels(edge_labels, edges.shape[1], "edge_labels")
+        codes, categories = _checked_labels(labels, int(ptr[-1]), "labels")
         _check_described(
-            int(ptr[-1]),
-            edge_index=edges,
-            node_ptr=ptr,
-            attributes=attributes,
-            labels=labels,
-            edge_attributes=edge_attributes,
-            edge_weights=edge_weights,
-            edge_labels=edge_labels,
+            int(ptr[-1]), edges, ptr, of_nodes, codes, of_edges[0], *numbers_of.values()
         )
-        packed = assemble(
-            edges,
-            ptr,
-            edge_attributes=_checked_numbers(edge_attributes, ptr, "edge_attributes", edges[0], 2),
-            edge_weights=_checked_numbers(edge_weights, ptr, "edge_weights", edges[0], 1),
-            edge_labels=_checked_labels(edge_labels, edges.shape[1], "edge_labels"),
-        )
-        packed.attributes = _checked_numbers(attributes, ptr, "attributes")
-        packed.labels, packed.categories = _checked_labels(labels, int(ptr[-1]), "labels")
+        packed = assemble(edges, ptr, **numbers_of, edge_labels=of_edges)
+        packed.attributes, packed.labels, packed.categories = of_nodes, codes, categories
         return packed
 
     @property
@@ -190,12 +182,12 @@ class PackedGraphs:
         topology, nodes, edges = self.topology.take(torch.from_numpy(rows))
         part = PackedGraphs(
             topology,
-            _some(self.attributes, nodes),
-            _some(self.labels, nodes),
+            _subset(self.attributes, nodes),
+            _subset(self.labels, nodes),
             self.categories,
-            edge_attributes=_some(self.edge_attributes, edges),
-            edge_weights=_some(self.edge_weights, edges),
-            edge_labels=_some(self.edge_labels, edges),
+            edge_attributes=_subset(self.edge_attributes, edges),
+            edge_weights=_subset(self.edge_weights, edges),
+            edge_labels=_subset(self.edge_labels, edges),
             edge_categories=self.edge_categories,
         )
         part.index = None if self.index is None else self.index[rows]
@@ -233,7 +225,7 @@ def assemble(
     edge_weights: Tensor | None = None,
     edge_labels: tuple[Tensor | None, tuple] = (None, ()),
 ) -> PackedGraphs:
-    """Return packed graphs of edges in any order, and what is known about each of them.
+    """Return packed graphs of edges in any order, and of their attributes.
 
     Parameters
     ----------
@@ -246,7 +238,7 @@ def assemble(
     edge_attributes, edge_weights : Tensor of shape (n_edges, d), (n_edges,) or None
         Numbers that describe the edges.
     edge_labels : tuple of Tensor of shape (n_edges,) and tuple
-        Codes and the categories that they stand for.
+        Codes and their categories.
     """
     labels, categories = edge_labels
     columns = [one for one in (edge_attributes, edge_weights, labels) if one is not None]
@@ -255,14 +247,14 @@ def assemble(
     order = by_target(edges) if columns else edges[1]
     return PackedGraphs(
         Topology.from_edges(edges, node_ptr, symmetric),
-        edge_attributes=_some(edge_attributes, order),
-        edge_weights=_some(edge_weights, order),
-        edge_labels=_some(labels, order),
+        edge_attributes=_subset(edge_attributes, order),
+        edge_weights=_subset(edge_weights, order),
+        edge_labels=_subset(labels, order),
         edge_categories=categories,
     )
 
 
-def _some(column: Tensor | None, rows: Tensor) -> Tensor | None:
+def _subset(column: Tensor | None, rows: Tensor) -> Tensor | None:
     return None if column is None else column[rows]
 
 
@@ -288,13 +280,6 @@ def check_finite(
         node = row if nodes is None else nodes[row]
         graph = int(torch.searchsorted(node_ptr, node, right=True)) - 1
         raise ValueError(f"Graph {graph} in X has {what} that are NaN or infinite.")
-
-
-def check_sizes(node_ptr: Tensor) -> None:
-    """Raise ValueError, naming the graph, if a graph has no nodes."""
-    empty = torch.nonzero(node_ptr.diff() < 1)
-    if len(empty):
-        raise ValueError(f"Graph {int(empty[0])} in X has no nodes: remove it from X.")
 
 
 def _check_structure(edges: Tensor, node_ptr: Tensor) -> None:
@@ -324,12 +309,9 @@ def _check_structure(edges: Tensor, node_ptr: Tensor) -> None:
         )
 
 
-def _check_described(n_nodes: int, **arrays: Any) -> None:
+def _check_described(n_nodes: int, *described: Tensor | None) -> None:
     """Raise ValueError if there are far more nodes than numbers that describe them."""
-    n_numbers = 0
-    for name, array in arrays.items():
-        with naming(name, "an array", array):
-            n_numbers += 0 if array is None else math.prod(np.shape(array))
+    n_numbers = sum(tensor.numel() for tensor in described if tensor is not None)
     if n_nodes > max(_FREE_NODES, _NODES_PER_NUMBER * n_numbers):
         raise ValueError(
             f"node_ptr ends with {n_nodes} nodes, but edges, labels and attributes are only "
@@ -346,7 +328,7 @@ def _as_integers(values: Any, name: str) -> Tensor:
 
 
 def _checked_labels(labels: Any, n: int, name: str) -> tuple[Tensor | None, tuple]:
-    """Return labels as codes, shape (n,), and the categories that they stand for."""
+    """Return labels as codes, shape (n,), and their categories."""
     if labels is None:
         return None, ()
     with naming(name, "an array of categories", labels):
@@ -365,11 +347,11 @@ def _checked_labels(labels: Any, n: int, name: str) -> tuple[Tensor | None, tupl
 def _checked_numbers(
     values: Any, node_ptr: Tensor, name: str, nodes: Tensor | None = None, ndim: int = 2
 ) -> Tensor | None:
-    """Return numbers, a row per node or for an edge at each of some nodes, as float32."""
+    """Return numbers, a row per node or for an edge at each of `nodes`, as float32."""
     if values is None:
         return None
-    options = {"ensure_2d": False, "allow_nd": True, "ensure_all_finite": False}
-    empty = {"ensure_min_samples": 0, "ensure_min_features": 0}
+    options: dict[str, Any] = {"ensure_2d": False, "allow_nd": True, "ensure_all_finite": False}
+    empty: dict[str, Any] = {"ensure_min_samples": 0, "ensure_min_features": 0}
     with np.errstate(over="ignore"):
         array = numbers(values, name, dtype=np.float32, copy=True, order="C", **options, **empty)
     values = torch.from_numpy(array)

@@ -1,4 +1,4 @@
-"""What is read of a graph of networkx or PyTorch Geometric."""
+"""Reads graphs of networkx and PyTorch Geometric."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._packed import is_symmetric
 
 # Of networkx.
 _READ = {"node": {"x", "label"}, "edge": {"x", "label", "weight"}}
-# Of PyTorch Geometric: what is read, and what describes the graph.
+# Of PyTorch Geometric: what is read, and attributes of whole graphs.
 _PYG_READ = {"x", "edge_index", "edge_attr", "edge_weight", "adj_t", "y", "batch", "ptr"}
 # So many graphs of PyTorch Geometric tell which of their attributes are those of nodes or edges.
 _LOOKED_AT = 10
@@ -30,7 +30,7 @@ class Described(NamedTuple):
 
 
 class GraphParts(NamedTuple):
-    """What is read of a graph.
+    """The nodes and edges of a graph, with their attributes.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class GraphParts(NamedTuple):
     weights : ndarray of shape (n_edges,) or None
         Weights of the edges.
     ignored : frozenset of str
-        Names of what was not read.
+        Names of attributes that were not read.
     """
 
     n_nodes: int
@@ -69,7 +69,7 @@ def graph_classes() -> tuple[type, ...]:
 
 
 def read_graph(graph: Any, index: int) -> GraphParts:
-    """Return what is read of the graph with a place in X."""
+    """Return the parts of the graph at a place in X."""
     if not is_graph(graph):
         raise TypeError(
             f"X must hold graphs only, of networkx or PyTorch Geometric: item {index} is a "
@@ -268,13 +268,13 @@ def ignored_by_pyg(graphs: Sequence[Any]) -> frozenset[str]:
     An attribute of a graph may have, by chance, as many numbers as there are nodes in one graph,
     but not in several.
     """
-    some = graphs[:_LOOKED_AT]
-    if not isinstance(some[0], getattr(_pyg(), "Data", ())):
+    first = graphs[:_LOOKED_AT]
+    if not isinstance(first[0], getattr(_pyg(), "Data", ())):
         return frozenset()
     found = [
         {f"the node attribute {key!r}" for key in set(data.node_attrs()) - _PYG_READ}
         | {f"the edge attribute {key!r}" for key in set(data.edge_attrs()) - _PYG_READ}
-        for data in some
+        for data in first
     ]
     return frozenset(found[0].intersection(*found[1:]))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import torch
@@ -95,7 +96,7 @@ class Topology(NamedTuple):
         return self.sources.argsort(stable=True), offsets(n_outgoing)
 
     def take(self, graphs: Tensor) -> tuple[Topology, Tensor, Tensor]:
-        """Return the topology of some graphs, shape (n,), their nodes and their edges."""
+        """Return the topology of the given graphs, shape (n,), their nodes and their edges."""
         starts = self.node_ptr[graphs]
         sizes = self.node_ptr[graphs + 1] - starts
         node_ptr = offsets(sizes)
@@ -109,7 +110,7 @@ class Topology(NamedTuple):
         return Topology(node_ptr, offsets(degrees), sources, self.symmetric), nodes, edges
 
     def keep(self, nodes: Tensor) -> tuple[Topology, Tensor]:
-        """Return the graphs with only some of their nodes, a mask (n_nodes,), and a mask of edges.
+        """Return the graphs with only the nodes in a mask (n_nodes,), and a mask of edges.
 
         Edges at removed nodes are removed too; a graph may be left without nodes.
         """
@@ -126,20 +127,16 @@ class Topology(NamedTuple):
     @staticmethod
     def cat(topologies: Sequence[Topology]) -> Topology:
         """Return the graphs of several topologies as one."""
-        node_ptr: list[Tensor] = []
-        edge_ptr: list[Tensor] = []
-        sources: list[Tensor] = []
-        n_nodes = n_edges = 0
-        for topology in topologies:
-            node_ptr.append(topology.node_ptr[:-1] + n_nodes)
-            edge_ptr.append(topology.edge_ptr[:-1] + n_edges)
-            sources.append(topology.sources + n_nodes)
-            n_nodes += topology.n_nodes
-            n_edges += len(topology.sources)
-        node_ptr.append(sources[0].new_tensor([n_nodes]))
-        edge_ptr.append(sources[0].new_tensor([n_edges]))
-        symmetric = all(topology.symmetric for topology in topologies)
-        return Topology(torch.cat(node_ptr), torch.cat(edge_ptr), torch.cat(sources), symmetric)
+        n_nodes = list(accumulate((part.n_nodes for part in topologies), initial=0))
+        n_edges = list(accumulate((len(part.sources) for part in topologies), initial=0))
+        moved = list(zip(topologies, n_nodes, n_edges, strict=False))
+        last = topologies[0].sources.new_tensor([[n_nodes[-1]], [n_edges[-1]]])
+        return Topology(
+            torch.cat([*(part.node_ptr[:-1] + node for part, node, _ in moved), last[0]]),
+            torch.cat([*(part.edge_ptr[:-1] + edge for part, _, edge in moved), last[1]]),
+            torch.cat([part.sources + node for part, node, _ in moved]),
+            all(part.symmetric for part in topologies),
+        )
 
     def to(self, device: torch.device | str) -> Topology:
         """Return the topology on a device."""

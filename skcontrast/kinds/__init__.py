@@ -4,8 +4,6 @@ The kind of X is guessed by default. To declare it, pass ``ContrastiveEmbedder(k
 `kind` on your own augmentation or encoder.
 """
 
-from __future__ import annotations
-
 from .._data._parts import TensorBatch
 from ._base import Kind
 from ._graphs import Graphs

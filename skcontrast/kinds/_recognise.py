@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
+
+import torch
 
 from .._data._array_like import as_array_like
 from .._parameters import check_component
@@ -79,3 +82,18 @@ def is_custom(kind: Kind) -> bool:
 def kind_of_shape(sample_shape: Sequence[int | None]) -> Kind:
     """Return the kind of the package whose samples have such a shape."""
     return next(kind() for kind in KINDS.values() if kind().describes(tuple(sample_shape)))
+
+
+@contextmanager
+def naming_kind(kind: Kind) -> Iterator[None]:
+    """Say in torch's error about a batch of a custom kind that it is X that does not fit."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not is_custom(kind) or isinstance(error, torch.OutOfMemoryError):
+            raise
+        raise ValueError(
+            f"X holds {kind.name} that the network cannot take: {error}. If they differ in size "
+            f"from those of fit, return the sizes that must agree from "
+            f"{type(kind).__name__}.sample_shape, and X is refused by them."
+        ) from error

@@ -329,7 +329,13 @@ def _positions(categorical: Any, table: Table) -> set[int]:
     """Return the positions of the columns that are declared categorical."""
     names = [] if table.names is None else table.names.tolist()
     found = set()
-    for column in [] if categorical is None else categorical:
+    categorical = () if categorical is None else categorical
+    if not hasattr(type(categorical), "__iter__") or getattr(categorical, "ndim", 1) != 1:
+        raise ValueError(
+            "The 'categorical' parameter of Tables must be a list of columns of X, got "
+            f"{categorical!r}."
+        )
+    for column in categorical:
         if isinstance(column, str) and column in names:
             found.add(names.index(column))
         elif _is_place(column) and 0 <= column < table.shape[1]:

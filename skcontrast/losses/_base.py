@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -9,7 +11,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from .._parameters import ParameterObject
+from .._parameters import ParameterObject, check_constraints
+from ._checks import check_class, check_overrides
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -20,9 +23,9 @@ def elementwise(method: Method) -> Method:
     return method
 
 
-def is_elementwise(method: Callable[..., Any]) -> bool:
-    """Return whether a method is marked as `elementwise`."""
-    return getattr(method, "is_elementwise", False)
+@functools.cache
+def _takes_labels(row_loss: Callable[..., Any]) -> bool:
+    return len(inspect.signature(row_loss).parameters) > 3
 
 
 class LabelSpreading(NamedTuple):
@@ -49,32 +52,28 @@ class LabelSpreading(NamedTuple):
 class Loss(ParameterObject):
     r"""Base class of the losses: an estimate of an expectation over true negatives.
 
-    For any function :math:`\varphi` of the score, and N candidates of which some may share the
+    For any function :math:`\varphi` of the score, and N candidates, a few of which may share the
     anchor's class, every loss of this package estimates
 
     .. math:: \hat E^-[\varphi] = a \cdot \frac1N \sum_j w_j\, \varphi(s_j)
         - b \cdot \frac1M \sum_m \varphi(s^+_m), \qquad w_j \propto c_j\, e^{\beta s_j},
 
     floored at the lowest value that :math:`\varphi` can take. So a loss is (c, β, a, b). A new
-    loss takes its hyperparameters in ``__init__``, says in ``_parameter_constraints`` which values
-    they may have, and overrides the methods below in which it differs from :class:`InfoNCE`.
-    Which methods are overridden is found out; it need not be declared.
+    loss takes its hyperparameters in ``__init__``, declares in ``_parameter_constraints`` which
+    values they may have, and overrides the methods below in which it differs from
+    :class:`InfoNCE`. A misspelled method, and one that nothing calls, such as ``forward``, is
+    refused when the class is defined; a helper may have any name that resembles none of these.
 
     Attributes
     ----------
     shares_ties : bool
         Whether equal scores share the rank of their last, or each has its own.
-    cdf_bins : int, None or "auto"
-        Into how many bins scores are counted for their ranks, which is faster than sorting for
-        many candidates; None sorts, "auto" chooses.
     detach_weights : bool
         Whether the weights carry no gradient. Only matters where β > 0: c never carries any.
-    normalize_weights : bool
-        Whether the weights are scaled to mean 1.
-    sum_stands_for_n : bool
-        Whether weights are left unscaled because their sum takes the place of N, as the size of a
-        ring does. Under the Jensen–Shannon objective, in which N does not occur, such weights are
-        scaled to mean 1.
+    sum_of_weights : {"N", "free", "replaces N"}
+        Whether the weights are scaled to the sum N, which is mean 1; are left as they are; or are
+        left as they are because their sum takes the place of N, as the size of a ring does. Under
+        the Jensen–Shannon objective, in which N does not occur, the last are scaled as the first.
 
     See Also
     --------
@@ -95,8 +94,8 @@ class Loss(ParameterObject):
     ...     def __init__(self, share=0.1):
     ...         self.share = share
     ...
-    ...     def rank_weights(self, ranks, n_candidates):
-    ...         return (ranks <= (1 - self.share) * n_candidates).double()
+    ...     def rank_weights(self, ranks_from_farthest, n_candidates):
+    ...         return (ranks_from_farthest <= (1 - self.share) * n_candidates).double()
     >>> z = torch.randn(8, 16, generator=torch.Generator().manual_seed(0))
     >>> without = contrastive_loss(z, z, loss=WithoutClosest(share=0.2))
     >>> bool(without < contrastive_loss(z, z, loss=InfoNCE()))
@@ -104,102 +103,81 @@ class Loss(ParameterObject):
     """
 
     shares_ties: bool = True
-    cdf_bins: int | Literal["auto"] | None = "auto"
     detach_weights: bool = False
-    normalize_weights: bool = True
-    sum_stands_for_n: bool = False
+    sum_of_weights: Literal["N", "free", "replaces N"] = "N"
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        check_class(cls, Loss)
+
+    def _check_protocol(self) -> None:
+        check_overrides(type(self), Loss)
+        check_constraints(self)
+
+    def overrides(self, method: str) -> bool:
+        """Return whether the class of this loss has its own version of a method of Loss."""
+        return getattr(type(self), method) is not getattr(Loss, method)
 
     @property
     def requires_y(self) -> bool:
-        """Whether the loss reads labels: where it overrides `class_weights`.
-
-        A loss that overrides `row_loss` and reads labels there sets it to True.
-        """
-        return self.weighs_classes
+        """Whether the loss reads labels, in `class_weights` or in a `row_loss` that takes them."""
+        return self.overrides("class_weights") or self.takes_labels
 
     @property
-    def weighs_classes(self) -> bool:
-        """Whether candidates are weighted by their class: where `class_weights` is overridden."""
-        return self._overrides("class_weights")
+    def takes_labels(self) -> bool:
+        """Whether `row_loss` is overridden and takes `same_class`."""
+        return self.overrides("row_loss") and _takes_labels(type(self).row_loss)
 
     @property
-    def weighs_ranks(self) -> bool:
-        """Whether candidates are weighted by their rank: where `rank_weights` is overridden."""
-        return self._overrides("rank_weights")
-
-    @property
-    def has_posterior(self) -> bool:
-        """Whether the loss says how probable a true negative is at each rank.
-
-        It does where `true_negative_probability` is overridden.
-        """
-        return self._overrides("true_negative_probability")
-
-    @property
-    def pulls_candidates(self) -> bool:
-        """Whether candidates are pulled, not only pushed: where `push_and_pull` is overridden."""
-        return self._overrides("push_and_pull")
-
-    @property
-    def corrects_positives(self) -> bool:
-        """Whether the positive term is not e^{s⁺}: where `anchor_loss` is overridden."""
-        return self._overrides("anchor_loss")
-
-    @property
-    def needs_whole_rows(self) -> bool:
-        """Whether the loss has a form of its own: where `row_loss` is overridden."""
-        return self._overrides("row_loss")
-
-    @property
-    def weighs_pairs(self) -> bool:
+    def is_symmetric(self) -> bool:
         """Whether weights depend on each pair of anchor and candidate alone, both ways alike.
 
         Then each pair of a batch is computed once, not twice. A `class_weights` or `push_and_pull`
         of your own is taken to need whole rows.
         """
-        by_class = not self.weighs_classes or is_elementwise(type(self).class_weights)
-        pulls = not self.pulls_candidates or is_elementwise(type(self).push_and_pull)
-        return by_class and pulls and not self.weighs_ranks
+        return not self.overrides("rank_weights") and all(
+            getattr(getattr(type(self), method), "is_elementwise", False)
+            for method in ("class_weights", "push_and_pull")
+            if self.overrides(method)
+        )
 
     @property
     def is_estimate(self) -> bool:
         """Whether the loss is (c, β, a, b) and a floor and nothing more.
 
-        Only then does it have a Jensen–Shannon form, may stand for the negatives of
+        Only then does it have a Jensen–Shannon form, may replace the negatives of
         :class:`PositiveDebiased`, and can be compared with others on simulated scores.
         """
         beyond = ("anchor_loss", "row_loss", "estimators", "log_expectation", "push_and_pull")
-        return not any(map(self._overrides, beyond))
-
-    def _overrides(self, method: str) -> bool:
-        return getattr(type(self), method) is not getattr(Loss, method)
+        return not any(map(self.overrides, beyond))
 
     def coefficients(self) -> tuple[float, float]:
-        """Return (a, b)."""
+        """Return (a, b), a > 0 and b ≥ 0."""
         return 1.0, 0.0
 
     def hardness(self) -> float:
         """Return β ≥ 0."""
         return 0.0
 
-    def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return the factor c of a candidate by its rank.
 
         Parameters
         ----------
-        ranks : Tensor of shape (k,), dtype float64
-            Numbers of candidates that score at most as high, in (0, N]; halves too.
+        ranks_from_farthest : Tensor of shape (N,), dtype float64
+            1, 2, …, N: how many candidates score at most as high. 1 is the farthest candidate, N
+            the closest, which is the likeliest false negative.
         n_candidates : int
             N.
 
         Returns
         -------
-        c : Tensor of shape (k,)
+        c : Tensor of shape (N,)
             Factors ≥ 0. If `class_weights` is overridden too, both factors are multiplied.
         """
         raise NotImplementedError
 
-    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return the probability that a candidate is a true negative, by its rank.
 
         No training needs it: it is what :func:`skcontrast.estimation.reliability` compares with
@@ -207,8 +185,8 @@ class Loss(ParameterObject):
 
         Parameters
         ----------
-        ranks : Tensor of shape (k,), dtype float64
-            As in `rank_weights`.
+        ranks_from_farthest : Tensor of shape (k,), dtype float64
+            As in `rank_weights`, not necessarily all of them.
         n_candidates : int
             N.
 
@@ -243,7 +221,7 @@ class Loss(ParameterObject):
         Parameters
         ----------
         weights : Tensor of shape (n_anchors, n)
-            What `rank_weights` and `class_weights` give, such as the probability that the
+            The product of `rank_weights` and `class_weights`, such as the probability that the
             candidate is of the anchor's class. To be overwritten by later losses.
 
         Returns
@@ -280,16 +258,6 @@ class Loss(ParameterObject):
         """
         return None
 
-    def lowest_score(self, lower_bound: float) -> float:
-        """Return the score at which the estimate is floored: it is never below φ of it.
-
-        Parameters
-        ----------
-        lower_bound : float
-            The lowest possible score; −∞ under the Jensen–Shannon objective.
-        """
-        return lower_bound
-
     def estimators(self) -> tuple[Loss, ...]:
         """Return the losses whose weighted means `anchor_loss` needs, itself by default."""
         return (self,)
@@ -301,7 +269,7 @@ class Loss(ParameterObject):
         n_candidates: int,
         bounds: tuple[float, Tensor | float],
     ) -> Tensor:
-        """Return the loss of each anchor; the mean over its positives stands outside the log.
+        """Return the loss of each anchor; the mean over its positives is outside the log.
 
         A loss that overrides this has no Jensen–Shannon form.
 
@@ -326,10 +294,14 @@ class Loss(ParameterObject):
         excess = math.log(n_candidates) + log_negative[:, None] - positives
         return torch.logaddexp(excess, torch.zeros_like(excess)).mean(1)
 
-    def row_loss(self, scores: Tensor, positives: Tensor, same_class: Tensor | None) -> Tensor:
+    def row_loss(
+        self, scores: Tensor, positives: Tensor, same_class: Tensor | None = None
+    ) -> Tensor:
         """Return the loss of each anchor from all its scores, differentiable by autograd.
 
-        If this is overridden, no other method of the loss is used.
+        If this is overridden, no other method of the loss is used. A loss that reads labels takes
+        all three arguments, one that needs none takes two; an override of `requires_y` by False
+        makes the labels optional.
 
         Parameters
         ----------
@@ -338,7 +310,7 @@ class Loss(ParameterObject):
         positives : Tensor of shape (n_anchors, n_positives)
             Scores of the anchor's own other views.
         same_class : Tensor of shape (n_anchors, n), dtype bool, or None
-            As in `class_weights`; None unless `requires_y`.
+            As in `class_weights`; None without labels.
 
         Returns
         -------
@@ -347,14 +319,13 @@ class Loss(ParameterObject):
         raise NotImplementedError
 
     def log_expectation(self, log_mean: Tensor, positives: Tensor, lower_bound: float) -> Tensor:
-        """Return log max(a · mean − b · mean_m e^{s⁺_m}, e^{lowest score}), shape (n_anchors,)."""
+        """Return log max(a · mean − b · mean_m e^{s⁺_m}, e^{lower bound}), shape (n_anchors,)."""
         a, b = self.coefficients()
         if b == 0:
             return log_mean + math.log(a)
-        lowest = self.lowest_score(lower_bound)
         top = torch.maximum(log_mean, positives.amax(1)).detach()
         mean_positive = (positives - top[:, None]).exp().mean(1)
         estimate = a * (log_mean - top).exp() - b * mean_positive
-        above = ~(estimate <= (lowest - top).exp())  # NaN is not floored
+        above = ~(estimate <= (lower_bound - top).exp())  # NaN is not floored
         log_estimate = torch.where(above, estimate, torch.ones_like(estimate)).log() + top
-        return torch.where(above, log_estimate, torch.full_like(log_estimate, lowest))
+        return torch.where(above, log_estimate, torch.full_like(log_estimate, lower_bound))

@@ -6,11 +6,10 @@ from typing import Literal
 
 from torch import Tensor
 
-from .._parameters import EstimableNumber, Number, StrOptions, interval, number
+from .._parameters import StrOptions
+from ..schedules import EstimableNumber, Number, interval, number
 from ._base import Loss
-from ._posterior import CDF_BINS, invert_unlabeled_cdf, true_negative_probability
-
-__all__ = ["BCL"]
+from ._posterior import invert_unlabeled_cdf, true_negative_probability
 
 
 class BCL(Loss):
@@ -44,16 +43,16 @@ class BCL(Loss):
     detach_weights : bool, default=True
         Whether the factor :math:`e^{\beta s}` of the weights carries no gradient. The posterior
         never does.
-    cdf_bins : int, None or "auto", default="auto"
-        Ranks are exact if None, by one sort; otherwise scores are counted in this many bins, which
-        is faster for many candidates. Φ_UN is then off by at most the share of the candidates in
-        one bin; "auto" takes 512 bins from 1,500 candidates on where that moves the loss by less
-        than 1e-5 and its gradient by less than 1e-4.
 
     See Also
     --------
     NonparametricBCL : Weights from ranks alone, as in the authors' rebuttal.
     skcontrast.estimation.estimate_alpha : α and τ⁺ from the ranks of positives.
+
+    Notes
+    -----
+    On a CPU, the scores of 1,500 candidates and more are counted in 512 bins instead of sorted
+    where that moves the loss by less than 1e-5 and its gradient by less than 1e-4.
 
     References
     ----------
@@ -76,7 +75,6 @@ class BCL(Loss):
         "tau_plus": interval(0, 1, "left", auto="tau_plus"),
         "cdf": [StrOptions({"inverted", "printed"})],
         "detach_weights": ["boolean"],
-        "cdf_bins": CDF_BINS,
     }
 
     def __init__(
@@ -86,26 +84,25 @@ class BCL(Loss):
         tau_plus: EstimableNumber = 0.1,
         cdf: Literal["inverted", "printed"] = "inverted",
         detach_weights: bool = True,
-        cdf_bins: int | Literal["auto"] | None = "auto",
     ):
         self.alpha = alpha
         self.beta = beta
         self.tau_plus = tau_plus
         self.cdf = cdf
         self.detach_weights = detach_weights
-        self.cdf_bins = cdf_bins
 
     def hardness(self) -> float:
         """Return β."""
         return number(self.beta)
 
-    def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | s) by rank."""
-        return self.true_negative_probability(ranks, n_candidates)
+        return self.true_negative_probability(ranks_from_farthest, n_candidates)
 
-    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | s) by rank."""
-        phi, alpha, tau_plus = ranks / n_candidates, number(self.alpha), number(self.tau_plus)
+        alpha, tau_plus = number(self.alpha), number(self.tau_plus)
+        phi = ranks_from_farthest / n_candidates
         if self.cdf == "inverted":
             phi = invert_unlabeled_cdf(phi, alpha, tau_plus)
         return true_negative_probability(phi, alpha, tau_plus)

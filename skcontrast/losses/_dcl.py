@@ -5,10 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .._parameters import EstimableNumber, interval, number
+from ..schedules import EstimableNumber, interval, number
 from ._base import Loss
-
-__all__ = ["DCL"]
 
 
 class DCL(Loss):
@@ -62,6 +60,6 @@ class DCL(Loss):
         tau_plus = number(self.tau_plus)
         return 1 / (1 - tau_plus), tau_plus / (1 - tau_plus)
 
-    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return 1 − τ⁺ at every rank."""
-        return torch.full_like(ranks, 1 - number(self.tau_plus))
+        return torch.full_like(ranks_from_farthest, 1 - number(self.tau_plus))

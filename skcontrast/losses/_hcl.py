@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from .._parameters import EstimableNumber, Number, interval, number
+from ..schedules import EstimableNumber, Number, interval, number
 from ._dcl import DCL
-
-__all__ = ["HCL"]
 
 
 class HCL(DCL):

@@ -7,8 +7,6 @@ from torch import Tensor
 
 from ._base import Loss
 
-__all__ = ["InfoNCE"]
-
 
 class InfoNCE(Loss):
     r"""The biased contrastive loss: every candidate counts as a negative.
@@ -41,6 +39,6 @@ class InfoNCE(Loss):
     0.432...
     """
 
-    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return 1: every candidate is taken for a true negative."""
-        return torch.ones_like(ranks)
+        return torch.ones_like(ranks_from_farthest)

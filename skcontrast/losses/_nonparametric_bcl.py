@@ -6,11 +6,9 @@ from typing import Literal
 
 from torch import Tensor
 
-from .._parameters import EstimableNumber, Number, interval, number
+from ..schedules import EstimableNumber, Number, interval, number
 from ._base import Loss
-from ._posterior import CDF_BINS, invert_unlabeled_cdf, ratio, true_negative_probability
-
-__all__ = ["NonparametricBCL"]
+from ._posterior import invert_unlabeled_cdf, ratio, true_negative_probability
 
 
 class NonparametricBCL(Loss):
@@ -41,8 +39,6 @@ class NonparametricBCL(Loss):
         Whether the weights are scaled to mean 1. The authors' code does not. They are a ratio of
         densities and have mean 1 in expectation, so that the estimate is one of an expectation
         either way, under the Jensen–Shannon objective too.
-    cdf_bins : int, None or "auto", default="auto"
-        As in :class:`BCL`.
 
     See Also
     --------
@@ -68,7 +64,6 @@ class NonparametricBCL(Loss):
         "beta": interval(0, 1, "both"),
         "tau_plus": interval(0, 1, "left", auto="tau_plus"),
         "normalize_weights": ["boolean"],
-        "cdf_bins": CDF_BINS,
     }
 
     def __init__(
@@ -77,13 +72,16 @@ class NonparametricBCL(Loss):
         beta: Number = 0.5,
         tau_plus: EstimableNumber = 0.1,
         normalize_weights: bool = False,
-        cdf_bins: int | Literal["auto"] | None = "auto",
     ):
         self.alpha = alpha
         self.beta = beta
         self.tau_plus = tau_plus
         self.normalize_weights = normalize_weights
-        self.cdf_bins = cdf_bins
+
+    @property
+    def sum_of_weights(self) -> Literal["N", "free"]:  # type: ignore[override]
+        """Whether the weights are scaled to mean 1: by `normalize_weights`."""
+        return "N" if self.normalize_weights else "free"
 
     def validate(self) -> None:
         """Refuse α = β = 1."""
@@ -93,18 +91,18 @@ class NonparametricBCL(Loss):
                 "density of negatives is left."
             )
 
-    def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return ω by rank."""
         alpha, beta, tau_plus = map(number, (self.alpha, self.beta, self.tau_plus))
-        phi = invert_unlabeled_cdf(ranks / n_candidates, alpha, tau_plus)
+        phi = invert_unlabeled_cdf(ranks_from_farthest / n_candidates, alpha, tau_plus)
         wanted = 2 * (alpha * (1 - beta) * (1 - phi) + (1 - alpha) * beta * phi)
         wanted = wanted / (alpha * (1 - beta) + (1 - alpha) * beta)
         true = 2 * (alpha * (1 - phi) + (1 - alpha) * phi)
         false = 2 * ((1 - alpha) * (1 - phi) + alpha * phi)
         return ratio(wanted, (1 - tau_plus) * true + tau_plus * false)
 
-    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | s) by rank: that of :class:`BCL`, whatever is wanted of the negatives."""
         alpha, tau_plus = number(self.alpha), number(self.tau_plus)
-        phi = invert_unlabeled_cdf(ranks / n_candidates, alpha, tau_plus)
+        phi = invert_unlabeled_cdf(ranks_from_farthest / n_candidates, alpha, tau_plus)
         return true_negative_probability(phi, alpha, tau_plus)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-from .._parameters import EstimableNumber, StrOptions, check_component, interval, number
+from .._parameters import check_component
 from .._warnings import warn
+from ..schedules import EstimableNumber, interval, number
 from ._base import Loss
 from ._infonce import InfoNCE
-
-__all__ = ["PositiveDebiased"]
 
 
 class PositiveDebiased(Loss):
@@ -37,11 +35,6 @@ class PositiveDebiased(Loss):
     ----------
     tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in (0, 1).
-    positive_mean : {"rows", "printed"}, default="rows"
-        P as above, or as in the preprint.
-    aggregate : {"loss", "scores"}, default="loss"
-        With several positives: the mean of their losses, or the loss of their mean
-        :math:`e^{s^+}`.
     negatives : Loss, default=None
         How the expectation over true negatives is estimated: an object such as ``DCL()`` or
         ``BCL()``, whose :math:`\hat E^-` replaces the factor g of N in the denominator. None is
@@ -69,21 +62,15 @@ class PositiveDebiased(Loss):
 
     _parameter_constraints: dict = {
         "tau_plus": interval(0, 1, "neither", auto="tau_plus"),
-        "positive_mean": [StrOptions({"rows", "printed"})],
-        "aggregate": [StrOptions({"loss", "scores"})],
         "negatives": "no_validation",  # checked in validate, which has the better message
     }
 
     def __init__(
         self,
         tau_plus: EstimableNumber = 0.1,
-        positive_mean: Literal["rows", "printed"] = "rows",
-        aggregate: Literal["loss", "scores"] = "loss",
         negatives: Loss | None = None,
     ):
         self.tau_plus = tau_plus
-        self.positive_mean = positive_mean
-        self.aggregate = aggregate
         self.negatives = negatives
 
     @property
@@ -123,24 +110,9 @@ class PositiveDebiased(Loss):
                 "PositiveDebiased needs finite bounds of the scores, which this 'similarity' "
                 "does not have."
             )
-        positives, log_mean, log_negative = self._aggregated(positives), log_means[0], log_means[0]
+        log_mean, log_negative = log_means[0], log_means[0]
         if self.negatives is not None:
             log_negative = self.negatives.log_expectation(log_means[1], positives, bounds[0])
-        return self._loss(log_mean, log_negative, positives, n_candidates, bounds)
-
-    def _aggregated(self, positives: Tensor) -> Tensor:
-        if self.aggregate == "loss":
-            return positives
-        return (torch.logsumexp(positives, 1) - math.log(positives.shape[1]))[:, None]
-
-    def _loss(
-        self,
-        log_mean: Tensor,
-        log_negative: Tensor,
-        positives: Tensor,
-        n_candidates: int,
-        bounds: tuple[float, Tensor | float],
-    ) -> Tensor:
         log_numerator = self._log_numerator(log_mean, positives, n_candidates, bounds)
         log_scale = math.log(n_candidates * number(self.tau_plus))
         excess = log_scale + log_negative[:, None] - log_numerator
@@ -156,17 +128,12 @@ class PositiveDebiased(Loss):
         """Return log(P − τ⁻ g), floored, shape (n_anchors, n_positives)."""
         (lowest, highest), tau_plus = bounds, number(self.tau_plus)
         # One for each positive: far below the others, all of its terms would vanish.
-        top = torch.maximum(log_mean[:, None], positives).detach()
         if isinstance(highest, Tensor):
             highest = highest[:, None]
-        if self.positive_mean == "rows":
-            top = top.clamp_min(highest)
+        top = torch.maximum(log_mean[:, None], positives).detach().clamp_min(highest)
         g, p = (log_mean[:, None] - top).exp(), (positives - top).exp()
-        if self.positive_mean == "printed":
-            mean = p + g
-        else:
-            itself = (highest - top).exp()
-            mean = (n_candidates * g + p + itself) / (n_candidates + 2)
+        itself = (highest - top).exp()
+        mean = (n_candidates * g + p + itself) / (n_candidates + 2)
         numerator = mean - (1 - tau_plus) * g
         log_floor = math.log(tau_plus) + lowest
         above = ~(numerator.detach().clamp_min(0).log() + top <= log_floor)

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import functools
-from numbers import Integral
 
 import torch
 from scipy.optimize import brentq
 from torch import Tensor
 
-from .._parameters import Interval, StrOptions
-
 # Steps of the integral over ranks; this exponent makes a probability exactly 0 or 1.
 _STEPS = 2**14
 _FARTHEST = 1000.0
-
-CDF_BINS = [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None]
 
 
 def invert_unlabeled_cdf(cdf: Tensor, alpha: float | Tensor, tau_plus: float | Tensor) -> Tensor:

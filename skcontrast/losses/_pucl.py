@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor
 
-from .._parameters import EstimableNumber, Number, StrOptions, check_numbers, interval, number
+from ..schedules import EstimableNumber, Number, check_numbers, interval, number
 from ._base import Loss
-
-__all__ = ["PUCL"]
 
 
 class PUCL(Loss):
@@ -35,11 +31,6 @@ class PUCL(Loss):
     c : float or Schedule, default=0.1
         Label frequency in [0, 1]: the fraction of a class that serves as positives. At 0 the loss
         is :class:`DCL`, at 1 :class:`InfoNCE`.
-    floor : {"lowest", "printed"}, default="lowest"
-        The least value of the estimate: :math:`e^s` at the lowest possible score, or
-        :math:`e^{-1}` as in the paper. The latter takes −1 for the lowest score; under the
-        Jensen–Shannon objective, where φ is softplus and not exp, it is therefore
-        softplus(−1) ≈ .313 instead of 0.
 
     See Also
     --------
@@ -60,18 +51,15 @@ class PUCL(Loss):
     _parameter_constraints: dict = {
         "tau_plus": interval(0, 1, "left", auto="tau_plus"),
         "c": interval(0, 1, "both"),
-        "floor": [StrOptions({"lowest", "printed"})],
     }
 
     def __init__(
         self,
         tau_plus: EstimableNumber = 0.1,
         c: Number = 0.1,
-        floor: Literal["lowest", "printed"] = "lowest",
     ):
         self.tau_plus = tau_plus
         self.c = c
-        self.floor = floor
 
     @property
     def effective_tau_plus(self) -> float:
@@ -86,10 +74,6 @@ class PUCL(Loss):
         rest = 1 - tau_plus
         return (1 - tau_plus * c) / rest, tau_plus * (1 - c) / rest
 
-    def lowest_score(self, lower_bound: float) -> float:
-        """Return the score at which the estimate is floored: −1 as printed, or the lowest."""
-        return -1.0 if self.floor == "printed" else lower_bound
-
-    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return 1 − `effective_tau_plus`, that of the unlabeled rest, at every rank."""
-        return torch.full_like(ranks, 1 - self.effective_tau_plus)
+        return torch.full_like(ranks_from_farthest, 1 - self.effective_tau_plus)

@@ -6,14 +6,12 @@ import math
 
 from torch import Tensor
 
-from .._parameters import Number, interval, number
+from ..schedules import Number, interval, number
 from ._base import Loss
-
-__all__ = ["Ring"]
 
 
 class Ring(Loss):
-    r"""Contrastive loss whose negatives lie in a ring around the anchor.
+    r"""Contrastive loss whose negatives form a ring around the anchor.
 
     Of the N candidates the closest ⌊outer · N⌋ are kept; of these the closest
     ⌊inner · ⌊outer · N⌋⌋, the likeliest false negatives, are dropped [1]_:
@@ -28,7 +26,7 @@ class Ring(Loss):
     outer : float or Schedule, default=0.5
         Share of the candidates within the outer radius, in (0, 1].
     inner : float or Schedule, default=0.1
-        Share of these candidates that lies within the inner radius, in [0, 1). With
+        Share of these candidates within the inner radius, in [0, 1). With
         ``outer=1, inner=0`` the loss is :class:`InfoNCE`.
 
     See Also
@@ -55,15 +53,14 @@ class Ring(Loss):
         "outer": interval(0, 1, "right"),
         "inner": interval(0, 1, "left"),
     }
-    normalize_weights = False
-    sum_stands_for_n = True
+    sum_of_weights = "replaces N"
     shares_ties = False
 
     def __init__(self, outer: Number = 0.5, inner: Number = 0.1):
         self.outer = outer
         self.inner = inner
 
-    def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return 1[in ring] by rank."""
         within = _floor(number(self.outer) * n_candidates)
         dropped = _floor(number(self.inner) * within)
@@ -72,12 +69,13 @@ class Ring(Loss):
                 f"The ring is empty: outer={self.outer} of {n_candidates} candidates is less than "
                 "one. Enlarge 'outer' of Ring or the batch."
             )
+        ranks = ranks_from_farthest
         inside = (ranks > n_candidates - within) & (ranks <= n_candidates - dropped)
         return inside.to(ranks.dtype)
 
-    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return 1 in the ring and 0 outside of it."""
-        return self.rank_weights(ranks, n_candidates)
+        return self.rank_weights(ranks_from_farthest, n_candidates)
 
 
 def _floor(share: float) -> int:

@@ -8,8 +8,6 @@ from .._parameters import Interval
 from ._base import LabelSpreading
 from ._supcon import SupCon
 
-__all__ = ["SemiSupCon"]
-
 
 class SemiSupCon(SupCon):
     r"""Semi-supervised contrastive loss: SupCon where most labels are unknown; needs y.

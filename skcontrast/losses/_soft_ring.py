@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from torch import Tensor
 
-from .._parameters import EstimableNumber, Number, interval, number
+from ..schedules import EstimableNumber, Number, interval, number
 from ._base import Loss
-from ._posterior import CDF_BINS, false_negative_probability
+from ._posterior import false_negative_probability
 
 
 class SoftRing(Loss):
@@ -37,7 +35,7 @@ class SoftRing(Loss):
     Parameters
     ----------
     sharpness : float, Schedule or "auto", default=2.0
-        The sharpness k ≥ 0. What suits a poor encoder is small, and grows as it learns; "auto"
+        The sharpness k ≥ 0. A poor encoder needs a small one, which grows as it learns; "auto"
         follows the labeled samples.
     tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1).
@@ -50,8 +48,6 @@ class SoftRing(Loss):
     detach_weights : bool, default=True
         Whether the factor :math:`e^{\beta s}` of the weights carries no gradient. The probability
         never does.
-    cdf_bins : int, None or "auto", default="auto"
-        As in :class:`BCL`.
 
     See Also
     --------
@@ -76,7 +72,6 @@ class SoftRing(Loss):
         "beta": interval(0, None, "left"),
         "floor": interval(0, 1, "both", auto="floor"),
         "detach_weights": ["boolean"],
-        "cdf_bins": CDF_BINS,
     }
 
     def __init__(
@@ -86,27 +81,25 @@ class SoftRing(Loss):
         beta: Number = 0.0,
         floor: EstimableNumber = 0.0,
         detach_weights: bool = True,
-        cdf_bins: int | Literal["auto"] | None = "auto",
     ):
         self.sharpness = sharpness
         self.tau_plus = tau_plus
         self.beta = beta
         self.floor = floor
         self.detach_weights = detach_weights
-        self.cdf_bins = cdf_bins
 
     def hardness(self) -> float:
         """Return β."""
         return number(self.beta)
 
-    def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | u) by rank."""
-        return self.true_negative_probability(ranks, n_candidates)
+        return self.true_negative_probability(ranks_from_farthest, n_candidates)
 
-    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | u) = 1 − p(FN | u) by rank."""
-        # The middle of a candidate's step in the empirical cdf: u lies inside (0, 1).
-        u = (ranks - 0.5).clamp_min(0) / n_candidates
+        # The middle of a candidate's step in the empirical cdf: u is inside (0, 1).
+        u = (ranks_from_farthest - 0.5).clamp_min(0) / n_candidates
         return 1 - false_negative_probability(
             u, number(self.sharpness), number(self.tau_plus), number(self.floor)
         )

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-from .._parameters import EstimableNumber, Interval, interval, number
+from .._parameters import Interval
+from ..schedules import EstimableNumber, interval, number
 from ._base import Loss
-from ._posterior import CDF_BINS, false_negative_probability
-
-__all__ = ["SoftSupCon"]
+from ._posterior import false_negative_probability
 
 
 class SoftSupCon(Loss):
@@ -38,8 +36,6 @@ class SoftSupCon(Loss):
         Class prior τ⁺ in (0, 1).
     pull : float, default=0.3
         Share λ of the pull that is for candidates, in [0, 1].
-    cdf_bins : int, None or "auto", default="auto"
-        As in :class:`BCL`.
 
     See Also
     --------
@@ -66,7 +62,6 @@ class SoftSupCon(Loss):
         "sharpness": interval(0, None, "left", auto="sharpness"),
         "tau_plus": interval(0, 1, "neither", auto="tau_plus"),
         "pull": [Interval(Real, 0, 1, closed="both")],
-        "cdf_bins": CDF_BINS,
     }
 
     def __init__(
@@ -74,17 +69,15 @@ class SoftSupCon(Loss):
         sharpness: EstimableNumber = 20.0,
         tau_plus: EstimableNumber = 0.1,
         pull: float = 0.3,
-        cdf_bins: int | Literal["auto"] | None = "auto",
     ):
         self.sharpness = sharpness
         self.tau_plus = tau_plus
         self.pull = pull
-        self.cdf_bins = cdf_bins
 
-    def rank_weights(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(FN | u) by rank."""
-        # The middle of a candidate's step in the empirical cdf: u lies inside (0, 1).
-        u = (ranks - 0.5).clamp_min(0) / n_candidates
+        # The middle of a candidate's step in the empirical cdf: u is inside (0, 1).
+        u = (ranks_from_farthest - 0.5).clamp_min(0) / n_candidates
         return false_negative_probability(u, number(self.sharpness), number(self.tau_plus))
 
     def push_and_pull(self, weights: Tensor) -> tuple[Tensor, Tensor]:
@@ -95,6 +88,6 @@ class SoftSupCon(Loss):
         """Return λ."""
         return torch.full_like(total, self.pull)
 
-    def true_negative_probability(self, ranks: Tensor, n_candidates: int) -> Tensor:
+    def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | u) = 1 − p(FN | u) by rank."""
-        return 1 - self.rank_weights(ranks, n_candidates)
+        return 1 - self.rank_weights(ranks_from_farthest, n_candidates)

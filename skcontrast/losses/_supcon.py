@@ -9,8 +9,6 @@ from torch import Tensor
 
 from ._base import Loss, elementwise
 
-__all__ = ["SupCon"]
-
 
 class SupCon(Loss):
     r"""Supervised contrastive loss: all samples of the anchor's class are its positives; needs y.

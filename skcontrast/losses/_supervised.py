@@ -6,8 +6,6 @@ from torch import Tensor
 
 from ._base import Loss, elementwise
 
-__all__ = ["Supervised"]
-
 
 class Supervised(Loss):
     r"""Contrastive loss over true negatives only: the oracle of the debiased losses; needs y.

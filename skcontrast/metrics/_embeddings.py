@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from scipy.stats import entropy
+from sklearn.metrics import euclidean_distances
 from sklearn.utils import check_consistent_length
 
 from .._arguments import Interval, numbers
@@ -191,7 +192,7 @@ def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> f
 
     See Also
     --------
-    make_view_scorer : Makes it a scorer with views of your own.
+    make_view_scorer : Makes it a scorer with custom views.
     linear_cka : Compares the geometry at large.
 
     References
@@ -212,7 +213,7 @@ def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> f
     check_consistent_length(first, second)
     n, k = len(first), min(n_neighbors, len(first) - 1)
     shared: int = 0
-    # The two searches have seeds of their own, which break ties differently.
+    # The two searches have different seeds, which break ties differently.
     searches = [nearest(z, None, k, seed=seed) for seed, z in enumerate((first, second))]
     for (_, in_first), (_, in_second) in zip(*searches, strict=True):
         both = np.sort(np.hstack([in_first, in_second]), axis=1)
@@ -303,13 +304,11 @@ def check_views(z1: ArrayLike, z2: ArrayLike) -> tuple[NDArray[np.float64], NDAr
 
 def _distances_to_earlier(unit: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
     """Yield the squared distances of all pairs i < j, in parts."""
-    squares = np.square(unit).sum(axis=1)
     for rows in batches(len(unit), len(unit)):
-        columns = slice(0, rows.stop)
-        distances = squares[rows, None] + squares[columns] - 2 * unit[rows] @ unit[columns].T
+        distances = euclidean_distances(unit[rows], unit[: rows.stop], squared=True)
         earlier = np.arange(rows.stop) < np.arange(rows.start, rows.stop)[:, None]
         if earlier.any():
-            yield distances[earlier].clip(0)
+            yield distances[earlier]
 
 
 def _scaled(z: NDArray[np.float64]) -> NDArray[np.float64]:

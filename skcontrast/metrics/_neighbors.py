@@ -55,7 +55,7 @@ def knn_accuracy(
     ------
     ValueError
         If embeddings are not finite, shapes disagree, fewer than two classes are known or
-        `n_neighbors` lies outside its range.
+        `n_neighbors` is outside its range.
 
     See Also
     --------
@@ -174,7 +174,7 @@ def map_at_r(
     samples that share the class of query i [1]_. It is 1 only if these come first for every query,
     and tells embeddings apart whose :func:`recall_at_k` is near 1. Queries of a class that nobody
     else has are left out. Memory does not grow with R, but the time does: it is made for many
-    classes of some tens or hundreds of samples.
+    classes of tens or hundreds of samples.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def map_at_r(
 
 def _check_neighbors(parts: Parts, k: int, name: str) -> int:
     if parts.H_test is None:
-        return check_count(k, name, len(parts.H) - 1, "the samples besides the query")
+        return check_count(k, name, len(parts.H) - 1, "the samples except the query")
     return check_count(k, name, len(parts.H), "the number of samples in H")
 
 
@@ -235,5 +235,5 @@ def _n_relevant(parts: Parts) -> NDArray[np.int64]:
     counts = np.bincount(parts.y, minlength=int(max(parts.y.max(), truth.max())) + 1)
     found = counts[truth] - (parts.H_test is None)
     if not found.any():
-        raise ValueError("y must hold a sample of the class of some query, besides the query.")
+        raise ValueError("y must hold a sample of the class of a query, other than the query.")
     return found

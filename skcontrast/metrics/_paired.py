@@ -108,7 +108,7 @@ def compare_paired(
     ------
     ValueError
         If the scores are not finite, differ in number or there are fewer than two pairs, or a
-        parameter lies outside its range.
+        parameter is outside its range.
 
     See Also
     --------

@@ -22,7 +22,7 @@ def measure(factory: str, **constraints: Any) -> Callable[[_F], _F]:
     """Return a decorator of measures of embeddings, which checks arguments as `checked` does.
 
     A measure that is passed an estimator, as it is where the measure itself is the ``scoring`` of
-    a search, says how to wrap it; its attribute `as_scorer` is that call.
+    a search, tells how to wrap it; its attribute `as_scorer` is that call.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Parts(NamedTuple):
 
     @property
     def queries(self) -> tuple[NDArray, NDArray[np.int64]]:
-        """What is judged: the test part, or, without one, every sample in turn."""
+        """The judged samples: the test part, or, without one, every sample in turn."""
         if self.H_test is None or self.y_test is None:
             return self.H, self.y
         return self.H_test, self.y_test
@@ -87,7 +87,8 @@ def check_parts(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> Par
         raise ValueError(f"{needed_by} needs both H_test and y_test, or neither.")
     H, y = _checked(H, y, "H", "y", needed_by)
     if H_test is None:
-        return Parts(*_known(H, _codes(y, needed_by), "y", n_classes=2), None, None)
+        codes = validate_labels(y, len(y), needed_by=needed_by)
+        return Parts(*_known(H, codes, "y", n_classes=2), None, None)
     H_test, y_test = _checked(H_test, y_test, "H_test", "y_test", needed_by)
     if H.shape[1] != H_test.shape[1]:
         raise ValueError(
@@ -95,7 +96,7 @@ def check_parts(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> Par
         )
     with naming("y_test", "classes like those in y"):
         both = np.concatenate([y, y_test])
-    codes = _codes(both, needed_by)
+    codes = validate_labels(both, len(both), needed_by=needed_by)
     train = _known(H, codes[: len(H)], "y", n_classes=2)
     return Parts(*train, *_known(H_test, codes[len(H) :], "y_test", n_classes=1))
 
@@ -112,10 +113,6 @@ def _checked(H: Any, y: Any, name: str, y_name: str, needed_by: str) -> tuple[ND
     if len(y) != len(H):
         raise ValueError(f"{y_name} must have one entry per sample, {len(H)}, got {len(y)}.")
     return H, y
-
-
-def _codes(y: NDArray, needed_by: str) -> NDArray[np.int64]:
-    return validate_labels(y, len(y), needed_by=needed_by)
 
 
 def _known(

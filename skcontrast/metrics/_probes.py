@@ -69,7 +69,7 @@ def linear_probe(
     ------
     ValueError
         If embeddings are not finite, shapes disagree, fewer than two classes are known or a
-        parameter lies outside its range.
+        parameter is outside its range.
 
     See Also
     --------
@@ -154,7 +154,7 @@ def few_label_accuracy(
     ------
     ValueError
         If embeddings are not finite, shapes disagree, fewer than two classes are known, a class
-        has fewer than `n_labels` samples or a parameter lies outside its range.
+        has fewer than `n_labels` samples or a parameter is outside its range.
 
     See Also
     --------

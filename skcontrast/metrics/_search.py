@@ -79,7 +79,7 @@ def on_sphere(z: NDArray) -> NDArray:
 
 
 def _all_on_sphere(*arrays: NDArray) -> list[NDArray]:
-    """Return embeddings at length 1; those of length 0 get a direction of their own."""
+    """Return embeddings at length 1; those of length 0 get an extra direction."""
     unit = [on_sphere(z) for z in arrays]
     is_zero = [~z.any(axis=1, keepdims=True) for z in unit]
     if any(of.any() for of in is_zero):

@@ -48,7 +48,7 @@ def top_k(z1: ArrayLike, z2: ArrayLike, *, k: int = 1) -> float:
     Raises
     ------
     ValueError
-        If the embeddings are not finite, their shapes differ or `k` lies outside its range.
+        If the embeddings are not finite, their shapes differ or `k` is outside its range.
 
     See Also
     --------

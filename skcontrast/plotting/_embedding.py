@@ -111,7 +111,7 @@ class EmbeddingDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, y: ArrayLike | None = None, **kwargs: Any
     ) -> EmbeddingDisplay:
-        """Draw what a fitted estimator makes of samples.
+        """Draw the embeddings of samples by a fitted estimator.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class EmbeddingDisplay:
             If the method is unknown or lengths differ.
         """
         points: NDArray = numbers(h, "h", EMBEDDINGS, ensure_min_samples=3)
-        y = one_each(y, "y", len(points))
+        labels = one_each(y, "y", len(points))
         thumbnails = one_each(thumbnails, "thumbnails", len(points))
         rng = check_random_state(random_state)
         rows = np.arange(len(points))
@@ -195,7 +195,7 @@ class EmbeddingDisplay:
         joint = " " if isinstance(reducer, PCA) else ", axis "
         display = cls(
             np.asarray(reducer.fit_transform(points[rows])),
-            None if y is None else y[rows],
+            None if labels is None else labels[rows],
             thumbnails=None if thumbnails is None else thumbnails[rows],
             xlabel=f"{name}{joint}1",
             ylabel=f"{name}{joint}2",

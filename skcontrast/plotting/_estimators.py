@@ -18,7 +18,7 @@ def split_at_embedder(estimator: Any, owner: str) -> tuple[Pipeline | None, Cont
     Parameters
     ----------
     estimator : ContrastiveEmbedder or Pipeline
-        What the user passed.
+        The argument.
     owner : str
         The display's method, for messages.
     """
@@ -40,7 +40,7 @@ def transformer(estimator: Any, owner: str) -> Any:
     Parameters
     ----------
     estimator : object
-        What the user passed.
+        The argument.
     owner : str
         The display's method, for messages.
     """
@@ -60,7 +60,7 @@ def embedder_and_input(estimator: Any, X: Any, owner: str) -> tuple[ContrastiveE
     estimator : ContrastiveEmbedder, Pipeline, augmentation or list of augmentations
         The steps before an embedder that is not fitted are cloned and fitted to X.
     X : array-like
-        What the estimator is passed.
+        The samples.
     owner : str
         The display's method, for messages.
     """

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .._parameters import check_component
@@ -106,7 +106,7 @@ class ReliabilityDisplay:
         cls,
         embedder: ContrastiveEmbedder,
         X: Any,
-        y: ArrayLike,
+        y: Sequence | NDArray,
         losses: Mapping[str, Loss] | None = None,
         *,
         n_bins: int = 10,

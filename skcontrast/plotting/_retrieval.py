@@ -57,7 +57,7 @@ class RetrievalDisplay:
     See Also
     --------
     EmbeddingDisplay : All samples in one map.
-    ViewsDisplay : Samples beside their views.
+    ViewsDisplay : Samples and their views.
 
     Examples
     --------

@@ -57,7 +57,7 @@ class SearchDisplay:
 
     See Also
     --------
-    TrainingCurveDisplay : What one fit recorded.
+    TrainingCurveDisplay : The history of one fit.
     sklearn.model_selection.GridSearchCV : Searches a grid.
 
     Examples
@@ -266,7 +266,7 @@ class SearchDisplay:
         return self.ax_.transData + ScaledTranslation(points / 72, 0, inches)
 
     def _constant(self, values: dict[str, list[Any]], rows: NDArray) -> bool:
-        """Return whether some candidates differ in the shown hyperparameter only."""
+        """Return whether candidates differ in the shown hyperparameter only."""
         others = [_texts(values[name]) for name in values if name != self.parameter]
         return all(len({texts[row] for row in rows}) == 1 for texts in others)
 
@@ -318,7 +318,7 @@ def _ending_in(end: str, values: Mapping[str, Any]) -> list[str]:
 
 
 def _full_name(name: str, values: Mapping[str, Any]) -> str:
-    """Return the hyperparameter that a name or the end of one stands for."""
+    """Return the hyperparameter with this name, or with a name that ends so."""
     if isinstance(name, str) and name in values:
         return name
     found = _ending_in(name, values)

@@ -169,7 +169,7 @@ class ViewsDisplay:
             # Those of a Dataset would have to be read first.
             is_lazy = isinstance(drawn.X, LazySamples)
             settings["limits"] = intensities(drawn.samples if is_lazy else drawn.X)
-        samples, views = drawn.samples, drawn.views
+        samples, views = drawn.samples, list(drawn.views)
         if standardize and not isinstance(kind, Images):
             mean, std = mean_and_std(array_of(drawn.X))
             samples, *views = ((vectors - mean) / std for vectors in (samples, *views))

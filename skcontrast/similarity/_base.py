@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .._parameters import ParameterObject, check_numbers
+from .._parameters import ParameterObject, check_constraints
+from ..schedules import check_numbers
 from ._validation import Embeddings, check_pair
 
 
@@ -21,7 +23,10 @@ class Similarity(ParameterObject):
 
     A subclass implements ``embed``. If its score is not the dot product of the embedded vectors,
     it also overrides ``scores``, which is then differentiated by autograd, and should override
-    ``pairs``, which is the diagonal of ``scores`` otherwise.
+    ``pairs``, which is the diagonal of ``scores`` otherwise. ``bounds`` are the lowest and the
+    highest score there is, which losses that subtract false negatives need. The slope of the score
+    of a sample with itself may be infinite, as that of a distance is: a sample is not its own
+    negative.
 
     Attributes
     ----------
@@ -37,9 +42,6 @@ class Similarity(ParameterObject):
         :class:`ProbabilisticSimilarity` has any.
     least_dimension : int
         The fewest components that a direction may have.
-    bounds : tuple of float
-        A lower and an upper bound of all scores; infinite by default. Override ``limits`` too if
-        the bounds are tighter for vectors of a given width.
 
     See Also
     --------
@@ -48,14 +50,15 @@ class Similarity(ParameterObject):
 
     Examples
     --------
-    A similarity of one's own, the negative squared distance of points on the unit sphere:
+    A custom similarity, the negative squared distance of points on the unit sphere:
 
     >>> import torch
     >>> from torch.nn import functional as F
     >>> from skcontrast import contrastive_loss
     >>> from skcontrast.similarity import Similarity
     >>> class NegativeSquaredDistance(Similarity):
-    ...     bounds = (-4.0, 0.0)
+    ...     def bounds(self, width):
+    ...         return -4.0, 0.0
     ...
     ...     def embed(self, z):
     ...         return F.normalize(z, dim=-1)
@@ -80,10 +83,8 @@ class Similarity(ParameterObject):
         super().__init_subclass__(**kwargs)
         _check_class(cls)
 
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """A lower and an upper bound of all scores; a subclass may set a tuple instead."""
-        return float("-inf"), float("inf")
+    def _check_protocol(self) -> None:
+        check_constraints(self)
 
     @property
     def bilinear(self) -> bool:
@@ -91,7 +92,7 @@ class Similarity(ParameterObject):
         return type(self).scores is Similarity.scores
 
     @property
-    def structure(self) -> str | None:
+    def network_signature(self) -> str | None:
         """The similarity's name if the network is built for this similarity only, else None."""
         return type(self).__name__ if self.n_extra else None
 
@@ -133,13 +134,22 @@ class Similarity(ParameterObject):
         """Return the scores of matching rows, shape (n,), of vectors of shape (n, k)."""
         return (u * v).sum(-1) if self.bilinear else self.scores(u, v).diagonal()
 
-    def limits(self, u: Tensor) -> tuple[float, float]:
-        """Return bounds of the scores of vectors of the width of u, shape (n, k)."""
-        return self.bounds
+    def bounds(self, width: int) -> tuple[float, float]:
+        """Return a lower and an upper bound of all scores; infinite by default.
 
-    def highest(self, u: Tensor) -> Tensor | float:
-        """Return the score of each vector with itself, shape (n,), or one float for all."""
-        return self.limits(u)[1]
+        Parameters
+        ----------
+        width : int
+            The number of components of the vectors that are compared.
+        """
+        return -math.inf, math.inf
+
+    def self_scores(self, u: Tensor) -> Tensor | float:
+        """Return the score of each vector with itself, shape (n,), or one float for all.
+
+        By default it is the upper bound.
+        """
+        return self.bounds(u.shape[-1])[1]
 
     def link(
         self,
@@ -168,7 +178,7 @@ class Similarity(ParameterObject):
         raise missing(self, "link", "n_terms is positive")
 
     def pull_terms(self, terms: Tensor, d_scores: Tensor, d_products: Tensor, *, d: int) -> Tensor:
-        """Return the gradient with respect to the terms of some vectors, shape (n, n_terms).
+        """Return the gradient with respect to the terms of several vectors, shape (n, n_terms).
 
         Parameters
         ----------
@@ -183,7 +193,7 @@ class Similarity(ParameterObject):
         """
         raise missing(self, "pull_terms", "n_terms is positive")
 
-    def remembered(self, z: Tensor) -> Tensor:
+    def bank_vectors(self, z: Tensor) -> Tensor:
         """Return the form in which a memory bank stores and averages projections, (..., d)."""
         return F.normalize(z, dim=-1)
 
@@ -200,6 +210,10 @@ def missing(similarity: Similarity, method: str, reason: str) -> NotImplementedE
 def _check_class(cls: type[Similarity]) -> None:
     """Raise TypeError for a subclass whose methods cannot agree with each other."""
     name = cls.__name__
+    if not callable(cls.bounds):
+        raise TypeError(f"{name}.bounds must be a method: def bounds(self, width).")
+    if cls.__call__ is not Similarity.__call__:
+        raise TypeError(f"{name} overrides __call__, which no loss calls: override scores.")
     if cls.n_extra and not hasattr(cls, "distribution"):
         raise TypeError(
             f"{name} has n_extra={cls.n_extra}, so its embeddings are distributions: derive it "

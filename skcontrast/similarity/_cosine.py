@@ -7,10 +7,8 @@ import math
 import torch
 from torch import Tensor
 
-from .._parameters import Number, interval, number
+from ..schedules import Number, interval, number
 from ._base import Similarity
-
-__all__ = ["Cosine"]
 
 # Below this length the direction of a vector is rounding noise; such vectors count as zero.
 _SHORTEST = 1e-8
@@ -24,7 +22,7 @@ class Cosine(Similarity):
     Parameters
     ----------
     temperature : float or Schedule, default=0.5
-        The temperature t > 0. Scores lie in [−1/t, 1/t]. With small values
+        The temperature t > 0. Scores are in [−1/t, 1/t]. With small values
         only the closest negatives count in the loss.
 
     See Also
@@ -45,9 +43,8 @@ class Cosine(Similarity):
     def __init__(self, temperature: Number = 0.5):
         self.temperature = temperature
 
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """The scores of opposite and of equal directions, (−1/t, 1/t)."""
+    def bounds(self, width: int) -> tuple[float, float]:
+        """Return the scores of opposite and of equal directions, (−1/t, 1/t)."""
         temperature = number(self.temperature)
         return -1 / temperature, 1 / temperature
 

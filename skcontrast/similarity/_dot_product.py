@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from torch import Tensor
 
 from ._base import Similarity
-
-__all__ = ["DotProduct"]
 
 
 class DotProduct(Similarity):
@@ -29,6 +29,10 @@ class DotProduct(Similarity):
     tensor([[ 3., 25.]])
     """
 
+    def bounds(self, width: int) -> tuple[float, float]:
+        """Return (−∞, ∞)."""
+        return -math.inf, math.inf
+
     def embed(self, z: Tensor) -> Tensor:
-        """Return `z` as it is."""
+        """Return `z` unchanged."""
         return z

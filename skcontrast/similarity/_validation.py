@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
+
+from .._parameters import belongs_to_package
 
 # Vectors; or mean directions and concentrations.
 Embeddings: TypeAlias = "Tensor | tuple[Tensor, Tensor]"
@@ -52,7 +55,7 @@ def check_pair(z1: Embeddings, z2: Embeddings, similarity: Any) -> list[Any]:
     Parameters
     ----------
     z1, z2 : Tensor or tuple of Tensor
-        What a similarity is called with.
+        The arguments of a similarity.
     similarity : Similarity
         Says whether tuples are admissible.
     """
@@ -138,3 +141,28 @@ def in_one_dtype(views: Sequence[Embeddings], queue: Embeddings | None) -> tuple
         for view in everything
     ]
     return everything[: len(views)], None if queue is None else everything[-1]
+
+
+def check_bounds(similarity: Any, scores: Tensor, width: int) -> None:
+    """Raise ValueError for a score outside of the bounds that a user's similarity gives.
+
+    Parameters
+    ----------
+    similarity : Similarity
+    scores : Tensor of any shape
+        NaN is ignored.
+    width : int
+        The number of components of the vectors that were compared.
+    """
+    if belongs_to_package(type(similarity)):
+        return
+    low, high = similarity.bounds(width)
+    if (low, high) == (-math.inf, math.inf):
+        return
+    slack = 1e-3 * max(1.0, *(abs(end) for end in (low, high) if math.isfinite(end)))
+    outside = scores[(scores < low - slack) | (scores > high + slack)]
+    if len(outside):
+        raise ValueError(
+            f"{type(similarity).__name__}.bounds says that scores are in [{low:g}, {high:g}], but "
+            f"there is a score of {float(outside[0]):g}."
+        )

@@ -10,13 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._parameters import Interval, Number, interval, number
+from .._parameters import Interval
+from ..schedules import Number, interval, number
 from ._bessel import log_partition
 from ._mutual_likelihood import link_in_place, mutual_score, parts_of
 from ._probabilistic import ProbabilisticSimilarity
 from ._validation import Embeddings
-
-__all__ = ["VonMisesFisher"]
 
 # Outside, differences of scores, or tiny scores themselves, need more digits than float32 has.
 _IN_FLOAT32 = (0.1, 2000.0)
@@ -97,19 +96,13 @@ class VonMisesFisher(ProbabilisticSimilarity):
         self.temperature = temperature
         self.kappa_max = kappa_max
 
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Numbers below and above the scores in any dimension, (−2κ_max/t, κ_max/t)."""
-        temperature = number(self.temperature)
-        return -2 * self.kappa_max / temperature, self.kappa_max / temperature
-
-    def limits(self, u: Tensor) -> tuple[float, float]:
+    def bounds(self, width: int) -> tuple[float, float]:
         """Return the scores of opposite and of equal directions, both of concentration κ_max."""
-        h, of_both = _largest(self.kappa_max, u.shape[-1] - self.n_terms)
+        h, of_both = _largest(self.kappa_max, width - self.n_terms)
         temperature = number(self.temperature)
         return -2 * h / temperature, (of_both - 2 * h) / temperature
 
-    def highest(self, u: Tensor) -> Tensor:
+    def self_scores(self, u: Tensor) -> Tensor:
         """Return the score of each vector with itself, shape (n,)."""
         return self.pairs(u, u)
 
@@ -119,7 +112,7 @@ class VonMisesFisher(ProbabilisticSimilarity):
         Parameters
         ----------
         x : Tensor of shape (...)
-            What the network returns in addition to a direction.
+            The numbers that the network returns in addition to directions.
         d : int
             Dimension of the directions.
         """

@@ -86,7 +86,7 @@ def estimator_curve(
     Raises
     ------
     ValueError
-        If `parameter` is not one of these, there are no values, or one lies outside its range.
+        If `parameter` is not one of these, there are no values, or one is outside its range.
 
     See Also
     --------

@@ -13,8 +13,9 @@ import torch
 
 from .._arguments import Interval, StrOptions, check_arguments, checked, generator_of
 from .._objective._exponential import log_expectation
-from .._parameters import check_component, check_numbers, validate_parameters
+from .._parameters import check_component, validate_parameters
 from ..losses import BCL, DCL, HCL, InfoNCE, Loss, NonparametricBCL, Supervised
+from ..schedules import check_numbers
 from ._scores import COUNT, RandomState, ScoreModel, ScoreSample
 
 Metric: TypeAlias = Literal["mse", "bias", "mean"]
@@ -50,7 +51,7 @@ def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:
     ------
     ValueError
         If the loss is not such an estimate (``SupCon``, ``PositiveDebiased``), or a
-        hyperparameter lies outside its range or is a schedule.
+        hyperparameter is outside its range or is a schedule.
     TypeError
         If `loss` is not an instance of :class:`skcontrast.losses.Loss`.
 
@@ -238,7 +239,7 @@ def compare_estimators(
     Raises
     ------
     ValueError
-        If an argument or a hyperparameter lies outside its range, a loss is not such an estimate,
+        If an argument or a hyperparameter is outside its range, a loss is not such an estimate,
         or fewer than two anchors have a true negative.
     TypeError
         If `model` is not a ScoreModel, or an estimator is not a Loss.

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .._arguments import StrOptions, check_arguments, numbers
+from .._arguments import numbers
 from .._data._metadata import validate_labels
-from .._objective._from_arrays import contrast_of
+from .._objective._functional import contrast_of
 from .._objective._rows import tiles
 from ..similarity import Similarity
 
@@ -23,8 +24,6 @@ def scores_of_views(
     positives: str,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
     """Return scores, which of them are of true negatives, positives and their bounds."""
-    constraints = {"positives": [StrOptions({"views", "classmates"})]}
-    check_arguments("ScoreSample.from_views", constraints, {"positives": positives})
     if len(views) < 2:
         raise ValueError(f"ScoreSample.from_views needs at least two views, got {len(views)}.")
     labels = validate_labels(y, None, needed_by="ScoreSample.from_views")
@@ -35,7 +34,7 @@ def scores_of_views(
     with torch.no_grad():
         scores = torch.cat([part.clone() for _, part in tiles(contrast, similarity)])
     if positives == "classmates":
-        contrast = contrast._replace(positives=_of_classmates(scores, labels, len(views)))
+        contrast = replace(contrast, positives=_of_classmates(scores, labels, len(views)))
     is_candidate = torch.ones_like(scores, dtype=torch.bool)
     is_candidate.scatter_(1, contrast.excluded, False)
     is_negative = ~contrast.same_class(slice(None))
@@ -43,7 +42,7 @@ def scores_of_views(
         _kept(scores, is_candidate),
         _kept(is_negative, is_candidate),
         contrast.positives.numpy(),
-        *similarity.limits(contrast.anchors),
+        *similarity.bounds(contrast.anchors.shape[1]),
     )
 
 

@@ -50,6 +50,7 @@ class ScoreSample(NamedTuple):
     upper_bound: float = float("inf")
 
     @classmethod
+    @checked(positives=[StrOptions({"views", "classmates"})])
     def from_views(
         cls,
         *views: Any,
@@ -231,7 +232,7 @@ class ScoreModel(ParameterObject):
         Raises
         ------
         ValueError
-            If a parameter of the model or an argument lies outside its range.
+            If a parameter of the model or an argument is outside its range.
 
         Examples
         --------

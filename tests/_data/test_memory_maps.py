@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast._comparison._checksum import is_in_memory
 from skcontrast._data import _memory_maps
+from skcontrast._data._checksum import is_in_memory
 from skcontrast._data._memory_maps import (
     dumps,
     map_of,

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from skcontrast import contrastive_loss
 from skcontrast._data._batches import Batch
-from skcontrast._data._metadata import stable_ids, validate_groups, validate_labels
+from skcontrast._data._metadata import validate_groups
 from skcontrast._objective._functional import objective_value
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.estimation import tau_plus_from_labels
@@ -275,25 +275,9 @@ def test_labels_that_say_nothing_are_warned_about(loss, y):
         small(loss=loss).fit(vectors(), y)
 
 
-def test_numbers_of_classes_are_the_same_whatever_else_there_is():
-    first, second = ["b", "a", "b"], ["c", "b"]
-    of_first = stable_ids(first, validate_labels(first, 3, needed_by="test"))
-    of_second = stable_ids(second, validate_labels(second, 2, needed_by="test"))
-    assert len(set(of_first) | set(of_second)) == 3 and min(of_first) >= 0
-    assert of_first[1] == of_second[0]  # classes are counted in alphabetical order
-
-
-@pytest.mark.parametrize("values", [[1.0, 2.0], ["1", "2"], np.array([1, 2], object)])
-def test_a_class_is_the_same_as_a_number_of_any_kind_and_as_text(values):
-    ids = stable_ids([1, 2], np.array([0, 1]))
-    np.testing.assert_array_equal(stable_ids(values, np.array([0, 1])), ids)
-
-
-def test_unknown_classes_have_no_number():
-    assert len(stable_ids([-1, -1], np.array([-1, -1]))) == 0
-    groups = validate_groups([7, -1, 7, 3], 4)
-    assert groups[1] == -1 and groups[0] == groups[2] != groups[3]
-    assert validate_groups([3, 3, -1], 3)[0] == groups[3]
+def test_groups_are_counted_in_their_order():
+    assert validate_groups([7, -1, 7, 3], 4).tolist() == [1, -1, 1, 0]
+    assert validate_groups(["b", "a", "b"], 3).tolist() == [1, 0, 1]
 
 
 def test_one_group_of_all_samples_warns():

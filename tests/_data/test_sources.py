@@ -18,8 +18,8 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
-from skcontrast._comparison._checksum import is_in_memory
 from skcontrast._data import _sources
+from skcontrast._data._checksum import is_in_memory
 from skcontrast._data._sources import (
     InMemory,
     LazySamples,

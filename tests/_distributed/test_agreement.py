@@ -9,7 +9,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from skcontrast._distributed import _agreement
-from skcontrast.augmentation import FeatureDropout, GaussianNoise
+from skcontrast.augmentation import FeatureDropout, FunctionAugmentation, GaussianNoise
 from skcontrast.encoders import MLP
 from skcontrast.frameworks import MoCo, SimCLR
 from skcontrast.losses import DCL, HCL, InfoNCE, PositiveDebiased, SupCon
@@ -142,6 +142,38 @@ class Scaled(nn.Module):
 def test_the_message_names_what_differs_and_on_which_rank(ranks, own, expected):
     for message in ranks(error_of, **own):
         assert message.startswith(REFUSAL + expected)
+
+
+def noise(scale):
+    """Return an augmentation by a function that has captured a number."""
+    return FunctionAugmentation(lambda x: x + scale)
+
+
+def functions(case):
+    """Fit with a function that is not the same on all ranks."""
+    if case == "captured":
+        return error_of(augmentation=(noise(1.1), noise(1.2)))
+    made = FunctionAugmentation(lambda x: x * 1.1), FunctionAugmentation(lambda x: x * 1.2)
+    return error_of(augmentation=made)
+
+
+@pytest.mark.parametrize("case", ["captured", "code"])
+def test_functions_are_compared_by_code_and_captured_values(ranks, case):
+    for message in ranks(functions, case):
+        assert message.startswith(f"{REFUSAL}'augmentation__func")
+
+
+def methods():
+    """Call another method on each rank."""
+    embedder = small()
+    with pytest.raises(ValueError) as error:
+        (embedder.fit if rank() else embedder.partial_fit)(X)
+    return str(error.value)
+
+
+def test_fit_and_partial_fit_are_not_mixed(ranks):
+    for message in ranks(methods):
+        assert message.startswith(f"{REFUSAL}'method' is fit instead of partial_fit.")
 
 
 def pasts(case):

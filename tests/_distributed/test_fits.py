@@ -77,7 +77,7 @@ MORE = {
     },
     "groups and a queue": {
         "metadata": {"groups": np.arange(101) % 30},
-        "framework": MoCo(queue_size=40, momentum=0.9, in_batch=True),
+        "framework": MoCo(queue_size=40, momentum=0.9),
     },
     "groups and a bank": {
         "metadata": {"groups": np.arange(101) % 30},
@@ -122,7 +122,7 @@ MORE = {
     },
     "a queue": {"framework": MoCo(queue_size=40, momentum=0.9), "batch_size": 24, "max_epochs": 3},
     "a queue with labels, both views": {
-        "framework": MoCo(momentum=0.5, symmetric=True, in_batch=True),
+        "framework": MoCo(momentum=0.5, symmetric=True),
         "loss": SupCon(),
         "y": Y,
     },

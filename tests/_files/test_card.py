@@ -20,7 +20,7 @@ def test_a_card_has_the_choices_the_sizes_and_the_estimates():
     assert card.startswith("# Noise\n")
     for text in ["vectors of shape (6,)", f"| {n:,} |", "tau_plus = ", "| epochs | 6 |"]:
         assert text in card
-    assert repr(embedder) in card and "needed to load it, beside skcontrast | nothing" in card
+    assert repr(embedder) in card and "needed to load it, besides skcontrast | nothing" in card
 
 
 def test_a_card_names_what_must_be_handed_over():

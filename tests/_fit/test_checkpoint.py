@@ -18,7 +18,9 @@ from skcontrast._storage import _file
 from skcontrast._storage._file import pack, unpack
 from skcontrast.augmentation import FunctionAugmentation, GaussianNoise
 from skcontrast.encoders import MLP
+from skcontrast.frameworks import MoCo
 from skcontrast.losses import DCL, SupCon
+from skcontrast.optimizers import Optimizer
 from tests._fit.common import X, Y, evaluation
 from tests.common import small
 
@@ -159,6 +161,67 @@ def test_learning_rates_that_are_texts_are_refused_before_the_training(finished)
     refused(finished, "does not fit this embedder: its learning rates are not numbers")
 
 
+def unfinished(folder, change):
+    """Let a checkpoint be of a fit that has an epoch left, and change its content and tensors."""
+    content, tensors = unpack((folder / NAME).read_bytes(), _checkpoint._HEADER)
+    change(content["state"], tensors)
+    changed = {**content, "finished": False}
+    (folder / NAME).write_bytes(pack(changed, tensors, _checkpoint._HEADER))
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd", torch.optim.RMSprop, "amsgrad"])
+def test_a_state_of_the_optimizer_of_other_shapes_is_refused_before_the_training(
+    optimizer, tmp_path
+):
+    if optimizer == "amsgrad":
+        optimizer = Optimizer("adam", amsgrad=True)
+    small(checkpoint=tmp_path, optimizer=optimizer).fit(X)
+    _, tensors = unpack((tmp_path / NAME).read_bytes(), _checkpoint._HEADER)
+    names = [name for name in tensors if ".optimizer." in name]
+    entries = {name.rpartition(".")[2] for name in names} - {"step"}
+    for entry in entries:
+        name = next(name for name in names if name.endswith(f".{entry}"))
+        changed = {**tensors, name: torch.zeros(1)}
+        unfinished(tmp_path, lambda c, t, changed=changed: t.update(changed))
+        refused(
+            tmp_path,
+            rf"its optimizer\.state\.\d\.{entry} is torch.float32 of shape \(1,\) instead of ",
+            optimizer=optimizer,
+        )
+    unfinished(tmp_path, lambda c, t: t.update(tensors))
+    assert small(checkpoint=tmp_path, optimizer=optimizer).fit(X).n_epochs_ == 2
+
+
+@pytest.mark.parametrize(
+    "name, value, message",
+    [
+        ("state.optimizer.state.2.1.step", torch.tensor(1), r"state\.2\.step is torch.int64"),
+        ("state.module.tensors.encoder.1.1.weight", torch.zeros(1), r"module\..*weight is "),
+        ("state.session.tensors.queue.keys", torch.zeros(3), r"session\.queue\.keys is "),
+        ("state.session.tensors.queue.ids", torch.zeros(50), r"session\.queue\.ids is .*float"),
+    ],
+)
+def test_a_state_of_other_shapes_or_dtypes_is_refused_by_name(name, value, message, tmp_path):
+    params = {"framework": MoCo(queue_size=50)}
+    small(checkpoint=tmp_path, **params).fit(X)
+
+    def change(state, tensors):
+        (found,) = [key for key in tensors if key == name]
+        tensors[found] = value
+
+    unfinished(tmp_path, change)
+    refused(tmp_path, message, **params)
+
+
+def test_a_state_without_an_entry_of_the_optimizer_is_refused(finished):
+    def change(state, tensors):
+        pairs = state["optimizer"]["state"]["$pairs"]
+        del pairs[0][1]["exp_avg"]
+
+    unfinished(finished, change)
+    refused(finished, r"its optimizer\.state\.0\.exp_avg is NoneType instead of torch.float32")
+
+
 def test_an_empty_name_is_not_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=r"must be a folder, got '': it is empty"):
@@ -176,7 +239,7 @@ def test_other_versions_are_a_warning(finished):
 
 
 def test_a_checkpoint_is_not_an_embedder(finished):
-    with pytest.raises(ValueError, match=r"skcontrast\.save has not written it"):
+    with pytest.raises(ValueError, match=r"it was not written by skcontrast"):
         skcontrast.load(finished / NAME)
 
 
@@ -199,6 +262,16 @@ def test_a_name_that_no_folder_can_have_is_refused(name, message):
 def test_a_pipe_in_the_place_of_the_file_is_refused(tmp_path):
     os.mkfifo(tmp_path / NAME)
     refused(tmp_path, "is not a regular file")
+
+
+def test_a_link_in_the_place_of_the_file_is_refused_and_its_target_kept(tmp_path):
+    (tmp_path / "precious").write_text("keep me")
+    for target in ("precious", "nowhere"):
+        (tmp_path / NAME).symlink_to(tmp_path / target)
+        refused(tmp_path, "is not a regular file")
+        (tmp_path / NAME).unlink()
+    assert (tmp_path / "precious").read_text() == "keep me"
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_training(tmp_path, monkeypatch):
@@ -309,7 +382,8 @@ def scaled(factor):
 def test_an_augmentation_that_has_captured_another_value_is_refused(tmp_path):
     small(augmentation=scaled(0.5), checkpoint=tmp_path).fit(X)
     small(augmentation=scaled(0.5), checkpoint=tmp_path).fit(X)
-    refused(tmp_path, "captured.* was 0.5 and is 2.0 now", augmentation=scaled(2.0))
+    message = r"'augmentation\[0\]__func' was .* with code .* and is .* with code .* now"
+    refused(tmp_path, message, augmentation=scaled(2.0))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from torch import nn
 
 from skcontrast.encoders import ConvNet
 from skcontrast.frameworks import CMC, MoCo
-from skcontrast.kinds import Images
+from skcontrast.kinds import Vectors
 from skcontrast.optimizers import Optimizer
 from skcontrast.schedules import CosineDecay
 from tests.common import X_DIGITS, Trains, small
@@ -103,7 +103,7 @@ def test_names_are_those_of_the_users_modules_in_every_framework(framework):
 
 @pytest.mark.parametrize("standardize", [True, False])
 def test_names_do_not_depend_on_the_first_layer(standardize):
-    embedder = small(encoder=encoder(), kind=Images(standardize=standardize)).fit(X_DIGITS)
+    embedder = small(encoder=encoder(), kind=Vectors(standardize=standardize)).fit(X_DIGITS)
     expected = {f"encoder.{name}" for name, _ in encoder().named_parameters()}
     assert {name for name in weights(embedder) if name.startswith("encoder")} == expected
 

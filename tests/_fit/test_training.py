@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from skorch.callbacks import EarlyStopping, PrintLog
 
-from skcontrast._fit._last_epoch import LastEpoch
+from skcontrast._fit._checkpoint import LastEpoch
 from skcontrast._fit._training import train
 from tests.common import X_DIGITS, small
 

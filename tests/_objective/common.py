@@ -8,7 +8,8 @@ from skcontrast.similarity import Similarity
 class NotBilinear(Similarity):
     """Negative squared distance: a similarity without a hand-written gradient."""
 
-    bounds = (-20.0, 0.0)
+    def bounds(self, width):
+        return -200.0, 0.0
 
     def embed(self, z):
         return z

@@ -208,17 +208,17 @@ def test_groups_of_graphs(objective):
 
 def test_jensen_shannon_pulls_graphs_of_the_group_by_their_softplus():
     from skcontrast._objective._contrast import Contrast
-    from skcontrast._objective._value import objective_value
+    from skcontrast._objective._mean_loss import objective_value
     from skcontrast.similarity import DotProduct
 
     z = torch.randn(3, 2, dtype=torch.float64, generator=torch.manual_seed(0))
     places = torch.arange(3)[:, None]
     groups = torch.tensor([0, 0, 1])
     contrast = Contrast(
-        z.clone().requires_grad_(),
-        z,
-        places,
-        places,
+        anchors=z.clone().requires_grad_(),
+        candidates=z,
+        positives=places,
+        excluded=places,
         anchor_groups=groups,
         candidate_groups=groups,
     )
@@ -290,13 +290,13 @@ class WithoutGroups(Framework):
     def contrast(self, network, views, similarity, batch):
         anchors, candidates = (similarity.embed(network(view)) for view in views)
         own = torch.arange(len(anchors))[:, None]
-        return Contrast(anchors, candidates, own, own)
+        return Contrast(anchors=anchors, candidates=candidates, positives=own, excluded=own)
 
 
 def test_a_framework_that_ignores_groups_is_refused():
     X = np.random.default_rng(0).normal(size=(32, 4))
     embedder = ContrastiveEmbedder(MLP((4,)), framework=WithoutGroups(), max_epochs=1)
-    with pytest.raises(ValueError, match="WithoutGroups passes no groups to Contrast"):
+    with pytest.raises(ValueError, match="WithoutGroups passes no anchor_groups and no"):
         embedder.fit(X, groups=np.arange(32) // 2)
 
 

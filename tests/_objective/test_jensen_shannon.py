@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -53,7 +54,15 @@ LABELS = torch.tensor([0, 1, 0, 2, 1, -1, -1])
 def contrast_of(nodes, graphs, similarity, weights=None, labels=LABELS):
     u, v = similarity.embed(nodes), similarity.embed(graphs)
     positives = similarity.pairs(u, v[OWNER])[:, None]
-    return Contrast(u, v, positives, OWNER[:, None], weights, labels[OWNER], labels)
+    return Contrast(
+        anchors=u,
+        candidates=v,
+        positives=positives,
+        excluded=OWNER[:, None],
+        weights=weights,
+        anchor_labels=labels[OWNER],
+        candidate_labels=labels,
+    )
 
 
 def hardness(a, b, beta, s, p, phi):
@@ -122,7 +131,7 @@ def naive_value(nodes, graphs, estimate, similarity, objective, weights=None):
             negative = estimate(s, p, same, F.softplus).clamp_min(0)
             losses.append(F.softplus(-p) + negative)
         else:
-            lowest = math.exp(similarity.bounds[0])
+            lowest = math.exp(similarity.bounds(1)[0])
             negative = estimate(s, p, same, torch.exp).clamp_min(lowest)
             losses.append(-(p.exp() / (p.exp() + N_NEGATIVES * negative)).log())
     losses = torch.stack(losses)
@@ -148,7 +157,7 @@ def test_both_objectives_equal_the_naive_formula(loss, estimate, objective, scal
 
 
 HAVE_BOTH = [loss for loss in LOSSES if loss.is_estimate]
-PULL = [loss for loss in LOSSES if loss.pulls_candidates]
+PULL = [loss for loss in LOSSES if loss.overrides("push_and_pull")]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +201,7 @@ def test_only_the_positive_term_sees_the_own_graph(loss, objective):
     """The own graph is not a candidate: its score there does not matter."""
     nodes, graphs = vectors()
     contrast = contrast_of(nodes, graphs, DotProduct())
-    far = contrast._replace(candidates=contrast.candidates.clone())
+    far = replace(contrast, candidates=contrast.candidates.clone())
     values = []
     for k in range(N_GRAPHS):
         own = (k == OWNER).nonzero().flatten()
@@ -223,7 +232,7 @@ def test_positives_may_be_named_as_candidates(loss, objective, rows, monkeypatch
         weights = torch.linspace(0, 2, len(OWNER), dtype=torch.float64)
         contrast = contrast_of(nodes, graphs, DotProduct(), weights)
         if named:
-            contrast = contrast._replace(positives=OWNER[:, None])
+            contrast = replace(contrast, positives=OWNER[:, None])
         value = objective_value(contrast, loss, DotProduct(), objective)
         results.append((value.detach(), *torch.autograd.grad(value, (nodes, graphs))))
     torch.testing.assert_close(*results, rtol=1e-10, atol=1e-12)
@@ -240,7 +249,7 @@ def test_scores_without_bounds_give_finite_values_and_gradients(loss, objective,
     for positives in (None, 40.0 * scale, -40.0 * scale):
         contrast = contrast_of(nodes, graphs, DotProduct())
         if positives is not None:
-            contrast = contrast._replace(positives=contrast.positives * 0 + positives)
+            contrast = replace(contrast, positives=contrast.positives * 0 + positives)
         value = objective_value(contrast, loss, DotProduct(), objective)
         gradients = torch.autograd.grad(value, (nodes, graphs))
         assert value.isfinite() and all(g.isfinite().all() for g in gradients)
@@ -250,7 +259,7 @@ def test_scores_without_bounds_give_finite_values_and_gradients(loss, objective,
 def test_an_estimate_below_zero_is_floored_and_pulls_no_negatives(loss):
     nodes, graphs = vectors()
     contrast = contrast_of(nodes, graphs, DotProduct())
-    contrast = contrast._replace(positives=torch.full_like(contrast.positives, 30.0))
+    contrast = replace(contrast, positives=torch.full_like(contrast.positives, 30.0))
     for objective, lowest in (
         ("jensen-shannon", F.softplus(torch.tensor(-30.0))),
         ("contrastive", 0),
@@ -270,7 +279,9 @@ def test_jensen_shannon_agrees_with_infograph_up_to_its_constant():
     # Each node's mean over the other graphs is the mean over all negative pairs: every node has
     # the same number of them.
     positives = (nodes * graphs[graph_of]).sum(1, keepdim=True)
-    contrast = Contrast(nodes, graphs, positives, graph_of[:, None])
+    contrast = Contrast(
+        anchors=nodes, candidates=graphs, positives=positives, excluded=graph_of[:, None]
+    )
     value = objective_value(contrast, InfoNCE(), DotProduct(), objective="jensen-shannon")
     assert value.item() == pytest.approx(case["value"] + 2 * math.log(2), rel=1e-9)
     value.backward()

@@ -1,12 +1,14 @@
 """Pairs taken once: the same values and gradients as the walk over all rows."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from skcontrast import contrastive_loss
 from skcontrast._objective import _pairs
 from skcontrast._objective._contrast import in_batch
-from skcontrast._objective._value import objective_value
+from skcontrast._objective._mean_loss import objective_value
 from skcontrast.losses import (
     BCL,
     DCL,
@@ -141,7 +143,7 @@ def test_other_exclusions_are_not_taken_for_mutual_ones(monkeypatch):
     contrast = in_batch(z, Cosine())
     assert contrast.is_symmetric
     further = torch.cat([contrast.excluded, torch.zeros(10, 1, dtype=torch.int64)], 1)
-    changed = contrast._replace(excluded=further.where(further != further[:, :1], 7))
+    changed = replace(contrast, excluded=further.where(further != further[:, :1], 7))
     assert not changed.is_symmetric
     assert not contrast.take(slice(3)).is_symmetric
 

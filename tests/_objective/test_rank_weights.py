@@ -7,7 +7,7 @@ import torch
 
 from skcontrast import contrastive_loss
 from skcontrast._objective import _rank_weights
-from skcontrast._objective._arena import Arena
+from skcontrast._objective._buffers import BufferPool
 from skcontrast._objective._rank_weights import weights_by_rank
 from skcontrast.losses import BCL, Loss, NonparametricBCL, Ring, SoftRing, SoftSupCon
 from skcontrast.similarity import Cosine
@@ -17,9 +17,10 @@ from tests.common import random_views
 class Identity(Loss):
     """A loss whose weights are the ranks themselves."""
 
-    def __init__(self, shares_ties=True, cdf_bins=None):
+    _parameter_constraints = {"shares_ties": ["boolean"]}
+
+    def __init__(self, shares_ties=True):
         self.shares_ties = shares_ties
-        self.cdf_bins = cdf_bins
 
     def rank_weights(self, ranks, n_candidates):
         return ranks
@@ -118,7 +119,7 @@ def test_counted_ranks_are_off_by_at_most_the_fullest_bin(kind, n_bins, size):
     halves = torch.arange(1, 2 * n_candidates + 1) / 2
     weights = torch.empty_like(scores)
     tables = SimpleNamespace(by_half_rank=halves)
-    block = _rank_weights._Block(scores.clone(), excluded, tables, Arena(scores.device))
+    block = _rank_weights._Block(scores.clone(), excluded, tables, BufferPool(scores.device))
     fullest = _rank_weights._by_bin(block, n_bins, weights)
     if kind in ("constant", "signed zeros"):
         assert fullest is None  # nothing to tell apart
@@ -129,20 +130,21 @@ def test_counted_ranks_are_off_by_at_most_the_fullest_bin(kind, n_bins, size):
 
 @pytest.mark.parametrize("loss", [BCL(alpha=0.8), NonparametricBCL(alpha=0.8, beta=0.7)], ids=repr)
 @pytest.mark.parametrize("n", [800, 2048])
-def test_counting_moves_the_loss_by_less_than_1e_5_and_its_gradient_by_less_than_1e_4(loss, n):
+def test_counting_moves_the_loss_by_less_than_1e_5_and_its_gradient_by_less_than_1e_4(
+    monkeypatch, loss, n
+):
     views = [v.requires_grad_() for v in random_views(n, 32, dtype=torch.float32)]
 
-    def evaluate(cdf_bins):
-        chosen = type(loss)(**{**loss.get_params(), "cdf_bins": cdf_bins})
-        value = contrastive_loss(*views, loss=chosen, similarity=Cosine(0.5))
+    def evaluate(counted_from):
+        monkeypatch.setattr(_rank_weights, "_COUNTED_FROM", counted_from)
+        value = contrastive_loss(*views, loss=loss, similarity=Cosine(0.5))
         return value, torch.autograd.grad(value, views)
 
-    exact, exact_grads = evaluate(None)
-    for bins in ("auto", 512):
-        value, grads = evaluate(bins)
-        assert value.item() == pytest.approx(exact.item(), rel=1e-5)
-        for grad, exact_grad in zip(grads, exact_grads, strict=True):
-            assert (grad - exact_grad).norm() < 1e-4 * exact_grad.norm()
+    exact, exact_grads = evaluate(10**9)
+    value, grads = evaluate(0)
+    assert value.item() == pytest.approx(exact.item(), rel=1e-5)
+    for grad, exact_grad in zip(grads, exact_grads, strict=True):
+        assert (grad - exact_grad).norm() < 1e-4 * exact_grad.norm()
 
 
 def test_crowded_bins_are_given_up_for_exact_ranks():
@@ -150,24 +152,18 @@ def test_crowded_bins_are_given_up_for_exact_ranks():
     scores[:, :1000] += torch.linspace(0, 1e-3, 1000)
     excluded = torch.zeros(3, 1, dtype=torch.int64)
     expected, counted = ranks_by_definition(scores, excluded)
-    weights = weights_by_rank(scores.clone(), excluded, Identity(cdf_bins="auto"))
+    weights = weights_by_rank(scores.clone(), excluded, Identity())
     assert torch.equal(weights[counted], expected[counted].float())
 
 
-@pytest.mark.parametrize("bad", [1, 2.5, "exact"])
-def test_bad_numbers_of_bins_are_refused(bad):
-    with pytest.raises(ValueError, match="'cdf_bins' parameter of BCL"):
-        contrastive_loss(*random_views(4, 3), loss=BCL(cdf_bins=bad))
-
-
 @pytest.mark.parametrize("spread", [0.0, 1e-7, 1e-5, 1e-3])
-def test_nearly_collapsed_embeddings_are_ranked(spread):
+def test_nearly_collapsed_embeddings_are_ranked(monkeypatch, spread):
     base = torch.randn(16, generator=torch.Generator().manual_seed(0))
     views = [base + spread * v for v in random_views(800, 16, dtype=torch.float32)]
-    exact = contrastive_loss(*views, loss=BCL(cdf_bins=None))
-    assert contrastive_loss(*views, loss=BCL()).item() == pytest.approx(exact.item(), rel=1e-5)
-    for bins in (2, 10**5):
-        assert contrastive_loss(*views, loss=BCL(cdf_bins=bins)).isfinite()
+    counted = contrastive_loss(*views, loss=BCL())
+    monkeypatch.setattr(_rank_weights, "_COUNTED_FROM", 10**9)
+    exact = contrastive_loss(*views, loss=BCL())
+    assert counted.item() == pytest.approx(exact.item(), rel=1e-5)
 
 
 def test_embeddings_that_are_not_finite_give_a_loss_that_is_not():
@@ -177,10 +173,11 @@ def test_embeddings_that_are_not_finite_give_a_loss_that_is_not():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-@pytest.mark.parametrize("cdf_bins", [None, 512])
-def test_no_weight_is_a_subnormal_number(dtype, cdf_bins):
+@pytest.mark.parametrize("counted_from", [0, 1500])
+def test_no_weight_is_a_subnormal_number(monkeypatch, dtype, counted_from):
+    monkeypatch.setattr(_rank_weights, "_COUNTED_FROM", counted_from)
     scores, none = scores_of("continuous", 3, 600, dtype), torch.empty(3, 0, dtype=torch.int64)
-    weights = weights_by_rank(scores, none, SoftSupCon(60.0, 0.1, cdf_bins=cdf_bins))
+    weights = weights_by_rank(scores, none, SoftSupCon(60.0, 0.1))
     positive = weights[weights > 0]
     assert positive.min() >= torch.finfo(dtype).tiny / 2
     assert 60 <= len(positive) // 3 <= 600

@@ -1,5 +1,7 @@
 """Scores in tiles: the same values and gradients as in one piece."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -8,9 +10,9 @@ from skcontrast import contrastive_loss
 from skcontrast._objective import _rows
 from skcontrast._objective._contrast import in_batch
 from skcontrast._objective._functional import Contrast
+from skcontrast._objective._mean_loss import OBJECTIVES, objective_value
 from skcontrast._objective._tile import Anchors, Tile
-from skcontrast._objective._value import OBJECTIVES, objective_value
-from skcontrast.losses import DCL, HCL, InfoNCE, Loss, Supervised
+from skcontrast.losses import DCL, HCL, InfoNCE, Loss, NonparametricBCL, Supervised
 from skcontrast.similarity import Cosine
 from tests._objective.common import NotBilinear, slopes
 from tests.common import random_views
@@ -19,12 +21,16 @@ from tests.common import random_views
 class ByRank(Loss):
     """A loss with weights by rank, to test the part of the form that InfoNCE leaves out."""
 
-    weighs_ranks = True
+    _parameter_constraints = {
+        name: "no_validation" for name in ("beta", "normalize_weights", "detach_weights")
+    }
 
     def __init__(self, beta=0.0, normalize_weights=True, detach_weights=False):
         self.beta = beta
         self.normalize_weights = normalize_weights
         self.detach_weights = detach_weights
+
+    sum_of_weights = NonparametricBCL.sum_of_weights
 
     def hardness(self):
         return self.beta
@@ -46,12 +52,12 @@ LOSSES = [
 
 def naive_expectation(scores, loss, phi):
     weights = (loss.hardness() * scores).exp()
-    if loss.weighs_ranks:
+    if loss.overrides("rank_weights"):
         ranks = 1 + scores.argsort(1).argsort(1)
         weights = weights * loss.rank_weights(ranks.double(), scores.shape[1])
     if loss.detach_weights:
         weights = weights.detach()
-    if loss.normalize_weights:
+    if loss.sum_of_weights == "N":
         weights = weights / weights.mean(1, keepdim=True)
     return (weights * phi(scores)).mean(1)
 
@@ -120,7 +126,7 @@ def test_candidates_without_gradient_may_share_their_memory_with_the_anchors():
     alias = contrast.candidates.detach()
     gradients = [
         torch.autograd.grad(
-            objective_value(contrast._replace(candidates=candidates), InfoNCE(), Cosine()),
+            objective_value(replace(contrast, candidates=candidates), InfoNCE(), Cosine()),
             views,
             retain_graph=True,
         )
@@ -138,7 +144,12 @@ def test_one_of_two_tensors_in_one_place_may_be_without_gradient(which):
         other = leaf.detach().clone() if copied else leaf.detach()
         pair = (leaf, other) if which == "anchors" else (other, leaf)
         excluded = torch.arange(12)[:, None]
-        contrast = Contrast(*pair, torch.zeros(12, 1, dtype=torch.float64), excluded)
+        contrast = Contrast(
+            anchors=pair[0],
+            candidates=pair[1],
+            positives=torch.zeros(12, 1, dtype=torch.float64),
+            excluded=excluded,
+        )
         gradients += torch.autograd.grad(objective_value(contrast, DCL(), Cosine()), leaf)
     torch.testing.assert_close(*gradients)
 

@@ -93,6 +93,33 @@ def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path):
         assert path.read_bytes() == data and os.listdir(tmp_path) == ["a"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs modes and links")
+def test_the_mode_of_a_file_is_kept_and_the_target_of_a_link_replaced(tmp_path):
+    path, link = tmp_path / "a", tmp_path / "link"
+    replace_file(path, b"one")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    for place, data in ((path, b"two"), (link, b"three")):
+        replace_file(place, data)
+        assert path.read_bytes() == data and path.stat().st_mode & 0o777 == 0o640
+    assert link.is_symlink() and not path.is_symlink()
+    path.unlink()
+    replace_file(link, b"four")
+    assert path.read_bytes() == b"four"
+    assert sorted(os.listdir(tmp_path)) == ["a", "link"]
+
+
+def test_an_error_names_the_path_of_the_user(tmp_path, monkeypatch):
+    def refuse(self, missing_ok=False):
+        raise OSError(30, "Read-only file system", str(self))
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    for path in (tmp_path / ("a" * 250), tmp_path / "no folder" / "a"):
+        with pytest.raises(OSError) as info:
+            replace_file(path, b"one")
+        assert info.value.filename == str(path)
+
+
 def test_without_room_the_old_file_stays_and_the_error_names_it(tmp_path):
     resource = pytest.importorskip("resource")
     path = tmp_path / "a"

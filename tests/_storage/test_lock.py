@@ -53,6 +53,24 @@ def test_what_is_not_a_file_is_refused_and_does_not_hang(make, tmp_path):
             pass
 
 
+def test_a_link_in_the_place_of_the_lock_is_refused_and_its_target_kept(tmp_path):
+    (tmp_path / "precious").write_text("keep me")
+    for target in ("precious", "nowhere"):
+        (tmp_path / ".lock").symlink_to(tmp_path / target)
+        with pytest.raises(OSError, match=r"not a regular file.*\.lock"), exclusive(tmp_path):
+            pass
+        (tmp_path / ".lock").unlink()
+    assert (tmp_path / "precious").read_text() == "keep me"
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_the_lock_is_not_emptied(tmp_path):
+    (tmp_path / ".lock").write_text("keep me")
+    with exclusive(tmp_path):
+        pass
+    assert (tmp_path / ".lock").read_text() == "keep me"
+
+
 def test_a_second_process_is_kept_out_until_the_first_is_killed(tmp_path):
     command = [sys.executable, "-c", HOLDS, str(tmp_path), _lock.__file__]
     pipe = subprocess.PIPE

@@ -15,7 +15,6 @@ MOCOS = [
     MoCo(momentum=0.9),
     MoCo(queue_size=20, momentum=0.5),
     MoCo(symmetric=True),
-    MoCo(queue_size=64, in_batch=True),
 ]
 
 

@@ -125,7 +125,7 @@ def test_the_same_in_pieces_from_a_dataset_and_with_three_views():
     np.testing.assert_array_equal(small(**params).fit(dataset).transform(X), expected)
 
 
-@pytest.mark.parametrize("framework", [MoCo(), MoCo(symmetric=True, in_batch=True)], ids=repr)
+@pytest.mark.parametrize("framework", [MoCo(), MoCo(symmetric=True)], ids=repr)
 def test_images_in_bf16_are_embedded_nearly_as_in_float32(framework):
     keys = []
     watch = Watches(lambda session: keys.append(session.queue.keys.dtype))
@@ -169,12 +169,11 @@ def test_grid_search_reaches_into_the_framework():
 
 SOME = [
     *[small(framework=f, similarity=VonMisesFisher()) for f in [MoCo(), CMC()]],
-    small(framework=MoCo(queue_size=8, symmetric=True, in_batch=True), loss=SupCon()),
+    small(framework=MoCo(queue_size=8, symmetric=True), loss=SupCon()),
 ]
 PRODUCT = [small(framework=f, loss=loss) for f in [MoCo(), CMC()] for loss in LOSSES]
 
 
-@pytest.mark.filterwarnings("ignore:The 'queue_size' parameter of MoCo is 8")
 @parametrize_with_checks(SOME)
 def test_estimator_checks(estimator, check):
     check(estimator)
@@ -209,9 +208,9 @@ class Remembers(Framework):
     def __init__(self, queue_size=20):
         self.queue_size = queue_size
 
-    def start(self, fit):
-        session = TrainsSession(fit)
-        session.queue = KeyQueue(self.queue_size, 1, fit.width, fit.n_samples)
+    def start(self, context):
+        session = TrainsSession(context)
+        session.queue = KeyQueue(self.queue_size, 1, context.width, context.n_samples)
         return session
 
 

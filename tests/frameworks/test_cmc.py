@@ -31,7 +31,7 @@ def test_each_part_is_contrasted_with_the_bank_of_the_other():
     session.bank.update(random(2, 2, 30, 4), torch.arange(30))
     views, rows = [random(3, 6, seed=v) for v in range(2)], torch.tensor([4, 0, 29])
     contrasts = session.contrast(views, Cosine(0.3), Batch(views[0], rows=rows))
-    z = torch.stack([session.fit.module(view) for view in views])
+    z = torch.stack([session.context.module(view) for view in views])
     for part, contrast in enumerate(contrasts):
         anchors, keys = z[..., 4 * part :][..., :4], z[..., 4 * (1 - part) :][..., :4]
         others = [
@@ -52,7 +52,7 @@ def test_the_first_negatives_of_a_bank_are_those_of_the_batch():
     views, rows = [random(3, 6, seed=v) for v in range(2)], torch.tensor([4, 0, 29])
     batch = Batch(views[0], rows=rows)
     first, second = session.contrast(views, Cosine(0.3), batch)
-    z = session.fit.module(views[0]).detach()
+    z = session.context.module(views[0]).detach()
     torch.testing.assert_close(first.candidates, Cosine(0.3).embed(z[:, 4:]))
     torch.testing.assert_close(second.candidates, Cosine(0.3).embed(z[:, :4]))
     session.update()
@@ -113,23 +113,23 @@ def test_warm_start_continues_with_the_same_bank_if_the_samples_are_the_same():
     assert unmoved.sum() == 101 - 17 and states[0]["_extra_state"] == 101
     states.clear()
     embedder.fit(X[::-1])
-    assert states[0]["_extra_state"] == 17 and embedder.n_epochs_ == 6
+    assert states[0]["_extra_state"] == 101 + 17 and embedder.n_epochs_ == 6
+    assert torch.equal(states[0]["labels"], torch.full((202,), -1))
 
 
 class Keeps(Callback):
-    """Keeps the bank as it is when the training begins and ends, and the number of negatives."""
+    """Keeps the bank as it is when the training begins and ends."""
 
     def on_train_begin(self, net, **kwargs):
-        self.before = copy.deepcopy(net.criterion_.bank)
-        self.n_negatives = net.criterion_.n_negatives
+        self.session, self.before = net.criterion_, copy.deepcopy(net.criterion_.bank)
 
     def on_train_end(self, net, **kwargs):
         self.after = copy.deepcopy(net.criterion_.bank)
 
 
-def by_id(bank):
-    rows = bank.visited[: bank.n_visited]
-    return {int(bank.ids[row]): bank.vectors[:, row] for row in rows}
+def held(bank):
+    """Return the vectors of the visited samples, in the order of their first visits."""
+    return bank.vectors[:, bank.visited[: bank.n_visited]]
 
 
 def test_in_a_stream_the_newest_vectors_of_earlier_parts_stay_as_negatives():
@@ -138,16 +138,24 @@ def test_in_a_stream_the_newest_vectors_of_earlier_parts_stay_as_negatives():
         framework=CMC(split=2, n_negatives=60), loss=SupCon(), callbacks=[keeps], batch_size=20
     )
     parts = {name: vectors(50, seed=k) for k, name in enumerate("ABC")}
-    found, before = [], {}
+    classes, found = np.arange(50) % 3, []
     for name in "ABCB":
-        embedder.partial_fit(parts[name], np.arange(50) % 3)
-        kept = by_id(keeps.before)
-        assert all(torch.equal(before[number], vector) for number, vector in kept.items())
-        assert keeps.after.labels[keeps.after.visited >= 0].unique().numel() == 3
-        before = by_id(keeps.after)
-        found.append((len(kept), len(before), keeps.n_negatives))
-    # B returns with 50 vectors that it had, and 60 others of the 60 of A and B and 50 of C.
-    assert found == [(0, 50, 49), (50, 100, 60), (60, 110, 60), (110, 110, 60)]
+        before = held(keeps.after) if found else None
+        embedder.partial_fit(parts[name], classes, groups=classes)
+        if found:
+            assert torch.equal(held(keeps.before), before[:, -60:])
+        _, _, known = keeps.session._drawn(
+            Batch(None, rows=torch.arange(4)), torch.zeros(2, 1, 4, 8), Cosine()
+        )
+        for marks in (known.labels, known.groups):
+            of_part = marks[marks >= 0].unique()
+            assert 0 < len(of_part) <= 3 and bool((marks < 0).any()) == bool(found)
+        found.append((keeps.before.n_visited, keeps.after.n_visited))
+    assert found == [(0, 50), (50, 100), (60, 110), (60, 110)]
+    last = keeps.after
+    embedder.partial_fit(parts["B"], classes, groups=classes)  # the same samples once more
+    for name in ("vectors", "labels", "visited"):
+        assert torch.equal(getattr(keeps.before, name), getattr(last, name))
 
 
 def test_descriptions_are_as_wide_as_one_head():
@@ -158,9 +166,10 @@ def test_descriptions_are_as_wide_as_one_head():
         embedder.fit(X, descriptions=np.ones((101, 10)))
 
 
-def test_a_draw_larger_than_the_bank_is_reduced_with_a_warning_if_it_was_asked_for():
-    with pytest.warns(UserWarning, match="'n_negatives' parameter of CMC is 101.* 100 other"):
-        small(framework=CMC(n_negatives=101)).fit(X)
+def test_more_negatives_than_there_are_samples_are_all_others():
+    fits = [small(framework=CMC(n_negatives=n)).fit(X).transform(X) for n in (100, 101, 9999)]
+    np.testing.assert_array_equal(fits[0], fits[1])
+    np.testing.assert_array_equal(fits[0], fits[2])
 
 
 def test_grid_search_over_splits():
@@ -191,10 +200,10 @@ def test_settings_that_do_not_suit_two_encoders_are_refused():
         embedder.set_params(framework=CMC()).fit(X)
 
 
-def started_with_three(graph="full", **kwargs):
+def started_with_three(**kwargs):
     module = nn.Linear(6, 12)
     fit = make_fit(module, width=12, n_parts=3, **kwargs)
-    session = CMC(n_negatives=29, graph=graph).start(fit)
+    session = CMC(n_negatives=29).start(fit)
     session.bank.update(random(3, 2, 30, 4), torch.arange(30))
     return session
 
@@ -211,8 +220,8 @@ def pair_of(session, places):
     columns = [4 * place + k for place in places for k in range(4)]
     module = nn.Linear(6, 8)
     with torch.no_grad():
-        module.weight.copy_(session.fit.module.weight[columns])
-        module.bias.copy_(session.fit.module.bias[columns])
+        module.weight.copy_(session.context.module.weight[columns])
+        module.bias.copy_(session.context.module.bias[columns])
     pair = CMC(n_negatives=29).start(make_fit(module, width=8, n_parts=2))
     pair.bank.load_state_dict(session.bank.state_dict() | {
         "vectors": session.bank.vectors[list(places)]
@@ -221,11 +230,8 @@ def pair_of(session, places):
 
 
 @pytest.mark.parametrize("loss", [InfoNCE(), BCL(alpha=0.8)], ids=repr)
-@pytest.mark.parametrize(
-    "graph, pairs", [("full", [(0, 1), (0, 2), (1, 2)]), ("core", [(0, 1), (0, 2)])]
-)
-def test_the_loss_of_three_parts_is_the_mean_over_the_pairs(graph, pairs, loss):
-    session = started_with_three(graph)
+def test_the_loss_of_three_parts_is_the_mean_over_the_pairs(loss):
+    session, pairs = started_with_three(), [(0, 1), (0, 2), (1, 2)]
     views, rows = [random(3, 6, seed=v) for v in range(2)], torch.tensor([4, 0, 29])
     alone = [loss_of(pair_of(session, pair), views, rows, loss) for pair in pairs]
     torch.testing.assert_close(
@@ -240,8 +246,8 @@ def test_permuted_parts_have_the_same_loss():
     order = [2, 0, 1]
     columns = [4 * place + k for place in order for k in range(4)]
     with torch.no_grad():
-        permuted.fit.module.weight.copy_(session.fit.module.weight[columns])
-        permuted.fit.module.bias.copy_(session.fit.module.bias[columns])
+        permuted.context.module.weight.copy_(session.context.module.weight[columns])
+        permuted.context.module.bias.copy_(session.context.module.bias[columns])
     permuted.bank.vectors = session.bank.vectors[order]
     torch.testing.assert_close(
         loss_of(permuted, views, rows, InfoNCE()), loss_of(session, views, rows, InfoNCE())
@@ -261,7 +267,7 @@ def test_the_bank_has_a_vector_for_each_part_and_only_visited_samples():
 
 def test_three_parts_have_a_concentration_together():
     parts = (X[:, :20], X[:, 20:30], X[:, 30:])
-    embedder = small(framework=CMC(graph="core"), similarity=VonMisesFisher()).fit(parts)
+    embedder = small(framework=CMC(), similarity=VonMisesFisher()).fit(parts)
     kappa = embedder.concentration(parts)
     assert kappa.shape == (101,) and (kappa > 0).all()
     assert (kappa <= 3 * embedder.similarity_.kappa_max).all()

@@ -48,15 +48,15 @@ def small(**kwargs):
 class Watched(InfoGraph):
     """Keeps the contrasts of a fit."""
 
-    contrasts: list = []
+    seen: list = []
 
     def start(self, fit):
         session = super().start(fit)
         contrast = session.contrast
 
         def watched(views, similarity, batch):
-            self.contrasts.append((views, contrast(views, similarity, batch)))
-            return self.contrasts[-1][1]
+            self.seen.append((views, contrast(views, similarity, batch)))
+            return self.seen[-1][1]
 
         session.contrast = watched
         return session
@@ -64,9 +64,9 @@ class Watched(InfoGraph):
 
 def watched_fit(y=None, **kwargs):
     embedder = small(framework=Watched(), max_epochs=1, **kwargs)
-    Watched.contrasts.clear()
+    Watched.seen.clear()
     embedder.fit(GRAPHS, y, **({"sample_weight": np.arange(24.0)} if y is not None else {}))
-    return embedder, list(Watched.contrasts)
+    return embedder, list(Watched.seen)
 
 
 def test_nodes_are_anchors_and_graphs_of_the_batch_are_candidates():
@@ -95,9 +95,9 @@ def test_nodes_and_graphs_have_a_head_each():
     """If both had one, a graph of a single node would be its own positive at angle zero."""
     graphs = [nx.empty_graph(1)] * 4
     embedder = small(framework=Watched(), max_epochs=1, kind=Graphs(node_features="constant"))
-    Watched.contrasts.clear()
+    Watched.seen.clear()
     embedder.fit(graphs)
-    contrast = Watched.contrasts[0][1]
+    contrast = Watched.seen[0][1]
     assert not torch.allclose(contrast.anchors, contrast.candidates)
 
 

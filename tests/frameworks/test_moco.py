@@ -2,6 +2,7 @@
 
 import copy
 import gc
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -11,7 +12,6 @@ from skorch.callbacks import Callback, Checkpoint
 from skcontrast import contrastive_loss
 from skcontrast._data._batches import Batch
 from skcontrast._objective._functional import objective_value
-from skcontrast._runtime import _memory
 from skcontrast.frameworks import MoCo
 from skcontrast.losses import BCL, HCL, InfoNCE, Ring, SupCon, Supervised
 from skcontrast.schedules import Auto
@@ -25,7 +25,7 @@ def step(session, rows, n_views=2, labels=None, similarity=None):
     views = [random(len(rows), 6, seed=v + 17) for v in range(n_views)]
     batch = Batch(views[0], labels=labels, rows=torch.as_tensor(rows))
     contrast = session.contrast(views, similarity or Cosine(0.3), batch)
-    network, momentum_network = session.fit.module, session.momentum_network.network
+    network, momentum_network = session.context.module, session.momentum_network.network
     return contrast, [network(v) for v in views], [momentum_network(v) for v in views]
 
 
@@ -33,7 +33,7 @@ def started(framework, n_seen=12, **kwargs):
     """Return a session whose queue has seen some samples."""
     session = framework.start(make_fit(**kwargs))
     n_keys = session.queue.keys.shape[1]
-    keys = random(n_seen, n_keys, session.fit.width, seed=5)
+    keys = random(n_seen, n_keys, session.context.width, seed=5)
     session.queue.push(keys, torch.arange(n_seen), torch.arange(n_seen) % 3)
     return session
 
@@ -48,8 +48,8 @@ def test_contrast_with_the_queue_is_the_contrastive_loss_with_a_queue(loss, n_vi
     queue = session.queue.filled()[0][n_views - 1 :]
     expected = contrastive_loss(q[0], *k[1:], loss=loss, similarity=Cosine(0.3), queue=queue)
     torch.testing.assert_close(value, expected)
-    (gradient,) = torch.autograd.grad(value, session.fit.module.weight)
-    (wanted,) = torch.autograd.grad(expected, session.fit.module.weight)
+    (gradient,) = torch.autograd.grad(value, session.context.module.weight)
+    (wanted,) = torch.autograd.grad(expected, session.context.module.weight)
     torch.testing.assert_close(gradient, wanted)
 
 
@@ -81,15 +81,6 @@ def test_own_older_keys_are_not_negatives():
     torch.testing.assert_close(value, torch.stack(expected).mean())
 
 
-def test_in_batch_keys_alongside_the_queue():
-    session = started(MoCo(in_batch=True), n_views=3)
-    contrast, _, k = step(session, [20, 3, 5], n_views=3)
-    assert len(contrast.candidates) == 2 * 3 + 2 * 12
-    assert contrast.excluded.tolist() == [[0, 1, 6, 7], [2, 3, 12, 13], [4, 5, 16, 17]]
-    keys = torch.cat([torch.stack(k[1:], 1).flatten(0, 1), session.queue.filled()[0]])
-    torch.testing.assert_close(contrast.candidates, Cosine(0.3).embed(keys))
-
-
 def test_the_first_step_is_contrasted_within_the_batch():
     session = MoCo().start(make_fit())
     contrast, _, k = step(session, [4, 0, 9])
@@ -100,12 +91,11 @@ def test_the_first_step_is_contrasted_within_the_batch():
     torch.testing.assert_close(contrast.candidates, Cosine(0.3).embed(k[1]))
 
 
-@pytest.mark.parametrize("in_batch", [False, True])
-def test_labels_go_with_the_keys(in_batch):
-    session = started(MoCo(in_batch=in_batch))
+def test_labels_go_with_the_keys():
+    session = started(MoCo())
     contrast, *_ = step(session, [20, 3], labels=torch.tensor([2, -1]))
     assert contrast.anchor_labels.tolist() == [2, -1]
-    assert contrast.candidate_labels.tolist() == [2, -1] * in_batch + [0, 1, 2] * 4
+    assert contrast.candidate_labels.tolist() == [0, 1, 2] * 4
     session.update()
     assert session.queue.labels[12:14].tolist() == [2, -1]
     assert step(session, [1, 2])[0].candidate_labels is None
@@ -172,20 +162,11 @@ def test_warm_start_continues_with_the_same_queue():
         torch.testing.assert_close(first[name][is_old], last[name][is_old])
 
 
-def test_keys_in_the_queue_take_the_new_classes_of_their_samples():
-    embedder = small(framework=MoCo(), loss=SupCon(), warm_start=True).fit(X, Y)
-    seen = []
-    watch = Watches(lambda session: seen.append((session.queue, session.fit)))
-    embedder.set_params(callbacks=[watch], batch_size=20, max_epochs=1).fit(X, Y[::-1])
-    queue, fit = seen[0]
-    classes = fit.class_ids(torch.from_numpy(Y[::-1].copy()))
-    assert torch.equal(queue.labels, classes[queue.rows])
-
-
 class Keeps(Callback):
     """Keeps the queue as it is when the training begins and ends."""
 
     def on_train_begin(self, net, **kwargs):
+        self.session = net.criterion_
         self.before = copy.deepcopy(net.criterion_.queue)
 
     def on_train_end(self, net, **kwargs):
@@ -196,64 +177,73 @@ PARTS = {name: vectors(50, seed=k) for k, name in enumerate("ABC")}
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
-def test_the_queue_of_a_part_starts_as_the_queue_at_the_end_of_the_part_before(symmetric):
+def test_in_a_stream_the_keys_of_earlier_parts_stay_as_negatives_of_everyone(symmetric):
     keeps, n_keys = Keeps(), 1 + symmetric
     framework = MoCo(queue_size=120 * n_keys, symmetric=symmetric)
-    embedder = small(framework=framework, callbacks=[keeps], batch_size=20)
-    embedder.partial_fit(PARTS["A"])
-    sizes = []
-    for name in "BABC":
+    embedder = small(framework=framework, loss=SupCon(), callbacks=[keeps], batch_size=20)
+    classes = np.arange(50) % 3
+    embedder.partial_fit(PARTS["A"], classes)
+    assert keeps.after.n_slots == 50 and keeps.after.labels.unique().numel() == 3
+    for name, n_slots in [("B", 100), ("A", 120), ("C", 120)]:
         end = keeps.after
+        embedder.partial_fit(PARTS[name], classes)
+        start = keeps.before
+        assert start.n_slots == n_slots and len(start) == len(end)
+        assert set(map(tuple, start.filled()[0].tolist())) == set(
+            map(tuple, end.filled()[0].tolist())
+        )
+        assert (start.rows == -1).all() and (start.labels == -1).all()
+
+
+@pytest.mark.parametrize(
+    "before, expected",
+    [("", [50] * 5), ("B", [100, 100, 50, 50, 50]), ("BC", [150, 150, 100, 50, 50])],
+)
+def test_a_part_that_comes_again_continues_with_the_same_queue(before, expected, monkeypatch):
+    """Its samples are known, so that none is its own negative; keys of others leave it."""
+    keeps = Keeps()
+    embedder = small(framework=MoCo(), batch_size=16, callbacks=[keeps])
+    for name in [*before, "A"]:
         embedder.partial_fit(PARTS[name])
-        start, sizes = keeps.before, [*sizes, keeps.before.n_slots]
-        for mark in ("keys", "ids", "labels", "groups"):
-            held = [getattr(q, mark)[: len(q)] for q in (start, end)]
-            assert torch.equal(*held), mark
-    assert sizes == [100, 100, 100, 120]  # at most the different samples, and queue_size
-
-
-def test_in_a_stream_no_candidate_is_a_key_of_the_anchors_own_sample(monkeypatch):
-    embedder = small(framework=MoCo(), batch_size=16)
-    embedder.partial_fit(PARTS["A"])
     session_type, seen = type(MoCo().start(make_fit())), []
     plain = session_type.contrast
 
     def checked(session, views, similarity, batch):
         contrast = plain(session, views, similarity, batch)
-        own = session.queue.ids[None] == (session.fit.first_id + batch.rows)[:, None]
-        seen.append(int(own.sum()))
+        own = session.queue.rows[: len(session.queue)] == batch.rows[:, None]
+        seen.append(own.sum(1).tolist())
         assert not own.scatter(1, contrast.excluded, False).any()
         return contrast
 
     monkeypatch.setattr(session_type, "contrast", checked)
-    for name in "BAACBB":
-        embedder.partial_fit(PARTS[name])
-    assert sum(seen) > 50
+    n_slots = [keeps.after.n_slots]
+    for _ in range(4):
+        end = keeps.after
+        embedder.partial_fit(PARTS["A"])
+        n_slots.append(keeps.before.n_slots)
+        if n_slots[-1] == n_slots[-2]:
+            for name in ("keys", "rows", "labels"):
+                assert torch.equal(getattr(keeps.before, name), getattr(end, name))
+    assert set(chain(*seen)) == {0, 1}  # at most one older visit, which is excluded
+    assert n_slots == expected
 
 
-def test_classes_and_groups_are_recognised_by_their_names_in_a_stream():
+def test_a_stream_may_have_more_room_than_its_first_part_has_samples():
+    embedder = small(framework=MoCo(queue_size=500)).partial_fit(PARTS["A"])
+    for n in (50, 100):
+        assert len(embedder._fitted.framework_state["state"]["queue.keys"]) == n
+        embedder.partial_fit(PARTS["B"])
+
+
+def test_groups_of_keys_are_those_of_their_samples_and_unknown_for_others():
+    groups = np.arange(50) // 10
     keeps = Keeps()
-    embedder = small(framework=MoCo(), loss=SupCon(), callbacks=[keeps])
-    names = np.array(list("abcde"))
-    kinds, scenes = np.arange(50) % 3, np.arange(50) // 10
-    embedder.partial_fit(PARTS["A"], names[kinds], groups=scenes)
-    embedder.partial_fit(PARTS["B"], names[kinds + 2], groups=scenes + 3.0)
-    labels, groups = keeps.after.labels, keeps.after.groups
-    by_row = keeps.after.ids.argsort()
-    of_A = by_row[:50] if keeps.before.ids.max() < keeps.after.ids.max() else by_row[50:]
-    of_B = torch.tensor(sorted(set(range(100)) - set(of_A.tolist())))
-    of_B = of_B[keeps.after.ids[of_B].argsort()]
-    for marks, first, second in ((labels, kinds, kinds + 2), (groups, scenes, scenes + 3)):
-        same = marks[of_A][:, None] == marks[of_B]
-        assert np.array_equal(same.numpy(), first[:, None] == second)
-
-
-def test_a_stream_may_have_more_room_than_its_first_part_has_samples(monkeypatch):
-    embedder = small(framework=MoCo(queue_size=500)).partial_fit(PARTS["A"])  # no warning
-    assert len(embedder._fitted.framework_state["state"]["queue.keys"]) == 50
-    monkeypatch.setattr(_memory, "_bytes_of", lambda device: 4 * 64 * 499)
-    with pytest.raises(ValueError, match="'queue_size' parameter of MoCo needs"):
-        small(framework=MoCo(queue_size=500)).partial_fit(PARTS["A"])
+    embedder = small(framework=MoCo(), callbacks=[keeps])
+    embedder.partial_fit(PARTS["A"], groups=groups).partial_fit(PARTS["A"], groups=groups)
+    held = keeps.session.context.groups_of(keeps.before.rows)
+    assert len(held.unique()) == 5 and (held >= 0).all()
+    embedder.partial_fit(PARTS["B"], groups=groups)
+    assert (keeps.session.context.groups_of(keeps.before.rows) == -1).all()
 
 
 def test_checkpoints_hold_the_queue(tmp_path):
@@ -287,15 +277,14 @@ def test_auto_reads_ranks_and_classes_of_the_queue():
 
 def test_small_sets_and_batches():
     for n, batch_size in [(2, 2), (3, 2), (5, 4)]:
-        for framework in (MoCo(), MoCo(symmetric=True, in_batch=True)):
+        for framework in (MoCo(), MoCo(symmetric=True)):
             h = small(framework=framework, batch_size=batch_size).fit(X[:n]).transform(X[:n])
             assert np.isfinite(h).all()
 
 
-def test_a_queue_larger_than_all_samples_is_reduced_with_a_warning_if_it_was_asked_for():
-    with pytest.warns(UserWarning, match="queue_size.* is 500, but 101 samples have 101 keys"):
-        small(framework=MoCo(queue_size=500)).fit(X)
+@pytest.mark.parametrize("queue_size", ["auto", 500])
+def test_a_queue_holds_at_most_one_visit_of_each_sample(queue_size):
     sizes = []
     watch = Watches(lambda session: sizes.append(session.queue.n_slots))
-    small(framework=MoCo(), callbacks=[watch]).fit(X)
+    small(framework=MoCo(queue_size), callbacks=[watch]).fit(X)
     assert set(sizes) == {101}

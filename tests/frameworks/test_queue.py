@@ -1,4 +1,4 @@
-"""The queue of keys: its content, the owners of its keys, how it is resumed."""
+"""The queue of keys: its content, the owners of its keys, how it continues."""
 
 from collections import deque
 
@@ -54,80 +54,40 @@ def filled_queue(n_slots, rows, n_samples=20):
     return queue
 
 
-def resumed(queue, n_slots, same_samples=True):
-    other = KeyQueue(n_slots, 1, 2, 20)
-    other.resume(queue.keys, queue.rows, queue.labels, queue.n_seen, same_samples)
-    return other
-
-
 def oldest_first(queue):
     order = torch.arange(queue.n_seen - len(queue), queue.n_seen) % queue.n_slots
     return queue.keys[order, 0, 0].int().tolist()
 
 
-def test_a_resumed_queue_is_the_same_queue():
-    queue = filled_queue(6, [1, 2, 3, 4, 5, 6, 7, 8, 9])
-    other = resumed(queue, 6)
-    assert torch.equal(other.keys, queue.keys) and torch.equal(other.rows, queue.rows)
-    assert torch.equal(other.labels, queue.labels) and other.n_seen == queue.n_seen == 9
-    rows = torch.arange(20)
-    assert torch.equal(other.own(rows), queue.own(rows))
-    assert oldest_first(resumed(filled_queue(6, [3, 1]), 6)) == [3, 1]
+def test_a_queue_of_the_same_size_continues_as_it_is():
+    for queue in (filled_queue(6, [1, 2, 3, 4, 5, 6, 7, 8, 9]), filled_queue(6, [3, 1])):
+        assert queue.continued(6) is queue
 
 
 @pytest.mark.parametrize("n_slots, expected", [(4, [6, 7, 8, 9]), (9, [4, 5, 6, 7, 8, 9])])
-def test_a_queue_resumed_with_a_different_size_keeps_the_newest(n_slots, expected):
-    queue = resumed(filled_queue(6, [1, 2, 3, 4, 5, 6, 7, 8, 9]), n_slots)
+def test_a_queue_that_continues_in_a_different_size_keeps_the_newest(n_slots, expected):
+    queue = filled_queue(6, [1, 2, 3, 4, 5, 6, 7, 8, 9]).continued(n_slots)
     assert oldest_first(queue) == expected
     queue.push(torch.full((1, 1, 2), 15.0), torch.tensor([15]))
     assert oldest_first(queue) == [*expected, 15][-n_slots:]
     assert queue.rows[queue.own(torch.tensor([9, 15]))[:, 0]].tolist() == [9, 15]
 
 
-def test_of_samples_visited_twice_the_newest_keys_are_resumed():
-    queue = resumed(filled_queue(8, [1, 2, 3, 4, 2, 5, 1]), 8)
+def test_of_samples_visited_twice_the_newest_keys_continue():
+    queue = filled_queue(8, [1, 2, 3, 4, 2, 5, 1]).continued(8)
     assert oldest_first(queue) == [3, 4, 2, 5, 1]
 
 
-def test_a_queue_resumed_with_other_samples_forgets_whose_keys_it_holds():
-    queue = resumed(filled_queue(6, [1, 2, 3, 4, 5, 6, 7]), 6, same_samples=False)
-    assert oldest_first(queue) == [2, 3, 4, 5, 6, 7]
-    assert (queue.rows == -1).all() and (queue.labels == -1).all()
-    assert len(resumed(queue, 6)) == 6
-
-
-def part(first_id, rows=(), n_slots=8):
-    """Return the queue of a fit with a part of 20 samples of a stream."""
-    queue, rows = KeyQueue(n_slots, 1, 2, 20, first_id), torch.tensor(rows, dtype=torch.int64)
-    queue.push(rows[:, None, None].expand(-1, 1, 2).float(), rows, rows % 3, rows % 2)
-    return queue
-
-
-def next_part(queue, first_id):
-    """Return the queue of the next fit, with those samples."""
-    other = part(first_id)
-    state = (queue.keys, queue.rows, queue.labels, queue.n_seen, False, queue.ids, queue.groups)
-    other.resume(*state)
-    return other
-
-
-def test_the_queue_of_the_next_part_holds_the_same_keys_with_their_classes_and_groups():
-    first = part(1000, [3, 1, 4, 15, 9, 2, 6])
-    second = next_part(first, 5000)
-    for name in ("keys", "labels", "groups", "ids"):
-        assert torch.equal(getattr(second, name), getattr(first, name)), name
-    assert (second.rows == -1).all() and len(second) == 7
-    assert first._count_others(first.ids, 7) == 0 < second._count_others(first.ids, 7) == 7
-
-
-def test_a_part_that_returns_knows_the_keys_of_its_samples():
-    first = part(1000, [3, 1, 4])
-    second = next_part(first, 5000)
-    second.push(torch.zeros(2, 1, 2), torch.tensor([3, 9]))
-    third = next_part(second, 1000)
-    assert third.rows[:5].tolist() == [3, 1, 4, -1, -1]
-    assert third.own(torch.tensor([4, 3, 9]))[:, 0].tolist() == [2, 0, 0]
-    assert third._count_others(second.ids, second.n_seen) == 2
+def test_keys_of_unknown_samples_have_slots_besides_those_of_X():
+    queue = filled_queue(6, [1, 2, 3, 4, 5])
+    queue.rows.fill_(-1)
+    queue.set_extra_state(5)
+    longer = queue.continued(99)
+    assert longer.n_slots == 25 and oldest_first(longer) == [1, 2, 3, 4, 5]
+    assert longer.own(torch.arange(20)).unique().tolist() == [0]  # nobody's, so the oldest
+    assert queue.continued(22).n_slots == 22
+    longer.push(torch.full((2, 1, 2), 9.0), torch.tensor([7, 19]))
+    assert longer.own(torch.tensor([19, 0, 7]))[:, 0].tolist() == [6, 0, 5]
 
 
 def test_a_queue_larger_than_the_memory_is_refused(monkeypatch):

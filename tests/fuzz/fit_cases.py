@@ -117,7 +117,7 @@ AXES: dict[str, tuple[float, list[Any]]] = {
                    SoftRing(), SoftRing("auto"), SoftSupCon(), PositiveDebiased(),
                    PositiveDebiased(0.001, negatives=DCL()), Supervised(), SupCon(),
                    SemiSupCon(every=1), HCL(Linear(0, 0.5), Linear(2, 0))]),
-    "framework": (0.5, [SimCLR(), MoCo(8), MoCo(4, 0.5, True, True), MoCo("auto"), CMC(),
+    "framework": (0.5, [SimCLR(), MoCo(8), MoCo(4, 0.5, True), MoCo("auto"), CMC(),
                         CMC("random", 3), InfoGraph(), InfoGraph("contrastive")]),
     "similarity": (0.35, [None, Cosine(0.05), Cosine(1e-3), Cosine(1e-30), Cosine(1e30),
                          DotProduct(), VonMisesFisher(), VonMisesFisher(0.01, 1e6)]),

@@ -208,7 +208,8 @@ def _pickle(case: Any, embedder: Any, call: Any, h: Any, data: Any) -> None:
 
 def _save(case: Any, embedder: Any, call: Any, h: Any, data: Any) -> None:
     ours = (fit_cases.Series, fit_cases.Convolution, fit_cases.Scaled, fit_cases.OwnNetwork)
-    own = {f"{cls.__module__}.{cls.__qualname__}": cls() for cls in ours}
+    names = {f"{cls.__module__}.{cls.__qualname__}": cls for cls in ours}
+    own = {name + more: cls() for name, cls in names.items() for more in ("", "#2", "#3")}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "embedder.safetensors"
         if isinstance(call(lambda: skcontrast.save(embedder, path)), Exception):

@@ -138,7 +138,7 @@ def _loss(rng: random.Random, n_candidates: int, similarity: Any) -> Any:
         lambda: InfoNCE(),
         lambda: DCL(tau),
         lambda: HCL(tau, beta, detach_weights=flag),
-        lambda: PUCL(tau, rng.choice([0.0, 0.2, 1.0]), rng.choice(["lowest", "printed"])),
+        lambda: PUCL(tau, rng.choice([0.0, 0.2, 1.0])),
         lambda: Ring(outer, rng.choice([0.0, 0.1, 0.5])),
         lambda: BCL(alpha, beta, tau, rng.choice(["inverted", "printed"]), flag),
         lambda: NonparametricBCL(alpha, rng.choice([0.0, 0.5, 0.9]), tau, flag),
@@ -150,9 +150,8 @@ def _loss(rng: random.Random, n_candidates: int, similarity: Any) -> Any:
     others = [lambda: SoftSupCon(rng.choice([0.0, 4.0]), soft_tau, pull)]
     others += [lambda: SupCon(), lambda: SemiSupCon()]
     if not isinstance(similarity, DotProduct):
-        names = rng.choice(["rows", "printed"]), rng.choice(["loss", "scores"])
         inner = rng.choice([None, *estimates])
-        others += [lambda: PositiveDebiased(some_tau, *names, inner and inner())] * 2
+        others += [lambda: PositiveDebiased(some_tau, inner and inner())] * 2
     return rng.choice(estimates + others)()
 
 

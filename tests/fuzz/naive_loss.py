@@ -150,27 +150,21 @@ def log_estimate(loss, s, pos, same, lowest):
     if name not in ("DCL", "HCL", "PUCL"):
         return mean
     a, b = (1 - tau * c) / (1 - tau), tau * (1 - c) / (1 - tau)
-    floor = -1.0 if p.get("floor") == "printed" else lowest
     top = torch.maximum(mean, pos.max()).detach()
     estimate = a * (mean - top).exp() - b * (pos - top).exp().mean()
     if b == 0:
         return mean + math.log(a)
-    return estimate.log() + top if estimate > math.exp(floor - top) else s.new_tensor(floor)
+    return estimate.log() + top if estimate > math.exp(lowest - top) else s.new_tensor(lowest)
 
 
 def positive_debiased(loss, s, pos, same, lowest, highest):
     """Return the loss of one anchor, L = −log (P − τ⁻g) / (P − τ⁻g + Nτ⁺E)."""
     p, n = loss.get_params(deep=False), len(s)
     tau, g = p["tau_plus"], log_mean(s)
-    if p["aggregate"] == "scores":
-        pos = log_mean(pos)[None]
     e = g if p["negatives"] is None else log_estimate(p["negatives"], s, pos, same, lowest)
     top = torch.maximum(g, pos.max()).detach()
-    if p["positive_mean"] == "printed":
-        mean = (pos - top).exp() + (g - top).exp()
-    else:
-        top = torch.maximum(top, highest).detach()
-        mean = (n * (g - top).exp() + (pos - top).exp() + (highest - top).exp()) / (n + 2)
+    top = torch.maximum(top, highest).detach()
+    mean = (n * (g - top).exp() + (pos - top).exp() + (highest - top).exp()) / (n + 2)
     numerator = mean - (1 - tau) * (g - top).exp()
     floor = math.log(tau) + lowest
     is_above = numerator > math.exp(floor - top)

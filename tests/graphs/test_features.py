@@ -189,7 +189,9 @@ def test_walks_tell_graphs_apart_that_message_passing_does_not():
     embedder = small(max_epochs=1)
     one, other = embedder.fit(GRAPHS).transform(pair)
     np.testing.assert_allclose(one, other, atol=1e-5)
-    one, other = embedder.set_params(kind=Graphs(node_features="walks")).fit(GRAPHS).transform(pair)
+    one, other = (
+        embedder.set_params(kind=Graphs(node_features="walks")).fit(GRAPHS).transform(pair)
+    )
     assert abs(one - other).max() > 0.01
 
 

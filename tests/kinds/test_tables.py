@@ -373,3 +373,9 @@ def test_reading_a_table_twice_warns_about_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         small(encoder=MLP((4,))).fit(FRAME).score(FRAME)
+
+
+@pytest.mark.parametrize("categorical", [np.array(1), dict])
+def test_categorical_columns_that_are_no_list_are_refused_by_name(categorical):
+    with pytest.raises(ValueError, match="'categorical' parameter of Tables must be a list"):
+        small(kind=Tables(categorical=categorical)).fit(frame())

@@ -63,8 +63,8 @@ IDENTITIES = {
         PositiveDebiased(tau_plus=0.2),
     ),
     "PositiveDebiased(negatives=DCL(tau_plus=0)) = PositiveDebiased": (
-        PositiveDebiased(tau_plus=0.2, aggregate="scores", negatives=DCL(tau_plus=0)),
-        PositiveDebiased(tau_plus=0.2, aggregate="scores"),
+        PositiveDebiased(tau_plus=0.2, negatives=DCL(tau_plus=0)),
+        PositiveDebiased(tau_plus=0.2),
     ),
 }
 
@@ -80,18 +80,17 @@ def naive_estimate(loss, negatives, positives, same_class, temperature):
     """The estimate of an expectation over true negatives for one anchor, by its formula."""
     a, b = loss.coefficients()
     weights = (loss.hardness() * negatives).exp()
-    if loss.weighs_ranks:
+    if loss.overrides("rank_weights"):
         ranks = (negatives[:, None] >= negatives).sum(1).double()
         weights = weights * loss.rank_weights(ranks, len(negatives))
     if isinstance(loss, Supervised):
         weights = weights * ~same_class
-    if loss.normalize_weights:
+    if loss.sum_of_weights == "N":
         weights = weights / weights.mean()
     if loss.detach_weights:
         weights = weights.detach()
     estimate = a * (weights * negatives.exp()).mean() - b * positives.exp().mean()
-    lowest = -1.0 if getattr(loss, "floor", "lowest") == "printed" else -1 / temperature
-    floor = torch.tensor(lowest, dtype=estimate.dtype).exp()
+    floor = torch.tensor(-1 / temperature, dtype=estimate.dtype).exp()
     return torch.maximum(estimate, floor) if b else estimate
 
 
@@ -128,10 +127,8 @@ def positive_debiased(loss, negatives, positives, same_class, temperature):
     estimate = naive_estimate(
         loss.negatives or InfoNCE(), negatives, positives, same_class, temperature
     )
-    if loss.aggregate == "scores":
-        p = p.mean()
     self_score = torch.tensor(1 / temperature, dtype=p.dtype).exp()
-    mean = p + g if loss.positive_mean == "printed" else (n * g + p + self_score) / (n + 2)
+    mean = (n * g + p + self_score) / (n + 2)
     rest = 1 - loss.tau_plus
     floor = loss.tau_plus / self_score
     top = torch.maximum(mean - rest * g, floor)
@@ -329,6 +326,9 @@ class ReadsLabels(Loss):
     """Reads labels, but gives no candidate a weight by its class."""
 
     requires_y = True
+
+    def class_weights(self, same_class):
+        return None
 
 
 def test_a_loss_without_class_weights_is_infonce():

@@ -1,7 +1,5 @@
 """PUCL: the rest of a population after some positives are taken."""
 
-import math
-
 import pytest
 
 from skcontrast.losses import DCL, PUCL
@@ -20,12 +18,6 @@ def test_the_effective_prior_falls_from_the_prior_to_zero():
     priors = [PUCL(tau_plus=0.2, c=c).effective_tau_plus for c in (0, 0.3, 0.7, 1)]
     assert priors == sorted(priors, reverse=True)
     assert priors[0] == 0.2 and priors[-1] == 0
-
-
-def test_the_printed_floor_forgets_the_temperature():
-    assert PUCL().lowest_score(-5.0) == -5.0
-    assert PUCL(floor="printed").lowest_score(-5.0) == -1.0
-    assert math.isinf(PUCL().lowest_score(-math.inf))
 
 
 def test_the_effective_prior_needs_numbers():

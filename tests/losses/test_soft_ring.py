@@ -27,8 +27,7 @@ from tests.common import random_views
 class NormalisedRing(Ring):
     """Ring whose weights are scaled to mean 1."""
 
-    sum_stands_for_n = False
-    normalize_weights = True
+    sum_of_weights = "N"
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
 
-from skcontrast import contrastive_loss
-from skcontrast.losses import BCL, PositiveDebiased
+from skcontrast import ContrastiveEmbedder, contrastive_loss
+from skcontrast.losses import BCL, DCL, HCL, InfoNCE, PositiveDebiased, SupCon
 from skcontrast.similarity import Cosine, DotProduct, Similarity, VonMisesFisher
-from tests.common import small, vectors
+from tests.common import random_views, small, vectors
 
 
 class Distance(Similarity):
-    bounds = (-4.0, 0.0)
+    def bounds(self, width):
+        return -4.0, 0.0
 
     def embed(self, z):
         return F.normalize(z, dim=-1)
@@ -50,6 +54,9 @@ def test_scores_that_are_overridden_do_not_keep_the_other_forms_of_the_old_ones(
 
 def test_a_cosine_with_other_scores_is_not_trained_as_the_cosine():
     class Squared(Cosine):
+        def bounds(self, width):
+            return 0.0, 4.0
+
         def scores(self, u, v):
             return (u @ v.T).square()
 
@@ -73,11 +80,11 @@ def test_pairs_is_the_diagonal_of_scores_unless_overridden():
 
 def test_the_highest_score_is_the_upper_limit_of_the_width_at_hand():
     class ByWidth(DotProduct):
-        def limits(self, u):
-            return -float(u.shape[1]), float(u.shape[1])
+        def bounds(self, width):
+            return -float(width), float(width)
 
-    assert Distance().highest(torch.eye(3)) == 0.0
-    assert ByWidth().highest(torch.eye(3)) == 3.0
+    assert Distance().self_scores(torch.eye(3)) == 0.0
+    assert ByWidth().self_scores(torch.eye(3)) == 3.0
 
 
 @pytest.mark.parametrize("loss", [BCL(), PositiveDebiased()], ids=repr)
@@ -93,3 +100,95 @@ def test_a_score_without_terms_has_no_link():
         DotProduct().link(products, terms, terms, d=2)
     with pytest.raises(NotImplementedError, match="DotProduct must implement pull_terms"):
         DotProduct().pull_terms(terms, products[0], products[0], d=2)
+
+
+class Euclidean(Similarity):
+    """Minus the distance, whose slope is infinite where a vector meets itself."""
+
+    def bounds(self, width):
+        return -math.inf, 0.0
+
+    def embed(self, z):
+        return z
+
+    def scores(self, u, v):
+        return -(u[:, None] - v).square().sum(-1).sqrt()
+
+    def pairs(self, u, v):
+        return -(u - v).square().sum(-1).sqrt()
+
+
+class Hyperbolic(Euclidean):
+    """Minus the distance on a hyperboloid; rounding makes that of a vector from itself NaN."""
+
+    def scores(self, u, v):
+        times = [(1 + z.square().sum(-1)).sqrt() for z in (u, v)]
+        return -torch.acosh(times[0][:, None] * times[1] - u @ v.T)
+
+    def pairs(self, u, v):
+        times = [(1 + z.square().sum(-1)).sqrt() for z in (u, v)]
+        return -torch.acosh(times[0] * times[1] - (u * v).sum(-1))
+
+
+@pytest.mark.parametrize("similarity", [Euclidean(), Hyperbolic()], ids=repr)
+@pytest.mark.parametrize("loss", [InfoNCE(), HCL(beta=0.7), BCL(), SupCon()], ids=repr)
+def test_excluded_pairs_are_not_differentiated(similarity, loss):
+    labels = torch.arange(6) % 3 if loss.requires_y else None
+    z = torch.stack(random_views(6, 3)).requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda z: contrastive_loss(*z, loss=loss, similarity=similarity, y=labels), z
+    )
+
+
+@pytest.mark.parametrize("similarity", [Euclidean(), Hyperbolic()], ids=repr)
+def test_distances_train(similarity):
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    embedder = ContrastiveEmbedder(similarity=similarity, max_epochs=2, random_state=0)
+    assert np.isfinite(embedder.fit_transform(X)).all()
+
+
+def test_what_is_not_a_number_elsewhere_still_is_not_one():
+    z = torch.stack(random_views(6, 3))
+    z[0, 2, 1] = torch.nan
+    z.requires_grad_()
+    contrastive_loss(*z, similarity=Euclidean()).backward()
+    assert z.grad.isnan().any()
+
+
+@pytest.mark.parametrize(
+    "low, high, score", [(-4.0, 0.0, "1"), (0.5, 4.0, r"-?[01]"), (-0.5, 0.5, r"-?\d")]
+)
+def test_bounds_that_are_too_narrow_are_refused(low, high, score):
+    class Sphere(Similarity):
+        def bounds(self, width):
+            return low, high
+
+        def embed(self, z):
+            return torch.nn.functional.normalize(z, dim=-1)
+
+    message = rf"Sphere.bounds says .*{re.escape(f'[{low:g}, {high:g}]')}, but .* score of {score}"
+    z = torch.cat([torch.eye(4), -torch.eye(4)])
+    for loss in (InfoNCE(), BCL()):
+        with pytest.raises(ValueError, match=message):
+            contrastive_loss(z, z, similarity=Sphere(), loss=loss)
+
+
+def test_a_floor_needs_bounds():
+    class Unbounded(Similarity):
+        def embed(self, z):
+            return z
+
+    views = random_views(6, 3)
+    assert contrastive_loss(*views, similarity=Unbounded()).isfinite()
+    assert contrastive_loss(*views, loss=DCL(), similarity=DotProduct()).isfinite()
+    with pytest.raises(ValueError, match="DCL is floored at the lowest score, which Unbounded"):
+        contrastive_loss(*views, loss=DCL(), similarity=Unbounded())
+
+
+def test_a_misspelled_score_is_refused():
+    with pytest.raises(TypeError, match=r"Own\.score would never be used: did you mean scores"):
+        type("Own", (Similarity,), {"score": lambda self, u, v: u @ v.T})
+    with pytest.raises(TypeError, match=r"bounds must be a method: def bounds\(self, width\)"):
+        type("Own", (Similarity,), {"bounds": (-1.0, 1.0)})
+    with pytest.raises(TypeError, match="overrides __call__, which no loss calls"):
+        type("Own", (Cosine,), {"__call__": lambda self, u, v: u @ v.T})

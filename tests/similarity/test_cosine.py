@@ -23,8 +23,8 @@ def test_pairs_is_the_diagonal_of_scores():
 def test_scores_lie_between_the_bounds():
     cosine = Cosine(0.1)
     z = torch.eye(3, dtype=torch.float64)
-    assert cosine(z, -z).min().item() == pytest.approx(cosine.bounds[0])
-    assert cosine(z, z).max().item() == pytest.approx(cosine.bounds[1])
+    assert cosine(z, -z).min().item() == pytest.approx(cosine.bounds(4)[0])
+    assert cosine(z, z).max().item() == pytest.approx(cosine.bounds(4)[1])
 
 
 def test_a_zero_vector_scores_zero_with_finite_gradient():

@@ -18,7 +18,7 @@ def test_is_the_dot_product_of_what_the_network_returns():
 def test_grows_with_the_length_of_both():
     u, v = random_views(5, 4)
     torch.testing.assert_close(DotProduct()(3 * u, 2 * v), 6 * DotProduct()(u, v))
-    assert DotProduct().limits(u) == (-math.inf, math.inf)
+    assert DotProduct().bounds(u.shape[1]) == (-math.inf, math.inf)
 
 
 def test_of_directions_is_the_cosine():

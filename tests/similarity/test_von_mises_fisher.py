@@ -38,7 +38,9 @@ def test_agrees_with_the_golden_values(case, dtype):
     else:  # the anchors are the second view, their candidates the first
         u, v = similarity.embed(tuple(second)), similarity.embed(tuple(first))
         own = torch.arange(len(u))[:, None]
-        contrast = Contrast(u, v, similarity.pairs(u, v)[:, None], own)
+        contrast = Contrast(
+            anchors=u, candidates=v, positives=similarity.pairs(u, v), excluded=own
+        )
         value = objective_value(contrast, InfoNCE(), similarity)
     exact = dtype == torch.float64
     # Values down to 1e-26: e^s of differences of scores of tens, to relative rounding.
@@ -91,8 +93,10 @@ def test_networks_output_is_a_direction_and_a_number_of_the_concentration():
 
 def test_a_bank_remembers_directions_of_length_one_and_the_number_as_it_is():
     z = torch.tensor([[3.0, 4.0, -7.0]])
-    torch.testing.assert_close(VonMisesFisher(1.0).remembered(z), torch.tensor([[0.6, 0.8, -7.0]]))
-    torch.testing.assert_close(Cosine().remembered(z[:, :2]), torch.tensor([[0.6, 0.8]]))
+    torch.testing.assert_close(
+        VonMisesFisher(1.0).bank_vectors(z), torch.tensor([[0.6, 0.8, -7.0]])
+    )
+    torch.testing.assert_close(Cosine().bank_vectors(z[:, :2]), torch.tensor([[0.6, 0.8]]))
 
 
 @pytest.mark.parametrize("temperature", [0, Linear(1, 2)])

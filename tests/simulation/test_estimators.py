@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from skcontrast._objective._contrast import Contrast
-from skcontrast._objective._value import objective_value
+from skcontrast._objective._mean_loss import objective_value
 from skcontrast.losses import (
     BCL,
     DCL,
@@ -102,7 +102,7 @@ NAIVE = {
         ),
     ),
     Ring: (Ring(outer=0.5, inner=0.2), naive_ring),
-    SoftRing: (SoftRing(3.0, TAU, BETA, cdf_bins=None), naive_soft_ring),
+    SoftRing: (SoftRing(3.0, TAU, BETA), naive_soft_ring),
     BCL: (
         BCL(ALPHA, BETA, TAU),
         lambda s: weighted(s, posterior(inverted(cdf_of(s))) * np.exp(BETA * s.scores)),
@@ -147,12 +147,12 @@ class GivenScores(Similarity):
     """Scores that are products of numbers; bounds as given."""
 
     bilinear = True
+    _parameter_constraints = {"lowest": "no_validation"}
 
     def __init__(self, lowest=-2.0):
         self.lowest = lowest
 
-    @property
-    def bounds(self):
+    def bounds(self, width):
         return self.lowest, -self.lowest
 
 

@@ -1,4 +1,4 @@
-"""Arrays that are handed out again: from tile to tile, and from one loss to the next."""
+"""Arrays that are used again: from tile to tile, and from one loss to the next."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-# A thread keeps its arena for the next loss unless it is larger.
+# A thread keeps its buffers for the next loss unless they are larger.
 _KEPT_BYTES = 2**26
 
 _of_thread = threading.local()
 
 
-class Arena:
-    """Room for numbers that are soon forgotten.
+class BufferPool:
+    """A pool of reusable buffers.
 
     Memory that is new to the process costs more than a pass over it; what is handed out here has
     mostly been in use before.
@@ -25,7 +25,7 @@ class Arena:
     Parameters
     ----------
     device : torch.device
-        Where the arrays lie.
+        The device of the arrays.
     """
 
     def __init__(self, device: torch.device):
@@ -34,7 +34,7 @@ class Arena:
         self._taken: dict[torch.dtype, int] = {}
 
     def empty(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-        """Return an array with anything in it, which is nobody else's until it is released."""
+        """Return an uninitialised array, reserved until it is released."""
         arrays, size = self._arrays.setdefault(dtype, []), math.prod(shape)
         place = self._taken.get(dtype, 0)
         self._taken[dtype] = place + 1
@@ -61,16 +61,16 @@ class Arena:
 
 
 @contextlib.contextmanager
-def arena_on(device: torch.device) -> Iterator[Arena]:
-    """Lend this thread's arena; on a GPU, whose memory torch keeps itself, a new one."""
+def buffers_on(device: torch.device) -> Iterator[BufferPool]:
+    """Lend this thread's buffers; on a GPU, whose memory torch keeps itself, new ones."""
     if device.type != "cpu":
-        yield Arena(device)
+        yield BufferPool(device)
         return
-    lent = getattr(_of_thread, "arena", None)
-    _of_thread.arena = None  # a loss within a loss gets another
-    arena = Arena(device) if lent is None else lent
+    lent = getattr(_of_thread, "buffers", None)
+    _of_thread.buffers = None  # a loss within a loss gets another
+    buffers = BufferPool(device) if lent is None else lent
     try:
-        with arena.released():
-            yield arena
+        with buffers.released():
+            yield buffers
     finally:
-        _of_thread.arena = arena if arena.n_bytes <= _KEPT_BYTES else None
+        _of_thread.buffers = buffers if buffers.n_bytes <= _KEPT_BYTES else None

@@ -1,4 +1,4 @@
-"""A contrast with the choices that determine its loss, and room for the gradients."""
+"""A contrast with the choices that determine its loss, and the gradients of that."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from torch import Tensor
 
 from ..losses import Loss
 from ..similarity import Similarity
-from ._arena import Arena
 from ._base import Objective, ScaledMatrix, TileGradients
+from ._buffers import BufferPool
 from ._contrast import Contrast
+from ._rank_weights import RankTable
 from ._tile import Anchors, GroupRole, Tile
 
 
-class Problem(NamedTuple):
+class LossInputs(NamedTuple):
     """A contrast and the choices that determine its loss.
 
     `self_scores` holds the score of each anchor with itself: a tensor, one float for all, or None
-    where the loss does not need them.
+    where the loss does not need them. `rank_tables` is filled as weights by rank are needed.
     """
 
     contrast: Contrast
@@ -28,33 +29,34 @@ class Problem(NamedTuple):
     similarity: Similarity
     objective: type[Objective]
     group_role: GroupRole
+    rank_tables: dict[int, RankTable]
 
     def anchors(self, rows: slice, positives: Tensor) -> Anchors:
-        """Return what the objective reads of some anchors, with the scores of their positives."""
+        """Return what the objective reads of a few anchors with these positive scores."""
         contrast, self_scores = self.contrast, self.self_scores
         return Anchors(
             positives=positives,
             weights=None if contrast.weights is None else contrast.weights[rows],
             n_negatives=len(contrast.candidates) - contrast.excluded.shape[1],
-            bounds=self.similarity.limits(contrast.anchors),
+            bounds=self.similarity.bounds(contrast.anchors.shape[1]),
             self_scores=self_scores[rows] if isinstance(self_scores, Tensor) else self_scores,
         )
 
     def tile(
-        self, rows: slice, scores: Tensor, arena: Arena | None, is_strip: bool = False
+        self,
+        rows: slice,
+        scores: Tensor,
+        buffers: BufferPool | None,
+        excluded: Tensor,
+        first: int = 0,
     ) -> Tile:
-        """Return what the objective reads of some anchors and their candidates.
+        """Return what the objective reads of a few anchors and their candidates.
 
-        Of a strip, the candidates are the anchors and all that follow them.
+        The candidates are those from the `first` on; `excluded` counts from it.
         """
-        contrast, first = self.contrast, rows.start if is_strip else 0
-        positives, excluded = contrast.positives[rows], contrast.excluded[rows]
+        contrast, positives = self.contrast, self.contrast.positives[rows]
         if not positives.is_floating_point():
             positives = scores.gather(1, positives)
-        if first:
-            # The anchor itself stands in for who comes before, as it is excluded anyway.
-            own = torch.arange(first, rows.stop, device=excluded.device)[:, None]
-            excluded = torch.where(excluded < first, own, excluded) - first
         return Tile(
             anchors=self.anchors(rows, positives),
             scores=scores,
@@ -64,8 +66,8 @@ class Problem(NamedTuple):
             ),
             same_group=contrast.same_group(rows, excluded, first),
             group_role=self.group_role,
-            is_strip=is_strip,
-            arena=arena,
+            buffers=buffers,
+            rank_tables=self.rank_tables,
         )
 
 

@@ -1,4 +1,4 @@
-"""A description by contents differs where a fit may, and is the same in every process."""
+"""A description differs where a fit may, and is the same in every process."""
 
 import functools
 import subprocess
@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast._comparison._contents import describe_contents
+from skcontrast._fit._identity import described, digest
 from skcontrast.augmentation import FunctionAugmentation
+from skcontrast.losses import DCL
 
 
 class Scales:
@@ -121,40 +122,87 @@ MADE = {
 
 @pytest.mark.parametrize("name", MADE)
 def test_what_is_made_alike_has_one_description_and_other_things_another(name):
-    first, again, other = (describe_contents(MADE[name](k)) for k in (1, 1, 2))
-    assert first == again and first != other
+    first, again, other = (MADE[name](k) for k in (1, 1, 2))
+    assert described("a", first) == described("a", again) != described("a", other)
+    assert digest(first) == digest(again) != digest(other)
 
 
 def test_libraries_count_by_name():
-    assert describe_contents(np.mean) == "numpy._core.fromnumeric.mean"
-    assert describe_contents(print) == "builtins.print"
-    assert describe_contents(nn.functional.normalize) == "torch.nn.functional.normalize"
+    for function, name in [
+        (np.mean, "numpy._core.fromnumeric.mean"),
+        (print, "builtins.print"),
+        (nn.functional.normalize, "torch.nn.functional.normalize"),
+    ]:
+        assert described("a", function) == {"a": name}
 
 
 def test_deep_values_end_in_the_name_of_a_class():
     value = []
     for _ in range(10_000):
         value = [value]
-    assert "builtins.list" in str(describe_contents(value))
+    assert digest(value) == digest([value])
 
 
 def test_a_lazy_module_and_an_empty_cell_have_descriptions():
     def function():
         return later
 
-    assert describe_contents(function) == describe_contents(function)
+    assert digest(function) == digest(function)
     later = 1
-    assert describe_contents(nn.LazyLinear(3)) == describe_contents(nn.LazyLinear(3))
+    assert digest(nn.LazyLinear(3)) == digest(nn.LazyLinear(3))
     assert function() == later
 
 
 SCRIPT = """
-from tests._comparison.test_contents import MADE, describe_contents
-print([describe_contents(make(1)) for make in MADE.values()], end="")
+from tests._fit.test_description import MADE, described
+print([described("a", make(1)) for make in MADE.values()], end="")
 """
 
 
 def test_a_description_is_the_same_in_every_process():
     command = [sys.executable, "-c", SCRIPT]
     found = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-    assert found == str([describe_contents(make(1)) for make in MADE.values()])
+    assert found == str([described("a", make(1)) for make in MADE.values()])
+
+
+class PrintsItsAddress(nn.Module):
+    def extra_repr(self):
+        return f"<function f at {id(self):#x}>"
+
+
+OWN = f"{__name__}.PrintsItsAddress"
+NAME = "skcontrast.losses._dcl.DCL"
+LAYER = "torch.nn.modules.activation.ReLU"
+
+
+@pytest.mark.parametrize(
+    "value, expected",
+    [
+        (DCL, {"a": NAME}),
+        ([None, 0.5, "b"], {"a": "[None, 0.5, 'b']"}),
+        ({1: DCL, "b": [1]}, {"a": "a dictionary of 2", "a['1']": NAME, "a['b']": "[1]"}),
+        (
+            [{}, "x" * 17],
+            {"a": "a list of 2", "a[0]": "a dictionary of 0", "a[1]": repr("x" * 17)},
+        ),
+        (DCL(0.2), {"a": NAME, "a__tau_plus": "0.2"}),
+        (nn.ReLU(), {"a": LAYER, "a__layers[0]": f"{LAYER}()"}),
+        (PrintsItsAddress(), {"a": OWN, "a__layers[0]": f"{OWN}(<function f>)"}),
+    ],
+    ids=["class", "list", "dictionary", "long list", "parameters", "module", "address"],
+)
+def test_each_parameter_has_a_name_and_a_text(value, expected):
+    assert described("a", value, weights=False) == expected
+
+
+def test_long_texts_end_in_a_checksum_of_the_whole():
+    texts = [described("a", "x" * n)["a"] for n in (200, 201)]
+    assert all(text.startswith("'" + "x" * 99 + "... (checksum ") for text in texts)
+    assert texts[0] != texts[1]
+
+
+def test_without_weights_shapes_and_layers_count():
+    same = [described("a", linear(k), weights=False) for k in (1, 2)]
+    assert same[0] == same[1] and same[0]["a__weight"] == "(2, 2)"
+    assert described("a", nn.Linear(2, 3), weights=False) != same[0]
+    assert described("a", scales(1), weights=False) != described("a", scales(2), weights=False)

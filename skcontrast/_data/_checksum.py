@@ -39,9 +39,7 @@ def checksum(arrays: Iterable[Any], *, contents: bool = True) -> str:
 
 
 def fingerprint(arrays: Iterable[Any], start: int | None = None) -> int:
-    """Return a number that tells arrays, by their shapes and some rows, from different ones.
-
-    Files hold such numbers, so that an array has the same one in every version.
+    """Return a number that tells arrays, by their shapes and a few rows, from different ones.
 
     Parameters
     ----------
@@ -58,7 +56,7 @@ def fingerprint(arrays: Iterable[Any], start: int | None = None) -> int:
 
 
 def is_in_memory(array: Any) -> bool:
-    """Return whether an array is an ndarray that does not lie in a file."""
+    """Return whether an array is an ndarray whose data is not in a file."""
     if not isinstance(array, np.ndarray):
         return False
     owner: Any = array
@@ -68,7 +66,7 @@ def is_in_memory(array: Any) -> bool:
 
 
 def _parts(array: Any) -> Iterator[np.ndarray]:
-    """Yield the rows of an array in memory, or some rows of one that is not."""
+    """Yield the rows of an array in memory, or a few rows of one that is not."""
     if not array.ndim:
         yield array
     elif not is_in_memory(array):

@@ -8,13 +8,14 @@ import torch
 from torch import Tensor
 
 from ..losses import Loss
+from ..losses._checks import check_numbers_of
 from ..similarity import Similarity
 from . import _pairs, _rows
 from ._base import Objective, ObjectiveName
 from ._contrast import Contrast
 from ._exponential import Contrastive
 from ._jensen_shannon import JensenShannon
-from ._problem import Gradients, Problem
+from ._loss_inputs import Gradients, LossInputs
 from ._tile import GroupRole
 
 OBJECTIVES: dict[ObjectiveName, type[Objective]] = {
@@ -49,27 +50,46 @@ def objective_value(
     objective : {"contrastive", "jensen-shannon"}, default="contrastive"
         φ = exp and −log(P/(P + N·E)), or φ = softplus and softplus(−s⁺) + E.
     group_role : {"neutral", "positive"}, default="neutral"
-        What candidates of the anchor's group are, if the contrast has groups.
+        The role of candidates of the anchor's group, if the contrast has groups.
 
     Returns
     -------
     value : Tensor of shape ()
     """
     OBJECTIVES[objective].check(loss)
+    if not loss.overrides("row_loss"):
+        for estimator in (loss, *loss.estimators()):
+            check_numbers_of(estimator)
+        if objective == "contrastive" and loss.coefficients()[1] > 0:
+            _check_is_bounded(similarity, loss)
     if loss.requires_y and contrast.anchor_labels is None:
         raise ValueError(f"{type(loss).__name__} needs labels: pass y.")
     # Under autocast the products would be taken in half precision, which 1/temperature magnifies.
     with torch.autocast(contrast.anchors.device.type, enabled=False):
-        self_scores = similarity.highest(contrast.anchors) if loss.corrects_positives else None
-        kind = OBJECTIVES[objective]
-        problem = Problem(contrast, self_scores, loss, similarity, kind, group_role)
-        inputs = contrast.anchors, contrast.candidates, contrast.positives, self_scores
+        self_scores = None
+        if loss.overrides("anchor_loss"):
+            self_scores = similarity.self_scores(contrast.anchors)
+        inputs = LossInputs(
+            contrast, self_scores, loss, similarity, OBJECTIVES[objective], group_role, {}
+        )
         try:
-            return _MeanLoss.apply(problem, *inputs)
+            return _MeanLoss.apply(
+                inputs, contrast.anchors, contrast.candidates, contrast.positives, self_scores
+            )
         except RuntimeError as error:
             if "functorch" in str(error):
                 raise RuntimeError(_NOT_TRANSFORMED) from error
             raise
+
+
+def _check_is_bounded(similarity: Similarity, loss: Loss) -> None:
+    """Raise ValueError if a similarity does not say which scores it has, though a loss asks."""
+    if type(similarity).bounds is Similarity.bounds:
+        raise ValueError(
+            f"{type(loss).__name__} is floored at the lowest score, which "
+            f"{type(similarity).__name__} does not give: add def bounds(self, width), which "
+            "returns the lowest and the highest score, -math.inf and math.inf if there is none."
+        )
 
 
 class _MeanLoss(torch.autograd.Function):
@@ -78,14 +98,14 @@ class _MeanLoss(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        problem: Problem,
+        inputs: LossInputs,
         anchors: Tensor,
         candidates: Tensor,
         positives: Tensor,
         self_scores: Tensor | float | None,
     ) -> Tensor:
         _, *needed = ctx.needs_input_grad
-        walk = _pairs if _pairs.takes(problem) else _rows
+        walk = _pairs if _pairs.takes(inputs) else _rows
         adds_candidates = needed[1] and walk is _rows
         ctx.gradients = None
         if any(needed):
@@ -98,7 +118,7 @@ class _MeanLoss(torch.autograd.Function):
                     torch.zeros_like(self_scores) if isinstance(self_scores, Tensor) else None
                 ),
             )
-        return walk.mean_loss(problem, ctx.gradients)
+        return walk.mean_loss(inputs, ctx.gradients)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from skcontrast import contrastive_loss
-from skcontrast._objective import _arena
-from skcontrast._objective._arena import Arena, arena_on
+from skcontrast._objective import _buffers
+from skcontrast._objective._buffers import BufferPool, buffers_on
 from skcontrast.losses import BCL, HCL, InfoNCE, Loss, SupCon
 from tests.common import random_views
 
@@ -15,7 +15,7 @@ from tests.common import random_views
 class Nested(Loss):
     """Computes another loss while it is computed."""
 
-    def row_loss(self, scores, positives, same_class):
+    def row_loss(self, scores, positives):
         other = random_views(20, 4, 2, dtype=scores.dtype)
         inner = [view.requires_grad_() for view in other]
         contrastive_loss(*inner, loss=BCL()).backward()
@@ -46,34 +46,34 @@ def test_losses_in_threads_do_not_overwrite_each_other():
             torch.testing.assert_close(found, expected)
 
 
-def test_what_an_arena_hands_out_is_nobody_elses_until_it_is_released():
-    arena = Arena(torch.device("cpu"))
-    first, second = (arena.empty((2, 3), torch.float32) for _ in range(2))
+def test_a_buffer_is_reserved_until_it_is_released():
+    buffers = BufferPool(torch.device("cpu"))
+    first, second = (buffers.empty((2, 3), torch.float32) for _ in range(2))
     assert first.data_ptr() != second.data_ptr()
-    with arena.released():
-        third = arena.empty((4,), torch.float32)
+    with buffers.released():
+        third = buffers.empty((4,), torch.float32)
         assert third.data_ptr() not in (first.data_ptr(), second.data_ptr())
-    assert arena.empty((2, 2), torch.float32).data_ptr() == third.data_ptr()
-    assert arena.empty((4,), torch.int32).dtype == torch.int32
+    assert buffers.empty((2, 2), torch.float32).data_ptr() == third.data_ptr()
+    assert buffers.empty((4,), torch.int32).dtype == torch.int32
 
 
-def test_a_thread_keeps_its_arena_unless_it_is_large(monkeypatch):
+def test_a_thread_keeps_its_buffers_unless_they_are_large(monkeypatch):
     cpu = torch.device("cpu")
-    with arena_on(cpu) as arena:
-        arena.empty((10,), torch.float32)
-        with arena_on(cpu) as inner:
-            assert inner is not arena
-    with arena_on(cpu) as again:
-        assert again is arena
-        monkeypatch.setattr(_arena, "_KEPT_BYTES", 8)
-    with arena_on(cpu) as fresh:
-        assert fresh is not arena
+    with buffers_on(cpu) as buffers:
+        buffers.empty((10,), torch.float32)
+        with buffers_on(cpu) as inner:
+            assert inner is not buffers
+    with buffers_on(cpu) as again:
+        assert again is buffers
+        monkeypatch.setattr(_buffers, "_KEPT_BYTES", 8)
+    with buffers_on(cpu) as fresh:
+        assert fresh is not buffers
 
 
 @pytest.mark.parametrize("loss", [InfoNCE(), BCL()], ids=repr)
 def test_a_loss_in_inference_mode_leaves_nothing_that_training_cannot_use(loss):
     views = [torch.randn(50, 8, requires_grad=True) for _ in range(2)]
-    _arena._of_thread.arena = None
+    _buffers._of_thread.buffers = None
     with torch.inference_mode():
         first = contrastive_loss(*[view.detach() for view in views], loss=loss)
     again = contrastive_loss(*views, loss=loss)
@@ -84,7 +84,7 @@ def test_a_loss_in_inference_mode_leaves_nothing_that_training_cannot_use(loss):
 class Keeps(Loss):
     """Keeps the scores that it gets."""
 
-    def row_loss(self, scores, positives, same_class):
+    def row_loss(self, scores, positives):
         self.scores_ = scores
         return torch.logsumexp(torch.cat([scores, positives], 1), 1) - positives[:, 0]
 

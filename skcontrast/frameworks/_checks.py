@@ -1,0 +1,205 @@
+"""What a framework of the user returns, checked in the first steps of a fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .._data._batches import Batch
+from .._objective._contrast import Contrast
+from .._warnings import warn
+from ..similarity import Similarity
+from ._base import FitContext, Framework, Session
+
+_RULE = (
+    "A framework names anchors, their positives and candidate negatives in a Contrast, and the "
+    "embedder's loss is formed from their scores. Methods that have no negatives, or a loss of "
+    "their own, such as BYOL, SimSiam or VICReg, cannot be written as a framework."
+)
+# The axes of each field, and its dtype.
+_ANCHORS, _CANDIDATES = ["n_anchors"], ["n_candidates"]
+_FIELDS = {
+    "anchors": (["n_anchors", "k"], "floating"),
+    "candidates": (["n_candidates", "k"], "floating"),
+    "positives": (["n_anchors", "n_positives"], "floating or int64"),
+    "excluded": (["n_anchors", "n_excluded"], "int64"),
+    "weights": (_ANCHORS, "floating"),
+    "anchor_labels": (_ANCHORS, "int64"),
+    "candidate_labels": (_CANDIDATES, "int64"),
+    "anchor_groups": (_ANCHORS, "int64"),
+    "candidate_groups": (_CANDIDATES, "int64"),
+}
+_OPTIONAL = list(_FIELDS)[4:]
+# Own samples are looked for among the candidates of so many anchors.
+_LEAST_LOOKED_AT, _MOST_LOOKED_AT = 8, 64
+
+
+def started(framework: Framework, context: FitContext) -> Session:
+    """Return the session of a framework, checked.
+
+    Raises
+    ------
+    TypeError
+        If it is no session.
+    ValueError
+        If the network of the fit has been registered in it.
+    """
+    session = framework.start(context)
+    if not isinstance(session, Session):
+        raise TypeError(
+            f"{type(framework).__name__}.start must return a skcontrast.frameworks.Session, got "
+            f"{type(session).__name__}."
+        )
+    trained = {id(parameter) for parameter in context.module.parameters()}
+    for name, parameter in session.named_parameters():
+        if id(parameter) in trained:
+            raise ValueError(
+                f"{type(session).__name__} holds the network of the fit in its attribute "
+                f"{name.split('.')[0]!r}, which registers it as a part of the session: call "
+                "self.context.network instead."
+            )
+    return session
+
+
+def as_contrasts(returned: Any, owner: str) -> list[Contrast]:
+    """Return what a session has returned as a list of contrasts.
+
+    Raises
+    ------
+    TypeError
+        If it is anything else.
+    """
+    contrasts = list(returned) if isinstance(returned, (list, tuple)) else [returned]
+    if not contrasts or not all(isinstance(one, Contrast) for one in contrasts):
+        got = ", ".join(type(one).__name__ for one in contrasts) or "an empty list"
+        raise TypeError(f"{owner} must return a Contrast or a list of them, got {got}. {_RULE}")
+    return contrasts
+
+
+@torch.no_grad()
+def check_contrast(
+    contrast: Contrast, batch: Batch, similarity: Similarity, context: FitContext, owner: str
+) -> None:
+    """Check a contrast of a batch; warn if anchors seem to be their own negatives.
+
+    Raises
+    ------
+    ValueError
+        If the fields do not fit each other, nothing is left to contrast, the vectors are not
+        embedded, or what the user has passed about the samples is missing.
+    """
+    _check_fields(contrast, owner)
+    _check_numbers(contrast, owner)
+    _check_annotations(contrast, batch, owner)
+    with torch.autocast(contrast.anchors.device.type, enabled=False):
+        _check_embedded(contrast, similarity, context.width // context.n_parts, owner)
+        _warn_of_own_samples(contrast, similarity, owner)
+
+
+def _check_fields(contrast: Contrast, owner: str) -> None:
+    """Check types and shapes, and that nothing is empty."""
+    sizes: dict[str, int] = {}
+    for field, (axes, dtypes) in _FIELDS.items():
+        value, got = getattr(contrast, field), type(getattr(contrast, field)).__name__
+        if value is None and field in _OPTIONAL:
+            continue
+        fits = False
+        if isinstance(value, Tensor):
+            got = f"{value.dtype} of shape {tuple(value.shape)} on {value.device}"
+            kind = "floating" if value.is_floating_point() else str(value.dtype)[6:]
+            fits = kind in dtypes and value.ndim == len(axes)
+            fits = fits and value.device == contrast.anchors.device
+            lengths = zip(axes, value.shape, strict=False)
+            fits = fits and all(sizes.setdefault(axis, n) == n for axis, n in lengths)
+        if not fits:
+            shape = ", ".join(f"{k} = {sizes[k]}" if k in sizes else k for k in axes)
+            raise ValueError(
+                f"{field} of the Contrast of {owner} must be a tensor, {dtypes}, of shape "
+                f"({shape}), on the device of its anchors, got {got}."
+            )
+    for axis in ("n_anchors", "n_positives", "n_candidates"):
+        if not sizes[axis]:
+            raise ValueError(f"The Contrast of {owner} has no {axis[2:]}. {_RULE}")
+    if sizes["n_excluded"] >= sizes["n_candidates"]:
+        raise ValueError(f"The Contrast of {owner} excludes all candidates. {_RULE}")
+
+
+def _check_numbers(contrast: Contrast, owner: str) -> None:
+    """Check places among the candidates, and weights."""
+    excluded, positives, weights = contrast.excluded, contrast.positives, contrast.weights
+    n_candidates, are_places = len(contrast.candidates), not positives.is_floating_point()
+    places = torch.cat([excluded, positives], 1) if are_places else excluded
+    if ((places < 0) | (places >= n_candidates)).any():
+        problem = f"excluded and positives must be places among its {n_candidates} candidates"
+    elif (excluded.sort(1).values.diff(dim=1) == 0).any():
+        problem = "excluded must name no candidate twice for one anchor"
+    elif are_places and not (positives[:, :, None] == excluded[:, None]).any(2).all():
+        problem = "positives that are places among its candidates must be excluded too"
+    elif weights is not None and (weights.requires_grad or (weights < 0).any()):
+        problem = "weights must be at least 0 and have no gradient"
+    else:
+        return
+    raise ValueError(f"In the Contrast of {owner}, {problem}.")
+
+
+def _check_annotations(contrast: Contrast, batch: Batch, owner: str) -> None:
+    """Check that what is known about the samples has been passed on."""
+    for argument, known, fields in (
+        ("groups", batch.groups, ["anchor_groups", "candidate_groups"]),
+        ("y", batch.labels, ["anchor_labels", "candidate_labels"]),
+        ("sample_weight", batch.weights, ["weights"]),
+        ("descriptions", batch.descriptions, ["weights"]),
+    ):
+        missing = [field for field in fields if getattr(contrast, field) is None]
+        if missing and (known is not None or len(missing) < len(fields)):
+            raise ValueError(
+                f"{owner} passes no {' and no '.join(missing)} to Contrast, so it cannot be "
+                f"fitted with {argument}: take them from the batch, see Batch.annotations."
+            )
+
+
+def _check_embedded(contrast: Contrast, similarity: Similarity, width: int, owner: str) -> None:
+    """Check that the vectors are those of `embed`, where their width or their length shows it."""
+    device = contrast.anchors.device
+    z = torch.arange(3.0 * width, device=device).view(3, width).sin()
+    z = z / z.norm(dim=1, keepdim=True) * torch.tensor([[0.1], [1.0], [3.0]], device=device)
+    u = similarity.embed(z)
+    lengths = u.norm(dim=1)
+    length = lengths.mean()
+    has_one_length = bool((lengths - length).abs().max() <= 1e-3 * length)
+    for field in ("anchors", "candidates"):
+        vectors = getattr(contrast, field)
+        found = vectors.float().norm(dim=1)
+        is_off = ((found - length).abs() > 0.02 * length) & (found > 1e-6 * length)
+        is_raw = vectors.shape[1] == width != u.shape[1]
+        if is_raw or (has_one_length and vectors.shape[1] == u.shape[1] and is_off.any()):
+            raise ValueError(
+                f"{field} of a Contrast of {owner} are not what {type(similarity).__name__} "
+                f"compares, vectors of shape (n, {u.shape[1]})"
+                f"{f' and length {float(length):.3g}' if has_one_length else ''}: pass the "
+                "network's output through similarity.embed."
+            )
+
+
+def _warn_of_own_samples(contrast: Contrast, similarity: Similarity, owner: str) -> None:
+    """Warn if each anchor has one candidate that scores exactly as itself or as its positive."""
+    few = contrast.take(slice(_MOST_LOOKED_AT))
+    scores = similarity.scores(few.anchors, few.candidates).scatter(1, few.excluded, torch.nan)
+    lowest, highest = scores.nan_to_num(torch.inf).amin(1), scores.nan_to_num(-torch.inf).amax(1)
+    tolerance = 1e-6 * torch.maximum(lowest.abs(), highest.abs())
+    if len(scores) < _LEAST_LOOKED_AT or not (highest - lowest > tolerance).all():
+        return  # too few to tell, or vectors that are all alike or NaN
+    alike = {"itself": similarity.pairs(few.anchors, few.anchors)[:, None]}
+    if few.positives.is_floating_point():
+        alike["its positive"] = few.positives
+    for what, targets in alike.items():
+        for target in targets.T:
+            n_alike = ((scores - target[:, None]).abs() <= tolerance[:, None]).sum(1)
+            if (n_alike == 1).all():
+                warn(
+                    f"{owner} contrasts samples with themselves: each anchor has a candidate that "
+                    f"scores exactly as {what}. Name it in `excluded` of the Contrast."
+                )
+                return

@@ -1,0 +1,113 @@
+"""Refuses losses that would silently compute something else than their author means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from .._parameters import Interval, belongs_to_package
+
+if TYPE_CHECKING:
+    from ._base import Loss
+
+_AT_LEAST_0 = Interval(Real, 0, None, closed="left")
+# A loss that overrides none of these is InfoNCE.
+_HOOKS = (
+    "coefficients",
+    "hardness",
+    "rank_weights",
+    "class_weights",
+    "push_and_pull",
+    "pull_share",
+    "log_expectation",
+    "anchor_loss",
+    "row_loss",
+    "true_negative_probability",
+)
+# Not used if `row_loss` is overridden.
+_NOT_IN_ROWS = (*_HOOKS[:8], "estimators")
+
+
+def check_class(cls: type[Loss], base: type[Loss]) -> None:
+    """Raise TypeError for a subclass of `base` with a method that is never called."""
+
+    def place(method: str) -> int:
+        return next(k for k, parent in enumerate(cls.__mro__) if method in vars(parent))
+
+    def overrides(method: str) -> bool:
+        return getattr(cls, method) is not getattr(base, method)
+
+    if overrides("row_loss"):
+        unused = [name for name in _NOT_IN_ROWS if place(name) <= place("row_loss")]
+        if unused:
+            raise TypeError(
+                f"{cls.__name__} overrides row_loss, so its {unused[0]} would never be called."
+            )
+    elif overrides("estimators") and not overrides("anchor_loss"):
+        raise TypeError(
+            f"{cls.__name__} overrides estimators, whose means only anchor_loss reads: override "
+            "anchor_loss too."
+        )
+
+
+def check_overrides(cls: type[Loss], base: type[Loss]) -> None:
+    """Raise TypeError for a subclass that is InfoNCE because it overrides nothing."""
+    if any(getattr(cls, name) is not getattr(base, name) for name in _HOOKS):
+        return
+    own = [
+        name
+        for parent in cls.__mro__[: cls.__mro__.index(base)]
+        for name, value in vars(parent).items()
+        if callable(value) and not name.startswith("_")
+    ]
+    never = f"; it has {', '.join(own)}, which would never be called" if own else ""
+    raise TypeError(
+        f"{cls.__name__} overrides nothing of Loss ({', '.join(_HOOKS)}){never}. See 'Your own "
+        "pieces' in the user guide."
+    )
+
+
+def check_numbers_of(loss: Loss) -> None:
+    """Raise ValueError unless β ≥ 0, a > 0 and b ≥ 0."""
+    cls, name = type(loss), type(loss).__name__
+    if not belongs_to_package(cls.hardness):
+        beta = loss.hardness()
+        if not _AT_LEAST_0.is_satisfied_by(beta):
+            raise ValueError(f"{name}.hardness must return a number β ≥ 0, got {beta!r}.")
+    if not belongs_to_package(cls.coefficients):
+        pair = loss.coefficients()
+        is_pair = isinstance(pair, tuple) and len(pair) == 2
+        if not (is_pair and pair[0] != 0 and all(map(_AT_LEAST_0.is_satisfied_by, pair))):
+            raise ValueError(
+                f"{name}.coefficients must return two numbers, a > 0 and b ≥ 0, got {pair!r}."
+            )
+
+
+def checked(
+    loss: Loss, method: str, result: Any, shape: Sequence[int], *, is_weight: bool = True
+) -> Tensor:
+    """Return what a method of a loss has returned, after a check if a user wrote it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Unless it is a tensor of the shape, and of numbers ≥ 0 if they are weights.
+    """
+    if belongs_to_package(getattr(type(loss), method)):
+        return result
+    owner = f"{type(loss).__name__}.{method}"
+    if not isinstance(result, Tensor):
+        raise TypeError(
+            f"{owner} must return a tensor of shape {tuple(shape)}, got {type(result).__name__}."
+        )
+    if result.shape != tuple(shape):
+        raise ValueError(
+            f"{owner} must return a tensor of shape {tuple(shape)}, got shape "
+            f"{tuple(result.shape)}."
+        )
+    if is_weight and not (result >= 0).all():
+        raise ValueError(f"{owner} must return numbers ≥ 0, got {float(result.min()):g}.")
+    return result

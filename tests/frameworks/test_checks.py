@@ -1,0 +1,264 @@
+"""What a framework of the user returns is checked in the first steps of a fit."""
+
+import numpy as np
+import pytest
+import torch
+
+from skcontrast.frameworks import Contrast, Framework, KeyQueue, MomentumNetwork, Session
+from skcontrast.losses import BCL, SupCon
+from skcontrast.schedules import Auto
+from skcontrast.similarity import Cosine, DotProduct, VonMisesFisher
+from tests.common import small
+from tests.frameworks.common import X, Y
+
+
+class Own(Framework):
+    """First views against second views; `change` takes the fields of the contrast."""
+
+    n_views = 2
+
+    def __init__(self, change=dict):
+        self.change = change
+
+    def contrast(self, network, views, similarity, batch):
+        z = network(torch.cat(views)).float().unflatten(0, (2, -1))
+        anchors, candidates = similarity.embed(z)
+        known = batch.annotations(z[:1])
+        fields = {
+            "anchors": anchors,
+            "candidates": candidates,
+            "positives": similarity.pairs(anchors, candidates),
+            "excluded": torch.arange(len(anchors)),
+            "weights": known.weights,
+            "anchor_labels": known.labels,
+            "candidate_labels": batch.labels,
+            "anchor_groups": known.groups,
+            "candidate_groups": batch.groups,
+        }
+        return Contrast(**self.change(**fields))
+
+
+def without(*names):
+    return lambda **fields: fields | dict.fromkeys(names)
+
+
+def changed(name, function):
+    return lambda **fields: fields | {name: function(fields[name])}
+
+
+def fit(change=dict, y=None, similarity=None, loss=None, **metadata):
+    embedder = small(framework=Own(change), similarity=similarity, loss=loss, batch_size=32)
+    return embedder.fit(X, y, **metadata).history_[:, "train_loss"]
+
+
+# Shapes
+
+
+def test_one_positive_and_one_excluded_candidate_per_anchor_may_be_columns_or_not():
+    expected = fit()
+    for name in ("positives", "excluded"):
+        assert fit(changed(name, lambda value: value[:, None])) == expected
+
+
+N = "n_anchors = 2[56]"
+
+
+@pytest.mark.parametrize(
+    "name, function, message",
+    [
+        ("anchors", lambda u: u[0], r"shape \(n_anchors, k\).*, got torch.float32 of shape \(64,"),
+        ("candidates", lambda u: u[:, :5], r"shape \(n_candidates = .*, k = 64\).* \(2[56], 5\)"),
+        ("positives", lambda s: s[None], rf"shape \({N}, n_positives\).* \(1, 2[56]\)"),
+        ("positives", lambda s: s.tolist(), "must be a tensor, floating or int64, .*, got list"),
+        ("positives", lambda s: s[:, None][:, :0], "has no positives"),
+        ("excluded", lambda rows: rows[:-1], rf"excluded .* shape \({N}"),
+        ("excluded", lambda rows: rows.float(), "excluded .* must be a tensor, int64"),
+        ("excluded", lambda rows: rows + 1, "excluded .* must be places among its 2[56] candid"),
+        ("excluded", lambda rows: rows[:, None].repeat(1, 2), "name no candidate twice"),
+        ("excluded", lambda rows: rows.repeat(len(rows), 1), "excludes all candidates.*BYOL"),
+        ("weights", lambda _: torch.ones(3), rf"weights .* shape \({N}\)"),
+        ("anchor_labels", lambda _: torch.zeros(3).long(), rf"anchor_labels .* shape \({N}\)"),
+        ("candidate_groups", lambda _: torch.zeros(3).long(), "candidate_groups .* int64, of sha"),
+    ],
+)
+def test_a_field_that_does_not_fit_is_refused_by_name(name, function, message):
+    with pytest.raises(ValueError, match=message):
+        fit(changed(name, function))
+
+
+def test_negative_or_trained_weights_are_refused():
+    for weigh in (lambda u: -torch.ones(len(u)), lambda u: torch.ones(len(u), requires_grad=True)):
+        with pytest.raises(ValueError, match="weights must be at least 0 and have no gradient"):
+            fit(lambda weigh=weigh, **fields: fields | {"weights": weigh(fields["anchors"])})
+
+
+def test_positives_that_are_places_must_be_excluded():
+    def next_one(**fields):
+        return fields | {"positives": fields["excluded"].roll(1)}
+
+    with pytest.raises(ValueError, match=r"positives that are places .* must be excluded too"):
+        fit(next_one)
+
+
+def test_a_contrast_takes_its_fields_by_name():
+    with pytest.raises(TypeError, match="positional"):
+        Contrast(*torch.zeros(4, 2, 2))
+
+
+# What the user has passed
+
+
+@pytest.mark.parametrize(
+    "missing, argument, kwargs",
+    [
+        (["weights"], "sample_weight", {"sample_weight": np.arange(101.0)}),
+        (["weights"], "descriptions", {"descriptions": np.ones((101, 64))}),
+        (["anchor_labels", "candidate_labels"], "y", {"y": Y, "loss": SupCon()}),
+        (["candidate_labels"], "y", {"y": Y, "loss": BCL(alpha=Auto(every=1))}),
+        (["anchor_groups", "candidate_groups"], "groups", {"groups": np.arange(101) // 2}),
+        (["anchor_groups"], "groups", {"groups": np.arange(101) // 2}),
+    ],
+)
+def test_a_framework_that_drops_what_is_known_about_the_samples_is_refused(
+    missing, argument, kwargs
+):
+    message = f"Own passes no {' and no '.join(missing)} to Contrast.* fitted with {argument}"
+    with pytest.raises(ValueError, match=message):
+        fit(without(*missing), **kwargs)
+    assert np.isfinite(fit(**kwargs)).all()
+
+
+def test_labels_are_asked_for_only_where_the_loss_reads_them():
+    assert fit(without("anchor_labels", "candidate_labels"), y=Y) == fit()
+
+
+# What is contrasted
+
+
+@pytest.mark.parametrize("similarity", [Cosine(0.1), Cosine(1.0), VonMisesFisher()], ids=repr)
+@pytest.mark.parametrize("name", ["anchors", "candidates"])
+def test_vectors_that_are_not_embedded_are_refused(similarity, name):
+    class Forgets(Own):
+        def contrast(self, network, views, similarity, batch):
+            z = network(torch.cat(views)).float().unflatten(0, (2, -1))
+            u = similarity.embed(z)
+            fields = {"anchors": u[0], "candidates": u[1], name: z[0]}
+            if fields["anchors"].shape != fields["candidates"].shape:
+                fields = {"anchors": z[0], "candidates": z[1]}
+            own = torch.arange(len(z[0]))
+            return Contrast(**fields, positives=own, excluded=own)
+
+    with pytest.raises(ValueError, match=f"{similarity.__class__.__name__}.*similarity.embed"):
+        small(framework=Forgets(), similarity=similarity).fit(X)
+
+
+def test_vectors_of_any_length_are_embedded_where_the_similarity_leaves_them():
+    assert np.isfinite(fit(similarity=DotProduct())).all()
+
+
+@pytest.mark.parametrize("similarity", [Cosine(), DotProduct()], ids=repr)
+def test_an_own_sample_among_the_negatives_is_warned_of(similarity):
+    def none_excluded(**fields):
+        return fields | {"excluded": torch.empty(len(fields["anchors"]), 0, dtype=torch.int64)}
+
+    with pytest.warns(UserWarning, match="candidate that scores exactly as its positive"):
+        fit(none_excluded, similarity=similarity)
+
+    def own_view(**fields):
+        n = len(fields["anchors"])
+        both = torch.cat([fields["anchors"], fields["candidates"]])
+        return fields | {"candidates": both, "excluded": torch.arange(n) + n}
+
+    with pytest.warns(UserWarning, match="candidate that scores exactly as itself"):
+        fit(own_view, similarity=similarity)
+
+
+def test_samples_that_are_all_alike_are_not_taken_for_own_ones():
+    same = np.ones((40, 5))
+    small(framework=Own(), augmentation=[]).fit(same)
+
+
+# What a session returns, and what it holds
+
+
+class Returns(Framework):
+    def __init__(self, returned):
+        self.returned = returned
+
+    def contrast(self, network, views, similarity, batch):
+        return self.returned(network(views[0]))
+
+
+@pytest.mark.parametrize(
+    "returned, got",
+    [
+        (lambda z: z.square().mean(), "Tensor"),
+        (lambda z: None, "NoneType"),
+        (lambda z: [], "an empty list"),
+        (lambda z: (z, z), "Tensor, Tensor"),
+    ],
+)
+def test_anything_but_a_contrast_is_refused_with_what_a_framework_returns(returned, got):
+    message = f"Returns must return a Contrast or a list of them, got {got}. A framework names"
+    with pytest.raises(TypeError, match=message):
+        small(framework=Returns(returned)).fit(X)
+
+
+def test_a_method_without_negatives_is_refused():
+    with pytest.raises(ValueError, match=r"has no candidates.*BYOL, SimSiam or VICReg"):
+        fit(changed("candidates", lambda u: u[:0]))
+
+
+class Starts(Framework):
+    def __init__(self, start_session):
+        self.start_session = start_session
+
+    def start(self, context):
+        return self.start_session(context)
+
+
+class Holds(Session):
+    def __init__(self, context, held):
+        super().__init__(context)
+        self.held = held
+
+
+@pytest.mark.parametrize(
+    "held", [lambda c: c.module, lambda c: torch.nn.ModuleList([c.module.encoder])]
+)
+def test_a_session_that_registers_the_network_is_refused(held):
+    with pytest.raises(
+        ValueError, match=r"Holds holds the network of the fit .* 'held'.*call self"
+    ):
+        small(framework=Starts(lambda context: Holds(context, held(context)))).fit(X)
+
+
+def test_a_start_that_returns_no_session_is_refused():
+    with pytest.raises(TypeError, match=r"Starts.start must return a .*Session, got NoneType"):
+        small(framework=Starts(lambda context: None)).fit(X)
+
+
+def test_the_second_step_is_checked_too_when_a_memory_has_filled():
+    class Remembers(Session):
+        def __init__(self, context):
+            super().__init__(context)
+            self.slow = MomentumNetwork(context, 0.9)
+            self.queue = KeyQueue(50, 1, context.width, context.n_samples)
+
+        def contrast(self, views, similarity, batch):
+            keys = self.slow(views[1])
+            anchors = similarity.embed(self.context.network(views[0]).float())
+            self.new = keys[:, None], batch.rows
+            own, candidates = torch.arange(len(anchors)), similarity.embed(keys)
+            positives = similarity.pairs(anchors, candidates)
+            if len(self.queue):
+                own, candidates = self.queue.own(batch.rows), self.queue.filled()[0]
+            return Contrast(
+                anchors=anchors, candidates=candidates, positives=positives, excluded=own
+            )
+
+        def update(self):
+            self.queue.push(*self.new)
+
+    with pytest.raises(ValueError, match=r"candidates of .*similarity.embed"):
+        small(framework=Starts(Remembers), batch_size=32).fit(X)

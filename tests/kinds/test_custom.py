@@ -1,0 +1,149 @@
+"""Custom kinds: mistakes in them are noticed, and batches may hold several tensors."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from skcontrast import ContrastiveEmbedder
+from skcontrast.augmentation import FunctionAugmentation
+from skcontrast.kinds import Kind, TensorBatch
+
+
+def jitter(batch, generator=None):
+    return batch + 0.1 * torch.randn(batch.shape, generator=generator)
+
+
+class Recordings(Kind):
+    """Recordings of unequal lengths, padded with zeros."""
+
+    name = "recordings"
+
+    def check(self, X):
+        samples = np.empty(len(X), dtype=object)
+        samples[:] = [np.asarray(x, dtype=np.float32) for x in X]
+        return samples
+
+    def to_tensor(self, X, device):
+        return nn.utils.rnn.pad_sequence([torch.from_numpy(x) for x in X], True).to(device)
+
+
+class Mean(nn.Module):
+    """Reads the padding too: the mean over all steps."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 4)
+
+    def forward(self, x):
+        return self.layer(x).mean(1)
+
+
+class Sum(Mean):
+    def forward(self, x):
+        return (self.layer(x) * (x != 0).any(2, keepdim=True)).sum(1)
+
+
+def recordings(n=24, width=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(4 + k % 5, width)) for k in range(n)]
+
+
+def embedder(encoder, **kwargs):
+    params = {"kind": Recordings(), "augmentation": [], "max_epochs": 1, "random_state": 0}
+    return ContrastiveEmbedder(encoder, **{**params, **kwargs})
+
+
+def test_an_encoder_that_reads_the_padding_is_noticed_once_per_fit():
+    message = (
+        r"embeddings of recordings depend on the other samples.*skcontrast\.kinds\.TensorBatch"
+    )
+    with pytest.warns(UserWarning, match=message) as caught:
+        embedder(Mean()).fit(recordings())
+    assert len(caught) == 1
+    fitted, X = embedder(Sum()).fit(recordings()), recordings()
+    alone = np.concatenate([fitted.transform(X[k : k + 1]) for k in range(5)])
+    np.testing.assert_allclose(alone, fitted.transform(X)[:5], atol=1e-5)
+
+
+def test_nan_in_a_custom_kind_is_nan_in_X():
+    X = recordings()
+    X[7][2, 1] = np.nan
+    with pytest.raises(ValueError, match=r"X contains NaN or infinity, first in sample 7 of 24"):
+        embedder(Sum()).fit(X)
+    fitted = embedder(Sum()).fit(recordings())
+    with pytest.raises(ValueError, match="X contains NaN or infinity"):
+        fitted.transform(X)
+
+
+def test_a_kind_may_mark_gaps_by_nan():
+    class Gaps(Recordings):
+        has_gaps = True
+
+    class Known(Sum):
+        def forward(self, x):
+            return super().forward(x.nan_to_num())
+
+    X = recordings()
+    X[7][2] = np.nan
+    assert np.isfinite(embedder(Known(), kind=Gaps()).fit_transform(X)).all()
+
+
+def test_a_width_that_the_network_cannot_take_is_a_fault_of_X():
+    fitted = embedder(Sum()).fit(recordings())
+    with pytest.raises(ValueError, match=r"X holds recordings that the network cannot take: mat1"):
+        fitted.transform(recordings(width=5))
+
+    class Sized(Recordings):
+        def sample_shape(self, X):
+            return (None, X[0].shape[1])
+
+    fitted = embedder(Sum(), kind=Sized()).fit(recordings())
+    with pytest.raises(ValueError, match=r"samples of shape \(None, 5\).*fitted on.*\(None, 3\)"):
+        fitted.transform(recordings(width=5))
+
+
+class Masked(Recordings):
+    """Recordings with a mask of the steps that are not padding."""
+
+    def to_tensor(self, X, device):
+        mask = nn.utils.rnn.pad_sequence([torch.ones(len(x)) for x in X], True)
+        return TensorBatch(x=super().to_tensor(X, "cpu"), mask=mask).to(device)
+
+
+class MaskedMean(Mean):
+    def forward(self, batch):
+        h, mask = self.layer(batch["x"]), batch["mask"][:, :, None]
+        return (h * mask).sum(1) / mask.sum(1)
+
+
+def jittered(batch, generator=None):
+    return TensorBatch(**{**batch.tensors, "x": jitter(batch["x"], generator)})
+
+
+def test_batches_of_several_tensors_train_and_transform():
+    augmentation = FunctionAugmentation(jittered, kind=Masked())
+    fitted = embedder(MaskedMean(), kind=Masked(), augmentation=augmentation).fit(recordings())
+    X = recordings()
+    alone = np.concatenate([fitted.transform(X[k : k + 1]) for k in range(5)])
+    np.testing.assert_allclose(alone, fitted.transform(X)[:5], atol=1e-6)
+    assert 0 <= fitted.score(X) <= 1
+
+
+def test_a_batch_of_tensors_is_indexed_by_rows_or_by_name():
+    batch = TensorBatch(a=torch.arange(6).view(3, 2), b=torch.arange(3))
+    assert len(batch) == 3 and batch.shape == (3, 2) and batch.device.type == "cpu"
+    both = torch.cat([batch, batch[torch.tensor([2])]])
+    assert both["b"].tolist() == [0, 1, 2, 2]
+    with pytest.raises(ValueError, match=r"must have one length, got {'a': 3, 'b': 2}"):
+        TensorBatch(a=torch.zeros(3), b=torch.zeros(2))
+
+
+def test_a_function_augments_the_custom_kind_that_the_embedder_knows():
+    for augmentation in (
+        FunctionAugmentation(jitter),
+        FunctionAugmentation(jitter, kind=Recordings()),
+    ):
+        fitted = embedder(Sum(), augmentation=augmentation).fit(recordings())
+        views = fitted.views(recordings(), random_state=0)
+        assert not np.array_equal(*views)

@@ -1,0 +1,178 @@
+"""Custom losses whose numbers would silently be others than meant are refused by name."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from skcontrast import ContrastiveEmbedder, contrastive_loss
+from skcontrast._objective import _rank_weights
+from skcontrast.losses import HCL, InfoNCE, Loss, PositiveDebiased, SupCon
+from skcontrast.schedules import interval
+from skcontrast.similarity import Cosine, Similarity
+from tests.common import random_views
+
+VIEWS = random_views(8, 4)
+
+
+def subclass(base=Loss, **members):
+    """Return a new class with these members; a function ignores the object."""
+    members = {
+        name: (lambda self, *args, f=value: f(*args)) if callable(value) else value
+        for name, value in members.items()
+    }
+    return type("Own", (base,), members)
+
+
+@pytest.mark.parametrize(
+    "name, meant",
+    [
+        ("rank_weight", "rank_weights"),
+        ("coefficient", "coefficients"),
+        ("class_weigths", "class_weights"),
+        ("share_ties", "shares_ties"),
+        ("parameter_constraints", "_parameter_constraints"),
+        ("_parameters_constraints", "_parameter_constraints"),
+    ],
+)
+def test_a_misspelled_name_is_refused_when_the_class_is_defined(name, meant):
+    with pytest.raises(TypeError, match=rf"Own\.{name} would never be used: did you mean {meant}"):
+        subclass(**{name: {}})
+
+
+@pytest.mark.parametrize("base", [Loss, InfoNCE, Similarity, SupCon])
+def test_a_method_of_torch_is_refused_when_the_class_is_defined(base):
+    with pytest.raises(TypeError, match=r"Own\.forward would never be called"):
+        subclass(base, forward=lambda z: z)
+    with pytest.raises(TypeError, match="__call__"):
+        subclass(base, __call__=lambda u, v: u @ v.T)
+
+
+def test_helpers_may_have_names_that_resemble_none():
+    own = subclass(hardness=lambda: 1.0, distance=lambda: 2, _rank_weight=lambda: 3, n_best=4)
+    value = contrastive_loss(*VIEWS, loss=own())
+    torch.testing.assert_close(value, contrastive_loss(*VIEWS, loss=HCL(tau_plus=0)))
+
+
+@pytest.mark.parametrize(
+    "members, has", [({}, ""), ({"criterion": lambda z: z, "detach_weights": True}, "criterion")]
+)
+def test_a_loss_that_overrides_nothing_is_refused(members, has):
+    own = subclass(**members)
+    with pytest.raises(TypeError, match=f"Own overrides nothing of Loss .coeff.*{has}.*guide"):
+        contrastive_loss(*VIEWS, loss=own())
+    with pytest.raises(TypeError, match="Own overrides nothing"):
+        ContrastiveEmbedder(loss=own()).fit(torch.eye(8).numpy())
+
+
+def test_a_function_is_no_loss():
+    with pytest.raises(TypeError, match="Derive a class from Loss: see 'Your own pieces'"):
+        ContrastiveEmbedder(loss=lambda z1, z2: 0.0).fit(torch.eye(8).numpy())
+
+
+def test_a_method_that_another_one_replaces_is_refused():
+    rows = {"row_loss": lambda scores, positives: -positives.mean(1)}
+    with pytest.raises(TypeError, match="overrides row_loss, so its hardness would never"):
+        subclass(**rows, hardness=lambda: 1.0)
+    with pytest.raises(TypeError, match="override anchor_loss too"):
+        subclass(estimators=lambda: (InfoNCE(),))
+    assert subclass(HCL, **rows)().overrides("row_loss")  # an inherited one is meant
+
+
+def test_every_parameter_needs_a_range():
+    class Hard(HCL):
+        _parameter_constraints = {"gamma": interval(0, 1, "both")}
+
+        def __init__(self, tau_plus=0.1, gamma=1.0):
+            super().__init__(tau_plus)
+            self.gamma = gamma
+
+    with pytest.raises(TypeError, match=r"Hard does not say .* parameter 'tau_plus'.*interval"):
+        contrastive_loss(*VIEWS, loss=Hard())
+
+
+BAD_RESULTS = [
+    ("rank_weights", lambda ranks, n: ranks - 3, r"≥ 0, got -2"),
+    ("rank_weights", lambda ranks, n: ranks * torch.nan, "≥ 0, got nan"),
+    ("rank_weights", lambda ranks, n: ranks.numpy(), r"a tensor of shape \(14,\), got ndarray"),
+    ("rank_weights", lambda ranks, n: ranks[1:], r"shape \(14,\), got shape \(13,\)"),
+    ("class_weights", lambda same: same.double() - 0.5, "≥ 0, got -0.5"),
+    ("class_weights", lambda same: 0.5, r"a tensor of shape \(16, 16\), got float"),
+    ("row_loss", lambda scores, positives: np.zeros(16), r"shape \(16,\), got ndarray"),
+    ("anchor_loss", lambda *args: args[1].mean(), r"shape \(16,\), got shape \(\)"),
+    ("push_and_pull", lambda weights: (None, -weights), "≥ 0, got -1"),
+    ("coefficients", lambda: (0.0, 0.1), r"a > 0 and b ≥ 0, got \(0\.0, 0\.1\)"),
+    ("coefficients", lambda: (0.0, 0.0), "a > 0"),
+    ("coefficients", lambda: 1.0, "two numbers"),
+    ("coefficients", lambda: (math.nan, 0.0), "two numbers"),
+    ("hardness", lambda: -1.0, "β ≥ 0, got -1.0"),
+    ("hardness", lambda: "1", "β ≥ 0, got '1'"),
+]
+
+
+@pytest.mark.parametrize("method, function, message", BAD_RESULTS)
+def test_a_bad_result_is_refused_by_the_name_of_the_method(method, function, message):
+    labels = {"y": torch.arange(8) % 3} if method == "class_weights" else {}
+    with pytest.raises((TypeError, ValueError), match=rf"Own\.{method} must return .*{message}"):
+        contrastive_loss(*VIEWS, loss=subclass(**{method: function})(), **labels)
+
+
+def test_estimators_of_an_estimator_are_checked_too():
+    own = subclass(coefficients=lambda: (-1.0, 0.0))
+    with pytest.raises(ValueError, match=r"Own\.coefficients"):
+        contrastive_loss(*VIEWS, loss=PositiveDebiased(negatives=own()))
+
+
+def test_a_row_loss_that_takes_labels_asks_for_them():
+    def with_labels(self, scores, positives, same_class):
+        return same_class.sum(1) - positives.mean(1)
+
+    own = type("Own", (Loss,), {"row_loss": with_labels})
+    with pytest.raises(ValueError, match="Own needs labels: pass y"):
+        contrastive_loss(*VIEWS, loss=own())
+    assert own().requires_y and not subclass(row_loss=lambda s, p: -p.mean(1))().requires_y
+    optional = type("Own", (own,), {"requires_y": False, "row_loss": optional_labels})
+    assert contrastive_loss(*VIEWS, loss=optional()).isfinite()
+
+
+def optional_labels(self, scores, positives, same_class):
+    assert same_class is None
+    return -positives.mean(1)
+
+
+@pytest.mark.parametrize("counted_from", [0, 10**9])
+def test_a_table_of_weights_by_rank_is_asked_for_whole_ranks_once(monkeypatch, counted_from):
+    """Also where scores are counted in bins, and in many tiles."""
+    monkeypatch.setattr(_rank_weights, "_COUNTED_FROM", counted_from)
+    monkeypatch.setattr("skcontrast._objective._rows._TILE_ELEMENTS", 1)
+    monkeypatch.setattr("skcontrast._objective._rows._TILE_ROWS", 3)
+    asked = []
+
+    def rank_weights(ranks, n_candidates):
+        asked.append(ranks.tolist())
+        return torch.linspace(1, 2, n_candidates)[ranks.long() - 1]
+
+    views = [view.float() for view in VIEWS]
+    assert contrastive_loss(*views, loss=subclass(rank_weights=rank_weights)()).isfinite()
+    assert asked == [list(range(1, 15))]
+
+
+def test_rank_1_is_the_farthest_candidate():
+    anchor = torch.tensor([[1.0, 0.0]])
+    queue = torch.tensor([[1.0, 0.0], [-1.0, 0.0]])  # the closest, the farthest
+
+    def rank_weights(ranks_from_farthest, n_candidates):
+        return (ranks_from_farthest == 1).double()
+
+    own = subclass(rank_weights=rank_weights)()
+    value = contrastive_loss(anchor, anchor, queue=queue, loss=own)
+    assert value.item() == pytest.approx(math.log1p(2 * math.exp(-4)))
+
+
+@pytest.mark.parametrize("shares_ties", [True, False])
+def test_without_any_weight_the_estimate_is_at_the_floor(shares_ties):
+    own = subclass(rank_weights=lambda ranks, n: ranks > n, shares_ties=shares_ties)
+    z = torch.eye(4)
+    value = contrastive_loss(z, z, loss=own(), similarity=Cosine(1.0))
+    assert value.item() == pytest.approx(math.log1p(6 * math.exp(-2)))
