@@ -38,7 +38,7 @@ embedder = ContrastiveEmbedder(max_epochs=15, random_state=0).fit(X)
 
 
 def scores(rows, positives="views"):
-    """Return the scores of two views of some samples, and what the labels say of them."""
+    """Return the scores of two views of the samples, and which of them are of one class."""
     views = project_views(embedder, X[rows])
     return ScoreSample.from_views(
         *views, y=y[rows], similarity=embedder.similarity_, positives=positives
