@@ -40,8 +40,6 @@ class Checkpoint:
 
     Parameters
     ----------
-    every : int
-        Epochs from one writing to the next.
     seed : int
         Of the fit.
     world : World or None
@@ -59,8 +57,8 @@ class Checkpoint:
         Whether the fit has been finished already.
     """
 
-    def __init__(self, every: int, seed: int, world: World | None):
-        self.every, self.seed, self.world = every, seed, world
+    def __init__(self, seed: int, world: World | None):
+        self.seed, self.world = seed, world
         self.path: Path | None = None
         self.identity: Identity | None = None
         self.state: dict[str, Any] | None = None
@@ -91,10 +89,6 @@ class Checkpoint:
             ) from error
         self._written = state["n_epochs"]
         return {name: value for name, value in state.items() if name != "history"}
-
-    def is_due(self, epoch: int) -> bool:
-        """Return whether the state after an epoch of this fit, counted from 0, is written."""
-        return (epoch + 1) % self.every == 0
 
     def write(
         self,
@@ -164,7 +158,7 @@ class Checkpoint:
             )
 
 
-class LastEpoch:
+class EpochState:
     """The state at the end of the last finished epoch of a fit, to which an interrupt returns.
 
     Parameters
@@ -196,7 +190,7 @@ class LastEpoch:
     def end_epoch(self, net: ContrastiveNet) -> None:
         """Keep the state of an epoch that is finished, callbacks included."""
         self.state = capture(net, self.data)
-        if self.checkpoint is not None and self.checkpoint.is_due(net.epoch_):
+        if self.checkpoint is not None:
             self.checkpoint.write(net, self.state)
 
     def go_back(self, net: ContrastiveNet) -> None:
@@ -251,7 +245,7 @@ def opened_checkpoint(
     if choices.settings["checkpoint"] is None:
         yield None
         return
-    checkpoint = Checkpoint(1, seed, world)
+    checkpoint = Checkpoint(seed, world)
     data = b""
     with ExitStack() as stack:
         if world is None or world.rank == 0:

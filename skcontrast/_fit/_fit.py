@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
+from skorch.callbacks import Callback, PrintLog
 from skorch.history import History
-from torch import Tensor
+from torch import Tensor, nn
 
 from .._data._batches import TrainingSet
 from .._data._metadata import check_descriptions
@@ -22,7 +24,9 @@ from .._network._acceleration import prepared, trains_in_bf16
 from .._network._inference import on_cpu
 from .._runtime._random import draws_random_numbers, seeded_rng
 from .._warnings import warn
-from ._checkpoint import LastEpoch, opened_checkpoint
+from ..callbacks import Evaluation
+from ..optimizers import Optimizer
+from ._checkpoint import EpochState, opened_checkpoint
 from ._choices import Choices
 from ._estimated_parameters import AutoParameters
 from ._identity import identity_of
@@ -36,8 +40,7 @@ from ._resume import (
 )
 from ._samples import TrainingData, agree_on_seed, read_training_data
 from ._setup import Setup, continued_setup, new_setup
-from ._training import make_net, train
-from ._watch import check_embeddings
+from ._watch import ProgressBar, check_embeddings
 
 # Parameters that may differ between the ranks of a distributed fit.
 _RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
@@ -142,12 +145,12 @@ def fit_network(
         shares = Shares(world) if world is not None and reads_share else None
         training_set = _training_set(choices, setup, data, world, shares)
         plan = _plan(choices, setup, data, past, one_epoch, seed, world, shares)
-        last_epoch = LastEpoch(checkpoint)
-        net = _begun(choices, setup, plan, data, past, last_epoch, one_epoch, as_fitted)
+        epoch_state = EpochState(checkpoint)
+        net = _begun(choices, setup, plan, data, past, epoch_state, one_epoch, as_fitted)
         with net.interrupt_:
             # Other threads wait only where the network itself draws random numbers.
             with seeded_rng(seed, choices.device) if plan.seeds_layers else nullcontext():
-                interrupted = train(net, training_set, last_epoch)
+                interrupted = train(net, training_set, epoch_state)
             check_embeddings(len(net.history), net.module_, training_set)
             resumable = choices.warm_start or one_epoch
             fitted = _fitted(setup, net, data if resumable else None)
@@ -173,7 +176,7 @@ def _begun(
     plan: Plan,
     data: TrainingData,
     past: Fitted | None,
-    last_epoch: LastEpoch,
+    epoch_state: EpochState,
     one_epoch: bool,
     as_fitted: Callable[[Fitted], Any],
 ) -> ContrastiveNet:
@@ -193,7 +196,7 @@ def _begun(
             weight_decay=choices.weight_decay,
             max_epochs=1 if one_epoch else choices.max_epochs,
             callbacks=choices.callbacks,
-            last_epoch=last_epoch,
+            epoch_state=epoch_state,
             verbose=choices.verbose if is_first else 0,
             as_estimator=partial(_as_estimator, setup, as_fitted),
         )
@@ -322,3 +325,96 @@ def _fitted(setup: Setup, net: ContrastiveNet, data: TrainingData | None) -> Fit
         framework_state=session,
         interrupted=False,
     )
+
+
+def make_net(
+    network: nn.Module,
+    plan: Plan,
+    auto: AutoParameters,
+    spreader: LabelSpreader,
+    *,
+    optimizer: Optimizer,
+    lr: float,
+    weight_decay: float,
+    max_epochs: int,
+    callbacks: Sequence[Callback | tuple[str, Callback]] | None,
+    epoch_state: EpochState,
+    verbose: int,
+    as_estimator: Callable[[ContrastiveNet], Any],
+) -> ContrastiveNet:
+    """Return an initialised net that trains `network` in place.
+
+    Parameters
+    ----------
+    network : Network
+        What is trained.
+    plan : Plan
+        What a step needs to know.
+    auto : AutoParameters
+        The hyperparameters that are "auto".
+    spreader : LabelSpreader
+        Completes the labels.
+    optimizer, lr, weight_decay : Optimizer, float, float
+        The optimizer, and what its groups have unless they say otherwise.
+    max_epochs : int
+        Passes over the data.
+    callbacks : list or None
+        The user's callbacks.
+    epoch_state : EpochState
+        Keeps the state at the end of each epoch.
+    verbose : int
+        1 shows a progress bar.
+    as_estimator : callable
+        Takes the net and returns a fitted embedder, a copy of what it has learned so far.
+    """
+    named = [item if isinstance(item, tuple) else (None, item) for item in callbacks or ()]
+    # Others may monitor the scores.
+    named.sort(key=lambda item: not isinstance(item[1], Evaluation))
+    prints = any(isinstance(callback, PrintLog) for _, callback in named)
+    return ContrastiveNet(
+        network,
+        plan=plan,
+        auto=auto,
+        spreader=spreader,
+        keeper=epoch_state,
+        build_optimizer=partial(optimizer.build, lr=lr, weight_decay=weight_decay),
+        as_estimator=as_estimator,
+        lr=lr,
+        max_epochs=max_epochs,
+        device=plan.device,
+        callbacks=[
+            *(callback if name is None else (name, callback) for name, callback in named),
+            *([ProgressBar()] if verbose else []),
+        ],
+        verbose=int(prints),  # PrintLog prints only if the net is verbose
+    ).initialize()
+
+
+def train(net: ContrastiveNet, training_set: TrainingSet, epoch_state: EpochState) -> bool:
+    """Train, drop an epoch that was not finished, and return whether the user interrupted.
+
+    A fit that its checkpoint says is finished is only restored.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If the user interrupts before any epoch is finished.
+    """
+    is_over = epoch_state.is_over(net, training_set)
+    if not is_over:
+        net.partial_fit(training_set)
+    if len(net.history):
+        for row in reversed(net.history):
+            if row.pop("batches", None) is None:  # the last row of an earlier fit
+                break
+            row.update({k: float(v) for k, v in row.items() if isinstance(v, np.floating)})
+        if "train_loss" not in net.history[-1]:
+            del net.history[-1]
+    if is_over:
+        return False
+    interrupted = net.interrupted_ or net.interrupt_.came
+    if interrupted and not len(net.history):
+        raise KeyboardInterrupt
+    if not net.interrupted_:
+        epoch_state.finish(net)
+    return interrupted

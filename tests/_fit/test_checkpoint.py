@@ -14,7 +14,6 @@ from torch import nn
 
 import skcontrast
 from skcontrast._fit import _checkpoint
-from skcontrast._storage import _file
 from skcontrast._storage._file import pack, unpack
 from skcontrast.augmentation import FunctionAugmentation, GaussianNoise
 from skcontrast.encoders import MLP
@@ -308,19 +307,6 @@ def test_parts_that_killed_fits_have_left_are_removed(tmp_path):
     (tmp_path / "notes.txt").touch()
     small(checkpoint=tmp_path).fit(X)
     assert sorted(os.listdir(tmp_path)) == [".lock", NAME, "notes.txt"]
-
-
-def test_every_says_how_often_and_the_end_is_always_written(tmp_path, monkeypatch):
-    written = []
-
-    def noted(path, data):
-        content, _ = unpack(data, _checkpoint._HEADER)
-        written.append((content["state"]["n_epochs"], content["finished"]))
-        _file.replace_file(path, data)
-
-    monkeypatch.setattr(_checkpoint, "replace_file", noted)
-    small(max_epochs=5, checkpoint=tmp_path).fit(X)
-    assert written == [(2, False), (4, False), (5, True)]
 
 
 def test_partial_fit_ignores_the_folder(tmp_path):

@@ -70,7 +70,7 @@ def test_a_resumed_fit_notices_it_by_the_samples_of_the_first_batch(X, tmp_path,
     assert not collapses(small(**params), X)
 
 
-def test_one_that_comes_after_the_last_epoch_is_not_noticed():
+def test_one_that_comes_after_the_epoch_state_is_not_noticed():
     assert not collapses(small(encoder=Collapses(11), max_epochs=10, batch_size=256))
 
 

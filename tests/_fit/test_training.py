@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 from skorch.callbacks import EarlyStopping, PrintLog
 
-from skcontrast._fit._checkpoint import LastEpoch
-from skcontrast._fit._training import train
+from skcontrast._fit._checkpoint import EpochState
+from skcontrast._fit._fit import train
 from tests.common import X_DIGITS, small
 
 
@@ -29,7 +29,7 @@ def test_an_interrupt_before_the_first_epoch_is_raised():
         interrupt_=SimpleNamespace(came=True),
     )
     with pytest.raises(KeyboardInterrupt):
-        train(net, None, LastEpoch())
+        train(net, None, EpochState())
 
 
 def test_the_history_holds_plain_numbers_and_no_batches():
