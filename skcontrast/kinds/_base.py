@@ -336,13 +336,7 @@ class Kind(ParameterObject):
         """Return the map from checked samples to batches, unfitted."""
         return Unscaled(self)
 
-    def first_layer(
-        self,
-        some: Any,
-        scaler: Any,
-        *,
-        channels_last: bool,
-    ) -> nn.Module | None:
+    def first_layer(self, some: Any, scaler: Any, *, channels_last: bool) -> nn.Module | None:
         """Return the layer before the encoder, such as one that standardises its input, or None.
 
         Parameters

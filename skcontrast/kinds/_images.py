@@ -182,13 +182,7 @@ class Images(Kind):
         """Return X with a channel axis, unscaled."""
         return as_tensor(X[:, None] if X.ndim == 3 else X).to(device)
 
-    def first_layer(
-        self,
-        some: Tensor,
-        scaler: Any,
-        *,
-        channels_last: bool,
-    ) -> nn.Module:
+    def first_layer(self, some: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
         """Return a layer that standardises each channel."""
         mean, std = 0.0, 1.0
         if self.standardize:

@@ -11,12 +11,7 @@ from ._recognise import is_custom, named_kinds, recognised
 
 
 def read_samples(
-    X: Any,
-    kind: Kind | None = None,
-    *,
-    hint: Kind | None = None,
-    owner: Any,
-    min_samples: int = 1,
+    X: Any, kind: Kind | None = None, *, hint: Kind | None = None, owner: Any, min_samples: int = 1
 ) -> tuple[Any, Schema]:
     """Return X, checked by its kind, and what it is.
 

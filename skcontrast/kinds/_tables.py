@@ -289,13 +289,7 @@ class Tables(Kind):
         """Return ``(n_features,)``, of the features that the first layer makes of a row."""
         return (n_features(self.columns_),)
 
-    def first_layer(
-        self,
-        some: Tensor,
-        scaler: Any,
-        *,
-        channels_last: bool,
-    ) -> nn.Module:
+    def first_layer(self, some: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
         """Return a `TableInput`."""
         return TableInput(
             self.columns_, torch.from_numpy(scaler.center_), torch.from_numpy(scaler.scale_)

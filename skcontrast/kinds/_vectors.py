@@ -137,13 +137,7 @@ class Vectors(Kind):
         """Return X as float32, unscaled."""
         return as_tensor(X).to(device, torch.float32)
 
-    def first_layer(
-        self,
-        some: Tensor,
-        scaler: Any,
-        *,
-        channels_last: bool,
-    ) -> nn.Module:
+    def first_layer(self, some: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
         """Return a layer that standardises by the statistics that the scaler has learned."""
         return Standardize(as_float32(scaler.mean_), as_float32(scaler.std_))
 
