@@ -18,8 +18,8 @@ from .._data._row_labels import label_rows, row_labels
 from .._data._sources import array_of
 from .._parameters import check_names, validate_parameters
 from ..kinds._base import Kind, Schema
-from ..kinds._read import declared_kind, read_samples
-from ..kinds._recognise import kind_of_shape, named_kinds
+from ..kinds._parts import read_samples
+from ..kinds._recognise import declared_kind, kind_of_shape, named_kinds
 from ._stage import Stage
 from ._views import NoOutputContainer, Views, is_dataframe
 

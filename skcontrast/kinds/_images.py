@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,22 +11,11 @@ import torch
 from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
-from .._arguments import naming
-from .._data._array_like import (
-    as_array_like,
-    check_blocks_finite,
-    check_dimensions,
-    check_lazy,
-    check_same_shape,
-    is_checked_in_place,
-    number_types,
-    refuse_graphs,
-)
+from .._data._array_like import as_array_like, checked_numbers
 from .._data._memory_maps import row_blocks
-from .._data._sources import LazySamples
 from .._data._statistics import as_tensor
 from .._warnings import warn
-from ._base import Kind, Schema
+from ._base import Kind, Request, Schema
 from ._scaling import (
     Rescale,
     Standardize,
@@ -92,7 +82,6 @@ class Images(Kind):
         ValueError
             If samples have two dimensions of different lengths, and nobody declares them.
         """
-        check_dimensions(X)
         if getattr(X, "ndim", 2) < 3:
             return None
         if is_declared or X.ndim != 3 or X.shape[1] == X.shape[2] or 0 in X.shape:
@@ -117,47 +106,20 @@ class Images(Kind):
         """Return whether this is ``(height, width)`` or ``(channels, height, width)``."""
         return len(sample_shape) in (2, 3) and None not in sample_shape
 
-    def read(
-        self,
-        X: Any,
-        *,
-        owner: Any,
-        seen: Schema | None = None,
-        min_samples: int = 1,
-        check_finite: bool = True,
-    ) -> tuple[Any, Schema]:
-        """Check X: images of one shape, finite numbers."""
-        refuse_graphs(X, self, owner, seen)
-        X = as_array_like(X)
-        check_dimensions(X)
+    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+        request.refuse_graphs(X, self)
+        X, seen = as_array_like(X), request.seen
         if getattr(X, "ndim", 2) < 3:
-            raise ValueError(_no_images(type(owner).__name__, seen))
-        if isinstance(X, LazySamples):
-            check_lazy(X, min_samples)
-        else:
-            is_checked = is_checked_in_place(X)
-            # Looking for NaN in the sum of X overflows for finite values near 1e308.
-            with (
-                np.errstate(over="ignore", invalid="ignore"),
-                naming("X", "images, an array of numbers", X),
-            ):
-                X = check_array(
-                    X,
-                    allow_nd=True,
-                    dtype=number_types(X),
-                    ensure_all_finite=is_checked,
-                    ensure_min_samples=min_samples,
-                    estimator=owner,
-                    input_name="X",
-                )
-                if not is_checked:
-                    check_blocks_finite(X, owner)
-        shape = X.shape[1:]
+            raise ValueError(_no_images(request))
+        convert = partial(check_array, allow_nd=True, estimator=request.owner, input_name="X")
+        expected = "images, an array of numbers"
+        X = checked_numbers(X, expected, convert, request.min_samples, request.check_finite)
         if seen is not None and X.shape == seen.sample_shape:
             raise ValueError(
                 f"X must hold several images, got a single one of shape {X.shape}: pass X[None]."
             )
-        check_same_shape(shape, owner, seen)
+        shape = X.shape[1:]
+        request.check_shape(shape)
         if min(shape) == 0:
             raise ValueError(
                 f"Found images of shape {shape} in X: every dimension must be at least 1."
@@ -182,11 +144,11 @@ class Images(Kind):
         """Return X with a channel axis, unscaled."""
         return as_tensor(X[:, None] if X.ndim == 3 else X).to(device)
 
-    def first_layer(self, some: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
+    def first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
         """Return a layer that standardises each channel."""
         mean, std = 0.0, 1.0
         if self.standardize:
-            mean, std = channel_statistics(some)
+            mean, std = channel_statistics(subset)
         return Standardize(as_float32(mean), as_float32(std), channels_last)
 
     def rows_per_call(self, X: Any) -> int:
@@ -203,16 +165,16 @@ class Images(Kind):
         return [X]
 
 
-def _no_images(owner: str, seen: Schema | None) -> str:
-    if seen is None:
+def _no_images(request: Request) -> str:
+    if request.seen is None:
         return (
             "X must hold images, shape (n_samples, channels, height, width), got an array of two "
             "dimensions: put Unflatten((channels, height, width)) before it."
         )
-    shape = ", ".join(map(str, seen.sample_shape))
     return (
-        f"X must be an array of shape (n_samples, {shape}), as in fit: {owner} was fitted on "
-        "images."
+        f"X must be an array of shape (n_samples, "
+        f"{', '.join(map(str, request.seen.sample_shape))}), as in fit: {request.name} was fitted "
+        "on images."
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .._data._array_like import as_array_like
-from .._parameters import check_component
+from .._parameters import belongs_to_package, check_component
 from ._base import Kind
 from ._graphs import Graphs
 from ._images import Images
@@ -74,9 +74,23 @@ def named_kinds(declared: Any, *, owner: str) -> list[Kind]:
     return [named_kind(kind, owner=owner) for kind in every]
 
 
+def declared_kind(*pieces: Any) -> Kind | None:
+    """Return the kind that augmentations or encoders are for, if any of them is for one only.
+
+    Parameters
+    ----------
+    *pieces : Augmentation, Encoder or any other object
+        An object without an attribute `kind` declares none. A custom kind takes precedence over
+        a kind of the package, which can be recognised.
+    """
+    named = (named_kinds(getattr(p, "kind", None), owner=type(p).__name__) for p in pieces)
+    single = [kinds[0] for kinds in named if len(kinds) == 1]
+    return max(single, key=is_custom, default=None)
+
+
 def is_custom(kind: Kind) -> bool:
     """Return whether a kind is the user's own."""
-    return type(kind).__module__.partition(".")[0] != __name__.partition(".")[0]
+    return not belongs_to_package(type(kind))
 
 
 def kind_of_shape(sample_shape: Sequence[int | None]) -> Kind:
