@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -16,12 +17,14 @@ from torch import Tensor
 from .._data._parts import Parts
 from .._data._row_labels import label_rows, row_labels
 from .._data._sources import array_of
-from .._parameters import check_names, validate_parameters
+from .._parameters import Interval, check_names, validate_parameters
 from ..kinds._base import Kind, Schema
 from ..kinds._parts import read_samples
 from ..kinds._recognise import declared_kind, kind_of_shape, named_kinds
-from ._stage import Stage
 from ._views import NoOutputContainer, Views, is_dataframe
+
+# Constraints of fractions.
+FRACTION = [Interval(Real, 0, 1, closed="both")]
 
 
 class Augmentation(
@@ -150,7 +153,7 @@ class Augmentation(
         base = X.base if isinstance(X, Views) else X
         return _as_given(base, self._schema.kind.read(base, owner=self, seen=self._schema)[0])
 
-    def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    def augment(self, batch: Any, generator: torch.Generator | None = None) -> Any:
         """Draw one fresh view of each sample.
 
         Parameters
@@ -213,10 +216,6 @@ class Augmentation(
     def parts(self, sample_shape: tuple) -> tuple[Augmentation, ...]:
         """Return the augmentations that this one consists of for samples of a shape."""
         return (self,)
-
-    def stage(self) -> Stage:
-        """Return a new `Stage` that starts with this augmentation."""
-        return Stage(self)
 
     def fit_checked(self, X: Any, schema: Schema) -> Self:
         """Fit to samples that have already been checked.
@@ -289,3 +288,31 @@ def _as_given(X: Any, checked: Any) -> Any:
     if is_numeric or is_dataframe(X) or issparse(X) or isinstance(X, Parts):
         return X
     return label_rows(checked, row_labels(X))
+
+
+def check_pair(
+    owner: Augmentation, name: str, *, least: float, most: float = float("inf")
+) -> None:
+    """Raise ValueError unless a parameter is a pair with ``least < low <= high <= most``.
+
+    Parameters
+    ----------
+    owner : Augmentation
+        Whose parameter it is.
+    name : str
+        Name of the parameter.
+    least, most : float
+        Bounds; `least` itself is excluded.
+    """
+    pair = getattr(owner, name)
+    try:
+        low, high = (float(value) for value in pair)
+        valid = least < low <= high <= most and high < float("inf")
+    except (TypeError, ValueError):
+        valid = False
+    if not valid:
+        upper = "" if most == float("inf") else f" <= {most:g}"
+        raise ValueError(
+            f"The {name!r} parameter of {type(owner).__name__} must be a pair (low, high) with "
+            f"{least:g} < low <= high{upper}, got {pair!r}."
+        )

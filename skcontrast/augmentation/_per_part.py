@@ -15,8 +15,8 @@ from .._parameters import check_component, validate_parameters
 from ..kinds._base import Kind, Schema
 from ..kinds._parts import PartsKind
 from ._base import Augmentation
+from ._checks import generator_for
 from ._compose import compose
-from ._stage import generator_for
 
 
 class PerPart(Augmentation):

@@ -17,8 +17,6 @@ from .._data._row_labels import label_rows, row_labels
 from .._parameters import validate_parameters
 from ._views import NoOutputContainer, Views
 
-__all__ = ["Unflatten"]
-
 
 class Unflatten(
     NoOutputContainer,

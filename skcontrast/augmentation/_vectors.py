@@ -17,12 +17,8 @@ from .._data._sources import subset
 from .._data._statistics import known_moments, moments
 from .._parameters import Interval, StrOptions
 from ..kinds._tables import Tables
-from ._base import Augmentation
-from ._stage import as_float, generator_for
-
-__all__ = ["FeatureDropout", "GaussianNoise", "MarginalCorruption"]
-
-_FRACTION = [Interval(Real, 0, 1, closed="both")]
+from ._base import FRACTION, Augmentation
+from ._checks import as_float, generator_for
 
 
 class GaussianNoise(Augmentation):
@@ -134,7 +130,7 @@ class FeatureDropout(Augmentation):
             [1., 2.]], dtype=torch.float64)
     """
 
-    _parameter_constraints: dict = {"rate": _FRACTION}
+    _parameter_constraints: dict = {"rate": FRACTION}
 
     kind = ("vectors", "tables")
 
@@ -218,7 +214,7 @@ class MarginalCorruption(Augmentation):
     """
 
     _parameter_constraints: dict = {
-        "rate": _FRACTION,
+        "rate": FRACTION,
         "groups": [StrOptions({"one-hot"}), list, tuple, None],
     }
 
