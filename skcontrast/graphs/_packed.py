@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -179,19 +180,12 @@ class PackedGraphs:
         if rows is None or isinstance(rows, tuple):
             raise IndexError("PackedGraphs are indexed by graphs only: graphs[rows].")
         rows = np.array(np.arange(len(self))[rows], ndmin=1)
-        topology, nodes, edges = self.topology.take(torch.from_numpy(rows))
-        part = PackedGraphs(
-            topology,
-            _subset(self.attributes, nodes),
-            _subset(self.labels, nodes),
-            self.categories,
-            edge_attributes=_subset(self.edge_attributes, edges),
-            edge_weights=_subset(self.edge_weights, edges),
-            edge_labels=_subset(self.edge_labels, edges),
-            edge_categories=self.edge_categories,
-        )
+        part = copy.copy(self)
+        part.topology, nodes, edges = self.topology.take(torch.from_numpy(rows))
+        part.attributes, part.labels = _subset(self.attributes, nodes), _subset(self.labels, nodes)
+        described = (_subset(column, edges) for column in self.of_edges())
+        part.edge_attributes, part.edge_weights, part.edge_labels = described
         part.index = None if self.index is None else self.index[rows]
-        part.ignored = self.ignored
         return part
 
     def arrays(self) -> list[NDArray]:
@@ -207,11 +201,8 @@ class PackedGraphs:
         raise TypeError("Graphs cannot be turned into an array: embed them first.")
 
     def __repr__(self) -> str:
-        counts = (
-            (len(self), "graph"),
-            (self.topology.n_nodes, "node"),
-            (len(self.topology.sources), "edge"),
-        )
+        numbers = (len(self), self.topology.n_nodes, len(self.topology.sources))
+        counts = zip(numbers, ("graph", "node", "edge"), strict=True)
         text = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
         return f"PackedGraphs({text})"
 
