@@ -101,7 +101,7 @@ def _refuse_files(X: Any) -> None:
 def _names_image(item: Any) -> bool:
     if not isinstance(item, str):
         return False
-    from ..datasets._decode import SUFFIXES  # only now, because X rarely holds strings
+    from ..datasets._image_folder import SUFFIXES  # only now, because X rarely holds strings
 
     return PurePath(item).suffix.lower() in SUFFIXES
 

@@ -206,12 +206,15 @@ def _validate_metadatum(
     value = metadata.get(name)
     if value is None:
         return None
-    options: dict[str, Any] = {
-        "ensure_2d": False,
-        "ensure_min_samples": 0,
-        "ensure_min_features": 0,
-    }
-    value = numbers(value, name, dtype=np.float32, allow_nd=True, **options)
+    value = numbers(
+        value,
+        name,
+        dtype=np.float32,
+        allow_nd=True,
+        ensure_2d=False,
+        ensure_min_samples=0,
+        ensure_min_features=0,
+    )
     if value.ndim != ndim or len(value) != n_samples:
         shape = f"({n_samples},)" if ndim == 1 else f"({n_samples}, d)"
         raise ValueError(f"{name} must have shape {shape}, got {value.shape}.")

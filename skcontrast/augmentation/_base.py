@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 import torch
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -17,23 +16,17 @@ from torch import Tensor
 from .._data._parts import Parts
 from .._data._row_labels import label_rows, row_labels
 from .._data._sources import array_of
-from .._parameters import Interval, check_names, validate_parameters
+from .._parameters import Interval, validate_parameters
 from ..kinds._base import Kind, Schema
 from ..kinds._parts import read_samples
 from ..kinds._recognise import declared_kind, kind_of_shape, named_kinds
-from ._views import NoOutputContainer, Views, is_dataframe
+from ._views import Transformer, Views, is_dataframe
 
 # Constraints of fractions.
 FRACTION = [Interval(Real, 0, 1, closed="both")]
 
 
-class Augmentation(
-    NoOutputContainer,
-    OneToOneFeatureMixin,
-    TransformerMixin,
-    BaseEstimator,
-    auto_wrap_output_keys=None,
-):
+class Augmentation(Transformer):
     """Base class of the augmentations: transformers that draw views while an embedder trains.
 
     ``transform`` returns X unchanged. ``fit_transform``, which a Pipeline calls while it is
@@ -87,10 +80,6 @@ class Augmentation(
     _learned: tuple[str, ...] = ("_schema",)
     # Attributes of one run of one program, which neither files nor pickles keep.
     _transient: tuple[str, ...] = ()
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)
-        check_names(cls)
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Check the parameters and learn from X what `augment` needs.
@@ -278,7 +267,6 @@ class Augmentation(
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 

@@ -74,21 +74,8 @@ class _GraphEncoder(Encoder):
         """
         check_build(self, sample_shape, n_components)
         edge_features = sum(sample_shape[2:]) if "edge_attr" in self._reads else 0
-        return GraphNetwork(
-            MessagePassing(
-                self._layer(edge_features),
-                sample_shape[1],
-                edge_features,
-                self.width,
-                self.n_layers,
-                self.batch_norm,
-                self.jumping_knowledge,
-                self.readout_input,
-                n_components,
-            ),
-            self.pooling,
-            self._reads,
-        )
+        layers = MessagePassing(self, sample_shape[1], edge_features, n_components)
+        return GraphNetwork(layers, self.pooling, self._reads)
 
     def _layer(self, edge_features: int) -> Callable[[int, int], nn.Module]:
         """Return what makes a layer from the number of its inputs and its width."""
@@ -305,50 +292,38 @@ class MessagePassing(nn.Module):
 
     Parameters
     ----------
-    layer : callable
-        Returns a layer, ``layer(in_features, width)``.
+    encoder : GIN or GCN
+        Its hyperparameters and layers.
     in_features : int
         Number of node features.
     edge_features : int
         Number of features of edges that are read out with those of the nodes.
-    width, n_layers : int
-        Width of each layer, number of layers.
-    batch_norm : bool
-        Whether the input of each layer but the first is normalised over the nodes of the batch.
-    jumping_knowledge : bool
-        Whether the outputs of all layers are put side by side; otherwise only the last one is
-        returned.
-    readout_input : bool
-        Whether the features of the node, and the sum of those of its incoming edges, stand before
-        them.
     n_components : int or None
         Width of a linear map at the end; None adds no such map.
     """
 
     def __init__(
         self,
-        layer: Callable[[int, int], nn.Module],
+        encoder: _GraphEncoder,
         in_features: int,
         edge_features: int,
-        width: int,
-        n_layers: int,
-        batch_norm: bool,
-        jumping_knowledge: bool,
-        readout_input: bool,
         n_components: int | None,
     ):
         super().__init__()
-        widths = [in_features, *[width] * n_layers]
-        self.layers = nn.ModuleList(layer(widths[k], width) for k in range(n_layers))
-        self.norms = nn.ModuleList(
-            nn.BatchNorm1d(width) if batch_norm else nn.Identity() for _ in self.layers[1:]
+        width, layer = encoder.width, encoder._layer(edge_features)
+        self.layers = nn.ModuleList(
+            layer(in_features if k == 0 else width, width) for k in range(encoder.n_layers)
         )
-        self.jumping_knowledge, self.readout_input = jumping_knowledge, readout_input
-        self.readout_edges = readout_input and edge_features > 0
-        self.last = nn.Identity()
+        self.norms = nn.ModuleList(
+            nn.BatchNorm1d(width) if encoder.batch_norm else nn.Identity() for _ in self.layers[1:]
+        )
+        self.jumping_knowledge = encoder.jumping_knowledge
+        self.readout_input = encoder.readout_input
+        self.readout_edges = self.readout_input and edge_features > 0
+        self.last: nn.Module = nn.Identity()
         if n_components is not None:
-            n_inputs = width * (n_layers if jumping_knowledge else 1)
-            n_inputs += in_features + edge_features if readout_input else 0
+            n_inputs = width * (encoder.n_layers if self.jumping_knowledge else 1)
+            n_inputs += in_features + edge_features if self.readout_input else 0
             self.last = nn.Linear(n_inputs, n_components, bias=False)
 
     def forward(self, graphs: GraphBatch) -> Tensor:
@@ -362,7 +337,7 @@ class MessagePassing(nn.Module):
     def _input(self, graphs: GraphBatch) -> list[Tensor]:
         """Return the part of the input that is read out, tensors with a row per node."""
         read = [graphs.x] if self.readout_input else []
-        if self.readout_edges:
+        if self.readout_edges and graphs.edge_attr is not None:
             read.append(edge_sum(graphs.edge_attr, graphs.topology))
         return read
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from .._arguments import naming, numbers
+from .._data._row_labels import along_rows
 from ._topology import Topology, by_target
 
 # Pairs of nodes are compared as products of their numbers, in 64 bits.
@@ -175,10 +176,7 @@ class PackedGraphs:
         return self.topology.n_graphs
 
     def __getitem__(self, rows: Any) -> PackedGraphs:
-        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
-            rows = rows[0]  # as scikit-learn indexes arrays of more than one dimension
-        if rows is None or isinstance(rows, tuple):
-            raise IndexError("PackedGraphs are indexed by graphs only: graphs[rows].")
+        rows = along_rows(rows, "PackedGraphs")
         rows = np.array(np.arange(len(self))[rows], ndmin=1)
         part = copy.copy(self)
         part.topology, nodes, edges = self.topology.take(torch.from_numpy(rows))
