@@ -49,7 +49,7 @@ def as_array_like(X: Any) -> Any:
             "framework=CMC(). Pass two images as a list."
         )
     if isinstance(X, Dataset) or _is_cut_from_dataset(X):
-        return LazySamples(X)
+        X = LazySamples(X)
     if getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", None) == np.dtype(object):
         X = list(X)  # an array of objects, or a Series of pandas
     if isinstance(X, (list, tuple)) and len(X):

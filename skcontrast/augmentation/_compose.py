@@ -97,10 +97,11 @@ class ColorAugmentation(ImageAugmentation):
 class _Fused:
     """All movements of a run as one interpolation, then all recolourings as one product."""
 
-    def __init__(self) -> None:
+    def __init__(self, augmentation: Augmentation):
         self.padding: str | None = None
         self.movements: list[GeometricAugmentation] = []
         self.recolorings: list[ColorAugmentation] = []
+        self.absorb(augmentation)
 
     def absorb(self, augmentation: Augmentation) -> bool:
         """Take an augmentation into this pass and return True, or return False."""
@@ -245,6 +246,5 @@ def compose(
         if not isinstance(part, (GeometricAugmentation, ColorAugmentation)):
             passes.append(partial(_drawn, part))
         elif not (passes and isinstance(passes[-1], _Fused) and passes[-1].absorb(part)):
-            passes.append(_Fused())
-            passes[-1].absorb(part)
+            passes.append(_Fused(part))
     return Composition(passes, kind, shape)

@@ -17,9 +17,8 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
-from .._arguments import Interval, StrOptions, checked
+from .._arguments import Interval, StrOptions, check_arguments, checked
 from .._data._row_labels import along_rows
-from .._sklearn_compat import validate_parameter_constraints
 
 _GRAPHICS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".pnm", ".ppm")
 _PHOTOGRAPHS = (".avif", ".jp2", ".jpeg", ".jpg", ".tif", ".tiff", ".webp")
@@ -135,6 +134,8 @@ class ImageFolder(Dataset):
         folder=[str, os.PathLike],
         files=[list, tuple, np.ndarray, None],
         classes=[list, tuple, np.ndarray, None],
+        mode=[StrOptions({"RGB", "L"})],
+        resize=[StrOptions({"crop", "pad", "stretch"})],
     )
     def __init__(
         self,
@@ -148,10 +149,11 @@ class ImageFolder(Dataset):
     ):
         if find_spec("PIL") is None:
             raise ImportError("ImageFolder needs Pillow: pip install 'skcontrast[images]'")
-        _check_options(size, mode, resize)
         self.folder = Path(folder).expanduser()
-        height, width = size if isinstance(size, (tuple, list)) else (size, size)
-        self.size = int(height), int(width)
+        sides = size if isinstance(size, (tuple, list)) and len(size) == 2 else (size, size)
+        for side in sides:
+            check_arguments("ImageFolder", {"size": [_POSITIVE]}, {"size": side})
+        self.size = int(sides[0]), int(sides[1])
         self.mode, self.resize = mode, resize
         if not self.folder.is_dir():
             raise NotADirectoryError(f"{self.folder} is not a folder.")
@@ -259,19 +261,6 @@ class ImageFolder(Dataset):
         rows = range(len(self))
         found = Parallel(n_jobs, prefer="threads")(delayed(can_be_read)(row) for row in rows)
         return np.array(found, dtype=bool)
-
-
-def _check_options(size: Any, mode: Any, resize: Any) -> None:
-    """Raise ``InvalidParameterError`` if a parameter is out of its range."""
-    constraints = {
-        "size": [_POSITIVE],
-        "mode": [StrOptions({"RGB", "L"})],
-        "resize": [StrOptions({"crop", "pad", "stretch"})],
-    }
-    sides = size if isinstance(size, (tuple, list)) and len(size) == 2 else [size]
-    for side in sides:
-        values = {"size": side, "mode": mode, "resize": resize}
-        validate_parameter_constraints(constraints, values, caller_name="ImageFolder")
 
 
 def _walk(folder: Path, above: tuple[Path, ...], visits: Counter[Path]) -> Iterator[Path]:

@@ -25,7 +25,7 @@ def build_encoder(
     tried_on: Any = None,
     owner: str = "ContrastiveEmbedder",
 ) -> tuple[nn.Module, int]:
-    """Return the module that `encoder` stands for, tried on a small batch, and its width.
+    """Return the module that `encoder` describes, tried on a small batch, and its width.
 
     Parameters
     ----------
@@ -106,14 +106,19 @@ def to_channels_last(module: nn.Module, kind: Kind, sample_shape: tuple) -> bool
         return False
     zeros = torch.zeros(2, *sample_shape).to(memory_format=torch.channels_last)
     try:
-        trial = copy.deepcopy(module).to(memory_format=torch.channels_last).train()
+        trial = _channels_last(copy.deepcopy(module)).train()
         with torch.random.fork_rng(devices=[]):
             trial(zeros).sum().backward()
         _dry_run(trial, zeros)
     except Exception:
         return False
-    module.to(memory_format=torch.channels_last)
+    _channels_last(module)
     return True
+
+
+def _channels_last(module: Any) -> nn.Module:
+    # torch does not annotate this argument.
+    return module.to(memory_format=torch.channels_last)
 
 
 def _corrupts_memory(layer: Any) -> bool:
@@ -133,7 +138,7 @@ def _corrupts_memory(layer: Any) -> bool:
 def _resolve(
     encoder: Any, sample_shape: tuple, n_components: int | None, owner: str
 ) -> tuple[str, nn.Module]:
-    """Return the name of `encoder`, for messages, and the module that it stands for."""
+    """Return the name of `encoder`, for messages, and the module that it describes."""
     for base in (Encoder, nn.Module):
         if inspect.isclass(encoder) and issubclass(encoder, base):
             check_component(encoder, base, owner=owner, parameter="encoder")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -65,7 +66,8 @@ class EdgeFeatures:
             )
         if not self.seen_:
             return None
-        numbers, (_, weights, labels) = _numbers(graphs), graphs.of_edges()
+        numbers, weights = _numbers(graphs), graphs.edge_weights
+        labels: Any = graphs.edge_labels
         if not n_edges:  # and so nothing that describes them
             numbers, weights = torch.empty(0, len(self.mean_)), torch.empty(0)
             labels = torch.empty(0, dtype=torch.int64)
@@ -157,6 +159,8 @@ class NodeFeatures:
 
     edges_: EdgeFeatures | None = None
     walks_: tuple[Tensor, Tensor] | None = None
+    mean_: Tensor | None
+    std_: Any
 
     def __init__(self, kind: str = "auto", standardize: bool = True, edges: str | None = "auto"):
         self.kind = kind

@@ -138,7 +138,7 @@ class PackedGraphs:
         edges = _as_integers(edge_index, "edge_index")
         ptr = _as_integers(node_ptr, "node_ptr")
         _check_structure(edges, ptr)
-        numbers_of = {
+        numbers_of: dict[str, Any] = {
             "edge_attributes": _checked_numbers(edge_attributes, ptr, "edge_attributes", edges[0]),
             "edge_weights": _checked_numbers(edge_weights, ptr, "edge_weights", edges[0], 1),
         }
@@ -248,7 +248,10 @@ def _subset(column: Tensor | None, rows: Tensor) -> Tensor | None:
 
 
 def check_finite(
-    values: Tensor, node_ptr: Tensor, nodes: Tensor | None = None, what: str = "node attributes"
+    values: Tensor | None,
+    node_ptr: Tensor,
+    nodes: Tensor | None = None,
+    what: str = "node attributes",
 ) -> None:
     """Raise ValueError, naming the graph, if a row of values holds NaN or infinity.
 
@@ -263,7 +266,9 @@ def check_finite(
     what : str, default="node attributes"
         What the values are.
     """
-    bad = torch.nonzero(~values.isfinite().all(1))
+    if values is None:
+        return
+    bad = torch.nonzero(~values.isfinite().reshape(len(values), -1).all(1))
     if len(bad):
         row = bad[0, 0]
         node = row if nodes is None else nodes[row]
@@ -340,16 +345,16 @@ def _checked_numbers(
     if values is None:
         return None
     options: dict[str, Any] = {"ensure_2d": False, "allow_nd": True, "ensure_all_finite": False}
-    empty: dict[str, Any] = {"ensure_min_samples": 0, "ensure_min_features": 0}
+    options |= {"ensure_min_samples": 0, "ensure_min_features": 0}
     with np.errstate(over="ignore"):
-        array = numbers(values, name, dtype=np.float32, copy=True, order="C", **options, **empty)
+        array = numbers(values, name, dtype=np.float32, copy=True, order="C", **options)
     values = torch.from_numpy(array)
     n = int(node_ptr[-1]) if nodes is None else len(nodes)
     if values.ndim != ndim or len(values) != n:
         shape = f"({n}, n_attributes)" if ndim == 2 else f"({n},)"
         raise ValueError(f"{name} must have shape {shape}, got {tuple(values.shape)}.")
     what = "node attributes" if nodes is None else name
-    check_finite(values if ndim == 2 else values[:, None], node_ptr, nodes, what)
+    check_finite(values, node_ptr, nodes, what)
     return values
 
 

@@ -15,23 +15,14 @@ from .._data._array_like import as_array_like, checked_numbers
 from .._data._memory_maps import row_blocks
 from .._data._statistics import as_tensor
 from .._warnings import warn
-from ._base import Kind, Request, Schema
-from ._scaling import (
-    Rescale,
-    Standardize,
-    as_float32,
-    cast,
-    channel_statistics,
-    float_of,
-    rows_for,
-    scaled,
-)
+from ._base import Request, Schema
+from ._scaling import AffineScaler, ArrayKind, Rescale, Standardize, channel_statistics, float_of
 
 # Floats beyond it are not in [0, 1], nor standardised by the statistics of a pretrained network.
 _LARGEST_UNSCALED = 10.0
 
 
-class Images(Kind):
+class Images(ArrayKind):
     """Images, (n_samples, height, width) or (n_samples, channels, height, width).
 
     In uint8, 255 is white; floats are mapped to [0, 1] by the range of the training set. Where the
@@ -64,15 +55,7 @@ class Images(Kind):
     name = "images"
     expected = "images of shape (n_samples, channels, height, width)"
     augmentation_advice = "; choose an augmentation of images such as RandomAffine"
-    float_batches = True
     trains_in_bf16 = True
-    shares_batches = True
-    holds_arrays = True
-
-    _parameter_constraints: dict = {"standardize": ["boolean"]}
-
-    def __init__(self, standardize: bool = True):
-        self.standardize = standardize
 
     def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return X if it has three or four dimensions.
@@ -146,23 +129,12 @@ class Images(Kind):
 
     def first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
         """Return a layer that standardises each channel."""
-        mean, std = 0.0, 1.0
-        if self.standardize:
-            mean, std = channel_statistics(subset)
-        return Standardize(as_float32(mean), as_float32(std), channels_last)
-
-    def rows_per_call(self, X: Any) -> int:
-        """Return the number of images that hold about a million numbers."""
-        return rows_for(math.prod(X.shape[1:]))
+        mean, std = channel_statistics(subset) if self.standardize else (0.0, 1.0)
+        return Standardize(mean, std, channels_last)
 
     def nbytes(self, X: Any) -> float:
         """Return the bytes of X as uint8 or in float32."""
-        itemsize = 1 if X.dtype == np.uint8 else 4
-        return itemsize * float(np.prod(X.shape, dtype=np.float64))
-
-    def arrays(self, X: Any) -> list[np.ndarray]:
-        """Return X itself."""
-        return [X]
+        return super().nbytes(X) / (4 if X.dtype == np.uint8 else 1)
 
 
 def _no_images(request: Request) -> str:
@@ -178,7 +150,7 @@ def _no_images(request: Request) -> str:
     )
 
 
-class ImageScaler:
+class ImageScaler(AffineScaler):
     """The map from images to the tensors that augmentations work on, intensities in [0, 1].
 
     uint8 stays uint8, of which 255 is 1; floats are mapped by the range of the training set.
@@ -189,13 +161,7 @@ class ImageScaler:
         If False, floats are only cast to float32; they must lie in [0, 1].
     """
 
-    def __init__(self, standardize: bool = True):
-        self.standardize = standardize
-
-    @property
-    def finds_nonfinite(self) -> bool:
-        """Whether `to_tensor` itself raises ValueError for NaN and infinity in X."""
-        return self.only_casts_
+    lowest, highest = 0.0, 1.0
 
     def fit(self, X: np.ndarray) -> ImageScaler:
         """Learn the map from X of shape (n_samples, ...)."""
@@ -204,7 +170,7 @@ class ImageScaler:
         self.only_casts_ = not (self.standardize or self.keeps_uint8_)
         if self.standardize and not self.keeps_uint8_:
             self.center_, self.scale_ = _range(X)
-        if self.only_casts_ and (largest := _largest(X)) > _LARGEST_UNSCALED:
+        if self.only_casts_ and (largest := max(map(abs, _extremes(X)))) > _LARGEST_UNSCALED:
             warn(
                 f"X holds float images with values up to {largest:g}, which standardize=False "
                 "leaves as they are, while augmentations expect values in [0, 1]: divide X by "
@@ -222,9 +188,7 @@ class ImageScaler:
         self._warn_other_unit(X)
         if self.keeps_uint8_ and X.dtype == np.uint8:
             return as_tensor(X).to(device)
-        if self.only_casts_:
-            return cast(X, self.standardize).to(device)
-        return scaled(X, self.center_, self.scale_, 0.0, 1.0).to(device)
+        return super().to_tensor(X, device)
 
     def from_tensor(self, batch: Tensor, X: np.ndarray) -> np.ndarray:
         """Return views of X in its own intensities and shape; only uint8 is rounded."""
@@ -235,10 +199,7 @@ class ImageScaler:
 
     def layer(self) -> Rescale:
         """Return the map as a layer on tensors of the dtype of `fit`, uint8 or floats."""
-        if self.keeps_uint8_ or self.only_casts_:
-            return Rescale()
-        center, scale = (torch.tensor(x, dtype=torch.float64) for x in (self.center_, self.scale_))
-        return Rescale(center, scale, 0.0, 1.0)
+        return Rescale() if self.keeps_uint8_ else super().layer()
 
     def _warn_other_unit(self, X: np.ndarray) -> None:
         is_uint8 = X.dtype == np.uint8
@@ -263,17 +224,12 @@ class ImageScaler:
         """
         if self.scale_ > 1e300:
             return False
-        some = _every(X, X.size // 100_000 + 1)
+        subset = _every(X, X.size // 100_000 + 1)
         with np.errstate(over="ignore"):
-            relative = np.subtract(some, self.center_, dtype=np.float64) / self.scale_
+            relative = np.subtract(subset, self.center_, dtype=np.float64) / self.scale_
         darkest_white = self.center_ + 0.1 * self.scale_
         is_dark = len(X) >= 10 and bool(self.center_ < X.max() < darkest_white)
         return is_dark or bool(np.mean(relative > 1.01) > 0.1)
-
-
-def _largest(X: np.ndarray) -> float:
-    """Return the largest absolute value, without an array of them."""
-    return max(map(abs, _extremes(X)))
 
 
 def _extremes(X: np.ndarray) -> tuple[float, float]:
@@ -293,11 +249,11 @@ def _range(X: np.ndarray) -> tuple[float, float]:
     largest = np.finfo(np.float64).max / 8
     low, high = _extremes(X)
     low, high = max(low, -largest), min(high, largest)
-    some = _every(X, -(-X.size // 1_000_000))
-    inner = np.quantile(some.astype(np.float64).clip(low, high), [0.001, 0.999])
+    subset = _every(X, -(-X.size // 1_000_000))
+    inner = np.quantile(subset.astype(np.float64).clip(low, high), [0.001, 0.999])
     if 0 < inner[1] - inner[0] < (high - low) / 10:
         warn(
-            f"X holds images with intensities from {low:g} to {high:g}, but all except 0.2 % lie "
+            f"X holds images with intensities from {low:g} to {high:g}, but all except 0.2 % are "
             f"in [{inner[0]:g}, {inner[1]:g}]: the others are clipped."
         )
         low, high = inner

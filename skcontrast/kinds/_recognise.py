@@ -17,7 +17,12 @@ from ._tables import Tables
 from ._vectors import Vectors
 
 # In the order in which they are asked whether X is theirs; vectors take what is left.
-KINDS = {"graphs": Graphs, "tables": Tables, "images": Images, "vectors": Vectors}
+KINDS: dict[str, Any] = {
+    "graphs": Graphs,
+    "tables": Tables,
+    "images": Images,
+    "vectors": Vectors,
+}
 
 
 def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
@@ -36,10 +41,9 @@ def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
         If X is neither an array nor a table nor graphs, or its kind is ambiguous.
     """
     for known in KINDS.values():
-        is_declared = isinstance(hint, known)
-        kind = hint if is_declared else known()
+        kind = hint if isinstance(hint, known) else known()
         X = as_array_like(X) if kind.holds_arrays else X
-        if (found := kind.recognise(X, is_declared=is_declared)) is not None:
+        if (found := kind.recognise(X, is_declared=kind is hint)) is not None:
             return kind, found
     raise TypeError(f"X must be an array, a table or a list of graphs, got {type(X).__name__}.")
 

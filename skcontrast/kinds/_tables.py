@@ -20,18 +20,18 @@ from .._data._statistics import FARTHEST, mean_and_std
 from .._parameters import Interval, validate_parameters
 from .._warnings import warn
 from ._base import Kind, Request, Schema
-from ._scaling import rows_for, scaled
+from ._scaling import ArrayKind, rows_for, scaled
 from ._table_input import TableInput, n_features
 
 _DAY = 86400.0
 _PERIODS = (_DAY, 7 * _DAY, 365.2425 * _DAY)
-# Nothing stands for a category in views that are shown; rare ones have this name.
+# The name of rare categories in views that are shown.
 _RARE = "<rare>"
 
 
 @dataclass(frozen=True)
 class Column:
-    """What `fit` saw of a column.
+    """A column as `fit` saw it.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ def _periods(seconds: NDArray[np.float64]) -> tuple[float, ...]:
     return tuple(T for T in _PERIODS if span >= T and np.ptp(seconds % T) > 0)
 
 
-class Tables(Kind):
+class Tables(ArrayKind):
     """Tables, (n_samples, n_columns): numbers, categories, booleans and times, with gaps.
 
     A DataFrame of pandas or polars is a table if one of its columns is not of numbers or has
@@ -192,8 +192,7 @@ class Tables(Kind):
         "; choose an augmentation of tables such as MarginalCorruption, or encode the columns as "
         "numbers before it"
     )
-    float_batches = True
-    shares_batches = True
+    holds_arrays = False
 
     _parameter_constraints: dict = {
         "categorical": ["array-like", None],
@@ -294,14 +293,6 @@ class Tables(Kind):
     def rows_per_call(self, X: Any) -> int:
         """Return the number of rows that have about a million features."""
         return rows_for(n_features(self.columns_))
-
-    def nbytes(self, X: Any) -> float:
-        """Return the bytes of coded rows in float32."""
-        return 4.0 * X.size
-
-    def arrays(self, X: Any) -> list[np.ndarray]:
-        """Return the coded rows."""
-        return [X]
 
 
 def _positions(categorical: Any, table: Table) -> set[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,14 +15,14 @@ from torch import Tensor, nn
 
 from .._data._array_like import as_array_like, checked_numbers
 from .._data._sources import SparseSamples
-from .._data._statistics import FARTHEST, as_tensor, mean_and_std
+from .._data._statistics import as_tensor, mean_and_std
 from ._base import Kind, Request, Schema
-from ._scaling import Rescale, Standardize, as_float32, cast, float_of, rows_for, scaled
+from ._scaling import AffineScaler, ArrayKind, Standardize, float_of
 
 _EXPECTED = "vectors of numbers, shape (n_samples, n_features)"
 
 
-class Vectors(Kind):
+class Vectors(ArrayKind):
     """Vectors of numbers, shape (n_samples, n_features): whatever scikit-learn takes as X.
 
     Sparse matrices are vectors too. Their rows are made dense batch by batch, never all at once.
@@ -59,14 +58,6 @@ class Vectors(Kind):
         "; choose an augmentation of vectors such as GaussianNoise, or, if they are flattened "
         "images, put Unflatten((channels, height, width)) before it"
     )
-    float_batches = True
-    shares_batches = True
-    holds_arrays = True
-
-    _parameter_constraints: dict = {"standardize": ["boolean"]}
-
-    def __init__(self, standardize: bool = True):
-        self.standardize = standardize
 
     def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return X: vectors take what no other kind has recognised."""
@@ -103,22 +94,10 @@ class Vectors(Kind):
 
     def first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
         """Return a layer that standardises by the statistics that the scaler has learned."""
-        return Standardize(as_float32(scaler.mean_), as_float32(scaler.std_))
-
-    def rows_per_call(self, X: Any) -> int:
-        """Return the number of rows that hold about a million numbers."""
-        return rows_for(math.prod(X.shape[1:]))
-
-    def nbytes(self, X: Any) -> float:
-        """Return the bytes of X in float32."""
-        return 4 * float(np.prod(X.shape, dtype=np.float64))
-
-    def arrays(self, X: Any) -> list[np.ndarray]:
-        """Return X itself."""
-        return [X]
+        return Standardize(scaler.mean_, scaler.std_)
 
 
-class VectorScaler:
+class VectorScaler(AffineScaler):
     """The map from vectors to the float32 tensors that augmentations work on.
 
     Values are only cast, and the network standardises them with ``mean_`` and ``std_``. Where
@@ -135,14 +114,6 @@ class VectorScaler:
     _NEAR_ZERO = 100.0
     _WELL_INSIDE_FLOAT32 = (1e-30, 1e30)
 
-    def __init__(self, standardize: bool = True):
-        self.standardize = standardize
-
-    @property
-    def finds_nonfinite(self) -> bool:
-        """Whether `to_tensor` itself raises ValueError for NaN and infinity in X."""
-        return self.only_casts_
-
     def fit(self, X: np.ndarray) -> VectorScaler:
         """Learn the map from X of shape (n_samples, n_features)."""
         self.only_casts_ = True
@@ -158,10 +129,8 @@ class VectorScaler:
 
     def to_tensor(self, X: np.ndarray, device: torch.device | str) -> Tensor:
         """Return X as a float32 tensor on a device, without a copy if it is one already."""
-        if self.only_casts_:
-            with _gaps_explained():
-                return cast(X, self.standardize).to(device)
-        return scaled(X, self.center_, self.scale_, -FARTHEST, FARTHEST).to(device)
+        with _gaps_explained():
+            return super().to_tensor(X, device)
 
     def from_tensor(self, batch: Tensor, X: np.ndarray) -> np.ndarray:
         """Return views of X in its own units, as floats that hold its dtype."""
@@ -169,12 +138,6 @@ class VectorScaler:
         if self.only_casts_:
             return batch.numpy().astype(dtype, copy=False)
         return (batch.double().numpy() * self.scale_ + self.center_).astype(dtype)
-
-    def layer(self) -> Rescale:
-        """Return the map as a layer on tensors."""
-        if self.only_casts_:
-            return Rescale()
-        return Rescale(torch.as_tensor(self.center_), torch.as_tensor(self.scale_))
 
     def _fits_float32(self, mean: np.ndarray, std: np.ndarray) -> bool:
         low, high = self._WELL_INSIDE_FLOAT32
