@@ -1,8 +1,9 @@
-"""Statistics of scores: ranks of positives, and areas under the ROC curve of classes."""
+"""Estimated numbers, and statistics of scores: ranks of positives, AUCs of classes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -10,6 +11,22 @@ from torch import Tensor
 from .._objective._contrast import Contrast
 from .._objective._rows import tiles
 from ..similarity import Similarity
+
+
+class Estimate(NamedTuple):
+    """A number estimated from the data.
+
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    standard_error : float
+        Its standard error as if the observations were independent; infinite where the data do not
+        determine it.
+    """
+
+    value: float
+    standard_error: float
 
 
 def count_outscored(contrast: Contrast, similarity: Similarity) -> Tensor:

@@ -17,7 +17,7 @@ from ..losses import Loss, Supervised
 from ..schedules import check_numbers
 from ..simulation._estimators import estimate
 from ..simulation._scores import ScoreSample
-from ._base import Estimate
+from ._rank_statistics import Estimate
 
 
 def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:

@@ -22,8 +22,7 @@ from ..kinds._parts import PartsKind
 from ..similarity import Similarity
 from ._bank import Bank
 from ._base import FitContext, Framework, Session, state_of
-from ._lab import Lab
-from ._parts import Apart, Split
+from ._parts import Apart, Lab, Split
 
 __all__ = ["CMC"]
 

@@ -17,9 +17,8 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
 
 from .._arguments import Interval, checked, numbers
-from ._axes import EMBEDDINGS, axes, class_colors, one_each
+from ._axes import EMBEDDINGS, axes, class_colors, intensities, is_images, one_each, picture
 from ._estimators import transformer
-from ._pictures import intensities, is_images, picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,9 +13,17 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 
 from .._arguments import Interval, check_arguments, checked, naming, numbers
-from ._axes import EMBEDDINGS, axes, one_each
+from ._axes import (
+    EMBEDDINGS,
+    axes,
+    draw_cell,
+    frame_grid,
+    grid_size,
+    intensities,
+    is_images,
+    one_each,
+)
 from ._estimators import split_at_embedder, transformer
-from ._pictures import draw_cell, frame_grid, grid_size, intensities, is_images
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,9 +14,18 @@ from .._data._statistics import mean_and_std
 from .._fit._drawn_views import chosen_rows, drawn_views
 from ..kinds._images import Images
 from ..kinds._vectors import Vectors
-from ._axes import MARKERS, axes, class_colors, one_each
+from ._axes import (
+    MARKERS,
+    axes,
+    class_colors,
+    draw_cell,
+    frame_grid,
+    grid_size,
+    intensities,
+    is_images,
+    one_each,
+)
 from ._estimators import embedder_and_input
-from ._pictures import draw_cell, frame_grid, grid_size, intensities, is_images
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

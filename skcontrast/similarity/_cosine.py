@@ -1,4 +1,4 @@
-"""The cosine similarity, divided by a temperature."""
+"""The cosine, divided by a temperature, and the dot product."""
 
 from __future__ import annotations
 
@@ -57,3 +57,32 @@ class Cosine(Similarity):
         # Nor has one whose length overflows, but it must not pass for a vector of zeros.
         length = length.masked_fill(length.isinf(), torch.nan)
         return z * has_direction / (length * math.sqrt(number(self.temperature)))
+
+
+class DotProduct(Similarity):
+    r"""The plain dot product of two embeddings.
+
+    .. math:: s(z_1, z_2) = z_1 \cdot z_2
+
+    It is unbounded: with the contrastive objective, embeddings can lower the loss by growing.
+    InfoGraph uses it with the Jensen–Shannon objective.
+
+    See Also
+    --------
+    Cosine : The dot product of directions, over a temperature.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast.similarity import DotProduct
+    >>> DotProduct()(torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0], [3.0, 4.0]]))
+    tensor([[ 3., 25.]])
+    """
+
+    def bounds(self, width: int) -> tuple[float, float]:
+        """Return (−∞, ∞)."""
+        return -math.inf, math.inf
+
+    def embed(self, z: Tensor) -> Tensor:
+        """Return `z` unchanged."""
+        return z
