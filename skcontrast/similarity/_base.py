@@ -13,6 +13,9 @@ from .._parameters import ParameterObject, check_constraints
 from ..schedules import check_numbers
 from ._validation import Embeddings, check_pair
 
+# Below this length the direction of a vector is rounding noise; such vectors count as zero.
+_SHORTEST = 1e-8
+
 
 class Similarity(ParameterObject):
     """Base class of the similarities.
@@ -200,6 +203,16 @@ class Similarity(ParameterObject):
     def directions(self, z: Tensor) -> Tensor:
         """Return the vectors that ``transform`` returns for the projections z, shape (..., d)."""
         return z
+
+
+def with_divisor(vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return vectors, 0 where they have no direction, lengths to divide by, and lengths."""
+    length = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
+    has_direction = length > _SHORTEST
+    # The gradient of a vector without a direction would be unbounded and is left out. One whose
+    # length overflows has none either, but must not pass for a vector of zeros.
+    divisor = torch.where(has_direction, length, 1.0).masked_fill(length.isinf(), torch.nan)
+    return vectors * has_direction, divisor, length
 
 
 def missing(similarity: Similarity, method: str, reason: str) -> NotImplementedError:
