@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from ..losses._checks import checked
+from ..losses._checks import check_result
 from ._tile import Anchors, Tile, column
 
 if TYPE_CHECKING:
@@ -248,7 +248,9 @@ class Objective:
                 weighted, mass = rest
                 mass = mass.detach()
                 share = loss.pull_share(mass, positives.shape[1])
-                share = checked(loss, "pull_share", share, mass.shape).masked_fill(mass == 0, 0.0)
+                share = check_result(loss, "pull_share", share, mass.shape).masked_fill(
+                    mass == 0, 0.0
+                )
                 own, pulled = cls.attraction(positives)[0].mean(1), expectations.pull.mean
                 losses = losses + share * (own - pulled([weighted, mass]))
             total = anchors.total(losses)
@@ -271,7 +273,7 @@ def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> tuple[Tensor, Til
         leaves = _leaf(scores, needs_gradient), _leaf(tile.anchors.positives, needs_gradient)
         labels = [tile.same_class] if loss.takes_labels else []
         losses = loss.row_loss(*leaves, *labels)
-        losses = checked(loss, "row_loss", losses, scores.shape[:1], is_weight=False)
+        losses = check_result(loss, "row_loss", losses, scores.shape[:1], is_weight=False)
         total = tile.anchors.total(losses)
     if not needs_gradient:
         return total, None

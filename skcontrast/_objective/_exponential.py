@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from ..losses._checks import checked
+from ..losses._checks import check_result
 from ._base import Expectation, Objective, Sum
 from ._tile import Anchors, Exponentials, Tile, exponentials, log_weights
 
@@ -72,7 +72,7 @@ class Contrastive(Objective):
         if anchors.self_scores is not None:
             highest = anchors.self_scores
         losses = loss.anchor_loss(means, positives, anchors.n_negatives, (lowest, highest))
-        return checked(loss, "anchor_loss", losses, positives.shape[:1], is_weight=False)
+        return check_result(loss, "anchor_loss", losses, positives.shape[:1], is_weight=False)
 
 
 def log_expectation(

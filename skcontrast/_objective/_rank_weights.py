@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..losses._checks import checked
+from ..losses._checks import check_result
 from ._buffers import BufferPool
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class RankTable:
             1, self.n_candidates + 1, dtype=torch.float64, device=self._like.device
         )
         weights = self.loss.rank_weights(ranks, self.n_candidates)
-        return checked(self.loss, "rank_weights", weights, ranks.shape).double()
+        return check_result(self.loss, "rank_weights", weights, ranks.shape).double()
 
     def _rounded(self, weights: Tensor) -> Tensor:
         """Return weights in the dtype of the scores."""

@@ -220,41 +220,28 @@ def _listed(split: Any) -> Any:
 def _columns(split: Any, sample_shape: tuple) -> list[Tensor]:
     """Return the features or channels of each part, checked."""
     n, split = sample_shape[0], _listed(split)
-    given = repr(split)
     if n < 2:
         raise _bad_split("1 feature(s) or channel cannot be split", sample_shape)
-    if isinstance(split, str):
-        return _with_rest(torch.randperm(n)[: n // 2].sort().values, n)
-    if isinstance(split, int):
-        split = list(range(split))
-    is_first = not isinstance(split, list) or not any(isinstance(part, list) for part in split)
-    parts = [np.asarray(part) for part in ([split] if is_first else split)]
-    for part in parts:
-        _check_columns(part, given, sample_shape)
-    named = np.concatenate(parts).tolist()
-    if len(set(named)) < len(named) or (is_first and len(named) == n):
+    columns = list(range(split)) if isinstance(split, int) else split
+    if columns == "random":
+        columns = torch.randperm(n)[: n // 2].sort().values.tolist()
+    is_first = not any(isinstance(part, list) for part in columns)
+    parts = [columns] if is_first else columns
+    are_lists = all(isinstance(part, list) and part for part in parts)
+    if not are_lists or not all(type(column) is int for part in parts for column in part):
+        raise _bad_split(f"must be {_SPLITS}, got {split!r}", sample_shape)
+    named = [column for part in parts for column in part]
+    rest = sorted(set(range(n)).difference(named))
+    if min(named) < 0 or max(named) >= n:
+        raise _bad_split(
+            f"{split!r} is out of the range of {n} features or channels", sample_shape
+        )
+    if len(set(named)) < len(named) or (is_first and not rest):
         rule = "must leave some" if is_first else "must be made"
         raise _bad_split(
-            f"{given} {rule} of the {n} features or channels and name none twice", sample_shape
+            f"{split!r} {rule} of the {n} features or channels and name none twice", sample_shape
         )
-    columns = [torch.as_tensor(part, dtype=torch.int64) for part in parts]
-    return _with_rest(columns[0], n) if is_first else columns
-
-
-def _with_rest(first: Tensor, n: int) -> list[Tensor]:
-    """Return the columns of a first part, and all others as the second."""
-    rest = torch.ones(n, dtype=torch.bool)
-    rest[first] = False
-    return [first, torch.nonzero(rest).flatten()]
-
-
-def _check_columns(columns: np.ndarray, given: str, sample_shape: tuple) -> None:
-    """Raise ValueError unless the columns of a part are some of those of a sample."""
-    n = sample_shape[0]
-    if columns.ndim != 1 or columns.dtype.kind not in "iu":
-        raise _bad_split(f"must be {_SPLITS}, got {given}", sample_shape)
-    if not len(columns) or columns.min() < 0 or columns.max() >= n:
-        raise _bad_split(f"{given} is out of the range of {n} features or channels", sample_shape)
+    return [torch.tensor(part) for part in ([*parts, rest] if is_first else parts)]
 
 
 class _CMCSession(Session):

@@ -33,7 +33,7 @@ def axes(ax: Axes | None, **figure_settings: Any) -> Axes:
     return pyplot().subplots(layout="constrained", **figure_settings)[1]
 
 
-def one_each(values: Any, name: str, n_samples: int) -> Any:
+def one_each(values: Any, name: str, n_samples: int, *, is_flat: bool = False) -> Any:
     """Return an array with an entry for each sample, or raise an error that names it; None stays.
 
     Parameters
@@ -44,6 +44,8 @@ def one_each(values: Any, name: str, n_samples: int) -> Any:
         The name of the argument.
     n_samples : int
         How many entries it must have.
+    is_flat : bool, default=False
+        Whether it must be one-dimensional.
     """
     if values is None:
         return None
@@ -52,6 +54,8 @@ def one_each(values: Any, name: str, n_samples: int) -> Any:
         if array.ndim == 0 or len(array) != n_samples:
             shape = array.shape
             raise ValueError(f"{name} must have one entry per sample, {n_samples}, got {shape}.")
+        if is_flat and array.ndim != 1:
+            raise ValueError(f"{name} must have shape (n_samples,), got {array.shape}.")
         if array.dtype.kind == "O":
             np.unique(array)
     return array

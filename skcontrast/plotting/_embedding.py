@@ -95,7 +95,7 @@ class EmbeddingDisplay:
         self.points = numbers(points, "points", "an array of numbers of shape (n, 2)")
         if self.points.shape[1] != 2:
             raise ValueError(f"points must have shape (n, 2), got {self.points.shape}.")
-        self.y = one_each(y, "y", len(self.points))
+        self.y = one_each(y, "y", len(self.points), is_flat=True)
         self.thumbnails = thumbnails
         if thumbnails is not None and not is_images(thumbnails):
             raise ValueError(
@@ -281,8 +281,6 @@ class EmbeddingDisplay:
 
 def _classes(y: NDArray) -> list[Any] | None:
     """Return the classes in y, or None if it holds numbers or too many classes."""
-    if y.ndim != 1:
-        raise ValueError(f"y must have shape (n_samples,), got {y.shape}.")
     if y.dtype.kind == "f" and type_of_target(y[np.isfinite(y)]).startswith("continuous"):
         return None
     classes = np.unique(y).tolist()

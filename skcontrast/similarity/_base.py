@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from .._parameters import ParameterObject, check_constraints
 from ..schedules import check_numbers
-from ._validation import Embeddings, check_pair
+from ._validation import Embeddings, check_kinds, in_one_dtype
 
 # Below this length the direction of a vector is rounding noise; such vectors count as zero.
 _SHORTEST = 1e-8
@@ -120,7 +120,8 @@ class Similarity(ParameterObject):
             If types or widths differ, or a concentration is out of range.
         """
         check_numbers(self)
-        first, second = check_pair(z1, z2, self)
+        check_kinds({"z1": z1, "z2": z2}, self)
+        first, second = in_one_dtype([z1, z2])
         device = (first[0] if isinstance(first, tuple) else first).device
         with torch.autocast(device.type, enabled=False):
             return self.scores(self.embed(first), self.embed(second))

@@ -18,7 +18,7 @@ from .._objective._exponential import log_expectation
 from .._parameters import check_component, validate_parameters
 from ..losses import BCL, DCL, HCL, InfoNCE, Loss, NonparametricBCL, Supervised
 from ..schedules import check_numbers
-from ._scores import COUNT, RandomState, ScoreModel, ScoreSample
+from ._scores import COUNT, RandomState, ScoreModel, ScoreSample, with_negatives
 
 Metric: TypeAlias = Literal["mse", "bias", "mean"]
 Losses: TypeAlias = dict[str, Loss]
@@ -284,12 +284,7 @@ def _compare_chunk(
     sample: ScoreSample, losses: Losses
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Return θ_SUP and the estimates of the anchors that have a true negative."""
-    has_any = sample.is_negative.any(axis=1)
-    sample = sample._replace(
-        scores=sample.scores[has_any],
-        is_negative=sample.is_negative[has_any],
-        positives=sample.positives[has_any],
-    )
+    sample = with_negatives(sample)
     exponentials = np.where(sample.is_negative, np.exp(sample.scores), 0.0)
     supervised = exponentials.sum(axis=1) / sample.is_negative.sum(axis=1)
     return supervised, {name: estimate(loss, sample) for name, loss in losses.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -111,7 +110,35 @@ class ScoreSample(NamedTuple):
         >>> sample.scores.shape, sample.is_negative.sum(axis=1)[0], sample.positives.shape
         ((12, 10), np.int64(6), (12, 1))
         """
-        return cls(*scores_of_views(views, y, similarity, positives))
+        if len(views) < 2:
+            raise ValueError(f"ScoreSample.from_views needs at least two views, got {len(views)}.")
+        labels = validate_labels(y, None, needed_by="ScoreSample.from_views")
+        views, labels = tuple(_known(view, labels) for view in views), labels[labels >= 0]
+        if len(labels) < 2:
+            raise ValueError(
+                f"y must hold the classes of at least two samples, got {len(labels)}."
+            )
+        contrast, similarity = contrast_of(views, similarity, torch.from_numpy(labels))
+        with torch.no_grad():
+            scores = torch.cat([part.clone() for _, part in tiles(contrast, similarity)])
+        of_positives = contrast.positives
+        if positives == "classmates":
+            of_positives = _of_classmates(scores, labels, len(views))
+        is_candidate = torch.ones_like(scores, dtype=torch.bool)
+        is_candidate.scatter_(1, contrast.excluded, False)
+        is_negative = ~contrast.same_class(slice(None))
+        candidates, is_negative = (
+            part[is_candidate].view(len(part), -1).numpy() for part in (scores, is_negative)
+        )
+        bounds = similarity.bounds(contrast.anchors.shape[1])
+        return cls(candidates, is_negative, of_positives.numpy(), *bounds)
+
+
+def with_negatives(sample: ScoreSample) -> ScoreSample:
+    """Return the anchors that have a true negative among their candidates."""
+    usable = sample.is_negative.any(axis=1)
+    scores, is_negative, positives = (part[usable] for part in sample[:3])
+    return sample._replace(scores=scores, is_negative=is_negative, positives=positives)
 
 
 class ScoreModel(ParameterObject):
@@ -347,35 +374,6 @@ def _draw(lower: NDArray, rng: np.random.Generator) -> NDArray:
     return p / (lower + np.sqrt(np.maximum(lower**2 + (1 - 2 * lower) * p, 0)))
 
 
-def scores_of_views(
-    views: Sequence[Any],
-    y: Sequence | np.ndarray,
-    similarity: Similarity | None,
-    positives: str,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
-    """Return scores, which of them are of true negatives, positives and their bounds."""
-    if len(views) < 2:
-        raise ValueError(f"ScoreSample.from_views needs at least two views, got {len(views)}.")
-    labels = validate_labels(y, None, needed_by="ScoreSample.from_views")
-    views, labels = [_known(view, labels) for view in views], labels[labels >= 0]
-    if len(labels) < 2:
-        raise ValueError(f"y must hold the classes of at least two samples, got {len(labels)}.")
-    contrast, similarity = contrast_of(views, similarity, torch.from_numpy(labels))
-    with torch.no_grad():
-        scores = torch.cat([part.clone() for _, part in tiles(contrast, similarity)])
-    if positives == "classmates":
-        contrast = replace(contrast, positives=_of_classmates(scores, labels, len(views)))
-    is_candidate = torch.ones_like(scores, dtype=torch.bool)
-    is_candidate.scatter_(1, contrast.excluded, False)
-    is_negative = ~contrast.same_class(slice(None))
-    return (
-        _kept(scores, is_candidate),
-        _kept(is_negative, is_candidate),
-        contrast.positives.numpy(),
-        *similarity.bounds(contrast.anchors.shape[1]),
-    )
-
-
 def _known(view: Any, labels: np.ndarray) -> Any:
     """Return the rows of a view whose classes are known."""
     if isinstance(view, tuple):
@@ -384,11 +382,6 @@ def _known(view: Any, labels: np.ndarray) -> Any:
     if len(view) != len(labels):
         raise ValueError(f"y must have one entry per sample, {len(view)}, got {len(labels)}.")
     return view[labels >= 0]
-
-
-def _kept(values: Tensor, is_candidate: Tensor) -> np.ndarray:
-    """Return the values of the candidates of each anchor, shape (n_anchors, N)."""
-    return values[is_candidate].view(len(values), -1).numpy()
 
 
 def _of_classmates(scores: Tensor, labels: np.ndarray, n_views: int) -> Tensor:
