@@ -238,9 +238,10 @@ class Objective:
         with torch.set_grad_enabled(needs_gradient):
             sums = [_leaf(part.value, needs_gradient) for part in expectations.sums]
             positives = _leaf(anchors.positives, needs_gradient)
-            has_self_scores = isinstance(anchors.self_scores, Tensor)
-            if has_self_scores:
-                anchors = anchors._replace(self_scores=_leaf(anchors.self_scores, needs_gradient))
+            leaves = [*sums, positives]
+            if isinstance(anchors.self_scores, Tensor):
+                leaves.append(_leaf(anchors.self_scores, needs_gradient))
+                anchors = anchors._replace(self_scores=leaves[-1])
             rest = iter(sums)
             means = [one.mean([next(rest) for _ in one.sums]) for one in expectations.means]
             losses = cls.anchor_loss(means, positives, anchors, loss)
@@ -256,9 +257,8 @@ class Objective:
             total = anchors.total(losses)
         if not needs_gradient:
             return total, None
-        leaves = [*sums, positives, *([anchors.self_scores] if has_self_scores else [])]
         gradients = list(torch.autograd.grad(total, leaves, materialize_grads=True))
-        d_self_scores = gradients.pop() if has_self_scores else None
+        d_self_scores = gradients.pop() if len(leaves) > len(sums) + 1 else None
         *d_sums, d_positives = gradients
         return total.detach(), AnchorGradients(d_sums, d_positives, d_self_scores)
 
@@ -278,8 +278,8 @@ def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> tuple[Tensor, Til
     if not needs_gradient:
         return total, None
     d_scores, d_positives = torch.autograd.grad(total, leaves, materialize_grads=True)
-    d_scores = ScaledMatrix(torch.ones_like(d_scores[:, :1]), d_scores)
-    return total.detach(), TileGradients(d_scores, d_positives, None)
+    scaled = ScaledMatrix(torch.ones_like(d_scores[:, :1]), d_scores)
+    return total.detach(), TileGradients(scaled, d_positives, None)
 
 
 def _leaf(values: Tensor, needs_gradient: bool) -> Tensor:

@@ -49,10 +49,8 @@ class JensenShannon(Objective):
         flows = beta > 0 and not loss.detach_weights
         logits = log_weights(tile, prior, beta)
         # N does not occur in this objective: weights whose sum replaces it are scaled as well.
-        if loss.sum_of_weights != "free":
-            _, mass, weights = exponentials(logits)
-        else:
-            mass, weights = None, logits.exp_()
+        mass = None if loss.sum_of_weights == "free" else exponentials(logits).total
+        weights = logits.exp_() if mass is None else logits  # the exponentials, in place
         phi = F.softplus(scores)
         total = (weights * phi).sum(1)
         slope = torch.sigmoid(scores)

@@ -132,8 +132,9 @@ class _LinkedProducts(PairwiseScores):
             u.tensor_split([self.d], 1) for u in (anchors, candidates)
         )
         self.values = torch.mm(self.anchors, self.candidates.T, out=out)
-        self.slopes: Tensor = torch.empty_like(out) if needs_gradient else None
-        similarity.link(out, self.terms, self.candidate_terms, self.slopes, d=self.d)
+        self.slopes = torch.empty_like(out if needs_gradient else out[:0])
+        slopes = self.slopes if needs_gradient else None
+        similarity.link(out, self.terms, self.candidate_terms, slopes, d=self.d)
 
     def add_gradients(
         self,

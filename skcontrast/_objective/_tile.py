@@ -100,6 +100,8 @@ class Tile(NamedTuple):
         """Return the weights that a loss gives by label and by rank, or None where all are 1."""
         by_class = None
         if loss.overrides("class_weights"):
+            if self.same_class is None:
+                raise ValueError(f"{type(loss).__name__} needs labels, which were not given.")
             by_class = loss.class_weights(self.same_class)
         if by_class is not None:
             by_class = check_result(loss, "class_weights", by_class, self.scores.shape)

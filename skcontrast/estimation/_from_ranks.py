@@ -215,8 +215,8 @@ class Likelihood:
             self.v = torch.from_numpy(ranks.clip(1e-6, 1 - 1e-6))
             return
         counts, n = _thinned(np.rint(ranks * n_candidates).astype(np.int64), int(n_candidates))
-        observed, self.times = np.unique(counts, return_counts=True)
-        self.times = torch.from_numpy(self.times / len(ranks))
+        observed, times = np.unique(counts, return_counts=True)
+        self.times = torch.from_numpy(times / len(ranks))
         nodes, weights = np.polynomial.legendre.leggauss(_NODES)
         self.v = torch.from_numpy((nodes + 1) / 2)
         self.table = torch.from_numpy(
@@ -260,8 +260,8 @@ def minimise(
 
 def standard_errors(function: Callable[[Tensor], Tensor], point: np.ndarray, n: int) -> np.ndarray:
     """Return standard errors from the observed information; infinite where there is none."""
-    point = torch.tensor(point, dtype=torch.float64)
-    information = n * torch.autograd.functional.hessian(function, point)
+    at = torch.tensor(point, dtype=torch.float64)
+    information = n * torch.autograd.functional.hessian(function, at)
     values, vectors = torch.linalg.eigh(information)
     variance = torch.where(values > 0, 1 / values, torch.inf)
     return (vectors**2 @ variance).sqrt().nan_to_num(nan=math.inf, posinf=math.inf).numpy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,7 +189,7 @@ class Framework(ParameterObject):
     def contrast(
         self,
         network: Callable[[Any], Tensor],
-        views: Sequence[Any],
+        views: list[Any],
         similarity: Similarity,
         batch: Batch,
     ) -> Contrast | list[Contrast]:
@@ -305,7 +305,7 @@ class Session(nn.Module):
         self.context = context
 
     def contrast(
-        self, views: Sequence[Any], similarity: Similarity, batch: Batch
+        self, views: list[Any], similarity: Similarity, batch: Batch
     ) -> Contrast | list[Contrast]:
         """Encode the views of a batch and name the anchors, positives and candidates.
 
@@ -368,6 +368,6 @@ class _WithoutMemory(Session):
         self.framework = framework
 
     def contrast(
-        self, views: Sequence[Any], similarity: Similarity, batch: Batch
+        self, views: list[Any], similarity: Similarity, batch: Batch
     ) -> Contrast | list[Contrast]:
         return self.framework.contrast(self.context.network, views, similarity, batch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import permutations
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -222,7 +222,7 @@ def _columns(split: Any, sample_shape: tuple) -> list[Tensor]:
     n, split = sample_shape[0], _listed(split)
     if n < 2:
         raise _bad_split("1 feature(s) or channel cannot be split", sample_shape)
-    columns = list(range(split)) if isinstance(split, int) else split
+    columns: Any = list(range(split)) if isinstance(split, int) else split
     if columns == "random":
         columns = torch.randperm(n)[: n // 2].sort().values.tolist()
     is_first = not any(isinstance(part, list) for part in columns)
@@ -262,14 +262,14 @@ class _CMCSession(Session):
         return Bank(n_samples, self.context.width // n_parts, self.momentum, n_parts, others)
 
     def contrast(
-        self, views: Sequence[Tensor], similarity: Similarity, batch: Batch
+        self, views: list[Tensor], similarity: Similarity, batch: Batch
     ) -> list[Contrast]:
         """Contrast each part with the banks of the others."""
         n_parts = self.context.n_parts
         z = self.context.network(torch.cat(views)).float().unflatten(0, (len(views), -1))
         # (n_parts, n_views, n, width)
         parts = torch.stack(z.chunk(n_parts, dim=-1))
-        self.new = parts.detach(), batch.rows, batch.labels, similarity.bank_vectors
+        self.new: Any = parts.detach(), batch.rows, batch.labels, similarity.bank_vectors
         vectors, own, known = self._drawn(batch, parts, similarity)
         embedded, candidates = similarity.embed(parts), similarity.embed(vectors)
         of_anchors = [batch.annotations(part) for part in parts]
@@ -294,7 +294,7 @@ class _CMCSession(Session):
         """Return vectors (n_parts, m, width), excluded (n, 1) and what is known about them."""
         if self.bank.n_visited > 1:
             n, generator = self.n_negatives + 1, self.context.generator
-            vectors, own, rows = self.bank.draw(n, batch.rows, generator)
+            vectors, own, rows = self.bank.draw(n, cast(Tensor, batch.rows), generator)
             in_X = rows.masked_fill(rows >= self.context.n_samples, -1)
             return vectors, own, Annotations(self.bank.labels[rows], self.context.groups_of(in_X))
         own = torch.arange(parts.shape[2], device=parts.device)[:, None]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor
@@ -149,12 +148,12 @@ class _MoCoSession(Session):
         check_memory(n_numbers, context.device, "The 'queue_size' parameter of MoCo")
         self.queue = KeyQueue(n_slots, n_keys, context.width, context.n_samples)
 
-    def contrast(self, views: Sequence[Any], similarity: Similarity, batch: Batch) -> Contrast:
+    def contrast(self, views: list[Any], similarity: Similarity, batch: Batch) -> Contrast:
         """Contrast queries with their keys and with the queue."""
         queries, keyed = (views, views) if self.symmetric else (views[:1], views[1:])
         keys = self.momentum_network(torch.cat(keyed)).unflatten(0, (len(keyed), -1))
         z = self.context.network(torch.cat(queries)).float().unflatten(0, (len(queries), -1))
-        self.new = keys.transpose(0, 1), batch.rows, batch.labels
+        self.new: Any = keys.transpose(0, 1), batch.rows, batch.labels
         anchors, targets = similarity.embed(z), similarity.embed(keys)
         candidates, excluded, known = self._candidates(targets, similarity, batch)
         of_anchors = batch.annotations(z)
@@ -192,7 +191,7 @@ class _MoCoSession(Session):
             groups = self.context.groups_of(self.queue.rows[: len(self.queue)])
             groups = None if groups is None else groups.repeat_interleave(n_keys)
             known = Annotations(labels, groups)
-            return similarity.embed(keys), self.queue.own(batch.rows), known
+            return similarity.embed(keys), self.queue.own(cast(Tensor, batch.rows)), known
         own = torch.arange(n * n_keys, device=targets.device).view(n, n_keys)
         known = Annotations(batch.labels, batch.groups).take(own.flatten() // n_keys)
         return targets.transpose(0, 1).flatten(0, 1), own, known

@@ -33,10 +33,10 @@ class Split(nn.Module):
         self, columns: Sequence[Tensor], sample_shape: tuple, convert: nn.Module | None = None
     ):
         super().__init__()
-        for place, some in enumerate(columns):
-            self.register_buffer(f"columns_{place}", some)
+        for place, part in enumerate(columns):
+            self.register_buffer(f"columns_{place}", part)
         self.convert = nn.Identity() if convert is None else convert
-        self.shapes = [(len(some), *sample_shape[1:]) for some in columns]
+        self.shapes = [(len(part), *sample_shape[1:]) for part in columns]
 
     @property
     def columns(self) -> list[Tensor]:
@@ -50,7 +50,7 @@ class Split(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """Return the parts of samples x of shape (n, ...)."""
-        return tuple(x.index_select(1, some) for some in self.columns)
+        return tuple(x.index_select(1, part) for part in self.columns)
 
 
 class Apart(nn.Module):
@@ -136,8 +136,8 @@ def rgb_to_lab(images: Tensor) -> Tensor:
     # Not as a matrix product, which autocast would compute in half precision.
     t = torch.stack(
         [
-            sum(weight * x[:, c] for c, weight in enumerate(row)) / white
-            for row, white in zip(_TO_XYZ, _WHITE, strict=True)
+            (red * x[:, 0] + green * x[:, 1] + blue * x[:, 2]) / white
+            for (red, green, blue), white in zip(_TO_XYZ, _WHITE, strict=True)
         ],
         1,
     )

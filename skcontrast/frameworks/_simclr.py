@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -48,7 +48,7 @@ class SimCLR(Framework):
     def contrast(
         self,
         network: Callable[[Any], Tensor],
-        views: Sequence[Any],
+        views: list[Any],
         similarity: Similarity,
         batch: Batch,
     ) -> Contrast:

@@ -257,7 +257,7 @@ class SearchDisplay:
         """Return the candidates of each line, by its label."""
         columns = [_texts(values[name]) for name in self.lines]
         groups: dict[str, list[int]] = {}
-        for row in np.flatnonzero(has_value):
+        for row in np.flatnonzero(has_value).tolist():
             label = ", ".join(texts[row] for texts in columns) or "best"
             groups.setdefault(label, []).append(row)
         return {label: np.array(rows) for label, rows in groups.items()}

@@ -126,7 +126,7 @@ class Similarity(ParameterObject):
         with torch.autocast(device.type, enabled=False):
             return self.scores(self.embed(first), self.embed(second))
 
-    def embed(self, z: Tensor) -> Tensor:
+    def embed(self, z: Any) -> Tensor:
         """Map the network's output, shape (..., d), to the vectors that are compared, (..., k)."""
         raise missing(self, "embed(z)", "it maps the network's output to the compared vectors")
 

@@ -126,9 +126,9 @@ class ScoreSample(NamedTuple):
             of_positives = _of_classmates(scores, labels, len(views))
         is_candidate = torch.ones_like(scores, dtype=torch.bool)
         is_candidate.scatter_(1, contrast.excluded, False)
-        is_negative = ~contrast.same_class(slice(None))
         candidates, is_negative = (
-            part[is_candidate].view(len(part), -1).numpy() for part in (scores, is_negative)
+            part[is_candidate].view(len(part), -1).numpy()
+            for part in (scores, ~contrast.same_class(slice(None)))
         )
         bounds = similarity.bounds(contrast.anchors.shape[1])
         return cls(candidates, is_negative, of_positives.numpy(), *bounds)
