@@ -13,20 +13,10 @@ import numpy as np
 import torch
 from sklearn.utils import check_array
 
-from ._parameters import Interval, InvalidParameterError, StrOptions, check_component
+from ._parameters import Interval as Interval
+from ._parameters import InvalidParameterError, check_component
+from ._parameters import StrOptions as StrOptions
 from ._sklearn_compat import validate_parameter_constraints
-
-__all__ = [
-    "Interval",
-    "StrOptions",
-    "check_arguments",
-    "checked",
-    "generator_of",
-    "naming",
-    "numbers",
-    "odd_item",
-    "refuse_masked",
-]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

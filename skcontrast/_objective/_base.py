@@ -95,15 +95,6 @@ class Expectations(NamedTuple):
         every = self.means if self.pull is None else [*self.means, self.pull]
         return [part for expectation in every for part in expectation.sums]
 
-    def with_values(self, values: list[Tensor]) -> Expectations:
-        """Return expectations with other values of the sums, and no slopes."""
-        rest = iter(values)
-        means, pull = (
-            [one._replace(sums=[Sum(next(rest), None) for _ in one.sums]) for one in expectations]
-            for expectations in (self.means, [] if self.pull is None else [self.pull])
-        )
-        return Expectations(means, pull[0] if pull else None)
-
 
 class AnchorGradients(NamedTuple):
     """The gradients of the sum of the losses of anchors.
@@ -195,7 +186,8 @@ class Objective:
         if loss.overrides("row_loss"):
             return _row_loss(tile, loss, needs_gradient)
         expectations = cls.expectations(tile, loss)
-        total, gradients = cls.complete(expectations, tile.anchors, loss, needs_gradient)
+        values = [part.value for part in expectations.sums]
+        total, gradients = cls.complete(expectations, values, tile.anchors, loss, needs_gradient)
         if gradients is None:
             return total, None
         d_scores = _added(
@@ -232,11 +224,16 @@ class Objective:
 
     @classmethod
     def complete(
-        cls, expectations: Expectations, anchors: Anchors, loss: Loss, needs_gradient: bool
+        cls,
+        expectations: Expectations,
+        values: list[Tensor],
+        anchors: Anchors,
+        loss: Loss,
+        needs_gradient: bool,
     ) -> tuple[Tensor, AnchorGradients | None]:
-        """Return the sum of the losses of anchors from their expectations, and its gradients."""
+        """Return the total loss of anchors from the values of all sums, and its gradients."""
         with torch.set_grad_enabled(needs_gradient):
-            sums = [_leaf(part.value, needs_gradient) for part in expectations.sums]
+            sums = [_leaf(value, needs_gradient) for value in values]
             positives = _leaf(anchors.positives, needs_gradient)
             leaves = [*sums, positives]
             if isinstance(anchors.self_scores, Tensor):

@@ -24,8 +24,6 @@ from ._bank import Bank
 from ._base import FitContext, Framework, Session, state_of
 from ._parts import Apart, Lab, Split
 
-__all__ = ["CMC"]
-
 _LARGEST_AUTO = 4096
 _SPLITS = "a name, an int, a list of ints or a list of such lists"
 

@@ -15,8 +15,6 @@ from ..graphs import GraphBatch
 from ..similarity import Cosine, DotProduct, Similarity
 from ._base import FitContext, Framework, Session
 
-__all__ = ["InfoGraph"]
-
 
 class InfoGraph(Framework):
     r"""Contrast of the nodes of graphs with whole graphs.

@@ -17,8 +17,6 @@ from ._base import FitContext, Framework, Session, state_of
 from ._momentum import MomentumNetwork
 from ._queue import KeyQueue
 
-__all__ = ["MoCo"]
-
 _LARGEST_AUTO = 65536
 
 
@@ -123,16 +121,6 @@ class MoCo(Framework):
         """
         return _MoCoSession(self, context)
 
-    def _most_slots(self, n_keys: int) -> int:
-        """Return the most samples that the queue has room for."""
-        wanted = _LARGEST_AUTO if self.queue_size == "auto" else self.queue_size
-        if wanted < 2 * n_keys:
-            raise ValueError(
-                f"The 'queue_size' parameter of MoCo must be at least {2 * n_keys}, the keys of "
-                f"two samples, got {wanted}."
-            )
-        return wanted // n_keys
-
 
 class _MoCoSession(Session):
     """A momentum encoder and a queue of its keys."""
@@ -142,7 +130,13 @@ class _MoCoSession(Session):
         self.symmetric = framework.symmetric
         self.momentum_network = MomentumNetwork(context, framework.momentum)
         n_keys = context.n_views if self.symmetric else context.n_views - 1
-        self.most_slots = framework._most_slots(n_keys)
+        wanted = _LARGEST_AUTO if framework.queue_size == "auto" else framework.queue_size
+        if wanted < 2 * n_keys:
+            raise ValueError(
+                f"The 'queue_size' parameter of MoCo must be at least {2 * n_keys}, the keys of "
+                f"two samples, got {wanted}."
+            )
+        self.most_slots = wanted // n_keys
         n_slots = min(self.most_slots, context.n_samples)
         n_numbers = n_slots * n_keys * context.width
         check_memory(n_numbers, context.device, "The 'queue_size' parameter of MoCo")

@@ -13,8 +13,6 @@ from .._objective._contrast import Contrast, in_batch
 from ..similarity import Similarity
 from ._base import Framework
 
-__all__ = ["SimCLR"]
-
 
 class SimCLR(Framework):
     """In-batch contrast: every view of every sample is an anchor.
