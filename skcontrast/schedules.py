@@ -315,7 +315,7 @@ class Estimable(NamedTuple):
     quantity : {"alpha", "floor", "sharpness", "tau_plus"}
         The quantity that it is.
     owner : str
-        Where it stands: the part of its name before its own, such as ``"negatives__"``.
+        Its place: the part of its name before its own, such as ``"negatives__"``.
     value : object
         Its value at present.
     """
@@ -436,7 +436,7 @@ def check_numbers(component: ParameterObject) -> None:
     Raises
     ------
     ValueError
-        If one is a schedule or "auto", or lies outside its range.
+        If one is a schedule or "auto", or is outside its range.
     """
     owner = type(component).__name__
     for name, found in estimable_parameters(component).items():

@@ -55,7 +55,7 @@ def contrastive_loss(
     .. math:: L_i = -\log \frac{e^{s_i^+}}{e^{s_i^+} + N \hat E_i^-}
 
     where :math:`\hat E^-_i` is the estimate of the mean of :math:`e^s` over true negatives that
-    `loss` makes. With more than two views, the mean over an anchor's positives stands
+    `loss` makes. With more than two views, the mean over an anchor's positives is
     outside the logarithm. Loss and gradient are computed together, in tiles of anchors: memory
     grows with n, not with its square.
 
@@ -100,7 +100,7 @@ def contrastive_loss(
     ------
     ValueError
         If shapes or devices disagree, there are fewer than 2 samples and no queue, or a
-        hyperparameter lies outside its range or is a schedule.
+        hyperparameter is outside its range or is a schedule.
     TypeError
         If views are not dense floating tensors, or a class is passed instead of an instance.
     RuntimeError

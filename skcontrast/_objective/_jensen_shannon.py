@@ -76,7 +76,7 @@ def _softplus_sum(scores: Tensor, excluded: Tensor) -> Tensor:
     """Return the sum of softplus(s) over each row without its excluded columns, shape (n,).
 
     softplus(s) = max(s, 0) + log(1 + e^{−|s|}). The sum of the logarithms of k such columns is the
-    logarithm of their product, which lies in [1, 2^k].
+    logarithm of their product, which is in [1, 2^k].
     """
     positive = scores.clamp_min(0).scatter_(1, excluded, 0.0)
     factors = scores.abs().neg_().exp_().scatter_(1, excluded, 0.0).add_(1)

@@ -111,7 +111,7 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     Raises
     ------
     ValueError
-        If no anchor pushes any candidate, or a hyperparameter lies outside its range or is a
+        If no anchor pushes any candidate, or a hyperparameter is outside its range or is a
         schedule.
     TypeError
         If `loss` is not a Loss or `sample` is not a ScoreSample.
@@ -208,7 +208,7 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
     Raises
     ------
     ValueError
-        If the loss has no such probability, a hyperparameter lies outside its range or is a
+        If the loss has no such probability, a hyperparameter is outside its range or is a
         schedule, or there are more bins than candidates.
     TypeError
         If `loss` is not a Loss or `sample` is not a ScoreSample.

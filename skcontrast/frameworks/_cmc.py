@@ -55,7 +55,7 @@ class CMC(Framework):
     negatives are the other samples of the batch.
 
     When ``partial_fit`` or a fit with ``warm_start`` gets the same samples and labels again, the
-    bank continues as it is. When it gets others, such as the next part of a long stream, the
+    bank continues unchanged. When it gets others, such as the next part of a long stream, the
     newest vectors, as many as a step draws, stay as negatives for everyone, without their classes
     and groups, and the new samples enter the bank in addition.
 
@@ -139,7 +139,7 @@ class CMC(Framework):
         self.momentum = momentum
 
     @property
-    def structure(self) -> str:
+    def network_signature(self) -> str:
         """The split, since the encoders are built for it."""
         return f"CMC(split={_listed(self.split)!r})"
 

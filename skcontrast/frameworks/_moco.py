@@ -40,7 +40,7 @@ class MoCo(Framework):
     ``Supervised`` and ``SupCon`` know the classes of its keys.
 
     When ``partial_fit`` or a fit with ``warm_start`` gets the same samples and labels again, the
-    queue continues as it is. When it gets others, such as the next part of a long stream, the
+    queue continues unchanged. When it gets others, such as the next part of a long stream, the
     queue keeps its keys as negatives for everyone, without their classes and groups, and grows by
     the number of new samples, up to `queue_size`. So it may be longer than a single part.
 

@@ -112,10 +112,7 @@ class HCL(DCL):
     }
 
     def __init__(
-        self,
-        tau_plus: EstimableNumber = 0.1,
-        beta: Number = 1.0,
-        detach_weights: bool = False,
+        self, tau_plus: EstimableNumber = 0.1, beta: Number = 1.0, detach_weights: bool = False
     ):
         super().__init__(tau_plus=tau_plus)
         self.beta = beta

@@ -19,7 +19,7 @@ class SupCon(Loss):
         \frac{e^{s_{ip}}}{\sum_{a \in A(i)} e^{s_{ia}}}
 
     with A(i) all views except the anchor, and P(i) the views among them of its class, its own
-    other views included [1]_. The mean over positives stands outside the logarithm. Samples
+    other views included [1]_. The mean over positives is outside the logarithm. Samples
     without a label (y = −1) have only their own views as positives; without labels at all the
     loss is :class:`InfoNCE`.
 
@@ -132,11 +132,7 @@ class SemiSupCon(SupCon):
     }
 
     def __init__(
-        self,
-        every: int = 2,
-        share: float = 0.8,
-        labeled_share: float = 0.2,
-        n_neighbors: int = 15,
+        self, every: int = 2, share: float = 0.8, labeled_share: float = 0.2, n_neighbors: int = 15
     ):
         self.every = every
         self.share = share

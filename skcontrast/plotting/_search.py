@@ -77,10 +77,7 @@ class SearchDisplay:
     """
 
     @checked(
-        cv_results=[Mapping],
-        parameter=[str, None],
-        lines=[str, list, tuple, None],
-        metric=[str],
+        cv_results=[Mapping], parameter=[str, None], lines=[str, list, tuple, None], metric=[str]
     )
     def __init__(
         self,

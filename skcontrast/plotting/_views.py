@@ -37,7 +37,7 @@ _MOST_BARS = 30
 class ViewsDisplay:
     """Samples and their views: the first thing to look at.
 
-    Images stand in a grid with a column for each sample, the original on top. Of vectors, the
+    Images are drawn in a grid with a column for each sample, the original on top. Of vectors, the
     features are bars (lines if there are more than 30) and those of the views markers (or lines),
     each sample at its own height.
 

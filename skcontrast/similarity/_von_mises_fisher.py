@@ -121,7 +121,7 @@ class VonMisesFisher(ProbabilisticSimilarity):
         return self.kappa_max * torch.sigmoid(x + start)
 
     def check_concentrations(self, kappa: Tensor, name: str) -> None:
-        """Raise ValueError unless all concentrations lie in [0, κ_max].
+        """Raise ValueError unless all concentrations are in [0, κ_max].
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class VonMisesFisher(ProbabilisticSimilarity):
             return
         got = f"some in [{kappa.min():.4g}, {kappa.max():.4g}]: raise kappa_max"
         raise ValueError(
-            f"The concentrations of {name} must lie in [0, kappa_max={self.kappa_max:g}], got "
+            f"The concentrations of {name} must be in [0, kappa_max={self.kappa_max:g}], got "
             f"{'NaN' if kappa.isnan().any() else got if kappa.min() >= 0 else 'negative ones'}."
         )
 

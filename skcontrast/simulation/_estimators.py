@@ -265,8 +265,7 @@ def compare_estimators(
     rows = max(1, _CHUNK_ELEMENTS // n_candidates)
     parts = [
         _compare_chunk(
-            model.sample(min(rows, n_anchors - start), n_candidates, n_positives, rng),
-            losses,
+            model.sample(min(rows, n_anchors - start), n_candidates, n_positives, rng), losses
         )
         for start in range(0, n_anchors, rows)
     ]
@@ -368,7 +367,7 @@ def estimator_curve(
         Its values, at least one.
     estimators : dict of str to Loss, callable or None, default=None
         As in :func:`compare_estimators`. None and a function follow the model along the curve; the
-        losses of a dict stay as they are.
+        losses of a dict do not change.
     random_state : int, Generator or None, default=None
         As in :meth:`ScoreModel.sample`. Draws at different values are independent.
     **settings : dict

@@ -16,12 +16,7 @@ from .._arguments import check_arguments, checked, generator_of, naming, numbers
 from .._data._metadata import validate_labels
 from .._objective._functional import contrast_of
 from .._objective._rows import tiles
-from .._parameters import (
-    Interval,
-    ParameterObject,
-    StrOptions,
-    validate_parameters,
-)
+from .._parameters import Interval, ParameterObject, StrOptions, validate_parameters
 from ..similarity import Similarity
 
 RandomState: TypeAlias = int | np.random.Generator | None
