@@ -57,13 +57,9 @@ def class_aucs(contrast: Contrast, similarity: Similarity) -> Tensor:
         class or without such pairs.
     """
     aucs = torch.empty_like(contrast.anchors[:, 0])
-    if contrast.anchor_labels is None or contrast.candidate_labels is None:
-        raise ValueError("The contrast has no labels.")
-    anchor_is_known, is_known = contrast.anchor_labels >= 0, contrast.candidate_labels >= 0
     for tile, scores in _scores(contrast, similarity):
         same = contrast.same_class(tile)
-        other = anchor_is_known[tile, None] & is_known & ~same
-        other.scatter_(1, contrast.excluded[tile], False)
+        other = _are_known(contrast, tile) & ~same
         ordered, order = scores.sort(1)
         counts = other.gather(1, order).cumsum(1)
         counts = torch.cat([counts.new_zeros(len(counts), 1), counts], 1)
@@ -84,13 +80,9 @@ def classes_by_rank(contrast: Contrast, similarity: Similarity, n_parts: int) ->
         First of the anchor's class, then of all, in equal parts of the share of an anchor's
         candidates that score lower.
     """
-    if contrast.anchor_labels is None or contrast.candidate_labels is None:
-        raise ValueError("The contrast has no labels.")
     counts = torch.zeros(2, n_parts, dtype=torch.float64, device=contrast.anchors.device)
-    anchor_is_known, is_known = contrast.anchor_labels >= 0, contrast.candidate_labels >= 0
     for tile, scores in _scores(contrast, similarity):
-        known = anchor_is_known[tile, None] & is_known
-        known.scatter_(1, contrast.excluded[tile], False)
+        known = _are_known(contrast, tile)
         order = scores.sort(dim=1, stable=True).indices
         known, same = known.gather(1, order), contrast.same_class(tile).gather(1, order)
         u = (known.cumsum(1) - 0.5) / known.sum(1, keepdim=True)
@@ -98,6 +90,14 @@ def classes_by_rank(contrast: Contrast, similarity: Similarity, n_parts: int) ->
         counts[0] += torch.bincount(parts[same], minlength=n_parts)
         counts[1] += torch.bincount(parts[known], minlength=n_parts)
     return counts
+
+
+def _are_known(contrast: Contrast, rows: slice) -> Tensor:
+    """Return where the classes of anchor and candidate are known, except excluded candidates."""
+    if contrast.anchor_labels is None or contrast.candidate_labels is None:
+        raise ValueError("The contrast has no labels.")
+    known = (contrast.anchor_labels[rows, None] >= 0) & (contrast.candidate_labels >= 0)
+    return known.scatter_(1, contrast.excluded[rows], False)
 
 
 @torch.no_grad()

@@ -172,10 +172,13 @@ class CMC(Framework):
                 f"CMC contrasts parts of vectors or images, but X holds {kind.name}: pass a "
                 "different framework, such as SimCLR() or, for graphs, InfoGraph()."
             )
-        split = _usual_split(sample_shape) if is_auto else self.split
+        split = self.split
+        if is_auto:
+            split = "random" if len(sample_shape) == 1 else "lab"
         if isinstance(split, str) and split == "lab":
             if len(sample_shape) != 3 or sample_shape[0] != 3:
-                raise _bad_split("'lab' needs images of three channels", sample_shape)
+                rule = "'auto' needs vectors or" if is_auto else "'lab' needs"
+                raise _bad_split(f"{rule} images of three channels", sample_shape)
             return Split([torch.tensor([0]), torch.tensor([1, 2])], sample_shape, Lab())
         return Split(_columns(split, sample_shape), sample_shape)
 
@@ -194,15 +197,6 @@ def _bad_split(problem: str, sample_shape: tuple) -> ValueError:
     return ValueError(
         f"The 'split' parameter of CMC: {problem}, got samples of shape {sample_shape}."
     )
-
-
-def _usual_split(sample_shape: tuple) -> str:
-    """Return what "auto" means for one array of samples of a shape."""
-    if len(sample_shape) == 1:
-        return "random"
-    if sample_shape[0] == 3:
-        return "lab"
-    raise _bad_split("'auto' needs vectors or images of three channels", sample_shape)
 
 
 def _listed(split: Any) -> Any:

@@ -213,8 +213,7 @@ def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> f
     1.0
     """
     check_count(n_neighbors, "n_neighbors")
-    first, second = check_embeddings(z1, "z1"), check_embeddings(z2, "z2")
-    check_consistent_length(first, second)
+    first, second = check_views(z1, z2, of_one_width=False)
     n, k = len(first), min(n_neighbors, len(first) - 1)
     shared: int = 0
     # The two searches have different seeds, which break ties differently.
@@ -279,8 +278,7 @@ def linear_cka(z1: ArrayLike, z2: ArrayLike, *, debiased: bool = True) -> float:
     >>> round(linear_cka(z, other, debiased=False), 1)
     0.3
     """
-    first, second = check_embeddings(z1, "z1"), check_embeddings(z2, "z2")
-    check_consistent_length(first, second)
+    first, second = check_views(z1, z2, of_one_width=False)
     if len(first) < 4:
         raise ValueError(f"linear_cka needs at least four samples, got {len(first)}.")
     first, second = _scaled(first), _scaled(second)
@@ -295,11 +293,13 @@ def check_embeddings(z: ArrayLike, name: str = "z") -> NDArray[np.float64]:
     return numbers(z, name, expected, dtype=np.float64, ensure_min_samples=2)
 
 
-def check_views(z1: ArrayLike, z2: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the embeddings of two views as float64 arrays of one shape."""
+def check_views(
+    z1: ArrayLike, z2: ArrayLike, *, of_one_width: bool = True
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the embeddings of two views as float64 arrays of one length."""
     first, second = check_embeddings(z1, "z1"), check_embeddings(z2, "z2")
     check_consistent_length(first, second)
-    if first.shape != second.shape:
+    if of_one_width and first.shape != second.shape:
         raise ValueError(
             f"z1 and z2 must be equally wide, got {first.shape[1]} and {second.shape[1]}."
         )

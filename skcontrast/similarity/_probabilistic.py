@@ -73,10 +73,6 @@ class ProbabilisticSimilarity(Similarity):
         """
         raise missing(self, "concentrations(x, d)", "it maps the network's output x to κ ≥ 0")
 
-    def embed(self, z: Embeddings) -> Tensor:
-        """Map what `distribution` takes to the vectors that are compared, (..., k)."""
-        raise missing(self, "embed(z)", "it maps the network's output to the compared vectors")
-
     def distribution(self, z: Embeddings) -> tuple[Tensor, Tensor]:
         """Return mean directions and concentrations of what the network returns.
 

@@ -249,7 +249,7 @@ class ScoreModel(ParameterObject):
         n_positives : int, default=10
             Number of known positives of each anchor K ≥ 1.
         random_state : int, Generator or None, default=None
-            Anything that ``numpy.random.default_rng`` takes. Global generators are not used.
+            Seed of the draws. Global generators are not used.
 
         Returns
         -------
