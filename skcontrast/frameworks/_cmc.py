@@ -158,24 +158,23 @@ class CMC(Framework):
         ValueError
             If `split` does not suit the samples.
         """
-        is_apart = isinstance(kind, PartsKind)
-        is_auto = isinstance(self.split, str) and self.split == "auto"
-        if is_apart and not is_auto:
-            raise ValueError(
-                f"The 'split' parameter of CMC is {self.split!r}, but X is several arrays, which "
-                "are the parts themselves: pass split='auto'."
-            )
-        if is_apart:
+        split = _listed(self.split)
+        if isinstance(kind, PartsKind):
+            if split != "auto":
+                raise ValueError(
+                    f"The 'split' parameter of CMC is {split!r}, but X is several arrays, which "
+                    "are the parts themselves: pass split='auto'."
+                )
             return Apart()
         if not kind.float_batches:
             raise ValueError(
                 f"CMC contrasts parts of vectors or images, but X holds {kind.name}: pass a "
                 "different framework, such as SimCLR() or, for graphs, InfoGraph()."
             )
-        split = self.split
+        is_auto = split == "auto"
         if is_auto:
             split = "random" if len(sample_shape) == 1 else "lab"
-        if isinstance(split, str) and split == "lab":
+        if split == "lab":
             if len(sample_shape) != 3 or sample_shape[0] != 3:
                 rule = "'auto' needs vectors or" if is_auto else "'lab' needs"
                 raise _bad_split(f"{rule} images of three channels", sample_shape)
@@ -211,7 +210,7 @@ def _listed(split: Any) -> Any:
 
 def _columns(split: Any, sample_shape: tuple) -> list[Tensor]:
     """Return the features or channels of each part, checked."""
-    n, split = sample_shape[0], _listed(split)
+    n = sample_shape[0]
     if n < 2:
         raise _bad_split("1 feature(s) or channel cannot be split", sample_shape)
     columns: Any = list(range(split)) if isinstance(split, int) else split
