@@ -9,6 +9,7 @@ from sklearn.utils import _safe_indexing as rows_of
 from sklearn.utils._param_validation import (
     Interval,
     InvalidParameterError,
+    Options,
     StrOptions,
     validate_parameter_constraints,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "CallbackSupportMixin",
     "Interval",
     "InvalidParameterError",
+    "Options",
     "StrOptions",
     "get_output_config",
     "rows_of",

@@ -25,8 +25,7 @@ from ..embedder import ContrastiveEmbedder
 from ..encoders._graph import GCNLayer, GINELayer, GINLayer, MessagePassing
 from ..encoders._projection import WithExtra
 from ..encoders._resnet import _BasicBlock, _Bottleneck, _ResNet
-from ..frameworks._lab import Lab
-from ..frameworks._parts import Apart, SideBySide, Slices, Split
+from ..frameworks._parts import Apart, Lab, SideBySide, Slices, Split
 from ..graphs._features import EdgeFeatures, NodeFeatures
 from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..kinds._base import Schema, Unscaled

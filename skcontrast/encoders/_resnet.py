@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from .._parameters import Interval, IntOptions, StrOptions
+from .._parameters import Interval, StrOptions
+from .._sklearn_compat import Options
 from ._base import Encoder, check_build, init_kaiming
 
 
@@ -62,7 +63,7 @@ class ResNet(Encoder):
 
     kind = "images"
     _parameter_constraints: dict = {
-        "depth": [IntOptions(18, 34, 50)],
+        "depth": [Options(Integral, {18, 34, 50})],
         "stem": [StrOptions({"cifar", "imagenet"})],
         "width": [Interval(Integral, 1, None, closed="left")],
         "zero_init_residual": ["boolean"],
