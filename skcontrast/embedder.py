@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.metadata import version
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
@@ -11,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
@@ -27,14 +30,14 @@ from ._fit._drawn_views import drawn_views
 from ._fit._fit import Fitted, fit_network
 from ._fit._setup import scored_views
 from ._fit._watch import epoch_tasks
+from ._network._build import Directions
 from ._network._inference import Measure, encode, on_device, score_views
-from ._network._network import Directions
 from ._parameters import Interval, StrOptions, validate_parameters
 from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
 from ._runtime._random import resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
-from ._storage._pickles import stamped, unstamped
+from ._warnings import warn
 from .augmentation import Augmentation, Views
 from .encoders import Encoder
 from .frameworks import Framework
@@ -844,15 +847,27 @@ class ContrastiveEmbedder(
         state = super().__getstate__()
         if "_fitted" in state:
             fitted = state["_fitted"] = state["_fitted"].on_cpu()
-            state["encoder_"], state["projector_"] = (
-                fitted.network.encoder,
-                fitted.network.projector,
-            )
-        return stamped(state)
+            network = fitted.network
+            state["encoder_"], state["projector_"] = network.encoder, network.projector
+        return {**state, "_skcontrast_version": _version()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over a pickled state; warn if a different version has pickled it."""
-        super().__setstate__(unstamped(type(self).__name__, state))
+        state = dict(state)
+        if (written := state.pop("_skcontrast_version")) != _version():
+            warn(
+                InconsistentVersionWarning(
+                    estimator_name=f"{type(self).__name__} of skcontrast",
+                    current_sklearn_version=_version(),
+                    original_sklearn_version=written,
+                )
+            )
+        super().__setstate__(state)
+
+
+@cache
+def _version() -> str:
+    return version("skcontrast")
 
 
 def _plain(X: Any) -> Any:

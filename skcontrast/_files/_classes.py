@@ -19,8 +19,7 @@ import skcontrast.optimizers as optimizers
 import skcontrast.schedules as schedules
 import skcontrast.similarity as similarity
 
-from .._network._build import Widths
-from .._network._network import Network
+from .._network._build import Network, Widths
 from ..embedder import ContrastiveEmbedder
 from ..encoders._message_passing import GCNLayer, GINELayer, GINLayer, MessagePassing
 from ..encoders._projection import WithExtra

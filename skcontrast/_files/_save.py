@@ -20,8 +20,7 @@ from torch import Tensor, nn
 from .._arguments import Interval, checked
 from .._fit._choices import resolve_device
 from .._fit._fit import Fitted
-from .._network._build import Widths
-from .._network._network import Network
+from .._network._build import Network, Widths
 from .._storage._file import file_path, is_format, pack, read_file, replace_file, unpack
 from .._storage._values import Reader, Writer
 from ..augmentation import Augmentation

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from .._data._checksum import checksum
 from .._data._parts import Parts
 from .._data._sources import LazySamples
-from .._network._network import Network
+from .._network._build import Network
 from ..augmentation import Augmentation
 from ..callbacks import Evaluation
 from ..kinds._base import Kind

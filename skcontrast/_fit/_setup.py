@@ -14,9 +14,8 @@ from sklearn.base import clone
 from torch import Tensor, nn
 
 from .._data._sources import SparseSamples, array_of, subset
-from .._network._build import Widths, build_network
+from .._network._build import Network, Widths, build_network
 from .._network._inference import encode_batches
-from .._network._network import Network
 from .._runtime._random import seeded_rng
 from .._warnings import warn
 from ..augmentation import Augmentation, compose

@@ -154,7 +154,7 @@ def test_a_lazy_module_and_an_empty_cell_have_descriptions():
 
 
 SCRIPT = """
-from tests._fit.test_description import MADE, described
+from tests._fit.test_described import MADE, described
 print([described("a", make(1)) for make in MADE.values()], end="")
 """
 
