@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import fields
-from importlib.metadata import version
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,16 @@ from .._arguments import Interval, checked
 from .._fit._choices import resolve_device
 from .._fit._fit import Fitted
 from .._network._build import Network, Widths
-from .._storage._file import file_path, is_format, pack, read_file, replace_file, unpack
+from .._storage._file import (
+    check_content,
+    file_path,
+    pack,
+    read_file,
+    replace_file,
+    unpack,
+    versions,
+    without_batches,
+)
 from .._storage._values import Reader, Writer
 from ..augmentation import Augmentation
 from ..embedder import ContrastiveEmbedder
@@ -34,6 +42,7 @@ from ._classes import classes, names
 # Raised when a change makes older versions misread the files of this one.
 FORMAT = 1
 _HEADER = "skcontrast"
+_FIELDS = {"format", "versions", "class", "parameters", "fitted", "output", "own", "outputs"}
 _PACKAGES = ("skcontrast", "torch", "numpy", "scikit-learn", "skorch")
 # What the parts of a fitted embedder are.
 _PARTS = {
@@ -161,7 +170,7 @@ def save(
         parameters["device"] = str(parameters["device"])
     content = {
         "format": FORMAT,
-        "versions": {name: version(name) for name in _PACKAGES},
+        "versions": versions(_PACKAGES),
         "class": writer.write(type(embedder), "class"),
         "parameters": writer.write(parameters, "parameters"),
         "fitted": writer.write(inference_parts(embedder._fitted.on_cpu()), "fitted"),
@@ -298,28 +307,12 @@ def _hint(data: bytes) -> str:
 
 def _check_header(content: Any) -> None:
     """Raise ValueError unless a header is one that this version can read."""
-    known = {"format", "versions", "class", "parameters", "fitted", "output", "own", "outputs"}
-    if not isinstance(content, dict) or not is_format(content.get("format")):
-        raise ValueError("its header is none of skcontrast's")
-    if content["format"] > FORMAT:
-        raise ValueError(
-            f"it has format {content['format']} of skcontrast "
-            f"{_written_by(content.get('versions'))}, and this version "
-            f"({version('skcontrast')}) reads up to {FORMAT}; upgrade skcontrast"
-        )
-    if content.keys() != known:
-        wrong = ", ".join(sorted(content.keys() ^ known))
-        raise ValueError(f"its header lacks or has unknown fields: {wrong}")
+    check_content(content, FORMAT, _FIELDS)
     own = content["own"]
     if not isinstance(own, dict) or not all(isinstance(place, str) for place in own.values()):
         raise ValueError("its field 'own' does not say where its names are used")
     if content["output"] not in _OUTPUTS:
         raise ValueError(f"its field 'output' is {str(content['output'])[:60]}")
-
-
-def _written_by(versions: Any) -> str:
-    """Return the version of skcontrast that a header names."""
-    return str(versions.get("skcontrast")) if isinstance(versions, dict) else "?"
 
 
 def inference_parts(fitted: Fitted) -> dict[str, Any]:
@@ -329,8 +322,8 @@ def inference_parts(fitted: Fitted) -> dict[str, Any]:
     """
     alike = {"network": "encoder", "schema": "kind"}
     names = sorted(vars(fitted).keys() - set(_OF_A_FIT), key=lambda name: alike.get(name, name))
-    history = [{k: v for k, v in row.items() if k != "batches"} for row in fitted.history]
-    return {name: getattr(fitted, name) for name in names} | {"history": history}
+    parts = {name: getattr(fitted, name) for name in names}
+    return parts | {"history": without_batches(fitted.history)}
 
 
 def _embedder(

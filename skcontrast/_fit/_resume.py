@@ -93,31 +93,23 @@ def framework_state(
     return {"kind": type(framework).__name__, "state": dict(state), "samples": fingerprint()}
 
 
-def resume(
-    net: ContrastiveNet,
-    history: History,
-    optimizer: dict[str, Any] | None,
-    framework: dict[str, Any] | None,
-    fingerprint: Callable[[], int],
-) -> None:
+def resume(net: ContrastiveNet, past: Any, fingerprint: Callable[[], int]) -> None:
     """Bring a new net to the state in which an earlier fit has left its own.
 
     Parameters
     ----------
     net : ContrastiveNet
         Initialised, with a copy of the earlier network.
-    history : History
-        Of the earlier fit; copied.
-    optimizer, framework : dict or None
-        The states of the optimizer and of the framework's session; left out where the new net
-        has a different optimizer or framework.
+    past : Fitted
+        The earlier fit. The state of a different optimizer or framework is left out.
     fingerprint : callable
         Returns the fingerprint of the samples of this fit.
     """
-    net.history_ = History(map(dict, history))
-    load_optimizer(net.optimizer_, net.learned_parameters(), optimizer)
-    if framework is not None and framework["kind"] == type(net.plan.framework).__name__:
-        net.criterion_.resume(framework["state"], framework["samples"] == fingerprint())
+    net.history_ = History(map(dict, past.history))
+    load_optimizer(net.optimizer_, net.learned_parameters(), past.optimizer_state)
+    state = past.framework_state
+    if state is not None and state["kind"] == type(net.plan.framework).__name__:
+        net.criterion_.resume(state["state"], state["samples"] == fingerprint())
 
 
 def optimizer_state(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -147,16 +147,14 @@ def continued_setup(
         ]
     else:
         augmentation = _fitted(chain, choices, array_of(X), past.schema)
-    return Setup(
+    kept = {field.name: getattr(past, field.name) for field in fields(Setup)}
+    return replace(
+        Setup(**kept),
         loss=choices.loss,
         framework=choices.framework,
         similarity=choices.similarity,
-        schema=past.schema,
-        scaler=past.scaler,
         network=copy.deepcopy(past.network),
-        widths=past.widths,
         augmentation=augmentation,
-        mixes_channels=past.mixes_channels,
         built_from=network_parameters(choices),
     )
 
