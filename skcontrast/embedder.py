@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from numbers import Integral, Real
@@ -25,7 +26,7 @@ from torch import nn
 from ._arguments import check_arguments
 from ._data._row_labels import labeled_output
 from ._distributed._agreement import failing_together
-from ._fit._choices import COMPONENTS, default_with, resolve_choices, resolve_device
+from ._fit._choices import COMPONENTS, Choices, default_with, resolve_choices, resolve_device
 from ._fit._drawn_views import drawn_views
 from ._fit._fit import Fitted, fit_network
 from ._fit._setup import scored_views
@@ -452,12 +453,8 @@ class ContrastiveEmbedder(
         choices = resolve_choices(self)
         past = getattr(self, "_fitted", None) if choices.warm_start else None
         tasks = epoch_tasks(self, _plain(X), y, choices.max_epochs)
-        choices = choices.with_callbacks(tasks)
-        with plain_modes(choices.device):
-            fitted = fit_network(
-                choices, X, y, metadata, owner=self, as_fitted=self._as_fitted, past=past
-            )
-        self._keep(fitted)
+        choices = replace(choices, callbacks=[*(choices.callbacks or ()), *tasks])
+        self._train(choices, X, y, metadata, past)
         for task in tasks:
             task.end()
         return self
@@ -485,7 +482,12 @@ class ContrastiveEmbedder(
         self : ContrastiveEmbedder
         """
         past = getattr(self, "_fitted", None)
-        choices = resolve_choices(self)
+        return self._train(resolve_choices(self), X, y, metadata, past, one_epoch=True)
+
+    def _train(
+        self, choices: Choices, X: Any, y: Any, metadata: Any, past: Any, one_epoch: bool = False
+    ) -> Self:
+        """Train, and take over all that was learned."""
         with plain_modes(choices.device):
             fitted = fit_network(
                 choices,
@@ -495,17 +497,17 @@ class ContrastiveEmbedder(
                 owner=self,
                 as_fitted=self._as_fitted,
                 past=past,
-                one_epoch=True,
+                one_epoch=one_epoch,
             )
-        return self._keep(fitted)
+        return self._adopt(fitted)
 
     def _as_fitted(self, fitted: Fitted) -> Self:
         """Return a copy of the embedder that has taken over what a fit has learned."""
         embedder = object.__new__(type(self))
         embedder.__dict__.update(self.__dict__)
-        return embedder._keep(fitted)
+        return embedder._adopt(fitted)
 
-    def _keep(self, fitted: Fitted) -> Self:
+    def _adopt(self, fitted: Fitted) -> Self:
         """Take over all that a fit has learned, at once."""
         with NotedInterrupt() as interrupt:
             self._fitted = fitted
@@ -543,11 +545,7 @@ class ContrastiveEmbedder(
             concentrations, projections are mean directions, of length 1 for each encoder. The row
             of a sample does not depend on the other samples in X.
         """
-        check_is_fitted(self)
-        if self.output not in _OUTPUTS:
-            validate_parameters(self)
-        h = self._encode(X, self._projecting() if self.output == "projection" else self.encoder_)
-        return labeled_output(h, X, self)
+        return labeled_output(self._encode(X, self._transforming()), X, self)
 
     def _encode(self, X: Any, module: nn.Module) -> NDArray[np.float32]:
         """Return the output of a module for samples, shape (n_samples, width)."""
@@ -563,6 +561,13 @@ class ContrastiveEmbedder(
                     kind.rows_per_call(X),
                     to_tensor=lambda rows: scaler.to_tensor(rows, device),
                 )
+
+    def _transforming(self) -> nn.Module:
+        """Return the network from samples to what `transform` returns."""
+        check_is_fitted(self)
+        if self.output not in _OUTPUTS:
+            validate_parameters(self)
+        return self._projecting() if self.output == "projection" else self.encoder_
 
     def _projecting(self) -> nn.Module:
         """Return the network from samples to projections, without concentrations."""
@@ -604,12 +609,8 @@ class ContrastiveEmbedder(
 
     def _score_views(self, X: Any, measure: Measure, augmentation: Any = None) -> float:
         """Return a measure of two views; None draws them by the default of the kind of X."""
-        check_is_fitted(self)
-        if self.output not in _OUTPUTS:
-            validate_parameters(self)
-        fitted = self._fitted
+        module, fitted = self._transforming(), self._fitted
         device = resolve_device(self.device, type(self).__name__)
-        module = self._projecting() if self.output == "projection" else self.encoder_
         with plain_modes(device):
             X = fitted.read(_plain(X), self, min_samples=2)
             return score_views(

@@ -138,9 +138,7 @@ def _network(embedder: ContrastiveEmbedder) -> nn.Module:
             f"An embedder of {fitted.schema.kind.name} cannot be exported: only vectors and "
             "images are arrays of numbers of a fixed shape. Use skcontrast.save."
         )
-    projects = embedder.output == "projection"
-    module = embedder._projecting() if projects else embedder.encoder_
-    return _Embedding(fitted.scaler.layer(), module.cpu()).eval()
+    return _Embedding(fitted.scaler.layer(), embedder._transforming().cpu()).eval()
 
 
 class _Embedding(nn.Module):

@@ -343,7 +343,7 @@ def _embedder(
     parts = {**parts, "history": History(history)}
     fitted = Fitted(**parts, optimizer_state=None, framework_state=None, interrupted=False)
     _check_parts(fitted)
-    return some(**parameters)._keep(fitted)
+    return some(**parameters)._adopt(fitted)
 
 
 def _check_parts(fitted: Fitted) -> None:

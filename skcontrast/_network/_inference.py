@@ -34,11 +34,23 @@ def on_cpu(state: Any) -> Any:
         if all(tensor.device.type == "cpu" for tensor in tensors):
             return state
         return copy.deepcopy(state).cpu()
+    return map_leaves(lambda leaf: leaf.cpu() if isinstance(leaf, Tensor) else leaf, state)
+
+
+def map_leaves(function: Callable[[Any], Any], state: Any) -> Any:
+    """Return nested dictionaries, lists and tuples with a function applied to all else in them."""
     if isinstance(state, dict):
-        return {key: on_cpu(value) for key, value in state.items()}
-    if isinstance(state, list):
-        return [on_cpu(value) for value in state]
-    return state.cpu() if isinstance(state, torch.Tensor) else state
+        return {key: map_leaves(function, value) for key, value in state.items()}
+    if type(state) in (list, tuple):
+        return type(state)(map_leaves(function, value) for value in state)
+    return function(state)
+
+
+def tensors_in(state: Any) -> list[Tensor]:
+    """Return the tensors in nested dictionaries, lists and tuples."""
+    leaves: list[Any] = []
+    map_leaves(leaves.append, state)
+    return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
 
 
 @torch.inference_mode()

@@ -197,7 +197,7 @@ def test_a_state_of_the_optimizer_of_other_shapes_is_refused_before_the_training
         ("state.optimizer.state.2.1.step", torch.tensor(1), r"state\.2\.step is torch.int64"),
         ("state.module.tensors.encoder.1.1.weight", torch.zeros(1), r"module\..*weight is "),
         ("state.session.tensors.queue.keys", torch.zeros(3), r"session\.queue\.keys is "),
-        ("state.session.tensors.queue.ids", torch.zeros(50), r"session\.queue\.ids is .*float"),
+        ("state.session.tensors.queue.rows", torch.zeros(50), r"session\.queue\.rows is .*float"),
     ],
 )
 def test_a_state_of_other_shapes_or_dtypes_is_refused_by_name(name, value, message, tmp_path):
@@ -245,7 +245,7 @@ def test_a_checkpoint_is_not_an_embedder(finished):
 def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
     path = tmp_path / "file"
     path.touch()
-    with pytest.raises(ValueError, match=f"must be a folder, got .* it is a file"):
+    with pytest.raises(ValueError, match=r"must be a folder, got .* it is a file"):
         small(checkpoint=path).fit(X)
 
 
