@@ -89,6 +89,15 @@ class ContrastiveEmbedder(
     where :math:`\hat E_i^-` is the loss's estimate of the mean of :math:`e^s` over true negatives
     [1]_.
 
+    The parameters form five groups:
+
+    - what is learned: `loss`, `framework`, `similarity`, `augmentation`, `n_views`, `same_group`;
+    - the representation: `encoder`, `n_components`, `projection_dim`, `output`;
+    - training: `batch_size`, `max_epochs`, `optimizer`, `lr`, `weight_decay`, `lr_schedule`,
+      `callbacks`, `warm_start`, `random_state`;
+    - data: `kind`, `memory_budget`, `n_workers`;
+    - running: `device`, `precision`, `compile`, `checkpoint`, `verbose`.
+
     Parameters
     ----------
     encoder : Encoder, torch.nn.Module, callable or list of them, default=None

@@ -3,10 +3,10 @@ Few labels, many samples
 ========================
 
 There are 1,347 images of digits for training, of which a few have labels. The embedder is trained
-on all of them without labels, then frozen; what learns from the labels is a classifier on top,
-with or without guesses for the samples that have none.
+on all of them without labels, then frozen; a classifier on top learns from the labels, with or
+without guesses for the samples that have none.
 
-What to see: with five labels a class, a classifier on the embedding is as good as one on the
+The result: with five labels a class, a classifier on the embedding is as good as one on the
 pixels with twenty, and guessed labels add to it. An untrained network is no better than the
 pixels.
 """
@@ -14,7 +14,7 @@ pixels.
 # %%
 # Train without labels, once
 # --------------------------
-# ``FrozenEstimator`` keeps the embedder as it is in all that follows. Training is short here, to
+# ``FrozenEstimator`` keeps the embedder unchanged in all that follows. Training is short here, to
 # keep the example short.
 
 import matplotlib.pyplot as plt

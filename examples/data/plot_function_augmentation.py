@@ -2,14 +2,13 @@
 Any function as an augmentation
 ===============================
 
-A function that changes a sample is all that an augmentation needs to be.
+Any function that changes a sample can be an augmentation.
 :class:`~skcontrast.augmentation.FunctionAugmentation` calls it, with whole batches or with one
-sample at a time, and the embedder's ``random_state`` decides what it draws, whether it draws from
-the generators of torch, numpy or Python.
+sample at a time, and the embedder's ``random_state`` determines its random numbers, whether they
+come from the generators of torch, numpy or Python.
 
-You should see six digits above two views of each: pixels are pushed around by a smooth random
-field, as if the digits were drawn on rubber, so that the strokes bend but the digits can still be
-told apart.
+The result: six digits above two views of each. A smooth random field moves the pixels, as if the
+digits were drawn on rubber, so that the strokes bend but the digits can still be told apart.
 """
 
 import matplotlib.pyplot as plt
@@ -59,8 +58,8 @@ figure.tight_layout()
 plt.show()
 
 # %%
-# It stands in a Pipeline, or in ``augmentation=``, as any augmentation does, before or after those
-# of the package. The same ``random_state`` gives the same embedding.
+# Like any augmentation, it is a step of a Pipeline or is passed as ``augmentation=``, before or
+# after those of the package. The same ``random_state`` gives the same embedding.
 
 pipe = make_pipeline(elastic, RandomAffine(), ContrastiveEmbedder(max_epochs=2, random_state=0))
 first, second = (clone(pipe).fit_transform(X[:300]) for _ in range(2))

@@ -18,7 +18,7 @@ training no longer matters here.
 # --------
 # All graphs start as trees. Their nodes are branches, which have three neighbours, links, which
 # have two, and leaves. How many there are of each is random and does not depend on the kind. In a
-# *comb* the branches stand in a row. In the other kinds they form a random bush, and the links
+# *comb* the branches form a row. In the other kinds they form a random bush, and the links
 # form *legs* at its leaves, *stems* between its branches, or a single *tail*. Then some pairs of
 # edges swap their ends: a–b and c–d become a–d and c–b, which changes no degree. The nodes have no
 # attributes.
@@ -83,7 +83,7 @@ train, test, y_train, y_test = train_test_split(
 # -------------
 # A list of networkx graphs is all that the pipeline needs. A node without attributes is described
 # by its degree. Two views of a graph lack different nodes and have different edges moved. They
-# should lie close together, and views of different graphs apart.
+# should be close together, and views of different graphs far apart.
 
 start = perf_counter()
 embed = make_pipeline(
@@ -97,7 +97,7 @@ print(f"trained on {len(train)} graphs without labels in {perf_counter() - start
 # %%
 # There are two representations to compare with: the same network untrained (its learning rate is
 # too small to change anything), and the number of nodes of each degree. The untrained network is a
-# serious competitor: it already tells apart most graphs that are not the same.
+# serious competitor: it already distinguishes most graphs that are not the same.
 
 untrained = ContrastiveEmbedder(GIN(n_layers=5), max_epochs=1, lr=1e-9, random_state=0).fit(train)
 

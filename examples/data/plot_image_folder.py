@@ -2,11 +2,12 @@
 A folder of image files: similar images without labels
 ======================================================
 
-Your images lie in a folder, in all sizes, and you look for those that show the same thing. Here,
+Your images are in a folder, in all sizes, and you look for those that show the same thing. Here,
 the folder has 800 PNG files of handwritten digits, large and small, wide and high, anywhere on the
-paper and in different grey. An embedder learns from the files themselves, without labels.
+paper and in different shades of grey. An embedder learns from the files themselves, without
+labels.
 
-What you should see: more than half of the nearest neighbours in the embedding show the same digit.
+The result: more than half of the nearest neighbours in the embedding show the same digit.
 After these few seconds of training, that is about as many as by pixels (62 % and 60 %, a mean of
 three seeds); 800 images are little to learn from. The point is the way from files to neighbours.
 """
@@ -68,7 +69,7 @@ H = embedder.fit_transform(images)
 # Neighbours
 # ----------
 # For each image, the five images with the most similar embedding, or with the most similar pixels.
-# The digit was never used; how often it agrees says how good the neighbours are.
+# The digits were never used; how often they agree shows how good the neighbours are.
 
 X = images.load()
 rows = np.arange(len(images))
@@ -85,7 +86,7 @@ for name, similarity in similar.items():
 
 # %%
 # Six images, and their five neighbours in the embedding; a neighbour in a red frame shows a
-# different digit. The files are shown as they are, not as the network sees them.
+# different digit. The files are shown in their original form, not as the network sees them.
 
 queries = rng.choice(len(images), 6, replace=False)
 figure, axes = plt.subplots(6, 6, figsize=(6, 6), layout="constrained")

@@ -6,7 +6,7 @@ Samples may have parts of different kinds. Here each digit has three: the left a
 of its image, and a vector, the ink in each of its rows. ``CMC`` trains an encoder for each part so
 that each part predicts the others, without labels.
 
-What to see: the right halves that the left half of an image predicts best continue its strokes.
+The result: the right halves that the left half of an image predicts best continue its strokes.
 The half that it was cut from is among the first ten of 450 in about every third case; by chance,
 in 2 % of the cases. With five labels per class, a classifier does better on the embedding of the
 parts than on the parts.
@@ -40,8 +40,8 @@ X_test
 # %%
 # Train
 # -----
-# ``PerPart`` gives each part an augmentation of its own. An encoder that suits all parts is built
-# for each of them; a list would have one for each. Low temperatures tell near samples apart.
+# ``PerPart`` gives each part its own augmentation. A single encoder that suits all parts is built
+# once for each; a list would have one encoder for each. Low temperatures separate near samples.
 
 embedder = ContrastiveEmbedder(
     encoder=MLP(),
@@ -58,8 +58,8 @@ embedder = ContrastiveEmbedder(
 # %%
 # Which right half belongs to this left half?
 # -------------------------------------------
-# ``transform`` returns the projections of the parts side by side. Those of one sample point in the
-# same direction.
+# ``transform`` returns the projections of all parts, concatenated. Those of one sample point in
+# the same direction.
 
 
 def cosines(projections, of, to):

@@ -6,7 +6,7 @@ A network that has learned to tell the digits 0 to 4 apart is trained further, w
 the digits 5 to 9. Its first layers get a smaller learning rate than the new projection head, or
 are frozen.
 
-What to see: with a hundred images to train on, the pretrained network starts where one with random
+The result: with a hundred images to train on, the pretrained network starts where one with random
 weights does not arrive in twelve epochs. Training it further gains one or two per cent. A small
 learning rate or a frozen layer keeps it closer to where it was: safe, but not always best.
 """
@@ -14,8 +14,8 @@ learning rate or a frozen layer keeps it closer to where it was: safe, but not a
 # %%
 # The pretrained network
 # ----------------------
-# It stands for a network from torchvision or timm, with weights from a file. It learns the digits
-# 0 to 4 with labels; then ``Identity`` takes the place of its last layer.
+# It takes the place of a network from torchvision or timm, with weights from a file. It learns the
+# digits 0 to 4 with labels; then ``Identity`` replaces its last layer.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
+from skcontrast.kinds import Images
 from skcontrast.optimizers import Optimizer
 
 
@@ -63,9 +64,9 @@ pretrained.fc = nn.Identity()
 # %%
 # Three ways to train it further
 # ------------------------------
-# ``standardize=False`` passes on pixels in [0, 1], because the network has its own normalisation.
-# ``partial_fit`` trains for one epoch, after which a classifier with five labels of each class
-# judges the representation of the test digits.
+# ``Images(standardize=False)`` passes on pixels in [0, 1], because the network has its own
+# normalisation. ``partial_fit`` trains for one epoch, after which a classifier with five labels of
+# each class judges the representation of the test digits.
 
 X_train, X_test, y_train, y_test = train_test_split(
     X[~is_source],
@@ -105,7 +106,7 @@ embedders = {
 }
 curves = {}
 for name, embedder in embedders.items():
-    embedder.set_params(standardize=False, lr=1e-3, batch_size=32, random_state=0)
+    embedder.set_params(kind=Images(standardize=False), lr=1e-3, batch_size=32, random_state=0)
     curves[name] = []
     for _ in range(12):
         embedder.partial_fit(X_train)
@@ -116,19 +117,21 @@ for name, embedder in embedders.items():
 # ------------------
 
 with torch.no_grad():
-    as_it_is = [pretrained.eval()(torch.from_numpy(x)[:, None]).numpy() for x in (X_train, X_test)]
+    unchanged = [
+        pretrained.eval()(torch.from_numpy(x)[:, None]).numpy() for x in (X_train, X_test)
+    ]
 flat = [x.reshape(len(x), -1) for x in (X_train, X_test)]
 
 fig, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
 for name, values in curves.items():
     ax.plot(np.arange(1, 13), values, label=name)
-ax.axhline(accuracy(*as_it_is), color="black", ls="--", lw=1, label="pretrained, as it is")
+ax.axhline(accuracy(*unchanged), color="black", ls="--", lw=1, label="pretrained, unchanged")
 ax.axhline(accuracy(*flat), color="gray", ls=":", lw=1, label="raw pixels")
 ax.set(xlabel="epochs of contrastive training", ylabel="accuracy with 5 labels of each class")
 fig.legend(loc="outside upper center", ncols=2, fontsize="small")
 plt.show()
 
 # %%
-# Which parameters belong to which group is a matter of their names, which are those of the module:
+# The groups are defined by the names of the parameters, which are those of the module:
 
 list(dict(pretrained.named_parameters()))

@@ -2,11 +2,11 @@
 Tables with categories, times and gaps
 ======================================
 
-A DataFrame goes into the embedder as it is. This one is made up: customers of three kinds, which
-every column tells apart only a little.
+The embedder takes a DataFrame directly. This one is made up: customers of three kinds, which each
+column separates only a little.
 
-What to see: a view of a row has some of its values from other rows, each from its own column; and
-the three kinds lie apart in the embedding, though no column names them.
+The result: a view of a row has some of its values from other rows, each from its own column; and
+the three kinds are far apart in the embedding, though no column names them.
 """
 
 # %%

@@ -17,7 +17,7 @@ difference leaves out zero.
 # ---------------
 # Two of them learn nothing: the raw pixels, and the encoder before training. An embedder that does
 # not beat both is not worth its training. At a learning rate of 1e-12, batch normalisation gets
-# its statistics and the weights stay what they were.
+# its statistics and the weights do not change.
 
 import matplotlib.pyplot as plt
 import numpy as np

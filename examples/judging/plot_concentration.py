@@ -43,8 +43,8 @@ embedder = ContrastiveEmbedder(
 ).fit(X_train)
 
 # %%
-# What makes an image worse
-# -------------------------
+# Five ways to make an image worse
+# --------------------------------
 # The weakest blur, rotation, fading and noise do no harm, and κ does not fall: it may even rise.
 
 rng = np.random.default_rng(0)

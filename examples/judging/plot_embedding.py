@@ -5,8 +5,8 @@ A map of the embedding
 Two dimensions cannot show all that an embedding holds, but they show whether anything was learned
 at all. The labels here are for the eye: the embedder has never seen them.
 
-What you should see: in the raw pixels, several digits run into each other or fall into pieces, and
-in the embedding most of them have a place of their own. The principal components show far less
+The result: in the raw pixels, several digits run into each other or fall into pieces, and
+in the embedding most of them have their own place. The principal components show far less
 than t-SNE.
 """
 
@@ -36,10 +36,10 @@ right.set_title("embedding")
 plt.show()
 
 # %%
-# Which images lie where
-# ----------------------
-# With ``thumbnails``, images that find room are drawn at their points. ``method="pca"`` shows the
-# two directions in which the embedding varies most.
+# Images on the map
+# -----------------
+# With ``thumbnails``, images are drawn at their points where there is room. ``method="pca"`` shows
+# the two directions in which the embedding varies most.
 
 EmbeddingDisplay.from_estimator(embedder, X_test, thumbnails=X_test, method="pca")
 plt.show()
@@ -48,7 +48,7 @@ plt.show()
 # Numbers instead of classes
 # --------------------------
 # Any number can be the colour, such as the amount of ink. Where the colours are sorted, the
-# embedding still knows it.
+# embedding has kept this number.
 
 ink = X_test.mean(axis=(1, 2))
 display = EmbeddingDisplay.from_estimator(embedder, X_test, ink)

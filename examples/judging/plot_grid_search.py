@@ -46,7 +46,7 @@ pipe
 # %%
 # One search
 # ----------
-# InfoNCE has no hyperparameters of its own, DCL has the class prior, and HCL has the class prior
+# InfoNCE has no hyperparameters, DCL has the class prior, and HCL has the class prior
 # and the hardness. A list of grids gives each loss its own parameters.
 # ``embed__similarity__temperature`` sets the temperature of the default similarity, so there is no
 # need to pass one first.
@@ -76,8 +76,8 @@ raw = cross_val_score(pipe["clf"], X_train, y_train, cv=2).mean()
 print(f"the same classifier on raw pixels, cross-validated {raw:.3f}")
 
 # %%
-# What it found
-# -------------
+# Results
+# -------
 
 table = pd.DataFrame(search.cv_results_)
 table["loss"] = [type(p["embed__loss"]).__name__ for p in table["params"]]

@@ -6,7 +6,7 @@ A map shows clusters; neighbours show what the embedder takes for the same thing
 query and the images with the highest cosine to it. A green frame is a neighbour of the class of
 the query, a dashed red one is not.
 
-What you should see: nearly all neighbours are of the right class although the embedder has seen no
+The result: nearly all neighbours are of the right class although the embedder has seen no
 labels, and the wrong ones look like their query. The concentration κ under each image says how
 well the embedder tells the views of this image from those of the others. It knows nothing of
 classes: queries with wrong neighbours do not have a lower κ than the others.
@@ -43,7 +43,7 @@ plt.show()
 # Where it goes wrong
 # -------------------
 # Rows can be chosen: these are queries whose nearest neighbour is of a different class. κ does not
-# give them away: an image that is easy to tell from the others may still lie next to a different
+# give them away: an image that is easy to tell from the others may still be next to a different
 # class.
 
 h = normalize(embedder.transform(gallery))

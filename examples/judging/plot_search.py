@@ -1,11 +1,11 @@
 """
-What a search found
-===================
+The results of a search
+=======================
 
-``GridSearchCV`` returns a table. As a picture, it says more: whether the best value lies at the
-end of the grid, and whether the differences are larger than the spread over the folds.
+``GridSearchCV`` returns a table. A picture says more: whether the best value is at the end of the
+grid, and whether the differences are larger than the spread over the folds.
 
-What you should see: each point is a candidate, bars are one standard deviation over the folds, and
+The result: each point is a candidate, bars are one standard deviation over the folds, and
 the axis of the temperature is logarithmic, because its values are. The bars are far longer than
 the differences, so this search decides nothing. After fits as short as these, the raw pixels are
 still better on average.
@@ -53,8 +53,8 @@ plt.show()
 # %%
 # A random search
 # ---------------
-# Each candidate has a learning rate of its own, drawn on a logarithmic scale. The sizes of the
-# batch are few, so that each gets a line.
+# Each candidate has its own learning rate, drawn on a logarithmic scale. There are only a few
+# batch sizes, so each gets a line.
 
 drawn = {"embed__lr": loguniform(1e-4, 1e-1), "embed__batch_size": [32, 64, 128]}
 random_search = RandomizedSearchCV(pipe, drawn, n_iter=5, cv=3, random_state=0).fit(X, y)

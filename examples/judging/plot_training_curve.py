@@ -1,12 +1,12 @@
 """
-What happens during a fit
-=========================
+The course of a fit
+===================
 
 The history of a fitted embedder has a row for each epoch: the loss, the learning rate, the value
 of every schedule and of every hyperparameter that is estimated from the data, and whatever
 callbacks record.
 
-What you should see: with a constant temperature, the loss falls fast at first and flattens out as
+The result: with a constant temperature, the loss falls fast at first and flattens out as
 the learning rate goes to 0; with a falling temperature, it falls to the end. Losses of different
 temperatures cannot be compared: the lower curve is not the better fit.
 """

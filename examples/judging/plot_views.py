@@ -6,7 +6,7 @@ Training teaches an embedder that two views of a sample belong together. Whateve
 the embedding forgets; whatever they leave alone, it may rely on. So before a long fit, look at the
 views: can you still tell which sample each of them shows, and do they hide what should not matter?
 
-What you should see: a quarter turn makes some digits illegible, and the default does not. In the
+The result: a quarter turn makes some digits illegible, and the default does not. In the
 table, three features in ten come from other rows.
 """
 
@@ -35,7 +35,7 @@ bottom.set_title("rotations by up to 90 degrees: 6 or 9?")
 plt.show()
 
 # %%
-# The views as arrays, in the units of X, for a look of your own:
+# The views as arrays, in the units of X, for your own plots:
 
 first, second = ContrastiveEmbedder().views(X, rows=slice(10), random_state=0)
 print(first.shape, first.dtype, f"from {first.min():.0f} to {first.max():.0f}")
@@ -43,9 +43,9 @@ print(first.shape, first.dtype, f"from {first.min():.0f} to {first.max():.0f}")
 # %%
 # Vectors
 # -------
-# Features of a table have units of their own, and are shown in standard deviations from their
-# means. Bars are the original, markers are the views. Where a marker is not at the end of its bar,
-# the default :class:`~skcontrast.augmentation.MarginalCorruption` has taken the value from another
+# Features of a table have different units, and are shown in standard deviations from their means.
+# Bars are the original, markers are the views. Where a marker is not at the end of its bar, the
+# default :class:`~skcontrast.augmentation.MarginalCorruption` has taken the value from another
 # row.
 
 wine = load_wine(as_frame=True)

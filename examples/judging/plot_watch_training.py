@@ -5,7 +5,7 @@ Watch the training on held-out samples
 The loss of a contrastive fit nearly always falls. Whether the representation gets better is a
 different question, which held-out samples answer. ``Evaluation`` asks it after every epoch.
 
-You should see: the loss makes most of its way in the first five epochs, while the accuracy of
+The result: most of the decrease of the loss is in the first five epochs, while the accuracy of
 held-out samples and the score without labels go on rising until about the thirteenth.
 """
 
@@ -41,7 +41,7 @@ embedder = ContrastiveEmbedder(
 ).fit(X_train)
 
 # %%
-# The scores are columns of the history, beside the loss.
+# The scores are columns of the history, next to the loss.
 
 history = pd.DataFrame(list(embedder.history_))
 history[["epoch", "train_loss", "knn_accuracy", "score"]].round(3).tail(3)

@@ -1,6 +1,6 @@
 """
-What α says: the scores of true and of false negatives
-======================================================
+The meaning of α: the scores of true and of false negatives
+===========================================================
 
 BCL asks how probable it is that a candidate is a true negative, given its score. In its model,
 two scores are drawn from one density φ. The lower one belongs to a true negative and the upper one

@@ -1,5 +1,5 @@
 """
-Which loss estimates best what labels would say
+Which loss is the best estimate without labels?
 ===============================================
 
 With labels, the mean of :math:`e^s` over an anchor's true negatives is a mean over some of its

@@ -1,6 +1,6 @@
 """
-What false negatives add to a contrastive loss
-==============================================
+How much false negatives add to a contrastive loss
+==================================================
 
 Averaged over many anchors, random errors cancel and biases remain. This is Figure 8 of the BCL
 paper: the mean of the estimates of :math:`e^s` over true negatives. The oracle is the mean over

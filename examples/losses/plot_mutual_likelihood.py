@@ -1,6 +1,6 @@
 r"""
-What a mutual likelihood score rewards
-======================================
+When a mutual likelihood score rewards certainty
+================================================
 
 With :class:`~skcontrast.similarity.VonMisesFisher`, every embedding has a mean direction and a
 concentration κ. The score of two embeddings is the logarithm of the probability density that both
@@ -44,8 +44,8 @@ def surface(cos):
 
 
 # %%
-# Surer is better, up to what the angle warrants
-# ----------------------------------------------
+# Surer is better, up to a limit set by the angle
+# -----------------------------------------------
 
 cosines = [0.0, 0.5, 0.8, 0.95]
 fig, axes = plt.subplots(2, 2, figsize=(7, 6.2), sharex=True, sharey=True, layout="constrained")

@@ -7,8 +7,8 @@ training the positive is a second view of the anchor itself. Here an embedder le
 and its scores are held against the labels.
 
 The claim of this example: views are much closer than classmates. A loss that subtracts the share
-of false negatives by way of the views (DCL) therefore subtracts too much, about as much as InfoNCE
-has too much; weights by rank (SoftRing) need no positives, and fit.
+of false negatives by way of the views (DCL) therefore subtracts too much, by about as much as
+InfoNCE has too much; weights by rank (SoftRing) need no positives, and fit.
 """
 
 # %%
@@ -38,7 +38,7 @@ embedder = ContrastiveEmbedder(max_epochs=15, random_state=0).fit(X)
 
 
 def scores(rows, positives="views"):
-    """Return the scores of two views of some samples, and what the labels say of them."""
+    """Return the scores of two views of the samples, and which of them are of one class."""
     views = project_views(embedder, X[rows])
     return ScoreSample.from_views(
         *views, y=y[rows], similarity=embedder.similarity_, positives=positives

@@ -40,8 +40,8 @@ axes[0, 0].legend()
 figure.savefig("simulated_scores.png", dpi=120)
 
 # %%
-# What the exponential changes, and what it does not
-# --------------------------------------------------
+# Skewed shapes, unchanged ranks
+# ------------------------------
 # The table shows the skewness over all candidates, and how often a false negative outscores a true
 # one.
 

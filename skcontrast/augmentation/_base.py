@@ -1,4 +1,4 @@
-"""The base class of augmentations: transformers that leave X as it is and pass on a recipe."""
+"""The base class of augmentations: transformers that leave X unchanged and pass on a recipe."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Augmentation(
         Raises
         ------
         ValueError
-            If a parameter lies outside its range or X is not finite, numeric and non-empty.
+            If a parameter is outside its range or X is not finite, numeric and non-empty.
         """
         return self._fit_checked(*self._checked(X))
 
@@ -134,7 +134,7 @@ class Augmentation(
         return Views(base, (*chain, self), inputs)
 
     def transform(self, X: Any) -> Any:
-        """Return X as it is.
+        """Return X unchanged.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Augmentation(
         ----------
         batch : Tensor of shape (n, ...)
             Vectors in the units of X; images as uint8 or as floats in [0, 1]; a
-            :class:`~skcontrast.graphs.GraphBatch`; or a batch of a kind of your own. Not modified.
+            :class:`~skcontrast.graphs.GraphBatch`; or a batch of a custom kind. Not modified.
         generator : torch.Generator, default=None
             Source of randomness, on the device of `batch`; None draws an unpredictable view.
             PyTorch's global random state is never used.

@@ -130,7 +130,7 @@ def compose(
     for augmentation in augmentations:
         check_component(augmentation, Augmentation, owner="compose", parameter="augmentations")
     shape = tuple(sample_shape)
-    # Parts that are kept apart have a shape each.
+    # The shape of samples of several parts is a tuple of shapes.
     sizes = [size for one in shape for size in (one if isinstance(one, tuple) else (one,))]
     if not sizes or not all(size is None or _SIZE.is_satisfied_by(size) for size in sizes):
         raise ValueError(f"sample_shape must hold ints of at least 0, got {sample_shape!r}.")

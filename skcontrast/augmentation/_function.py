@@ -36,7 +36,7 @@ class FunctionAugmentation(Augmentation):
     The function receives samples and returns a changed copy, of the same shape. Whatever global
     generators it draws from, those of torch, of numpy or of Python's ``random``, the
     `random_state` of the embedder decides the views, and the state of the global generators is the
-    same afterwards. A function with generators of its own cannot be seeded from outside; it takes
+    same afterwards. A function with its own generators cannot be seeded from outside; it takes
     a parameter named `generator`, `rng` or `seed` instead, see Notes.
 
     Parameters
@@ -50,8 +50,8 @@ class FunctionAugmentation(Augmentation):
         most transforms of torchvision and albumentations.
     kind : {"vectors", "tables", "images", "graphs"}, Kind or None, default=None
         What `func` is for, see :class:`skcontrast.kinds.Kind`; None is for vectors, images and
-        the custom kind of an embedder. Graphs and samples of a custom kind are passed in batches
-        as they are.
+        the custom kind of an embedder. Graphs and samples of a custom kind are passed in batches,
+        unchanged.
     backend : {"torch", "numpy"}, default="torch"
         What `func` receives: a tensor on the device of the training, images as
         (n, channels, height, width), or an ndarray, images as (n, height, width, channels). A
@@ -61,7 +61,7 @@ class FunctionAugmentation(Augmentation):
 
     See Also
     --------
-    Augmentation : To write an augmentation with parameters of its own.
+    Augmentation : To write an augmentation that has parameters.
 
     Notes
     -----
@@ -127,7 +127,7 @@ class FunctionAugmentation(Augmentation):
 
         Parameters
         ----------
-        batch : Tensor of shape (n, ...), GraphBatch, or a batch of a kind of your own
+        batch : Tensor of shape (n, ...), GraphBatch, or a batch of a custom kind
             Vectors in the units of X; images as uint8 or as floats in [0, 1]. Not modified.
         generator : torch.Generator, default=None
             Seeds all generators that the function draws from; None draws an unpredictable view.
@@ -271,7 +271,7 @@ class FunctionAugmentation(Augmentation):
             )
 
     def _is_identity(self, some: Tensor, seed: int) -> bool:
-        """Return whether samples stay as they are for several seeds."""
+        """Return whether samples stay unchanged for several seeds."""
         seeds = np.random.default_rng(seed).integers(2**32, size=_TRIALS - 1)
         return all(torch.equal(self._views(some, int(other)), some) for other in seeds)
 

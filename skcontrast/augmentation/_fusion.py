@@ -20,7 +20,7 @@ class GeometricAugmentation(Augmentation):
     kind = "images"
 
     padding: str | None = None
-    """What lies outside the image; None for maps that stay inside."""
+    """The padding outside the image; None for maps that stay inside."""
 
     def affine(
         self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device

@@ -36,7 +36,7 @@ class RandomAffine(GeometricAugmentation):
     p : float, default=1.0
         Probability, in [0, 1], that an image is changed.
     padding : {"zeros", "border", "reflection"}, default="border"
-        What lies outside the image: black, its border pixels or its mirror image.
+        The pixels outside the image: black, its border pixels or its mirror image.
 
     See Also
     --------

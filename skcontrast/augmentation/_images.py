@@ -36,7 +36,7 @@ _SHARP = 1e4
 
 
 class GaussianBlur(Augmentation):
-    """Blur each image with a Gaussian of its own random width.
+    """Blur each image with a Gaussian of a random width, drawn for each image.
 
     Every pixel becomes the mean of its row and column neighbours with weights
     :math:`\\exp(-d^2 / 2\\sigma^2)`, normalised within the image. The weights are applied as one

@@ -101,7 +101,7 @@ def warp(images: Tensor, maps: Tensor, padding: str) -> Tensor:
     images : Tensor of shape (n, C, H, W)
     maps : Tensor of shape (n, 2, 3)
     padding : {"zeros", "border", "reflection"}
-        What lies outside the image.
+        The values outside the image.
     """
     n, _, height, width = images.shape
     # Coordinates as two planes: grid_sample reads them without re-ordering, unlike affine_grid's.

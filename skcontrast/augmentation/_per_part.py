@@ -20,7 +20,7 @@ from ._stage import generator_for
 
 
 class PerPart(Augmentation):
-    """Draw a view of each part of a sample by augmentations of its own.
+    """Draw a view of each part of a sample by its own augmentations.
 
     Each part is scaled and augmented by itself.
 
@@ -28,7 +28,7 @@ class PerPart(Augmentation):
     ----------
     augmentations : list
         One item for each part: an augmentation, a list of augmentations that are applied one
-        after the other, or None for a part that stays as it is.
+        after the other, or None for a part that stays unchanged.
 
     Attributes
     ----------

@@ -85,7 +85,7 @@ def as_float(batch: Tensor) -> Tensor:
 
 
 def check_batch(batch: Any) -> None:
-    """Raise TypeError unless a batch is a tensor of numbers that lie in memory."""
+    """Raise TypeError unless a batch is a tensor of numbers in memory."""
     if not isinstance(batch, Tensor):
         advice = ": pass torch.from_numpy(batch)" if isinstance(batch, np.ndarray) else ""
         raise TypeError(

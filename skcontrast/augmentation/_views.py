@@ -109,7 +109,7 @@ class NoOutputContainer:
     """Mixin of transformers whose output is never wrapped in a DataFrame."""
 
     def set_output(self, *, transform: str | None = None) -> NoOutputContainer:
-        """Do nothing: the output is passed on as it is.
+        """Do nothing: the output is passed on unchanged.
 
         Parameters
         ----------

@@ -27,7 +27,7 @@ class Encoder(ParameterObject):
     ----------
     kind : {"vectors", "images", "graphs"}, Kind or a tuple of these, default=None
         The data that it encodes, see :class:`skcontrast.kinds.Kind`; None leaves the check to
-        `build`. If it is a kind of one's own, the embedder reads X as that kind.
+        `build`. If it is a custom kind, the embedder reads X as that kind.
 
     See Also
     --------
@@ -36,7 +36,7 @@ class Encoder(ParameterObject):
 
     Examples
     --------
-    An encoder of one's own. It combines with all losses, similarities and frameworks, and a
+    A custom encoder. It combines with all losses, similarities and frameworks, and a
     search reaches its parameters, such as ``encoder__width``:
 
     >>> import numpy as np
@@ -81,7 +81,7 @@ class Encoder(ParameterObject):
         Raises
         ------
         ValueError
-            If a hyperparameter lies outside its range, or the encoder is not for samples of this
+            If a hyperparameter is outside its range, or the encoder is not for samples of this
             shape.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement build.")

@@ -25,7 +25,7 @@ def build_encoder(
     tried_on: Any = None,
     owner: str = "ContrastiveEmbedder",
 ) -> tuple[nn.Module, int]:
-    """Return the module that `encoder` stands for, tried on a small batch, and its width.
+    """Return the module that `encoder` describes, tried on a small batch, and its width.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def _corrupts_memory(layer: Any) -> bool:
 def _resolve(
     encoder: Any, sample_shape: tuple, n_components: int | None, owner: str
 ) -> tuple[str, nn.Module]:
-    """Return the name of `encoder`, for messages, and the module that it stands for."""
+    """Return the name of `encoder`, for messages, and the module that it describes."""
     for base in (Encoder, nn.Module):
         if inspect.isclass(encoder) and issubclass(encoder, base):
             check_component(encoder, base, owner=owner, parameter="encoder")

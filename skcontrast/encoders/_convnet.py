@@ -94,7 +94,7 @@ class ConvNet(Encoder):
         Raises
         ------
         ValueError
-            If a hyperparameter lies outside its range, or the samples are not images.
+            If a hyperparameter is outside its range, or the samples are not images.
         """
         check_build(self, sample_shape, n_components)
         layers: list[nn.Module] = []

@@ -60,7 +60,7 @@ class _GraphEncoder(Encoder):
         Raises
         ------
         ValueError
-            If a hyperparameter lies outside its range, or the samples are not graphs.
+            If a hyperparameter is outside its range, or the samples are not graphs.
         """
         check_build(self, sample_shape, n_components)
         edge_features = sum(sample_shape[2:]) if "edge_attr" in self._reads else 0

@@ -75,7 +75,7 @@ class GCNLayer(nn.Module):
 
 
 class MessagePassing(nn.Module):
-    """A stack of layers; a node is represented by its input and the outputs side by side.
+    """A stack of layers; a node is represented by its input and the outputs, concatenated.
 
     The output of a layer is normalised where it enters the next one, not where it is read out:
     so the read-out stays positive, and its sum over the nodes of a graph is a weighted count.
@@ -93,7 +93,7 @@ class MessagePassing(nn.Module):
     batch_norm : bool
         Whether the input of each layer but the first is normalised over the nodes of the batch.
     jumping_knowledge : bool
-        Whether the outputs of all layers are put side by side; otherwise only the last one is
+        Whether the outputs of all layers are concatenated; otherwise only the last one is
         returned.
     readout_input : bool
         Whether the features of the node, and the sum of those of its incoming edges, stand before

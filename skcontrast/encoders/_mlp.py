@@ -90,7 +90,7 @@ class MLP(Encoder):
         Raises
         ------
         ValueError
-            If a hyperparameter lies outside its range, or the samples are neither vectors nor
+            If a hyperparameter is outside its range, or the samples are neither vectors nor
             images.
         """
         check_build(self, sample_shape, n_components)

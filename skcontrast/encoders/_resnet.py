@@ -101,7 +101,7 @@ class ResNet(Encoder):
         Raises
         ------
         ValueError
-            If a hyperparameter lies outside its range, or the samples are not images.
+            If a hyperparameter is outside its range, or the samples are not images.
         """
         check_build(self, sample_shape, n_components)
         module = _ResNet(sample_shape[0], self.depth, self.stem, self.width, n_components)

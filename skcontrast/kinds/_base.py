@@ -1,4 +1,4 @@
-"""What a kind of data is: everything that depends on whether X holds vectors, images or graphs.
+"""The base class of kinds of data: all that depends on whether X holds vectors, images or graphs.
 
 The rest of the package asks a kind and never tests what X is. The package's kinds have a module
 each.
@@ -19,7 +19,7 @@ from .._parameters import ParameterObject
 
 @dataclass(frozen=True)
 class Schema:
-    """What `fit` saw of X, with which every later X must agree.
+    """A description of X in `fit`, with which every later X must agree.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Schema:
 
 
 class Scaler(Protocol):
-    """What maps checked samples to the batches that augmentations and the network work on."""
+    """The map from checked samples to the batches that augmentations and the network work on."""
 
     @property
     def finds_nonfinite(self) -> bool:
@@ -78,11 +78,11 @@ class Unscaled:
         self.kind = kind
 
     def fit(self, X: Any) -> Unscaled:
-        """Return the scaler as it is."""
+        """Return the scaler itself."""
         return self
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Any:
-        """Return samples as a batch on a device, as they are; floats in float32.
+        """Return samples as a batch on a device, unscaled; floats in float32.
 
         Raises
         ------
@@ -103,7 +103,7 @@ class Unscaled:
 
 
 def as_given(scaler: Any, batch: Any, X: Any) -> Any:
-    """Return a batch of views of X in its units, if its scaler knows how, else as it is."""
+    """Return a batch of views of X in its units, if its scaler knows how, else unchanged."""
     if hasattr(scaler, "from_tensor"):
         return scaler.from_tensor(batch, X)
     return batch.numpy() if isinstance(batch, Tensor) else batch
@@ -113,8 +113,8 @@ class Kind(ParameterObject):
     """A kind of data: how samples are checked, turned into batches and read by an encoder.
 
     The embedder and the augmentations ask the kind of X for all that depends on it. To declare the
-    kind, pass ``ContrastiveEmbedder(kind=...)``, or set `kind` on an augmentation or an encoder of
-    your own; where nobody declares it, it is guessed from X.
+    kind, pass ``ContrastiveEmbedder(kind=...)``, or set `kind` on your own augmentation or
+    encoder; where nobody declares it, it is recognised from X.
 
     A subclass implements `check` and `to_tensor`. All other methods have defaults that suit small
     data.
@@ -228,7 +228,7 @@ class Kind(ParameterObject):
         Parameters
         ----------
         X : array-like of length n
-            Some rows of what `check` returned.
+            Rows of the samples that `check` returned.
         device : torch.device or str
             Where the batch is needed.
 

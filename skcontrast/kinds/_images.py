@@ -230,7 +230,7 @@ class ImageScaler:
     Parameters
     ----------
     standardize : bool, default=True
-        If False, floats are only cast to float32; they must lie in [0, 1].
+        If False, floats are only cast to float32; they must be in [0, 1].
     """
 
     def __init__(self, standardize: bool = True):

@@ -1,4 +1,4 @@
-"""Samples that consist of several parts, each of a kind of its own."""
+"""Samples that consist of several parts, each of its own kind."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class PartsKind(Kind):
     """Samples of several parts, for a framework that has an encoder for each.
 
     X is :class:`~skcontrast.datasets.Parts` or a tuple of arrays that hold the same samples. Each
-    part has a batch, a scale and an augmentation of its own. Channels or features that should
-    share these belong into one array, which :class:`~skcontrast.frameworks.CMC` splits.
+    part has its own batch, scale and augmentation. Channels or features that should share these
+    belong in one array, which :class:`~skcontrast.frameworks.CMC` splits.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def as_float32(values: Any) -> Tensor:
 
 
 class Rescale(nn.Module):
-    """What a scaler does to X, as the first layer of an exported network: cast, or `scaled`.
+    """The map of a scaler as the first layer of an exported network: cast, or `scaled`.
 
     Parameters
     ----------

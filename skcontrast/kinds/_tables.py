@@ -31,7 +31,7 @@ _RARE = "<rare>"
 
 @dataclass(frozen=True)
 class Column:
-    """What `fit` saw of a column.
+    """A description of a column in `fit`.
 
     Attributes
     ----------

@@ -41,7 +41,7 @@ class Vectors(Kind):
     ----------
     standardize : bool, default=True
         Whether to scale the input to zero mean and unit variance per feature. If False, vectors
-        are taken as they are.
+        are not scaled.
 
     See Also
     --------

@@ -296,7 +296,7 @@ class Lists(Kind):
 class LearnedLists(Lists):
     """A kind whose scaler learns a number that no file would have."""
 
-    def scaler(self, parameters):
+    def scaler(self):
         scaler = Learned()
         scaler.kind = self
         return scaler
@@ -680,8 +680,8 @@ ATTACKS = {
         "lack or have unknown interrupted",
     ),
     "a folder to write to": (
-        lambda c, t: c["parameters"].update(checkpoint="~/.config", checkpoint_every=1),
-        "sets checkpoint, checkpoint_every, which a file must not set",
+        lambda c, t: c["parameters"].update(checkpoint="~/.config", n_workers=1),
+        "sets checkpoint, n_workers, which a file must not set",
     ),
     "callbacks": (lambda c, t: c["parameters"].update(callbacks=[5]), "it sets callbacks, "),
     "processes": (lambda c, t: c["parameters"].update(n_workers=10**6), "it sets n_workers, "),
