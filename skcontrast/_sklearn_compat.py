@@ -31,12 +31,6 @@ if not TYPE_CHECKING:  # scikit-learn has no annotations
         from sklearn.callback import CallbackSupportMixin, with_callbacks
 
 __all__ = [
-    "CallbackSupportMixin",
-    "Interval",
-    "InvalidParameterError",
-    "StrOptions",
-    "get_output_config",
-    "rows_of",
-    "validate_parameter_constraints",
-    "with_callbacks",
-]
+    "CallbackSupportMixin", "Interval", "InvalidParameterError", "StrOptions", "get_output_config",
+    "rows_of", "validate_parameter_constraints", "with_callbacks",
+]  # fmt: skip

@@ -30,7 +30,7 @@ from ._fit._choices import COMPONENTS, Choices, default_with, resolve_choices, r
 from ._fit._drawn_views import drawn_views
 from ._fit._fit import Fitted, fit_network
 from ._fit._setup import scored_views
-from ._fit._watch import epoch_tasks
+from ._fit._watch import EpochTasks
 from ._network._build import Directions
 from ._network._inference import Measure, encode, on_device, score_views
 from ._parameters import Interval, StrOptions, validate_parameters
@@ -461,7 +461,8 @@ class ContrastiveEmbedder(
         """
         choices = resolve_choices(self)
         past = getattr(self, "_fitted", None) if choices.warm_start else None
-        tasks = epoch_tasks(self, _plain(X), y, choices.max_epochs)
+        has_tasks = getattr(self, "_skl_callbacks", None)
+        tasks = [EpochTasks(self, _plain(X), y, choices.max_epochs)] if has_tasks else []
         choices = replace(choices, callbacks=[*(choices.callbacks or ()), *tasks])
         self._train(choices, X, y, metadata, past)
         for task in tasks:
@@ -807,22 +808,20 @@ class ContrastiveEmbedder(
         """
         check_is_fitted(self)
         similarity = self._probabilistic.without_temperature()
-        first = second = similarity.embed(self._named_distributions("X1", X1))
-        if X2 is not None:
-            second = similarity.embed(self._named_distributions("X2", X2))
-        return similarity.scores(first, second).numpy()
+        embedded = []
+        for name, X in {"X1": X1, "X2": X2}.items():
+            try:
+                embedded.append(
+                    embedded[0] if X is None else similarity.embed(self._distributions(X))
+                )
+            except ValueError as error:
+                raise ValueError(f"{name} of log_score: {error}") from error
+        return similarity.scores(*embedded).numpy()
 
     @property
     def _probabilistic(self) -> ProbabilisticSimilarity:
         """The fitted similarity, which has concentrations."""
         return cast(ProbabilisticSimilarity, self.similarity_)
-
-    def _named_distributions(self, name: str, X: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the distributions of X, which messages call by its name."""
-        try:
-            return self._distributions(X)
-        except ValueError as error:
-            raise ValueError(f"{name} of log_score: {error}") from error
 
     def _distributions(self, X: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Return mean directions (n, d) and concentrations (n,), float64."""

@@ -66,16 +66,9 @@ _LARGEST_SAMPLE = 2**28
 _NOT_SAVED = ("callbacks", "checkpoint", "n_workers")
 # What reading values of wrong types and sizes raises.
 _MALFORMED = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
-# How the files of torch.save start, and pickles, plain and as joblib compresses them: by zlib,
-# gzip, bz2 and xz.
+    ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
+# How the files of torch.save start, and pickles, plain and as joblib compresses them.
 _ZIP = b"PK\x03\x04"
 _PICKLES = (b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
 # What a path may be.
@@ -159,11 +152,8 @@ def save(
     check_is_fitted(embedder)
     place = file_path(path, "save")
     writer = Writer(names(), training_samples)
-    parameters = {
-        key: value
-        for key, value in embedder.get_params(deep=False).items()
-        if key not in _NOT_SAVED
-    }
+    given = embedder.get_params(deep=False).items()
+    parameters = {key: value for key, value in given if key not in _NOT_SAVED}
     if not isinstance(parameters["random_state"], Integral):
         parameters["random_state"] = None
     if isinstance(parameters["device"], torch.device):
@@ -267,8 +257,7 @@ def load(
     reader = Reader(classes(), tensors, own)
     try:
         parameters, fitted = reader.read(content["parameters"]), reader.read(content["fitted"])
-        some = reader.read(content["class"])
-        embedder = _embedder(some, parameters, fitted)
+        embedder = _embedder(reader.read(content["class"]), parameters, fitted)
         _check_network(embedder._fitted, reader.read(content["outputs"]), not content["own"])
         if content["output"]:
             embedder.set_output(**content["output"])
@@ -326,11 +315,9 @@ def inference_parts(fitted: Fitted) -> dict[str, Any]:
     return parts | {"history": without_batches(fitted.history)}
 
 
-def _embedder(
-    some: type, parameters: dict[str, Any], parts: dict[str, Any]
-) -> ContrastiveEmbedder:
+def _embedder(cls: type, parameters: dict[str, Any], parts: dict[str, Any]) -> ContrastiveEmbedder:
     """Return an embedder with parameters and all that inference needs."""
-    if not (issubclass(some, ContrastiveEmbedder) and isinstance(parts, dict)):
+    if not (issubclass(cls, ContrastiveEmbedder) and isinstance(parts, dict)):
         raise ValueError("it holds no fitted embedder")
     if of_a_run := sorted(parameters.keys() & set(_NOT_SAVED)):
         raise ValueError(f"it sets {', '.join(of_a_run)}, which a file must not set")
@@ -343,23 +330,23 @@ def _embedder(
     parts = {**parts, "history": History(history)}
     fitted = Fitted(**parts, optimizer_state=None, framework_state=None, interrupted=False)
     _check_parts(fitted)
-    return some(**parameters)._adopt(fitted)
+    return cls(**parameters)._adopt(fitted)
 
 
 def _check_parts(fitted: Fitted) -> None:
     """Raise ValueError if a part has the wrong type."""
-    wrong = [name for name, kind in _PARTS.items() if not isinstance(getattr(fitted, name), kind)]
     schema, chain = fitted.schema, fitted.augmentation
+    wrong = [name for name, kind in _PARTS.items() if not isinstance(getattr(fitted, name), kind)]
     if not wrong and not all(isinstance(step, Augmentation) for step in chain):
         wrong = ["augmentation"]
-    if not wrong and not (isinstance(schema.kind, Kind)):
+    if not wrong and not isinstance(schema.kind, Kind):
         wrong = ["schema"]
     if not hasattr(fitted.scaler, "finds_nonfinite"):
-        wrong = [*wrong, "scaler"]
-    if not wrong and not all(isinstance(item, (int, float)) for item in fitted.estimates.values()):
-        raise ValueError("its estimates are not numbers")
+        wrong.append("scaler")
     if wrong:
         raise ValueError(f"its {wrong[0]} is a {type(getattr(fitted, wrong[0])).__name__}")
+    if not all(isinstance(item, (int, float)) for item in fitted.estimates.values()):
+        raise ValueError("its estimates are not numbers")
 
 
 def _check_network(fitted: Fitted, before: Any, is_ours: bool) -> None:

@@ -35,7 +35,6 @@ _INSIDE = {
     "tau_plus": (0.001, 0.99),
 }
 # Ranks of views do not show these: a view is much closer than a sample of the same class.
-_FROM_LABELS_ONLY = {"floor", "sharpness"}
 _OF_POSTERIOR = {"floor", "sharpness"}
 # The ranks of the candidates are counted in so many equal parts.
 _PARTS = 512
@@ -133,7 +132,7 @@ class AutoParameters:
         """Return the names that can only be estimated from classes, where none are known."""
         if self.has_labels:
             return []
-        return [name for name in self.settings if self._quantity(name) in _FROM_LABELS_ONLY]
+        return [name for name in self.settings if self._quantity(name) in _OF_POSTERIOR]
 
     def apply_to(self, loss: Loss) -> Loss:
         """Return the loss with the current values."""

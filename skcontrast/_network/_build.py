@@ -51,9 +51,10 @@ class Network(nn.Module):
         """
         super().train(mode)
         if mode and not all(parameter.requires_grad for parameter in self.parameters()):
-            for part in self.modules():
-                if _is_frozen(part):
-                    _keep_statistics(part)
+            frozen = [part for part in self.modules() if _is_frozen(part)]
+            for layer in (layer for part in frozen for layer in part.modules()):
+                if isinstance(layer, BATCH_NORM):
+                    layer.eval()
         return self
 
     def own_named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
@@ -67,13 +68,6 @@ def _is_frozen(part: nn.Module) -> bool:
     """Return whether a module has parameters, none of which is trained."""
     parameters = list(part.parameters())
     return bool(parameters) and not any(parameter.requires_grad for parameter in parameters)
-
-
-def _keep_statistics(part: nn.Module) -> None:
-    """Put batch normalisation in inference mode."""
-    for layer in part.modules():
-        if isinstance(layer, BATCH_NORM):
-            layer.eval()
 
 
 class Directions(nn.Module):
@@ -225,11 +219,16 @@ def _assembled(
     widths : sequence of int
         Widths of the representations.
     """
+    encoder: nn.Module
     if isinstance(split, Split):
-        encoder = nn.Sequential(split.convert, layers[0], SideBySide(split, encoders))
-        names = {"encoder.2.networks.": "encoder."}
+        shared = [] if layers[0] is None else [layers[0]]
+        encoder = nn.Sequential(split.convert, *shared, SideBySide(split, encoders))
+        names = {f"encoder.{1 + len(shared)}.networks.": "encoder."}
     else:
-        whole = [_behind(*both) for both in zip(layers, encoders, strict=True)]
+        whole = [
+            encoder if layer is None else nn.Sequential(layer, encoder)
+            for layer, encoder in zip(layers, encoders, strict=True)
+        ]
         has_layer = [place for place, layer in enumerate(layers) if layer is not None]
         if split is None:
             return Network(whole[0], heads[0], {"encoder.1.": "encoder."} if has_layer else {})
@@ -238,11 +237,6 @@ def _assembled(
         names["encoder.networks."] = "encoder."
     names["projector.networks."] = "projector."
     return Network(encoder, SideBySide(Slices(widths), heads), names)
-
-
-def _behind(layer: nn.Module | None, encoder: nn.Module) -> nn.Module:
-    """Return an encoder behind a layer, if there is one."""
-    return encoder if layer is None else nn.Sequential(layer, encoder)
 
 
 def _check_dimension(d: int, projection_dim: int, similarity: Similarity, owner: str) -> None:

@@ -97,10 +97,13 @@ class Writer:
             return self._dictionary(value, name)
         if inspect.isclass(value) and value in self.names:
             return {"$class": self.names[value]}
+        if isinstance(value, nn.Module):
+            if id(value) in self._modules:
+                return {"$same": self._modules[id(value)]}
+            self._modules[id(value)] = len(self._modules)
+            return (self._module if type(value) in self.names else self._own)(value, name)
         if type(value) not in self.names:
             return self._own(value, name)
-        if isinstance(value, nn.Module):
-            return self._module(value, name)
         return {"$object": self.names[type(value)], "state": self._state(value, name)}
 
     def _array(self, value: np.ndarray | Tensor, name: str) -> dict[str, Any]:
@@ -144,9 +147,6 @@ class Writer:
 
     def _module(self, module: nn.Module, name: str) -> dict[str, Any]:
         """Return a module of skcontrast or torch, with everything in it."""
-        if id(module) in self._modules:
-            return {"$same": self._modules[id(module)]}
-        self._modules[id(module)] = len(self._modules)
         _check_hooks(module, name)
         found: dict[str, Any] = {"$module": self.names[type(module)]}
         left_out = {*_MODULE, *(_LAZY if isinstance(module, LazyModuleMixin) else ())}
@@ -167,9 +167,6 @@ class Writer:
                 parameters = value.get_params(deep=False)
                 found["params"] = self._dictionary(parameters, name)
             return found
-        if id(value) in self._modules:
-            return {"$same": self._modules[id(value)]}
-        self._modules[id(value)] = len(self._modules)
         tensors = value.state_dict(keep_vars=True)
         # Lazy layers have no weights before they have seen a sample.
         is_lazy = any(nn.parameter.is_lazy(tensor) for tensor in tensors.values())
