@@ -18,11 +18,11 @@ _Method = TypeVar("_Method")
 
 
 class CallbackSupportMixin:
-    """Stands for scikit-learn's, which adds `set_callbacks`."""
+    """Takes the place of scikit-learn's, which adds `set_callbacks`."""
 
 
 def with_callbacks(method: _Method) -> _Method:
-    """Return a method as it is, since there are no callbacks to tear down."""
+    """Return a method unchanged, since there are no callbacks to tear down."""
     return method
 
 

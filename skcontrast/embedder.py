@@ -32,7 +32,7 @@ from ._fit._fit import Fitted, fit_network
 from ._fit._setup import scored_views
 from ._fit._watch import EpochTasks
 from ._network._build import Directions
-from ._network._inference import Measure, encode, on_device, score_views
+from ._network._inference import Measure, embedded_views, encode, on_device, score_views
 from ._parameters import Interval, StrOptions, validate_parameters
 from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
@@ -189,7 +189,7 @@ class ContrastiveEmbedder(
         A folder in which `fit` keeps its state, so that the same call resumes a fit that was
         killed or interrupted, and ends with the same bits. If the fit was finished, the call
         returns what was fitted without training. ``{fit}`` in the name stands for a code of the
-        parameters and the data, which gives each candidate of a search a folder of its own.
+        parameters and the data, which gives each candidate of a search its own folder.
         A module with random weights, as `encoder` or in an augmentation, must be built after
         ``torch.manual_seed``, or be passed as a callable or an object of
         :mod:`skcontrast.encoders`; otherwise the same call is refused.
@@ -623,14 +623,15 @@ class ContrastiveEmbedder(
         device = resolve_device(self.device, type(self).__name__)
         with plain_modes(device):
             X = fitted.read(_plain(X), self, min_samples=2)
-            return score_views(
-                measure,
+            draw = fitted.composed(scored_views(fitted, X, augmentation), device)
+            parts = embedded_views(
                 on_device(module, device).eval(),
-                fitted.composed(scored_views(fitted, X, augmentation), device),
+                draw,
                 len(X),
                 lambda rows: fitted.scaler.to_tensor(X[rows], device),
                 device,
             )
+            return score_views(measure, parts, len(X))
 
     def views(
         self,
@@ -676,7 +677,7 @@ class ContrastiveEmbedder(
 
         See Also
         --------
-        skcontrast.plotting.ViewsDisplay : Draws them beside their originals.
+        skcontrast.plotting.ViewsDisplay : Draws them next to their originals.
         skcontrast.estimation.project_views : The network's output for views.
 
         Examples
@@ -808,15 +809,14 @@ class ContrastiveEmbedder(
         """
         check_is_fitted(self)
         similarity = self._probabilistic.without_temperature()
-        embedded = []
-        for name, X in {"X1": X1, "X2": X2}.items():
+        given = {"X1": X1} if X2 is None else {"X1": X1, "X2": X2}
+        embedded: list[Any] = []
+        for name, X in given.items():
             try:
-                embedded.append(
-                    embedded[0] if X is None else similarity.embed(self._distributions(X))
-                )
+                embedded.append(similarity.embed(self._distributions(X)))
             except ValueError as error:
                 raise ValueError(f"{name} of log_score: {error}") from error
-        return similarity.scores(*embedded).numpy()
+        return similarity.scores(embedded[0], embedded[-1]).numpy()
 
     @property
     def _probabilistic(self) -> ProbabilisticSimilarity:
@@ -880,5 +880,5 @@ def _version() -> str:
 
 
 def _plain(X: Any) -> Any:
-    """Return the samples of views, and anything else as it is."""
+    """Return the samples of views, and anything else unchanged."""
     return X.base if isinstance(X, Views) else X

@@ -161,7 +161,8 @@ class Optimizer(ParameterObject):
     def validate(self) -> None:
         """Raise ValueError for an algorithm, an option or a group that cannot be."""
         found = self.torch_class
-        if "closure" in _required(found.step):
+        closure = inspect.signature(found.step).parameters.get("closure")
+        if closure is not None and closure.default is closure.empty:
             raise InvalidParameterError(
                 f"The optimizer {found.__name__} evaluates the loss several times in a step, but "
                 "each evaluation would draw other views of the batch, and their gradients cannot "
@@ -265,12 +266,6 @@ def as_optimizer(value: Any) -> Optimizer:
 def _options(found: type[torch.optim.Optimizer]) -> list[str]:
     """Return the names of the options of a class: all arguments except the parameters."""
     return list(inspect.signature(found).parameters)[1:]
-
-
-def _required(function: Any) -> set[str]:
-    """Return the names of the arguments that a function needs."""
-    arguments = inspect.signature(function).parameters.values()
-    return {argument.name for argument in arguments if argument.default is argument.empty}
 
 
 def _options_in(params: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the ranks of a fit must agree on: versions, parameters, data and the fit so far."""
+"""Agreement of the ranks of a fit: on versions, parameters, data and the fit so far."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from .._warnings import warn
 from ._choices import Choices
 from ._identity import Identity
 from ._net import ContrastiveNet
-from ._resume import capture, check_state, forgotten, restore
+from ._resume import attributes_not_saved, capture, check_state, restore
 
 # Raised when a change makes older versions misread the files of this one.
 FORMAT = 1
@@ -146,7 +146,7 @@ class EpochState:
             return
         error: Exception | None = None
         if self.path is not None and self.identity is not None:
-            if self._written is None and (names := forgotten(net)):
+            if self._written is None and (names := attributes_not_saved(net)):
                 warn(
                     f"'checkpoint' does not keep {', '.join(names)}: a resumed fit starts them "
                     "again. Give the callback state_dict and load_state_dict."

@@ -149,8 +149,10 @@ def default_with(role: str, parameters: dict[str, Any]) -> Any:
         if close and not others:
             advice = f". Did you mean {role}__{close[0]}?"
         else:
-            some = f", such as {' or '.join(f'{other}()' for other in others)}" if others else ""
-            advice = f": pass an object as {role} first{some}."
+            example = (
+                f", such as {' or '.join(f'{other}()' for other in others)}" if others else ""
+            )
+            advice = f": pass an object as {role} first{example}."
         raise ValueError(
             f"The {role!r} parameter of ContrastiveEmbedder is None, that is {default()!r}, which "
             f"has no parameter {name!r}{advice}"

@@ -94,12 +94,7 @@ def _is_learned_from(X: Any, kind: Kind, chain: list[Augmentation] | None) -> bo
 
 @torch.no_grad()
 def _draw(
-    setup: Setup,
-    chain: list[Augmentation],
-    samples: Any,
-    n_views: int,
-    seed: int,
-    device: torch.device,
+    setup: Setup, chain: list[Augmentation], samples: Any, n_views: int, seed: int, device: Any
 ) -> tuple[Any, ...]:
     """Return views of samples; the first ones are the same for any number of views."""
     step = setup.schema.kind.rows_per_call(samples)

@@ -1,4 +1,4 @@
-"""What `fit` does: from checked parameters and X to everything that a fitted embedder knows."""
+"""One fit: from checked parameters and X to everything that a fitted embedder knows."""
 
 from __future__ import annotations
 

@@ -265,7 +265,7 @@ def _state(module: nn.Module) -> tuple[list[Any], list[Tensor]]:
 
 
 def _is_short(item: Any) -> bool:
-    """Return whether an item is better shown within its list than in a line of its own."""
+    """Return whether an item is better shown within its list than in its own line."""
     return isinstance(item, (int, float, type(None), np.generic)) or (
         isinstance(item, str) and len(item) <= _LONGEST_ITEM
     )

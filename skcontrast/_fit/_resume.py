@@ -267,7 +267,7 @@ def check_state(net: ContrastiveNet, state: dict[str, Any]) -> None:
 
 
 def _check_alike(name: str, mine: Any, kept: Any) -> None:
-    """Raise ValueError unless an entry is a tensor, or another value, as it is in a fresh net."""
+    """Raise ValueError unless an entry is a tensor, or another value, like in a fresh net."""
     mine, kept = (
         f"{value.dtype} of shape {tuple(value.shape)}"
         if isinstance(value, Tensor)
@@ -298,7 +298,7 @@ def _check_optimizer(net: ContrastiveNet, state: dict[str, Any]) -> None:
             _check_alike(f"optimizer.state.{index}.{name}", value, kept.get(name))
 
 
-def forgotten(net: ContrastiveNet) -> list[str]:
+def attributes_not_saved(net: ContrastiveNet) -> list[str]:
     """Return the attributes of the user's callbacks that `capture` leaves out."""
     return [
         f"{type(callback).__name__}.{name}"

@@ -83,7 +83,7 @@ def read_training_data(
 def read_training_samples(
     choices: Choices, X: Any, owner: Any, past: Any
 ) -> tuple[Any, Schema, list[Augmentation] | None]:
-    """Return X as it is cut into batches, what it is, and the chain that draws its views."""
+    """Return X ready to be cut into batches, its schema, and the chain that draws its views."""
     X, chain, inputs = choices.split_views(X)
     if past is not None:
         check_same_network(choices, past)

@@ -1,4 +1,4 @@
-"""What training starts from: a new network and all that belongs to it, or an earlier fit."""
+"""The start of the training: a new network and all that belongs to it, or an earlier fit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ROWS_TRIED = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """What is known before the training, which changes only the weights of the network.
+    """Everything known before the training, which changes only the weights of the network.
 
     Attributes
     ----------
@@ -98,10 +98,10 @@ def new_setup(
     """
     kind, array = schema.kind, array_of(X)
     scaler = kind.scaler().fit(X if isinstance(X, SparseSamples) else array)
-    some = scaler.to_tensor(subset(array), torch.device("cpu"))
+    batch = scaler.to_tensor(subset(array), torch.device("cpu"))
     with seeded_rng(seed, choices.device):
-        split = choices.framework.split_samples(kind, tuple(some.shape[1:]))
-        network, widths = _new_network(choices, schema, scaler, some, split)
+        split = choices.framework.split_samples(kind, tuple(batch.shape[1:]))
+        network, widths = _new_network(choices, schema, scaler, batch, split)
         if is_custom(kind):
             _check_rows(network.encoder, kind, scaler, array)
     mixes_channels = not (isinstance(split, Split) and split.is_of_channels)
@@ -208,7 +208,7 @@ def _fitted(
 
 
 def _new_network(
-    choices: Choices, schema: Schema, scaler: Scaler, some: Any, split: Split | Apart | None
+    choices: Choices, schema: Schema, scaler: Scaler, batch: Any, split: Split | Apart | None
 ) -> tuple[Network, Widths]:
     """Return a network with fresh weights, which has something to train, and its widths."""
 
@@ -219,7 +219,7 @@ def _new_network(
 
     _check_encoders(choices, split, schema)
     network, widths = build_network(
-        some,
+        batch,
         schema.kind,
         scaler,
         split,

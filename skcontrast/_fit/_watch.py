@@ -58,7 +58,13 @@ class CollapseCheck(Callback):
         rank = _rank(net, self._samples)
         if rank < min(_LOWEST_RANK, self.rank_ / 2):
             if net.plan.world is None or net.plan.world.rank == 0:
-                _warn(len(net.history), rank, self.rank_)
+                warn(
+                    f"The representation has collapsed in or before epoch {len(net.history)}: "
+                    f"nearly all samples are alike (effective rank {rank:.1f}, {self.rank_:.1f} "
+                    "before training). Lower 'lr' or 'weight_decay', use a different 'optimizer' "
+                    "or batch norm in 'encoder'.",
+                    CollapseWarning,
+                )
             self.rank_ = np.nan
 
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
@@ -84,15 +90,6 @@ def _rank(net: Any, samples: Any) -> float:
         h = encode_batches(net.module_.encoder, [samples]).cpu().numpy()
     net.module_.train()
     return effective_rank(h) if np.isfinite(h).all() else np.nan
-
-
-def _warn(epoch: int, rank: float, before: float) -> None:
-    warn(
-        f"The representation has collapsed in or before epoch {epoch}: nearly all samples are "
-        f"alike (effective rank {rank:.1f}, {before:.1f} before training). Lower 'lr' or "
-        "'weight_decay', use a different 'optimizer' or batch norm in 'encoder'.",
-        CollapseWarning,
-    )
 
 
 # Training samples that are embedded after the last step.

@@ -108,7 +108,7 @@ class Widths:
 
 
 def build_network(
-    some: Any,
+    subset: Any,
     kind: Kind,
     scaler: Any,
     split: Split | Apart | None,
@@ -123,7 +123,7 @@ def build_network(
 
     Parameters
     ----------
-    some : Tensor of shape (n, ...) or any other batch
+    subset : Tensor of shape (n, ...) or any other batch
         Samples, as the network will get them.
     kind : Kind
         Their kind.
@@ -140,7 +140,7 @@ def build_network(
     owner : str
         The name of the estimator's class, for messages.
     """
-    parts = _parts(some, kind, scaler, split)
+    parts = _parts(subset, kind, scaler, split)
     chosen = [choose_encoder(place, part.kind, part.shape) for place, part in enumerate(parts)]
     built = [
         # An encoder of numbers is tried on zeros, of anything else on what it will get.
@@ -149,14 +149,14 @@ def build_network(
             part.shape,
             n_components,
             kind=part.kind,
-            tried_on=None if part.kind.float_batches else part.some[torch.arange(2)],
+            tried_on=None if part.kind.float_batches else part.subset[torch.arange(2)],
             owner=owner,
         )
         for own, part in zip(chosen, parts, strict=True)
     ]
     encoders, widths = zip(*built, strict=True)
     for encoder, own, part in zip(encoders, chosen, parts, strict=True):
-        part.kind.check_encoder(encoder, part.some, getattr(own, "__name__", type(own).__name__))
+        part.kind.check_encoder(encoder, part.subset, getattr(own, "__name__", type(own).__name__))
     channels_last = [
         to_channels_last(encoder, part.kind, part.shape)
         for encoder, part in zip(encoders, parts, strict=True)
@@ -169,7 +169,7 @@ def build_network(
         _check_widths(projections)
     heads = [projection_head(width, projection_dim, similarity.n_extra) for width in widths]
     layers = [
-        part.kind.first_layer(part.some, part.scaler, channels_last=last)
+        part.kind.first_layer(part.subset, part.scaler, channels_last=last)
         for part, last in zip(parts, channels_last, strict=True)
     ]
     network = _assembled(split, encoders, layers, heads, widths)
@@ -181,24 +181,24 @@ class _Part(NamedTuple):
 
     kind: Kind
     shape: tuple
-    some: Any
+    subset: Any
     scaler: Any
 
 
-def _parts(some: Any, kind: Kind, scaler: Any, split: Split | Apart | None) -> list[_Part]:
+def _parts(subset: Any, kind: Kind, scaler: Any, split: Split | Apart | None) -> list[_Part]:
     """Return what each encoder is built for."""
     if isinstance(kind, PartsKind):
-        several = zip(kind.kinds_, some.parts, scaler.scalers, strict=True)
+        several = zip(kind.kinds_, subset.parts, scaler.scalers, strict=True)
         return [part for own, x, s in several for part in _parts(x, own, s, None)]
-    shape = kind.encoded_shape(tuple(some.shape[1:]))
+    shape = kind.encoded_shape(tuple(subset.shape[1:]))
     if not isinstance(split, Split):
-        return [_Part(kind, shape, some, scaler)]
-    if shape != tuple(some.shape[1:]):
+        return [_Part(kind, shape, subset, scaler)]
+    if shape != tuple(subset.shape[1:]):
         raise ValueError(
             f"X holds {kind.name}, whose samples cannot be split: pass a framework with one "
             "encoder, such as SimCLR() or MoCo(), or several arrays as the parts."
         )
-    return [_Part(kind, part, split.convert(some), scaler) for part in split.shapes]
+    return [_Part(kind, part, split.convert(subset), scaler) for part in split.shapes]
 
 
 def _assembled(

@@ -1,6 +1,6 @@
 """Objects as JSON and tensors, and back, without running any code that a file could name.
 
-JSON scalars, lists and dictionaries with names as keys are written as they are. All else is a
+JSON scalars, lists and dictionaries with names as keys are written unchanged. All else is a
 dictionary with one of these keys:
 
 =============  ====================================================================================
@@ -132,7 +132,7 @@ class Writer:
         return found
 
     def _dictionary(self, value: dict, name: str) -> Any:
-        """Return a dictionary, as it is where its keys are names."""
+        """Return a dictionary, unchanged where its keys are names."""
         if all(isinstance(key, str) and not key.startswith("$") for key in value):
             return {key: self._write(item, f"{name}.{key}") for key, item in value.items()}
         items = list(value.items())
@@ -269,11 +269,11 @@ class Reader:
         return module
 
     def _read_object(self, value: dict) -> Any:
-        some = self._known(value["$object"])
-        if issubclass(some, nn.Module):
+        cls = self._known(value["$object"])
+        if issubclass(cls, nn.Module):
             raise ValueError(f"{value['$object']} is stored as an object but is a module")
         state = {key: self.read(item) for key, item in value["state"].items()}
-        return _object(some, state, value["$object"])
+        return _object(cls, state, value["$object"])
 
     def _read_same(self, value: dict) -> nn.Module:
         place = value["$same"]
@@ -289,16 +289,16 @@ class Reader:
             raise ValueError(f"its network has more than {_MOST_MODULES} modules")
 
     def _read_module(self, value: dict) -> nn.Module:
-        some = self._known(value["$module"])
-        if not issubclass(some, nn.Module):
+        cls = self._known(value["$module"])
+        if not issubclass(cls, nn.Module):
             raise ValueError(f"{value['$module']} is stored as a module but is none")
-        module: nn.Module = object.__new__(some)
+        module: nn.Module = object.__new__(cls)
         nn.Module.__init__(module)
         place, before = len(self._modules), self._n_modules
         self._modules.append(module)
         self._count(1)
         for key, item in value["state"].items():
-            _check_attribute(key, some, value["$module"])
+            _check_attribute(key, cls, value["$module"])
             vars(module)[key] = self.read(item)
         for part in ("_parameters", "_buffers", "_modules"):
             members = {key: self.read(item) for key, item in value[part].items()}
@@ -331,9 +331,9 @@ def _check_hooks(module: nn.Module, name: str) -> None:
         )
 
 
-def _check_attribute(key: str, some: type, name: str) -> None:
+def _check_attribute(key: str, cls: type, name: str) -> None:
     """Raise ValueError for an attribute that would take the place of a method."""
-    if key in _MODULE or key.startswith("__") or callable(getattr(some, key, None)):
+    if key in _MODULE or key.startswith("__") or callable(getattr(cls, key, None)):
         raise ValueError(f"it gives {name} an attribute {key!r}, which it may not have")
 
 
@@ -353,7 +353,7 @@ def _check_members(members: dict[str, Any], part: str, name: str) -> None:
             raise ValueError(f"it gives {name} {key!r} as one of its {part[1:]}, which it is not")
 
 
-def _object(some: type, state: dict[str, Any], name: str) -> Any:
+def _object(cls: type, state: dict[str, Any], name: str) -> Any:
     """Return an object with attributes; parameters that are missing have their defaults.
 
     Raises
@@ -361,16 +361,16 @@ def _object(some: type, state: dict[str, Any], name: str) -> Any:
     TypeError, ValueError
         If there is an attribute that the class does not have, or none where it needs one.
     """
-    if methods := [key for key in state if callable(getattr(some, key, None))]:
+    if methods := [key for key in state if callable(getattr(cls, key, None))]:
         raise ValueError(f"it gives {name} an attribute for its {methods[0]}")
-    if is_dataclass(some):
-        return some(**state)
-    made: Any = object.__new__(some)
+    if is_dataclass(cls):
+        return cls(**state)
+    made: Any = object.__new__(cls)
     learned = state
-    if issubclass(some, BaseEstimator):
-        known = getattr(some, "_learned", ())
+    if issubclass(cls, BaseEstimator):
+        known = getattr(cls, "_learned", ())
         learned = {key: state.pop(key) for key in [*state] if key.endswith("_") or key in known}
-        made = some(**state)
+        made = cls(**state)
     if hidden := [key for key in learned if key.startswith("__")]:
         raise ValueError(f"it gives {name} an attribute {hidden[0]!r}, which it may not have")
     vars(made).update(learned)
