@@ -67,10 +67,7 @@ def _has_concentrations(embedder: ContrastiveEmbedder) -> bool:
 
 
 class ContrastiveEmbedder(
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    CallbackSupportMixin,
-    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator
 ):
     r"""Learn a representation from unlabeled samples by contrasting their augmented views.
 
