@@ -1,6 +1,7 @@
 """Contrastive representation learning behind scikit-learn's fit and transform."""
 
 import importlib
+import pkgutil
 import warnings
 from typing import Any
 
@@ -27,27 +28,13 @@ __all__ = [
     "save",
 ]
 
-_SUBMODULES = (
-    "augmentation",
-    "callbacks",
-    "datasets",
-    "encoders",
-    "estimation",
-    "frameworks",
-    "graphs",
-    "kinds",
-    "losses",
-    "metrics",
-    "optimizers",
-    "plotting",
-    "schedules",
-    "similarity",
-    "simulation",
-)
+# Some are imported only where they are used; the class of `embedder` is at the top.
+_SUBMODULES = {name for _, name, _ in pkgutil.iter_modules(__path__) if name[0] != "_"}
+_SUBMODULES -= {"embedder"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:  # some are imported only where they are used
+    if name in _SUBMODULES:
         return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -19,11 +19,11 @@ _Method = TypeVar("_Method")
 
 
 class CallbackSupportMixin:
-    """Stands for scikit-learn's, which adds `set_callbacks`."""
+    """Takes the place of scikit-learn's, which adds `set_callbacks`."""
 
 
 def with_callbacks(method: _Method) -> _Method:
-    """Return a method as it is, since there are no callbacks to tear down."""
+    """Return a method unchanged, since there are no callbacks to tear down."""
     return method
 
 
@@ -32,13 +32,6 @@ if not TYPE_CHECKING:  # scikit-learn has no annotations
         from sklearn.callback import CallbackSupportMixin, with_callbacks
 
 __all__ = [
-    "CallbackSupportMixin",
-    "Interval",
-    "InvalidParameterError",
-    "Options",
-    "StrOptions",
-    "get_output_config",
-    "rows_of",
-    "validate_parameter_constraints",
-    "with_callbacks",
-]
+    "CallbackSupportMixin", "Interval", "InvalidParameterError", "Options", "StrOptions",
+    "get_output_config", "rows_of", "validate_parameter_constraints", "with_callbacks",
+]  # fmt: skip

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import version
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
@@ -11,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
@@ -22,19 +26,19 @@ from torch import nn
 from ._arguments import check_arguments
 from ._data._row_labels import labeled_output
 from ._distributed._agreement import failing_together
-from ._fit._choices import COMPONENTS, default_with, resolve_choices, resolve_device
+from ._fit._choices import COMPONENTS, Choices, default_with, resolve_choices, resolve_device
 from ._fit._drawn_views import drawn_views
 from ._fit._fit import Fitted, fit_network
 from ._fit._setup import scored_views
-from ._fit._watch import epoch_tasks
-from ._network._inference import Measure, encode, on_device, score_views
-from ._network._network import Directions
+from ._fit._watch import EpochTasks
+from ._network._build import Directions
+from ._network._inference import Measure, embedded_views, encode, on_device, score_views
 from ._parameters import Interval, StrOptions, validate_parameters
 from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
 from ._runtime._random import resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
-from ._storage._pickles import stamped, unstamped
+from ._warnings import warn
 from .augmentation import Augmentation, Views
 from .encoders import Encoder
 from .frameworks import Framework
@@ -63,10 +67,7 @@ def _has_concentrations(embedder: ContrastiveEmbedder) -> bool:
 
 
 class ContrastiveEmbedder(
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    CallbackSupportMixin,
-    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator
 ):
     r"""Learn a representation from unlabeled samples by contrasting their augmented views.
 
@@ -185,7 +186,7 @@ class ContrastiveEmbedder(
         A folder in which `fit` keeps its state, so that the same call resumes a fit that was
         killed or interrupted, and ends with the same bits. If the fit was finished, the call
         returns what was fitted without training. ``{fit}`` in the name stands for a code of the
-        parameters and the data, which gives each candidate of a search a folder of its own.
+        parameters and the data, which gives each candidate of a search its own folder.
         A module with random weights, as `encoder` or in an augmentation, must be built after
         ``torch.manual_seed``, or be passed as a callable or an object of
         :mod:`skcontrast.encoders`; otherwise the same call is refused.
@@ -457,13 +458,10 @@ class ContrastiveEmbedder(
         """
         choices = resolve_choices(self)
         past = getattr(self, "_fitted", None) if choices.warm_start else None
-        tasks = epoch_tasks(self, _plain(X), y, choices.max_epochs)
-        choices = choices.with_callbacks(tasks)
-        with plain_modes(choices.device):
-            fitted = fit_network(
-                choices, X, y, metadata, owner=self, as_fitted=self._as_fitted, past=past
-            )
-        self._keep(fitted)
+        has_tasks = getattr(self, "_skl_callbacks", None)
+        tasks = [EpochTasks(self, _plain(X), y, choices.max_epochs)] if has_tasks else []
+        choices = replace(choices, callbacks=[*(choices.callbacks or ()), *tasks])
+        self._train(choices, X, y, metadata, past)
         for task in tasks:
             task.end()
         return self
@@ -491,7 +489,12 @@ class ContrastiveEmbedder(
         self : ContrastiveEmbedder
         """
         past = getattr(self, "_fitted", None)
-        choices = resolve_choices(self)
+        return self._train(resolve_choices(self), X, y, metadata, past, one_epoch=True)
+
+    def _train(
+        self, choices: Choices, X: Any, y: Any, metadata: Any, past: Any, one_epoch: bool = False
+    ) -> Self:
+        """Train, and take over all that was learned."""
         with plain_modes(choices.device):
             fitted = fit_network(
                 choices,
@@ -501,17 +504,17 @@ class ContrastiveEmbedder(
                 owner=self,
                 as_fitted=self._as_fitted,
                 past=past,
-                one_epoch=True,
+                one_epoch=one_epoch,
             )
-        return self._keep(fitted)
+        return self._adopt(fitted)
 
     def _as_fitted(self, fitted: Fitted) -> Self:
         """Return a copy of the embedder that has taken over what a fit has learned."""
         embedder = object.__new__(type(self))
         embedder.__dict__.update(self.__dict__)
-        return embedder._keep(fitted)
+        return embedder._adopt(fitted)
 
-    def _keep(self, fitted: Fitted) -> Self:
+    def _adopt(self, fitted: Fitted) -> Self:
         """Take over all that a fit has learned, at once."""
         with NotedInterrupt() as interrupt:
             self._fitted = fitted
@@ -549,11 +552,7 @@ class ContrastiveEmbedder(
             concentrations, projections are mean directions, of length 1 for each encoder. The row
             of a sample does not depend on the other samples in X.
         """
-        check_is_fitted(self)
-        if self.output not in _OUTPUTS:
-            validate_parameters(self)
-        h = self._encode(X, self._projecting() if self.output == "projection" else self.encoder_)
-        return labeled_output(h, X, self)
+        return labeled_output(self._encode(X, self._transforming()), X, self)
 
     def _encode(self, X: Any, module: nn.Module) -> NDArray[np.float32]:
         """Return the output of a module for samples, shape (n_samples, width)."""
@@ -569,6 +568,13 @@ class ContrastiveEmbedder(
                     kind.rows_per_call(X),
                     to_tensor=lambda rows: scaler.to_tensor(rows, device),
                 )
+
+    def _transforming(self) -> nn.Module:
+        """Return the network from samples to what `transform` returns."""
+        check_is_fitted(self)
+        if self.output not in _OUTPUTS:
+            validate_parameters(self)
+        return self._projecting() if self.output == "projection" else self.encoder_
 
     def _projecting(self) -> nn.Module:
         """Return the network from samples to projections, without concentrations."""
@@ -610,22 +616,19 @@ class ContrastiveEmbedder(
 
     def _score_views(self, X: Any, measure: Measure, augmentation: Any = None) -> float:
         """Return a measure of two views; None draws them by the default of the kind of X."""
-        check_is_fitted(self)
-        if self.output not in _OUTPUTS:
-            validate_parameters(self)
-        fitted = self._fitted
+        module, fitted = self._transforming(), self._fitted
         device = resolve_device(self.device, type(self).__name__)
-        module = self._projecting() if self.output == "projection" else self.encoder_
         with plain_modes(device):
             X = fitted.read(_plain(X), self, min_samples=2)
-            return score_views(
-                measure,
+            draw = fitted.composed(scored_views(fitted, X, augmentation), device)
+            parts = embedded_views(
                 on_device(module, device).eval(),
-                fitted.composed(scored_views(fitted, X, augmentation), device),
+                draw,
                 len(X),
                 lambda rows: fitted.scaler.to_tensor(X[rows], device),
                 device,
             )
+            return score_views(measure, parts, len(X))
 
     def views(
         self,
@@ -671,7 +674,7 @@ class ContrastiveEmbedder(
 
         See Also
         --------
-        skcontrast.plotting.ViewsDisplay : Draws them beside their originals.
+        skcontrast.plotting.ViewsDisplay : Draws them next to their originals.
         skcontrast.estimation.project_views : The network's output for views.
 
         Examples
@@ -803,22 +806,19 @@ class ContrastiveEmbedder(
         """
         check_is_fitted(self)
         similarity = self._probabilistic.without_temperature()
-        first = second = similarity.embed(self._named_distributions("X1", X1))
-        if X2 is not None:
-            second = similarity.embed(self._named_distributions("X2", X2))
-        return similarity.scores(first, second).numpy()
+        given = {"X1": X1} if X2 is None else {"X1": X1, "X2": X2}
+        embedded: list[Any] = []
+        for name, X in given.items():
+            try:
+                embedded.append(similarity.embed(self._distributions(X)))
+            except ValueError as error:
+                raise ValueError(f"{name} of log_score: {error}") from error
+        return similarity.scores(embedded[0], embedded[-1]).numpy()
 
     @property
     def _probabilistic(self) -> ProbabilisticSimilarity:
         """The fitted similarity, which has concentrations."""
         return cast(ProbabilisticSimilarity, self.similarity_)
-
-    def _named_distributions(self, name: str, X: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the distributions of X, which messages call by its name."""
-        try:
-            return self._distributions(X)
-        except ValueError as error:
-            raise ValueError(f"{name} of log_score: {error}") from error
 
     def _distributions(self, X: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Return mean directions (n, d) and concentrations (n,), float64."""
@@ -853,17 +853,29 @@ class ContrastiveEmbedder(
         state = super().__getstate__()
         if "_fitted" in state:
             fitted = state["_fitted"] = state["_fitted"].on_cpu()
-            state["encoder_"], state["projector_"] = (
-                fitted.network.encoder,
-                fitted.network.projector,
-            )
-        return stamped(state)
+            network = fitted.network
+            state["encoder_"], state["projector_"] = network.encoder, network.projector
+        return {**state, "_skcontrast_version": _version()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over a pickled state; warn if a different version has pickled it."""
-        super().__setstate__(unstamped(type(self).__name__, state))
+        state = dict(state)
+        if (written := state.pop("_skcontrast_version")) != _version():
+            warn(
+                InconsistentVersionWarning(
+                    estimator_name=f"{type(self).__name__} of skcontrast",
+                    current_sklearn_version=_version(),
+                    original_sklearn_version=written,
+                )
+            )
+        super().__setstate__(state)
+
+
+@cache
+def _version() -> str:
+    return version("skcontrast")
 
 
 def _plain(X: Any) -> Any:
-    """Return the samples of views, and anything else as it is."""
+    """Return the samples of views, and anything else unchanged."""
     return X.base if isinstance(X, Views) else X

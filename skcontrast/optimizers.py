@@ -161,7 +161,8 @@ class Optimizer(ParameterObject):
     def validate(self) -> None:
         """Raise ValueError for an algorithm, an option or a group that cannot be."""
         found = self.torch_class
-        if "closure" in _required(found.step):
+        closure = inspect.signature(found.step).parameters.get("closure")
+        if closure is not None and closure.default is closure.empty:
             raise InvalidParameterError(
                 f"The optimizer {found.__name__} evaluates the loss several times in a step, but "
                 "each evaluation would draw other views of the batch, and their gradients cannot "
@@ -181,31 +182,24 @@ class Optimizer(ParameterObject):
 
     def _check_names(self, names: Iterable[str], found: type[torch.optim.Optimizer]) -> None:
         """Raise ValueError if the algorithm has no such options."""
-        valid = [name for name in _options(found) if name not in ("lr", "weight_decay")]
         for name in names:
             if name in ("lr", "weight_decay"):
                 raise InvalidParameterError(
                     f"{name!r} is a parameter of the embedder, not of Optimizer: pass "
                     f"ContrastiveEmbedder({name}=...). Only groups have their own."
                 )
+            valid = [name for name in _options(found) if name not in ("lr", "weight_decay")]
             if name not in valid:
                 raise InvalidParameterError(
                     f"The optimizer {found.__name__} has no option {name!r}. Its options are "
                     f"{', '.join(valid)}."
                 )
 
-    @staticmethod
     def _check_group(
-        pattern: str, options: Mapping[str, Any], found: type[torch.optim.Optimizer]
+        self, pattern: str, options: Mapping[str, Any], found: type[torch.optim.Optimizer]
     ) -> None:
         """Raise ValueError if a group has options that the algorithm lacks, or a wrong rate."""
-        valid = _options(found)
-        unknown = [name for name in options if name not in valid]
-        if unknown:
-            raise InvalidParameterError(
-                f"The group {pattern!r} in 'param_groups' has the option {unknown[0]!r}, which "
-                f"{found.__name__} lacks. Its options are {', '.join(valid)}."
-            )
+        self._check_names([k for k in options if k not in ("lr", "weight_decay")], found)
         for name in ("lr", "weight_decay"):
             value = options.get(name, 0.0)
             if not isinstance(value, Real) or not 0 <= float(value) < float("inf"):
@@ -272,12 +266,6 @@ def as_optimizer(value: Any) -> Optimizer:
 def _options(found: type[torch.optim.Optimizer]) -> list[str]:
     """Return the names of the options of a class: all arguments except the parameters."""
     return list(inspect.signature(found).parameters)[1:]
-
-
-def _required(function: Any) -> set[str]:
-    """Return the names of the arguments that a function needs."""
-    arguments = inspect.signature(function).parameters.values()
-    return {argument.name for argument in arguments if argument.default is argument.empty}
 
 
 def _options_in(params: dict[str, Any]) -> dict[str, Any]:

@@ -152,7 +152,7 @@ BAD = {
     "group": (Optimizer(param_groups=["encoder.*"]), "pairs of a pattern and a dict.*'encoder"),
     "groups": (Optimizer(param_groups={"encoder.*": {}}), "'param_groups' parameter of Optimizer"),
     "group option": (
-        Optimizer("sgd", param_groups=[("*", {"betas": 1})]), "option 'betas', which SGD lacks"
+        Optimizer("sgd", param_groups=[("*", {"betas": 1})]), "SGD has no option 'betas'"
     ),
     "group lr": (Optimizer(param_groups=[("*", {"lr": -1})]), "'lr' of the group.*at least 0"),
     "group lr type": (Optimizer(param_groups=[("*", {"lr": "low"})]), "must be a number"),

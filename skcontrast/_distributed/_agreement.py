@@ -1,4 +1,4 @@
-"""What the ranks of a fit must agree on: versions, parameters, data and the fit so far."""
+"""Agreement of the ranks of a fit: on versions, parameters, data and the fit so far."""
 
 from __future__ import annotations
 
@@ -36,10 +36,7 @@ def failing_together() -> Iterator[None]:
 
 
 def agree(
-    parameters: Mapping[str, str],
-    arrays: Mapping[str, Any],
-    seed: int,
-    device: torch.device,
+    parameters: Mapping[str, str], arrays: Mapping[str, Any], seed: int, device: torch.device
 ) -> int:
     """Check that all ranks were given the same data and parameters; return the seed of rank 0.
 

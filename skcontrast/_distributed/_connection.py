@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 import torch.distributed as dist
 from torch import Tensor
@@ -63,7 +63,8 @@ class Connection:
     """
 
     def __init__(self) -> None:
-        self.everyone, self.limit = dist.group.WORLD, time_limit()
+        self.everyone = cast(dist.ProcessGroup, dist.group.WORLD)
+        self.limit = time_limit()
         store = self.everyone.get_group_store()
         self.store = dist.PrefixStore(f"skcontrast/{next(_connections)}", store)
         self.groups: dict[str, Any] = {}

@@ -56,17 +56,18 @@ def model_card(embedder: ContrastiveEmbedder, *, title: str = "Contrastive embed
     writer = Writer(names(), keep_samples=False)
     writer.write(inference_parts(fitted.on_cpu()), "fitted")
     own = ", ".join(f"`{name}`" for name in sorted(writer.own)) or "nothing"
+    estimates = ", ".join(f"{name} = {value:.3g}" for name, value in fitted.estimates.items())
     rows: dict[str, Any] = {
         "input": f"{fitted.schema.kind.name} of shape {fitted.schema.sample_shape}",
         "embedding": f"{embedder._n_features_out} numbers, the {embedder.output}",
-        "parameters of the network": f"{_count(fitted.network):,}",
+        "parameters of the network": f"{sum(p.numel() for p in fitted.network.parameters()):,}",
         "loss": f"`{_line(fitted.loss)}`",
         "framework": f"`{_line(fitted.framework)}`",
         "similarity": f"`{_line(fitted.similarity)}`",
         "views": ", ".join(f"`{_line(step)}`" for step in fitted.augmentation),
         "epochs": fitted.n_epochs,
         "last training loss": _last_loss(embedder),
-        "estimated from the data": _estimates(fitted.estimates),
+        "estimated from the data": estimates or "nothing",
         "needed to load it, besides skcontrast": own,
         "versions": f"skcontrast {version('skcontrast')}, torch {torch.__version__}",
     }
@@ -74,11 +75,6 @@ def model_card(embedder: ContrastiveEmbedder, *, title: str = "Contrastive embed
     lines += [f"| {name} | {value} |" for name, value in rows.items()]
     lines += ["", "```python", repr(embedder), "```", ""]
     return "\n".join(lines)
-
-
-def _count(network: torch.nn.Module) -> int:
-    """Return the number of weights."""
-    return sum(parameter.numel() for parameter in network.parameters())
 
 
 def _line(value: Any) -> str:
@@ -90,8 +86,3 @@ def _last_loss(embedder: ContrastiveEmbedder) -> str:
     """Return the last row of the history that has a loss."""
     losses = [row["train_loss"] for row in embedder.history_ if "train_loss" in row]
     return f"{losses[-1]:.4g}" if losses else "unknown"
-
-
-def _estimates(estimates: dict[str, float]) -> str:
-    """Return the estimated hyperparameters."""
-    return ", ".join(f"{name} = {value:.3g}" for name, value in estimates.items()) or "nothing"

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
-from types import ModuleType
+from importlib import import_module
 
 import torch
 from torch import nn
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
-import skcontrast.augmentation as augmentation
-import skcontrast.encoders as encoders
-import skcontrast.frameworks as frameworks
-import skcontrast.kinds as kinds
-import skcontrast.losses as losses
-import skcontrast.optimizers as optimizers
-import skcontrast.schedules as schedules
-import skcontrast.similarity as similarity
-
-from .._network._build import Widths
-from .._network._network import Network
+from .._network._build import Network, Widths
 from ..embedder import ContrastiveEmbedder
 from ..encoders._graph import GCNLayer, GINELayer, GINLayer, MessagePassing
 from ..encoders._projection import WithExtra
@@ -39,16 +29,10 @@ from ..kinds._vectors import VectorScaler
 # Layers that crash on odd attributes instead of raising an error.
 _UNSAFE = (nn.RNNBase, nn.RNNCellBase)
 # The public modules whose classes a file may name, as "losses.DCL".
-_PUBLIC: tuple[ModuleType, ...] = (
-    augmentation,
-    encoders,
-    frameworks,
-    kinds,
-    losses,
-    optimizers,
-    schedules,
-    similarity,
-)
+_PUBLIC = (
+    "augmentation", "encoders", "frameworks", "kinds", "losses", "optimizers", "schedules",
+    "similarity",
+)  # fmt: skip
 # Everything else that a fitted embedder consists of, under the names of the classes.
 _PARTS: tuple[type, ...] = (
     Apart, Column, ContrastiveEmbedder, EdgeFeatures, ForeignNetwork, GCNLayer, GINELayer,
@@ -62,28 +46,23 @@ _PARTS: tuple[type, ...] = (
 @cache
 def classes() -> dict[str, type]:
     """Return every class that a file may name, by its name there."""
-    found = {some.__name__: some for some in _PARTS}
-    for module in _PUBLIC:
-        short = module.__name__.rpartition(".")[2]
+    found = {cls.__name__: cls for cls in _PARTS}
+    for short in _PUBLIC:
+        module = import_module(f"skcontrast.{short}")
         members = ((name, getattr(module, name)) for name in module.__all__)
-        found |= {f"{short}.{name}": some for name, some in members if inspect.isclass(some)}
-    found |= {
-        f"torch.nn.{name}": some
-        for name, some in vars(nn).items()
-        if inspect.isclass(some)
-        and issubclass(some, nn.Module)
-        and not issubclass(some, _UNSAFE)
-        and some.__module__.startswith("torch.nn.modules.")
-    }
-    found |= {
-        f"torch.optim.{name}": some
-        for name, some in vars(torch.optim).items()
-        if inspect.isclass(some) and issubclass(some, torch.optim.Optimizer)
-    }
+        found |= {f"{short}.{name}": cls for name, cls in members if inspect.isclass(cls)}
+    for package, base in ((nn, nn.Module), (torch.optim, torch.optim.Optimizer)):
+        found |= {
+            f"{package.__name__}.{name}": cls
+            for name, cls in inspect.getmembers(package, inspect.isclass)
+            if issubclass(cls, base)
+            and not issubclass(cls, _UNSAFE)
+            and cls.__module__.startswith(("torch.nn.modules.", "torch.optim."))
+        }
     return found
 
 
 @cache
 def names() -> dict[type, str]:
     """Return the name in files of every class that a file may name."""
-    return {some: name for name, some in classes().items()}
+    return {cls: name for name, cls in classes().items()}

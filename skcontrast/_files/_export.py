@@ -138,9 +138,7 @@ def _network(embedder: ContrastiveEmbedder) -> nn.Module:
             f"An embedder of {fitted.schema.kind.name} cannot be exported: only vectors and "
             "images are arrays of numbers of a fixed shape. Use skcontrast.save."
         )
-    projects = embedder.output == "projection"
-    module = embedder._projecting() if projects else embedder.encoder_
-    return _Embedding(fitted.scaler.layer(), module.cpu()).eval()
+    return _Embedding(fitted.scaler.layer(), embedder._transforming().cpu()).eval()
 
 
 class _Embedding(nn.Module):
@@ -155,17 +153,17 @@ class _Embedding(nn.Module):
         return self.network(self.scaling(x[:, None] if x.ndim == 3 else x))
 
 
-def _program(network: nn.Module, some: Tensor) -> torch.export.ExportedProgram:
+def _program(network: nn.Module, samples: Tensor) -> torch.export.ExportedProgram:
     """Return the network as a graph for any number of samples."""
     return torch.export.export(
-        network, (some,), dynamic_shapes=({0: torch.export.Dim("n_samples")},)
+        network, (samples,), dynamic_shapes=({0: torch.export.Dim("n_samples")},)
     )
 
 
-def _write_program(network: nn.Module, some: Tensor) -> bytes:
+def _write_program(network: nn.Module, samples: Tensor) -> bytes:
     # torch ends the process if it writes to a disk that is full.
     buffer = io.BytesIO()
-    torch.export.save(_program(network, some), buffer)
+    torch.export.save(_program(network, samples), buffer)
     return buffer.getvalue()
 
 
@@ -174,10 +172,10 @@ def _run_program(data: bytes, array: NDArray[Any]) -> NDArray[Any]:
         return torch.export.load(io.BytesIO(data)).module()(torch.from_numpy(array)).numpy()
 
 
-def _write_onnx(network: nn.Module, some: Tensor) -> bytes:
+def _write_onnx(network: nn.Module, samples: Tensor) -> bytes:
     onnx = torch.onnx.export(
-        _program(network, some),
-        (some,),
+        _program(network, samples),
+        (samples,),
         input_names=["X"],
         output_names=["embedding"],
         external_data=False,

@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import fields
-from importlib.metadata import version
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,17 @@ from torch import Tensor, nn
 from .._arguments import Interval, checked
 from .._fit._choices import resolve_device
 from .._fit._fit import Fitted
-from .._network._build import Widths
-from .._network._network import Network
-from .._storage._file import file_path, is_format, pack, read_file, replace_file, unpack
+from .._network._build import Network, Widths
+from .._storage._file import (
+    check_content,
+    file_path,
+    pack,
+    read_file,
+    replace_file,
+    unpack,
+    versions,
+    without_batches,
+)
 from .._storage._values import Reader, Writer
 from ..augmentation import Augmentation
 from ..embedder import ContrastiveEmbedder
@@ -35,6 +42,7 @@ from ._classes import classes, names
 # Raised when a change makes older versions misread the files of this one.
 FORMAT = 1
 _HEADER = "skcontrast"
+_FIELDS = {"format", "versions", "class", "parameters", "fitted", "output", "own", "outputs"}
 _PACKAGES = ("skcontrast", "torch", "numpy", "scikit-learn", "skorch")
 # What the parts of a fitted embedder are.
 _PARTS = {
@@ -58,16 +66,9 @@ _LARGEST_SAMPLE = 2**28
 _NOT_SAVED = ("callbacks", "checkpoint", "n_workers")
 # What reading values of wrong types and sizes raises.
 _MALFORMED = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
-# How the files of torch.save start, and pickles, plain and as joblib compresses them: by zlib,
-# gzip, bz2 and xz.
+    ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
+# How the files of torch.save start, and pickles, plain and as joblib compresses them.
 _ZIP = b"PK\x03\x04"
 _PICKLES = (b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
 # What a path may be.
@@ -151,18 +152,15 @@ def save(
     check_is_fitted(embedder)
     place = file_path(path, "save")
     writer = Writer(names(), training_samples)
-    parameters = {
-        key: value
-        for key, value in embedder.get_params(deep=False).items()
-        if key not in _NOT_SAVED
-    }
+    given = embedder.get_params(deep=False).items()
+    parameters = {key: value for key, value in given if key not in _NOT_SAVED}
     if not isinstance(parameters["random_state"], Integral):
         parameters["random_state"] = None
     if isinstance(parameters["device"], torch.device):
         parameters["device"] = str(parameters["device"])
     content = {
         "format": FORMAT,
-        "versions": {name: version(name) for name in _PACKAGES},
+        "versions": versions(_PACKAGES),
         "class": writer.write(type(embedder), "class"),
         "parameters": writer.write(parameters, "parameters"),
         "fitted": writer.write(inference_parts(embedder._fitted.on_cpu()), "fitted"),
@@ -259,8 +257,7 @@ def load(
     reader = Reader(classes(), tensors, own)
     try:
         parameters, fitted = reader.read(content["parameters"]), reader.read(content["fitted"])
-        some = reader.read(content["class"])
-        embedder = _embedder(some, parameters, fitted)
+        embedder = _embedder(reader.read(content["class"]), parameters, fitted)
         _check_network(embedder._fitted, reader.read(content["outputs"]), not content["own"])
         if content["output"]:
             embedder.set_output(**content["output"])
@@ -299,28 +296,12 @@ def _hint(data: bytes) -> str:
 
 def _check_header(content: Any) -> None:
     """Raise ValueError unless a header is one that this version can read."""
-    known = {"format", "versions", "class", "parameters", "fitted", "output", "own", "outputs"}
-    if not isinstance(content, dict) or not is_format(content.get("format")):
-        raise ValueError("its header is none of skcontrast's")
-    if content["format"] > FORMAT:
-        raise ValueError(
-            f"it has format {content['format']} of skcontrast "
-            f"{_written_by(content.get('versions'))}, and this version "
-            f"({version('skcontrast')}) reads up to {FORMAT}; upgrade skcontrast"
-        )
-    if content.keys() != known:
-        wrong = ", ".join(sorted(content.keys() ^ known))
-        raise ValueError(f"its header lacks or has unknown fields: {wrong}")
+    check_content(content, FORMAT, _FIELDS)
     own = content["own"]
     if not isinstance(own, dict) or not all(isinstance(place, str) for place in own.values()):
         raise ValueError("its field 'own' does not say where its names are used")
     if content["output"] not in _OUTPUTS:
         raise ValueError(f"its field 'output' is {str(content['output'])[:60]}")
-
-
-def _written_by(versions: Any) -> str:
-    """Return the version of skcontrast that a header names."""
-    return str(versions.get("skcontrast")) if isinstance(versions, dict) else "?"
 
 
 def inference_parts(fitted: Fitted) -> dict[str, Any]:
@@ -330,15 +311,13 @@ def inference_parts(fitted: Fitted) -> dict[str, Any]:
     """
     alike = {"network": "encoder", "schema": "kind"}
     names = sorted(vars(fitted).keys() - set(_OF_A_FIT), key=lambda name: alike.get(name, name))
-    history = [{k: v for k, v in row.items() if k != "batches"} for row in fitted.history]
-    return {name: getattr(fitted, name) for name in names} | {"history": history}
+    parts = {name: getattr(fitted, name) for name in names}
+    return parts | {"history": without_batches(fitted.history)}
 
 
-def _embedder(
-    some: type, parameters: dict[str, Any], parts: dict[str, Any]
-) -> ContrastiveEmbedder:
+def _embedder(cls: type, parameters: dict[str, Any], parts: dict[str, Any]) -> ContrastiveEmbedder:
     """Return an embedder with parameters and all that inference needs."""
-    if not (issubclass(some, ContrastiveEmbedder) and isinstance(parts, dict)):
+    if not (issubclass(cls, ContrastiveEmbedder) and isinstance(parts, dict)):
         raise ValueError("it holds no fitted embedder")
     if of_a_run := sorted(parameters.keys() & set(_NOT_SAVED)):
         raise ValueError(f"it sets {', '.join(of_a_run)}, which a file must not set")
@@ -351,23 +330,23 @@ def _embedder(
     parts = {**parts, "history": History(history)}
     fitted = Fitted(**parts, optimizer_state=None, framework_state=None, interrupted=False)
     _check_parts(fitted)
-    return some(**parameters)._keep(fitted)
+    return cls(**parameters)._adopt(fitted)
 
 
 def _check_parts(fitted: Fitted) -> None:
     """Raise ValueError if a part has the wrong type."""
-    wrong = [name for name, kind in _PARTS.items() if not isinstance(getattr(fitted, name), kind)]
     schema, chain = fitted.schema, fitted.augmentation
+    wrong = [name for name, kind in _PARTS.items() if not isinstance(getattr(fitted, name), kind)]
     if not wrong and not all(isinstance(step, Augmentation) for step in chain):
         wrong = ["augmentation"]
-    if not wrong and not (isinstance(schema.kind, Kind)):
+    if not wrong and not isinstance(schema.kind, Kind):
         wrong = ["schema"]
     if not hasattr(fitted.scaler, "finds_nonfinite"):
-        wrong = [*wrong, "scaler"]
-    if not wrong and not all(isinstance(item, (int, float)) for item in fitted.estimates.values()):
-        raise ValueError("its estimates are not numbers")
+        wrong.append("scaler")
     if wrong:
         raise ValueError(f"its {wrong[0]} is a {type(getattr(fitted, wrong[0])).__name__}")
+    if not all(isinstance(item, (int, float)) for item in fitted.estimates.values()):
+        raise ValueError("its estimates are not numbers")
 
 
 def _check_network(fitted: Fitted, before: Any, is_ours: bool) -> None:

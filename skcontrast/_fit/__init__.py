@@ -1,1 +1,1 @@
-"""What happens only while an embedder is fitted."""
+"""Everything that is only used while an embedder is fitted."""

@@ -6,7 +6,7 @@ import difflib
 import inspect
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -27,7 +27,7 @@ from ..kinds._base import Kind
 from ..kinds._parts import PartsKind
 from ..kinds._recognise import declared_kind, named_kind
 from ..losses import InfoNCE, Loss
-from ..optimizers import Algorithm, Optimizer, as_optimizer
+from ..optimizers import Optimizer, as_optimizer
 from ..schedules import CosineDecay, Schedule, at_progress
 from ..similarity import Cosine, Similarity
 from ._plan import epoch_progress
@@ -96,10 +96,6 @@ class Choices:
     seed: int
     verbose: int
 
-    def with_callbacks(self, more: Sequence[Callback]) -> Choices:
-        """Return the choices with further callbacks."""
-        return replace(self, callbacks=[*(self.callbacks or ()), *more])
-
     def split_views(self, X: Any) -> tuple[Any, list[Augmentation] | None, Any]:
         """Split the X of `fit` into the data and the chain that draws views of it.
 
@@ -152,8 +148,10 @@ def default_with(role: str, parameters: dict[str, Any]) -> Any:
         if close and not others:
             advice = f". Did you mean {role}__{close[0]}?"
         else:
-            some = f", such as {' or '.join(f'{other}()' for other in others)}" if others else ""
-            advice = f": pass an object as {role} first{some}."
+            example = (
+                f", such as {' or '.join(f'{other}()' for other in others)}" if others else ""
+            )
+            advice = f": pass an object as {role} first{example}."
         raise ValueError(
             f"The {role!r} parameter of ContrastiveEmbedder is None, that is {default()!r}, which "
             f"has no parameter {name!r}{advice}"
@@ -179,27 +177,26 @@ def resolve_choices(estimator: Any) -> Choices:
     _check_callbacks(given["callbacks"] or (), given["lr_schedule"], owner)
     framework = _component("framework", given, owner)
     default = framework.default_similarity
+    is_guessed = isinstance(given["kind"], str) and given["kind"] == "auto"
+    optimizer = clone(as_optimizer(given["optimizer"]))
+    validate_parameters(optimizer)
+    lr_schedule = given["lr_schedule"]
+    if isinstance(lr_schedule, str):
+        lr_schedule = CosineDecay() if lr_schedule == "cosine" else None
     resolved = {
         **given,
         "loss": _component("loss", given, owner),
         "framework": framework,
         "similarity": _component("similarity", given, owner, default),
-        "kind": _declared(given["kind"], owner),
+        "kind": None if is_guessed else named_kind(given["kind"], owner=owner),
         "augmentation": augmentations_of(given["augmentation"], owner),
-        "optimizer": resolve_optimizer(given["optimizer"]),
-        "lr_schedule": resolve_lr_schedule(given["lr_schedule"]),
+        "optimizer": optimizer,
+        "lr_schedule": lr_schedule,
         "device": resolve_device(given["device"], owner),
         "seed": resolve_seed(given["random_state"], owner),
     }
     fields = {name: resolved[name] for name in Choices.__dataclass_fields__ if name in resolved}
     return Choices(owner=owner, settings=given, **fields)
-
-
-def _declared(kind: Any, owner: str) -> Kind | None:
-    """Return the kind that a user declares, None if it is to be guessed."""
-    if isinstance(kind, str) and kind == "auto":
-        return None
-    return named_kind(kind, owner=owner)
 
 
 def _component(role: str, given: dict[str, Any], owner: str, default: type | None = None) -> Any:
@@ -219,19 +216,19 @@ def _component(role: str, given: dict[str, Any], owner: str, default: type | Non
     return value
 
 
-def _check_callbacks(callbacks: Sequence[Any], lr_schedule: Any, owner: str) -> None:
-    plain = [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in callbacks]
-    is_evaluated = any(isinstance(callback, Evaluation) for callback in plain)
-    for callback in plain:
-        _check_callback(callback, lr_schedule, owner, is_evaluated)
-
-
 def _needed_by(callback: type) -> str:
     """Return the arguments that a class of callbacks cannot do without."""
     parameters = inspect.signature(callback).parameters.values()
     optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     needed = [p.name for p in parameters if p.default is p.empty and p.kind not in optional]
     return ", ".join(needed)
+
+
+def _check_callbacks(callbacks: Sequence[Any], lr_schedule: Any, owner: str) -> None:
+    plain = [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in callbacks]
+    is_evaluated = any(isinstance(callback, Evaluation) for callback in plain)
+    for callback in plain:
+        _check_callback(callback, lr_schedule, owner, is_evaluated)
 
 
 def _check_callback(callback: Any, lr_schedule: Any, owner: str, is_evaluated: bool) -> None:
@@ -300,8 +297,8 @@ def augmentations_of(augmentation: Any, owner: str) -> list[Augmentation] | None
     if augmentation is None:
         return None
     if isinstance(augmentation, Pipeline):
-        steps = [step for _, step in augmentation.steps if step not in (None, "passthrough")]
-        return [part for step in steps for part in augmentations_of(step, owner) or ()]
+        steps = (step for _, step in augmentation.steps if step not in (None, "passthrough"))
+        augmentation = list(steps)
     if isinstance(augmentation, (list, tuple)):
         return [part for step in augmentation for part in augmentations_of(step, owner) or ()]
     if callable(augmentation) and not isinstance(augmentation, (type, Augmentation)):
@@ -318,20 +315,6 @@ def augmentations_of(augmentation: Any, owner: str) -> list[Augmentation] | None
 
 def _names(chain: Sequence[Augmentation]) -> str:
     return ", ".join(type(step).__name__ for step in chain)
-
-
-def resolve_optimizer(optimizer: Algorithm | Optimizer) -> Optimizer:
-    """Return a validated clone of the optimizer, or a new one for a name or a class."""
-    resolved = clone(as_optimizer(optimizer))
-    validate_parameters(resolved)
-    return resolved
-
-
-def resolve_lr_schedule(lr_schedule: str | Schedule) -> Schedule | None:
-    """Return a schedule of factors on the learning rate, or None for a constant one."""
-    if isinstance(lr_schedule, str):
-        return CosineDecay() if lr_schedule == "cosine" else None
-    return lr_schedule
 
 
 def check_lr_schedule(schedule: str | Schedule, n_epochs: int, owner: str) -> None:

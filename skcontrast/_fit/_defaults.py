@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 from ..augmentation import (
     Augmentation,
     ColorJitter,
@@ -54,36 +51,6 @@ def _chain_of_images(sample_shape: tuple, mixes_channels: bool) -> list[Augmenta
     return [RandomResizedCrop(scale=(0.5, 1.0)), jitter, GaussianBlur(p=0.3)]
 
 
-class Defaults(NamedTuple):
-    """The defaults of a kind.
-
-    Attributes
-    ----------
-    encoder : callable
-        Returns an encoder for samples of a shape.
-    chain : callable
-        Returns the augmentations of samples of a shape, which mix channels or do not.
-    one_view : list of Augmentation or None
-        What draws the view for a framework that takes one of each sample; None as for others.
-    """
-
-    encoder: Callable[[tuple], Encoder]
-    chain: Callable[[tuple, bool], list[Augmentation]]
-    one_view: list[Augmentation] | None = None
-
-
-_DEFAULTS = {
-    Tables: Defaults(lambda shape: MLP(), lambda shape, mixes: [MarginalCorruption(rate=0.3)]),
-    Vectors: Defaults(lambda shape: MLP(), lambda shape, mixes: [MarginalCorruption(rate=0.3)]),
-    Images: Defaults(_encoder_of_images, _chain_of_images),
-    Graphs: Defaults(lambda shape: GIN(), lambda shape, mixes: [NodeDrop()], one_view=[]),
-}
-
-
-def _defaults_of(kind: Kind) -> Defaults | None:
-    return next((own for known, own in _DEFAULTS.items() if isinstance(kind, known)), None)
-
-
 def _missing(parameter: str, kind: Kind) -> ValueError:
     none = ", or [] for none" if parameter == "augmentation" else ""
     return ValueError(
@@ -93,10 +60,13 @@ def _missing(parameter: str, kind: Kind) -> ValueError:
 
 def default_encoder(kind: Kind, sample_shape: tuple) -> Encoder:
     """Return the encoder that suits samples of a kind and shape."""
-    defaults = _defaults_of(kind)
-    if defaults is None:
-        raise _missing("encoder", kind)
-    return defaults.encoder(sample_shape)
+    if isinstance(kind, (Tables, Vectors)):
+        return MLP()
+    if isinstance(kind, Images):
+        return _encoder_of_images(sample_shape)
+    if isinstance(kind, Graphs):
+        return GIN()
+    raise _missing("encoder", kind)
 
 
 def default_chain(
@@ -107,7 +77,7 @@ def default_chain(
     Parameters
     ----------
     kind : Kind
-        What the samples are.
+        The kind of the samples.
     sample_shape : tuple
         Shape of one sample.
     framework : Framework
@@ -115,15 +85,10 @@ def default_chain(
     mixes_channels : bool, default=True
         If False, channels are contrasted with each other and must not be mixed.
     """
-    if isinstance(kind, PartsKind):
-        several = zip(kind.kinds_, sample_shape, strict=True)
-        return [PerPart([default_chain(own, shape, framework) for own, shape in several])]
-    defaults = _defaults_of(kind)
-    if defaults is None:
+    chain = _chain(kind, sample_shape, mixes_channels, takes_one_view=framework.n_views == 1)
+    if chain is None:
         raise _missing("augmentation", kind)
-    if framework.n_views == 1 and defaults.one_view is not None:
-        return defaults.one_view
-    return defaults.chain(sample_shape, mixes_channels)
+    return chain
 
 
 def scored_chain(
@@ -134,10 +99,23 @@ def scored_chain(
     So embedders that were trained with different augmentations can be compared. A kind without a
     default is scored by the chain.
     """
+    default = _chain(kind, sample_shape, mixes_channels)
+    return chain if default is None else default
+
+
+def _chain(
+    kind: Kind, sample_shape: tuple, mixes_channels: bool = True, takes_one_view: bool = False
+) -> list[Augmentation] | None:
+    """Return the default augmentations, None for a kind without any."""
     if isinstance(kind, PartsKind):
-        if any(_defaults_of(own) is None for own in kind.kinds_):
-            return chain
-        several = zip(kind.kinds_, sample_shape, strict=True)
-        return [PerPart([scored_chain(own, shape, []) for own, shape in several])]
-    defaults = _defaults_of(kind)
-    return chain if defaults is None else defaults.chain(sample_shape, mixes_channels)
+        parts = zip(kind.kinds_, sample_shape, strict=True)
+        chains = [_chain(part, shape, takes_one_view=takes_one_view) for part, shape in parts]
+        found = [chain for chain in chains if chain is not None]
+        return [PerPart(found)] if len(found) == len(chains) else None
+    if isinstance(kind, (Tables, Vectors)):
+        return [MarginalCorruption(rate=0.3)]
+    if isinstance(kind, Images):
+        return _chain_of_images(sample_shape, mixes_channels)
+    if isinstance(kind, Graphs):
+        return [] if takes_one_view else [NodeDrop()]
+    return None

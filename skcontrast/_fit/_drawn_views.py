@@ -15,7 +15,7 @@ from .._runtime._random import resolve_seed
 from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Schema, as_given
 from ..kinds._images import Images
-from ._choices import Choices, resolve_choices, resolve_device
+from ._choices import resolve_choices, resolve_device
 from ._samples import read_training_samples
 from ._setup import Setup, new_setup
 
@@ -59,7 +59,11 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
         setup, chain = embedder._fitted, embedder.augmentation_
         X = embedder._fitted.read(X.base if isinstance(X, Views) else X, embedder)
     else:
-        X, setup = _setup_before_fit(resolve_choices(embedder), X, embedder)
+        choices = resolve_choices(embedder)
+        X, schema, given = read_training_samples(choices, X, embedder, None)
+        with torch.inference_mode(False):
+            subset = X if _is_learned_from(X, schema.kind, given) else X[:2]
+            setup = new_setup(choices, subset, schema, given, choices.seed)
         chain = setup.augmentation
     samples = X if rows is None else X[chosen_rows(rows, len(X))]
     if not len(samples):
@@ -79,14 +83,6 @@ def chosen_rows(rows: Any, n_samples: int) -> NDArray[np.int64]:
         return np.atleast_1d(chosen)
 
 
-def _setup_before_fit(choices: Choices, X: Any, owner: Any) -> tuple[Any, Setup]:
-    """Return X as its kind reads it, and what `fit` would set up for it before training."""
-    X, schema, chain = read_training_samples(choices, X, owner, None)
-    with torch.inference_mode(False):
-        some = X if _is_learned_from(X, schema.kind, chain) else X[:2]
-        return X, new_setup(choices, some, schema, chain, choices.seed)
-
-
 def _is_learned_from(X: Any, kind: Kind, chain: list[Augmentation] | None) -> bool:
     """Return whether views of X depend on further samples, or these need not be read.
 
@@ -98,12 +94,7 @@ def _is_learned_from(X: Any, kind: Kind, chain: list[Augmentation] | None) -> bo
 
 @torch.no_grad()
 def _draw(
-    setup: Setup,
-    chain: list[Augmentation],
-    samples: Any,
-    n_views: int,
-    seed: int,
-    device: torch.device,
+    setup: Setup, chain: list[Augmentation], samples: Any, n_views: int, seed: int, device: Any
 ) -> tuple[Any, ...]:
     """Return views of samples; the first ones are the same for any number of views."""
     step = setup.schema.kind.rows_per_call(samples)

@@ -13,11 +13,7 @@ from torch import Tensor
 from .._distributed._world import World, pool
 from .._objective._contrast import Contrast
 from .._parameters import InvalidParameterError, validate_parameters
-from ..estimation import (
-    alpha_from_auc,
-    estimate_alpha_and_tau_plus,
-    tau_plus_from_labels,
-)
+from ..estimation import alpha_from_auc, estimate_alpha_and_tau_plus, tau_plus_from_labels
 from ..estimation._from_labels import mean_auc
 from ..estimation._rank_statistics import class_aucs, classes_by_rank, count_outscored
 from ..estimation._soft_ring import fit_posterior
@@ -35,7 +31,6 @@ _INSIDE = {
     "tau_plus": (0.001, 0.99),
 }
 # Ranks of views do not show these: a view is much closer than a sample of the same class.
-_FROM_LABELS_ONLY = {"floor", "sharpness"}
 _OF_POSTERIOR = {"floor", "sharpness"}
 # The ranks of the candidates are counted in so many equal parts.
 _PARTS = 512
@@ -133,7 +128,7 @@ class AutoParameters:
         """Return the names that can only be estimated from classes, where none are known."""
         if self.has_labels:
             return []
-        return [name for name in self.settings if self._quantity(name) in _FROM_LABELS_ONLY]
+        return [name for name in self.settings if self._quantity(name) in _OF_POSTERIOR]
 
     def apply_to(self, loss: Loss) -> Loss:
         """Return the loss with the current values."""

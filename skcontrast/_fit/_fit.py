@@ -1,9 +1,9 @@
-"""What `fit` does: from checked parameters and X to everything that a fitted embedder knows."""
+"""One fit: from checked parameters and X to everything that a fitted embedder knows."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from skorch.callbacks import Callback, PrintLog
+from skorch.callbacks import PrintLog
 from skorch.history import History
-from torch import Tensor, nn
+from torch import Tensor
 
 from .._data._batches import TrainingSet
 from .._data._metadata import check_descriptions
@@ -25,25 +25,17 @@ from .._network._inference import on_cpu
 from .._runtime._random import draws_random_numbers, seeded_rng
 from .._warnings import warn
 from ..callbacks import Evaluation
-from ..optimizers import Optimizer
-from ._checkpoint import EpochState, opened_checkpoint
+from ._checkpoint import EpochState, opened_state
 from ._choices import Choices
 from ._estimated_parameters import AutoParameters
 from ._identity import identity_of
 from ._label_spreading import LabelSpreader
 from ._net import ContrastiveNet
 from ._plan import Plan
-from ._resume import (
-    framework_state,
-    optimizer_state,
-    resume,
-)
+from ._resume import framework_state, optimizer_state, resume
 from ._samples import TrainingData, agree_on_seed, read_training_data
 from ._setup import Setup, continued_setup, new_setup
 from ._watch import ProgressBar, check_embeddings
-
-# Parameters that may differ between the ranks of a distributed fit.
-_RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +58,9 @@ class Fitted(Setup):
 
     history: History
     estimates: dict[str, float]
-    optimizer_state: dict[str, Any] | None
-    framework_state: dict[str, Any] | None
-    interrupted: bool
+    optimizer_state: dict[str, Any] | None = None
+    framework_state: dict[str, Any] | None = None
+    interrupted: bool = False
 
     @property
     def n_epochs(self) -> int:
@@ -134,26 +126,31 @@ def fit_network(
     identity = partial(
         identity_of, choices, data.chain, data.schema.kind, data.X, data.known, start
     )
-    opened = (
-        nullcontext() if one_epoch else opened_checkpoint(choices, seed, past, identity, world)
-    )
+    opened = opened_state(choices, seed, past, identity, world, one_epoch)
     # The caller may have turned gradients off.
-    with torch.inference_mode(False), torch.enable_grad(), opened as checkpoint:
-        seed = seed if checkpoint is None else checkpoint.seed
+    with torch.inference_mode(False), torch.enable_grad(), opened as epoch_state:
+        seed = epoch_state.seed
         setup = _setup(choices, data, past, seed)
         reads_share = choices.framework.only_encodes_views
         shares = Shares(world) if world is not None and reads_share else None
         training_set = _training_set(choices, setup, data, world, shares)
         plan = _plan(choices, setup, data, past, one_epoch, seed, world, shares)
-        epoch_state = EpochState(checkpoint)
-        net = _begun(choices, setup, plan, data, past, epoch_state, one_epoch, as_fitted)
+        net = _initialised_net(choices, setup, plan, data, past, epoch_state, one_epoch, as_fitted)
         with net.interrupt_:
             # Other threads wait only where the network itself draws random numbers.
             with seeded_rng(seed, choices.device) if plan.seeds_layers else nullcontext():
                 interrupted = train(net, training_set, epoch_state)
             check_embeddings(len(net.history), net.module_, training_set)
-            resumable = choices.warm_start or one_epoch
-            fitted = _fitted(setup, net, data if resumable else None)
+            whole = {**vars(setup), "network": net.module_.eval()}
+            fitted = Fitted(**whole, history=net.history, estimates=net.auto.values)
+            if choices.warm_start or one_epoch:
+                fitted = replace(
+                    fitted,
+                    optimizer_state=optimizer_state(net.optimizer_, net.learned_parameters()),
+                    framework_state=framework_state(
+                        choices.framework, net.criterion_, data.fingerprint
+                    ),
+                )
             if world is not None:
                 interrupted = any(exchange(interrupted))
         return replace(fitted, interrupted=interrupted or net.interrupt_.came)
@@ -170,7 +167,7 @@ def _setup(choices: Choices, data: TrainingData, past: Fitted | None, seed: int)
     return setup
 
 
-def _begun(
+def _initialised_net(
     choices: Choices,
     setup: Setup,
     plan: Plan,
@@ -183,31 +180,33 @@ def _begun(
     """Return a net that is about to train, where an earlier fit has left off if there is one."""
     labels = data.known.get("labels")
     auto = _estimated_parameters(choices, labels, past, one_epoch)
-    is_first = plan.world is None or plan.world.rank == 0
+    named = [item if isinstance(item, tuple) else (None, item) for item in choices.callbacks or ()]
+    # Others may monitor the scores.
+    named.sort(key=lambda item: not isinstance(item[1], Evaluation))
+    callbacks = [callback if name is None else (name, callback) for name, callback in named]
+    if choices.verbose and (plan.world is None or plan.world.rank == 0):
+        callbacks.append(ProgressBar())
     # What a framework adds to the network starts from different numbers than the network.
     with seeded_rng(plan.seed + 1, choices.device):
-        net = make_net(
+        net = ContrastiveNet(
             setup.network,
-            plan,
-            auto,
-            LabelSpreader(choices.loss.label_spreading(), labels),
-            optimizer=choices.optimizer,
-            lr=choices.lr,
-            weight_decay=choices.weight_decay,
-            max_epochs=1 if one_epoch else choices.max_epochs,
-            callbacks=choices.callbacks,
+            plan=plan,
+            auto=auto,
+            spreader=LabelSpreader(choices.loss.label_spreading(), labels),
             epoch_state=epoch_state,
-            verbose=choices.verbose if is_first else 0,
+            build_optimizer=partial(
+                choices.optimizer.build, lr=choices.lr, weight_decay=choices.weight_decay
+            ),
             as_estimator=partial(_as_estimator, setup, as_fitted),
-        )
+            lr=choices.lr,
+            max_epochs=1 if one_epoch else choices.max_epochs,
+            device=plan.device,
+            callbacks=callbacks,
+            # PrintLog prints only if the net is verbose.
+            verbose=int(any(isinstance(callback, PrintLog) for _, callback in named)),
+        ).initialize()
         if past is not None:
-            resume(
-                net,
-                past.history,
-                past.optimizer_state,
-                past.framework_state,
-                data.fingerprint,
-            )
+            resume(net, past, data.fingerprint)
     return net
 
 
@@ -298,96 +297,10 @@ def _plan(
 
 def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: ContrastiveNet) -> Any:
     """Return an embedder with a copy of what a net has learned so far, but not its optimizer."""
-    rows = ({**row, "batches": []} for row in net.history)
-    return as_fitted(
-        Fitted(
-            **{**vars(setup), "network": copy.deepcopy(net.module_).eval()},
-            history=History(rows),
-            estimates=dict(net.auto.values),
-            optimizer_state=None,
-            framework_state=None,
-            interrupted=False,
-        )
-    )
-
-
-def _fitted(setup: Setup, net: ContrastiveNet, data: TrainingData | None) -> Fitted:
-    """Return what is known after the training; what a later fit needs only with the data."""
-    optimizer, session = None, None
-    if data is not None:
-        optimizer = optimizer_state(net.optimizer_, net.learned_parameters())
-        session = framework_state(setup.framework, net.criterion_, data.fingerprint)
-    return Fitted(
-        **{**vars(setup), "network": net.module_.eval()},
-        history=net.history,
-        estimates=net.auto.values,
-        optimizer_state=optimizer,
-        framework_state=session,
-        interrupted=False,
-    )
-
-
-def make_net(
-    network: nn.Module,
-    plan: Plan,
-    auto: AutoParameters,
-    spreader: LabelSpreader,
-    *,
-    optimizer: Optimizer,
-    lr: float,
-    weight_decay: float,
-    max_epochs: int,
-    callbacks: Sequence[Callback | tuple[str, Callback]] | None,
-    epoch_state: EpochState,
-    verbose: int,
-    as_estimator: Callable[[ContrastiveNet], Any],
-) -> ContrastiveNet:
-    """Return an initialised net that trains `network` in place.
-
-    Parameters
-    ----------
-    network : Network
-        What is trained.
-    plan : Plan
-        What a step needs to know.
-    auto : AutoParameters
-        The hyperparameters that are "auto".
-    spreader : LabelSpreader
-        Completes the labels.
-    optimizer, lr, weight_decay : Optimizer, float, float
-        The optimizer, and what its groups have unless they say otherwise.
-    max_epochs : int
-        Passes over the data.
-    callbacks : list or None
-        The user's callbacks.
-    epoch_state : EpochState
-        Keeps the state at the end of each epoch.
-    verbose : int
-        1 shows a progress bar.
-    as_estimator : callable
-        Takes the net and returns a fitted embedder, a copy of what it has learned so far.
-    """
-    named = [item if isinstance(item, tuple) else (None, item) for item in callbacks or ()]
-    # Others may monitor the scores.
-    named.sort(key=lambda item: not isinstance(item[1], Evaluation))
-    prints = any(isinstance(callback, PrintLog) for _, callback in named)
-    return ContrastiveNet(
-        network,
-        plan=plan,
-        auto=auto,
-        spreader=spreader,
-        keeper=epoch_state,
-        build_optimizer=partial(optimizer.build, lr=lr, weight_decay=weight_decay),
-        as_estimator=as_estimator,
-        lr=lr,
-        max_epochs=max_epochs,
-        device=plan.device,
-        callbacks=[
-            *(callback if name is None else (name, callback) for name, callback in named),
-            *([ProgressBar()] if verbose else []),
-        ],
-        verbose=int(prints),  # PrintLog prints only if the net is verbose
-    ).initialize()
+    rows = History({**row, "batches": []} for row in net.history)
+    network, values = copy.deepcopy(net.module_).eval(), dict(net.auto.values)
+    whole = {**vars(setup), "network": network}
+    return as_fitted(Fitted(**whole, history=rows, estimates=values))
 
 
 def train(net: ContrastiveNet, training_set: TrainingSet, epoch_state: EpochState) -> bool:

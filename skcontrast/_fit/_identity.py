@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import json
@@ -22,7 +23,7 @@ from torch import Tensor, nn
 from .._data._checksum import checksum
 from .._data._parts import Parts
 from .._data._sources import LazySamples
-from .._network._network import Network
+from .._network._build import Network
 from ..augmentation import Augmentation
 from ..callbacks import Evaluation
 from ..kinds._base import Kind
@@ -162,26 +163,13 @@ def _described_callbacks(callbacks: Any) -> dict[str, str]:
 
 
 def _callback_attributes(callback: Any) -> dict[str, Any]:
-    """Return the public attributes of a callback, as they are before it is used."""
+    """Return the public attributes of a callback; learned ones end in an underscore."""
+    if isinstance(callback, ParamMapper):  # which replaces its parameters when it is used
+        callback = copy.copy(callback).initialize()
     found = {k: v for k, v in sorted(vars(callback).items()) if k[0] != "_" and k[-1] != "_"}
     if isinstance(callback, Evaluation):
         del found["X"], found["y"]
-    if isinstance(callback, ParamMapper):
-        return {**found, **_as_passed(found)}
     return found
-
-
-def _as_passed(found: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a ParamMapper that it replaces when it is used."""
-    patterns, at, schedule = found["patterns"], found["at"], found["schedule"]
-    if getattr(getattr(at, "func", None), "__name__", "") == "_epoch_at":
-        at = at.keywords["epoch"]
-    is_default = getattr(schedule, "__name__", "") == "_default_schedule"
-    return {
-        "patterns": list(patterns) if isinstance(patterns, (list, tuple)) else [patterns],
-        "at": at,
-        "schedule": None if is_default else schedule,
-    }
 
 
 def samples_checksum(kind: Kind, X: Any) -> str:
@@ -277,7 +265,7 @@ def _state(module: nn.Module) -> tuple[list[Any], list[Tensor]]:
 
 
 def _is_short(item: Any) -> bool:
-    """Return whether an item is better shown within its list than in a line of its own."""
+    """Return whether an item is better shown within its list than in its own line."""
     return isinstance(item, (int, float, type(None), np.generic)) or (
         isinstance(item, str) and len(item) <= _LONGEST_ITEM
     )

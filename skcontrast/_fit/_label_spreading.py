@@ -195,24 +195,16 @@ class LabelSpreader:
     """
 
     def __init__(self, settings: LabelSpreading | None, labels: Tensor | None):
-        self.settings, self.labels = settings, labels
-        self.labeled, self.labeled_share = torch.empty(0, dtype=torch.int64), 0.0
-        if labels is not None:
-            self.labeled = (labels >= 0).nonzero()[:, 0].cpu()
+        self.settings = settings
+        self.labels = torch.empty(0, dtype=torch.int64) if labels is None else labels
+        self.labeled = (self.labels >= 0).nonzero()[:, 0].cpu()
+        self.labeled_share = 0.0
         if settings is not None and len(self.labeled):
             self.labeled_share = settings.labeled_share
 
     @property
-    def _known(self) -> Tensor:
-        """The given classes, where there are any."""
-        assert self.labels is not None
-        return self.labels
-
-    @property
     def has_some_labels(self) -> bool:
         """Whether there is anything to spread."""
-        if self.labels is None:
-            return False
         return len(self.labeled) < len(self.labels) and int(self.labels.max()) > 0
 
     def is_due(self, epoch: int, is_first: bool) -> bool:
@@ -238,7 +230,7 @@ class LabelSpreader:
             Representations.
         """
         n_neighbors = N_NEIGHBORS if self.settings is None else self.settings.n_neighbors
-        return spread_labels(h, self._known, n_neighbors)
+        return spread_labels(h, self.labels, n_neighbors)
 
     def shares(self, probabilities: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the shares of the classes among all samples, shape (n_classes,).
@@ -251,7 +243,7 @@ class LabelSpreader:
         probabilities : ndarray of shape (n, n_classes)
             As `probabilities` returns them.
         """
-        labels, n_classes = self._known.cpu().numpy(), probabilities.shape[1]
+        labels, n_classes = self.labels.cpu().numpy(), probabilities.shape[1]
         given = np.bincount(labels[self.labeled], minlength=n_classes) / len(self.labeled)
         sureness = (probabilities.max(1).mean() - 1 / n_classes) / (1 - 1 / n_classes)
         spread = probabilities.sum(0, dtype=np.float64) / probabilities.sum(dtype=np.float64)
@@ -260,7 +252,7 @@ class LabelSpreader:
     def guess(self, probabilities: NDArray[np.float32]) -> Tensor:
         """Return the labels for the loss: where unknown, the surest guesses."""
         share = 0.0 if self.settings is None else self.settings.share
-        return confident_labels(probabilities, self._known, share)
+        return confident_labels(probabilities, self.labels, share)
 
     def draw(self, probabilities: NDArray[np.float32], seed: Sequence[int]) -> Tensor:
         """Return the labels for estimates: where unknown, drawn from their probabilities.
@@ -268,5 +260,5 @@ class LabelSpreader:
         With 20 labels a class or more, unknown classes stay unknown.
         """
         if len(self.labeled) >= _ENOUGH * probabilities.shape[1]:
-            return self._known
-        return drawn_labels(probabilities, self._known, np.random.default_rng(seed))
+            return self.labels
+        return drawn_labels(probabilities, self.labels, np.random.default_rng(seed))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import skorch
 import torch
@@ -14,11 +16,7 @@ from torch import Tensor, nn
 from .._data._batches import Batch, BatchSampler, TrainingSet
 from .._distributed._agreement import check_same_progress
 from .._distributed._connection import exchange, from_first_rank
-from .._distributed._world import (
-    World,
-    broadcast_weights,
-    sum_gradients,
-)
+from .._distributed._world import World, broadcast_weights, sum_gradients
 from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
 from .._runtime._interrupts import NotedInterrupt
@@ -29,25 +27,13 @@ from ._label_spreading import LabelSpreader
 from ._plan import Plan
 from ._watch import CollapseCheck, check_epoch
 
+if TYPE_CHECKING:
+    from ._checkpoint import EpochState
+
 # On a GPU, distributed training checks every so many steps whether the user has interrupted.
 _STEPS_BETWEEN_CHECKS = 16
 # What a framework returns is checked in the first step, and in the next, when a memory has filled.
 _STEPS_CHECKED = 2
-
-
-class Keeper(Protocol):
-    """Keeps states of a net, to which it can return."""
-
-    def begin(self, net: ContrastiveNet, data: TrainingSet) -> int:
-        """Resume a fit that was killed, if there is one; return how many epochs are left."""
-
-    def end_epoch(self, net: ContrastiveNet) -> None:
-        """Keep the state of an epoch that is finished, callbacks included."""
-
-    def go_back(self, net: ContrastiveNet) -> None:
-        """Return to the last finished epoch, if there is one."""
-
-
 # Losses of so many steps wait on the device to be read together.
 _STEPS_UNREAD = 1024
 
@@ -69,7 +55,7 @@ class ContrastiveNet(skorch.NeuralNet):
         The hyperparameters that are "auto".
     spreader : LabelSpreader
         Completes the labels.
-    keeper : Keeper
+    epoch_state : EpochState
         Keeps the state at the end of each epoch.
     build_optimizer : callable
         Returns the optimizer of named parameters.
@@ -92,13 +78,13 @@ class ContrastiveNet(skorch.NeuralNet):
         plan: Plan,
         auto: AutoParameters,
         spreader: LabelSpreader,
-        keeper: Keeper,
+        epoch_state: EpochState,
         build_optimizer: Callable[..., torch.optim.Optimizer],
         as_estimator: Callable[[ContrastiveNet], Any],
         **kwargs: Any,
     ):
         self.plan, self.auto, self.spreader = plan, auto, spreader
-        self.keeper, self.build_optimizer = keeper, build_optimizer
+        self.epoch_state, self.build_optimizer = epoch_state, build_optimizer
         self._as_estimator = as_estimator
         self.interrupt_ = NotedInterrupt()
         super().__init__(module, criterion=Session, train_split=None, **kwargs)
@@ -106,11 +92,8 @@ class ContrastiveNet(skorch.NeuralNet):
     @property
     def _default_callbacks(self) -> list[tuple[str, Callback]]:
         loss = PassthroughScoring(name="train_loss", on_train=True)
-        return [
-            ("epoch_timer", EpochTimer()),
-            ("train_loss", loss),
-            ("collapse_check", CollapseCheck()),
-        ]
+        collapse = CollapseCheck()
+        return [("epoch_timer", EpochTimer()), ("train_loss", loss), ("collapse_check", collapse)]
 
     @property
     def is_last_epoch(self) -> bool:
@@ -156,12 +139,9 @@ class ContrastiveNet(skorch.NeuralNet):
     def get_iterator(self, dataset: TrainingSet, training: bool = False) -> BatchSampler:
         """Return the batches of an epoch."""
         spreader = self.spreader
+        groups = self.plan.groups if self.plan.same_group == "positive" else None
         self.sampler_ = BatchSampler(
-            dataset,
-            self.plan.batch_size,
-            spreader.labeled,
-            spreader.labeled_share,
-            self.plan.groups if self.plan.same_group == "positive" else None,
+            dataset, self.plan.batch_size, spreader.labeled, spreader.labeled_share, groups
         )
         return self.sampler_
 
@@ -246,7 +226,7 @@ class ContrastiveNet(skorch.NeuralNet):
         is_end_of_epoch = method_name == "on_epoch_end"
         self._stop_if_asked(is_end_of_epoch=is_end_of_epoch)
         if is_end_of_epoch:
-            self.keeper.end_epoch(self)
+            self.epoch_state.end_epoch(self)
 
     def _notify_of_end(self, **kwargs: Any) -> None:
         """Notify all callbacks of the end, also where the user interrupts one of them."""
@@ -281,7 +261,7 @@ class ContrastiveNet(skorch.NeuralNet):
         self.interrupted_ = self.stopped_by_callback_ = False
         try:
             with self._raising_interrupts():
-                return super().fit_loop(X, y, self.keeper.begin(self, X), **kwargs)
+                return super().fit_loop(X, y, self.epoch_state.begin(self, X), **kwargs)
         except KeyboardInterrupt as stop:
             if self.plan.world is not None and not isinstance(stop, _AgreedStop):
                 raise RuntimeError(
@@ -290,7 +270,7 @@ class ContrastiveNet(skorch.NeuralNet):
                 ) from stop
             self.interrupted_ = self.interrupt_.came or not self.stopped_by_callback_
             if self.interrupted_ or "train_loss" not in self.history[-1]:
-                self.keeper.go_back(self)
+                self.epoch_state.go_back(self)
             raise
 
     def run_single_epoch(
@@ -344,18 +324,13 @@ class ContrastiveNet(skorch.NeuralNet):
     def _backward(self, contrasts: Sequence[Contrast], n_anchors: int) -> Tensor:
         """Compute the gradient of these anchors' share of the loss, and return the share."""
         parts = []
+        objective, same_group = self.criterion_.objective, self.plan.same_group
         for contrast in contrasts:
             self.auto.observe(contrast, self.similarity_)
-            value = objective_value(
-                contrast,
-                self.loss_,
-                self.similarity_,
-                self.criterion_.objective,
-                self.plan.same_group,
-            )
+            value = objective_value(contrast, self.loss_, self.similarity_, objective, same_group)
             part = len(contrast.anchors) / n_anchors
             parts.append(value if part == 1 else value * part)
-        loss = parts[0] if len(parts) == 1 else sum(parts)
+        loss = functools.reduce(operator.add, parts)
         loss.backward()
         return loss
 

@@ -1,4 +1,4 @@
-"""What a training step needs to know, epoch by epoch."""
+"""Everything that a training step needs to know, epoch by epoch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._estimated_parameters import AutoParameters
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(FitContext):
-    """What a training step needs to know: the `FitContext` of frameworks, and the rest.
+    """Everything that a training step needs to know: the `FitContext` of frameworks, and the rest.
 
     Attributes
     ----------

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from skorch.history import History
 from torch import Tensor, nn
 
 from .._data._batches import TrainingSet
+from .._network._inference import map_leaves, tensors_in
 from ..encoders import Encoder
 from ..frameworks import Framework, Session
 from ..kinds._base import Kind
@@ -24,7 +26,7 @@ from ._choices import Choices
 from ._identity import described
 from ._net import ContrastiveNet
 
-# What a structure of None means, in messages.
+# How messages call a structure of None.
 _STRUCTURELESS = {"framework": "one with one encoder", "similarity": "one without concentrations"}
 _PLAIN = (type(None), bool, int, float, str, np.generic)
 _MODULE = frozenset(vars(nn.Module()))
@@ -93,31 +95,23 @@ def framework_state(
     return {"kind": type(framework).__name__, "state": dict(state), "samples": fingerprint()}
 
 
-def resume(
-    net: ContrastiveNet,
-    history: History,
-    optimizer: dict[str, Any] | None,
-    framework: dict[str, Any] | None,
-    fingerprint: Callable[[], int],
-) -> None:
+def resume(net: ContrastiveNet, past: Any, fingerprint: Callable[[], int]) -> None:
     """Bring a new net to the state in which an earlier fit has left its own.
 
     Parameters
     ----------
     net : ContrastiveNet
         Initialised, with a copy of the earlier network.
-    history : History
-        Of the earlier fit; copied.
-    optimizer, framework : dict or None
-        The states of the optimizer and of the framework's session; left out where the new net
-        has a different optimizer or framework.
+    past : Fitted
+        The earlier fit. The state of a different optimizer or framework is left out.
     fingerprint : callable
         Returns the fingerprint of the samples of this fit.
     """
-    net.history_ = History(map(dict, history))
-    load_optimizer(net.optimizer_, net.learned_parameters(), optimizer)
-    if framework is not None and framework["kind"] == type(net.plan.framework).__name__:
-        net.criterion_.resume(framework["state"], framework["samples"] == fingerprint())
+    net.history_ = History(map(dict, past.history))
+    load_optimizer(net.optimizer_, net.learned_parameters(), past.optimizer_state)
+    state = past.framework_state
+    if state is not None and state["kind"] == type(net.plan.framework).__name__:
+        net.criterion_.resume(state["state"], state["samples"] == fingerprint())
 
 
 def optimizer_state(
@@ -137,7 +131,7 @@ def optimizer_state(
     return {
         "kind": type(optimizer).__name__,
         "n_parameters": len(places),
-        "state": {places[index]: values for index, values in state.items()},
+        "state": {places[index]: values for index, values in state.items() if index in places},
     }
 
 
@@ -159,9 +153,8 @@ def load_optimizer(
         What `optimizer_state` has returned.
     """
     places = _places(optimizer, parameters)
-    if state is None or state["kind"] != type(optimizer).__name__:
-        return
-    if state["n_parameters"] != len(places):
+    expected = type(optimizer).__name__, len(places)
+    if state is None or (state["kind"], state["n_parameters"]) != expected:
         return
     present = optimizer.state_dict()
     known = state["state"]
@@ -169,13 +162,20 @@ def load_optimizer(
     optimizer.load_state_dict({**present, "state": moved})
 
 
+def _group_places(
+    optimizer: torch.optim.Optimizer, parameters: Iterable[nn.Parameter]
+) -> list[list[int]]:
+    """Return the places in `parameters` of each group of an optimizer, -1 for other parameters."""
+    place = {id(parameter): k for k, parameter in enumerate(parameters)}
+    return [[place.get(id(p), -1) for p in group["params"]] for group in optimizer.param_groups]
+
+
 def _places(
     optimizer: torch.optim.Optimizer, parameters: Iterable[nn.Parameter]
 ) -> dict[int, int]:
     """Return for each index of a parameter in an optimizer's state its place in `parameters`."""
-    place = {id(parameter): k for k, parameter in enumerate(parameters)}
-    members = [p for group in optimizer.param_groups for p in group["params"]]
-    return {index: place[id(parameter)] for index, parameter in enumerate(members)}
+    members = chain.from_iterable(_group_places(optimizer, parameters))
+    return {index: place for index, place in enumerate(members) if place >= 0}
 
 
 # The state of a running fit
@@ -195,7 +195,7 @@ def capture(net: ContrastiveNet, data: TrainingSet) -> dict[str, Any]:
         "module": _module_state(net.module_),
         "session": _module_state(net.criterion_),
         "optimizer": _copied(net.optimizer_.state_dict()),
-        "groups": _group_places(net),
+        "groups": _group_places(net.optimizer_, net.learned_parameters()),
         "base_lr": list(net.base_lr_),
         "auto": net.auto.state_dict(),
         "labels": _copied(data.known["labels"]) if spreads else None,
@@ -225,7 +225,8 @@ def restore(net: ContrastiveNet, data: TrainingSet, state: dict[str, Any]) -> No
     """
     _load_module(net.module_, state["module"])
     _load_module(net.criterion_, state["session"])
-    _load_optimizer(net, state)
+    _match_groups(net.optimizer_, net.learned_parameters(), state)
+    net.optimizer_.load_state_dict(_copied(state["optimizer"]))
     if not all(isinstance(lr, (int, float, Tensor)) for lr in state["base_lr"]):
         raise ValueError("its learning rates are not numbers")
     net.base_lr_ = list(state["base_lr"])
@@ -259,17 +260,14 @@ def check_state(net: ContrastiveNet, state: dict[str, Any]) -> None:
         for name in sorted(mine.keys() | kept.keys()):
             owner, _, leaf = name.rpartition(".")
             # Modules of the user may register buffers, or change them, while they train.
-            if leaf in owners[owner]._parameters or not _may_change_buffers(owners[owner]):
+            is_ours = type(owners[owner]).__module__.startswith(("torch.", "skcontrast."))
+            if is_ours or leaf in owners[owner]._parameters:
                 _check_alike(f"{part}.{name}", mine.get(name), kept.get(name))
     _check_optimizer(net, state)
 
 
-def _may_change_buffers(part: nn.Module) -> bool:
-    return not type(part).__module__.startswith(("torch.", "skcontrast."))
-
-
 def _check_alike(name: str, mine: Any, kept: Any) -> None:
-    """Raise ValueError unless an entry is a tensor, or another value, as it is in a fresh net."""
+    """Raise ValueError unless an entry is a tensor, or another value, like in a fresh net."""
     mine, kept = (
         f"{value.dtype} of shape {tuple(value.shape)}"
         if isinstance(value, Tensor)
@@ -292,7 +290,7 @@ def _check_optimizer(net: ContrastiveNet, state: dict[str, Any]) -> None:
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     for parameter in parameters:
         parameter.grad = torch.zeros_like(parameter)
-    optimizer.step(lambda: torch.zeros(()))
+    optimizer.step(lambda: 0.0)
     optimizer.zero_grad()
     mine = optimizer.state_dict()["state"]
     for index, kept in state["optimizer"]["state"].items():
@@ -300,7 +298,7 @@ def _check_optimizer(net: ContrastiveNet, state: dict[str, Any]) -> None:
             _check_alike(f"optimizer.state.{index}.{name}", value, kept.get(name))
 
 
-def forgotten(net: ContrastiveNet) -> list[str]:
+def attributes_not_saved(net: ContrastiveNet) -> list[str]:
     """Return the attributes of the user's callbacks that `capture` leaves out."""
     return [
         f"{type(callback).__name__}.{name}"
@@ -312,15 +310,14 @@ def forgotten(net: ContrastiveNet) -> list[str]:
     ]
 
 
-def _copied(value: Any) -> Any:
-    """Return a copy of nested values, with tensors on the CPU."""
-    if isinstance(value, Tensor):
-        return value.detach().to("cpu", copy=True)
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(_copied(item) for item in value)
-    return value if isinstance(value, _PLAIN) else copy.deepcopy(value)
+def _copied(value: Any, device: torch.device | str = "cpu") -> Any:
+    """Return a copy of nested values, with tensors on a device."""
+
+    def copied(leaf: Any) -> Any:
+        is_tensor = isinstance(leaf, Tensor)
+        return leaf.detach().to(device, copy=True) if is_tensor else copy.deepcopy(leaf)
+
+    return map_leaves(copied, value)
 
 
 def _is_plain(value: Any) -> bool:
@@ -343,7 +340,9 @@ def _module_state(module: nn.Module) -> dict[str, Any]:
         "tensors": {name: _copied(tensor) for name, tensor in _tensors(module)},
         "frozen": [name for name, p in module.named_parameters() if not p.requires_grad],
         "extra": {
-            name: _copied(part.get_extra_state()) for name, part in parts if _has_extra(part)
+            name: _copied(part.get_extra_state())
+            for name, part in parts
+            if type(part).get_extra_state is not nn.Module.get_extra_state
         },
         "numbers": {name: found for name, part in parts if (found := _numbers(part))},
     }
@@ -352,10 +351,6 @@ def _module_state(module: nn.Module) -> dict[str, Any]:
 def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
     yield from module.named_parameters()
     yield from module.named_buffers()
-
-
-def _has_extra(part: nn.Module) -> bool:
-    return type(part).get_extra_state is not nn.Module.get_extra_state
 
 
 def _numbers(part: nn.Module) -> dict[str, Any]:
@@ -387,8 +382,9 @@ def _load_tensors(
     mine = dict(_tensors(module))
     for name in sorted(mine.keys() | tensors.keys()):
         present, kept = mine.get(name), tensors.get(name)
-        if present is not None and kept is not None and _are_alike(present, kept):
-            present.copy_(kept)
+        alike = [(t.shape, t.dtype) for t in (present, kept) if t is not None]
+        if len(alike) == 2 and alike[0] == alike[1]:
+            mine[name].copy_(tensors[name])
             continue
         owner, _, leaf = name.rpartition(".")
         if leaf not in parts[owner]._buffers:
@@ -397,23 +393,7 @@ def _load_tensors(
         parts[owner]._buffers[leaf] = None if kept is None else kept.to(device, copy=True)
 
 
-def _are_alike(one: Tensor, other: Tensor) -> bool:
-    return one.shape == other.shape and one.dtype == other.dtype
-
-
 # The optimizer
-def _group_places(net: ContrastiveNet) -> list[list[int]]:
-    """Return for each group of the optimizer the places of its parameters among the learned."""
-    places = {id(p): k for k, p in enumerate(net.learned_parameters())}
-    return [[places.get(id(p), -1) for p in g["params"]] for g in net.optimizer_.param_groups]
-
-
-def _load_optimizer(net: ContrastiveNet, state: dict[str, Any]) -> None:
-    """Load the state of the optimizer."""
-    _match_groups(net.optimizer_, net.learned_parameters(), state)
-    net.optimizer_.load_state_dict(_copied(state["optimizer"]))
-
-
 def _match_groups(
     optimizer: torch.optim.Optimizer, learned: list[nn.Parameter], state: dict[str, Any]
 ) -> None:
@@ -450,7 +430,8 @@ def _callback_state(callback: Callback) -> dict[str, Any]:
         "objects": {
             name: _plain_items(value) for name, value in attributes if _keeps_its_state(value)
         },
-        "devices": [name for name, value in plain.items() if _is_elsewhere(value)],
+        # The names of those with tensors on an accelerator.
+        "devices": [k for k, v in plain.items() if any(not t.is_cpu for t in tensors_in(v))],
     }
 
 
@@ -459,33 +440,14 @@ def _plain_items(value: Any) -> dict[str, Any]:
     return {key: _copied(item) for key, item in state.items() if _is_plain(item)}
 
 
-def _is_elsewhere(value: Any) -> bool:
-    """Return whether a tensor among nested values is on an accelerator."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return any(_is_elsewhere(item) for item in value)
-    return isinstance(value, Tensor) and value.device.type != "cpu"
-
-
 def _load_callback(callback: Callback, state: dict[str, Any], device: torch.device) -> None:
     kept: Any = callback
     if "own" in state:
         kept.load_state_dict(_copied(state["own"]))
         return
-    for name, value in _copied(state["attributes"]).items():
+    for name, value in state["attributes"].items():
         if name.endswith("_") and not name.startswith("_"):
-            is_elsewhere = name in state["devices"]
-            vars(kept)[name] = _moved(value, device) if is_elsewhere else value
+            vars(kept)[name] = _copied(value, device if name in state["devices"] else "cpu")
     for name, found in state["objects"].items():
         if _keeps_its_state(getattr(kept, name, None)):
             getattr(kept, name).load_state_dict(_copied(found))
-
-
-def _moved(value: Any, device: torch.device) -> Any:
-    """Return nested values with all tensors on a device."""
-    if isinstance(value, dict):
-        return {key: _moved(item, device) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_moved(item, device) for item in value)
-    return value.to(device) if isinstance(value, Tensor) else value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +13,7 @@ from .._data._metadata import read_annotations
 from .._data._parts import Parts
 from .._distributed._agreement import agree
 from .._distributed._world import World
+from .._network._inference import tensors_in
 from ..augmentation import Augmentation
 from ..kinds._base import Kind, Schema
 from ..kinds._parts import read_samples
@@ -83,7 +83,7 @@ def read_training_data(
 def read_training_samples(
     choices: Choices, X: Any, owner: Any, past: Any
 ) -> tuple[Any, Schema, list[Augmentation] | None]:
-    """Return X as it is cut into batches, what it is, and the chain that draws its views."""
+    """Return X ready to be cut into batches, its schema, and the chain that draws its views."""
     X, chain, inputs = choices.split_views(X)
     if past is not None:
         check_same_network(choices, past)
@@ -132,19 +132,10 @@ def agree_on_seed(
 def _described_past(past: Any) -> dict[str, str]:
     """Return what tells a fit so far from different ones."""
     states = [past.network.state_dict(), past.optimizer_state, past.framework_state]
-    arrays = [t.detach().float().cpu().numpy() for t in _tensors(states)]
+    arrays = [t.detach().float().cpu().numpy() for t in tensors_in(states)]
     return {
         "earlier_fit__epochs": str(past.n_epochs),
         **described("earlier_fit__built_from", past.built_from),
         **described("earlier_fit__estimates", past.estimates),
         "earlier_fit__state": f"checksum {checksum(arrays)}",
     }
-
-
-def _tensors(state: Any) -> Iterator[Tensor]:
-    """Yield the tensors in nested lists and dictionaries."""
-    if isinstance(state, Tensor):
-        yield state
-    elif isinstance(state, (dict, list, tuple)):
-        for item in state.values() if isinstance(state, dict) else state:
-            yield from _tensors(item)

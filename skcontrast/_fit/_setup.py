@@ -1,10 +1,10 @@
-"""What training starts from: a new network and all that belongs to it, or an earlier fit."""
+"""The start of the training: a new network and all that belongs to it, or an earlier fit."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,8 @@ from sklearn.base import clone
 from torch import Tensor, nn
 
 from .._data._sources import SparseSamples, array_of, subset
-from .._network._build import Widths, build_network
+from .._network._build import Network, Widths, build_network
 from .._network._inference import encode_batches
-from .._network._network import Network
 from .._runtime._random import seeded_rng
 from .._warnings import warn
 from ..augmentation import Augmentation, compose
@@ -36,7 +35,7 @@ _ROWS_TRIED = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """What is known before the training, which changes only the weights of the network.
+    """Everything known before the training, which changes only the weights of the network.
 
     Attributes
     ----------
@@ -99,10 +98,10 @@ def new_setup(
     """
     kind, array = schema.kind, array_of(X)
     scaler = kind.scaler().fit(X if isinstance(X, SparseSamples) else array)
-    some = scaler.to_tensor(subset(array), torch.device("cpu"))
+    batch = scaler.to_tensor(subset(array), torch.device("cpu"))
     with seeded_rng(seed, choices.device):
-        split = choices.framework.split_samples(kind, tuple(some.shape[1:]))
-        network, widths = _new_network(choices, schema, scaler, some, split)
+        split = choices.framework.split_samples(kind, tuple(batch.shape[1:]))
+        network, widths = _new_network(choices, schema, scaler, batch, split)
         if is_custom(kind):
             _check_rows(network.encoder, kind, scaler, array)
     mixes_channels = not (isinstance(split, Split) and split.is_of_channels)
@@ -148,16 +147,14 @@ def continued_setup(
         ]
     else:
         augmentation = _fitted(chain, choices, array_of(X), past.schema)
-    return Setup(
+    kept = {field.name: getattr(past, field.name) for field in fields(Setup)}
+    return replace(
+        Setup(**kept),
         loss=choices.loss,
         framework=choices.framework,
         similarity=choices.similarity,
-        schema=past.schema,
-        scaler=past.scaler,
         network=copy.deepcopy(past.network),
-        widths=past.widths,
         augmentation=augmentation,
-        mixes_channels=past.mixes_channels,
         built_from=network_parameters(choices),
     )
 
@@ -211,7 +208,7 @@ def _fitted(
 
 
 def _new_network(
-    choices: Choices, schema: Schema, scaler: Scaler, some: Any, split: Split | Apart | None
+    choices: Choices, schema: Schema, scaler: Scaler, batch: Any, split: Split | Apart | None
 ) -> tuple[Network, Widths]:
     """Return a network with fresh weights, which has something to train, and its widths."""
 
@@ -222,7 +219,7 @@ def _new_network(
 
     _check_encoders(choices, split, schema)
     network, widths = build_network(
-        some,
+        batch,
         schema.kind,
         scaler,
         split,

@@ -15,6 +15,7 @@ from tqdm.auto import tqdm
 
 from .._data._batches import TrainingSet
 from .._network._inference import encode_batches
+from .._runtime._random import forked_rng
 from .._warnings import CollapseWarning, warn
 from ..callbacks import Evaluation
 from ..metrics import effective_rank
@@ -57,7 +58,13 @@ class CollapseCheck(Callback):
         rank = _rank(net, self._samples)
         if rank < min(_LOWEST_RANK, self.rank_ / 2):
             if net.plan.world is None or net.plan.world.rank == 0:
-                _warn(len(net.history), rank, self.rank_)
+                warn(
+                    f"The representation has collapsed in or before epoch {len(net.history)}: "
+                    f"nearly all samples are alike (effective rank {rank:.1f}, {self.rank_:.1f} "
+                    "before training). Lower 'lr' or 'weight_decay', use a different 'optimizer' "
+                    "or batch norm in 'encoder'.",
+                    CollapseWarning,
+                )
             self.rank_ = np.nan
 
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
@@ -72,14 +79,8 @@ def _is_due(net: Any) -> bool:
 
 
 def _undisturbed(net: Any) -> AbstractContextManager[None]:
-    """Return a context that leaves the random numbers of the training as they are."""
-    if not net.plan.seeds_layers:
-        return nullcontext()
-    device = net.plan.device
-    is_cpu = device.type == "cpu"
-    return torch.random.fork_rng(
-        [] if is_cpu else [device], device_type="cuda" if is_cpu else device.type
-    )
+    """Return a context that leaves the random numbers of the training unchanged."""
+    return forked_rng(net.plan.device) if net.plan.seeds_layers else nullcontext()
 
 
 def _rank(net: Any, samples: Any) -> float:
@@ -89,15 +90,6 @@ def _rank(net: Any, samples: Any) -> float:
         h = encode_batches(net.module_.encoder, [samples]).cpu().numpy()
     net.module_.train()
     return effective_rank(h) if np.isfinite(h).all() else np.nan
-
-
-def _warn(epoch: int, rank: float, before: float) -> None:
-    warn(
-        f"The representation has collapsed in or before epoch {epoch}: nearly all samples are "
-        f"alike (effective rank {rank:.1f}, {before:.1f} before training). Lower 'lr' or "
-        "'weight_decay', use a different 'optimizer' or batch norm in 'encoder'.",
-        CollapseWarning,
-    )
 
 
 # Training samples that are embedded after the last step.
@@ -203,20 +195,3 @@ class EpochTasks(Callback):
     def end(self) -> None:
         """Report the end of the fit, whose results the estimator holds."""
         self.fit_.call_on_fit_task_end(**self.passed_, reconstruction_attributes={})
-
-
-def epoch_tasks(estimator: Any, X: Any, y: Any, n_epochs: int) -> list[EpochTasks]:
-    """Return what reports to scikit-learn's callbacks; nothing if the estimator has none.
-
-    Parameters
-    ----------
-    estimator : ContrastiveEmbedder
-        The embedder that is fitted.
-    X, y : array-like
-        What it is fitted to.
-    n_epochs : int
-        The most epochs.
-    """
-    if not getattr(estimator, "_skl_callbacks", None):
-        return []
-    return [EpochTasks(estimator, X, y, n_epochs)]

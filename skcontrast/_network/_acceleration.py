@@ -59,7 +59,7 @@ def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.devic
 
 
 class Compiled:
-    """A module run through ``torch.compile``, or as it is if that fails."""
+    """A module run through ``torch.compile``, or without it if that fails."""
 
     def __init__(self, module: nn.Module | Callable):
         self.module = module
@@ -78,7 +78,9 @@ class Compiled:
             # An error of the module itself is raised here, as without compiling.
             output = self.module(x)
             reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
-            warn(f"compile=True: the encoder could not be compiled ({reason}); it runs as it is.")
+            warn(
+                f"compile=True: the encoder could not be compiled ({reason}); it runs uncompiled."
+            )
             return output
 
 

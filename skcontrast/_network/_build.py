@@ -1,21 +1,93 @@
-"""A new network: an encoder and a projection head, or one of each for each part of a sample."""
+"""The network, an encoder and a projection head or several, and how a new one is built."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..encoders._build import build_encoder, to_channels_last
 from ..encoders._projection import projection_head
+from ..frameworks._momentum import BATCH_NORM
 from ..frameworks._parts import Apart, SideBySide, Slices, Split
 from ..kinds._base import Kind
 from ..kinds._parts import PartsKind
 from ..similarity import Similarity
-from ._network import Network
+
+
+class Network(nn.Module):
+    """Encoder and projection head: (n, ...) → (n, projection_dim).
+
+    Parameters
+    ----------
+    encoder, projector : torch.nn.Module
+        The two.
+    own_names : dict of str to str, default={}
+        How names of parameters begin here, and how they begin for the user, who knows nothing of
+        the layers around the encoder.
+    """
+
+    own_names: Mapping[str, str] = {}
+
+    def __init__(
+        self, encoder: nn.Module, projector: nn.Module, own_names: Mapping[str, str] | None = None
+    ):
+        super().__init__()
+        self.encoder = encoder
+        self.projector = projector
+        self.own_names = own_names or {}
+
+    def forward(self, x: Any) -> Tensor:
+        return self.projector(self.encoder(x))
+
+    def train(self, mode: bool = True) -> Network:
+        """Switch to training or inference mode; frozen parts keep their running statistics.
+
+        Batch normalisation in a part whose parameters all have ``requires_grad=False`` stays in
+        inference mode.
+        """
+        super().train(mode)
+        if mode and not all(parameter.requires_grad for parameter in self.parameters()):
+            frozen = [part for part in self.modules() if _is_frozen(part)]
+            for layer in (layer for part in frozen for layer in part.modules()):
+                if isinstance(layer, BATCH_NORM):
+                    layer.eval()
+        return self
+
+    def own_named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Yield the parameters, named as in the modules that the user knows."""
+        for name, parameter in self.named_parameters():
+            start = next((start for start in self.own_names if name.startswith(start)), "")
+            yield self.own_names.get(start, "") + name.removeprefix(start), parameter
+
+
+def _is_frozen(part: nn.Module) -> bool:
+    """Return whether a module has parameters, none of which is trained."""
+    parameters = list(part.parameters())
+    return bool(parameters) and not any(parameter.requires_grad for parameter in parameters)
+
+
+class Directions(nn.Module):
+    """The vectors that ``transform`` returns for projections: for most similarities, themselves.
+
+    Parameters
+    ----------
+    similarity : Similarity
+        Its ``directions`` is applied to each part.
+    n_parts : int
+        Number of projections that are side by side.
+    """
+
+    def __init__(self, similarity: Similarity, n_parts: int):
+        super().__init__()
+        self.similarity, self.n_parts = similarity, n_parts
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Map (..., n_parts · (d + n_extra)) to (..., n_parts · d)."""
+        return self.similarity.directions(z.unflatten(-1, (self.n_parts, -1))).flatten(-2)
 
 
 @dataclass(frozen=True)
@@ -36,7 +108,7 @@ class Widths:
 
 
 def build_network(
-    some: Any,
+    subset: Any,
     kind: Kind,
     scaler: Any,
     split: Split | Apart | None,
@@ -51,7 +123,7 @@ def build_network(
 
     Parameters
     ----------
-    some : Tensor of shape (n, ...) or any other batch
+    subset : Tensor of shape (n, ...) or any other batch
         Samples, as the network will get them.
     kind : Kind
         Their kind.
@@ -68,7 +140,7 @@ def build_network(
     owner : str
         The name of the estimator's class, for messages.
     """
-    parts = _parts(some, kind, scaler, split)
+    parts = _parts(subset, kind, scaler, split)
     chosen = [choose_encoder(place, part.kind, part.shape) for place, part in enumerate(parts)]
     built = [
         # An encoder of numbers is tried on zeros, of anything else on what it will get.
@@ -77,14 +149,14 @@ def build_network(
             part.shape,
             n_components,
             kind=part.kind,
-            tried_on=None if part.kind.float_batches else part.some[torch.arange(2)],
+            tried_on=None if part.kind.float_batches else part.subset[torch.arange(2)],
             owner=owner,
         )
         for own, part in zip(chosen, parts, strict=True)
     ]
     encoders, widths = zip(*built, strict=True)
     for encoder, own, part in zip(encoders, chosen, parts, strict=True):
-        part.kind.check_encoder(encoder, part.some, getattr(own, "__name__", type(own).__name__))
+        part.kind.check_encoder(encoder, part.subset, getattr(own, "__name__", type(own).__name__))
     channels_last = [
         to_channels_last(encoder, part.kind, part.shape)
         for encoder, part in zip(encoders, parts, strict=True)
@@ -97,7 +169,7 @@ def build_network(
         _check_widths(projections)
     heads = [projection_head(width, projection_dim, similarity.n_extra) for width in widths]
     layers = [
-        part.kind.first_layer(part.some, part.scaler, channels_last=last)
+        part.kind.first_layer(part.subset, part.scaler, channels_last=last)
         for part, last in zip(parts, channels_last, strict=True)
     ]
     network = _assembled(split, encoders, layers, heads, widths)
@@ -109,24 +181,24 @@ class _Part(NamedTuple):
 
     kind: Kind
     shape: tuple
-    some: Any
+    subset: Any
     scaler: Any
 
 
-def _parts(some: Any, kind: Kind, scaler: Any, split: Split | Apart | None) -> list[_Part]:
+def _parts(subset: Any, kind: Kind, scaler: Any, split: Split | Apart | None) -> list[_Part]:
     """Return what each encoder is built for."""
     if isinstance(kind, PartsKind):
-        several = zip(kind.kinds_, some.parts, scaler.scalers, strict=True)
+        several = zip(kind.kinds_, subset.parts, scaler.scalers, strict=True)
         return [part for own, x, s in several for part in _parts(x, own, s, None)]
-    shape = kind.encoded_shape(tuple(some.shape[1:]))
+    shape = kind.encoded_shape(tuple(subset.shape[1:]))
     if not isinstance(split, Split):
-        return [_Part(kind, shape, some, scaler)]
-    if shape != tuple(some.shape[1:]):
+        return [_Part(kind, shape, subset, scaler)]
+    if shape != tuple(subset.shape[1:]):
         raise ValueError(
             f"X holds {kind.name}, whose samples cannot be split: pass a framework with one "
             "encoder, such as SimCLR() or MoCo(), or several arrays as the parts."
         )
-    return [_Part(kind, part, split.convert(some), scaler) for part in split.shapes]
+    return [_Part(kind, part, split.convert(subset), scaler) for part in split.shapes]
 
 
 def _assembled(
@@ -147,11 +219,16 @@ def _assembled(
     widths : sequence of int
         Widths of the representations.
     """
+    encoder: nn.Module
     if isinstance(split, Split):
-        encoder = nn.Sequential(split.convert, layers[0], SideBySide(split, encoders))
-        names = {"encoder.2.networks.": "encoder."}
+        shared = [] if layers[0] is None else [layers[0]]
+        encoder = nn.Sequential(split.convert, *shared, SideBySide(split, encoders))
+        names = {f"encoder.{1 + len(shared)}.networks.": "encoder."}
     else:
-        whole = [_behind(*both) for both in zip(layers, encoders, strict=True)]
+        whole = [
+            encoder if layer is None else nn.Sequential(layer, encoder)
+            for layer, encoder in zip(layers, encoders, strict=True)
+        ]
         has_layer = [place for place, layer in enumerate(layers) if layer is not None]
         if split is None:
             return Network(whole[0], heads[0], {"encoder.1.": "encoder."} if has_layer else {})
@@ -160,11 +237,6 @@ def _assembled(
         names["encoder.networks."] = "encoder."
     names["projector.networks."] = "projector."
     return Network(encoder, SideBySide(Slices(widths), heads), names)
-
-
-def _behind(layer: nn.Module | None, encoder: nn.Module) -> nn.Module:
-    """Return an encoder behind a layer, if there is one."""
-    return encoder if layer is None else nn.Sequential(layer, encoder)
 
 
 def _check_dimension(d: int, projection_dim: int, similarity: Similarity, owner: str) -> None:

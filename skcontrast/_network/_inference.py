@@ -34,11 +34,23 @@ def on_cpu(state: Any) -> Any:
         if all(tensor.device.type == "cpu" for tensor in tensors):
             return state
         return copy.deepcopy(state).cpu()
+    return map_leaves(lambda leaf: leaf.cpu() if isinstance(leaf, Tensor) else leaf, state)
+
+
+def map_leaves(function: Callable[[Any], Any], state: Any) -> Any:
+    """Return nested dictionaries, lists and tuples with a function applied to all else in them."""
     if isinstance(state, dict):
-        return {key: on_cpu(value) for key, value in state.items()}
-    if isinstance(state, list):
-        return [on_cpu(value) for value in state]
-    return state.cpu() if isinstance(state, torch.Tensor) else state
+        return {key: map_leaves(function, value) for key, value in state.items()}
+    if type(state) in (list, tuple):
+        return type(state)(map_leaves(function, value) for value in state)
+    return function(state)
+
+
+def tensors_in(state: Any) -> list[Tensor]:
+    """Return the tensors in nested dictionaries, lists and tuples."""
+    leaves: list[Any] = []
+    map_leaves(leaves.append, state)
+    return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
 
 
 @torch.inference_mode()
@@ -129,34 +141,20 @@ Measure = Callable[[NDArray[np.float32], NDArray[np.float32]], float]
 
 
 def score_views(
-    measure: Measure,
-    network: nn.Module,
-    draw: Callable[[Any, torch.Generator], Any],
-    n_samples: int,
-    read: Callable[[NDArray[np.int64]], Any],
-    device: torch.device,
+    measure: Measure, parts: Iterable[tuple[int, NDArray[np.float32]]], n_samples: int
 ) -> float:
-    """Return a measure of two views of each sample, the mean over parts of at most 1,024 samples.
+    """Return a measure of two views of each sample, the mean over parts of `embedded_views`.
 
     Parameters
     ----------
     measure : callable
         ``measure(z1, z2)`` compares embeddings (n, d) of two views of the same samples.
-    network : Module
-        Maps samples to embeddings; in inference mode.
-    draw : callable
-        ``draw(batch, generator)`` returns a view of a batch.
+    parts : iterable of (int, ndarray of shape (2, n, d))
+        As `embedded_views` yields them.
     n_samples : int
-        Number of samples.
-    read : callable
-        ``read(rows)`` returns the batch of some rows, on the device.
-    device : torch.device
-        Where random numbers are drawn.
+        Number of samples in all.
     """
-    total = 0.0
-    for n, (z1, z2) in embedded_views(network, draw, n_samples, read, device):
-        total += n * float(measure(z1, z2))
-    return total / n_samples
+    return sum(n * float(measure(z1, z2)) for n, (z1, z2) in parts) / n_samples
 
 
 @torch.inference_mode()
@@ -169,16 +167,29 @@ def embedded_views(
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """Yield the number of samples in each part and embeddings (2, n, d) of their views.
 
-    Parts differ by at most one sample, and each is spread evenly over the samples, which may be
-    sorted.
+    Parts have at most 1,024 samples and differ by at most one, and each is spread evenly over the
+    samples, which may be sorted.
+
+    Parameters
+    ----------
+    network : Module
+        Maps samples to embeddings; in inference mode.
+    draw : callable
+        ``draw(batch, generator)`` returns a view of a batch.
+    n_samples : int
+        Number of samples.
+    read : callable
+        ``read(rows)`` returns the batch of these rows, on the device.
+    device : torch.device
+        Where random numbers are drawn.
     """
     generator = torch.Generator(device=device).manual_seed(0)
     n_parts = -(-n_samples // _COMPARED)
     for part in range(n_parts):
         rows = np.arange(part, n_samples, n_parts)
         batches = []
-        for some in np.array_split(rows, -(-len(rows) // _BATCH)):
-            batch = read(some)
+        for places in np.array_split(rows, -(-len(rows) // _BATCH)):
+            batch = read(places)
             z = torch.stack([network(draw(batch, generator)) for _ in range(2)]).float().cpu()
             check_finite(z.transpose(0, 1))
             batches.append(z.numpy())

@@ -23,11 +23,17 @@ def seeded_rng(seed: int, device: torch.device) -> Iterator[None]:
 
     The generators belong to the whole process, so only one thread enters at a time.
     """
-    devices = [] if device.type == "cpu" else [device]
-    kind = "cuda" if device.type == "cpu" else device.type
-    with _GLOBAL_GENERATORS, torch.random.fork_rng(devices=devices, device_type=kind):
+    with _GLOBAL_GENERATORS, forked_rng(device):
         torch.manual_seed(seed)
         yield
+
+
+def forked_rng(device: torch.device) -> contextlib.AbstractContextManager[None]:
+    """Return a context that restores the generators of the CPU and of a device at its end."""
+    is_cpu = device.type == "cpu"
+    return torch.random.fork_rng(
+        [] if is_cpu else [device], device_type="cuda" if is_cpu else device.type
+    )
 
 
 @contextlib.contextmanager

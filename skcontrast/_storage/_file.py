@@ -6,8 +6,9 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -81,9 +82,38 @@ def unpack(data: bytes, key: str) -> tuple[Any, dict[str, Tensor]]:
     return json.loads(metadata[key]), tensors
 
 
-def is_format(value: Any) -> bool:
-    """Return whether a value can be the number of a format."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+def check_content(content: Any, newest: int, names: Set[str]) -> None:
+    """Raise ValueError unless the content of a file is one that this version can read.
+
+    Parameters
+    ----------
+    content : object
+        As `unpack` returns it, with the number of its format as "format".
+    newest : int
+        The highest format that this version reads.
+    names : set of str
+        The fields of the content.
+    """
+    found = content.get("format") if isinstance(content, dict) else None
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise ValueError("its header is none of skcontrast's")
+    if found > newest:
+        raise ValueError(
+            f"it has format {found} of skcontrast, and this version ({version('skcontrast')}) "
+            f"reads up to {newest}; upgrade skcontrast"
+        )
+    if wrong := ", ".join(sorted(content.keys() ^ names)):
+        raise ValueError(f"its header lacks or has unknown fields: {wrong}")
+
+
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """Return the installed versions of packages by name."""
+    return {name: version(name) for name in packages}
+
+
+def without_batches(history: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of a history as a file has them."""
+    return [{k: v for k, v in row.items() if k != "batches"} for row in history]
 
 
 def _split(data: bytes) -> tuple[bytes, memoryview]:

@@ -50,8 +50,8 @@ class Names:
 
 def own_name(value: object) -> str:
     """Return the name of a class or a function, or of the class of an object."""
-    some = value if inspect.isclass(value) or inspect.isroutine(value) else type(value)
-    return f"{some.__module__}.{some.__qualname__}"
+    cls = value if inspect.isclass(value) or inspect.isroutine(value) else type(value)
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def has_parameters(value: Any) -> bool:
@@ -79,7 +79,7 @@ def check_own(value: Any, place: str) -> None:
 
 def with_weights(given: Any, state: dict[str, Any] | None, name: str) -> nn.Module:
     """Return a copy of a module with the weights of a file, if the file has any."""
-    given = _made(given, name)
+    given = _instantiated(given, name)
     if not isinstance(given, nn.Module):
         raise ValueError(
             f"own[{name!r}] must be a module, with weights to be replaced in a copy, got a "
@@ -104,8 +104,8 @@ def with_weights(given: Any, state: dict[str, Any] | None, name: str) -> nn.Modu
 def with_parameters(given: Any, parameters: dict[str, Any], name: str) -> Any:
     """Return a copy of an object with the parameters of a file, or an object of a class."""
     if inspect.isclass(given):
-        given = _made(functools.partial(given, **parameters), name)
-    if not has_parameters(given := _made(given, name)):
+        given = _instantiated(functools.partial(given, **parameters), name)
+    if not has_parameters(given := _instantiated(given, name)):
         raise ValueError(f"own[{name!r}] must be an object with parameters or its class")
     wrong = sorted(parameters.keys() ^ given.get_params(deep=False).keys())
     if wrong:
@@ -113,7 +113,7 @@ def with_parameters(given: Any, parameters: dict[str, Any], name: str) -> Any:
     return copy.copy(given).set_params(**parameters)
 
 
-def _made(given: Any, name: str) -> Any:
+def _instantiated(given: Any, name: str) -> Any:
     """Return the object for a name: the one that was passed, or what it returns when called."""
     is_maker = isinstance(given, functools.partial) or inspect.isroutine(given)
     if not (is_maker or inspect.isclass(given)):

@@ -1,6 +1,6 @@
 """Objects as JSON and tensors, and back, without running any code that a file could name.
 
-JSON scalars, lists and dictionaries with names as keys are written as they are. All else is a
+JSON scalars, lists and dictionaries with names as keys are written unchanged. All else is a
 dictionary with one of these keys:
 
 =============  ====================================================================================
@@ -97,10 +97,13 @@ class Writer:
             return self._dictionary(value, name)
         if inspect.isclass(value) and value in self.names:
             return {"$class": self.names[value]}
+        if isinstance(value, nn.Module):
+            if id(value) in self._modules:
+                return {"$same": self._modules[id(value)]}
+            self._modules[id(value)] = len(self._modules)
+            return (self._module if type(value) in self.names else self._own)(value, name)
         if type(value) not in self.names:
             return self._own(value, name)
-        if isinstance(value, nn.Module):
-            return self._module(value, name)
         return {"$object": self.names[type(value)], "state": self._state(value, name)}
 
     def _array(self, value: np.ndarray | Tensor, name: str) -> dict[str, Any]:
@@ -129,7 +132,7 @@ class Writer:
         return found
 
     def _dictionary(self, value: dict, name: str) -> Any:
-        """Return a dictionary, as it is where its keys are names."""
+        """Return a dictionary, unchanged where its keys are names."""
         if all(isinstance(key, str) and not key.startswith("$") for key in value):
             return {key: self._write(item, f"{name}.{key}") for key, item in value.items()}
         items = list(value.items())
@@ -144,9 +147,6 @@ class Writer:
 
     def _module(self, module: nn.Module, name: str) -> dict[str, Any]:
         """Return a module of skcontrast or torch, with everything in it."""
-        if id(module) in self._modules:
-            return {"$same": self._modules[id(module)]}
-        self._modules[id(module)] = len(self._modules)
         _check_hooks(module, name)
         found: dict[str, Any] = {"$module": self.names[type(module)]}
         left_out = {*_MODULE, *(_LAZY if isinstance(module, LazyModuleMixin) else ())}
@@ -167,9 +167,6 @@ class Writer:
                 parameters = value.get_params(deep=False)
                 found["params"] = self._dictionary(parameters, name)
             return found
-        if id(value) in self._modules:
-            return {"$same": self._modules[id(value)]}
-        self._modules[id(value)] = len(self._modules)
         tensors = value.state_dict(keep_vars=True)
         # Lazy layers have no weights before they have seen a sample.
         is_lazy = any(nn.parameter.is_lazy(tensor) for tensor in tensors.values())
@@ -272,11 +269,11 @@ class Reader:
         return module
 
     def _read_object(self, value: dict) -> Any:
-        some = self._known(value["$object"])
-        if issubclass(some, nn.Module):
+        cls = self._known(value["$object"])
+        if issubclass(cls, nn.Module):
             raise ValueError(f"{value['$object']} is stored as an object but is a module")
         state = {key: self.read(item) for key, item in value["state"].items()}
-        return _object(some, state, value["$object"])
+        return _object(cls, state, value["$object"])
 
     def _read_same(self, value: dict) -> nn.Module:
         place = value["$same"]
@@ -292,16 +289,16 @@ class Reader:
             raise ValueError(f"its network has more than {_MOST_MODULES} modules")
 
     def _read_module(self, value: dict) -> nn.Module:
-        some = self._known(value["$module"])
-        if not issubclass(some, nn.Module):
+        cls = self._known(value["$module"])
+        if not issubclass(cls, nn.Module):
             raise ValueError(f"{value['$module']} is stored as a module but is none")
-        module: nn.Module = object.__new__(some)
+        module: nn.Module = object.__new__(cls)
         nn.Module.__init__(module)
         place, before = len(self._modules), self._n_modules
         self._modules.append(module)
         self._count(1)
         for key, item in value["state"].items():
-            _check_attribute(key, some, value["$module"])
+            _check_attribute(key, cls, value["$module"])
             vars(module)[key] = self.read(item)
         for part in ("_parameters", "_buffers", "_modules"):
             members = {key: self.read(item) for key, item in value[part].items()}
@@ -334,9 +331,9 @@ def _check_hooks(module: nn.Module, name: str) -> None:
         )
 
 
-def _check_attribute(key: str, some: type, name: str) -> None:
+def _check_attribute(key: str, cls: type, name: str) -> None:
     """Raise ValueError for an attribute that would take the place of a method."""
-    if key in _MODULE or key.startswith("__") or callable(getattr(some, key, None)):
+    if key in _MODULE or key.startswith("__") or callable(getattr(cls, key, None)):
         raise ValueError(f"it gives {name} an attribute {key!r}, which it may not have")
 
 
@@ -356,7 +353,7 @@ def _check_members(members: dict[str, Any], part: str, name: str) -> None:
             raise ValueError(f"it gives {name} {key!r} as one of its {part[1:]}, which it is not")
 
 
-def _object(some: type, state: dict[str, Any], name: str) -> Any:
+def _object(cls: type, state: dict[str, Any], name: str) -> Any:
     """Return an object with attributes; parameters that are missing have their defaults.
 
     Raises
@@ -364,16 +361,16 @@ def _object(some: type, state: dict[str, Any], name: str) -> Any:
     TypeError, ValueError
         If there is an attribute that the class does not have, or none where it needs one.
     """
-    if methods := [key for key in state if callable(getattr(some, key, None))]:
+    if methods := [key for key in state if callable(getattr(cls, key, None))]:
         raise ValueError(f"it gives {name} an attribute for its {methods[0]}")
-    if is_dataclass(some):
-        return some(**state)
-    made: Any = object.__new__(some)
+    if is_dataclass(cls):
+        return cls(**state)
+    made: Any = object.__new__(cls)
     learned = state
-    if issubclass(some, BaseEstimator):
-        known = getattr(some, "_learned", ())
+    if issubclass(cls, BaseEstimator):
+        known = getattr(cls, "_learned", ())
         learned = {key: state.pop(key) for key in [*state] if key.endswith("_") or key in known}
-        made = some(**state)
+        made = cls(**state)
     if hidden := [key for key in learned if key.startswith("__")]:
         raise ValueError(f"it gives {name} an attribute {hidden[0]!r}, which it may not have")
     vars(made).update(learned)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast._distributed._batch_norm import WholeBatchNorm
+from skcontrast._distributed._shared_network import WholeBatchNorm
 from skcontrast._distributed._world import World, current_world
 
 pytestmark = pytest.mark.skipif(

@@ -523,7 +523,7 @@ def test_a_later_format_says_so(tampered):
     def change(content, tensors):
         content["format"] = 99
 
-    with pytest.raises(ValueError, match=r"format 99 of skcontrast .* reads up to 1; upgrade"):
+    with pytest.raises(ValueError, match=r"format 99 of skcontrast, .* reads up to 1; upgrade"):
         skcontrast.load(tampered(change))
 
 

@@ -112,7 +112,7 @@ def test_a_truncated_file_is_refused(finished, share):
     path = finished / NAME
     whole = path.read_bytes()
     path.write_bytes(whole[: int(share * len(whole))])
-    refused(finished, "is damaged: ")
+    refused(finished, "cannot be read: ")
 
 
 def test_a_file_with_a_flipped_bit_is_refused(finished):
@@ -120,26 +120,26 @@ def test_a_file_with_a_flipped_bit_is_refused(finished):
     damaged = bytearray(path.read_bytes())
     damaged[-5] ^= 1
     path.write_bytes(damaged)
-    refused(finished, "safetensors is damaged: its checksum")
+    refused(finished, "safetensors cannot be read: its checksum")
 
 
 def test_other_files_are_refused(finished):
     path = finished / NAME
     skcontrast.save(small().fit(X), path)
-    refused(finished, "is not a checkpoint of skcontrast")
+    refused(finished, "its header is none of skcontrast")
     path.write_bytes(save({}))
-    refused(finished, "is not a checkpoint of skcontrast")
+    refused(finished, "its header is none of skcontrast")
 
 
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"format": True}, "is not a checkpoint"),
-        ({"format": 99}, "has format 99, of a later version"),
+        ({"format": True}, "its header is none of"),
+        ({"format": 99}, "it has format 99"),
         ({"more": 1}, "lacks or has unknown fields"),
-        ({"identity": 5}, "is damaged"),
+        ({"identity": 5}, "cannot be read"),
         ({"state": {"$object": "losses.DCL", "state": {}}}, "names 'losses.DCL'"),
-        ({"state": {"$own": "os.system"}}, "is damaged"),
+        ({"state": {"$own": "os.system"}}, "cannot be read"),
         ({"state": {"module": {}}}, "does not fit this embedder"),
     ],
     ids=["bool", "format", "fields", "identity", "object", "function", "state"],
@@ -245,7 +245,7 @@ def test_a_checkpoint_is_not_an_embedder(finished):
 def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
     path = tmp_path / "file"
     path.touch()
-    with pytest.raises(ValueError, match=f"must be a folder, but {path} is a file"):
+    with pytest.raises(ValueError, match=r"must be a folder, got .* it is a file"):
         small(checkpoint=path).fit(X)
 
 

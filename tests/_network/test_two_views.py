@@ -67,18 +67,23 @@ def test_a_measure_gets_two_views():
     generator = torch.Generator().manual_seed(0)
     z1, z2 = (X + 0.3 * torch.randn(X.shape, generator=generator) for _ in range(2))
     expected = neighbor_agreement(z1.numpy(), z2.numpy())
-    assert score_views(neighbor_agreement, *views_of(20, 0.3)) == pytest.approx(expected)
+    assert score_views(
+        neighbor_agreement, embedded_views(*views_of(20, 0.3)), 20
+    ) == pytest.approx(expected)
 
 
 def test_a_score_is_the_mean_over_samples_whatever_the_parts():
     parts = list(embedded_views(*views_of(1500, 0.3)))
     assert len(parts) == 2
     whole = alignment(*np.concatenate([z for _, z in parts], axis=1))
-    assert score_views(alignment, *views_of(1500, 0.3)) == pytest.approx(whole, rel=1e-6)
+    assert score_views(alignment, embedded_views(*views_of(1500, 0.3)), 1500) == pytest.approx(
+        whole, rel=1e-6
+    )
 
 
 def test_the_score_falls_as_views_differ_more():
-    scores = [score_views(neighbor_agreement, *views_of(100, noise)) for noise in (0.0, 0.5, 2.0)]
+    views = [embedded_views(*views_of(100, noise)) for noise in (0.0, 0.5, 2.0)]
+    scores = [score_views(neighbor_agreement, parts, 100) for parts in views]
     assert scores[0] > scores[1] > scores[2]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skcontrast._runtime._cgroups import MemoryLimit, memory_limit
+from skcontrast._runtime._memory import MemoryLimit, memory_limit
 
 GB = 10**9
 V1_NONE = "9223372036854771712"

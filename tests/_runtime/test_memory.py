@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from skcontrast._runtime import _memory
-from skcontrast._runtime._cgroups import MemoryLimit
-from skcontrast._runtime._memory import check_memory, free_bytes
+from skcontrast._runtime._memory import MemoryLimit, check_memory, free_bytes
 
 CPU = torch.device("cpu")
 

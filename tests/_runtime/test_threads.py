@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._runtime import _threads
-from skcontrast._runtime._threads import settle_threads
+from skcontrast._runtime import _modes
+from skcontrast._runtime._modes import settle_threads
 from tests.common import in_a_process
 
 
@@ -50,7 +50,7 @@ def test_a_forked_process_does_not_wait_for_threads_that_it_does_not_have():
 def test_only_a_forked_process_goes_down_to_one_thread(monkeypatch, process, threads, left):
     found = [threads]
     monkeypatch.setattr(joblib, "cpu_count", lambda: 64)
-    monkeypatch.setattr(_threads, "_threaded_process", process)
+    monkeypatch.setattr(_modes, "_threaded_process", process)
     monkeypatch.setattr(torch, "get_num_threads", lambda: found[-1])
     monkeypatch.setattr(torch, "set_num_threads", found.append)
     settle_threads()
@@ -62,7 +62,7 @@ def test_a_process_in_a_container_computes_in_no_more_threads_than_it_may(
     monkeypatch, limit, left
 ):
     found = [64]
-    monkeypatch.setattr(_threads, "_threaded_process", None)
+    monkeypatch.setattr(_modes, "_threaded_process", None)
     monkeypatch.setattr(joblib, "cpu_count", lambda: limit)
     monkeypatch.setattr(torch, "get_num_threads", lambda: found[-1])
     monkeypatch.setattr(torch, "set_num_threads", found.append)

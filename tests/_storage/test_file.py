@@ -11,8 +11,8 @@ from safetensors import SafetensorError
 from safetensors.torch import save
 
 from skcontrast._storage._file import (
+    check_content,
     file_path,
-    is_format,
     pack,
     remove_parts,
     replace_file,
@@ -83,7 +83,9 @@ def test_a_path_without_a_name_is_refused(path):
 
 @pytest.mark.parametrize("value", [0, -1, True, 1.0, "1", None])
 def test_formats_are_counted_from_one(value):
-    assert is_format(1) and not is_format(value)
+    check_content({"format": 1}, 1, {"format"})
+    with pytest.raises(ValueError, match="its header is none of skcontrast's"):
+        check_content({"format": value}, 1, {"format"})
 
 
 def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path):

@@ -8,8 +8,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import InconsistentVersionWarning
 
+import skcontrast.embedder
 from skcontrast import ContrastiveEmbedder
-from skcontrast._storage import _pickles
 from skcontrast.encoders import MLP
 
 X = np.random.default_rng(0).normal(size=(20, 4))
@@ -22,8 +22,8 @@ def fitted():
 def test_a_pickle_of_a_different_version_says_so(monkeypatch):
     embedder = fitted()
     written = pickle.dumps(embedder)
-    monkeypatch.setattr(_pickles, "_current", lambda: "99.1")
-    with pytest.warns(InconsistentVersionWarning, match=r"skcontrast .*, and this is 99\.1"):
+    monkeypatch.setattr(skcontrast.embedder, "_version", lambda: "99.1")
+    with pytest.warns(InconsistentVersionWarning, match=r"of skcontrast .* using version 99\.1"):
         loaded = pickle.loads(written)
     np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
 
