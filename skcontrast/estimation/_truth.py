@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from numbers import Integral
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
 
 from .._arguments import Interval, check_arguments
+from .._objective._base import TileGradients
 from .._objective._exponential import Contrastive
 from .._objective._tile import Anchors, Tile
 from .._parameters import check_component
@@ -146,8 +147,7 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     none = torch.empty(len(scores), 0, dtype=torch.int64)
     tile = Tile(anchors, scores, excluded=none, same_class=is_false)
     _, gradients = Contrastive.evaluate(tile, loss, needs_gradient=True)
-    assert gradients is not None
-    scale, matrix = gradients.scores
+    scale, matrix = cast(TileGradients, gradients).scores
     push = (scale * matrix).clamp_min(0)
     total = push.sum(1)
     if not bool((total > 0).any()):
