@@ -7,26 +7,17 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
 from sklearn.utils import check_array
 
-from ._parameters import Interval, InvalidParameterError, StrOptions, check_component
+from ._parameters import Interval as Interval
+from ._parameters import StrOptions as StrOptions
+from ._parameters import check_component
 from ._sklearn_compat import validate_parameter_constraints
-
-__all__ = [
-    "Interval",
-    "StrOptions",
-    "check_arguments",
-    "checked",
-    "generator_of",
-    "naming",
-    "numbers",
-    "odd_item",
-    "refuse_masked",
-]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -198,19 +189,10 @@ def generator_of(random_state: Any, owner: str) -> np.random.Generator:
     Parameters
     ----------
     random_state : int, Generator or None
-        As in ``numpy.random.default_rng``.
+        The seed, at least 0, or the generator itself; None seeds from the operating system.
     owner : str
         The name of the function or method.
     """
-    is_bool = isinstance(random_state, (bool, np.bool_))
-    try:
-        if not is_bool:
-            return np.random.default_rng(random_state)
-    except _FROM_THE_DEPTHS as error:
-        problem = f" ({error})"
-    else:
-        problem = ""
-    raise InvalidParameterError(
-        f"The 'random_state' parameter of {owner} must be an int of at least 0, a "
-        f"numpy.random.Generator or None, got {random_state!r}{problem}."
-    )
+    seeds = [Interval(Integral, 0, 2**63 - 1, closed="both"), np.random.Generator, None]
+    check_arguments(owner, {"random_state": seeds}, {"random_state": random_state})
+    return np.random.default_rng(random_state)

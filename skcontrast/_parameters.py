@@ -98,7 +98,7 @@ def check_constraints(obj: ParameterObject) -> None:
 
 
 def validate_parameters(obj: Any) -> None:
-    """Raise ``InvalidParameterError`` if a parameter of `obj` lies outside its range.
+    """Raise ``InvalidParameterError`` if a parameter of `obj` is outside its range.
 
     Parameter objects inside `obj` are checked too, at any depth.
     """
@@ -121,19 +121,12 @@ def validate_parameters(obj: Any) -> None:
 def _spelling(obj: Any, parameters: dict[str, Any]) -> str:
     """Return the end of a message about parameters: how a misspelled string is spelled."""
     for name, value in parameters.items():
-        constraints = obj._parameter_constraints.get(name)
-        if not isinstance(value, str) or not isinstance(constraints, list):
-            continue
-        options = [
-            option
-            for constraint in constraints
-            if isinstance(constraint, StrOptions)
-            for option in constraint.options
-            if isinstance(option, str)
-        ]
-        close = difflib.get_close_matches(value.lower(), options, 1, 0.7)
-        if value not in options and close:
-            return f" Did you mean {close[0]!r}?"
+        for constraint in obj._parameter_constraints.get(name, ()):
+            if not isinstance(value, str) or not isinstance(constraint, StrOptions):
+                continue
+            close = difflib.get_close_matches(value.lower(), constraint.options, 1, 0.7)
+            if close and value not in constraint.options:
+                return f" Did you mean {close[0]!r}?"
     return ""
 
 
@@ -291,12 +284,3 @@ class Numbers(Interval):
 
     def __str__(self) -> str:
         return f"a sequence, each item {super().__str__()}"
-
-
-class IntOptions(StrOptions):
-    """Constraint on a hyperparameter: one of a few ints."""
-
-    def __init__(self, *options: int):
-        super().__init__(set())
-        self.type = Integral
-        self.options = options

@@ -9,6 +9,7 @@ from sklearn.utils import _safe_indexing as rows_of
 from sklearn.utils._param_validation import (
     Interval,
     InvalidParameterError,
+    Options,
     StrOptions,
     validate_parameter_constraints,
 )
@@ -31,6 +32,6 @@ if not TYPE_CHECKING:  # scikit-learn has no annotations
         from sklearn.callback import CallbackSupportMixin, with_callbacks
 
 __all__ = [
-    "CallbackSupportMixin", "Interval", "InvalidParameterError", "StrOptions", "get_output_config",
-    "rows_of", "validate_parameter_constraints", "with_callbacks",
+    "CallbackSupportMixin", "Interval", "InvalidParameterError", "Options", "StrOptions",
+    "get_output_config", "rows_of", "validate_parameter_constraints", "with_callbacks",
 ]  # fmt: skip

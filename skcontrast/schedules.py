@@ -315,7 +315,7 @@ class Estimable(NamedTuple):
     quantity : {"alpha", "floor", "sharpness", "tau_plus"}
         The quantity that it is.
     owner : str
-        Where it stands: the part of its name before its own, such as ``"negatives__"``.
+        Its place: the part of its name before its own, such as ``"negatives__"``.
     value : object
         Its value at present.
     """
@@ -383,15 +383,6 @@ def interval(
     >>> sorted(embedder.fit(torch.eye(16).numpy()).estimates_)
     ['prior']
     """
-    if auto is not None and not (isinstance(auto, str) and auto in get_args(Quantity)):
-        raise ValueError(f"auto must be None or one of {get_args(Quantity)}, got {auto!r}.")
-    for name, end in (("low", low), ("high", high)):
-        if not (end is None or Interval(Real, None, None, closed="neither").is_satisfied_by(end)):
-            raise ValueError(f"{name} must be a finite number or None, got {end!r}.")
-    if low is not None and high is not None and high <= low:
-        raise ValueError(f"high must be above low, got {low!r} and {high!r}.")
-    if not (isinstance(closed, str) and closed in ("left", "right", "both", "neither")):
-        raise ValueError(f"closed must be 'left', 'right', 'both' or 'neither', got {closed!r}.")
     estimated = [] if auto is None else [Estimated(auto)]
     return [Interval(Real, low, high, closed=closed), Schedule, *estimated]
 
@@ -445,7 +436,7 @@ def check_numbers(component: ParameterObject) -> None:
     Raises
     ------
     ValueError
-        If one is a schedule or "auto", or lies outside its range.
+        If one is a schedule or "auto", or is outside its range.
     """
     owner = type(component).__name__
     for name, found in estimable_parameters(component).items():

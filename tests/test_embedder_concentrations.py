@@ -31,7 +31,7 @@ def embedder():
 @pytest.mark.parametrize("projection_dim", [0, 6])
 def test_concentrations_directions_draws_and_scores(framework, projection_dim):
     embedder = fitted(framework=framework, projection_dim=projection_dim, n_components=5)
-    n_parts, d = (2 if framework.structure else 1), projection_dim or 5
+    n_parts, d = (2 if framework.network_signature else 1), projection_dim or 5
     kappa = embedder.concentration(X)
     assert kappa.shape == (120,) and kappa.dtype == np.float32 and (kappa > 0).all()
     assert embedder.transform(X).shape == (120, 5 * n_parts)

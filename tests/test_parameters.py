@@ -1,16 +1,18 @@
 """Parameter objects: constraints, schedules in them, what may be estimated."""
 
+from numbers import Integral
+
 import numpy as np
 import pytest
 import torch
 
 from skcontrast._parameters import (
-    IntOptions,
     ParameterObject,
     PositiveInts,
     check_component,
     validate_parameters,
 )
+from skcontrast._sklearn_compat import Options
 from skcontrast.augmentation import Augmentation
 from skcontrast.encoders import Encoder
 from skcontrast.frameworks import Framework
@@ -58,7 +60,7 @@ def test_only_what_there_is_an_estimate_of_can_be_declared():
 
 
 class Widths(ParameterObject):
-    _parameter_constraints = {"widths": [PositiveInts(2)], "depth": [IntOptions(18, 50)]}
+    _parameter_constraints = {"widths": [PositiveInts(2)], "depth": [Options(Integral, {18, 50})]}
 
     def __init__(self, widths=(1, 2), depth=18):
         self.widths = widths

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 from torch.utils.data import DataLoader, Dataset
 
 from .._arguments import naming, refuse_masked
-from ..graphs._convert import is_graphs
 from ._memory_maps import map_of, row_blocks
 from ._parts import Parts
 from ._sources import LazySamples
@@ -24,6 +23,7 @@ _NUMBERS = [
     np.float64, np.float32, np.float16, np.bool_, np.int8, np.int16, np.int32, np.int64,
     np.uint8, np.uint16, np.uint32, np.uint64,
 ]  # fmt: skip
+_SPARSE_NUMBERS = [np.float64, np.float32]
 # Dtypes whose finiteness scikit-learn looks at without a copy.
 _CHECKED_IN_PLACE = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -35,7 +35,7 @@ def as_array_like(X: Any) -> Any:
     ------
     ValueError, TypeError
         If X is None, an iterator, a mapping or a set, or holds images of several shapes or the
-        names of files.
+        names of files, or has more dimensions than images.
     """
     if X is None:
         raise ValueError("X must be an array of samples, got None.")
@@ -49,7 +49,7 @@ def as_array_like(X: Any) -> Any:
             "framework=CMC(). Pass two images as a list."
         )
     if isinstance(X, Dataset) or _is_cut_from_dataset(X):
-        return LazySamples(X)
+        X = LazySamples(X)
     if getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", None) == np.dtype(object):
         X = list(X)  # an array of objects, or a Series of pandas
     if isinstance(X, (list, tuple)) and len(X):
@@ -60,6 +60,7 @@ def as_array_like(X: Any) -> Any:
         with naming("X", "a dense tensor of numbers"):
             X = X.detach().cpu()
             X = (X.float() if X.dtype == torch.bfloat16 else X).numpy()
+    check_dimensions(X)
     return X
 
 
@@ -100,7 +101,7 @@ def _refuse_files(X: Any) -> None:
 def _names_image(item: Any) -> bool:
     if not isinstance(item, str):
         return False
-    from ..datasets._decode import SUFFIXES  # only now, because X rarely holds strings
+    from ..datasets._image_folder import SUFFIXES  # only now, because X rarely holds strings
 
     return PurePath(item).suffix.lower() in SUFFIXES
 
@@ -138,19 +139,6 @@ def _is_cut_from_dataset(X: Any) -> bool:
     return bool(is_list and getattr(X[0][0], "ndim", 0))
 
 
-def refuse_graphs(X: Any, kind: Any, owner: Any, seen: Any) -> None:
-    """Raise ValueError for graphs where X must hold arrays."""
-    if not is_graphs(X):
-        return
-    name = type(owner).__name__
-    if seen is None:
-        raise ValueError(f"X holds graphs, but {name} expects {kind.name}.")
-    raise ValueError(
-        f"X holds graphs, but {name} was fitted on an array of shape "
-        f"(n_samples, {', '.join(map(str, seen.sample_shape))})."
-    )
-
-
 def check_dimensions(X: Any) -> None:
     """Raise ValueError for arrays with more dimensions than images have."""
     if isinstance(X, LazySamples) and not 2 <= X.ndim <= 4:
@@ -165,31 +153,47 @@ def check_dimensions(X: Any) -> None:
         )
 
 
-def number_types(X: Any) -> list[Any]:
-    """Return the dtypes in which samples may stay, the one that others are converted to first.
+def checked_numbers(
+    X: Any, expected: str, convert: Callable[..., Any], min_samples: int, check_finite: bool
+) -> Any:
+    """Return X as numbers, finite ones, and lazy samples after a look at the first.
 
     A copy of X in float64 may not fit into memory, while its batches do. So only what torch has no
-    numbers for is converted, such as long doubles and objects.
+    numbers for is converted, such as long doubles and objects, and NaN and infinity are looked for
+    in some rows at a time where scikit-learn would copy X.
+
+    Parameters
+    ----------
+    X : object
+        Returned by `as_array_like`.
+    expected : str
+        A description of valid values.
+    convert : callable
+        ``sklearn.utils.check_array``, or what takes the same arguments.
+    min_samples, check_finite : int, bool
+        As in `Kind.read`.
     """
-    own = getattr(X, "dtype", None)
+    if isinstance(X, LazySamples):
+        check_lazy(X, min_samples)
+        return X
+    is_sparse, own = issparse(X), getattr(X, "dtype", None)
     is_number = isinstance(own, np.dtype) and own.kind in "biuf" and own.itemsize <= 8
-    return [*_NUMBERS, own] if is_number else _NUMBERS
-
-
-def is_checked_in_place(X: Any) -> bool:
-    """Return whether scikit-learn finds NaN and infinity in X without holding more than X."""
-    own = getattr(X, "dtype", None)
+    dtypes = _SPARSE_NUMBERS if is_sparse else [*_NUMBERS, *([own] if is_number else ())]
     is_simple = own in _CHECKED_IN_PLACE and map_of(X) is None
-    return is_simple or getattr(own, "kind", "") != "f"
-
-
-def check_blocks_finite(X: NDArray, owner: Any) -> None:
-    """Raise ValueError if X holds NaN or infinity, looking at some rows at a time."""
-    for rows in row_blocks(X):
-        block = native(rows)
-        block = block.astype(np.float32) if block.itemsize < 4 else block
-        with np.errstate(over="ignore", invalid="ignore"):
-            assert_all_finite(block, estimator_name=type(owner).__name__, input_name="X")
+    in_place = is_sparse or is_simple or getattr(own, "kind", "") != "f"
+    # scikit-learn looks for NaN in the sum of X, which overflows for finite values near 1e308.
+    with np.errstate(over="ignore", invalid="ignore"), naming("X", expected, X):
+        X = convert(
+            X,
+            dtype=dtypes,
+            ensure_all_finite=check_finite and in_place,
+            ensure_min_samples=min_samples,
+        )
+        if check_finite and not in_place:
+            for rows in map(native, row_blocks(X)):
+                rows = rows.astype(np.float32) if rows.itemsize < 4 else rows
+                assert_all_finite(rows, input_name="X")
+    return X
 
 
 def check_lazy(X: LazySamples, min_samples: int) -> None:
@@ -201,13 +205,4 @@ def check_lazy(X: LazySamples, min_samples: int) -> None:
     if min(X.shape[1:]) == 0:
         raise ValueError(
             f"Found images of shape {X.shape[1:]} in X: every dimension must be at least 1."
-        )
-
-
-def check_same_shape(shape: tuple, owner: Any, seen: Any) -> None:
-    """Raise ValueError unless samples have the shape of the samples in `fit`."""
-    if seen is not None and shape != seen.sample_shape:
-        raise ValueError(
-            f"X has samples of shape {shape}, but {type(owner).__name__} was fitted on "
-            f"samples of shape {seen.sample_shape}."
         )

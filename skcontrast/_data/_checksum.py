@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ._memory_maps import owners
+
 # Of what is not in memory, so many rows are compared.
 _ROWS_COMPARED = 256
 # Bytes of an array that are read at a time where all are compared.
@@ -51,18 +53,14 @@ def fingerprint(arrays: Iterable[Any], start: int | None = None) -> int:
     found = zlib.crc32(b"None") if start is None else start
     for array in arrays:
         found = zlib.crc32(f"{array.shape} {array.dtype}".encode(), found)
-        found = zlib.crc32(np.ascontiguousarray(_some_rows(array)).data, found)
+        found = zlib.crc32(np.ascontiguousarray(_sampled_rows(array)).data, found)
     return found
 
 
 def is_in_memory(array: Any) -> bool:
     """Return whether an array is an ndarray whose data is not in a file."""
-    if not isinstance(array, np.ndarray):
-        return False
-    owner: Any = array
-    while isinstance(owner, (np.ndarray, memoryview)) and not isinstance(owner, np.memmap):
-        owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
-    return not isinstance(owner, (np.memmap, mmap.mmap))
+    files = (np.memmap, mmap.mmap)
+    return isinstance(array, np.ndarray) and not any(isinstance(o, files) for o in owners(array))
 
 
 def _parts(array: Any) -> Iterator[np.ndarray]:
@@ -70,12 +68,12 @@ def _parts(array: Any) -> Iterator[np.ndarray]:
     if not array.ndim:
         yield array
     elif not is_in_memory(array):
-        yield _some_rows(array)
+        yield _sampled_rows(array)
     else:
         # Of a block of rows, a copy takes little memory.
         step = max(1, _CHUNK_BYTES // max(1, array[:1].nbytes))
         yield from (array[k : k + step] for k in range(0, len(array), step))
 
 
-def _some_rows(array: Any) -> np.ndarray:
+def _sampled_rows(array: Any) -> np.ndarray:
     return array[:: max(1, -(-len(array) // _ROWS_COMPARED))]

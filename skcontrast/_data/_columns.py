@@ -189,7 +189,10 @@ def _of_pandas(series: Any, name: str) -> Values:
         dtype = series.dtype
     if dtype.kind in "fiub":
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
-        return _flags(values) if dtype.kind == "b" else Values("number", values)
+        if dtype.kind == "b":
+            codes = np.nan_to_num(values, nan=2).astype(int)
+            return Values("category", labels=_FALSE_TRUE_GAP[codes])
+        return Values("number", values)
     if dtype.kind == "M":
         local = series.dt.tz_localize(None) if series.dt.tz is not None else series
         return Values("time", _seconds(local.astype("datetime64[us]").to_numpy()))
@@ -227,21 +230,24 @@ def _of_objects(values: list, name: str) -> Values:
     types = {type(value) for value in values if value is not None}
     if not types:
         return Values("gaps", np.full(len(values), np.nan))
-    if all(issubclass(some, str) for some in types):
+
+    def are(*classes: type) -> bool:
+        return all(issubclass(type_, classes) for type_ in types)
+
+    if are(str):
         return Values("category", labels=values)
     if types <= {bool, np.bool_}:
         return Values("category", labels=[None if v is None else str(bool(v)) for v in values])
     # bool is a subclass of int.
-    if not types & {bool, np.bool_} and all(
-        issubclass(some, (numbers.Real, decimal.Decimal)) for some in types
-    ):
+    if not types & {bool, np.bool_} and are(numbers.Real, decimal.Decimal):
         return Values("number", np.array(values, dtype=np.float64))
-    if all(issubclass(some, (datetime.date, np.datetime64)) for some in types):
-        times = np.array([_local(value) for value in values], dtype="datetime64[us]")
-        return Values("time", _seconds(times))
-    if all(issubclass(some, (datetime.timedelta, np.timedelta64)) for some in types):
+    if are(datetime.date, np.datetime64):
+        # Without their time zones, as clocks showed them.
+        local = [v.replace(tzinfo=None) if isinstance(v, datetime.datetime) else v for v in values]
+        return Values("time", _seconds(np.array(local, dtype="datetime64[us]")))
+    if are(datetime.timedelta, np.timedelta64):
         return Values("duration", _seconds(np.array(values, dtype="timedelta64[us]")))
-    found = ", ".join(sorted(some.__name__ for some in types))
+    found = ", ".join(sorted(type_.__name__ for type_ in types))
     several = "values of several types" if len(types) > 1 else "values of a type"
     raise ValueError(
         f"Column {name} of X holds {several} that a table cannot have ({found}): convert it to "
@@ -249,20 +255,10 @@ def _of_objects(values: list, name: str) -> Values:
     )
 
 
-def _local(value: Any) -> Any:
-    """Return a time without its time zone, as clocks showed it."""
-    return value.replace(tzinfo=None) if isinstance(value, datetime.datetime) else value
-
-
 def _is_gap(value: Any) -> bool:
-    """Return whether a Python object stands for a missing value."""
+    """Return whether a Python object is a missing value."""
     is_nan = isinstance(value, (float, np.floating)) and value != value
     return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
-
-
-def _flags(values: NDArray[np.float64]) -> Values:
-    """Return zeros and ones as categories."""
-    return Values("category", labels=_FALSE_TRUE_GAP[np.nan_to_num(values, nan=2).astype(int)])
 
 
 def _seconds(times: NDArray) -> NDArray[np.float64]:

@@ -22,20 +22,20 @@ _ROWS_HELD = 64
 
 
 def map_of(array: Any) -> np.memmap | None:
-    """Return the memory map whose numbers an array shows, None if it lies in memory."""
+    """Return the memory map whose numbers an array shows, None if it is in memory."""
     found = None
-    for owner in _owners(array):
+    for owner in owners(array):
         # The last is the whole map, of which others are parts; a copy of a part has no mode.
         if isinstance(owner, np.memmap) and owner.mode is not None:
             found = owner
     return found
 
 
-def _owners(array: Any) -> Iterator[Any]:
+def owners(array: Any) -> Iterator[Any]:
     """Yield an array, and the objects whose memory it uses."""
-    while isinstance(array, (np.ndarray, memoryview)):
-        yield array
-        array = array.base if isinstance(array, np.ndarray) else array.obj
+    yield array
+    if isinstance(array, (np.ndarray, memoryview)):
+        yield from owners(array.base if isinstance(array, np.ndarray) else array.obj)
 
 
 def release(array: Any) -> None:
@@ -85,7 +85,7 @@ def opened(
     path : str
         The file.
     offset : int
-        Where its first byte lies in memory order.
+        The place of its first byte in memory order.
     shape, strides, dtype : tuple of int, tuple of int, dtype
         Of the array; strides may be negative.
     """
@@ -99,7 +99,7 @@ def opened(
 def place_of(array: NDArray) -> tuple[Any, ...] | None:
     """Return the arguments with which `opened` returns an array again.
 
-    None if it does not lie in a file, or the file is gone or does not hold what the array shows.
+    None if it is not in a file, or the file is gone or does not hold what the array shows.
     """
     mapped = map_of(array)
     if mapped is None or not array.size or array.dtype.hasobject:

@@ -1,4 +1,4 @@
-"""What may be passed alongside X: classes, weights and descriptions of the samples, checked."""
+"""Checks what is passed alongside X: classes, weights, groups and descriptions of samples."""
 
 from __future__ import annotations
 
@@ -37,13 +37,9 @@ def validate_labels(y: Any, n_samples: int | None, *, needed_by: str) -> NDArray
             f"{needed_by} requires y to be passed, but the target y is None: pass the classes, "
             "with -1 where they are unknown."
         )
-    refuse_masked(y, "y")
-    with naming("y", "an array of classes, shape (n_samples,)"):
-        y = column_or_1d(y)
-    if y.dtype.kind == "f":
-        assert_all_finite(y, input_name="y")
-        if not np.array_equal(y, np.rint(y)):
-            raise ValueError(f"{needed_by} needs classes as y, got numbers that are not integers.")
+    y = _column(y, "y", "classes")
+    if y.dtype.kind == "f" and not np.array_equal(y, np.rint(y)):
+        raise ValueError(f"{needed_by} needs classes as y, got numbers that are not integers.")
     return _codes(y, n_samples, "y", "unlabeled samples")
 
 
@@ -51,19 +47,25 @@ def validate_groups(groups: Any, n_samples: int) -> NDArray[np.int64] | None:
     """Return the groups of the samples as integers, −1 where there is none; None stays None."""
     if groups is None:
         return None
-    if isinstance(groups, torch.Tensor):
-        groups = groups.detach().cpu().numpy()
-    refuse_masked(groups, "groups")
-    with naming("groups", "an array of groups, shape (n_samples,)"):
-        groups = column_or_1d(groups)
-    if groups.dtype.kind == "f":
-        assert_all_finite(groups, input_name="groups")
-    codes = _codes(groups, n_samples, "groups", "samples without a group")
+    codes = _codes(
+        _column(groups, "groups", "groups"), n_samples, "groups", "samples without a group"
+    )
     if len(np.unique(codes[codes >= 0])) == (codes >= 0).sum():
-        warn("groups say nothing: no two samples are in one group; -1 marks a sample without.")
+        warn("groups have no effect: every group has a single sample.")
     if len(codes) > 1 and (codes == codes[0]).all() and codes[0] >= 0:
         warn("groups leave no negatives: all samples are in one group.")
     return codes
+
+
+def _column(values: Any, name: str, what: str) -> NDArray:
+    """Return an array of one dimension without NaN and infinity."""
+    refuse_masked(values, name)
+    with naming(name, f"an array of {what}, shape (n_samples,)"):
+        is_tensor = isinstance(values, torch.Tensor)
+        values = column_or_1d(values.detach().cpu().numpy() if is_tensor else values)
+    if values.dtype.kind == "f":
+        assert_all_finite(values, input_name=name)
+    return values
 
 
 def _codes(values: NDArray, n_samples: int | None, name: str, unknown: str) -> NDArray[np.int64]:
@@ -133,13 +135,9 @@ def read_annotations(
             n_entries = len(sized) if getattr(sized, "ndim", 1) else n_samples
         if n_entries != n_samples:
             raise ValueError(f"y must have one entry per sample, {n_samples}, got {n_entries}.")
-    weights, descriptions = validate_metadata(metadata, n_samples)
-    groups = validate_groups(metadata.get("groups"), n_samples)
-    known: dict[str, NDArray | None] = {
-        "weights": weights,
-        "descriptions": descriptions,
-        "groups": groups,
-    }
+    known: dict[str, NDArray | None] = {}
+    known["weights"], known["descriptions"] = validate_metadata(metadata, n_samples)
+    known["groups"] = validate_groups(metadata.get("groups"), n_samples)
     if loss.requires_y:
         labels = validate_labels(y, n_samples, needed_by=type(loss).__name__)
         _warn_if_useless(labels, type(loss).__name__)
@@ -206,12 +204,15 @@ def _validate_metadatum(
     value = metadata.get(name)
     if value is None:
         return None
-    options: dict[str, Any] = {
-        "ensure_2d": False,
-        "ensure_min_samples": 0,
-        "ensure_min_features": 0,
-    }
-    value = numbers(value, name, dtype=np.float32, allow_nd=True, **options)
+    value = numbers(
+        value,
+        name,
+        dtype=np.float32,
+        allow_nd=True,
+        ensure_2d=False,
+        ensure_min_samples=0,
+        ensure_min_features=0,
+    )
     if value.ndim != ndim or len(value) != n_samples:
         shape = f"({n_samples},)" if ndim == 1 else f"({n_samples}, d)"
         raise ValueError(f"{name} must have shape {shape}, got {value.shape}.")

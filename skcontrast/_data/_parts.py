@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .._sklearn_compat import rows_of
-from ._row_labels import row_labels
+from ._row_labels import along_rows, row_labels
 
 
 class Parts:
@@ -96,10 +96,7 @@ class Parts:
 
     def __getitem__(self, rows: Any) -> Any:
         """Return the parts of some samples; of one sample, a tuple of them."""
-        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
-            rows = rows[0]
-        if isinstance(rows, tuple):
-            raise IndexError("Parts are indexed by samples only: X[rows]; X.parts has the parts.")
+        rows = along_rows(rows, "Parts")
         if not isinstance(rows, slice):
             rows = np.arange(len(self))[rows]
         if np.ndim(rows) == 0 and not isinstance(rows, slice):

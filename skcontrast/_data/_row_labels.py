@@ -59,3 +59,12 @@ def labeled_output(h: NDArray, X: Any, estimator: Any) -> Any:
     import pandas as pd
 
     return pd.DataFrame(h, index=labels)
+
+
+def along_rows(rows: Any, name: str) -> Any:
+    """Return an index of samples without the ellipsis that scikit-learn adds for further axes."""
+    if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
+        rows = rows[0]
+    if rows is None or isinstance(rows, tuple):
+        raise IndexError(f"{name} can only be indexed by samples, [rows], got {rows!r}.")
+    return rows

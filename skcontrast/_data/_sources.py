@@ -137,7 +137,7 @@ class InMemory:
         return len(self.x)
 
     def take(self, rows: Tensor) -> Any:
-        """Return the samples of some rows."""
+        """Return the samples of the given rows."""
         return self.x[rows.to(self.device)]
 
     def batches(
@@ -154,7 +154,7 @@ class Streamed(Dataset):
     Parameters
     ----------
     X : ndarray, memmap or LazySamples of shape (n_samples, ...)
-        Where they lie.
+        The samples.
     to_tensor : callable
         ``to_tensor(array, device)``.
     device : torch.device
@@ -191,7 +191,7 @@ class Streamed(Dataset):
         return self.to_tensor(some_rows(self.X, rows.numpy()), torch.device("cpu"))
 
     def take(self, rows: Tensor) -> Any:
-        """Return the samples of some rows, read in this process."""
+        """Return the samples of the given rows, read in this process."""
         return self[rows].to(self.device)
 
     def batches(
@@ -205,19 +205,15 @@ class Streamed(Dataset):
         own = (rows if whole else rows[self._own(len(rows))] for rows in parts)
         with closing(self._read((rows.cpu() for rows in own), seed)) as samples:
             for rows, x in zip(parts, samples, strict=True):
-                if len(x) == len(rows):
+                n = len(rows)
+                if self.shares is None or len(x) == n:
                     yield x
-                else:
-                    yield from self._filled(x, len(rows), self._own(len(rows)).start)
-
-    def _filled(self, x: Tensor, n: int, start: int) -> Generator[Tensor, None, None]:
-        """Yield a batch of n samples of which x are those from `start` on; note that meanwhile."""
-        assert self.shares is not None
-        self.shares.n_samples = n
-        try:
-            yield x[(torch.arange(n) - start) % len(x)]
-        finally:
-            self.shares.n_samples = 0
+                    continue
+                self.shares.n_samples = n  # meanwhile
+                try:
+                    yield x[(torch.arange(n) - self._own(n).start) % len(x)]
+                finally:
+                    self.shares.n_samples = 0
 
     def _own(self, n: int) -> slice:
         """Return which of the n samples of a batch this rank reads."""
@@ -247,7 +243,7 @@ def _until_interrupted(loader: DataLoader) -> Generator[Any, None, None]:
     """Yield the batches of a loader; while it deals with worker processes, hold Ctrl-C.
 
     A KeyboardInterrupt while a process is forked is ignored, and one between a lock and the work
-    that it guards leaves the lock taken, for which the end of the loader would wait for ever.
+    that it guards leaves the lock taken, for which the end of the loader would wait forever.
     """
     if not loader.num_workers:
         yield from loader

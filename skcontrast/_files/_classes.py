@@ -12,13 +12,11 @@ from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 from .._network._build import Network, Widths
 from ..embedder import ContrastiveEmbedder
-from ..encoders._message_passing import GCNLayer, GINELayer, GINLayer, MessagePassing
+from ..encoders._graph import GCNLayer, GINELayer, GINLayer, MessagePassing
 from ..encoders._projection import WithExtra
 from ..encoders._resnet import _BasicBlock, _Bottleneck, _ResNet
-from ..frameworks._lab import Lab
-from ..frameworks._parts import Apart, SideBySide, Slices, Split
-from ..graphs._edge_features import EdgeFeatures
-from ..graphs._features import NodeFeatures
+from ..frameworks._parts import Apart, Lab, SideBySide, Slices, Split
+from ..graphs._features import EdgeFeatures, NodeFeatures
 from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..kinds._base import Schema, Unscaled
 from ..kinds._images import ImageScaler

@@ -25,8 +25,7 @@ from ..encoders import Encoder
 from ..frameworks import Framework, SimCLR
 from ..kinds._base import Kind
 from ..kinds._parts import PartsKind
-from ..kinds._read import declared_kind
-from ..kinds._recognise import named_kind
+from ..kinds._recognise import declared_kind, named_kind
 from ..losses import InfoNCE, Loss
 from ..optimizers import Optimizer, as_optimizer
 from ..schedules import CosineDecay, Schedule, at_progress

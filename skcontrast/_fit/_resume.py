@@ -38,7 +38,7 @@ def network_parameters(choices: Choices) -> dict[str, Any]:
         "encoder": _named(choices.encoder),
         "n_components": choices.n_components,
         "projection_dim": choices.projection_dim,
-        "framework": choices.framework.structure,
+        "framework": choices.framework.network_signature,
         "similarity": choices.similarity.network_signature,
     }
 

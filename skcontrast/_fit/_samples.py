@@ -16,7 +16,7 @@ from .._distributed._world import World
 from .._network._inference import tensors_in
 from ..augmentation import Augmentation
 from ..kinds._base import Kind, Schema
-from ..kinds._read import read_samples
+from ..kinds._parts import read_samples
 from ..kinds._recognise import is_custom
 from ._choices import Choices
 from ._estimated_parameters import auto_parameters

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from ..losses._checks import checked
+from ..losses._checks import check_result
 from ._tile import Anchors, Tile, column
 
 if TYPE_CHECKING:
@@ -94,15 +94,6 @@ class Expectations(NamedTuple):
         """All sums, in order."""
         every = self.means if self.pull is None else [*self.means, self.pull]
         return [part for expectation in every for part in expectation.sums]
-
-    def with_values(self, values: list[Tensor]) -> Expectations:
-        """Return expectations with other values of the sums, and no slopes."""
-        rest = iter(values)
-        means, pull = (
-            [one._replace(sums=[Sum(next(rest), None) for _ in one.sums]) for one in expectations]
-            for expectations in (self.means, [] if self.pull is None else [self.pull])
-        )
-        return Expectations(means, pull[0] if pull else None)
 
 
 class AnchorGradients(NamedTuple):
@@ -195,7 +186,8 @@ class Objective:
         if loss.overrides("row_loss"):
             return _row_loss(tile, loss, needs_gradient)
         expectations = cls.expectations(tile, loss)
-        total, gradients = cls.complete(expectations, tile.anchors, loss, needs_gradient)
+        values = [part.value for part in expectations.sums]
+        total, gradients = cls.complete(expectations, values, tile.anchors, loss, needs_gradient)
         if gradients is None:
             return total, None
         d_scores = _added(
@@ -232,15 +224,21 @@ class Objective:
 
     @classmethod
     def complete(
-        cls, expectations: Expectations, anchors: Anchors, loss: Loss, needs_gradient: bool
+        cls,
+        expectations: Expectations,
+        values: list[Tensor],
+        anchors: Anchors,
+        loss: Loss,
+        needs_gradient: bool,
     ) -> tuple[Tensor, AnchorGradients | None]:
-        """Return the sum of the losses of anchors from their expectations, and its gradients."""
+        """Return the total loss of anchors from the values of all sums, and its gradients."""
         with torch.set_grad_enabled(needs_gradient):
-            sums = [_leaf(part.value, needs_gradient) for part in expectations.sums]
+            sums = [_leaf(value, needs_gradient) for value in values]
             positives = _leaf(anchors.positives, needs_gradient)
-            has_self_scores = isinstance(anchors.self_scores, Tensor)
-            if has_self_scores:
-                anchors = anchors._replace(self_scores=_leaf(anchors.self_scores, needs_gradient))
+            leaves = [*sums, positives]
+            if isinstance(anchors.self_scores, Tensor):
+                leaves.append(_leaf(anchors.self_scores, needs_gradient))
+                anchors = anchors._replace(self_scores=leaves[-1])
             rest = iter(sums)
             means = [one.mean([next(rest) for _ in one.sums]) for one in expectations.means]
             losses = cls.anchor_loss(means, positives, anchors, loss)
@@ -248,15 +246,16 @@ class Objective:
                 weighted, mass = rest
                 mass = mass.detach()
                 share = loss.pull_share(mass, positives.shape[1])
-                share = checked(loss, "pull_share", share, mass.shape).masked_fill(mass == 0, 0.0)
+                share = check_result(loss, "pull_share", share, mass.shape).masked_fill(
+                    mass == 0, 0.0
+                )
                 own, pulled = cls.attraction(positives)[0].mean(1), expectations.pull.mean
                 losses = losses + share * (own - pulled([weighted, mass]))
             total = anchors.total(losses)
         if not needs_gradient:
             return total, None
-        leaves = [*sums, positives, *([anchors.self_scores] if has_self_scores else [])]
         gradients = list(torch.autograd.grad(total, leaves, materialize_grads=True))
-        d_self_scores = gradients.pop() if has_self_scores else None
+        d_self_scores = gradients.pop() if len(leaves) > len(sums) + 1 else None
         *d_sums, d_positives = gradients
         return total.detach(), AnchorGradients(d_sums, d_positives, d_self_scores)
 
@@ -271,13 +270,13 @@ def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> tuple[Tensor, Til
         leaves = _leaf(scores, needs_gradient), _leaf(tile.anchors.positives, needs_gradient)
         labels = [tile.same_class] if loss.takes_labels else []
         losses = loss.row_loss(*leaves, *labels)
-        losses = checked(loss, "row_loss", losses, scores.shape[:1], is_weight=False)
+        losses = check_result(loss, "row_loss", losses, scores.shape[:1], is_weight=False)
         total = tile.anchors.total(losses)
     if not needs_gradient:
         return total, None
     d_scores, d_positives = torch.autograd.grad(total, leaves, materialize_grads=True)
-    d_scores = ScaledMatrix(torch.ones_like(d_scores[:, :1]), d_scores)
-    return total.detach(), TileGradients(d_scores, d_positives, None)
+    scaled = ScaledMatrix(torch.ones_like(d_scores[:, :1]), d_scores)
+    return total.detach(), TileGradients(scaled, d_positives, None)
 
 
 def _leaf(values: Tensor, needs_gradient: bool) -> Tensor:

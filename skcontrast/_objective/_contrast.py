@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -164,8 +165,8 @@ def in_batch(
     )
 
 
-def embed_views(views: Sequence[Tensor | tuple[Tensor, Tensor]], similarity: Similarity) -> Tensor:
+def embed_views(views: Sequence[Any], similarity: Similarity) -> Tensor:
     """Return views, tensors or tuples of them, as a similarity embeds them, (n_views, n, k)."""
     if isinstance(views[0], tuple):
         return torch.stack([similarity.embed(view) for view in views])
-    return similarity.embed(torch.stack(views))
+    return similarity.embed(torch.stack(list(views)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from ..losses._checks import checked
+from ..losses._checks import check_result
 from ._base import Expectation, Objective, Sum
 from ._tile import Anchors, Exponentials, Tile, exponentials, log_weights
 
@@ -48,7 +48,7 @@ class Contrastive(Objective):
         weighted, weights = split(tile, prior, beta)
         flows = beta > 0 and not loss.detach_weights
         sums = [Sum(weighted.total, weighted.terms, 1 + beta if flows else 1.0)]
-        shift = weighted.top
+        shift: Tensor | float = weighted.top
         if weights is not None and loss.sum_of_weights == "N":
             sums.append(Sum(weights.total, weights.terms if flows else None, beta))
             shift = shift - weights.top
@@ -69,10 +69,9 @@ class Contrastive(Objective):
     ) -> Tensor:
         """Return the loss of each anchor, shape (n,), from log means and positive scores."""
         lowest, highest = anchors.bounds
-        if anchors.self_scores is not None:
-            highest = anchors.self_scores
-        losses = loss.anchor_loss(means, positives, anchors.n_negatives, (lowest, highest))
-        return checked(loss, "anchor_loss", losses, positives.shape[:1], is_weight=False)
+        top = highest if anchors.self_scores is None else anchors.self_scores
+        losses = loss.anchor_loss(means, positives, anchors.n_negatives, (lowest, top))
+        return check_result(loss, "anchor_loss", losses, positives.shape[:1], is_weight=False)
 
 
 def log_expectation(

@@ -11,14 +11,14 @@ the way in for people with their own training loop.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .._arguments import numbers
+from .._arguments import StrOptions, check_arguments, numbers
 from .._parameters import check_component
 from .._runtime._modes import plain_modes
 from ..losses import InfoNCE, Loss
@@ -31,6 +31,9 @@ from ._tile import GroupRole
 
 # Embeddings; for a similarity with concentrations, directions and concentrations.
 View: TypeAlias = Tensor | tuple[Tensor, Tensor]
+# Classes or groups of the samples and of the queue.
+_Marks: TypeAlias = tuple[Tensor | None, Tensor | None]
+_GROUP_ROLES = [StrOptions({"neutral", "positive"})]
 
 
 def contrastive_loss(
@@ -52,7 +55,7 @@ def contrastive_loss(
     .. math:: L_i = -\log \frac{e^{s_i^+}}{e^{s_i^+} + N \hat E_i^-}
 
     where :math:`\hat E^-_i` is the estimate of the mean of :math:`e^s` over true negatives that
-    `loss` makes. With more than two views, the mean over an anchor's positives stands
+    `loss` makes. With more than two views, the mean over an anchor's positives is
     outside the logarithm. Loss and gradient are computed together, in tiles of anchors: memory
     grows with n, not with its square.
 
@@ -97,7 +100,7 @@ def contrastive_loss(
     ------
     ValueError
         If shapes or devices disagree, there are fewer than 2 samples and no queue, or a
-        hyperparameter lies outside its range or is a schedule.
+        hyperparameter is outside its range or is a schedule.
     TypeError
         If views are not dense floating tensors, or a class is passed instead of an instance.
     RuntimeError
@@ -125,52 +128,41 @@ def contrastive_loss(
     if torch.compiler.is_compiling():
         # Runs uncompiled, between the compiled parts of the caller.
         value = torch.compiler.disable(_checked_value)
-    marks = {
-        "y": y,
-        "queue_y": queue_y,
-        "groups": groups,
-        "queue_groups": queue_groups,
-        "sample_weight": sample_weight,
-    }
-    return value(views, loss, similarity, queue, same_group, marks)
+    of_classes, of_groups = (y, queue_y), (groups, queue_groups)
+    return value(views, queue, loss, similarity, same_group, of_classes, of_groups, sample_weight)
 
 
 def _checked_value(
     views: Sequence[View],
+    queue: View | None,
     loss: Loss | None,
     similarity: Similarity | None,
-    queue: View | None,
     same_group: GroupRole,
-    marks: dict[str, Tensor | None],
+    labels: _Marks,
+    groups: _Marks,
+    weights: Tensor | None,
 ) -> Tensor:
-    """Check what was passed and return the loss; `marks` is what is known about the samples."""
-    loss = check_component(loss, Loss, owner="contrastive_loss", parameter="loss", default=InfoNCE)
+    """Check the arguments and return the loss."""
+    owner = "contrastive_loss"
+    loss = check_component(loss, Loss, owner=owner, parameter="loss", default=InfoNCE)
     similarity = check_component(
-        similarity, Similarity, owner="contrastive_loss", parameter="similarity", default=Cosine
+        similarity, Similarity, owner=owner, parameter="similarity", default=Cosine
     )
     for component in (loss, similarity):
         check_numbers(component)
-    if not isinstance(same_group, str) or same_group not in ("neutral", "positive"):
-        raise ValueError(
-            "The 'same_group' parameter of contrastive_loss must be 'neutral' or 'positive', got "
-            f"{same_group!r}."
-        )
+    check_arguments(owner, {"same_group": _GROUP_ROLES}, {"same_group": same_group})
     check_views(views, queue, similarity)
-    first = _first(views[0])
-    n, n_queue = len(first), None if queue is None else len(_first(queue))
+    tensors = in_one_dtype(views if queue is None else [*views, queue])
+    views, queue = tensors[: len(views)], None if queue is None else tensors[-1]
+    first, n_queue = _first(views[0]), None if queue is None else len(_first(queue))
     needs_y = f"{type(loss).__name__} needs labels" if loss.requires_y else None
-    labels = _check_marks(marks, ("y", "queue_y"), n, n_queue, needs_y)
-    has_groups = marks["groups"] is not None or marks["queue_groups"] is not None
+    labels = _check_marks(("y", "queue_y"), labels, first, n_queue, needs_y)
+    has_groups = any(found is not None for found in groups)
     needs_groups = "groups are those of all samples" if has_groups else None
-    groups = _check_marks(marks, ("groups", "queue_groups"), n, n_queue, needs_groups)
-    _check_devices(marks, first.device)
-    _check_weights(marks["sample_weight"], n)
-    same_dtype, queue = in_one_dtype(views, queue)
-    weight = marks["sample_weight"]
-    if weight is not None:
-        weight = weight.to(_first(same_dtype[0]).dtype)
+    groups = _check_marks(("groups", "queue_groups"), groups, first, n_queue, needs_groups)
+    weights = _check_weights(weights, first)
     with plain_modes(first.device):
-        contrast = _contrast(same_dtype, similarity, queue, weight, labels, groups)
+        contrast = _contrast(views, similarity, queue, weights, labels, groups)
         return objective_value(contrast, loss, similarity, group_role=same_group)
 
 
@@ -183,8 +175,8 @@ def _contrast(
     similarity: Similarity,
     queue: View | None,
     sample_weight: Tensor | None,
-    labels: tuple[Tensor | None, Tensor | None],
-    groups: tuple[Tensor | None, Tensor | None],
+    labels: _Marks,
+    groups: _Marks,
 ) -> Contrast:
     """Return the contrast of views with each other or, if there is a queue, with the queue."""
     embedded = embed_views(views, similarity)
@@ -209,40 +201,35 @@ def _contrast(
 
 
 def _check_marks(
-    marks: dict[str, Tensor | None],
-    names: tuple[str, str],
-    n: int,
-    n_queue: int | None,
-    reason: str | None,
-) -> tuple[Tensor | None, Tensor | None]:
+    names: tuple[str, str], marks: _Marks, first: Tensor, n_queue: int | None, reason: str | None
+) -> _Marks:
     """Return the classes or groups of samples and queue, checked if there is a reason for them."""
-    own, queued = (marks[name] for name in names)
-    if queued is not None and n_queue is None:
+    if marks[1] is not None and n_queue is None:
         raise ValueError(f"{names[1]} is about the samples of a queue: pass queue too.")
-    if reason is None:
-        return None, None
-    for name, length in zip(names, (n, n_queue), strict=True):
-        if length is None:
+    for name, found, length in zip(names, marks, (len(first), n_queue), strict=True):
+        _check_device(name, found, first)
+        if reason is None or length is None:
             continue
-        found = marks[name]
         if found is None:
             raise ValueError(f"{reason}: pass {name}.")
         if not isinstance(found, Tensor) or found.is_floating_point() or found.ndim != 1:
             raise TypeError(f"{name} must be a tensor of integers of shape ({length},).")
         if len(found) != length:
             raise ValueError(f"{name} must have {length} entries, got {len(found)}.")
-    return own, queued
+    return (None, None) if reason is None else marks
 
 
-def _check_devices(tensors: Mapping[str, Any], device: torch.device) -> None:
-    for name, tensor in tensors.items():
-        if isinstance(tensor, Tensor) and tensor.device != device:
-            raise ValueError(f"{name} must be on {device} as view 1 is, got {tensor.device}.")
+def _check_device(name: str, found: Any, first: Tensor) -> None:
+    if isinstance(found, Tensor) and found.device != first.device:
+        raise ValueError(f"{name} must be on {first.device} as view 1 is, got {found.device}.")
 
 
-def _check_weights(weights: Any, n: int) -> None:
+def _check_weights(weights: Any, first: Tensor) -> Tensor | None:
+    """Return the weights in the dtype of the views."""
     if weights is None:
-        return
+        return None
+    _check_device("sample_weight", weights, first)
+    n = len(first)
     if not isinstance(weights, Tensor) or weights.shape != (n,):
         got = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights).__name__
         raise ValueError(f"sample_weight must be a tensor of shape ({n},), got {got}.")
@@ -250,6 +237,7 @@ def _check_weights(weights: Any, n: int) -> None:
         raise ValueError("sample_weight must not require a gradient: pass sample_weight.detach().")
     if not ((weights >= 0) & weights.isfinite()).all():
         raise ValueError("sample_weight must hold no negative numbers, no infinity and no NaN.")
+    return weights.to(first.dtype)
 
 
 def contrast_of(

@@ -49,10 +49,8 @@ class JensenShannon(Objective):
         flows = beta > 0 and not loss.detach_weights
         logits = log_weights(tile, prior, beta)
         # N does not occur in this objective: weights whose sum replaces it are scaled as well.
-        if loss.sum_of_weights != "free":
-            _, mass, weights = exponentials(logits)
-        else:
-            mass, weights = None, logits.exp_()
+        mass = None if loss.sum_of_weights == "free" else exponentials(logits).total
+        weights = logits.exp_() if mass is None else logits  # the exponentials, in place
         phi = F.softplus(scores)
         total = (weights * phi).sum(1)
         slope = torch.sigmoid(scores)
@@ -78,7 +76,7 @@ def _softplus_sum(scores: Tensor, excluded: Tensor) -> Tensor:
     """Return the sum of softplus(s) over each row without its excluded columns, shape (n,).
 
     softplus(s) = max(s, 0) + log(1 + e^{−|s|}). The sum of the logarithms of k such columns is the
-    logarithm of their product, which lies in [1, 2^k].
+    logarithm of their product, which is in [1, 2^k].
     """
     positive = scores.clamp_min(0).scatter_(1, excluded, 0.0)
     factors = scores.abs().neg_().exp_().scatter_(1, excluded, 0.0).add_(1)

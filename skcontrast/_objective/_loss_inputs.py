@@ -84,7 +84,8 @@ class Gradients(NamedTuple):
 
     def times(self, factor: Tensor) -> Gradients:
         """Return all gradients multiplied by a number."""
-        return Gradients(*(None if g is None else g * factor for g in self))
+        others = (None if g is None else g * factor for g in self[1:])
+        return Gradients(self.anchors * factor, *others)
 
     def write(self, rows: slice, part: TileGradients, contrast: Contrast) -> ScaledMatrix:
         """Write the gradients of the inputs that belong to the anchors of a tile alone.

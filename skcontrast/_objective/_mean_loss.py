@@ -131,13 +131,7 @@ class _MeanLoss(torch.autograd.Function):
         # Multiplying by 1 is left out, but not on a device where looking means waiting.
         if grad.device.type != "cpu" or grad != 1:
             gradients = gradients.times(grad)
-        return (
-            None,
-            gradients.anchors,
-            gradients.candidates,
-            gradients.positives,
-            gradients.self_scores,
-        )
+        return None, *gradients
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> None:

@@ -58,7 +58,7 @@ def mean_loss(inputs: LossInputs, gradients: Gradients | None) -> Tensor:
                 kept.append((rows, strip))
         anchors = inputs.anchors(slice(n), contrast.positives)
         total, found = inputs.objective.complete(
-            strip.with_values(sums), anchors, inputs.loss, gradients is not None
+            strip, sums, anchors, inputs.loss, gradients is not None
         )
         if gradients is not None and found is not None:
             if gradients.self_scores is not None and found.self_scores is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -13,16 +13,12 @@ from ..similarity._validation import check_bounds
 from ._base import ScaledMatrix
 
 
-class PairwiseScores:
-    """The scores of a tile of anchors with all candidates.
+class Products:
+    """Scores that are dot products: two matrix products give the gradients."""
 
-    Attributes
-    ----------
-    values : Tensor of shape (n, m)
-        The scores. They may be overwritten: `add_gradients` does not read them.
-    """
-
-    values: Tensor
+    def __init__(self, anchors: Tensor, candidates: Tensor, out: Tensor):
+        self.anchors, self.candidates = anchors, candidates
+        self.values = torch.mm(anchors, candidates.T, out=out)
 
     def add_gradients(
         self,
@@ -45,62 +41,6 @@ class PairwiseScores:
             Whether the tile holds the scores of all vectors with themselves. Then the gradient of
             the candidates may be added to `d_anchors` instead.
         """
-        raise NotImplementedError
-
-
-def pairwise_scores(
-    anchors: Tensor,
-    candidates: Tensor,
-    similarity: Similarity,
-    needs_gradient: bool,
-    out: Tensor,
-    unused: Tensor | None = None,
-) -> PairwiseScores:
-    """Return the scores of one tile in the cheapest form that a similarity has.
-
-    Parameters
-    ----------
-    anchors : Tensor of shape (n, k)
-    candidates : Tensor of shape (m, k)
-    similarity : Similarity
-        Without schedules.
-    needs_gradient : bool
-        Whether gradients will be asked for.
-    out : Tensor of shape (n, m)
-        Room for the scores; it becomes the ``values`` of what is returned.
-    unused : Tensor of shape (n, n_unused), dtype int64, default=None
-        For each anchor, candidates whose scores are not read: their slopes may be infinite.
-
-    Raises
-    ------
-    ValueError
-        If a score is outside of the bounds that a user's similarity gives.
-    """
-    scores: PairwiseScores
-    if similarity.bilinear:
-        scores = _Products(anchors, candidates, out)
-    elif similarity.n_terms:
-        scores = _LinkedProducts(anchors, candidates, similarity, needs_gradient, out)
-    else:
-        scores = _AnyScores(anchors, candidates, similarity, needs_gradient, out, unused)
-    check_bounds(similarity, out, anchors.shape[1])
-    return scores
-
-
-class _Products(PairwiseScores):
-    """Scores that are dot products: two matrix products give the gradients."""
-
-    def __init__(self, anchors: Tensor, candidates: Tensor, out: Tensor):
-        self.anchors, self.candidates = anchors, candidates
-        self.values = torch.mm(anchors, candidates.T, out=out)
-
-    def add_gradients(
-        self,
-        d_scores: ScaledMatrix,
-        d_anchors: Tensor,
-        d_candidates: Tensor | None,
-        is_whole: bool,
-    ) -> None:
         scale, matrix = d_scores
         if is_whole:
             # One tile of all vectors with themselves: one product gives both gradients.
@@ -113,7 +53,7 @@ class _Products(PairwiseScores):
             d_candidates.addmm_(matrix.T, scale * self.anchors)
 
 
-class _LinkedProducts(PairwiseScores):
+class LinkedProducts:
     """Scores that are a function of dot products and of a few numbers (terms) of each vector.
 
     The slopes of that function give the gradients: two matrix products, and sums for the terms.
@@ -132,8 +72,9 @@ class _LinkedProducts(PairwiseScores):
             u.tensor_split([self.d], 1) for u in (anchors, candidates)
         )
         self.values = torch.mm(self.anchors, self.candidates.T, out=out)
-        self.slopes: Tensor = torch.empty_like(out) if needs_gradient else None
-        similarity.link(out, self.terms, self.candidate_terms, self.slopes, d=self.d)
+        self.slopes = torch.empty_like(out if needs_gradient else out[:0])
+        slopes = self.slopes if needs_gradient else None
+        similarity.link(out, self.terms, self.candidate_terms, slopes, d=self.d)
 
     def add_gradients(
         self,
@@ -159,7 +100,7 @@ class _LinkedProducts(PairwiseScores):
             )
 
 
-class _AnyScores(PairwiseScores):
+class AnyScores:
     """Scores of any kind, differentiated by autograd."""
 
     def __init__(
@@ -220,3 +161,47 @@ def _keep_apart(root: Any, shape: torch.Size, unused: Tensor) -> None:
             seen.add(node)
             node.register_prehook(lambda gradients: tuple(map(repaired, gradients)))
             nodes += [parent for parent, _ in node.next_functions]
+
+
+# Each has the scores as `values`, shape (n, m), which may be overwritten: `add_gradients` does not
+# read them.
+PairwiseScores: TypeAlias = Products | LinkedProducts | AnyScores
+
+
+def pairwise_scores(
+    anchors: Tensor,
+    candidates: Tensor,
+    similarity: Similarity,
+    needs_gradient: bool,
+    out: Tensor,
+    unused: Tensor | None = None,
+) -> PairwiseScores:
+    """Return the scores of one tile in the cheapest form that a similarity has.
+
+    Parameters
+    ----------
+    anchors : Tensor of shape (n, k)
+    candidates : Tensor of shape (m, k)
+    similarity : Similarity
+        Without schedules.
+    needs_gradient : bool
+        Whether gradients will be asked for.
+    out : Tensor of shape (n, m)
+        Room for the scores; it becomes the ``values`` of what is returned.
+    unused : Tensor of shape (n, n_unused), dtype int64, default=None
+        For each anchor, candidates whose scores are not read: their slopes may be infinite.
+
+    Raises
+    ------
+    ValueError
+        If a score is outside of the bounds that a user's similarity gives.
+    """
+    scores: PairwiseScores
+    if similarity.bilinear:
+        scores = Products(anchors, candidates, out)
+    elif similarity.n_terms:
+        scores = LinkedProducts(anchors, candidates, similarity, needs_gradient, out)
+    else:
+        scores = AnyScores(anchors, candidates, similarity, needs_gradient, out, unused)
+    check_bounds(similarity, out, anchors.shape[1])
+    return scores

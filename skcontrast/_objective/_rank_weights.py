@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..losses._checks import checked
+from ..losses._checks import check_result
 from ._buffers import BufferPool
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class RankTable:
             1, self.n_candidates + 1, dtype=torch.float64, device=self._like.device
         )
         weights = self.loss.rank_weights(ranks, self.n_candidates)
-        return checked(self.loss, "rank_weights", weights, ranks.shape).double()
+        return check_result(self.loss, "rank_weights", weights, ranks.shape).double()
 
     def _rounded(self, weights: Tensor) -> Tensor:
         """Return weights in the dtype of the scores."""
@@ -127,7 +127,7 @@ class RankTable:
 
 
 class _Block(NamedTuple):
-    """Some anchors with the scores of all candidates, whose ranks are found together."""
+    """Anchors whose ranks are found together, with the scores of all candidates."""
 
     scores: Tensor
     excluded: Tensor
@@ -177,10 +177,10 @@ def _by_packed_sort(block: _Block, out: Tensor) -> None:
     order, ordered = _sorted_columns(block.scores, excluded)
     by_rank = block.table.by_rank
     by_position = torch.cat([by_rank.new_zeros(excluded.shape[1]), by_rank])
-    tied = np.flatnonzero(ordered.numpy().ravel()[1:] == ordered.numpy().ravel()[:-1])
+    in_order = np.flatnonzero(ordered.numpy().ravel()[1:] == ordered.numpy().ravel()[:-1])
     out.scatter_(1, order, by_position.expand_as(out))
     # A run of equal scores must not continue from the end of one row into the next.
-    tied = torch.from_numpy(tied[tied % n != n - 1])
+    tied = torch.from_numpy(in_order[in_order % n != n - 1])
     if len(tied):
         ends = torch.ones(len(tied), dtype=torch.bool)
         ends[:-1] = tied[1:] != tied[:-1] + 1

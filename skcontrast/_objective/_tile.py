@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from ..losses._checks import checked
+from ..losses._checks import check_result
 from ._buffers import BufferPool
 from ._rank_weights import RankTable, weights_by_rank
 
@@ -100,9 +100,11 @@ class Tile(NamedTuple):
         """Return the weights that a loss gives by label and by rank, or None where all are 1."""
         by_class = None
         if loss.overrides("class_weights"):
+            if self.same_class is None:
+                raise ValueError(f"{type(loss).__name__} needs labels, which were not given.")
             by_class = loss.class_weights(self.same_class)
         if by_class is not None:
-            by_class = checked(loss, "class_weights", by_class, self.scores.shape)
+            by_class = check_result(loss, "class_weights", by_class, self.scores.shape)
             by_class = by_class.to(self.scores.dtype)
         if not loss.overrides("rank_weights"):
             return by_class
@@ -135,8 +137,8 @@ class Tile(NamedTuple):
             prior = prior.masked_fill(self.same_group, 1.0)
         push, pull = loss.push_and_pull(prior)
         if push is not None:
-            push = checked(loss, "push_and_pull", push, self.scores.shape)
-        pull = checked(loss, "push_and_pull", pull, self.scores.shape)
+            push = check_result(loss, "push_and_pull", push, self.scores.shape)
+        pull = check_result(loss, "push_and_pull", pull, self.scores.shape)
         if self.same_group is None or attracts:
             return push, pull
         return self.without_group(push), self.without_group(pull)

@@ -3,20 +3,12 @@
 from ._base import Augmentation
 from ._compose import compose
 from ._function import FunctionAugmentation
+from ._geometric import RandomAffine, RandomFlip, RandomResizedCrop
 from ._graphs import AttributeMask, EdgePerturb, NodeDrop, RandomWalkSubgraph
-from ._images import (
-    ColorJitter,
-    GaussianBlur,
-    GaussianNoise,
-    RandomAffine,
-    RandomFlip,
-    RandomGrayscale,
-    RandomResizedCrop,
-    SimCLRAugmentation,
-)
+from ._images import ColorJitter, GaussianBlur, RandomGrayscale, SimCLRAugmentation
 from ._per_part import PerPart
 from ._unflatten import Unflatten
-from ._vectors import FeatureDropout, MarginalCorruption
+from ._vectors import FeatureDropout, GaussianNoise, MarginalCorruption
 from ._views import AugmentationDropped, Views
 
 __all__ = [

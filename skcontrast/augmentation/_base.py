@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 import torch
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -16,21 +16,17 @@ from torch import Tensor
 from .._data._parts import Parts
 from .._data._row_labels import label_rows, row_labels
 from .._data._sources import array_of
-from .._parameters import check_names, validate_parameters
+from .._parameters import Interval, validate_parameters
 from ..kinds._base import Kind, Schema
-from ..kinds._read import declared_kind, read_samples
-from ..kinds._recognise import kind_of_shape, named_kinds
-from ._stage import Stage
-from ._views import NoOutputContainer, Views, is_dataframe
+from ..kinds._parts import read_samples
+from ..kinds._recognise import declared_kind, kind_of_shape, named_kinds
+from ._views import Transformer, Views, is_dataframe
+
+# Constraints of fractions.
+FRACTION = [Interval(Real, 0, 1, closed="both")]
 
 
-class Augmentation(
-    NoOutputContainer,
-    OneToOneFeatureMixin,
-    TransformerMixin,
-    BaseEstimator,
-    auto_wrap_output_keys=None,
-):
+class Augmentation(Transformer):
     """Base class of the augmentations: transformers that draw views while an embedder trains.
 
     ``transform`` returns X unchanged. ``fit_transform``, which a Pipeline calls while it is
@@ -84,10 +80,6 @@ class Augmentation(
     _learned: tuple[str, ...] = ("_schema",)
     # Attributes of one run of one program, which neither files nor pickles keep.
     _transient: tuple[str, ...] = ()
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)
-        check_names(cls)
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Check the parameters and learn from X what `augment` needs.
@@ -150,7 +142,7 @@ class Augmentation(
         base = X.base if isinstance(X, Views) else X
         return _as_given(base, self._schema.kind.read(base, owner=self, seen=self._schema)[0])
 
-    def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    def augment(self, batch: Any, generator: torch.Generator | None = None) -> Any:
         """Draw one fresh view of each sample.
 
         Parameters
@@ -214,10 +206,6 @@ class Augmentation(
         """Return the augmentations that this one consists of for samples of a shape."""
         return (self,)
 
-    def stage(self) -> Stage:
-        """Return a new `Stage` that starts with this augmentation."""
-        return Stage(self)
-
     def fit_checked(self, X: Any, schema: Schema) -> Self:
         """Fit to samples that have already been checked.
 
@@ -279,7 +267,6 @@ class Augmentation(
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
@@ -289,3 +276,31 @@ def _as_given(X: Any, checked: Any) -> Any:
     if is_numeric or is_dataframe(X) or issparse(X) or isinstance(X, Parts):
         return X
     return label_rows(checked, row_labels(X))
+
+
+def check_pair(
+    owner: Augmentation, name: str, *, least: float, most: float = float("inf")
+) -> None:
+    """Raise ValueError unless a parameter is a pair with ``least < low <= high <= most``.
+
+    Parameters
+    ----------
+    owner : Augmentation
+        Whose parameter it is.
+    name : str
+        Name of the parameter.
+    least, most : float
+        Bounds; `least` itself is excluded.
+    """
+    pair = getattr(owner, name)
+    try:
+        low, high = (float(value) for value in pair)
+        valid = least < low <= high <= most and high < float("inf")
+    except (TypeError, ValueError):
+        valid = False
+    if not valid:
+        upper = "" if most == float("inf") else f" <= {most:g}"
+        raise ValueError(
+            f"The {name!r} parameter of {type(owner).__name__} must be a pair (low, high) with "
+            f"{least:g} < low <= high{upper}, got {pair!r}."
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from numbers import Integral
 from typing import Any
 
@@ -14,54 +15,155 @@ from .._parameters import check_component
 from ..kinds._base import Kind
 from ..kinds._recognise import kind_of_shape
 from ._base import Augmentation
-from ._stage import Stage, as_float, checked_views, generator_for
+from ._checks import as_float, check_batch, checked_views, generator_for
+from ._matrices import after, apply, recolor, warp
 
 _SIZE = Interval(Integral, 0, None, closed="left")
 
 
+class ImageAugmentation(Augmentation):
+    """Base class of the augmentations of images that share passes over a batch."""
+
+    kind = "images"
+
+    def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Return one view per image: a tensor of the shape of `batch`, see the base class."""
+        check_batch(batch)
+        return compose((self,), batch.shape[1:])(batch, generator)
+
+
+class GeometricAugmentation(ImageAugmentation):
+    """Base class of the augmentations that move pixels by one affine map per image."""
+
+    padding: str | None = None
+    """What lies outside the image; None for maps that stay inside."""
+
+    def affine(
+        self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device
+    ) -> Tensor:
+        """Draw the maps from output to input coordinates.
+
+        Parameters
+        ----------
+        n : int
+            Number of images.
+        shape : tuple of int
+            Height and width.
+        generator : torch.Generator
+            Source of randomness.
+        device : torch.device
+            Device of the maps.
+
+        Returns
+        -------
+        maps : Tensor of shape (n, 2, 3)
+        """
+        raise NotImplementedError
+
+
+class ColorAugmentation(ImageAugmentation):
+    """Base class of the augmentations that map the colours of an image affinely."""
+
+    def color_matrix(self, mean: Tensor, n: int, generator: torch.Generator) -> Tensor:
+        """Draw the colour maps.
+
+        Parameters
+        ----------
+        mean : Tensor of shape (n, C)
+            Mean colour of each image.
+        n : int
+            Number of images.
+        generator : torch.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        maps : Tensor of shape (n, C, C + 1)
+        """
+        raise NotImplementedError
+
+    def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
+        """Raise ValueError unless samples are images with one or three channels."""
+        super().check_kind(sample_shape, kind)
+        channels = (1, *sample_shape)[-3]
+        if channels not in (1, 3):
+            raise ValueError(
+                f"{type(self).__name__} expects images with 1 channel (grey) or 3 (red, green, "
+                f"blue), got {channels} channels in X of shape "
+                f"(n, {', '.join(map(str, sample_shape))})."
+            )
+
+
+class _Fused:
+    """All movements of a run as one interpolation, then all recolourings as one product."""
+
+    def __init__(self, augmentation: Augmentation):
+        self.padding: str | None = None
+        self.movements: list[GeometricAugmentation] = []
+        self.recolorings: list[ColorAugmentation] = []
+        self.absorb(augmentation)
+
+    def absorb(self, augmentation: Augmentation) -> bool:
+        """Take an augmentation into this pass and return True, or return False."""
+        if isinstance(augmentation, ColorAugmentation):
+            self.recolorings.append(augmentation)
+            return True
+        if not isinstance(augmentation, GeometricAugmentation):
+            return False
+        padding = augmentation.padding or self.padding
+        if self.padding not in (None, padding):
+            return False
+        self.padding = padding
+        self.movements.append(augmentation)
+        return True
+
+    def __call__(self, batch: Tensor, generator: torch.Generator) -> Tensor:
+        n, _, height, width = batch.shape
+        if self.movements:
+            size, device = (height, width), batch.device
+            maps = [one.affine(n, size, generator, device) for one in self.movements]
+            batch = warp(batch, reduce(after, maps), self.padding or "border")
+        if self.recolorings:
+            mean, drawn = batch.mean(dim=(2, 3)), []
+            for one in self.recolorings:
+                drawn.append(one.color_matrix(mean, n, generator))
+                mean = apply(drawn[-1], mean)
+            batch = recolor(batch, reduce(lambda inner, outer: after(outer, inner), drawn))
+        return batch
+
+
 class Composition:
-    """A chain of stages: ``composition(batch, generator)`` draws one view per sample.
+    """A chain of passes: ``composition(batch, generator)`` draws one view per sample.
 
     Parameters
     ----------
-    stages : list of Stage
-        Applied one after the other.
-    image_shape : tuple (channels, height, width) or None
-        The shape that stages need; None leaves batches in theirs.
+    passes : list of callable
+        Applied to a batch and a generator, one after the other.
+    kind : Kind
+        The kind of the samples.
+    sample_shape : tuple
+        Shape of a sample.
     """
 
-    def __init__(self, stages: list[Stage], image_shape: tuple[int, ...] | None):
-        self.stages = stages
-        self.image_shape = image_shape
-
-    def __call__(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        generator = generator_for(batch, generator)
-        views = as_float(batch)
-        if self.image_shape is not None:
-            views = views.reshape(len(batch), *self.image_shape)
-        for stage in self.stages:
-            views = stage(views, generator)
-        return views.reshape(batch.shape)
-
-
-class PlainComposition:
-    """A chain of augmentations of batches that are not float tensors, one after the other.
-
-    Parameters
-    ----------
-    augmentations : sequence of Augmentation
-        Fitted.
-    """
-
-    def __init__(self, augmentations: Sequence[Augmentation]):
-        self.augmentations = augmentations
+    def __init__(self, passes: Sequence[Callable[..., Any]], kind: Kind, sample_shape: tuple):
+        self.passes = passes
+        self.float_batches = kind.float_batches
+        self.image_shape = kind.image_shape(sample_shape) if kind.float_batches else None
 
     def __call__(self, batch: Any, generator: torch.Generator | None = None) -> Any:
         generator = generator_for(batch, generator)
-        for augmentation in self.augmentations:
-            views = augmentation.augment(batch, generator)
-            batch = checked_views(views, batch, type(augmentation))
-        return batch
+        views = as_float(batch) if self.float_batches else batch
+        if self.image_shape is not None:
+            views = views.reshape(len(batch), *self.image_shape)
+        for draw in self.passes:
+            views = draw(views, generator)
+        return views if self.image_shape is None else views.reshape(batch.shape)
+
+
+def _drawn(augmentation: Augmentation, batch: Any, generator: torch.Generator) -> Any:
+    """Return the checked views that an augmentation draws by itself."""
+    views = augmentation.augment(batch, generator)
+    return checked_views(views, batch, type(augmentation))
 
 
 @checked(
@@ -139,11 +241,10 @@ def compose(
         augmentation.check_kind(shape, kind)
     if convert is not None:
         augmentations = [augmentation.prepared(convert) for augmentation in augmentations]
-    if not kind.float_batches:
-        return PlainComposition(augmentations)
-    stages: list[Stage] = []
-    for augmentation in augmentations:
-        for part in augmentation.parts(shape):
-            if not (stages and stages[-1].absorb(part)):
-                stages.append(part.stage())
-    return Composition(stages, kind.image_shape(shape))
+    passes: list[Callable[..., Any]] = []
+    for part in (part for augmentation in augmentations for part in augmentation.parts(shape)):
+        if not isinstance(part, (GeometricAugmentation, ColorAugmentation)):
+            passes.append(partial(_drawn, part))
+        elif not (passes and isinstance(passes[-1], _Fused) and passes[-1].absorb(part)):
+            passes.append(_Fused(part))
+    return Composition(passes, kind, shape)

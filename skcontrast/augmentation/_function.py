@@ -18,9 +18,7 @@ from .._warnings import warn
 from ..kinds._base import Kind
 from ..kinds._recognise import is_custom, named_kinds
 from ._base import Augmentation
-from ._stage import as_float, check_values, generator_for
-
-__all__ = ["FunctionAugmentation"]
+from ._checks import as_float, check_values, generator_for
 
 # Parameters by which a function asks for its random numbers.
 _RANDOM = ("generator", "rng", "seed")
@@ -145,7 +143,7 @@ class FunctionAugmentation(Augmentation):
             If what it returns has a different shape or is not finite.
         """
         generator = generator_for(batch, generator)
-        seed = _draw_seed(generator)
+        seed = int(torch.randint(2**32, (), generator=generator, device=generator.device))
         if not self._takes_numbers:
             with seeded_everywhere(seed, batch.device):
                 return self._caller(batch.device, seed)(batch)
@@ -188,7 +186,7 @@ class FunctionAugmentation(Augmentation):
         asked = [name for name in _RANDOM if name not in kw_args and name in _parameters(func)]
         rng = np.random.default_rng(seed)
         available: dict[str, Callable[[], Any]] = {
-            "generator": lambda: _generator(device, rng),
+            "generator": lambda: torch.Generator(device).manual_seed(int(rng.integers(2**32))),
             "rng": lambda: rng,
             "seed": lambda: int(rng.integers(2**32)),
         }
@@ -200,8 +198,9 @@ class FunctionAugmentation(Augmentation):
         call, given = self._caller(batch.device, seed), self._given(batch)
         with seeded_everywhere(seed, batch.device):
             if not self.per_sample:
-                return self._read(call(given), batch)
-            return torch.stack([self._read(call(x), y) for x, y in zip(given, batch, strict=True)])
+                return self._read(call(given), given, batch)
+            pairs = zip(given, batch, strict=True)
+            return torch.stack([self._read(call(x), x, like) for x, like in pairs])
 
     def _given(self, batch: Tensor) -> Any:
         """Return a copy of the batch in the form in which the function takes it."""
@@ -210,54 +209,39 @@ class FunctionAugmentation(Augmentation):
         array = batch.cpu().numpy()
         return np.array(np.moveaxis(array, 1, -1) if array.ndim == 4 else array, order="C")
 
-    def _read(self, view: Any, like: Tensor) -> Tensor:
-        """Return what the function returned as a tensor like what it was called for."""
-        got = type(view).__name__
+    def _read(self, view: Any, given: Any, like: Tensor) -> Tensor:
+        """Return what the function returned for `given` as a tensor like the batch."""
+        got, n_axes = type(view).__name__, like.ndim + self.per_sample
+        is_channels_last = isinstance(view, np.ndarray) and self.backend == "numpy" and n_axes == 4
+        expected = given.shape if is_channels_last else like.shape
         if isinstance(view, np.ndarray):
             if view.dtype.kind not in "fiub":
                 raise TypeError(f"{self._name} must return numbers, got dtype {view.dtype}.")
             view = torch.from_numpy(np.array(view, order="C"))
-            view = self._channels_first(view, like)
         if not isinstance(view, Tensor):
             raise TypeError(f"{self._name} must return a tensor or an ndarray, got {got}.")
-        if view.shape != like.shape:
-            raise ValueError(self._wrong_shape(view.shape, like.shape))
-        is_image = like.ndim > (1 if self.per_sample else 2)
-        view = view.to(like.device)
-        view = view / 255 if is_image and view.dtype == torch.uint8 else view
+        if is_channels_last and view.ndim == like.ndim - 1 and expected[-1] == 1:
+            view = view.unsqueeze(-1)
+        if view.shape != expected:
+            one_axis_less = tuple(view.shape) == tuple(expected[1:])
+            raise ValueError(
+                f"{self._name} must return {'a view' if self.per_sample else 'views'} of the "
+                f"shape that it receives, {tuple(expected)}, got {tuple(view.shape)}."
+                f"{' Pass per_sample=True if it takes one sample.' if one_axis_less else ''}"
+            )
+        view = (view.movedim(-1, -3) if is_channels_last else view).to(like.device)
+        view = view / 255 if n_axes > 2 and view.dtype == torch.uint8 else view
         return view.to(like.dtype)
 
-    def _channels_first(self, view: Tensor, like: Tensor) -> Tensor:
-        """Move the channels of images of numpy to their place."""
-        is_image = like.ndim == (3 if self.per_sample else 4)
-        if self.backend != "numpy" or not is_image:
-            return view
-        if view.ndim == like.ndim - 1 and like.shape[-3] == 1:
-            return view.unsqueeze(-3)
-        return view.movedim(-1, -3) if view.ndim == like.ndim else view
-
-    def _wrong_shape(self, got: tuple, expected: tuple) -> str:
-        """Return the message for a view of a wrong shape."""
-        if self.backend == "numpy" and len(expected) == (3 if self.per_sample else 4):
-            *n, channels, height, width = expected
-            expected = (*n, height, width, channels)
-            if len(got) == len(expected):
-                got = (*got[:-3], *got[-2:], got[-3])
-        message = (
-            f"{self._name} must return {'a view' if self.per_sample else 'views'} of the shape "
-            f"that it receives, {tuple(expected)}, got {tuple(got)}."
-        )
-        one_axis_less = tuple(got) == tuple(expected[1:])
-        return message + (" Pass per_sample=True if it takes one sample." if one_axis_less else "")
-
-    def _try(self, some: Tensor, seed: int) -> None:
+    def _try(self, subset: Tensor, seed: int) -> None:
         """Warn, once, if the same seed gives different views, or no sample is ever changed."""
         self._was_tried = True
-        first, second = self._views(some, seed), self._views(some, seed)
+        first, second = self._views(subset, seed), self._views(subset, seed)
+        seeds = np.random.default_rng(seed).integers(2**32, size=_TRIALS - 1).tolist()
         if (
-            some.unique().numel() > 1
-            and torch.equal(first, some)
-            and self._is_identity(some, seed)
+            subset.unique().numel() > 1
+            and torch.equal(first, subset)
+            and all(torch.equal(self._views(subset, other), subset) for other in seeds)
         ):
             warn(
                 f"{self._name} returned its samples unchanged for {_TRIALS} seeds: both views of "
@@ -266,14 +250,9 @@ class FunctionAugmentation(Augmentation):
         if not torch.allclose(first, second, _SAME, _SAME, equal_nan=True):
             warn(
                 f"{self._name} returned two different views of the same samples for the same "
-                "seed: it draws from a generator of its own, so that random_state does not decide "
+                "seed: it draws from its own generator, so that random_state does not decide "
                 "the views. Give it a parameter 'seed', 'rng' or 'generator' and seed it by that."
             )
-
-    def _is_identity(self, some: Tensor, seed: int) -> bool:
-        """Return whether samples stay unchanged for several seeds."""
-        seeds = np.random.default_rng(seed).integers(2**32, size=_TRIALS - 1)
-        return all(torch.equal(self._views(some, int(other)), some) for other in seeds)
 
     def _function(self, device: torch.device) -> Callable[..., Any]:
         """Return the function, a module as a copy on the device if it is elsewhere."""
@@ -294,15 +273,6 @@ class FunctionAugmentation(Augmentation):
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         return {k: v for k, v in state.items() if k not in self._transient}
-
-
-def _draw_seed(generator: torch.Generator) -> int:
-    """Return an int in [0, 2**32)."""
-    return int(torch.randint(2**32, (), generator=generator, device=generator.device))
-
-
-def _generator(device: torch.device, rng: np.random.Generator) -> torch.Generator:
-    return torch.Generator(device).manual_seed(int(rng.integers(2**32)))
 
 
 def _parameters(func: Callable[..., Any]) -> set[str]:

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from .._parameters import Interval, StrOptions
-from ._fusion import GeometricAugmentation, check_pair
+from ._base import FRACTION, check_pair
+from ._compose import GeometricAugmentation
 from ._matrices import between, boxes, rotations, uniform
 
-_FRACTION = [Interval(Real, 0, 1, closed="both")]
 _PAIR = [tuple, list]
 
 
@@ -54,10 +54,10 @@ class RandomAffine(GeometricAugmentation):
 
     _parameter_constraints: dict = {
         "rotation": [Interval(Real, 0, 180, closed="both")],
-        "translate": _FRACTION,
+        "translate": FRACTION,
         "scale": _PAIR,
         "shear": [Interval(Real, 0, 90, closed="left")],
-        "p": _FRACTION,
+        "p": FRACTION,
         "padding": [StrOptions({"zeros", "border", "reflection"})],
     }
 
@@ -179,7 +179,7 @@ class RandomFlip(GeometricAugmentation):
     tensor([[[1.0000, 0.5000, 0.2500, 0.0000]]])
     """
 
-    _parameter_constraints: dict = {"horizontal": _FRACTION, "vertical": _FRACTION}
+    _parameter_constraints: dict = {"horizontal": FRACTION, "vertical": FRACTION}
 
     def __init__(self, horizontal: float = 0.5, vertical: float = 0.0):
         self.horizontal = horizontal

@@ -8,7 +8,8 @@ import torch
 
 from .._parameters import Interval
 from ..graphs import GraphBatch
-from ._base import Augmentation
+from ._base import FRACTION, Augmentation
+from ._checks import generator_for
 from ._graph_draws import (
     NEVER,
     TIME_BITS,
@@ -21,11 +22,6 @@ from ._graph_draws import (
     random_subset,
     rounded,
 )
-from ._stage import generator_for
-
-__all__ = ["AttributeMask", "EdgePerturb", "NodeDrop", "RandomWalkSubgraph"]
-
-_FRACTION = [Interval(Real, 0, 1, closed="both")]
 
 
 class _GraphAugmentation(Augmentation):
@@ -101,7 +97,7 @@ class NodeDrop(_GraphAugmentation):
             [0, 1]]))
     """
 
-    _parameter_constraints: dict = {"rate": _FRACTION}
+    _parameter_constraints: dict = {"rate": FRACTION}
 
     def __init__(self, rate: float = 0.2):
         self.rate = rate
@@ -144,7 +140,7 @@ class AttributeMask(_GraphAugmentation):
     tensor(2.)
     """
 
-    _parameter_constraints: dict = {"rate": _FRACTION}
+    _parameter_constraints: dict = {"rate": FRACTION}
 
     def __init__(self, rate: float = 0.2):
         self.rate = rate
@@ -195,7 +191,7 @@ class EdgePerturb(_GraphAugmentation):
     torch.Size([2, 2])
     """
 
-    _parameter_constraints: dict = {"rate": _FRACTION, "add": ["boolean"]}
+    _parameter_constraints: dict = {"rate": FRACTION, "add": ["boolean"]}
 
     def __init__(self, rate: float = 0.2, add: bool = True):
         self.rate = rate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Real
 from typing import Literal
 
@@ -10,29 +11,121 @@ from torch import Tensor
 
 from .._parameters import Interval, StrOptions
 from ..kinds._base import Kind
-from ._base import Augmentation
-from ._color import ColorJitter, RandomGrayscale
-from ._compose import compose
-from ._fusion import check_pair
-from ._geometric import RandomAffine, RandomFlip, RandomResizedCrop
-from ._matrices import between, gaussians, uniform
-from ._stage import as_float, check_batch, generator_for
-from ._vectors import GaussianNoise
+from ._base import FRACTION, Augmentation, check_pair
+from ._checks import as_float, generator_for
+from ._compose import ColorAugmentation, ImageAugmentation
+from ._geometric import RandomFlip, RandomResizedCrop
+from ._matrices import between, gaussians, jitters, uniform
 
-__all__ = [
-    "ColorJitter",
-    "GaussianBlur",
-    "GaussianNoise",
-    "RandomAffine",
-    "RandomFlip",
-    "RandomGrayscale",
-    "RandomResizedCrop",
-    "SimCLRAugmentation",
-]
-
-_FRACTION = [Interval(Real, 0, 1, closed="both")]
 _LEAST_SIDE_FOR_BLUR = 64
 _SHARP = 1e4
+
+
+class ColorJitter(ColorAugmentation):
+    """Change brightness, contrast, saturation and hue of each image by its own random amounts.
+
+    Brightness multiplies all values, contrast their distance from the mean grey of the image,
+    saturation their distance from the grey of the pixel, each by a factor uniform in
+    ``[1 - a, 1 + a]``. Grey is 0.299 R + 0.587 G + 0.114 B. Hue rotates the chroma plane of the
+    YIQ colour space, which keeps the grey of every pixel; it is the linear counterpart of a shift
+    of the HSV hue: it equals the shift on average over all colours, but deviates by up to 40 % for
+    single ones. The four maps of colours commute: their order does not matter, and values are
+    clamped to [0, 1] only once, at the end. Saturation and hue do not change grey images (one
+    channel).
+
+    Parameters
+    ----------
+    brightness, contrast, saturation : float, default=0.4
+        Largest deviation of the factor from 1, in [0, 1].
+    hue : float, default=0.1
+        Largest angle, in [0, 0.5], as a fraction of a full turn, in both directions.
+    p : float, default=0.8
+        Probability, in [0, 1], that an image is changed.
+
+    See Also
+    --------
+    RandomGrayscale : Removes all colour.
+    SimCLRAugmentation : Combines it with crops and flips.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast.augmentation import ColorJitter
+    >>> images = torch.rand(4, 3, 8, 8)
+    >>> ColorJitter(brightness=0.8).augment(images).shape
+    torch.Size([4, 3, 8, 8])
+    """
+
+    _parameter_constraints: dict = {
+        "brightness": FRACTION,
+        "contrast": FRACTION,
+        "saturation": FRACTION,
+        "hue": [Interval(Real, 0, 0.5, closed="both")],
+        "p": FRACTION,
+    }
+
+    def __init__(
+        self,
+        brightness: float = 0.4,
+        contrast: float = 0.4,
+        saturation: float = 0.4,
+        hue: float = 0.1,
+        p: float = 0.8,
+    ):
+        self.brightness = brightness
+        self.contrast = contrast
+        self.saturation = saturation
+        self.hue = hue
+        self.p = p
+
+    def color_matrix(self, mean: Tensor, n: int, generator: torch.Generator) -> Tensor:
+        """Draw the colour maps, (n, C, C + 1); see `ColorAugmentation`."""
+        u = uniform(n, 5, generator, mean.device).to(mean.dtype)
+        drawn = (u[:, 4:] < self.p).to(u.dtype)
+        brightness, contrast, saturation, hue = ((u[:, :4] * 2 - 1) * drawn).unbind(dim=1)
+        return jitters(
+            brightness=1 + self.brightness * brightness,
+            contrast=1 + self.contrast * contrast,
+            saturation=1 + self.saturation * saturation,
+            hue=2 * math.pi * self.hue * hue,
+            mean=mean,
+        )
+
+
+class RandomGrayscale(ColorAugmentation):
+    """Replace each image, with some probability, by its grey 0.299 R + 0.587 G + 0.114 B.
+
+    All three channels get the same value; grey images (one channel) stay as they are.
+
+    Parameters
+    ----------
+    p : float, default=0.2
+        Probability, in [0, 1].
+
+    See Also
+    --------
+    ColorJitter : Changes brightness, contrast, saturation and hue.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast.augmentation import RandomGrayscale
+    >>> red = torch.tensor([1.0, 0.0, 0.0]).reshape(1, 3, 1, 1)
+    >>> RandomGrayscale(p=1.0).augment(red).flatten()
+    tensor([0.2990, 0.2990, 0.2990])
+    """
+
+    _parameter_constraints: dict = {"p": FRACTION}
+
+    def __init__(self, p: float = 0.2):
+        self.p = p
+
+    def color_matrix(self, mean: Tensor, n: int, generator: torch.Generator) -> Tensor:
+        """Draw the colour maps, (n, C, C + 1); see `ColorAugmentation`."""
+        u = uniform(n, 1, generator, mean.device)[:, 0]
+        kept = (u >= self.p).to(mean.dtype)
+        one = torch.ones_like(kept)
+        return jitters(one, one, kept, torch.zeros_like(kept), mean)
 
 
 class GaussianBlur(Augmentation):
@@ -62,7 +155,7 @@ class GaussianBlur(Augmentation):
     torch.Size([4, 1, 8, 8])
     """
 
-    _parameter_constraints: dict = {"sigma": [tuple, list], "p": _FRACTION}
+    _parameter_constraints: dict = {"sigma": [tuple, list], "p": FRACTION}
 
     kind = "images"
 
@@ -89,7 +182,7 @@ class GaussianBlur(Augmentation):
         return blurred.view(batch.shape)
 
 
-class SimCLRAugmentation(Augmentation):
+class SimCLRAugmentation(ImageAugmentation):
     """The augmentations of SimCLR: crop, flip, colour jitter, grayscale and blur.
 
     The recipe of [1]_: :class:`RandomResizedCrop`, :class:`RandomFlip`, :class:`ColorJitter` with
@@ -131,13 +224,11 @@ class SimCLRAugmentation(Augmentation):
 
     _parameter_constraints: dict = {
         "crop_scale": [tuple, list],
-        "flip": _FRACTION,
+        "flip": FRACTION,
         "strength": [Interval(Real, 0, 1.25, closed="both")],
-        "grayscale": _FRACTION,
+        "grayscale": FRACTION,
         "blur": [StrOptions({"auto"}), "boolean"],
     }
-
-    kind = "images"
 
     def __init__(
         self,
@@ -175,8 +266,3 @@ class SimCLRAugmentation(Augmentation):
         if self.blur is True or (self.blur == "auto" and large):
             return (*parts, GaussianBlur())
         return parts
-
-    def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Return `batch` augmented: a tensor of the same shape, see the base class."""
-        check_batch(batch)
-        return compose((self,), batch.shape[1:])(batch, generator)

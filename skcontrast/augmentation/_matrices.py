@@ -15,11 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 GRAY_WEIGHTS = (0.299, 0.587, 0.114)
-_YIQ = (
-    GRAY_WEIGHTS,
-    (0.595716, -0.274453, -0.321263),
-    (0.211456, -0.522591, 0.311135),
-)
+_YIQ = (GRAY_WEIGHTS, (0.595716, -0.274453, -0.321263), (0.211456, -0.522591, 0.311135))
 
 
 def uniform(n: int, k: int, generator: torch.Generator, device: torch.device) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, Self
 
 import torch
@@ -15,8 +14,8 @@ from .._parameters import check_component, validate_parameters
 from ..kinds._base import Kind, Schema
 from ..kinds._parts import PartsKind
 from ._base import Augmentation
+from ._checks import generator_for
 from ._compose import compose
-from ._stage import generator_for
 
 
 class PerPart(Augmentation):
@@ -128,7 +127,7 @@ class PerPart(Augmentation):
     def prepared(self, convert: Callable[[Any], Any]) -> PerPart:
         """Return a copy whose augmentations are in the units of the training batches."""
         prepared = copy.copy(self)
-        prepared._draws = self._composed(lambda place: partial(_converted, convert, place))
+        prepared._draws = self._composed(lambda place: lambda part: convert(OnePart(place, part)))
         return prepared
 
     def _composed(self, convert: Callable[[int], Callable | None]) -> list[Callable]:
@@ -157,8 +156,3 @@ def _chain(augmentation: Any) -> list[Any]:
     if augmentation is None:
         return []
     return list(augmentation) if isinstance(augmentation, (list, tuple)) else [augmentation]
-
-
-def _converted(convert: Callable[[Any], Any], place: int, samples: Any) -> Any:
-    """Return samples of one part in the units of batches."""
-    return convert(OnePart(place, samples))

@@ -8,25 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arguments import naming, refuse_masked
 from .._data._row_labels import label_rows, row_labels
 from .._parameters import validate_parameters
-from ._views import NoOutputContainer, Views
-
-__all__ = ["Unflatten"]
+from ._views import Transformer, Views
 
 
-class Unflatten(
-    NoOutputContainer,
-    OneToOneFeatureMixin,
-    TransformerMixin,
-    BaseEstimator,
-    auto_wrap_output_keys=None,
-):
+class Unflatten(Transformer):
     """Give flattened samples (n_samples, n_features) the shape of images.
 
     The first step of a Pipeline on flattened images. Values and dtype stay, nothing is copied.
@@ -85,7 +75,12 @@ class Unflatten(
             numeric matrix.
         """
         validate_parameters(self)
-        self._check_shape()
+        valid = all(isinstance(size, Integral) and (size > 0 or size == -1) for size in self.shape)
+        if not (valid and self.shape and list(self.shape).count(-1) <= 1):
+            raise ValueError(
+                "The 'shape' parameter of Unflatten must be a tuple of positive integers such as "
+                f"(channels, height, width), one of which may be -1, got {self.shape!r}."
+            )
         n_features = self._validate(X, reset=True).shape[1]
         known = math.prod(size for size in self.shape if size != -1)
         if n_features % known if -1 in self.shape else n_features != known:
@@ -117,14 +112,6 @@ class Unflatten(
         checked = self._validate(X, reset=False)
         return label_rows(checked.reshape(len(checked), *self.shape), row_labels(X))
 
-    def _check_shape(self) -> None:
-        valid = all(isinstance(size, Integral) and (size > 0 or size == -1) for size in self.shape)
-        if not (valid and self.shape and list(self.shape).count(-1) <= 1):
-            raise ValueError(
-                "The 'shape' parameter of Unflatten must be a tuple of positive integers such as "
-                f"(channels, height, width), one of which may be -1, got {self.shape!r}."
-            )
-
     def _validate(self, X: Any, *, reset: bool) -> NDArray:
         if isinstance(X, Views):
             raise ValueError(
@@ -136,8 +123,3 @@ class Unflatten(
             if isinstance(X, torch.Tensor):
                 X = X.detach().cpu().numpy()
             return validate_data(self, X, reset=reset)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

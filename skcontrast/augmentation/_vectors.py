@@ -17,12 +17,8 @@ from .._data._sources import subset
 from .._data._statistics import known_moments, moments
 from .._parameters import Interval, StrOptions
 from ..kinds._tables import Tables
-from ._base import Augmentation
-from ._stage import as_float, generator_for
-
-__all__ = ["FeatureDropout", "GaussianNoise", "MarginalCorruption"]
-
-_FRACTION = [Interval(Real, 0, 1, closed="both")]
+from ._base import FRACTION, Augmentation
+from ._checks import as_float, generator_for
 
 
 class GaussianNoise(Augmentation):
@@ -70,6 +66,8 @@ class GaussianNoise(Augmentation):
     _parameter_constraints: dict = {"scale": [Interval(Real, 0, None, closed="left")]}
 
     kind = ("vectors", "tables", "images")
+    mean_: Any
+    std_: Any
 
     def __init__(self, scale: float = 0.1):
         self.scale = scale
@@ -134,9 +132,10 @@ class FeatureDropout(Augmentation):
             [1., 2.]], dtype=torch.float64)
     """
 
-    _parameter_constraints: dict = {"rate": _FRACTION}
+    _parameter_constraints: dict = {"rate": FRACTION}
 
     kind = ("vectors", "tables")
+    mean_: Any
 
     def __init__(self, rate: float = 0.2):
         self.rate = rate
@@ -218,7 +217,7 @@ class MarginalCorruption(Augmentation):
     """
 
     _parameter_constraints: dict = {
-        "rate": _FRACTION,
+        "rate": FRACTION,
         "groups": [StrOptions({"one-hot"}), list, tuple, None],
     }
 
@@ -237,18 +236,14 @@ class MarginalCorruption(Augmentation):
     def learn(self, X: NDArray) -> None:
         X = X.reshape(len(X), -1)
         self.marginals_ = subset(X).copy()
-        if self.groups is None or (isinstance(self.groups, str) and not self._finds_groups):
-            self.groups_ = np.arange(X.shape[1])
-        elif isinstance(self.groups, str):
+        # A column of a table is a variable.
+        if isinstance(self.groups, str) and not isinstance(self._schema.kind, Tables):
             self.groups_ = one_hot_groups(self.marginals_)
+        elif self.groups is None or isinstance(self.groups, str):
+            self.groups_ = np.arange(X.shape[1])
         else:
             names = self._schema.feature_names_in
             self.groups_ = _numbered(self.groups, X.shape[1], names)
-
-    @property
-    def _finds_groups(self) -> bool:
-        """Whether features may encode a variable together, which columns of a table do not."""
-        return not isinstance(self._schema.kind, Tables)
 
     def prepared(self, convert: Callable[[Any], Tensor]) -> Augmentation:
         """Return a copy whose ``marginals_`` are in the units of the training batches."""
@@ -295,7 +290,7 @@ def one_hot_groups(X: NDArray) -> NDArray[np.int64]:
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        Training samples, or some of them. A run has at least two features.
+        Training samples, or a subset of them. A run has at least two features.
     """
     is_binary = ((X == 0) | (X == 1)).all(axis=0)
     groups, start, d = [], 0, X.shape[1]

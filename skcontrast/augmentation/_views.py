@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import Tags
 
 from .._arguments import checked
-from .._data._row_labels import label_rows, row_labels
+from .._data._row_labels import along_rows, label_rows, row_labels
+from .._parameters import check_names
 from .._warnings import warn
 
 
@@ -80,10 +83,7 @@ class Views:
 
     def __getitem__(self, rows: Any) -> Views:
         """Return the views of some samples; `rows` is an index, a slice, indices or a mask."""
-        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
-            rows = rows[0]
-        if isinstance(rows, tuple):
-            raise IndexError("Views are indexed by samples only: views[rows].")
+        rows = along_rows(rows, "Views")
         if not isinstance(rows, slice):
             rows = np.atleast_1d(np.arange(len(self))[rows])
         base = self.base.iloc[rows] if hasattr(self.base, "iloc") else self.base[rows]
@@ -105,11 +105,20 @@ class Views:
         return f"Views(base of shape {self.shape}, chain={self.chain})"
 
 
-class NoOutputContainer:
-    """Mixin of transformers whose output is never wrapped in a DataFrame."""
+class Transformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Base of transformers whose output is never wrapped in a DataFrame."""
 
-    def set_output(self, *, transform: str | None = None) -> NoOutputContainer:
-        """Do nothing: the output is passed on unchanged.
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)
+        check_names(cls)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Do nothing: the output is passed on as it is.
 
         Parameters
         ----------

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._archives import DAMAGED, check_members, member_path, read_member
-from ._fetch import verify
+from ._fetch import DAMAGED, check_members, member_path, read_member, verify
 
 # More nodes than any set has: numbers beyond are refused before memory is asked for.
 _MOST_NODES = 2**28
@@ -136,8 +135,7 @@ def _target(
     NaN where a class is unknown. Without labels, the attributes of the graphs are the target.
     """
     if labels is None:
-        one = attributes is not None and attributes.shape[1] == 1
-        return (attributes[:, 0] if one and attributes is not None else attributes), np.empty(0)
+        return _only_column(attributes), np.empty(0)
     if not ((labels == np.round(labels)) | np.isnan(labels)).all():
         raise ValueError(f"{name}_graph_labels.txt must hold integers.")
     tasks = [_classes(column) for column in labels.T]
@@ -146,6 +144,13 @@ def _target(
     if (tasks[0][0] < 0).any():
         raise ValueError(f"{name}_graph_labels.txt must hold integers, got NaN.")
     return tasks[0]
+
+
+def _only_column(attributes: NDArray | None) -> NDArray | None:
+    """Return attributes of one column without its axis, others unchanged."""
+    if attributes is None or attributes.shape[1:] != (1,):
+        return attributes
+    return attributes[:, 0]
 
 
 def _classes(column: NDArray) -> tuple[NDArray, NDArray]:
@@ -203,16 +208,11 @@ def _without_empty(dataset: dict[str, Any], drop_empty: bool) -> dict[str, Any]:
     for name in ("target", "graph_attributes"):
         if dataset[name] is not None:
             dataset[name] = dataset[name][kept]
-    if dataset["target"] is not None and len(dataset["target_names"]):
-        _leave_out_classes(dataset)
-    return dataset
-
-
-def _leave_out_classes(dataset: dict[str, Any]) -> None:
-    """Number the classes that are left of those of a single task again."""
-    if dataset["target"].ndim == 1:
+    if len(dataset["target_names"]) and dataset["target"].ndim == 1:
+        # The classes that are left of a single task are numbered again.
         classes, dataset["target"] = np.unique(dataset["target"], return_inverse=True)
         dataset["target_names"] = dataset["target_names"][classes]
+    return dataset
 
 
 def _leave_out_repeats(dataset: dict[str, Any]) -> None:
@@ -260,9 +260,7 @@ def _from_arrays(archive: zipfile.ZipFile) -> dict[str, Any]:
         dataset["target_names"] = [np.unique(column[column >= 0]) for column in dataset["y"].T]
         return dataset
     if "y" not in dataset:
-        one = attributes is not None and attributes.ndim == 2 and attributes.shape[1] == 1
-        dataset["target"] = attributes[:, 0] if one and attributes is not None else attributes
-        dataset["target_names"] = np.empty(0)
+        dataset["target"], dataset["target_names"] = _only_column(attributes), np.empty(0)
         return dataset
     target_names, target = np.unique(dataset["y"], return_inverse=True)
     dataset["target"] = target.astype(np.int64)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,14 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
-from .._arguments import Interval, StrOptions, checked
-from .._sklearn_compat import validate_parameter_constraints
-from ._decode import SUFFIXES, read_image, require_pillow
+from .._arguments import Interval, StrOptions, check_arguments, checked
+from .._data._row_labels import along_rows
 
-__all__ = ["ImageFolder"]
-
+_GRAPHICS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".pnm", ".ppm")
+_PHOTOGRAPHS = (".avif", ".jp2", ".jpeg", ".jpg", ".tif", ".tiff", ".webp")
+SUFFIXES = frozenset(_GRAPHICS + _PHOTOGRAPHS)
+# No format that calls another program, such as EPS.
+_FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 _POSITIVE = Interval(Integral, 1, None, closed="left")
 # Links to links can lead to one folder on a million paths.
 _MOST_VISITS = 100
@@ -130,6 +134,8 @@ class ImageFolder(Dataset):
         folder=[str, os.PathLike],
         files=[list, tuple, np.ndarray, None],
         classes=[list, tuple, np.ndarray, None],
+        mode=[StrOptions({"RGB", "L"})],
+        resize=[StrOptions({"crop", "pad", "stretch"})],
     )
     def __init__(
         self,
@@ -141,14 +147,21 @@ class ImageFolder(Dataset):
         files: Sequence[str | os.PathLike] | None = None,
         classes: Sequence[str] | None = None,
     ):
-        require_pillow()
-        _check_options(size, mode, resize)
+        if find_spec("PIL") is None:
+            raise ImportError("ImageFolder needs Pillow: pip install 'skcontrast[images]'")
         self.folder = Path(folder).expanduser()
-        self.size = _pair(size)
+        sides = size if isinstance(size, (tuple, list)) and len(size) == 2 else (size, size)
+        for side in sides:
+            check_arguments("ImageFolder", {"size": [_POSITIVE]}, {"size": side})
+        self.size = int(sides[0]), int(sides[1])
         self.mode, self.resize = mode, resize
         if not self.folder.is_dir():
             raise NotADirectoryError(f"{self.folder} is not a folder.")
-        paths = _find(self.folder) if files is None else _checked(self.folder, files)
+        if files is None:
+            found = _walk(self.folder, (), Counter())
+            paths = [path.relative_to(self.folder) for path in found]
+        else:
+            paths = _checked(self.folder, files)
         self.files = [path.as_posix() for path in paths]
         if not self.files:
             raise ValueError(
@@ -171,8 +184,7 @@ class ImageFolder(Dataset):
         return len(self.files)
 
     def __getitem__(self, rows: Any) -> Any:
-        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
-            rows = rows[0]  # how scikit-learn takes rows
+        rows = along_rows(rows, "ImageFolder")
         if isinstance(rows, list) and not rows:
             rows = slice(0)
         rows = np.arange(len(self))[rows]
@@ -251,30 +263,6 @@ class ImageFolder(Dataset):
         return np.array(found, dtype=bool)
 
 
-def _check_options(size: Any, mode: Any, resize: Any) -> None:
-    """Raise ``InvalidParameterError`` if a parameter is out of its range."""
-    constraints = {
-        "size": [_POSITIVE],
-        "mode": [StrOptions({"RGB", "L"})],
-        "resize": [StrOptions({"crop", "pad", "stretch"})],
-    }
-    sides = size if isinstance(size, (tuple, list)) and len(size) == 2 else [size]
-    for side in sides:
-        values = {"size": side, "mode": mode, "resize": resize}
-        validate_parameter_constraints(constraints, values, caller_name="ImageFolder")
-
-
-def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
-    """Return the height and width."""
-    height, width = size if isinstance(size, (tuple, list)) else (size, size)
-    return int(height), int(width)
-
-
-def _find(folder: Path) -> list[Path]:
-    """Return the image files in a folder, at any depth, relative to it, sorted."""
-    return [path.relative_to(folder) for path in _walk(folder, (), Counter())]
-
-
 def _walk(folder: Path, above: tuple[Path, ...], visits: Counter[Path]) -> Iterator[Path]:
     real = folder.resolve()
     if real in above:  # a link to a folder that it is in
@@ -309,3 +297,59 @@ def _checked(folder: Path, files: Sequence[str | os.PathLike]) -> list[Path]:
             f"{len(missing)} of {len(paths)} files do not exist, the first of them {missing[0]}."
         )
     return [path.relative_to(folder) if path.is_relative_to(folder) else path for path in paths]
+
+
+def read_image(path: Path, size: tuple[int, int], mode: str, resize: str) -> NDArray[np.uint8]:
+    """Return an image (channels, height, width), upright and of a size, or raise OSError."""
+    from PIL import Image, ImageOps
+
+    Image.init()
+    try:
+        if path.exists() and not path.is_file():
+            raise ValueError("it is not a file")
+        # Not every build of Pillow knows every format.
+        with Image.open(path, formats=[name for name in _FORMATS if name in Image.OPEN]) as image:
+            # A JPEG file is decoded to half, a quarter or an eighth if that is still large enough.
+            image.draft(None, (2 * max(size),) * 2)
+            depth_16 = image.mode.startswith("I;16") or (
+                image.mode == "I" and image.format in ("PNG", "PPM")
+            )
+            if math.prod(image.size) > (Image.MAX_IMAGE_PIXELS or math.inf):
+                raise ValueError(
+                    f"it has {image.width} × {image.height} pixels, which exceeds the limit "
+                    "PIL.Image.MAX_IMAGE_PIXELS"
+                )
+            # In place, because a copy would double the memory.
+            ImageOps.exif_transpose(image, in_place=True)
+            pixels = np.array(_resized(_plain(image, mode, depth_16), size, resize))
+    # Decoders raise all kinds of errors for damaged files.
+    except Exception as error:
+        raise OSError(f"{path} cannot be read as an image: {error}") from error
+    return np.ascontiguousarray(pixels.reshape(*size, -1).transpose(2, 0, 1))
+
+
+def _plain(image: Any, mode: str, depth_16: bool) -> Any:
+    """Return an image of 8 bits in a mode, on white where it is transparent."""
+    from PIL import Image
+
+    if depth_16:
+        wide = np.asarray(image).astype(np.int64)
+        image = Image.fromarray(((wide + 128) // 257).astype(np.uint8))
+    elif image.mode in ("I", "F"):
+        raise ValueError("32-bit images have no defined white level")
+    if image.mode in ("LA", "La", "PA", "RGBA", "RGBa") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    return image if image.mode == mode else image.convert(mode)
+
+
+def _resized(image: Any, size: tuple[int, int], resize: str) -> Any:
+    """Return an image of a size (height, width)."""
+    from PIL import Image, ImageOps
+
+    wanted, method = size[::-1], Image.Resampling.BILINEAR
+    if resize == "crop":
+        return ImageOps.fit(image, wanted, method)
+    if resize == "pad":
+        return ImageOps.pad(image, wanted, method)
+    return image.resize(wanted, method)

@@ -17,11 +17,8 @@ from sklearn.utils import Bunch
 
 from .._arguments import Interval, checked
 from ..graphs import PackedGraphs
-from ._archives import check_zip
-from ._fetch import download
+from ._fetch import check_zip, download
 from ._graph_files import find_dataset, read_dataset
-
-__all__ = ["fetch_tudataset"]
 
 _SITE = "https://www.chrsmrrs.com/graphkerneldatasets"
 
@@ -281,29 +278,23 @@ def _add_attributes(graph: Any, packed: PackedGraphs, start: int) -> None:
             node["label"] = packed.categories[code]
 
 
-def _described_target(dataset: Mapping[str, Any]) -> str:
-    """Describe the target."""
-    target, names = dataset["target"], dataset["target_names"]
-    if target is None:
-        return "without a target"
-    if not len(names):
-        n = 1 if target.ndim == 1 else target.shape[1]
-        return f"with {n} number{'' if n == 1 else 's'} each as target"
-    return f"in {len(names)} classes" if target.ndim == 1 else f"with {len(names)} tasks"
-
-
 def _describe(name: str, dataset: Mapping[str, Any]) -> str:
     """Return the description of a set."""
-    n_graphs = len(dataset["kept"])
+    target, names, n_graphs = dataset["target"], dataset["target_names"], len(dataset["kept"])
     n_nodes, n_edges = int(dataset["node_ptr"][-1]), dataset["edge_index"].shape[1]
+    if target is None:
+        described = "without a target"
+    elif len(names):
+        described = f"in {len(names)} classes" if target.ndim == 1 else f"with {len(names)} tasks"
+    else:
+        n = target[:1].size
+        described = f"with {n} number{'' if n == 1 else 's'} each as target"
     n_left_out = dataset["n_graphs"] - n_graphs
     left_out = f" {n_left_out} graphs without nodes were left out." if n_left_out else ""
-    return "\n".join(
-        (
-            f"{name}: {n_graphs} graphs {_described_target(dataset)}, with {n_nodes} nodes and",
-            f"{n_edges} edges, counted in both directions.{left_out}",
-            f"From TUDataset, {_SITE}/{name}.zip; please cite Morris et al., TUDataset, 2020, and",
-            "the papers named on the site of the collection, https://chrsmrrs.github.io/datasets.",
-            dataset.get("readme", ""),
-        )
+    return (
+        f"{name}: {n_graphs} graphs {described}, with {n_nodes} nodes and\n"
+        f"{n_edges} edges, counted in both directions.{left_out}\n"
+        f"From TUDataset, {_SITE}/{name}.zip; please cite Morris et al., TUDataset, 2020, and\n"
+        "the papers named on the site of the collection, https://chrsmrrs.github.io/datasets.\n"
+        f"{dataset.get('readme', '')}"
     ).strip()

@@ -6,11 +6,4 @@ from ._graph import GCN, GIN
 from ._mlp import MLP
 from ._resnet import ResNet
 
-__all__ = [
-    "GCN",
-    "GIN",
-    "MLP",
-    "ConvNet",
-    "Encoder",
-    "ResNet",
-]
+__all__ = ["GCN", "GIN", "MLP", "ConvNet", "Encoder", "ResNet"]

@@ -95,7 +95,7 @@ def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None)
     encoder : Encoder
         Its parameters are checked too.
     sample_shape : tuple of int
-        Shape of a sample as it is in a batch.
+        Shape of a sample in a batch.
     n_components : int or None
         Width of the representation.
     """
@@ -122,7 +122,7 @@ def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None)
     )
 
 
-def init_kaiming(module: Any, nonlinearity: str = "relu") -> Any:
+def init_kaiming(module: Any, nonlinearity: Literal["linear", "relu", "tanh"] = "relu") -> Any:
     """Draw the weights of a linear or convolutional layer, set its bias to zero, and return it.
 
     .. math:: W \\sim N(0, g^2 / n)
@@ -135,7 +135,7 @@ def init_kaiming(module: Any, nonlinearity: str = "relu") -> Any:
     ----------
     .. [1] K. He, X. Zhang, S. Ren, J. Sun, "Delving Deep into Rectifiers", 2015.
     """
-    mode = "fan_out" if isinstance(module, nn.Conv2d) else "fan_in"
+    mode: Literal["fan_in", "fan_out"] = "fan_out" if isinstance(module, nn.Conv2d) else "fan_in"
     nn.init.kaiming_normal_(module.weight, mode=mode, nonlinearity=nonlinearity)
     if module.bias is not None:
         nn.init.zeros_(module.bias)

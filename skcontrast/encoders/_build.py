@@ -106,14 +106,19 @@ def to_channels_last(module: nn.Module, kind: Kind, sample_shape: tuple) -> bool
         return False
     zeros = torch.zeros(2, *sample_shape).to(memory_format=torch.channels_last)
     try:
-        trial = copy.deepcopy(module).to(memory_format=torch.channels_last).train()
+        trial = _channels_last(copy.deepcopy(module)).train()
         with torch.random.fork_rng(devices=[]):
             trial(zeros).sum().backward()
         _dry_run(trial, zeros)
     except Exception:
         return False
-    module.to(memory_format=torch.channels_last)
+    _channels_last(module)
     return True
+
+
+def _channels_last(module: Any) -> nn.Module:
+    # torch does not annotate this argument.
+    return module.to(memory_format=torch.channels_last)
 
 
 def _corrupts_memory(layer: Any) -> bool:

@@ -139,8 +139,7 @@ def _average_to(cells: Sequence[int], sides: Sequence[int]) -> nn.Module:
     Every pixel counts: windows overlap where they must. Unlike AdaptiveAvgPool2d it has a
     deterministic gradient on every device.
     """
-    stride = tuple(side // cell for side, cell in zip(sides, cells, strict=True))
-    kernel = tuple(
-        side - (cell - 1) * step for side, cell, step in zip(sides, cells, stride, strict=True)
-    )
-    return nn.AvgPool2d(kernel, stride)
+    (height, width), (rows, columns) = sides, cells
+    down, right = height // rows, width // columns
+    kernel = (height - (rows - 1) * down, width - (columns - 1) * right)
+    return nn.AvgPool2d(kernel, (down, right))

@@ -5,28 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral
-from typing import Literal
+from typing import Any, Literal
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from .._parameters import Interval, StrOptions
+from ..graphs import GraphBatch
 from ..graphs._networks import GraphNetwork
+from ..graphs._sums import edge_sum, message_sum, neighbour_sum, weighted_neighbour_sum
 from ._base import Encoder, check_build
-from ._message_passing import GCNLayer, GINELayer, GINLayer, MessagePassing
-
-__all__ = ["GCN", "GIN"]
 
 
 class _GraphEncoder(Encoder):
     """Base class of GIN and GCN, which differ in their layers."""
 
     _reads: tuple[str, ...]
-    n_layers: int
-    width: int
-    pooling: str
-    batch_norm: bool
-    jumping_knowledge: bool
-    readout_input: bool
 
     kind = "graphs"
     _parameter_constraints: dict = {
@@ -37,6 +31,22 @@ class _GraphEncoder(Encoder):
         "jumping_knowledge": ["boolean"],
         "readout_input": ["boolean"],
     }
+
+    def __init__(
+        self,
+        n_layers: int = 3,
+        width: int = 32,
+        pooling: Literal["log-sum", "sum", "mean"] = "log-sum",
+        batch_norm: bool = True,
+        jumping_knowledge: bool = True,
+        readout_input: bool = True,
+    ):
+        self.n_layers = n_layers
+        self.width = width
+        self.pooling = pooling
+        self.batch_norm = batch_norm
+        self.jumping_knowledge = jumping_knowledge
+        self.readout_input = readout_input
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new network for graphs.
@@ -64,21 +74,8 @@ class _GraphEncoder(Encoder):
         """
         check_build(self, sample_shape, n_components)
         edge_features = sum(sample_shape[2:]) if "edge_attr" in self._reads else 0
-        return GraphNetwork(
-            MessagePassing(
-                self._layer(edge_features),
-                sample_shape[1],
-                edge_features,
-                self.width,
-                self.n_layers,
-                self.batch_norm,
-                self.jumping_knowledge,
-                self.readout_input,
-                n_components,
-            ),
-            self.pooling,
-            self._reads,
-        )
+        layers = MessagePassing(self, sample_shape[1], edge_features, n_components)
+        return GraphNetwork(layers, self.pooling, self._reads)
 
     def _layer(self, edge_features: int) -> Callable[[int, int], nn.Module]:
         """Return what makes a layer from the number of its inputs and its width."""
@@ -164,22 +161,6 @@ class GIN(_GraphEncoder):
 
     _reads = ("edge_attr",)
 
-    def __init__(
-        self,
-        n_layers: int = 3,
-        width: int = 32,
-        pooling: Literal["log-sum", "sum", "mean"] = "log-sum",
-        batch_norm: bool = True,
-        jumping_knowledge: bool = True,
-        readout_input: bool = True,
-    ):
-        self.n_layers = n_layers
-        self.width = width
-        self.pooling = pooling
-        self.batch_norm = batch_norm
-        self.jumping_knowledge = jumping_knowledge
-        self.readout_input = readout_input
-
     def _layer(self, edge_features: int) -> Callable[[int, int], nn.Module]:
         return partial(GINELayer, edge_features=edge_features) if edge_features else GINLayer
 
@@ -237,21 +218,130 @@ class GCN(_GraphEncoder):
 
     _reads = ("edge_weight",)
 
-    def __init__(
-        self,
-        n_layers: int = 3,
-        width: int = 32,
-        pooling: Literal["log-sum", "sum", "mean"] = "log-sum",
-        batch_norm: bool = True,
-        jumping_knowledge: bool = True,
-        readout_input: bool = True,
-    ):
-        self.n_layers = n_layers
-        self.width = width
-        self.pooling = pooling
-        self.batch_norm = batch_norm
-        self.jumping_knowledge = jumping_knowledge
-        self.readout_input = readout_input
-
     def _layer(self, edge_features: int) -> Callable[[int, int], nn.Module]:
         return GCNLayer
+
+
+class GINLayer(nn.Module):
+    """One layer of GIN; the first linear map is applied before the sum, which is the same."""
+
+    def __init__(self, in_features: int, width: int):
+        super().__init__()
+        self.linear = nn.Linear(in_features, width, bias=False)
+        self.bias = nn.Parameter(torch.zeros(width))
+        self.second = nn.Linear(width, width)
+
+    def forward(self, x: Tensor | None, graphs: GraphBatch) -> Tensor:
+        """Map node features (n_nodes, in_features), None for those of the graphs, to a width."""
+        h = _linear(self.linear, x, graphs)
+        h = neighbour_sum(h, graphs.topology).add_(h).add_(self.bias)
+        return self.second(h.relu_()).relu_()
+
+
+class GINELayer(GINLayer):
+    """A layer of GIN to whose sum that of GINE is added, for edges that have features."""
+
+    def __init__(self, in_features: int, width: int, edge_features: int):
+        super().__init__(in_features, width)
+        self.source_linear = nn.Linear(in_features, width, bias=False)
+        self.edge_linear = nn.Linear(edge_features, width)
+
+    def forward(self, x: Tensor | None, graphs: GraphBatch) -> Tensor:
+        """Map node features (n_nodes, in_features), None for those of the graphs, to a width."""
+        h = _linear(self.linear, x, graphs)
+        described: Any = graphs.edges
+        edges = described.project(self.edge_linear.weight) + self.edge_linear.bias
+        messages = message_sum(_linear(self.source_linear, x, graphs), edges, graphs.topology)
+        h = neighbour_sum(h, graphs.topology).add_(h).add_(messages).add_(self.bias)
+        return self.second(h.relu_()).relu_()
+
+
+class GCNLayer(nn.Module):
+    """One layer of GCN, with self-loops and symmetric normalisation by the in-degrees.
+
+    Edges with weights count as much as their weights say.
+    """
+
+    def __init__(self, in_features: int, width: int):
+        super().__init__()
+        self.linear = nn.Linear(in_features, width, bias=False)
+        self.bias = nn.Parameter(torch.zeros(width))
+
+    def forward(self, x: Tensor | None, graphs: GraphBatch) -> Tensor:
+        """Map node features (n_nodes, in_features), None for those of the graphs, to a width."""
+        h = _linear(self.linear, x, graphs)
+        topology, weight = graphs.topology, graphs.edge_weight
+        if weight is None:
+            degrees = topology.in_degrees
+        else:
+            degrees = edge_sum(weight.abs()[:, None], topology)[:, 0]
+        scale = (degrees + 1).to(h.dtype).rsqrt()[:, None]
+        h = h * scale
+        if weight is None:
+            summed = neighbour_sum(h, topology)
+        else:
+            summed = weighted_neighbour_sum(h, weight, topology)
+        return ((h + summed) * scale + self.bias).relu()
+
+
+class MessagePassing(nn.Module):
+    """A stack of layers; a node is represented by its input and the outputs side by side.
+
+    The output of a layer is normalised where it enters the next one, not where it is read out:
+    so the read-out stays positive, and its sum over the nodes of a graph is a weighted count.
+
+    Parameters
+    ----------
+    encoder : GIN or GCN
+        Its hyperparameters and layers.
+    in_features : int
+        Number of node features.
+    edge_features : int
+        Number of features of edges that are read out with those of the nodes.
+    n_components : int or None
+        Width of a linear map at the end; None adds no such map.
+    """
+
+    def __init__(
+        self,
+        encoder: _GraphEncoder,
+        in_features: int,
+        edge_features: int,
+        n_components: int | None,
+    ):
+        super().__init__()
+        width, layer = encoder.width, encoder._layer(edge_features)
+        self.layers = nn.ModuleList(
+            layer(in_features if k == 0 else width, width) for k in range(encoder.n_layers)
+        )
+        self.norms = nn.ModuleList(
+            nn.BatchNorm1d(width) if encoder.batch_norm else nn.Identity() for _ in self.layers[1:]
+        )
+        self.jumping_knowledge = encoder.jumping_knowledge
+        self.readout_input = encoder.readout_input
+        self.readout_edges = self.readout_input and edge_features > 0
+        self.last: nn.Module = nn.Identity()
+        if n_components is not None:
+            n_inputs = width * (encoder.n_layers if self.jumping_knowledge else 1)
+            n_inputs += in_features + edge_features if self.readout_input else 0
+            self.last = nn.Linear(n_inputs, n_components, bias=False)
+
+    def forward(self, graphs: GraphBatch) -> Tensor:
+        """Return the representations of the nodes of a GraphBatch, shape (n_nodes, width)."""
+        states = [self.layers[0](None, graphs)]
+        for norm, layer in zip(self.norms, self.layers[1:], strict=True):
+            states.append(layer(norm(states[-1]), graphs))
+        read = states if self.jumping_knowledge else states[-1:]
+        return self.last(torch.cat([*self._input(graphs), *read], 1))
+
+    def _input(self, graphs: GraphBatch) -> list[Tensor]:
+        """Return the part of the input that is read out, tensors with a row per node."""
+        read = [graphs.x] if self.readout_input else []
+        if self.readout_edges and graphs.edge_attr is not None:
+            read.append(edge_sum(graphs.edge_attr, graphs.topology))
+        return read
+
+
+def _linear(linear: nn.Linear, x: Tensor | None, graphs: GraphBatch) -> Tensor:
+    """Return the linear map of node features, (n_nodes, d) or, for None, those of the graphs."""
+    return graphs.project(linear.weight) if x is None else linear(x)

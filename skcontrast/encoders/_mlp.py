@@ -104,7 +104,7 @@ class MLP(Encoder):
         return nn.Sequential(*layers, init_kaiming(last, "linear"))
 
     def _hidden_layer(self, width: int, next_width: int) -> Iterator[nn.Module]:
-        gain_of = "tanh" if self.activation == "tanh" else "relu"
+        gain_of: Literal["tanh", "relu"] = "tanh" if self.activation == "tanh" else "relu"
         linear = nn.Linear(width, next_width, bias=not self.batch_norm)
         yield init_kaiming(linear, gain_of)
         if self.batch_norm:

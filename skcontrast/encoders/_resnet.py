@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Literal
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from .._parameters import Interval, IntOptions, StrOptions
+from .._parameters import Interval, StrOptions
+from .._sklearn_compat import Options
 from ._base import Encoder, check_build, init_kaiming
 
 
@@ -62,7 +63,7 @@ class ResNet(Encoder):
 
     kind = "images"
     _parameter_constraints: dict = {
-        "depth": [IntOptions(18, 34, 50)],
+        "depth": [Options(Integral, {18, 34, 50})],
         "stem": [StrOptions({"cifar", "imagenet"})],
         "width": [Interval(Integral, 1, None, closed="left")],
         "zero_init_residual": ["boolean"],
@@ -108,62 +109,55 @@ class ResNet(Encoder):
         for layer in module.modules():
             if isinstance(layer, nn.Conv2d):
                 init_kaiming(layer)
-            elif isinstance(layer, (_BasicBlock, _Bottleneck)) and self.zero_init_residual:
+            elif isinstance(layer, _Block) and self.zero_init_residual:
                 nn.init.zeros_(layer.last_norm.weight)
         return module
 
 
-class _BasicBlock(nn.Module):
+class _Block(nn.Module):
+    """Convolutions, each normalised and all but the last rectified, and a shortcut."""
+
+    expansion: int
+    kernels: tuple[int, ...]
+
+    def __init__(self, in_width: int, width: int, stride: int):
+        super().__init__()
+        self.n_layers = len(self.kernels)
+        out_width = width * self.expansion
+        widths = [in_width, *[width] * (self.n_layers - 1), out_width]
+        for k, kernel in enumerate(self.kernels):
+            # The first convolution of 3×3 pixels has the stride.
+            step = stride if k == self.kernels.index(3) else 1
+            setattr(self, f"conv{k + 1}", _conv(widths[k], widths[k + 1], kernel, step))
+            setattr(self, f"bn{k + 1}", nn.BatchNorm2d(widths[k + 1]))
+        self.relu = nn.ReLU(inplace=True)
+        self.downsample = None
+        if stride != 1 or in_width != out_width:
+            shortcut = _conv(in_width, out_width, 1, stride)
+            self.downsample = nn.Sequential(shortcut, nn.BatchNorm2d(out_width))
+
+    @property
+    def last_norm(self) -> Any:
+        return getattr(self, f"bn{self.n_layers}")
+
+    def forward(self, x: Tensor) -> Tensor:
+        out = x
+        for k in range(1, self.n_layers + 1):
+            out = getattr(self, f"bn{k}")(getattr(self, f"conv{k}")(out))
+            out = self.relu(out) if k < self.n_layers else out
+        return self.relu(out + (x if self.downsample is None else self.downsample(x)))
+
+
+class _BasicBlock(_Block):
     """Two 3×3 convolutions and a shortcut."""
 
-    expansion = 1
-
-    def __init__(self, in_width: int, width: int, stride: int):
-        super().__init__()
-        self.conv1 = _conv(in_width, width, 3, stride)
-        self.bn1 = nn.BatchNorm2d(width)
-        self.conv2 = _conv(width, width, 3)
-        self.bn2 = nn.BatchNorm2d(width)
-        self.relu = nn.ReLU(inplace=True)
-        self.downsample = _shortcut(in_width, width * self.expansion, stride)
-
-    @property
-    def last_norm(self) -> nn.Module:
-        return self.bn2
-
-    def forward(self, x: Tensor) -> Tensor:
-        out = self.relu(self.bn1(self.conv1(x)))
-        out = self.bn2(self.conv2(out))
-        shortcut = x if self.downsample is None else self.downsample(x)
-        return self.relu(out + shortcut)
+    expansion, kernels = 1, (3, 3)
 
 
-class _Bottleneck(nn.Module):
+class _Bottleneck(_Block):
     """A 3×3 convolution between two 1×1 ones, and a shortcut."""
 
-    expansion = 4
-
-    def __init__(self, in_width: int, width: int, stride: int):
-        super().__init__()
-        self.conv1 = _conv(in_width, width, 1)
-        self.bn1 = nn.BatchNorm2d(width)
-        self.conv2 = _conv(width, width, 3, stride)
-        self.bn2 = nn.BatchNorm2d(width)
-        self.conv3 = _conv(width, width * self.expansion, 1)
-        self.bn3 = nn.BatchNorm2d(width * self.expansion)
-        self.relu = nn.ReLU(inplace=True)
-        self.downsample = _shortcut(in_width, width * self.expansion, stride)
-
-    @property
-    def last_norm(self) -> nn.Module:
-        return self.bn3
-
-    def forward(self, x: Tensor) -> Tensor:
-        out = self.relu(self.bn1(self.conv1(x)))
-        out = self.relu(self.bn2(self.conv2(out)))
-        out = self.bn3(self.conv3(out))
-        shortcut = x if self.downsample is None else self.downsample(x)
-        return self.relu(out + shortcut)
+    expansion, kernels = 4, (1, 3, 1)
 
 
 _BLOCKS: dict = {
@@ -184,19 +178,19 @@ class _ResNet(nn.Module):
         self.bn1 = nn.BatchNorm2d(width)
         self.relu = nn.ReLU(inplace=True)
         self.maxpool = nn.MaxPool2d(3, stride=2, padding=1) if imagenet else nn.Identity()
-        self.layer1 = _stage(block, width, width, repeats[0], stride=1)
-        for index in (1, 2, 3):
-            in_width = width * 2 ** (index - 1) * block.expansion
-            stage = _stage(block, in_width, width * 2**index, repeats[index], stride=2)
-            setattr(self, f"layer{index + 1}", stage)
-        features = 8 * width * block.expansion
+        in_width = width
+        for k in range(4):
+            stage = _stage(block, in_width, width * 2**k, repeats[k], stride=2 if k else 1)
+            setattr(self, f"layer{k + 1}", stage)
+            in_width = width * 2**k * block.expansion
         self.fc = nn.Identity()
         if n_components is not None:
-            self.fc = init_kaiming(nn.Linear(features, n_components), "linear")
+            self.fc = init_kaiming(nn.Linear(in_width, n_components), "linear")
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
-        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        for k in range(4):
+            x = getattr(self, f"layer{k + 1}")(x)
         return self.fc(x.mean(dim=(2, 3)))
 
 
@@ -204,15 +198,7 @@ def _conv(in_width: int, width: int, kernel: int, stride: int = 1) -> nn.Conv2d:
     return nn.Conv2d(in_width, width, kernel, stride=stride, padding=kernel // 2, bias=False)
 
 
-def _shortcut(in_width: int, width: int, stride: int) -> nn.Module | None:
-    if stride == 1 and in_width == width:
-        return None
-    return nn.Sequential(_conv(in_width, width, 1, stride), nn.BatchNorm2d(width))
-
-
-def _stage(
-    block: type[_BasicBlock | _Bottleneck], in_width: int, width: int, repeats: int, stride: int
-) -> nn.Module:
+def _stage(block: type[_Block], in_width: int, width: int, repeats: int, stride: int) -> nn.Module:
     blocks = [block(in_width, width, stride)]
     blocks += [block(width * block.expansion, width, 1) for _ in range(repeats - 1)]
     return nn.Sequential(*blocks)

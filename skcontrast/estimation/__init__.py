@@ -20,7 +20,6 @@ how reliable its probabilities are is computed from embeddings and labels::
     negative_bias(loss, sample), push_share(loss, sample), reliability(loss, sample)
 """
 
-from ._base import Estimate
 from ._from_embedder import project_views
 from ._from_labels import alpha_from_auc, macro_auc, sharpness_from_auc, tau_plus_from_labels
 from ._from_ranks import (
@@ -29,6 +28,7 @@ from ._from_ranks import (
     estimate_tau_plus,
     positive_ranks,
 )
+from ._rank_statistics import Estimate
 from ._soft_ring import estimate_soft_ring
 from ._truth import Reliability, negative_bias, push_share, reliability
 

@@ -17,8 +17,7 @@ from .._objective._functional import contrast_of
 from ..losses._posterior import false_negative_probability, ranks_inside
 from ..metrics._parts import OF_CLASSES, measure
 from ..similarity import Similarity
-from ._base import Estimate
-from ._rank_statistics import class_aucs
+from ._rank_statistics import Estimate, class_aucs
 
 _SHARE = Interval(Real, 0, 1, closed="both")
 _ERROR = Interval(Real, 0, None, closed="left")

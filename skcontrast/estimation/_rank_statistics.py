@@ -1,8 +1,9 @@
-"""Statistics of scores: ranks of positives, and areas under the ROC curve of classes."""
+"""Estimated numbers, and statistics of scores: ranks of positives, AUCs of classes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -10,6 +11,22 @@ from torch import Tensor
 from .._objective._contrast import Contrast
 from .._objective._rows import tiles
 from ..similarity import Similarity
+
+
+class Estimate(NamedTuple):
+    """A number estimated from the data.
+
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    standard_error : float
+        Its standard error as if the observations were independent; infinite where the data do not
+        determine it.
+    """
+
+    value: float
+    standard_error: float
 
 
 def count_outscored(contrast: Contrast, similarity: Similarity) -> Tensor:
@@ -40,13 +57,9 @@ def class_aucs(contrast: Contrast, similarity: Similarity) -> Tensor:
         class or without such pairs.
     """
     aucs = torch.empty_like(contrast.anchors[:, 0])
-    if contrast.anchor_labels is None or contrast.candidate_labels is None:
-        raise ValueError("The contrast has no labels.")
-    anchor_is_known, is_known = contrast.anchor_labels >= 0, contrast.candidate_labels >= 0
     for tile, scores in _scores(contrast, similarity):
         same = contrast.same_class(tile)
-        other = anchor_is_known[tile, None] & is_known & ~same
-        other.scatter_(1, contrast.excluded[tile], False)
+        other = _are_known(contrast, tile) & ~same
         ordered, order = scores.sort(1)
         counts = other.gather(1, order).cumsum(1)
         counts = torch.cat([counts.new_zeros(len(counts), 1), counts], 1)
@@ -67,13 +80,9 @@ def classes_by_rank(contrast: Contrast, similarity: Similarity, n_parts: int) ->
         First of the anchor's class, then of all, in equal parts of the share of an anchor's
         candidates that score lower.
     """
-    if contrast.anchor_labels is None or contrast.candidate_labels is None:
-        raise ValueError("The contrast has no labels.")
     counts = torch.zeros(2, n_parts, dtype=torch.float64, device=contrast.anchors.device)
-    anchor_is_known, is_known = contrast.anchor_labels >= 0, contrast.candidate_labels >= 0
     for tile, scores in _scores(contrast, similarity):
-        known = anchor_is_known[tile, None] & is_known
-        known.scatter_(1, contrast.excluded[tile], False)
+        known = _are_known(contrast, tile)
         order = scores.sort(dim=1, stable=True).indices
         known, same = known.gather(1, order), contrast.same_class(tile).gather(1, order)
         u = (known.cumsum(1) - 0.5) / known.sum(1, keepdim=True)
@@ -81,6 +90,14 @@ def classes_by_rank(contrast: Contrast, similarity: Similarity, n_parts: int) ->
         counts[0] += torch.bincount(parts[same], minlength=n_parts)
         counts[1] += torch.bincount(parts[known], minlength=n_parts)
     return counts
+
+
+def _are_known(contrast: Contrast, rows: slice) -> Tensor:
+    """Return where the classes of anchor and candidate are known, except excluded candidates."""
+    if contrast.anchor_labels is None or contrast.candidate_labels is None:
+        raise ValueError("The contrast has no labels.")
+    known = (contrast.anchor_labels[rows, None] >= 0) & (contrast.candidate_labels >= 0)
+    return known.scatter_(1, contrast.excluded[rows], False)
 
 
 @torch.no_grad()

@@ -16,8 +16,8 @@ from .._parameters import check_component
 from ..losses import Loss, Supervised
 from ..schedules import check_numbers
 from ..simulation._estimators import estimate
-from ..simulation._scores import ScoreSample
-from ._base import Estimate
+from ..simulation._scores import ScoreSample, with_negatives
+from ._rank_statistics import Estimate
 
 
 def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
@@ -72,11 +72,11 @@ def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
     True
     """
     _check(loss, sample, owner="negative_bias")
-    usable = sample.is_negative.any(axis=1)
-    if usable.sum() < 2:
-        raise ValueError(f"At least two anchors must have a true negative, got {usable.sum()}.")
-    scores, is_negative, positives = (part[usable] for part in sample[:3])
-    sample = ScoreSample(scores, is_negative, positives, sample.lower_bound)
+    sample = with_negatives(sample)
+    if len(sample.scores) < 2:
+        raise ValueError(
+            f"At least two anchors must have a true negative, got {len(sample.scores)}."
+        )
     truth, estimates = estimate(Supervised(), sample), estimate(loss, sample)
     ratio = estimates.mean() / truth.mean()
     spread = np.std(estimates - ratio * truth, ddof=1) / truth.mean()
@@ -111,7 +111,7 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     Raises
     ------
     ValueError
-        If no anchor pushes any candidate, or a hyperparameter lies outside its range or is a
+        If no anchor pushes any candidate, or a hyperparameter is outside its range or is a
         schedule.
     TypeError
         If `loss` is not a Loss or `sample` is not a ScoreSample.
@@ -208,7 +208,7 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
     Raises
     ------
     ValueError
-        If the loss has no such probability, a hyperparameter lies outside its range or is a
+        If the loss has no such probability, a hyperparameter is outside its range or is a
         schedule, or there are more bins than candidates.
     TypeError
         If `loss` is not a Loss or `sample` is not a ScoreSample.

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 
@@ -97,10 +95,10 @@ class Bank(nn.Module):
         self,
         z: Tensor,
         rows: Tensor,
-        labels: Tensor | None = None,
-        remembered: Callable[[Tensor], Tensor] | None = None,
+        labels: Tensor | None,
+        bank_vectors: Callable[[Tensor], Tensor],
     ) -> None:
-        """Move the vectors of some samples towards their projections.
+        """Move the vectors of samples towards their projections.
 
         Parameters
         ----------
@@ -108,18 +106,16 @@ class Bank(nn.Module):
             Projections of all parts in all views.
         rows : Tensor of shape (n,), dtype int64
             Places of the samples in X, all different.
-        labels : Tensor of shape (n,), dtype int64, default=None
+        labels : Tensor of shape (n,), dtype int64, or None
             Classes of the samples.
-        remembered : callable, default=None
-            ``Similarity.bank_vectors``, which scales the projections and their averages; None
-            scales them to length 1.
+        bank_vectors : callable
+            ``Similarity.bank_vectors``, which scales the projections and their averages.
         """
-        remembered = partial(F.normalize, dim=-1) if remembered is None else remembered
-        new, old = remembered(remembered(z).mean(1)), self.vectors[:, rows]
+        new, old = bank_vectors(bank_vectors(z).mean(1)), self.vectors[:, rows]
         # A sample that has no vector yet has zeros: its first vector is the projection itself.
         is_new = (old == 0).all(-1, keepdim=True)
         moved = torch.where(is_new, new, self.momentum * old + (1 - self.momentum) * new)
-        self.vectors[:, rows] = remembered(moved)
+        self.vectors[:, rows] = bank_vectors(moved)
         if labels is not None:
             self.labels[rows] = labels
         if self.n_visited < len(self.labels):

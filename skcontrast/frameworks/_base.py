@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from ._parts import Apart, Split
 
 @dataclass(frozen=True)
 class FitContext:
-    """What a framework may know about the fit in which it is used.
+    """The fit in which a framework is used.
 
     Attributes
     ----------
@@ -155,8 +155,8 @@ class Framework(ParameterObject):
         return Cosine
 
     @property
-    def structure(self) -> str | None:
-        """What the network is built for in this framework; None if any framework can use it."""
+    def network_signature(self) -> str | None:
+        """The framework that the network is built for, or None if any framework can use it."""
         return None
 
     def split_samples(self, kind: Kind, sample_shape: tuple) -> Split | Apart | None:
@@ -189,7 +189,7 @@ class Framework(ParameterObject):
     def contrast(
         self,
         network: Callable[[Any], Tensor],
-        views: Sequence[Any],
+        views: list[Any],
         similarity: Similarity,
         batch: Batch,
     ) -> Contrast | list[Contrast]:
@@ -220,7 +220,7 @@ class Framework(ParameterObject):
 
 
 class Session(nn.Module):
-    """What a framework keeps during a fit.
+    """The memory of a framework during a fit.
 
     A session is a module so that what it registers is looked after. Its buffers and submodules
     move to the device and are part of its ``state_dict``, from which ``warm_start`` and
@@ -305,7 +305,7 @@ class Session(nn.Module):
         self.context = context
 
     def contrast(
-        self, views: Sequence[Any], similarity: Similarity, batch: Batch
+        self, views: list[Any], similarity: Similarity, batch: Batch
     ) -> Contrast | list[Contrast]:
         """Encode the views of a batch and name the anchors, positives and candidates.
 
@@ -341,7 +341,7 @@ class Session(nn.Module):
             The ``state_dict`` of the earlier session.
         same_samples : bool
             Whether this fit has the same samples and labels in the same order. If not, what was
-            remembered about single samples is meaningless.
+            stored about single samples is meaningless.
         """
         mine = self.state_dict()
         fits = {k for k, v in state.items() if k in mine and _shape(v) == _shape(mine[k])}
@@ -368,6 +368,6 @@ class _WithoutMemory(Session):
         self.framework = framework
 
     def contrast(
-        self, views: Sequence[Any], similarity: Similarity, batch: Batch
+        self, views: list[Any], similarity: Similarity, batch: Batch
     ) -> Contrast | list[Contrast]:
         return self.framework.contrast(self.context.network, views, similarity, batch)

@@ -1,4 +1,4 @@
-"""What a framework of the user returns, checked in the first steps of a fit."""
+"""Checks of what a custom framework returns, in the first steps of a fit."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import permutations
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -22,10 +22,7 @@ from ..kinds._parts import PartsKind
 from ..similarity import Similarity
 from ._bank import Bank
 from ._base import FitContext, Framework, Session, state_of
-from ._lab import Lab
-from ._parts import Apart, Split
-
-__all__ = ["CMC"]
+from ._parts import Apart, Lab, Split
 
 _LARGEST_AUTO = 4096
 _SPLITS = "a name, an int, a list of ints or a list of such lists"
@@ -58,7 +55,7 @@ class CMC(Framework):
     negatives are the other samples of the batch.
 
     When ``partial_fit`` or a fit with ``warm_start`` gets the same samples and labels again, the
-    bank continues as it is. When it gets others, such as the next part of a long stream, the
+    bank continues unchanged. When it gets others, such as the next part of a long stream, the
     newest vectors, as many as a step draws, stay as negatives for everyone, without their classes
     and groups, and the new samples enter the bank in addition.
 
@@ -142,7 +139,7 @@ class CMC(Framework):
         self.momentum = momentum
 
     @property
-    def structure(self) -> str:
+    def network_signature(self) -> str:
         """The split, since the encoders are built for it."""
         return f"CMC(split={_listed(self.split)!r})"
 
@@ -161,24 +158,26 @@ class CMC(Framework):
         ValueError
             If `split` does not suit the samples.
         """
-        is_apart = isinstance(kind, PartsKind)
-        is_auto = isinstance(self.split, str) and self.split == "auto"
-        if is_apart and not is_auto:
-            raise ValueError(
-                f"The 'split' parameter of CMC is {self.split!r}, but X is several arrays, which "
-                "are the parts themselves: pass split='auto'."
-            )
-        if is_apart:
+        split = _listed(self.split)
+        if isinstance(kind, PartsKind):
+            if split != "auto":
+                raise ValueError(
+                    f"The 'split' parameter of CMC is {split!r}, but X is several arrays, which "
+                    "are the parts themselves: pass split='auto'."
+                )
             return Apart()
         if not kind.float_batches:
             raise ValueError(
                 f"CMC contrasts parts of vectors or images, but X holds {kind.name}: pass a "
                 "different framework, such as SimCLR() or, for graphs, InfoGraph()."
             )
-        split = _usual_split(sample_shape) if is_auto else self.split
-        if isinstance(split, str) and split == "lab":
+        is_auto = split == "auto"
+        if is_auto:
+            split = "random" if len(sample_shape) == 1 else "lab"
+        if split == "lab":
             if len(sample_shape) != 3 or sample_shape[0] != 3:
-                raise _bad_split("'lab' needs images of three channels", sample_shape)
+                rule = "'auto' needs vectors or" if is_auto else "'lab' needs"
+                raise _bad_split(f"{rule} images of three channels", sample_shape)
             return Split([torch.tensor([0]), torch.tensor([1, 2])], sample_shape, Lab())
         return Split(_columns(split, sample_shape), sample_shape)
 
@@ -199,15 +198,6 @@ def _bad_split(problem: str, sample_shape: tuple) -> ValueError:
     )
 
 
-def _usual_split(sample_shape: tuple) -> str:
-    """Return what "auto" means for one array of samples of a shape."""
-    if len(sample_shape) == 1:
-        return "random"
-    if sample_shape[0] == 3:
-        return "lab"
-    raise _bad_split("'auto' needs vectors or images of three channels", sample_shape)
-
-
 def _listed(split: Any) -> Any:
     """Return a split as a name, an int, a list of ints or a list of such lists."""
     with naming("split", _SPLITS, split):
@@ -220,42 +210,29 @@ def _listed(split: Any) -> Any:
 
 def _columns(split: Any, sample_shape: tuple) -> list[Tensor]:
     """Return the features or channels of each part, checked."""
-    n, split = sample_shape[0], _listed(split)
-    given = repr(split)
+    n = sample_shape[0]
     if n < 2:
         raise _bad_split("1 feature(s) or channel cannot be split", sample_shape)
-    if isinstance(split, str):
-        return _with_rest(torch.randperm(n)[: n // 2].sort().values, n)
-    if isinstance(split, int):
-        split = list(range(split))
-    is_first = not isinstance(split, list) or not any(isinstance(part, list) for part in split)
-    parts = [np.asarray(part) for part in ([split] if is_first else split)]
-    for part in parts:
-        _check_columns(part, given, sample_shape)
-    named = np.concatenate(parts).tolist()
-    if len(set(named)) < len(named) or (is_first and len(named) == n):
+    columns: Any = list(range(split)) if isinstance(split, int) else split
+    if columns == "random":
+        columns = torch.randperm(n)[: n // 2].sort().values.tolist()
+    is_first = not any(isinstance(part, list) for part in columns)
+    parts = [columns] if is_first else columns
+    are_lists = all(isinstance(part, list) and part for part in parts)
+    if not are_lists or not all(type(column) is int for part in parts for column in part):
+        raise _bad_split(f"must be {_SPLITS}, got {split!r}", sample_shape)
+    named = [column for part in parts for column in part]
+    rest = sorted(set(range(n)).difference(named))
+    if min(named) < 0 or max(named) >= n:
+        raise _bad_split(
+            f"{split!r} is out of the range of {n} features or channels", sample_shape
+        )
+    if len(set(named)) < len(named) or (is_first and not rest):
         rule = "must leave some" if is_first else "must be made"
         raise _bad_split(
-            f"{given} {rule} of the {n} features or channels and name none twice", sample_shape
+            f"{split!r} {rule} of the {n} features or channels and name none twice", sample_shape
         )
-    columns = [torch.as_tensor(part, dtype=torch.int64) for part in parts]
-    return _with_rest(columns[0], n) if is_first else columns
-
-
-def _with_rest(first: Tensor, n: int) -> list[Tensor]:
-    """Return the columns of a first part, and all others as the second."""
-    rest = torch.ones(n, dtype=torch.bool)
-    rest[first] = False
-    return [first, torch.nonzero(rest).flatten()]
-
-
-def _check_columns(columns: np.ndarray, given: str, sample_shape: tuple) -> None:
-    """Raise ValueError unless the columns of a part are some of those of a sample."""
-    n = sample_shape[0]
-    if columns.ndim != 1 or columns.dtype.kind not in "iu":
-        raise _bad_split(f"must be {_SPLITS}, got {given}", sample_shape)
-    if not len(columns) or columns.min() < 0 or columns.max() >= n:
-        raise _bad_split(f"{given} is out of the range of {n} features or channels", sample_shape)
+    return [torch.tensor(part) for part in ([*parts, rest] if is_first else parts)]
 
 
 class _CMCSession(Session):
@@ -276,14 +253,14 @@ class _CMCSession(Session):
         return Bank(n_samples, self.context.width // n_parts, self.momentum, n_parts, others)
 
     def contrast(
-        self, views: Sequence[Tensor], similarity: Similarity, batch: Batch
+        self, views: list[Tensor], similarity: Similarity, batch: Batch
     ) -> list[Contrast]:
         """Contrast each part with the banks of the others."""
         n_parts = self.context.n_parts
         z = self.context.network(torch.cat(views)).float().unflatten(0, (len(views), -1))
         # (n_parts, n_views, n, width)
         parts = torch.stack(z.chunk(n_parts, dim=-1))
-        self.new = parts.detach(), batch.rows, batch.labels, similarity.bank_vectors
+        self.new: Any = parts.detach(), batch.rows, batch.labels, similarity.bank_vectors
         vectors, own, known = self._drawn(batch, parts, similarity)
         embedded, candidates = similarity.embed(parts), similarity.embed(vectors)
         of_anchors = [batch.annotations(part) for part in parts]
@@ -308,7 +285,7 @@ class _CMCSession(Session):
         """Return vectors (n_parts, m, width), excluded (n, 1) and what is known about them."""
         if self.bank.n_visited > 1:
             n, generator = self.n_negatives + 1, self.context.generator
-            vectors, own, rows = self.bank.draw(n, batch.rows, generator)
+            vectors, own, rows = self.bank.draw(n, cast(Tensor, batch.rows), generator)
             in_X = rows.masked_fill(rows >= self.context.n_samples, -1)
             return vectors, own, Annotations(self.bank.labels[rows], self.context.groups_of(in_X))
         own = torch.arange(parts.shape[2], device=parts.device)[:, None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -14,8 +14,6 @@ from .._parameters import StrOptions
 from ..graphs import GraphBatch
 from ..similarity import Cosine, DotProduct, Similarity
 from ._base import FitContext, Framework, Session
-
-__all__ = ["InfoGraph"]
 
 
 class InfoGraph(Framework):
@@ -99,13 +97,14 @@ class _InfoGraphSession(Session):
 
     def __init__(self, framework: InfoGraph, context: FitContext):
         super().__init__(context)
-        if not hasattr(context.module.encoder, "nodes"):
+        module: Any = context.module
+        if not hasattr(module.encoder, "nodes"):
             raise ValueError(
                 "InfoGraph contrasts the nodes of graphs with whole graphs: it needs X to be a "
                 "list of graphs."
             )
         self.objective = framework.objective
-        self.head = copy.deepcopy(context.module.projector)
+        self.head = copy.deepcopy(module.projector)
         for part in self.head.modules():
             # Layers that start from zero in the copied head do so here too.
             if isinstance(part, nn.Linear) and part.weight.any():
@@ -115,13 +114,11 @@ class _InfoGraphSession(Session):
 
     def _nodes_and_graphs(self, graphs: GraphBatch) -> tuple[Tensor, Tensor]:
         """Return the projections of the nodes and of the graphs."""
-        module = self.context.module
+        module: Any = self.context.module
         nodes = module.encoder.nodes(graphs)
         return self.head(nodes), module.projector(module.encoder.pool(nodes, graphs))
 
-    def contrast(
-        self, views: Sequence[GraphBatch], similarity: Similarity, batch: Batch
-    ) -> Contrast:
+    def contrast(self, views: list[GraphBatch], similarity: Similarity, batch: Batch) -> Contrast:
         """Contrast the nodes with the graphs."""
         (graphs,) = views
         nodes, wholes = (z.float() for z in self.network(graphs))

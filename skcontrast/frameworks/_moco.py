@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor
@@ -17,8 +16,6 @@ from ..similarity import Similarity
 from ._base import FitContext, Framework, Session, state_of
 from ._momentum import MomentumNetwork
 from ._queue import KeyQueue
-
-__all__ = ["MoCo"]
 
 _LARGEST_AUTO = 65536
 
@@ -43,7 +40,7 @@ class MoCo(Framework):
     ``Supervised`` and ``SupCon`` know the classes of its keys.
 
     When ``partial_fit`` or a fit with ``warm_start`` gets the same samples and labels again, the
-    queue continues as it is. When it gets others, such as the next part of a long stream, the
+    queue continues unchanged. When it gets others, such as the next part of a long stream, the
     queue keeps its keys as negatives for everyone, without their classes and groups, and grows by
     the number of new samples, up to `queue_size`. So it may be longer than a single part.
 
@@ -124,16 +121,6 @@ class MoCo(Framework):
         """
         return _MoCoSession(self, context)
 
-    def _most_slots(self, n_keys: int) -> int:
-        """Return the most samples that the queue has room for."""
-        wanted = _LARGEST_AUTO if self.queue_size == "auto" else self.queue_size
-        if wanted < 2 * n_keys:
-            raise ValueError(
-                f"The 'queue_size' parameter of MoCo must be at least {2 * n_keys}, the keys of "
-                f"two samples, got {wanted}."
-            )
-        return wanted // n_keys
-
 
 class _MoCoSession(Session):
     """A momentum encoder and a queue of its keys."""
@@ -143,18 +130,24 @@ class _MoCoSession(Session):
         self.symmetric = framework.symmetric
         self.momentum_network = MomentumNetwork(context, framework.momentum)
         n_keys = context.n_views if self.symmetric else context.n_views - 1
-        self.most_slots = framework._most_slots(n_keys)
+        wanted = _LARGEST_AUTO if framework.queue_size == "auto" else framework.queue_size
+        if wanted < 2 * n_keys:
+            raise ValueError(
+                f"The 'queue_size' parameter of MoCo must be at least {2 * n_keys}, the keys of "
+                f"two samples, got {wanted}."
+            )
+        self.most_slots = wanted // n_keys
         n_slots = min(self.most_slots, context.n_samples)
         n_numbers = n_slots * n_keys * context.width
         check_memory(n_numbers, context.device, "The 'queue_size' parameter of MoCo")
         self.queue = KeyQueue(n_slots, n_keys, context.width, context.n_samples)
 
-    def contrast(self, views: Sequence[Any], similarity: Similarity, batch: Batch) -> Contrast:
+    def contrast(self, views: list[Any], similarity: Similarity, batch: Batch) -> Contrast:
         """Contrast queries with their keys and with the queue."""
         queries, keyed = (views, views) if self.symmetric else (views[:1], views[1:])
         keys = self.momentum_network(torch.cat(keyed)).unflatten(0, (len(keyed), -1))
         z = self.context.network(torch.cat(queries)).float().unflatten(0, (len(queries), -1))
-        self.new = keys.transpose(0, 1), batch.rows, batch.labels
+        self.new: Any = keys.transpose(0, 1), batch.rows, batch.labels
         anchors, targets = similarity.embed(z), similarity.embed(keys)
         candidates, excluded, known = self._candidates(targets, similarity, batch)
         of_anchors = batch.annotations(z)
@@ -192,7 +185,7 @@ class _MoCoSession(Session):
             groups = self.context.groups_of(self.queue.rows[: len(self.queue)])
             groups = None if groups is None else groups.repeat_interleave(n_keys)
             known = Annotations(labels, groups)
-            return similarity.embed(keys), self.queue.own(batch.rows), known
+            return similarity.embed(keys), self.queue.own(cast(Tensor, batch.rows)), known
         own = torch.arange(n * n_keys, device=targets.device).view(n, n_keys)
         known = Annotations(batch.labels, batch.groups).take(own.flatten() // n_keys)
         return targets.transpose(0, 1).flatten(0, 1), own, known

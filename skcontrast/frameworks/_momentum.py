@@ -81,7 +81,7 @@ class MomentumNetwork(nn.Module):
         """
         (followed,) = self.followed
         pairs = zip(self.network.modules(), followed.modules(), strict=True)
-        new = [
+        new: list[tuple[Any, Any]] = [
             (mine, theirs)
             for mine, theirs in pairs
             if isinstance(mine, BATCH_NORM)

@@ -1,4 +1,4 @@
-"""Several parts of every sample, each with its own encoder."""
+"""Layers that split samples into parts, and give each part its own encoder."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Split(nn.Module):
         self, columns: Sequence[Tensor], sample_shape: tuple, convert: nn.Module | None = None
     ):
         super().__init__()
-        for place, some in enumerate(columns):
-            self.register_buffer(f"columns_{place}", some)
+        for place, part in enumerate(columns):
+            self.register_buffer(f"columns_{place}", part)
         self.convert = nn.Identity() if convert is None else convert
-        self.shapes = [(len(some), *sample_shape[1:]) for some in columns]
+        self.shapes = [(len(part), *sample_shape[1:]) for part in columns]
 
     @property
     def columns(self) -> list[Tensor]:
@@ -50,7 +50,7 @@ class Split(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """Return the parts of samples x of shape (n, ...)."""
-        return tuple(x.index_select(1, some) for some in self.columns)
+        return tuple(x.index_select(1, part) for part in self.columns)
 
 
 class Apart(nn.Module):
@@ -100,3 +100,58 @@ class Slices(nn.Module):
         return tuple(
             h[:, start:end] for start, end in zip([0, *self.ends], self.ends, strict=False)
         )
+
+
+# Linear sRGB to CIE XYZ, IEC 61966-2-1, and the white point D65.
+_TO_XYZ = (
+    (0.4124564, 0.3575761, 0.1804375),
+    (0.2126729, 0.7151522, 0.0721750),
+    (0.0193339, 0.1191920, 0.9503041),
+)
+_WHITE = (0.95047, 1.0, 1.08883)
+_KNEE = 6 / 29
+
+
+def rgb_to_lab(images: Tensor) -> Tensor:
+    r"""Convert sRGB images to CIE L*a*b* with the white point D65.
+
+    With linear intensities :math:`X, Y, Z` relative to white and
+    :math:`f(t) = t^{1/3}` for :math:`t > (6/29)^3`, else :math:`t / (3 (6/29)^2) + 4/29`,
+
+    .. math:: L = 116 f(Y) - 16, \qquad a = 500 (f(X) - f(Y)), \qquad b = 200 (f(Y) - f(Z)).
+
+    Parameters
+    ----------
+    images : Tensor of shape (n, 3, height, width)
+        Red, green and blue, uint8 or floats in [0, 1].
+
+    Returns
+    -------
+    lab : Tensor of shape (n, 3, height, width), floating
+        L in [0, 100], a and b in about [−110, 110].
+    """
+    x = images / 255 if images.dtype == torch.uint8 else images
+    x = x.clamp(0, 1)
+    x = torch.where(x <= 0.04045, x / 12.92, ((x + 0.055) / 1.055) ** 2.4)
+    # Not as a matrix product, which autocast would compute in half precision.
+    t = torch.stack(
+        [
+            (red * x[:, 0] + green * x[:, 1] + blue * x[:, 2]) / white
+            for (red, green, blue), white in zip(_TO_XYZ, _WHITE, strict=True)
+        ],
+        1,
+    )
+    # Below the knee the root is not used, but its infinite slope at 0 would make gradients NaN.
+    root = t.clamp_min(_KNEE**3) ** (1 / 3)
+    f = torch.where(t > _KNEE**3, root, t / (3 * _KNEE**2) + 4 / 29)
+    return torch.stack(
+        [116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], 1
+    )
+
+
+class Lab(nn.Module):
+    """`rgb_to_lab` as a layer."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Convert x of shape (n, 3, height, width)."""
+        return rgb_to_lab(x)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -12,8 +12,6 @@ from .._data._batches import Batch
 from .._objective._contrast import Contrast, in_batch
 from ..similarity import Similarity
 from ._base import Framework
-
-__all__ = ["SimCLR"]
 
 
 class SimCLR(Framework):
@@ -48,7 +46,7 @@ class SimCLR(Framework):
     def contrast(
         self,
         network: Callable[[Any], Tensor],
-        views: Sequence[Any],
+        views: list[Any],
         similarity: Similarity,
         batch: Batch,
     ) -> Contrast:

@@ -64,12 +64,10 @@ def pack_graphs(graphs: Any) -> PackedGraphs:
         advice = "batch.to_data_list()" if hasattr(graphs, "to_data_list") else "[graph]"
         raise TypeError(f"X must be a list of graphs, got a single graph: pass {advice}.")
     if isinstance(graphs, Dataset):
-        graphs = [graphs[row] for row in range(len(graphs))]
-    if (
-        inspect.isclass(graphs)
-        or not hasattr(graphs, "__iter__")
-        or not getattr(graphs, "ndim", 1)
-    ):
+        rows: Any = graphs
+        graphs = [rows[row] for row in range(len(rows))]
+    is_iterable = hasattr(graphs, "__iter__") and not inspect.isclass(graphs)
+    if not is_iterable or not getattr(graphs, "ndim", 1):
         raise TypeError(f"X must be a list of graphs, got a {type(graphs).__name__}.")
     items = list(graphs)
     if not items:
@@ -112,11 +110,9 @@ def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
     nodes = {k: part.of_nodes for k, part in enumerate(parts)}
     linked = {k: part.of_edges for k, part in enumerate(parts) if part.edges.shape[1]}
     weights = _joined_weights(parts)
-    if weights is not None:
-        check_finite(weights[:, None], node_ptr, edges[0], "edge weights")
+    check_finite(weights, node_ptr, edges[0], "edge weights")
     edge_attributes = _joined_attributes(linked, "edge")
-    if edge_attributes is not None:
-        check_finite(edge_attributes, node_ptr, edges[0], "edge attributes")
+    check_finite(edge_attributes, node_ptr, edges[0], "edge attributes")
     packed = assemble(
         edges,
         node_ptr,
@@ -126,8 +122,7 @@ def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
         edge_labels=_joined_labels(linked, "edge"),
     )
     packed.attributes = _joined_attributes(nodes, "node")
-    if packed.attributes is not None:
-        check_finite(packed.attributes, node_ptr)
+    check_finite(packed.attributes, node_ptr)
     packed.labels, packed.categories = _joined_labels(nodes, "node")
     return packed
 

@@ -80,19 +80,18 @@ class ForeignNetwork(GraphNetwork):
         if self.names_batch:
             named["batch"] = batch
         output = self.message_passing(*args, **named)
-        if not isinstance(output, torch.Tensor) or output.ndim != 2:
-            found = "a " + type(output).__name__
-            if isinstance(output, torch.Tensor):
-                found = f"one of shape {tuple(output.shape)}"
-            raise ValueError(f"the module must return a tensor of two dimensions, got {found}.")
-        if not output.is_floating_point():
-            raise ValueError(f"the module must return a floating tensor, got {output.dtype}.")
-        if len(output) not in (len(graphs), graphs.n_nodes):
-            raise ValueError(
-                f"the module must return a row per graph or per node, {len(graphs)} or "
-                f"{graphs.n_nodes}, got {len(output)}."
-            )
-        return output
+        if not isinstance(output, torch.Tensor):
+            found = f"a {type(output).__name__}"
+        elif output.ndim != 2 or len(output) not in (len(graphs), graphs.n_nodes):
+            found = f"one of shape {tuple(output.shape)}"
+        elif not output.is_floating_point():
+            found = f"one of dtype {output.dtype}"
+        else:
+            return output
+        raise ValueError(
+            "the module must return a floating tensor of two dimensions, with a row per graph or "
+            f"per node, {len(graphs)} or {graphs.n_nodes}, got {found}."
+        )
 
     def nodes(self, graphs: GraphBatch) -> Tensor:
         """Return the representations of the nodes, shape (n_nodes, width)."""

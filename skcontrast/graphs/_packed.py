@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from .._arguments import naming, numbers
+from .._data._row_labels import along_rows
 from ._topology import Topology, by_target
 
 # Pairs of nodes are compared as products of their numbers, in 64 bits.
@@ -136,7 +138,7 @@ class PackedGraphs:
         edges = _as_integers(edge_index, "edge_index")
         ptr = _as_integers(node_ptr, "node_ptr")
         _check_structure(edges, ptr)
-        numbers_of = {
+        numbers_of: dict[str, Any] = {
             "edge_attributes": _checked_numbers(edge_attributes, ptr, "edge_attributes", edges[0]),
             "edge_weights": _checked_numbers(edge_weights, ptr, "edge_weights", edges[0], 1),
         }
@@ -174,24 +176,14 @@ class PackedGraphs:
         return self.topology.n_graphs
 
     def __getitem__(self, rows: Any) -> PackedGraphs:
-        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
-            rows = rows[0]  # as scikit-learn indexes arrays of more than one dimension
-        if rows is None or isinstance(rows, tuple):
-            raise IndexError("PackedGraphs are indexed by graphs only: graphs[rows].")
+        rows = along_rows(rows, "PackedGraphs")
         rows = np.array(np.arange(len(self))[rows], ndmin=1)
-        topology, nodes, edges = self.topology.take(torch.from_numpy(rows))
-        part = PackedGraphs(
-            topology,
-            _subset(self.attributes, nodes),
-            _subset(self.labels, nodes),
-            self.categories,
-            edge_attributes=_subset(self.edge_attributes, edges),
-            edge_weights=_subset(self.edge_weights, edges),
-            edge_labels=_subset(self.edge_labels, edges),
-            edge_categories=self.edge_categories,
-        )
+        part = copy.copy(self)
+        part.topology, nodes, edges = self.topology.take(torch.from_numpy(rows))
+        part.attributes, part.labels = _subset(self.attributes, nodes), _subset(self.labels, nodes)
+        described = (_subset(column, edges) for column in self.of_edges())
+        part.edge_attributes, part.edge_weights, part.edge_labels = described
         part.index = None if self.index is None else self.index[rows]
-        part.ignored = self.ignored
         return part
 
     def arrays(self) -> list[NDArray]:
@@ -207,11 +199,8 @@ class PackedGraphs:
         raise TypeError("Graphs cannot be turned into an array: embed them first.")
 
     def __repr__(self) -> str:
-        counts = (
-            (len(self), "graph"),
-            (self.topology.n_nodes, "node"),
-            (len(self.topology.sources), "edge"),
-        )
+        numbers = (len(self), self.topology.n_nodes, len(self.topology.sources))
+        counts = zip(numbers, ("graph", "node", "edge"), strict=True)
         text = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
         return f"PackedGraphs({text})"
 
@@ -259,7 +248,10 @@ def _subset(column: Tensor | None, rows: Tensor) -> Tensor | None:
 
 
 def check_finite(
-    values: Tensor, node_ptr: Tensor, nodes: Tensor | None = None, what: str = "node attributes"
+    values: Tensor | None,
+    node_ptr: Tensor,
+    nodes: Tensor | None = None,
+    what: str = "node attributes",
 ) -> None:
     """Raise ValueError, naming the graph, if a row of values holds NaN or infinity.
 
@@ -274,7 +266,9 @@ def check_finite(
     what : str, default="node attributes"
         What the values are.
     """
-    bad = torch.nonzero(~values.isfinite().all(1))
+    if values is None:
+        return
+    bad = torch.nonzero(~values.isfinite().reshape(len(values), -1).all(1))
     if len(bad):
         row = bad[0, 0]
         node = row if nodes is None else nodes[row]
@@ -351,16 +345,16 @@ def _checked_numbers(
     if values is None:
         return None
     options: dict[str, Any] = {"ensure_2d": False, "allow_nd": True, "ensure_all_finite": False}
-    empty: dict[str, Any] = {"ensure_min_samples": 0, "ensure_min_features": 0}
+    options |= {"ensure_min_samples": 0, "ensure_min_features": 0}
     with np.errstate(over="ignore"):
-        array = numbers(values, name, dtype=np.float32, copy=True, order="C", **options, **empty)
+        array = numbers(values, name, dtype=np.float32, copy=True, order="C", **options)
     values = torch.from_numpy(array)
     n = int(node_ptr[-1]) if nodes is None else len(nodes)
     if values.ndim != ndim or len(values) != n:
         shape = f"({n}, n_attributes)" if ndim == 2 else f"({n},)"
         raise ValueError(f"{name} must have shape {shape}, got {tuple(values.shape)}.")
     what = "node attributes" if nodes is None else name
-    check_finite(values if ndim == 2 else values[:, None], node_ptr, nodes, what)
+    check_finite(values, node_ptr, nodes, what)
     return values
 
 

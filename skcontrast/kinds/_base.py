@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from .._parameters import ParameterObject
+from ..graphs._convert import is_graphs
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,48 @@ class Schema:
             vars(estimator).pop(f"{name}_", None)
             if (value := getattr(self, name)) is not None:
                 setattr(estimator, f"{name}_", value)
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of `Kind.read` except X, and the checks that several kinds share."""
+
+    owner: Any
+    seen: Schema | None = None
+    min_samples: int = 1
+    check_finite: bool = True
+
+    @property
+    def name(self) -> str:
+        """Name of the class of the owner."""
+        return type(self.owner).__name__
+
+    def check_length(self, X: Any) -> None:
+        """Raise ValueError if X has too few samples."""
+        if len(X) < self.min_samples:
+            raise ValueError(
+                f"Found {len(X)} sample(s) in X while a minimum of {self.min_samples} is required "
+                f"by {self.name}."
+            )
+
+    def check_shape(self, sample_shape: tuple) -> None:
+        """Raise ValueError unless samples have the shape of the samples in `fit`."""
+        if self.seen is not None and sample_shape != self.seen.sample_shape:
+            raise ValueError(
+                f"X has samples of shape {sample_shape}, but {self.name} was fitted on samples of "
+                f"shape {self.seen.sample_shape}."
+            )
+
+    def refuse_graphs(self, X: Any, kind: Kind) -> None:
+        """Raise ValueError for graphs where X must hold arrays."""
+        if not is_graphs(X):
+            return
+        if self.seen is None:
+            raise ValueError(f"X holds graphs, but {self.name} expects {kind.name}.")
+        raise ValueError(
+            f"X holds graphs, but {self.name} was fitted on an array of shape "
+            f"(n_samples, {', '.join(map(str, self.seen.sample_shape))})."
+        )
 
 
 class Scaler(Protocol):
@@ -302,23 +345,18 @@ class Kind(ParameterObject):
         schema : Schema
             What X is.
         """
+        return self._read(X, Request(owner, seen, min_samples, check_finite))
+
+    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         X = self.check(X)
         if not hasattr(X, "__len__") or isinstance(X, (list, tuple)):
             raise TypeError(
                 f"{type(self).__name__}.check must return samples that can be indexed by an array "
                 f"of rows, such as an array of objects, got a {type(X).__name__}."
             )
-        if len(X) < min_samples:
-            raise ValueError(
-                f"Found {len(X)} sample(s) in X while a minimum of {min_samples} is required by "
-                f"{type(owner).__name__}."
-            )
+        request.check_length(X)
         shape = self.sample_shape(X)
-        if seen is not None and shape != seen.sample_shape:
-            raise ValueError(
-                f"X has samples of shape {shape}, but {type(owner).__name__} was fitted on "
-                f"samples of shape {seen.sample_shape}."
-            )
+        request.check_shape(shape)
         return X, Schema(self, shape)
 
     def check_unusual(self, X: Any, *, is_declared: bool) -> None:
@@ -336,19 +374,13 @@ class Kind(ParameterObject):
         """Return the map from checked samples to batches, unfitted."""
         return Unscaled(self)
 
-    def first_layer(
-        self,
-        some: Any,
-        scaler: Any,
-        *,
-        channels_last: bool,
-    ) -> nn.Module | None:
+    def first_layer(self, subset: Any, scaler: Any, *, channels_last: bool) -> nn.Module | None:
         """Return the layer before the encoder, such as one that standardises its input, or None.
 
         Parameters
         ----------
-        some : Tensor of shape (n, ...)
-            Some training samples, as a batch.
+        subset : Tensor of shape (n, ...)
+            Training samples, as a batch.
         scaler : Scaler
             The fitted scaler of this kind.
         channels_last : bool

@@ -17,7 +17,7 @@ from ..graphs._columns import EdgeColumns
 from ..graphs._convert import is_graphs
 from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..graphs._topology import Topology
-from ._base import Kind, Schema
+from ._base import Kind, Request, Schema
 
 _NODES_PER_CALL = 2**15
 
@@ -89,31 +89,19 @@ class Graphs(Kind):
         """Return whether this is ``(None, n_node_features)``, or also has ``n_edge_features``."""
         return len(sample_shape) in (2, 3) and sample_shape[0] is None
 
-    def read(
-        self,
-        X: Any,
-        *,
-        owner: Any,
-        seen: Schema | None = None,
-        min_samples: int = 1,
-        check_finite: bool = True,
-    ) -> tuple[Any, Schema]:
-        """Pack the graphs and check them."""
+    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         refuse_unordered(X)
-        name = type(owner).__name__
+        seen = request.seen
         if seen is not None and not is_graphs(X):
             raise ValueError(
-                f"X must be a list of graphs, as in fit: {name} was fitted on graphs."
+                f"X must be a list of graphs, as in fit: {request.name} was fitted on graphs."
             )
         X = pack_graphs(X)
-        if len(X) < min_samples:
-            raise ValueError(
-                f"Found {len(X)} graph(s) in X while a minimum of {min_samples} is required."
-            )
+        request.check_length(X)
         if seen is not None and X.shape[1:] != seen.sample_shape:
             raise ValueError(
-                f"The graphs in X have {X.shape[2]} node attributes, but {name} was fitted on "
-                f"graphs with {seen.sample_shape[1]}."
+                f"The graphs in X have {X.shape[2]} node attributes, but {request.name} was "
+                f"fitted on graphs with {seen.sample_shape[1]}."
             )
         return X, Schema(self, X.shape[1:])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,38 +11,18 @@ import torch
 from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
-from .._arguments import naming
-from .._data._array_like import (
-    as_array_like,
-    check_blocks_finite,
-    check_dimensions,
-    check_lazy,
-    check_same_shape,
-    is_checked_in_place,
-    number_types,
-    refuse_graphs,
-)
+from .._data._array_like import as_array_like, checked_numbers
 from .._data._memory_maps import row_blocks
-from .._data._sources import LazySamples
 from .._data._statistics import as_tensor
 from .._warnings import warn
-from ._base import Kind, Schema
-from ._scaling import (
-    Rescale,
-    Standardize,
-    as_float32,
-    cast,
-    channel_statistics,
-    float_of,
-    rows_for,
-    scaled,
-)
+from ._base import Request, Schema
+from ._scaling import AffineScaler, ArrayKind, Rescale, Standardize, channel_statistics, float_of
 
 # Floats beyond it are not in [0, 1], nor standardised by the statistics of a pretrained network.
 _LARGEST_UNSCALED = 10.0
 
 
-class Images(Kind):
+class Images(ArrayKind):
     """Images, (n_samples, height, width) or (n_samples, channels, height, width).
 
     In uint8, 255 is white; floats are mapped to [0, 1] by the range of the training set. Where the
@@ -74,15 +55,7 @@ class Images(Kind):
     name = "images"
     expected = "images of shape (n_samples, channels, height, width)"
     augmentation_advice = "; choose an augmentation of images such as RandomAffine"
-    float_batches = True
     trains_in_bf16 = True
-    shares_batches = True
-    holds_arrays = True
-
-    _parameter_constraints: dict = {"standardize": ["boolean"]}
-
-    def __init__(self, standardize: bool = True):
-        self.standardize = standardize
 
     def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return X if it has three or four dimensions.
@@ -92,7 +65,6 @@ class Images(Kind):
         ValueError
             If samples have two dimensions of different lengths, and nobody declares them.
         """
-        check_dimensions(X)
         if getattr(X, "ndim", 2) < 3:
             return None
         if is_declared or X.ndim != 3 or X.shape[1] == X.shape[2] or 0 in X.shape:
@@ -117,47 +89,20 @@ class Images(Kind):
         """Return whether this is ``(height, width)`` or ``(channels, height, width)``."""
         return len(sample_shape) in (2, 3) and None not in sample_shape
 
-    def read(
-        self,
-        X: Any,
-        *,
-        owner: Any,
-        seen: Schema | None = None,
-        min_samples: int = 1,
-        check_finite: bool = True,
-    ) -> tuple[Any, Schema]:
-        """Check X: images of one shape, finite numbers."""
-        refuse_graphs(X, self, owner, seen)
-        X = as_array_like(X)
-        check_dimensions(X)
+    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+        request.refuse_graphs(X, self)
+        X, seen = as_array_like(X), request.seen
         if getattr(X, "ndim", 2) < 3:
-            raise ValueError(_no_images(type(owner).__name__, seen))
-        if isinstance(X, LazySamples):
-            check_lazy(X, min_samples)
-        else:
-            is_checked = is_checked_in_place(X)
-            # Looking for NaN in the sum of X overflows for finite values near 1e308.
-            with (
-                np.errstate(over="ignore", invalid="ignore"),
-                naming("X", "images, an array of numbers", X),
-            ):
-                X = check_array(
-                    X,
-                    allow_nd=True,
-                    dtype=number_types(X),
-                    ensure_all_finite=is_checked,
-                    ensure_min_samples=min_samples,
-                    estimator=owner,
-                    input_name="X",
-                )
-                if not is_checked:
-                    check_blocks_finite(X, owner)
-        shape = X.shape[1:]
+            raise ValueError(_no_images(request))
+        convert = partial(check_array, allow_nd=True, estimator=request.owner, input_name="X")
+        expected = "images, an array of numbers"
+        X = checked_numbers(X, expected, convert, request.min_samples, request.check_finite)
         if seen is not None and X.shape == seen.sample_shape:
             raise ValueError(
                 f"X must hold several images, got a single one of shape {X.shape}: pass X[None]."
             )
-        check_same_shape(shape, owner, seen)
+        shape = X.shape[1:]
+        request.check_shape(shape)
         if min(shape) == 0:
             raise ValueError(
                 f"Found images of shape {shape} in X: every dimension must be at least 1."
@@ -182,47 +127,30 @@ class Images(Kind):
         """Return X with a channel axis, unscaled."""
         return as_tensor(X[:, None] if X.ndim == 3 else X).to(device)
 
-    def first_layer(
-        self,
-        some: Tensor,
-        scaler: Any,
-        *,
-        channels_last: bool,
-    ) -> nn.Module:
+    def first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
         """Return a layer that standardises each channel."""
-        mean, std = 0.0, 1.0
-        if self.standardize:
-            mean, std = channel_statistics(some)
-        return Standardize(as_float32(mean), as_float32(std), channels_last)
-
-    def rows_per_call(self, X: Any) -> int:
-        """Return the number of images that hold about a million numbers."""
-        return rows_for(math.prod(X.shape[1:]))
+        mean, std = channel_statistics(subset) if self.standardize else (0.0, 1.0)
+        return Standardize(mean, std, channels_last)
 
     def nbytes(self, X: Any) -> float:
         """Return the bytes of X as uint8 or in float32."""
-        itemsize = 1 if X.dtype == np.uint8 else 4
-        return itemsize * float(np.prod(X.shape, dtype=np.float64))
-
-    def arrays(self, X: Any) -> list[np.ndarray]:
-        """Return X itself."""
-        return [X]
+        return super().nbytes(X) / (4 if X.dtype == np.uint8 else 1)
 
 
-def _no_images(owner: str, seen: Schema | None) -> str:
-    if seen is None:
+def _no_images(request: Request) -> str:
+    if request.seen is None:
         return (
             "X must hold images, shape (n_samples, channels, height, width), got an array of two "
             "dimensions: put Unflatten((channels, height, width)) before it."
         )
-    shape = ", ".join(map(str, seen.sample_shape))
     return (
-        f"X must be an array of shape (n_samples, {shape}), as in fit: {owner} was fitted on "
-        "images."
+        f"X must be an array of shape (n_samples, "
+        f"{', '.join(map(str, request.seen.sample_shape))}), as in fit: {request.name} was fitted "
+        "on images."
     )
 
 
-class ImageScaler:
+class ImageScaler(AffineScaler):
     """The map from images to the tensors that augmentations work on, intensities in [0, 1].
 
     uint8 stays uint8, of which 255 is 1; floats are mapped by the range of the training set.
@@ -233,13 +161,7 @@ class ImageScaler:
         If False, floats are only cast to float32; they must be in [0, 1].
     """
 
-    def __init__(self, standardize: bool = True):
-        self.standardize = standardize
-
-    @property
-    def finds_nonfinite(self) -> bool:
-        """Whether `to_tensor` itself raises ValueError for NaN and infinity in X."""
-        return self.only_casts_
+    lowest, highest = 0.0, 1.0
 
     def fit(self, X: np.ndarray) -> ImageScaler:
         """Learn the map from X of shape (n_samples, ...)."""
@@ -248,7 +170,7 @@ class ImageScaler:
         self.only_casts_ = not (self.standardize or self.keeps_uint8_)
         if self.standardize and not self.keeps_uint8_:
             self.center_, self.scale_ = _range(X)
-        if self.only_casts_ and (largest := _largest(X)) > _LARGEST_UNSCALED:
+        if self.only_casts_ and (largest := max(map(abs, _extremes(X)))) > _LARGEST_UNSCALED:
             warn(
                 f"X holds float images with values up to {largest:g}, which standardize=False "
                 "leaves as they are, while augmentations expect values in [0, 1]: divide X by "
@@ -266,9 +188,7 @@ class ImageScaler:
         self._warn_other_unit(X)
         if self.keeps_uint8_ and X.dtype == np.uint8:
             return as_tensor(X).to(device)
-        if self.only_casts_:
-            return cast(X, self.standardize).to(device)
-        return scaled(X, self.center_, self.scale_, 0.0, 1.0).to(device)
+        return super().to_tensor(X, device)
 
     def from_tensor(self, batch: Tensor, X: np.ndarray) -> np.ndarray:
         """Return views of X in its own intensities and shape; only uint8 is rounded."""
@@ -279,10 +199,7 @@ class ImageScaler:
 
     def layer(self) -> Rescale:
         """Return the map as a layer on tensors of the dtype of `fit`, uint8 or floats."""
-        if self.keeps_uint8_ or self.only_casts_:
-            return Rescale()
-        center, scale = (torch.tensor(x, dtype=torch.float64) for x in (self.center_, self.scale_))
-        return Rescale(center, scale, 0.0, 1.0)
+        return Rescale() if self.keeps_uint8_ else super().layer()
 
     def _warn_other_unit(self, X: np.ndarray) -> None:
         is_uint8 = X.dtype == np.uint8
@@ -307,17 +224,12 @@ class ImageScaler:
         """
         if self.scale_ > 1e300:
             return False
-        some = _every(X, X.size // 100_000 + 1)
+        subset = _every(X, X.size // 100_000 + 1)
         with np.errstate(over="ignore"):
-            relative = np.subtract(some, self.center_, dtype=np.float64) / self.scale_
+            relative = np.subtract(subset, self.center_, dtype=np.float64) / self.scale_
         darkest_white = self.center_ + 0.1 * self.scale_
         is_dark = len(X) >= 10 and bool(self.center_ < X.max() < darkest_white)
         return is_dark or bool(np.mean(relative > 1.01) > 0.1)
-
-
-def _largest(X: np.ndarray) -> float:
-    """Return the largest absolute value, without an array of them."""
-    return max(map(abs, _extremes(X)))
 
 
 def _extremes(X: np.ndarray) -> tuple[float, float]:
@@ -337,11 +249,11 @@ def _range(X: np.ndarray) -> tuple[float, float]:
     largest = np.finfo(np.float64).max / 8
     low, high = _extremes(X)
     low, high = max(low, -largest), min(high, largest)
-    some = _every(X, -(-X.size // 1_000_000))
-    inner = np.quantile(some.astype(np.float64).clip(low, high), [0.001, 0.999])
+    subset = _every(X, -(-X.size // 1_000_000))
+    inner = np.quantile(subset.astype(np.float64).clip(low, high), [0.001, 0.999])
     if 0 < inner[1] - inner[0] < (high - low) / 10:
         warn(
-            f"X holds images with intensities from {low:g} to {high:g}, but all except 0.2 % lie "
+            f"X holds images with intensities from {low:g} to {high:g}, but all except 0.2 % are "
             f"in [{inner[0]:g}, {inner[1]:g}]: the others are clipped."
         )
         low, high = inner

@@ -1,4 +1,4 @@
-"""Samples that consist of several parts, each of its own kind."""
+"""Reads X: samples of one kind, or of several parts, each of its own kind."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 from .._data._parts import OnePart, Parts, PartsBatch, naming_part
 from .._parameters import validate_parameters
-from ._base import Kind, Scaler, Schema, as_given
-from ._recognise import named_kind, recognised
+from ._base import Kind, Request, Scaler, Schema, as_given
+from ._recognise import is_custom, named_kind, recognised
 
 
 class PartsKind(Kind):
@@ -81,35 +81,26 @@ class PartsKind(Kind):
         """Whether several processes can share the batches of one fit."""
         return all(kind.shares_batches for kind in self.kinds_)
 
-    def read(
-        self,
-        X: Any,
-        *,
-        owner: Any,
-        seen: Schema | None = None,
-        min_samples: int = 1,
-        check_finite: bool = True,
-    ) -> tuple[Any, Schema]:
-        """Check each part by its own kind."""
+    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         validate_parameters(self)
-        X = Parts(*X) if isinstance(X, tuple) else X
+        X, seen = Parts(*X) if isinstance(X, tuple) else X, request.seen
         declared = self._declared(X if isinstance(X, Parts) else None, seen)
         if not isinstance(X, Parts):
             raise ValueError(
                 f"X must have {len(declared) or 'several'} parts, got a {type(X).__name__}: pass "
                 "skcontrast.datasets.Parts."
             )
-        options: dict[str, Any] = {"owner": owner, "min_samples": min_samples}
         parts, schemas = [], []
         for place, (part, kind) in enumerate(zip(X.parts, declared, strict=True)):
             with naming_part(place):
-                if seen is None:
-                    kind, part = recognised(part) if kind is None else (kind, part)
-                    part, schema = kind.read(part, **options)
-                else:
-                    before = seen.parts[place]
-                    options["check_finite"] = check_finite
-                    part, schema = before.kind.read(part, seen=before, **options)
+                kind, part = recognised(part) if kind is None else (kind, part)
+                part, schema = kind.read(
+                    part,
+                    owner=request.owner,
+                    seen=None if seen is None else seen.parts[place],
+                    min_samples=request.min_samples,
+                    check_finite=request.check_finite,
+                )
             parts.append(part)
             schemas.append(schema)
         return Parts(*parts), self._schema(schemas)
@@ -214,6 +205,40 @@ class PartsScaler:
         """Return views of each part in its own units."""
         triples = zip(self.scalers, batch.parts, X.parts, strict=True)
         return Parts(*(as_given(scaler, views, part) for scaler, views, part in triples))
+
+
+def read_samples(
+    X: Any, kind: Kind | None = None, *, hint: Kind | None = None, owner: Any, min_samples: int = 1
+) -> tuple[Any, Schema]:
+    """Return X, checked by its kind, and what it is.
+
+    Parameters
+    ----------
+    X : object
+        What the user passed.
+    kind : Kind, default=None
+        The kind that reads X; None recognises it.
+    hint : Kind, default=None
+        The kind that an augmentation or an encoder is for. A custom kind reads X; a kind of the
+        package decides where X is ambiguous.
+    owner : estimator
+        Named in messages; never changed.
+    min_samples : int, default=1
+        The least number of samples.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If X is neither an array nor a table nor graphs, its kind is ambiguous, or its values are
+        not as its kind needs them.
+    """
+    if kind is None and hint is not None and (is_custom(hint) or isinstance(hint, PartsKind)):
+        kind = hint
+    if isinstance(X, Parts) and not isinstance(kind, PartsKind):
+        kind = PartsKind(kind)
+    if kind is None:
+        kind, X = recognised(X, hint)
+    return kind.read(X, owner=owner, min_samples=min_samples)
 
 
 def _named(kind: Any) -> Kind:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .._data._array_like import as_array_like
-from .._parameters import check_component
+from .._parameters import belongs_to_package, check_component
 from ._base import Kind
 from ._graphs import Graphs
 from ._images import Images
@@ -17,7 +17,12 @@ from ._tables import Tables
 from ._vectors import Vectors
 
 # In the order in which they are asked whether X is theirs; vectors take what is left.
-KINDS = {"graphs": Graphs, "tables": Tables, "images": Images, "vectors": Vectors}
+KINDS: dict[str, Any] = {
+    "graphs": Graphs,
+    "tables": Tables,
+    "images": Images,
+    "vectors": Vectors,
+}
 
 
 def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
@@ -36,10 +41,9 @@ def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
         If X is neither an array nor a table nor graphs, or its kind is ambiguous.
     """
     for known in KINDS.values():
-        is_declared = isinstance(hint, known)
-        kind = hint if is_declared else known()
+        kind = hint if isinstance(hint, known) else known()
         X = as_array_like(X) if kind.holds_arrays else X
-        if (found := kind.recognise(X, is_declared=is_declared)) is not None:
+        if (found := kind.recognise(X, is_declared=kind is hint)) is not None:
             return kind, found
     raise TypeError(f"X must be an array, a table or a list of graphs, got {type(X).__name__}.")
 
@@ -74,9 +78,23 @@ def named_kinds(declared: Any, *, owner: str) -> list[Kind]:
     return [named_kind(kind, owner=owner) for kind in every]
 
 
+def declared_kind(*pieces: Any) -> Kind | None:
+    """Return the kind that augmentations or encoders are for, if any of them is for one only.
+
+    Parameters
+    ----------
+    *pieces : Augmentation, Encoder or any other object
+        An object without an attribute `kind` declares none. A custom kind takes precedence over
+        a kind of the package, which can be recognised.
+    """
+    named = (named_kinds(getattr(p, "kind", None), owner=type(p).__name__) for p in pieces)
+    single = [kinds[0] for kinds in named if len(kinds) == 1]
+    return max(single, key=is_custom, default=None)
+
+
 def is_custom(kind: Kind) -> bool:
     """Return whether a kind is the user's own."""
-    return type(kind).__module__.partition(".")[0] != __name__.partition(".")[0]
+    return not belongs_to_package(type(kind))
 
 
 def kind_of_shape(sample_shape: Sequence[int | None]) -> Kind:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from sklearn.utils import assert_all_finite
 from torch import Tensor, nn
 
 from .._data._statistics import FARTHEST, as_tensor
+from ._base import Kind
 
 _NUMBERS_PER_CALL = 2**20
 
@@ -55,9 +58,75 @@ def float_of(X: np.ndarray) -> np.dtype:
     return np.result_type(X.dtype.newbyteorder("="), np.float32)
 
 
-def as_float32(values: Any) -> Tensor:
-    """Return numbers as a float32 tensor."""
-    return torch.as_tensor(values, dtype=torch.float32)
+class AffineScaler:
+    """The map from arrays to float32 tensors: a cast, or a shift and a scale in float64.
+
+    Subclasses learn ``only_casts_``, ``center_`` and ``scale_`` in `fit`.
+
+    Parameters
+    ----------
+    standardize : bool, default=True
+        If False, floats are only cast.
+    """
+
+    lowest, highest = -FARTHEST, FARTHEST
+    only_casts_: bool
+    center_: Any
+    scale_: Any
+
+    def __init__(self, standardize: bool = True):
+        self.standardize = standardize
+
+    @property
+    def finds_nonfinite(self) -> bool:
+        """Whether `to_tensor` itself raises ValueError for NaN and infinity in X."""
+        return self.only_casts_
+
+    def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
+        """Return X as a float32 tensor on a device, without a copy if it is one already."""
+        if self.only_casts_:
+            return cast(X, self.standardize).to(device)
+        return scaled(X, self.center_, self.scale_, self.lowest, self.highest).to(device)
+
+    def layer(self) -> Rescale:
+        """Return the map as a layer on tensors of the dtype of `fit`."""
+        if self.only_casts_:
+            return Rescale()
+        center, scale = (
+            torch.as_tensor(x, dtype=torch.float64) for x in (self.center_, self.scale_)
+        )
+        return Rescale(center, scale, self.lowest, self.highest)
+
+
+class ArrayKind(Kind):
+    """Base class of the kinds whose checked samples are arrays of numbers.
+
+    Parameters
+    ----------
+    standardize : bool, default=True
+        Whether the input is standardised.
+    """
+
+    float_batches = True
+    shares_batches = True
+    holds_arrays = True
+
+    _parameter_constraints: dict = {"standardize": ["boolean"]}
+
+    def __init__(self, standardize: bool = True):
+        self.standardize = standardize
+
+    def rows_per_call(self, X: Any) -> int:
+        """Return the number of samples that hold about a million numbers."""
+        return rows_for(math.prod(X.shape[1:]))
+
+    def nbytes(self, X: Any) -> float:
+        """Return the bytes of X in float32."""
+        return 4 * float(np.prod(X.shape, dtype=np.float64))
+
+    def arrays(self, X: Any) -> list[np.ndarray]:
+        """Return X itself."""
+        return [X]
 
 
 class Rescale(nn.Module):
@@ -71,12 +140,11 @@ class Rescale(nn.Module):
         Bounds of the result, where there are a center and a scale.
     """
 
+    center: Tensor | None
+    scale: Tensor
+
     def __init__(
-        self,
-        center: Tensor | None = None,
-        scale: Tensor | None = None,
-        lowest: float = -FARTHEST,
-        highest: float = FARTHEST,
+        self, center: Any = None, scale: Any = None, lowest: float = 0.0, highest: float = 0.0
     ):
         super().__init__()
         self.register_buffer("center", center)
@@ -104,12 +172,15 @@ class Standardize(nn.Module):
         Whether images are passed on in channels-last memory format.
     """
 
-    def __init__(self, mean: Tensor, std: Tensor, channels_last: bool = False):
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, mean: ArrayLike, std: ArrayLike, channels_last: bool = False):
         super().__init__()
         # A flag, because torch.channels_last itself cannot be unpickled everywhere.
         self.channels_last = channels_last
-        self.register_buffer("mean", mean)
-        self.register_buffer("std", std)
+        self.register_buffer("mean", torch.as_tensor(mean, dtype=torch.float32))
+        self.register_buffer("std", torch.as_tensor(std, dtype=torch.float32))
 
     def forward(self, x: Tensor) -> Tensor:
         """Standardise a batch of shape (n, n_features) or (n, channels, height, width)."""
@@ -130,6 +201,6 @@ def channel_statistics(images: Tensor) -> tuple[Tensor, Tensor]:
     images : Tensor of shape (n, channels, height, width)
         Some of the training images, uint8 or float.
     """
-    some = images.float() / (255 if images.dtype == torch.uint8 else 1)
-    std, mean = torch.std_mean(some, (0, 2, 3), correction=0)
+    batch = images.float() / (255 if images.dtype == torch.uint8 else 1)
+    std, mean = torch.std_mean(batch, (0, 2, 3), correction=0)
     return mean[:, None, None], torch.where(std > 1e-6, std, 1.0)[:, None, None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -54,6 +54,10 @@ class TableInput(nn.Module):
     center, scale : Tensor of shape (n_columns,), dtype float64
         What numbers were standardised with, to recover times.
     """
+
+    if TYPE_CHECKING:  # all buffers
+
+        def __getattr__(self, name: str) -> Tensor: ...
 
     def __init__(self, columns: Sequence[Any], center: Tensor, scale: Tensor):
         super().__init__()
@@ -110,7 +114,8 @@ class TableInput(nn.Module):
         if self.width:
             parts.append(self._components(x[:, self.one_hot]))
         for k, embedding in enumerate(self.embeddings):
-            codes = x[:, self.embedded[k]].nan_to_num(embedding.num_embeddings - 1.0)
+            n_vectors = len(embedding.get_parameter("weight"))
+            codes = x[:, self.embedded[k]].nan_to_num(n_vectors - 1.0)
             parts.append(embedding(codes.long()))
         return torch.cat(parts, 1)
 

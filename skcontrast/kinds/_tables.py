@@ -14,24 +14,24 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import Tensor, nn
 
-from .._data._array_like import refuse_graphs, refuse_unordered
+from .._data._array_like import refuse_unordered
 from .._data._columns import ColumnType, Table, Values, mixed_table
 from .._data._statistics import FARTHEST, mean_and_std
 from .._parameters import Interval, validate_parameters
 from .._warnings import warn
-from ._base import Kind, Schema
-from ._scaling import rows_for, scaled
+from ._base import Kind, Request, Schema
+from ._scaling import ArrayKind, rows_for, scaled
 from ._table_input import TableInput, n_features
 
 _DAY = 86400.0
 _PERIODS = (_DAY, 7 * _DAY, 365.2425 * _DAY)
-# Nothing stands for a category in views that are shown; rare ones have this name.
+# The name of rare categories in views that are shown.
 _RARE = "<rare>"
 
 
 @dataclass(frozen=True)
 class Column:
-    """A description of a column in `fit`.
+    """A column as `fit` saw it.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ def _periods(seconds: NDArray[np.float64]) -> tuple[float, ...]:
     return tuple(T for T in _PERIODS if span >= T and np.ptp(seconds % T) > 0)
 
 
-class Tables(Kind):
+class Tables(ArrayKind):
     """Tables, (n_samples, n_columns): numbers, categories, booleans and times, with gaps.
 
     A DataFrame of pandas or polars is a table if one of its columns is not of numbers or has
@@ -192,8 +192,7 @@ class Tables(Kind):
         "; choose an augmentation of tables such as MarginalCorruption, or encode the columns as "
         "numbers before it"
     )
-    float_batches = True
-    shares_batches = True
+    holds_arrays = False
 
     _parameter_constraints: dict = {
         "categorical": ["array-like", None],
@@ -220,23 +219,19 @@ class Tables(Kind):
         """Return a `Table` if X is a DataFrame with gaps or a column that is not of numbers."""
         return Table(X) if is_declared else mixed_table(X)
 
-    def read(
-        self,
-        X: Any,
-        *,
-        owner: Any,
-        seen: Schema | None = None,
-        min_samples: int = 1,
-        check_finite: bool = True,
-    ) -> tuple[Any, Schema]:
-        """Check X and code its columns, as an array (n_samples, n_columns) of float64."""
+    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         if not isinstance(X, Table):
-            refuse_graphs(X, self, owner, seen)
+            request.refuse_graphs(X, self)
             refuse_unordered(X)
-        table = X if isinstance(X, Table) else Table(X)
-        _check_size(table.shape, min_samples, owner)
+        table, seen = X if isinstance(X, Table) else Table(X), request.seen
+        request.check_length(table.X)
+        if not table.shape[1]:
+            raise ValueError(
+                f"Found array with 0 feature(s) (shape={table.shape}) while a minimum of 1 is "
+                f"required by {request.name}."
+            )
         if seen is not None:
-            places = _places(table, seen, type(owner).__name__)
+            places = _places(table, seen, request.name)
             columns = zip(seen.kind.columns_, places, strict=True)
             coded = [column.encode(table.values(place)) for column, place in columns]
             return np.column_stack(coded), seen
@@ -289,13 +284,7 @@ class Tables(Kind):
         """Return ``(n_features,)``, of the features that the first layer makes of a row."""
         return (n_features(self.columns_),)
 
-    def first_layer(
-        self,
-        some: Tensor,
-        scaler: Any,
-        *,
-        channels_last: bool,
-    ) -> nn.Module:
+    def first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
         """Return a `TableInput`."""
         return TableInput(
             self.columns_, torch.from_numpy(scaler.center_), torch.from_numpy(scaler.scale_)
@@ -304,25 +293,6 @@ class Tables(Kind):
     def rows_per_call(self, X: Any) -> int:
         """Return the number of rows that have about a million features."""
         return rows_for(n_features(self.columns_))
-
-    def nbytes(self, X: Any) -> float:
-        """Return the bytes of coded rows in float32."""
-        return 4.0 * X.size
-
-    def arrays(self, X: Any) -> list[np.ndarray]:
-        """Return the coded rows."""
-        return [X]
-
-
-def _check_size(shape: tuple, min_samples: int, owner: Any) -> None:
-    """Raise ValueError for too few rows, or for no columns."""
-    needed = zip(shape, (min_samples, 1), ("sample(s)", "feature(s)"), strict=True)
-    for found, least, what in needed:
-        if found < least:
-            raise ValueError(
-                f"Found array with {found} {what} (shape={shape}) while a minimum of {least} is "
-                f"required by {type(owner).__name__}."
-            )
 
 
 def _positions(categorical: Any, table: Table) -> set[int]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,26 +13,16 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
-from .._arguments import naming
-from .._data._array_like import (
-    as_array_like,
-    check_blocks_finite,
-    check_dimensions,
-    check_lazy,
-    check_same_shape,
-    is_checked_in_place,
-    number_types,
-    refuse_graphs,
-)
-from .._data._sources import LazySamples, SparseSamples
-from .._data._statistics import FARTHEST, as_tensor, mean_and_std
-from ._base import Kind, Schema
-from ._scaling import Rescale, Standardize, as_float32, cast, float_of, rows_for, scaled
+from .._data._array_like import as_array_like, checked_numbers
+from .._data._sources import SparseSamples
+from .._data._statistics import as_tensor, mean_and_std
+from ._base import Kind, Request, Schema
+from ._scaling import AffineScaler, ArrayKind, Standardize, float_of
 
 _EXPECTED = "vectors of numbers, shape (n_samples, n_features)"
 
 
-class Vectors(Kind):
+class Vectors(ArrayKind):
     """Vectors of numbers, shape (n_samples, n_features): whatever scikit-learn takes as X.
 
     Sparse matrices are vectors too. Their rows are made dense batch by batch, never all at once.
@@ -68,66 +58,31 @@ class Vectors(Kind):
         "; choose an augmentation of vectors such as GaussianNoise, or, if they are flattened "
         "images, put Unflatten((channels, height, width)) before it"
     )
-    float_batches = True
-    shares_batches = True
-    holds_arrays = True
-
-    _parameter_constraints: dict = {"standardize": ["boolean"]}
-
-    def __init__(self, standardize: bool = True):
-        self.standardize = standardize
 
     def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return X: vectors take what no other kind has recognised."""
-        check_dimensions(X)
         return X
 
     def describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(n_features,)``."""
         return len(sample_shape) == 1 and sample_shape[0] is not None
 
-    def read(
-        self,
-        X: Any,
-        *,
-        owner: Any,
-        seen: Schema | None = None,
-        min_samples: int = 1,
-        check_finite: bool = True,
-    ) -> tuple[Any, Schema]:
-        """Check X as scikit-learn does; columns that have names must be those of `fit`."""
-        refuse_graphs(X, self, owner, seen)
+    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+        request.refuse_graphs(X, self)
         X = as_array_like(X)
-        check_dimensions(X)
         if getattr(X, "ndim", 2) > 2:
-            check_same_shape(X.shape[1:], owner, seen)
+            request.check_shape(X.shape[1:])
             raise ValueError(
                 f"X must hold vectors, shape (n_samples, n_features), got shape {X.shape}: pass "
                 "X.reshape(len(X), -1)."
             )
-        if isinstance(X, LazySamples):
-            check_lazy(X, min_samples)
-            check_same_shape(X.shape[1:], owner, seen)
-            return X, Schema(self, X.shape[1:], math.prod(X.shape[1:]))
-        checked, is_sparse = _stand_in(owner, seen), issparse(X)
-        is_checked_later = not is_sparse and not is_checked_in_place(X)
-        # scikit-learn looks for NaN in the sum of X, which overflows for finite values near 1e308.
-        silent = np.errstate(over="ignore", invalid="ignore")
-        with silent, _gaps_explained(), naming("X", _EXPECTED, X):
-            X = validate_data(
-                checked,
-                X,
-                accept_sparse="csr",
-                reset=seen is None,
-                dtype=[np.float64, np.float32] if is_sparse else number_types(X),
-                ensure_min_samples=min_samples,
-                ensure_all_finite=is_sparse or (check_finite and not is_checked_later),
-            )
-            if check_finite and is_checked_later:
-                check_blocks_finite(X, owner)
-        names = getattr(checked, "feature_names_in_", None)
-        X = SparseSamples(X) if issparse(X) else X
-        return X, Schema(self, X.shape[1:], checked.n_features_in_, names)
+        stand_in = _stand_in(request)
+        convert = partial(validate_data, stand_in, accept_sparse="csr", reset=request.seen is None)
+        with _gaps_explained():
+            X = checked_numbers(X, _EXPECTED, convert, request.min_samples, request.check_finite)
+        request.check_shape(X.shape[1:])
+        names = getattr(stand_in, "feature_names_in_", None)
+        return SparseSamples(X) if issparse(X) else X, Schema(self, X.shape[1:], X.shape[1], names)
 
     def scaler(self) -> VectorScaler:
         """Return a `VectorScaler`."""
@@ -137,30 +92,12 @@ class Vectors(Kind):
         """Return X as float32, unscaled."""
         return as_tensor(X).to(device, torch.float32)
 
-    def first_layer(
-        self,
-        some: Tensor,
-        scaler: Any,
-        *,
-        channels_last: bool,
-    ) -> nn.Module:
+    def first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
         """Return a layer that standardises by the statistics that the scaler has learned."""
-        return Standardize(as_float32(scaler.mean_), as_float32(scaler.std_))
-
-    def rows_per_call(self, X: Any) -> int:
-        """Return the number of rows that hold about a million numbers."""
-        return rows_for(math.prod(X.shape[1:]))
-
-    def nbytes(self, X: Any) -> float:
-        """Return the bytes of X in float32."""
-        return 4 * float(np.prod(X.shape, dtype=np.float64))
-
-    def arrays(self, X: Any) -> list[np.ndarray]:
-        """Return X itself."""
-        return [X]
+        return Standardize(scaler.mean_, scaler.std_)
 
 
-class VectorScaler:
+class VectorScaler(AffineScaler):
     """The map from vectors to the float32 tensors that augmentations work on.
 
     Values are only cast, and the network standardises them with ``mean_`` and ``std_``. Where
@@ -177,14 +114,6 @@ class VectorScaler:
     _NEAR_ZERO = 100.0
     _WELL_INSIDE_FLOAT32 = (1e-30, 1e30)
 
-    def __init__(self, standardize: bool = True):
-        self.standardize = standardize
-
-    @property
-    def finds_nonfinite(self) -> bool:
-        """Whether `to_tensor` itself raises ValueError for NaN and infinity in X."""
-        return self.only_casts_
-
     def fit(self, X: np.ndarray) -> VectorScaler:
         """Learn the map from X of shape (n_samples, n_features)."""
         self.only_casts_ = True
@@ -200,10 +129,8 @@ class VectorScaler:
 
     def to_tensor(self, X: np.ndarray, device: torch.device | str) -> Tensor:
         """Return X as a float32 tensor on a device, without a copy if it is one already."""
-        if self.only_casts_:
-            with _gaps_explained():
-                return cast(X, self.standardize).to(device)
-        return scaled(X, self.center_, self.scale_, -FARTHEST, FARTHEST).to(device)
+        with _gaps_explained():
+            return super().to_tensor(X, device)
 
     def from_tensor(self, batch: Tensor, X: np.ndarray) -> np.ndarray:
         """Return views of X in its own units, as floats that hold its dtype."""
@@ -211,12 +138,6 @@ class VectorScaler:
         if self.only_casts_:
             return batch.numpy().astype(dtype, copy=False)
         return (batch.double().numpy() * self.scale_ + self.center_).astype(dtype)
-
-    def layer(self) -> Rescale:
-        """Return the map as a layer on tensors."""
-        if self.only_casts_:
-            return Rescale()
-        return Rescale(torch.as_tensor(self.center_), torch.as_tensor(self.scale_))
 
     def _fits_float32(self, mean: np.ndarray, std: np.ndarray) -> bool:
         low, high = self._WELL_INSIDE_FLOAT32
@@ -238,12 +159,9 @@ def _gaps_explained() -> Iterator[None]:
         ) from error
 
 
-def _stand_in(owner: Any, seen: Schema | None) -> Any:
-    """Return a copy of `owner` on which scikit-learn may set the names that it finds in X."""
-    stand_in = object.__new__(type(owner))
-    vars(stand_in).update(vars(owner))
-    for name in ("n_features_in_", "feature_names_in_"):
-        vars(stand_in).pop(name, None)
-    if seen is not None:
-        seen.assign_names(stand_in)
+def _stand_in(request: Request) -> Any:
+    """Return a copy of the owner on which scikit-learn may set the names that it finds in X."""
+    stand_in = object.__new__(type(request.owner))
+    vars(stand_in).update(vars(request.owner))
+    (request.seen or Schema(Kind(), ())).assign_names(stand_in)
     return stand_in

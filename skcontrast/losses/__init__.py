@@ -2,17 +2,15 @@
 
 from ._base import Loss
 from ._bcl import BCL
-from ._dcl import DCL
-from ._hcl import HCL
+from ._dcl import DCL, HCL
 from ._infonce import InfoNCE
 from ._nonparametric_bcl import NonparametricBCL
 from ._positive_debiased import PositiveDebiased
 from ._pucl import PUCL
 from ._ring import Ring
-from ._semi_supcon import SemiSupCon
 from ._soft_ring import SoftRing
 from ._soft_supcon import SoftSupCon
-from ._supcon import SupCon
+from ._supcon import SemiSupCon, SupCon
 from ._supervised import Supervised
 
 __all__ = [

@@ -78,7 +78,7 @@ class Loss(ParameterObject):
     See Also
     --------
     skcontrast.contrastive_loss : Computes a loss of given embeddings.
-    skcontrast.schedules.Schedule : May stand for a number among the hyperparameters.
+    skcontrast.schedules.Schedule : May replace a numeric hyperparameter.
 
     Examples
     --------

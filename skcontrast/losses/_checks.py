@@ -86,28 +86,32 @@ def check_numbers_of(loss: Loss) -> None:
             )
 
 
-def checked(
+def check_result(
     loss: Loss, method: str, result: Any, shape: Sequence[int], *, is_weight: bool = True
 ) -> Tensor:
     """Return what a method of a loss has returned, after a check if a user wrote it.
 
-    Raises
-    ------
-    TypeError, ValueError
-        Unless it is a tensor of the shape, and of numbers ≥ 0 if they are weights.
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+    method : str
+        The name of its method.
+    result : object
+        What it returned.
+    shape : sequence of int
+        The shape that it must have.
+    is_weight : bool, default=True
+        Whether its entries must be at least 0.
     """
     if belongs_to_package(getattr(type(loss), method)):
         return result
-    owner = f"{type(loss).__name__}.{method}"
-    if not isinstance(result, Tensor):
-        raise TypeError(
-            f"{owner} must return a tensor of shape {tuple(shape)}, got {type(result).__name__}."
-        )
-    if result.shape != tuple(shape):
-        raise ValueError(
-            f"{owner} must return a tensor of shape {tuple(shape)}, got shape "
-            f"{tuple(result.shape)}."
-        )
+    owner, shape = f"{type(loss).__name__}.{method}", tuple(shape)
+    if not isinstance(result, Tensor) or result.shape != shape:
+        is_tensor = isinstance(result, Tensor)
+        error: type[Exception] = ValueError if is_tensor else TypeError
+        got = f"shape {tuple(result.shape)}" if is_tensor else type(result).__name__
+        raise error(f"{owner} must return a tensor of shape {shape}, got {got}.")
     if is_weight and not (result >= 0).all():
         raise ValueError(f"{owner} must return numbers ≥ 0, got {float(result.min()):g}.")
     return result

@@ -65,11 +65,7 @@ class PositiveDebiased(Loss):
         "negatives": "no_validation",  # checked in validate, which has the better message
     }
 
-    def __init__(
-        self,
-        tau_plus: EstimableNumber = 0.1,
-        negatives: Loss | None = None,
-    ):
+    def __init__(self, tau_plus: EstimableNumber = 0.1, negatives: Loss | None = None):
         self.tau_plus = tau_plus
         self.negatives = negatives
 
@@ -81,11 +77,7 @@ class PositiveDebiased(Loss):
     def validate(self) -> None:
         """Refuse `negatives` that are not an estimate over true negatives."""
         negatives = check_component(
-            self.negatives,
-            Loss,
-            owner="PositiveDebiased",
-            parameter="negatives",
-            default=InfoNCE,
+            self.negatives, Loss, owner="PositiveDebiased", parameter="negatives", default=InfoNCE
         )
         if not negatives.is_estimate:
             raise ValueError(

@@ -53,11 +53,7 @@ class PUCL(Loss):
         "c": interval(0, 1, "both"),
     }
 
-    def __init__(
-        self,
-        tau_plus: EstimableNumber = 0.1,
-        c: Number = 0.1,
-    ):
+    def __init__(self, tau_plus: EstimableNumber = 0.1, c: Number = 0.1):
         self.tau_plus = tau_plus
         self.c = c
 

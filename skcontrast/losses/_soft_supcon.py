@@ -26,7 +26,7 @@ class SoftSupCon(Loss):
 
     It is to :class:`SupCon` what :class:`SoftRing` is to :class:`Supervised`: an expectation over
     the classes in the place of the classes. With λ = 0 it is :class:`SoftRing`. The probabilities
-    carry no gradient. The mean over several positives stands outside the logarithm.
+    carry no gradient. The mean over several positives is outside the logarithm.
 
     Parameters
     ----------
@@ -65,10 +65,7 @@ class SoftSupCon(Loss):
     }
 
     def __init__(
-        self,
-        sharpness: EstimableNumber = 20.0,
-        tau_plus: EstimableNumber = 0.1,
-        pull: float = 0.3,
+        self, sharpness: EstimableNumber = 20.0, tau_plus: EstimableNumber = 0.1, pull: float = 0.3
     ):
         self.sharpness = sharpness
         self.tau_plus = tau_plus

@@ -1,13 +1,15 @@
-"""SupCon: every sample of a class is a positive."""
+"""SupCon and SemiSupCon: every sample of a class is a positive."""
 
 from __future__ import annotations
 
 import math
+from numbers import Integral, Real
 
 import torch
 from torch import Tensor
 
-from ._base import Loss, elementwise
+from .._parameters import Interval
+from ._base import LabelSpreading, Loss, elementwise
 
 
 class SupCon(Loss):
@@ -17,7 +19,7 @@ class SupCon(Loss):
         \frac{e^{s_{ip}}}{\sum_{a \in A(i)} e^{s_{ia}}}
 
     with A(i) all views except the anchor, and P(i) the views among them of its class, its own
-    other views included [1]_. The mean over positives stands outside the logarithm. Samples
+    other views included [1]_. The mean over positives is outside the logarithm. Samples
     without a label (y = −1) have only their own views as positives; without labels at all the
     loss is :class:`InfoNCE`.
 
@@ -59,3 +61,84 @@ class SupCon(Loss):
         """Return the loss of each anchor, with all its positives in one denominator."""
         log_negatives = math.log(n_candidates) + log_means[0]
         return torch.logaddexp(log_negatives, positives.logsumexp(1)) - positives.mean(1)
+
+
+class SemiSupCon(SupCon):
+    r"""Semi-supervised contrastive loss: SupCon where most labels are unknown; needs y.
+
+    The loss of a batch is that of :class:`SupCon`. With 5 labels a class it would seldom find two
+    of a class in a batch, so `fit` does two things besides:
+
+    - Labeled samples are drawn more often: they are a share of every batch.
+    - Every few epochs, classes are spread from the labeled samples to the others along the graph
+      of nearest neighbours of the representations [1]_, [2]_. The surest guesses of each class
+      serve as labels until the next ones. Given labels are never changed.
+
+    Samples of unknown class have only their own views as positives. If y knows all classes, the
+    fit is that with :class:`SupCon`; if it knows none, that with :class:`InfoNCE`. If it knows
+    samples of one class only, there are no guesses. As a function, outside of `fit`, the loss is
+    :class:`SupCon`.
+
+    Parameters
+    ----------
+    every : int, default=2
+        Epochs between two guesses; the first epochs have none. `partial_fit`, and a `fit` with
+        ``warm_start=True``, begin with guesses, for the X and y that they get.
+    share : float, default=0.8
+        Share of the guesses of each class that are taken for true, in [0, 1]. At 0, only the given
+        labels are used.
+    labeled_share : float, default=0.2
+        Share of each batch that is drawn from the labeled samples at least, in [0, 1). All
+        other samples still occur once in an epoch, which takes more steps.
+    n_neighbors : int, default=15
+        Neighbours of each sample in the graph.
+
+    See Also
+    --------
+    SupCon : The same without guesses.
+
+    Notes
+    -----
+    The representations of all samples are computed for each guess, in inference mode, also of
+    samples that are read batch by batch; they must fit into memory. The graph holds at most 10,000
+    samples, and others take the classes of their neighbours in it.
+
+    References
+    ----------
+    .. [1] A. Iscen, G. Tolias, Y. Avrithis, O. Chum, "Label Propagation for Deep Semi-supervised
+       Learning", CVPR 2019.
+    .. [2] D. Zhou, O. Bousquet, T. N. Lal, J. Weston, B. Schölkopf, "Learning with Local and
+       Global Consistency", NeurIPS 2003.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.losses import SemiSupCon
+    >>> X, y = load_digits(return_X_y=True)
+    >>> few = np.full(len(y), -1)
+    >>> few[:50] = y[:50]
+    >>> embedder = ContrastiveEmbedder(loss=SemiSupCon(), max_epochs=3, random_state=0)
+    >>> embedder.fit(X, few).transform(X).shape
+    (1797, 128)
+    """
+
+    _parameter_constraints: dict = {
+        "every": [Interval(Integral, 1, None, closed="left")],
+        "share": [Interval(Real, 0, 1, closed="both")],
+        "labeled_share": [Interval(Real, 0, 1, closed="left")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self, every: int = 2, share: float = 0.8, labeled_share: float = 0.2, n_neighbors: int = 15
+    ):
+        self.every = every
+        self.share = share
+        self.labeled_share = labeled_share
+        self.n_neighbors = n_neighbors
+
+    def label_spreading(self) -> LabelSpreading:
+        """Return how `fit` guesses the classes of unlabeled samples."""
+        return LabelSpreading(self.every, self.share, self.labeled_share, self.n_neighbors)

@@ -12,12 +12,19 @@ A scorer is called as ``scorer(estimator, X, y=None)`` and can be the ``scoring`
 from a measure of embeddings, ``make_view_scorer`` from a measure of two views.
 """
 
-from ._embeddings import alignment, effective_rank, linear_cka, neighbor_agreement, uniformity
+from ._embeddings import (
+    alignment,
+    bits_above_chance,
+    effective_rank,
+    linear_cka,
+    neighbor_agreement,
+    top_k,
+    uniformity,
+)
 from ._neighbors import knn_accuracy, map_at_r, recall_at_k
 from ._paired import PairedComparison, compare_paired
 from ._probes import few_label_accuracy, linear_probe
 from ._scorers import make_embedding_scorer, make_view_scorer
-from ._views import bits_above_chance, top_k
 
 __all__ = [
     "PairedComparison",

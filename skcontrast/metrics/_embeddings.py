@@ -1,11 +1,13 @@
-"""Measures of embeddings without classes: alignment, uniformity, rank, and agreement."""
+"""Measures of embeddings without classes, of one embedding or of two views."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from numbers import Real
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from scipy.stats import entropy
@@ -13,6 +15,8 @@ from sklearn.metrics import euclidean_distances
 from sklearn.utils import check_consistent_length
 
 from .._arguments import Interval, numbers
+from .._objective._functional import contrastive_loss
+from ..similarity import Similarity
 from ._parts import OF_TWO_VIEWS, check_count, measure
 from ._search import batches, nearest, on_sphere
 
@@ -209,8 +213,7 @@ def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> f
     1.0
     """
     check_count(n_neighbors, "n_neighbors")
-    first, second = check_embeddings(z1, "z1"), check_embeddings(z2, "z2")
-    check_consistent_length(first, second)
+    first, second = check_views(z1, z2, of_one_width=False)
     n, k = len(first), min(n_neighbors, len(first) - 1)
     shared: int = 0
     # The two searches have different seeds, which break ties differently.
@@ -275,8 +278,7 @@ def linear_cka(z1: ArrayLike, z2: ArrayLike, *, debiased: bool = True) -> float:
     >>> round(linear_cka(z, other, debiased=False), 1)
     0.3
     """
-    first, second = check_embeddings(z1, "z1"), check_embeddings(z2, "z2")
-    check_consistent_length(first, second)
+    first, second = check_views(z1, z2, of_one_width=False)
     if len(first) < 4:
         raise ValueError(f"linear_cka needs at least four samples, got {len(first)}.")
     first, second = _scaled(first), _scaled(second)
@@ -291,11 +293,13 @@ def check_embeddings(z: ArrayLike, name: str = "z") -> NDArray[np.float64]:
     return numbers(z, name, expected, dtype=np.float64, ensure_min_samples=2)
 
 
-def check_views(z1: ArrayLike, z2: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the embeddings of two views as float64 arrays of one shape."""
+def check_views(
+    z1: ArrayLike, z2: ArrayLike, *, of_one_width: bool = True
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the embeddings of two views as float64 arrays of one length."""
     first, second = check_embeddings(z1, "z1"), check_embeddings(z2, "z2")
     check_consistent_length(first, second)
-    if first.shape != second.shape:
+    if of_one_width and first.shape != second.shape:
         raise ValueError(
             f"z1 and z2 must be equally wide, got {first.shape[1]} and {second.shape[1]}."
         )
@@ -332,3 +336,133 @@ def _hsic(x: NDArray[np.float64], y: NDArray[np.float64], debiased: bool) -> flo
         + own_x.sum() * own_y.sum() / ((n - 1) * (n - 2))
         - 2 / (n - 2) * diagonal
     )
+
+
+# Cosines that differ by less are equal: they were computed in a different order.
+_ROUNDING = 1e-12
+
+
+@measure(OF_TWO_VIEWS)
+def top_k(z1: ArrayLike, z2: ArrayLike, *, k: int = 1) -> float:
+    r"""Return how often a sample's own other view is among the k nearest of all other views.
+
+    Each :math:`z_i` searches among :math:`z_1', \dots, z_n'` by the cosine, and each
+    :math:`z_i'` among :math:`z_1, \dots, z_n`; the result is the mean over both directions. With
+    k = 1 this is the accuracy of the contrastive task [1]_. Of candidates at equal distance any
+    may come first, so that a collapsed embedding has k/n. The more samples there are, the harder
+    it is: compare results of the same n only.
+
+    It asks that samples are told apart, also those of one class. So it says whether training
+    works, not whether the embedding serves a classifier: see :func:`recall_at_k` and
+    :func:`knn_accuracy` where there are classes, :func:`neighbor_agreement` where there are none,
+    and ``top_k`` of :func:`linear_probe` for the top-k accuracy of predictions.
+
+    Parameters
+    ----------
+    z1, z2 : array-like of shape (n_samples, d)
+        Embeddings of two views of the same samples.
+    k : int, default=1
+        Number of neighbours, from 1 to n_samples.
+
+    Returns
+    -------
+    top_k : float
+        In [0, 1]; by chance k/n_samples.
+
+    Raises
+    ------
+    ValueError
+        If the embeddings are not finite, their shapes differ or `k` is outside its range.
+
+    See Also
+    --------
+    bits_above_chance : The same question to the loss.
+    make_view_scorer : Makes it a scorer.
+
+    References
+    ----------
+    .. [1] A. van den Oord, Y. Li, O. Vinyals, "Representation Learning with Contrastive
+       Predictive Coding", 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast.metrics import top_k
+    >>> z = np.eye(10)
+    >>> top_k(z, z), top_k(z, np.roll(z, 1, axis=0)), top_k(np.ones((10, 3)), np.ones((10, 3)))
+    (1.0, 0.0, 0.1)
+    """
+    first, second = (on_sphere(z) for z in check_views(z1, z2))
+    n = len(first)
+    check_count(k, "k", n, "the number of samples")
+    own, total = (first * second).sum(axis=1)[:, None], 0.0
+    for queries, candidates in ((first, second), (second, first)):
+        for rows in batches(n, n):
+            margin = queries[rows] @ candidates.T - own[rows]
+            n_above = (margin > _ROUNDING).sum(axis=1)
+            n_equal = (np.abs(margin) <= _ROUNDING).sum(axis=1)
+            total += float(((k - n_above) / n_equal).clip(0, 1).sum())
+    return total / (2 * n)
+
+
+@measure(OF_TWO_VIEWS)
+def bits_above_chance(
+    z1: ArrayLike, z2: ArrayLike, *, similarity: Similarity | None = None
+) -> float:
+    r"""Return how many bits about its sample a view tells, by the InfoNCE loss; 0 is chance.
+
+    .. math:: \log_2 N - \frac{L_{\mathrm{InfoNCE}}}{\ln 2}, \qquad N = 2n - 1
+
+    where each of the 2n views is an anchor and N the number of its candidates: its positive and
+    the 2(n − 1) views of other samples. A loss of 4.1 says nothing by itself; this is 0 for
+    embeddings that know nothing, below 0 for embeddings that are surely wrong, and on average a
+    lower bound of the mutual information of the two views [1]_ [2]_.
+
+    It never exceeds :math:`\log_2 N`, however good the embedding is. So compare results of the
+    same n and the same similarity only, and do not compare temperatures by it: at temperature t,
+    the cosine allows at most :math:`2/(t \ln 2)` bits.
+
+    Parameters
+    ----------
+    z1, z2 : array-like of shape (n_samples, d)
+        Embeddings of two views of the same samples.
+    similarity : Similarity, default=None
+        The score; None is ``Cosine()``.
+
+    Returns
+    -------
+    bits : float
+        At most :math:`\log_2(2n - 1)`.
+
+    Raises
+    ------
+    ValueError
+        If the embeddings are not finite or their shapes differ.
+
+    See Also
+    --------
+    top_k : The accuracy of the same task.
+    skcontrast.contrastive_loss : The loss itself.
+
+    References
+    ----------
+    .. [1] A. van den Oord, Y. Li, O. Vinyals, "Representation Learning with Contrastive
+       Predictive Coding", 2018.
+    .. [2] B. Poole, S. Ozair, A. van den Oord, A. Alemi, G. Tucker, "On Variational Bounds of
+       Mutual Information", ICML 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast.metrics import bits_above_chance
+    >>> from skcontrast.similarity import Cosine
+    >>> z = np.eye(32)
+    >>> round(bits_above_chance(z, z, similarity=Cosine(0.05)), 2)  # log₂ 63
+    5.98
+    >>> round(abs(bits_above_chance(np.ones((32, 4)), np.ones((32, 4)))), 6)
+    0.0
+    """
+    first, second = (torch.from_numpy(z) for z in check_views(z1, z2))
+    with torch.no_grad():
+        loss = float(contrastive_loss(first, second, similarity=similarity))
+    return math.log2(2 * len(first) - 1) - loss / math.log(2)

@@ -65,11 +65,7 @@ class PairedComparison(NamedTuple):
     test_train_ratio=[Interval(Real, 0, None, closed="neither"), None],
 )
 def compare_paired(
-    a: ArrayLike,
-    b: ArrayLike,
-    *,
-    confidence: float = 0.95,
-    test_train_ratio: float | None = None,
+    a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95, test_train_ratio: float | None = None
 ) -> PairedComparison:
     r"""Compare the scores of two embedders that were measured on the same seeds or folds.
 

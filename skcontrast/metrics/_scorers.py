@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from .._arguments import checked
-from .._parameters import IntOptions
+from .._sklearn_compat import Options
 from ..augmentation import Augmentation
 
 
@@ -121,7 +122,7 @@ class EmbeddingScorer:
         return _call("make_embedding_scorer", self)
 
 
-@checked(measure=[callable], greater_is_better=["boolean"], n_views=[IntOptions(1, 2)])
+@checked(measure=[callable], greater_is_better=["boolean"], n_views=[Options(Integral, {1, 2})])
 def make_view_scorer(
     measure: Callable[..., float],
     *,

@@ -17,9 +17,8 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
 
 from .._arguments import Interval, checked, numbers
-from ._axes import EMBEDDINGS, axes, class_colors, one_each
+from ._axes import EMBEDDINGS, axes, class_colors, intensities, is_images, one_each, picture
 from ._estimators import transformer
-from ._pictures import intensities, is_images, picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,7 +95,7 @@ class EmbeddingDisplay:
         self.points = numbers(points, "points", "an array of numbers of shape (n, 2)")
         if self.points.shape[1] != 2:
             raise ValueError(f"points must have shape (n, 2), got {self.points.shape}.")
-        self.y = one_each(y, "y", len(self.points))
+        self.y = one_each(y, "y", len(self.points), is_flat=True)
         self.thumbnails = thumbnails
         if thumbnails is not None and not is_images(thumbnails):
             raise ValueError(
@@ -282,8 +281,6 @@ class EmbeddingDisplay:
 
 def _classes(y: NDArray) -> list[Any] | None:
     """Return the classes in y, or None if it holds numbers or too many classes."""
-    if y.ndim != 1:
-        raise ValueError(f"y must have shape (n_samples,), got {y.shape}.")
     if y.dtype.kind == "f" and type_of_target(y[np.isfinite(y)]).startswith("continuous"):
         return None
     classes = np.unique(y).tolist()

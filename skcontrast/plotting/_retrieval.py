@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.neighbors import NearestNeighbors
-from sklearn.preprocessing import normalize
+from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.utils import check_random_state
 
 from .._arguments import Interval, check_arguments, checked, naming, numbers
-from ._axes import EMBEDDINGS, axes, one_each
+from ._axes import (
+    EMBEDDINGS,
+    axes,
+    draw_cell,
+    frame_grid,
+    grid_size,
+    intensities,
+    is_images,
+    one_each,
+)
 from ._estimators import split_at_embedder, transformer
-from ._pictures import draw_cell, frame_grid, grid_size, intensities, is_images
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,15 +106,10 @@ class RetrievalDisplay:
                 f", got {self.queries.shape} and {self.neighbors.shape}."
             )
         n = len(self.pictures)
-        self.y = one_each(y, "y", n)
-        if self.y is not None and self.y.ndim != 1:
-            raise ValueError(f"y must have shape (n_samples,), got {self.y.shape}.")
-        self.concentration = None
+        self.y = one_each(y, "y", n, is_flat=True)
         if concentration is not None:
-            kappa = numbers(concentration, "concentration", ensure_2d=False, allow_nd=True)
-            self.concentration = one_each(kappa, "concentration", n)
-            if kappa.ndim != 1:
-                raise ValueError(f"concentration must have shape (n_samples,), got {kappa.shape}.")
+            concentration = numbers(concentration, "concentration", ensure_2d=False, allow_nd=True)
+        self.concentration = one_each(concentration, "concentration", n, is_flat=True)
 
     @classmethod
     def from_estimator(
@@ -297,13 +299,9 @@ def _rows_of(values: Any, name: str, n_samples: int) -> NDArray[np.int64]:
 
 def _nearest(h: NDArray, rows: NDArray, n_neighbors: int) -> NDArray:
     """Return the rows of the nearest neighbours, without the query itself."""
-    h = normalize(h)
-    found = NearestNeighbors(n_neighbors=n_neighbors + 1).fit(h).kneighbors(h[rows])[1]
-    neighbors = []
-    for row, candidates in zip(rows, found, strict=True):
-        others = candidates[candidates != row]
-        neighbors.append(others[:n_neighbors])
-    return np.array(neighbors)
+    cosines = cosine_similarity(h[rows], h)
+    cosines[np.arange(len(rows)), rows] = -np.inf
+    return np.argsort(-cosines, axis=1, kind="stable")[:, :n_neighbors]
 
 
 def _concentration(estimator: Any, X: Any) -> NDArray | None:

@@ -77,10 +77,7 @@ class SearchDisplay:
     """
 
     @checked(
-        cv_results=[Mapping],
-        parameter=[str, None],
-        lines=[str, list, tuple, None],
-        metric=[str],
+        cv_results=[Mapping], parameter=[str, None], lines=[str, list, tuple, None], metric=[str]
     )
     def __init__(
         self,
@@ -164,6 +161,8 @@ class SearchDisplay:
         display : SearchDisplay
             This display.
         """
+        from matplotlib.transforms import ScaledTranslation
+
         self.ax_ = axes(ax, figsize=(6.2, 4.0))
         self.figure_ = self.ax_.figure
         values = _values(self.cv_results["params"])
@@ -179,17 +178,21 @@ class SearchDisplay:
         self.points_ = self.ax_.scatter(
             x[places], mean[places], c=of_places, s=12, alpha=0.35, linewidths=0
         )
-        self.lines_ = {}
+        self.lines_, inches = {}, self.figure_.dpi_scale_trans
         for k, (label, rows) in enumerate(groups.items()):
-            best, connected = _best_by_position(x, mean, rows, self._constant(values, rows))
+            best = _best_by_position(x, mean, rows)
+            # Points of candidates that differ in other hyperparameters too are not one curve.
+            others = [_texts(values[name]) for name in values if name != self.parameter]
+            is_curve = all(len({texts[row] for row in rows}) == 1 for texts in others)
+            aside = ScaledTranslation((4 * k - 2 * (len(groups) - 1)) / 72, 0, inches)
             style = {
                 "label": label,
                 "color": colors[label],
                 "marker": MARKERS[k % len(MARKERS)],
-                "linestyle": "-" if connected else "none",
+                "linestyle": "-" if is_curve or len(best) < len(rows) else "none",
                 "capsize": 3,
                 "markersize": 5,
-                "transform": self._moved_by(4 * (k - (len(groups) - 1) / 2)),
+                "transform": self.ax_.transData + aside,  # so that bars do not hide each other
                 **kwargs,
             }
             self.lines_[label] = self.ax_.errorbar(x[best], mean[best], std[best], **style)
@@ -250,25 +253,11 @@ class SearchDisplay:
     def _groups(self, values: dict[str, list[Any]], has_value: NDArray) -> dict[str, NDArray]:
         """Return the candidates of each line, by its label."""
         columns = [_texts(values[name]) for name in self.lines]
-        labels = [", ".join(parts) for parts in zip(*columns, strict=True)] if columns else []
-        labels = labels or ["best" for _ in has_value]
-        chosen = [label for label, has in zip(labels, has_value, strict=True) if has]
-        return {
-            label: np.flatnonzero(has_value & (np.array(labels, dtype=object) == label))
-            for label in dict.fromkeys(chosen)
-        }
-
-    def _moved_by(self, points: float) -> Any:
-        """Return the transform that moves a line sideways, so that bars do not hide each other."""
-        from matplotlib.transforms import ScaledTranslation
-
-        inches = self.figure_.dpi_scale_trans
-        return self.ax_.transData + ScaledTranslation(points / 72, 0, inches)
-
-    def _constant(self, values: dict[str, list[Any]], rows: NDArray) -> bool:
-        """Return whether candidates differ in the shown hyperparameter only."""
-        others = [_texts(values[name]) for name in values if name != self.parameter]
-        return all(len({texts[row] for row in rows}) == 1 for texts in others)
+        groups: dict[str, list[int]] = {}
+        for row in np.flatnonzero(has_value).tolist():
+            label = ", ".join(texts[row] for texts in columns) or "best"
+            groups.setdefault(label, []).append(row)
+        return {label: np.array(rows) for label, rows in groups.items()}
 
 
 # The value of a hyperparameter that a candidate does not have.
@@ -282,12 +271,14 @@ def _values(params: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _texts(values: Sequence[Any]) -> list[str]:
-    return [value if isinstance(value, str) else _text(value) for value in values]
+    return list(map(_text, values))
 
 
 def _text(value: Any) -> str:
     if value is _ABSENT:
         return "–"
+    if isinstance(value, str):
+        return value
     if is_number(value) or isinstance(value, (float, np.floating)):
         return f"{value:g}"
     return f"{type(value).__name__}()" if len(repr(value)) > 40 else repr(value)
@@ -319,9 +310,7 @@ def _ending_in(end: str, values: Mapping[str, Any]) -> list[str]:
 
 def _full_name(name: str, values: Mapping[str, Any]) -> str:
     """Return the hyperparameter with this name, or with a name that ends so."""
-    if isinstance(name, str) and name in values:
-        return name
-    found = _ending_in(name, values)
+    found = [name] if name in values else _ending_in(name, values)
     if len(found) != 1:
         problem = f"several, {found}," if found else "none"
         raise ValueError(
@@ -331,16 +320,10 @@ def _full_name(name: str, values: Mapping[str, Any]) -> str:
     return found[0]
 
 
-def _best_by_position(
-    x: NDArray, mean: NDArray, rows: NDArray, differs_in_x_only: bool
-) -> tuple[NDArray, bool]:
-    """Return the best candidate at each place, from left to right, and whether to connect them.
-
-    They are not connected where each place has one candidate and these differ in more than their
-    place: then a line would compare what cannot be compared.
-    """
+def _best_by_position(x: NDArray, mean: NDArray, rows: NDArray) -> NDArray:
+    """Return the best candidate at each place, from left to right."""
     best = []
     for place in np.unique(x[rows]):
         here = rows[x[rows] == place]
         best.append(here[np.nanargmax(mean[here])] if np.isfinite(mean[here]).any() else here[0])
-    return np.array(best), differs_in_x_only or len(best) < len(rows)
+    return np.array(best)

@@ -211,11 +211,8 @@ class TrainingCurveDisplay:
         return sorted(kept, key=lambda name: (name == "lr") - (name == "train_loss"))
 
     def _varies(self, column: str) -> bool:
-        return any(
-            np.ptp(values) > 0
-            for _, values in (self._curve(name, column) for name in self.histories)
-            if len(values)
-        )
+        curves = [self._curve(name, column)[1] for name in self.histories]
+        return any(np.ptp(values) > 0 for values in curves if len(values))
 
 
 def _axes_of(ax: Any, columns: Sequence[str]) -> list[Axes]:

@@ -14,9 +14,18 @@ from .._data._statistics import mean_and_std
 from .._fit._drawn_views import chosen_rows, drawn_views
 from ..kinds._images import Images
 from ..kinds._vectors import Vectors
-from ._axes import MARKERS, axes, class_colors, one_each
+from ._axes import (
+    MARKERS,
+    axes,
+    class_colors,
+    draw_cell,
+    frame_grid,
+    grid_size,
+    intensities,
+    is_images,
+    one_each,
+)
 from ._estimators import embedder_and_input
-from ._pictures import draw_cell, frame_grid, grid_size, intensities, is_images
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +37,7 @@ _MOST_BARS = 30
 class ViewsDisplay:
     """Samples and their views: the first thing to look at.
 
-    Images stand in a grid with a column for each sample, the original on top. Of vectors, the
+    Images are drawn in a grid with a column for each sample, the original on top. Of vectors, the
     features are bars (lines if there are more than 30) and those of the views markers (or lines),
     each sample at its own height.
 

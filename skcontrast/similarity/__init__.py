@@ -1,8 +1,7 @@
 """Similarities: the score of two embeddings."""
 
 from ._base import Similarity
-from ._cosine import Cosine
-from ._dot_product import DotProduct
+from ._cosine import Cosine, DotProduct
 from ._probabilistic import ProbabilisticSimilarity
 from ._von_mises_fisher import VonMisesFisher
 

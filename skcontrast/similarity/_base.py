@@ -11,7 +11,10 @@ from torch.nn import functional as F
 
 from .._parameters import ParameterObject, check_constraints
 from ..schedules import check_numbers
-from ._validation import Embeddings, check_pair
+from ._validation import Embeddings, check_kinds, in_one_dtype
+
+# Below this length the direction of a vector is rounding noise; such vectors count as zero.
+_SHORTEST = 1e-8
 
 
 class Similarity(ParameterObject):
@@ -117,12 +120,13 @@ class Similarity(ParameterObject):
             If types or widths differ, or a concentration is out of range.
         """
         check_numbers(self)
-        first, second = check_pair(z1, z2, self)
+        check_kinds({"z1": z1, "z2": z2}, self)
+        first, second = in_one_dtype([z1, z2])
         device = (first[0] if isinstance(first, tuple) else first).device
         with torch.autocast(device.type, enabled=False):
             return self.scores(self.embed(first), self.embed(second))
 
-    def embed(self, z: Tensor) -> Tensor:
+    def embed(self, z: Any) -> Tensor:
         """Map the network's output, shape (..., d), to the vectors that are compared, (..., k)."""
         raise missing(self, "embed(z)", "it maps the network's output to the compared vectors")
 
@@ -200,6 +204,16 @@ class Similarity(ParameterObject):
     def directions(self, z: Tensor) -> Tensor:
         """Return the vectors that ``transform`` returns for the projections z, shape (..., d)."""
         return z
+
+
+def with_divisor(vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return vectors, 0 where they have no direction, lengths to divide by, and lengths."""
+    length = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
+    has_direction = length > _SHORTEST
+    # The gradient of a vector without a direction would be unbounded and is left out. One whose
+    # length overflows has none either, but must not pass for a vector of zeros.
+    divisor = torch.where(has_direction, length, 1.0).masked_fill(length.isinf(), torch.nan)
+    return vectors * has_direction, divisor, length
 
 
 def missing(similarity: Similarity, method: str, reason: str) -> NotImplementedError:

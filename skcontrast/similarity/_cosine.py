@@ -1,17 +1,13 @@
-"""The cosine similarity, divided by a temperature."""
+"""The cosine, divided by a temperature, and the dot product."""
 
 from __future__ import annotations
 
 import math
 
-import torch
 from torch import Tensor
 
 from ..schedules import Number, interval, number
-from ._base import Similarity
-
-# Below this length the direction of a vector is rounding noise; such vectors count as zero.
-_SHORTEST = 1e-8
+from ._base import Similarity, with_divisor
 
 
 class Cosine(Similarity):
@@ -50,10 +46,34 @@ class Cosine(Similarity):
 
     def embed(self, z: Tensor) -> Tensor:
         """Return `z` scaled to length 1/√t, so that scores are plain dot products."""
-        length = torch.linalg.vector_norm(z, dim=-1, keepdim=True)
-        has_direction = length > _SHORTEST
-        # A vector without a direction scores 0; its gradient would be unbounded and is left out.
-        length = torch.where(has_direction, length, 1.0)
-        # Nor has one whose length overflows, but it must not pass for a vector of zeros.
-        length = length.masked_fill(length.isinf(), torch.nan)
-        return z * has_direction / (length * math.sqrt(number(self.temperature)))
+        kept, divisor, _ = with_divisor(z)
+        return kept / (divisor * math.sqrt(number(self.temperature)))
+
+
+class DotProduct(Similarity):
+    r"""The plain dot product of two embeddings.
+
+    .. math:: s(z_1, z_2) = z_1 \cdot z_2
+
+    It is unbounded: with the contrastive objective, embeddings can lower the loss by growing.
+    InfoGraph uses it with the Jensen–Shannon objective.
+
+    See Also
+    --------
+    Cosine : The dot product of directions, over a temperature.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast.similarity import DotProduct
+    >>> DotProduct()(torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0], [3.0, 4.0]]))
+    tensor([[ 3., 25.]])
+    """
+
+    def bounds(self, width: int) -> tuple[float, float]:
+        """Return (−∞, ∞)."""
+        return -math.inf, math.inf
+
+    def embed(self, z: Tensor) -> Tensor:
+        """Return `z` unchanged."""
+        return z

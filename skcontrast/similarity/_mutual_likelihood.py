@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -62,20 +63,19 @@ def parts_of(kappa: Tensor, d: int) -> tuple[Tensor, Tensor]:
     return m, -_remainder(y, t, m, d)
 
 
-def mutual_score(
-    products: Tensor, m_i: Tensor, minus_g_i: Tensor, m_j: Tensor, minus_g_j: Tensor, d: int
-) -> Tensor:
+def mutual_score(products: Tensor, u_terms: Tensor, v_terms: Tensor, d: int) -> Tensor:
     """Return mutual likelihood scores by differentiable operations; shapes broadcast.
 
     Parameters
     ----------
-    products : Tensor
+    products : Tensor of shape (...)
         κ_i κ_j cos θ.
-    m_i, minus_g_i, m_j, minus_g_j : Tensor
-        As `parts_of` returns them.
+    u_terms, v_terms : Tensor of shape (..., 2)
+        m and −g(κ), as `parts_of` returns them.
     d : int
         Dimension of the space.
     """
+    (m_i, minus_g_i), (m_j, minus_g_j) = u_terms.unbind(-1), v_terms.unbind(-1)
     b = (d + 1) / 2
     # Opposite directions of high concentration cancel: what is left of κ̃² is rounding.
     y = (m_i * (m_i + 2 * b) + m_j * (m_j + 2 * b) + 2 * products).clamp_min(0)
@@ -97,13 +97,11 @@ def _remainder(y: Tensor, t: Tensor, m: Tensor, d: int) -> Tensor:
 
 def link_in_place(
     products: Tensor,
-    m_i: Tensor,
-    minus_g_i: Tensor,
-    m_j: Tensor,
-    minus_g_j: Tensor,
+    u_terms: Tensor,
+    v_terms: Tensor,
+    slopes: Tensor | None,
     d: int,
     temperature: float,
-    slopes: Tensor | None = None,
 ) -> None:
     """Turn products into scores over the temperature, and write their slopes.
 
@@ -111,93 +109,69 @@ def link_in_place(
     ----------
     products : Tensor of shape (n, m)
         κ_i κ_j cos θ; overwritten by the scores.
-    m_i, minus_g_i : Tensor of shape (n,)
-        As `parts_of` returns them.
-    m_j, minus_g_j : Tensor of shape (m,)
-        As `parts_of` returns them.
+    u_terms, v_terms : Tensor of shapes (n, 2) and (m, 2)
+        m and −g(κ), as `parts_of` returns them.
+    slopes : Tensor of shape (n, m) or None
+        Overwritten by the derivatives of the scores with respect to the products.
     d : int
         Dimension of the space.
     temperature : float
         The scores are divided by it.
-    slopes : Tensor of shape (n, m), default=None
-        Overwritten by the derivatives of the scores with respect to the products.
     """
     n, n_columns = products.shape
     n_rows = min(n, max(1, _CHUNK // max(1, n_columns)))
     if products.device.type != "cpu":
         n_rows = n
-    link: _ExactLink | _FastLink
-    if products.dtype == torch.float64:
-        link = _ExactLink(d, temperature)
-    else:
-        link = _FastLink(d, temperature, products.new_empty(4, n_rows, n_columns))
+    link: Callable[..., None] = partial(_exact_link, d=d, temperature=temperature)
+    if products.dtype != torch.float64:
+        # With the temperature in the coefficients, dividing by it costs nothing.
+        scale = 1 / temperature
+        polynomials = [products.new_tensor(c).mul(scale).unbind() for c in _fitted(d)]
+        buffers = products.new_empty(4, n_rows, n_columns)
+        link = partial(_fast_link, d=d, scale=scale, polynomials=polynomials, buffers=buffers)
     for start in range(0, n, max(1, n_rows)):
         rows = slice(start, start + n_rows)
         out = None if slopes is None else slopes[rows]
-        link(products[rows], m_i[rows, None], minus_g_i[rows, None], m_j, minus_g_j, out)
+        link(products[rows], u_terms[rows, None], v_terms, out)
 
 
-class _ExactLink:
-    """The link in float64, exact."""
-
-    def __init__(self, d: int, temperature: float):
-        self.d, self.b, self.temperature = d, (d + 1) / 2, temperature
-
-    def __call__(
-        self,
-        x: Tensor,
-        m_i: Tensor,
-        minus_g_i: Tensor,
-        m_j: Tensor,
-        minus_g_j: Tensor,
-        slopes: Tensor | None,
-    ) -> None:
-        if slopes is not None:
-            y = m_i * (m_i + 2 * self.b) + m_j * (m_j + 2 * self.b) + 2 * x
-            torch.div(ratio_of_square(y.clamp_min_(0), self.d), self.temperature, out=slopes)
-        scores = mutual_score(x, m_i, minus_g_i, m_j, minus_g_j, self.d)
-        torch.div(scores, self.temperature, out=x)
+def _exact_link(
+    x: Tensor, u_terms: Tensor, v_terms: Tensor, slopes: Tensor | None, d: int, temperature: float
+) -> None:
+    """Turn products into scores in float64, exactly."""
+    if slopes is not None:
+        m_i, m_j, b = u_terms[..., 0], v_terms[..., 0], (d + 1) / 2
+        y = m_i * (m_i + 2 * b) + m_j * (m_j + 2 * b) + 2 * x
+        torch.div(ratio_of_square(y.clamp_min_(0), d), temperature, out=slopes)
+    torch.div(mutual_score(x, u_terms, v_terms, d), temperature, out=x)
 
 
-class _FastLink:
-    """The link in float32: few passes over the pairs, in buffers that stay in cache."""
-
-    def __init__(self, d: int, temperature: float, buffers: Tensor):
-        self.a, self.b, self.scale, self.buffers = (
-            (d - 1) / 2,
-            (d + 1) / 2,
-            1 / temperature,
-            buffers,
-        )
-        # With the temperature in the coefficients, dividing by it costs nothing.
-        self.values, self.slopes = (
-            torch.tensor(c, dtype=buffers.dtype).to(buffers.device).mul(self.scale).unbind()
-            for c in _fitted(d)
-        )
-
-    def __call__(
-        self,
-        x: Tensor,
-        m_i: Tensor,
-        minus_g_i: Tensor,
-        m_j: Tensor,
-        minus_g_j: Tensor,
-        slopes: Tensor | None,
-    ) -> None:
-        a, b, scale = self.a, self.b, self.scale
-        y, t, ratio, p = self.buffers[:, : len(x)]
-        torch.add(m_i * (m_i + 2 * b), x, alpha=2, out=y)
-        y.add_(m_j * (m_j + 2 * b)).clamp_min_(0)
-        torch.add(y, b * b, out=t).sqrt_()
-        x.addcmul_(m_i, m_j, value=-1)
-        x.div_(torch.add(t, m_i + b, out=ratio).add_(m_j))
-        torch.div(t.new_tensor(2 * b), t, out=ratio).sub_(1)
-        if slopes is not None:
-            torch.div(_polynomial(ratio, self.slopes, p), t, out=slopes)
-        torch.add(_polynomial(ratio, self.values, p), x, alpha=2 * scale, out=x)
-        x.add_(scale * minus_g_i).add_(scale * minus_g_j)
-        torch.add(t.new_tensor(b * (a + b)), t, alpha=a + b, out=t)
-        x.sub_(y.div_(t).log1p_(), alpha=a * scale)
+def _fast_link(
+    x: Tensor,
+    u_terms: Tensor,
+    v_terms: Tensor,
+    slopes: Tensor | None,
+    d: int,
+    scale: float,
+    polynomials: Sequence[Sequence[Tensor]],
+    buffers: Tensor,
+) -> None:
+    """Turn products into scores in float32: few passes, in buffers that stay in cache."""
+    (m_i, minus_g_i), (m_j, minus_g_j) = u_terms.unbind(-1), v_terms.unbind(-1)
+    a, b, (of_value, of_slope) = (d - 1) / 2, (d + 1) / 2, polynomials
+    y, t, ratio, p = buffers[:, : len(x)]
+    torch.add(m_i * (m_i + 2 * b), x, alpha=2, out=y)
+    y.add_(m_j * (m_j + 2 * b)).clamp_min_(0)
+    torch.add(y, b * b, out=t).sqrt_()
+    x.addcmul_(m_i, m_j, value=-1)
+    x.div_(torch.add(t, m_i + b, out=ratio).add_(m_j))
+    torch.div(t.new_tensor(2 * b), t, out=ratio).sub_(1)
+    if slopes is not None:
+        torch.div(_polynomial(ratio, of_slope, p), t, out=slopes)
+    torch.add(_polynomial(ratio, of_value, p), x, alpha=2 * scale, out=x)
+    x.add_(scale * minus_g_i).add_(scale * minus_g_j)
+    torch.add(t.new_tensor(b * (a + b)), t, alpha=a + b, out=t)
+    x.sub_(y.div_(t).log1p_(), alpha=a * scale)
 
 
 def _polynomial(x: Tensor, coefficients: Sequence[Tensor], out: Tensor) -> Tensor:

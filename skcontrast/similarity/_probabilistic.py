@@ -9,11 +9,8 @@ from sklearn.base import clone
 from torch import Tensor
 from torch.nn import functional as F
 
-from ._base import Similarity, missing
+from ._base import Similarity, missing, with_divisor
 from ._validation import Embeddings
-
-# Below this length the direction of a vector is rounding noise; such vectors have none.
-_SHORTEST = 1e-8
 
 
 class ProbabilisticSimilarity(Similarity):
@@ -75,10 +72,6 @@ class ProbabilisticSimilarity(Similarity):
             Dimension of the directions.
         """
         raise missing(self, "concentrations(x, d)", "it maps the network's output x to κ ≥ 0")
-
-    def embed(self, z: Embeddings) -> Tensor:
-        """Map what `distribution` takes to the vectors that are compared, (..., k)."""
-        raise missing(self, "embed(z)", "it maps the network's output to the compared vectors")
 
     def distribution(self, z: Embeddings) -> tuple[Tensor, Tensor]:
         """Return mean directions and concentrations of what the network returns.
@@ -164,11 +157,8 @@ class ProbabilisticSimilarity(Similarity):
 
 def _unit_and_length(vectors: Tensor) -> tuple[Tensor, Tensor]:
     """Return vectors at length 1, or 0 where they have no direction, and their lengths."""
-    length = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
-    has_direction = length > _SHORTEST
-    # One whose length overflows must not pass for a vector of zeros.
-    divisor = torch.where(has_direction, length, 1.0).masked_fill(length.isinf(), torch.nan)
-    return vectors * has_direction / divisor, length[..., 0]
+    kept, divisor, length = with_divisor(vectors)
+    return kept / divisor, length[..., 0]
 
 
 def draw_von_mises_fisher(

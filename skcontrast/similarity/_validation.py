@@ -49,20 +49,6 @@ def check_views(views: Sequence[Embeddings], queue: Embeddings | None, similarit
         raise ValueError("views and queue must hold at least one row.")
 
 
-def check_pair(z1: Embeddings, z2: Embeddings, similarity: Any) -> list[Any]:
-    """Return two sets of embeddings in one dtype, or raise TypeError or ValueError.
-
-    Parameters
-    ----------
-    z1, z2 : Tensor or tuple of Tensor
-        The arguments of a similarity.
-    similarity : Similarity
-        Says whether tuples are admissible.
-    """
-    check_kinds({"z1": z1, "z2": z2}, similarity)
-    return in_one_dtype([z1, z2], None)[0]
-
-
 def check_kinds(named: Mapping[str, Embeddings], similarity: Any) -> dict[str, Tensor]:
     """Check types and widths, and return the tensors, or the directions of tuples.
 
@@ -76,21 +62,19 @@ def check_kinds(named: Mapping[str, Embeddings], similarity: Any) -> dict[str, T
     tensors: dict[str, Any] = dict(named)
     if any(isinstance(z, tuple) for z in named.values()):
         tensors = _directions(tensors, similarity)
-    width: int | None = None
-    device: torch.device | None = None
+    names, first = ", ".join(tensors), next(iter(tensors.values()))
     for name, z in tensors.items():
         _check_tensor(name, z)
-        device = z.device if device is None else device
-        if z.device != device:
+        if z.device != first.device:
             raise ValueError(
-                f"{', '.join(tensors)} must be on one device: {name} is on {z.device}, "
-                f"{next(iter(tensors))} on {device}."
+                f"{names} must be on one device: {name} is on {z.device}, the first on "
+                f"{first.device}."
             )
-        if z.ndim != 2 or width not in (None, z.shape[1]):
-            raise ValueError(f"{name} must have shape (n, {width or 'd'}), got {tuple(z.shape)}.")
-        width = z.shape[1]
-    if width == 0:
-        raise ValueError(f"{', '.join(tensors)} must have at least one column, got shape (n, 0).")
+        if z.ndim != 2 or z.shape[1] != first.shape[1]:
+            width = "d" if z is first else first.shape[1]
+            raise ValueError(f"{name} must have shape (n, {width}), got {tuple(z.shape)}.")
+    if not first.shape[1]:
+        raise ValueError(f"{names} must have at least one column, got shape (n, 0).")
     return tensors
 
 
@@ -130,17 +114,13 @@ def _directions(named: dict[str, Any], similarity: Any) -> dict[str, Any]:
     return {name: mu for name, (mu, _) in named.items()}
 
 
-def in_one_dtype(views: Sequence[Embeddings], queue: Embeddings | None) -> tuple[list[Any], Any]:
+def in_one_dtype(embeddings: Sequence[Embeddings]) -> list[Any]:
     """Return the tensors in float64 if one of them is, else in float32."""
-    everything: list[Any] = [*views, *([] if queue is None else [queue])]
-    flat = [t for view in everything for t in (view if isinstance(view, tuple) else (view,))]
-    is_double = any(t.dtype == torch.float64 for t in flat)
-    dtype = torch.float64 if is_double else torch.float32
-    everything = [
-        tuple(t.to(dtype) for t in view) if isinstance(view, tuple) else view.to(dtype)
-        for view in everything
+    flat = [t for z in embeddings for t in (z if isinstance(z, tuple) else (z,))]
+    dtype = torch.float64 if any(t.dtype == torch.float64 for t in flat) else torch.float32
+    return [
+        tuple(t.to(dtype) for t in z) if isinstance(z, tuple) else z.to(dtype) for z in embeddings
     ]
-    return everything[: len(views)], None if queue is None else everything[-1]
 
 
 def check_bounds(similarity: Any, scores: Tensor, width: int) -> None:

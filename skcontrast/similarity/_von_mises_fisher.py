@@ -121,7 +121,7 @@ class VonMisesFisher(ProbabilisticSimilarity):
         return self.kappa_max * torch.sigmoid(x + start)
 
     def check_concentrations(self, kappa: Tensor, name: str) -> None:
-        """Raise ValueError unless all concentrations lie in [0, κ_max].
+        """Raise ValueError unless all concentrations are in [0, κ_max].
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class VonMisesFisher(ProbabilisticSimilarity):
             return
         got = f"some in [{kappa.min():.4g}, {kappa.max():.4g}]: raise kappa_max"
         raise ValueError(
-            f"The concentrations of {name} must lie in [0, kappa_max={self.kappa_max:g}], got "
+            f"The concentrations of {name} must be in [0, kappa_max={self.kappa_max:g}], got "
             f"{'NaN' if kappa.isnan().any() else got if kappa.min() >= 0 else 'negative ones'}."
         )
 
@@ -153,19 +153,17 @@ class VonMisesFisher(ProbabilisticSimilarity):
         d = u.shape[-1] - self.n_terms
         products = u[:, :d] @ v[:, :d].T
         if products.requires_grad:
-            return self._scores(products, u[:, None, d:], v[:, d:], d)
+            scores = mutual_score(products, u[:, None, d:], v[:, d:], d)
+            return scores / number(self.temperature)
         self.link(products, u[:, d:], v[:, d:], d=d)  # in much less memory and time
         return products
 
     def pairs(self, u: Tensor, v: Tensor) -> Tensor:
         """Return the mutual likelihood scores of matching rows."""
         d = u.shape[-1] - self.n_terms
-        return self._scores((u[..., :d] * v[..., :d]).sum(-1), u[..., d:], v[..., d:], d)
-
-    def _scores(self, products: Tensor, u_terms: Tensor, v_terms: Tensor, d: int) -> Tensor:
-        m_i, minus_g_i = u_terms.unbind(-1)
-        m_j, minus_g_j = v_terms.unbind(-1)
-        return mutual_score(products, m_i, minus_g_i, m_j, minus_g_j, d) / number(self.temperature)
+        products = (u[..., :d] * v[..., :d]).sum(-1)
+        scores = mutual_score(products, u[..., d:], v[..., d:], d)
+        return scores / number(self.temperature)
 
     def link(
         self,
@@ -177,10 +175,7 @@ class VonMisesFisher(ProbabilisticSimilarity):
         d: int,
     ) -> None:
         """Turn products κ_i κ_j cos θ into scores, in place, and write their slopes."""
-        m_i, minus_g_i = u_terms.unbind(-1)
-        m_j, minus_g_j = v_terms.unbind(-1)
-        temperature = number(self.temperature)
-        link_in_place(products, m_i, minus_g_i, m_j, minus_g_j, d, temperature, slopes)
+        link_in_place(products, u_terms, v_terms, slopes, d, number(self.temperature))
 
     def pull_terms(self, terms: Tensor, d_scores: Tensor, d_products: Tensor, *, d: int) -> Tensor:
         """Return the gradient with respect to m and −g(κ).

@@ -9,8 +9,14 @@ the scores alone. The estimates are computed by the code that trains with these 
     compare_estimators(model, n_candidates=512, random_state=0).summary("mse")
 """
 
-from ._curves import EstimatorCurve, estimator_curve
-from ._estimators import EstimatorComparison, compare_estimators, estimate, matched_estimators
+from ._estimators import (
+    EstimatorComparison,
+    EstimatorCurve,
+    compare_estimators,
+    estimate,
+    estimator_curve,
+    matched_estimators,
+)
 from ._scores import ScoreModel, ScoreSample
 
 __all__ = [

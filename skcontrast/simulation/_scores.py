@@ -1,4 +1,4 @@
-"""Samples of scores, and the generative model of scores."""
+"""Samples of scores, of real embeddings or of a generative model."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm, uniform
+from torch import Tensor
 
-from .._arguments import check_arguments, checked, generator_of, naming
-from .._parameters import (
-    Interval,
-    ParameterObject,
-    StrOptions,
-    validate_parameters,
-)
+from .._arguments import check_arguments, checked, generator_of, naming, numbers
+from .._data._metadata import validate_labels
+from .._objective._functional import contrast_of
+from .._objective._rows import tiles
+from .._parameters import Interval, ParameterObject, StrOptions, validate_parameters
 from ..similarity import Similarity
-from ._real_scores import scores_of_views
 
 RandomState: TypeAlias = int | np.random.Generator | None
 
@@ -106,7 +105,35 @@ class ScoreSample(NamedTuple):
         >>> sample.scores.shape, sample.is_negative.sum(axis=1)[0], sample.positives.shape
         ((12, 10), np.int64(6), (12, 1))
         """
-        return cls(*scores_of_views(views, y, similarity, positives))
+        if len(views) < 2:
+            raise ValueError(f"ScoreSample.from_views needs at least two views, got {len(views)}.")
+        labels = validate_labels(y, None, needed_by="ScoreSample.from_views")
+        views, labels = tuple(_known(view, labels) for view in views), labels[labels >= 0]
+        if len(labels) < 2:
+            raise ValueError(
+                f"y must hold the classes of at least two samples, got {len(labels)}."
+            )
+        contrast, similarity = contrast_of(views, similarity, torch.from_numpy(labels))
+        with torch.no_grad():
+            scores = torch.cat([part.clone() for _, part in tiles(contrast, similarity)])
+        of_positives = contrast.positives
+        if positives == "classmates":
+            of_positives = _of_classmates(scores, labels, len(views))
+        is_candidate = torch.ones_like(scores, dtype=torch.bool)
+        is_candidate.scatter_(1, contrast.excluded, False)
+        candidates, is_negative = (
+            part[is_candidate].view(len(part), -1).numpy()
+            for part in (scores, ~contrast.same_class(slice(None)))
+        )
+        bounds = similarity.bounds(contrast.anchors.shape[1])
+        return cls(candidates, is_negative, of_positives.numpy(), *bounds)
+
+
+def with_negatives(sample: ScoreSample) -> ScoreSample:
+    """Return the anchors that have a true negative among their candidates."""
+    usable = sample.is_negative.any(axis=1)
+    scores, is_negative, positives = (part[usable] for part in sample[:3])
+    return sample._replace(scores=scores, is_negative=is_negative, positives=positives)
 
 
 class ScoreModel(ParameterObject):
@@ -222,7 +249,7 @@ class ScoreModel(ParameterObject):
         n_positives : int, default=10
             Number of known positives of each anchor K ≥ 1.
         random_state : int, Generator or None, default=None
-            Anything that ``numpy.random.default_rng`` takes. Global generators are not used.
+            Seed of the draws. Global generators are not used.
 
         Returns
         -------
@@ -340,3 +367,29 @@ def _draw(lower: NDArray, rng: np.random.Generator) -> NDArray:
     """Draw u of cdf 2λu + (1 − 2λ)u² for every share λ of φ₍₁₎, by inversion."""
     p = 1 - rng.random(lower.shape)  # never 0, where λ = 0 would give 0/0
     return p / (lower + np.sqrt(np.maximum(lower**2 + (1 - 2 * lower) * p, 0)))
+
+
+def _known(view: Any, labels: np.ndarray) -> Any:
+    """Return the rows of a view whose classes are known."""
+    if isinstance(view, tuple):
+        return tuple(_known(part, labels) for part in view)
+    view = numbers(view, "views", ensure_2d=False, allow_nd=True)
+    if len(view) != len(labels):
+        raise ValueError(f"y must have one entry per sample, {len(view)}, got {len(labels)}.")
+    return view[labels >= 0]
+
+
+def _of_classmates(scores: Tensor, labels: np.ndarray, n_views: int) -> Tensor:
+    """Return the scores of the other views of the next sample of the class."""
+    following = np.empty(len(labels), dtype=np.int64)
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        if len(members) == 1:
+            raise ValueError(
+                "positives='classmates' needs two samples of each class; one class has one."
+            )
+        following[members] = np.roll(members, -1)
+    columns = [
+        [w * len(labels) + following for w in range(n_views) if w != v] for v in range(n_views)
+    ]
+    return scores.gather(1, torch.from_numpy(np.array(columns)).transpose(1, 2).flatten(0, 1))

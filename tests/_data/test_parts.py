@@ -75,7 +75,7 @@ def test_one_sample_is_a_tuple_and_samples_can_be_iterated_over():
     assert [sample[0][0] for sample in parts] == NUMBERS.tolist()
     with pytest.raises(IndexError):
         parts[12]
-    with pytest.raises(IndexError, match=r"X\.parts"):
+    with pytest.raises(IndexError, match=r"indexed by samples"):
         parts[:, 0]
 
 

@@ -201,7 +201,7 @@ def test_samples_read_in_batches_by_workers_give_the_same_embedding():
 def test_a_function_with_a_generator_of_its_own_warns_once():
     own = np.random.default_rng()
     augmentation = FunctionAugmentation(lambda x: x + own.normal())
-    with pytest.warns(UserWarning, match="generator of its own.*'seed', 'rng' or 'generator'"):
+    with pytest.warns(UserWarning, match="its own generator.*'seed', 'rng' or 'generator'"):
         augmentation.augment(torch.randn(4, 3), seeded())
     augmentation.augment(torch.randn(4, 3), seeded())
 

@@ -19,7 +19,7 @@ from skcontrast.augmentation import (
     RandomResizedCrop,
     compose,
 )
-from skcontrast.augmentation._fusion import GeometricAugmentation
+from skcontrast.augmentation._compose import GeometricAugmentation
 from skcontrast.augmentation._matrices import rotations
 from tests.augmentation.common import random_images, seeded, smooth_images
 

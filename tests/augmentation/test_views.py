@@ -61,7 +61,7 @@ def test_one_row_of_views_is_a_batch_of_one(X):
 
 
 def test_views_have_no_columns(X):
-    with pytest.raises(IndexError, match="samples only"):
+    with pytest.raises(IndexError, match="indexed by samples"):
         GaussianNoise().fit_transform(X)[:, 1]
 
 

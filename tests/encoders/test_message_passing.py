@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from skcontrast.encoders._message_passing import GCNLayer, GINELayer, GINLayer
+from skcontrast.encoders._graph import GCNLayer, GINELayer, GINLayer
 from skcontrast.graphs import GraphBatch, PackedGraphs, pack_graphs
 from skcontrast.graphs._columns import EdgeColumns
 from tests.encoders.graphs_common import WIDTH, adjacency, as_batch, graphs_of, seeded

@@ -6,6 +6,7 @@ import torch
 from skcontrast._runtime import _memory
 from skcontrast.frameworks import CMC
 from skcontrast.frameworks._bank import Bank
+from skcontrast.similarity import Cosine
 from tests.common import small
 from tests.frameworks.common import X, random
 
@@ -15,11 +16,11 @@ def test_bank_update_rule(momentum):
     bank = Bank(6, 3, momentum)
     first, second = random(2, 1, 2, 3), random(2, 3, 2, 3, seed=1)
     rows = torch.tensor([4, 1])
-    bank.update(first, rows, torch.tensor([7, -1]))
+    bank.update(first, rows, torch.tensor([7, -1]), Cosine().bank_vectors)
     unit = torch.nn.functional.normalize
     torch.testing.assert_close(bank.vectors[:, rows], unit(first[:, 0], dim=-1))
     assert bank.labels.tolist() == [-1, -1, -1, -1, 7, -1]
-    bank.update(second, rows.flip(0))
+    bank.update(second, rows.flip(0), None, Cosine().bank_vectors)
     new = unit(unit(second, dim=-1).mean(1), dim=-1).flip(1)
     expected = unit(momentum * unit(first[:, 0], dim=-1) + (1 - momentum) * new, dim=-1)
     torch.testing.assert_close(bank.vectors[:, rows], expected)
@@ -32,7 +33,8 @@ def test_drawn_vectors_are_all_different_and_the_sample_knows_its_own(n):
     bank, generator, own_is_drawn = Bank(20, 1, 0.5), torch.Generator().manual_seed(0), 0
     rows = torch.randperm(20, generator=generator)[:13]
     for part in rows.split(5):
-        bank.update(part.view(1, 1, -1, 1).expand(2, 1, -1, 1) + 1.0, part, part)
+        z = part.view(1, 1, -1, 1).expand(2, 1, -1, 1) + 1.0
+        bank.update(z, part, part, Cosine().bank_vectors)
     for _ in range(20):
         vectors, own, drawn = bank.draw(n, torch.arange(20), generator)
         assert vectors.shape == (2, min(n, 13), 1) and drawn.unique().numel() == min(n, 13)

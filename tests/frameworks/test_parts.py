@@ -6,7 +6,7 @@ import torch
 from sklearn.model_selection import GridSearchCV
 
 from skcontrast.frameworks import CMC
-from skcontrast.frameworks._parts import Slices, Split
+from skcontrast.frameworks._parts import Slices, Split, rgb_to_lab
 from tests.common import small
 from tests.frameworks.common import X
 
@@ -65,3 +65,27 @@ def test_slices_cut_vectors_by_their_widths():
     h = torch.rand(3, 9)
     assert [part.shape[1] for part in Slices([2, 3, 4])(h)] == [2, 3, 4]
     assert torch.cat(Slices([2, 3, 4])(h), 1).equal(h)
+
+
+@pytest.mark.parametrize(
+    "rgb, lab",
+    [
+        ((0, 0, 0), (0, 0, 0)),
+        ((255, 255, 255), (100, 0, 0)),
+        ((255, 0, 0), (53.24, 80.09, 67.20)),
+        ((0, 255, 0), (87.73, -86.18, 83.18)),
+        ((0, 0, 255), (32.30, 79.19, -107.86)),
+        ((119, 119, 119), (50.03, 0, 0)),
+        ((1, 1, 1), (0.27, 0, 0)),
+    ],
+)
+def test_rgb_to_lab(rgb, lab):
+    image = torch.tensor(rgb, dtype=torch.uint8).view(1, 3, 1, 1).expand(2, 3, 4, 5)
+    expected = torch.tensor(lab, dtype=torch.float32).view(1, 3, 1, 1).expand(2, 3, 4, 5)
+    torch.testing.assert_close(rgb_to_lab(image), expected, rtol=0, atol=0.02)
+    as_float = (image / 255).requires_grad_()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        converted = rgb_to_lab(as_float)
+    torch.testing.assert_close(converted, rgb_to_lab(image))
+    converted.sum().backward()
+    assert as_float.grad.isfinite().all()

@@ -85,7 +85,7 @@ def test_graphs_without_edges_and_of_single_nodes():
 def test_two_graphs_are_enough_and_one_is_not():
     for framework in FRAMEWORKS:
         assert np.isfinite(embedded(GRAPHS[:2], framework=framework)).all()
-        with pytest.raises(ValueError, match=r"Found 1 graph\(s\) in X while a minimum of 2"):
+        with pytest.raises(ValueError, match=r"Found 1 sample\(s\) in X while a minimum of 2"):
             small(framework=framework).fit(GRAPHS[:1])
 
 

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from skcontrast.augmentation import GaussianNoise
-from skcontrast.augmentation._stage import Stage, as_float, generator_for
+from skcontrast.augmentation._checks import as_float, generator_for
 from tests.augmentation.common import seeded
 
 
@@ -25,11 +24,3 @@ def test_a_generator_is_passed_on_and_a_new_one_is_unpredictable():
     assert generator_for(batch, generator) is generator
     draws = [torch.rand(4, generator=generator_for(batch, None)) for _ in range(2)]
     assert not draws[0].equal(draws[1])
-
-
-def test_a_stage_is_one_augmentation_and_shares_its_pass_with_no_other():
-    batch = torch.zeros(5, 3)
-    noise = GaussianNoise().fit(torch.rand(9, 3, generator=seeded()).numpy())
-    stage = Stage(noise)
-    assert stage(batch, seeded(2)).equal(noise.augment(batch, seeded(2)))
-    assert not stage.absorb(noise)

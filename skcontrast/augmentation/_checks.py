@@ -1,4 +1,4 @@
-"""One pass over a batch, and what every pass needs: floats, and a generator."""
+"""Batches as floats, views that are checked, and generators."""
 
 from __future__ import annotations
 
@@ -8,27 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-
-class Stage:
-    """One pass over the batch, which neighbouring augmentations may share.
-
-    Parameters
-    ----------
-    augmentation : Augmentation
-        The first of them.
-    """
-
-    def __init__(self, augmentation: Any):
-        self.augmentation = augmentation
-
-    def absorb(self, augmentation: Any) -> bool:
-        """Take `augmentation` into this pass and return True, or return False."""
-        return False
-
-    def __call__(self, batch: Tensor, generator: torch.Generator) -> Tensor:
-        return checked_views(
-            self.augmentation.augment(batch, generator), batch, type(self.augmentation)
-        )
+from .._parameters import belongs_to_package
 
 
 def checked_views(views: Any, batch: Any, owner: type) -> Any:
@@ -39,7 +19,7 @@ def checked_views(views: Any, batch: Any, owner: type) -> Any:
     TypeError, ValueError
         If the views are not what an embedder can take; the message names the class.
     """
-    if owner.__module__.partition(".")[0] == __name__.partition(".")[0]:
+    if belongs_to_package(owner):
         return views
     name = f"{owner.__name__}.augment"
     if isinstance(batch, Tensor):
