@@ -122,10 +122,7 @@ def fit_network(
     world, seed = current_world(), choices.seed
     if world is not None:
         seed = agree_on_seed(choices, data, past, world, one_epoch)
-    start = None if past is None else past.network
-    identity = partial(
-        identity_of, choices, data.chain, data.schema.kind, data.X, data.known, start
-    )
+    identity = partial(identity_of, choices, data, None if past is None else past.network)
     opened = opened_state(choices, seed, past, identity, world, one_epoch)
     # The caller may have turned gradients off.
     with torch.inference_mode(False), torch.enable_grad(), opened as epoch_state:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -24,10 +24,12 @@ from .._data._checksum import checksum
 from .._data._parts import Parts
 from .._data._sources import LazySamples
 from .._network._build import Network
-from ..augmentation import Augmentation
 from ..callbacks import Evaluation
 from ..kinds._base import Kind
 from ._choices import Choices
+
+if TYPE_CHECKING:
+    from ._samples import TrainingData
 
 # Parameters that do not change what is fitted.
 _INDIFFERENT = {
@@ -110,32 +112,19 @@ def as_arguments(known: dict[str, Tensor]) -> dict[str, np.ndarray]:
     return {names.get(name, name): tensor.numpy() for name, tensor in known.items()}
 
 
-def identity_of(
-    choices: Choices,
-    chain: list[Augmentation] | None,
-    kind: Kind,
-    X: Any,
-    known: dict[str, Tensor],
-    start: Network | None,
-) -> Identity:
-    """Return what a fit is of.
+def identity_of(choices: Choices, data: TrainingData, start: Network | None) -> Identity:
+    """Return the identity of a fit.
 
     Parameters
     ----------
     choices : Choices
         The user's parameters, checked.
-    chain : list of Augmentation or None
-        What draws the views, if the user has chosen it.
-    kind : Kind
-        The kind of X.
-    X : array-like of length n_samples
-        As its kind returns it.
-    known : dict of str to Tensor
-        What is known about the samples.
+    data : TrainingData
+        The samples and what is known of them.
     start : Network or None
         The network from which the fit continues.
     """
-    settings = {**choices.settings, "augmentation": chain}
+    settings = {**choices.settings, "augmentation": data.chain}
     if (seed := settings.pop("random_state")) is not None:
         # A generator of the user has drawn the seed of the fit.
         settings["random_state"] = int(seed) if isinstance(seed, Integral) else choices.seed
@@ -143,11 +132,11 @@ def identity_of(
     for name, value in settings.items():
         if name not in _INDIFFERENT:
             parameters |= described(name, value)
-    data = {"X": samples_checksum(kind, X)}
-    data |= {name: checksum([array]) for name, array in as_arguments(known).items()}
+    checksums = {"X": samples_checksum(data.schema.kind, data.X)}
+    checksums |= {name: checksum([array]) for name, array in as_arguments(data.known).items()}
     tensors = [] if start is None else [*start.parameters(), *start.buffers()]
     arrays = [tensor.numpy(force=True) for tensor in tensors]
-    return Identity(parameters, data, checksum(arrays) if arrays else "")
+    return Identity(parameters, checksums, checksum(arrays) if arrays else "")
 
 
 def _described_callbacks(callbacks: Any) -> dict[str, str]:

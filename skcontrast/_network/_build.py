@@ -164,9 +164,7 @@ def build_network(
     if isinstance(split, Split):  # which stands behind a layer for all parts
         channels_last = [all(channels_last)] * len(parts)
     projections = [projection_dim or width for width in widths]
-    _check_dimension(min(projections), projection_dim, similarity, owner)
-    if len(parts) > 1:
-        _check_widths(projections)
+    _check_widths(projections, projection_dim, similarity, owner)
     heads = [projection_head(width, projection_dim, similarity.n_extra) for width in widths]
     layers = [
         part.kind.first_layer(part.subset, part.scaler, channels_last=last)
@@ -239,18 +237,16 @@ def _assembled(
     return Network(encoder, SideBySide(Slices(widths), heads), names)
 
 
-def _check_dimension(d: int, projection_dim: int, similarity: Similarity, owner: str) -> None:
-    """Raise ValueError if the similarity needs more than d components."""
-    if d < similarity.least_dimension:
+def _check_widths(
+    widths: list[int], projection_dim: int, similarity: Similarity, owner: str
+) -> None:
+    """Raise ValueError if the similarity needs wider outputs, or if those of parts differ."""
+    if min(widths) < similarity.least_dimension:
         name = "projection_dim" if projection_dim else "n_components"
         raise ValueError(
             f"The {name!r} parameter of {owner} must be at least {similarity.least_dimension} "
-            f"with {similarity!r}, got {d}."
+            f"with {similarity!r}, got {min(widths)}."
         )
-
-
-def _check_widths(widths: list[int]) -> None:
-    """Raise ValueError if the outputs for the parts have different widths."""
     if len(set(widths)) > 1:
         raise ValueError(
             f"The encoders of the parts return {' and '.join(map(str, widths))} components, which "

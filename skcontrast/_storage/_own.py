@@ -16,38 +16,6 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrize import is_parametrized
 
 
-class Names:
-    """Names of custom objects in a file.
-
-    The second object of a class has the name of the class with ``#2``, and so on. They are counted
-    anew in each part of the file, so that a copy has the name of the object that it is a copy of.
-
-    Attributes
-    ----------
-    places : dict of str to str
-        Where the file has each name first.
-    """
-
-    def __init__(self) -> None:
-        self.places: dict[str, str] = {}
-        self._known: dict[str, list[Any]] = {}
-
-    def begin_part(self) -> None:
-        """Count anew."""
-        self._known = {}
-
-    def name(self, value: Any, place: str) -> str:
-        """Return the name of an object, which is at a place in the file."""
-        base = own_name(value)
-        known = self._known.setdefault(base, [])
-        number = next((k for k, one in enumerate(known) if one is value), len(known))
-        if number == len(known):
-            known.append(value)
-        name = f"{base}#{number + 1}" if number else base
-        self.places.setdefault(name, place)
-        return name
-
-
 def own_name(value: object) -> str:
     """Return the name of a class or a function, or of the class of an object."""
     cls = value if inspect.isclass(value) or inspect.isroutine(value) else type(value)

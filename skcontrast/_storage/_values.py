@@ -36,7 +36,7 @@ from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 from torch.nn.modules.lazy import LazyModuleMixin
 
-from ._own import Names, check_own, has_parameters, with_parameters, with_weights
+from ._own import check_own, has_parameters, own_name, with_parameters, with_weights
 
 # The attributes that every module has.
 _MODULE = frozenset(vars(nn.Module()))
@@ -69,15 +69,15 @@ class Writer:
     def __init__(self, names: Mapping[type, str], keep_samples: bool = True):
         self.names, self.keep_samples = names, keep_samples
         self.tensors: dict[str, Tensor] = {}
-        self._own_names = Names()
-        self.own = self._own_names.places
+        self.own: dict[str, str] = {}
+        self._custom: dict[str, list[Any]] = {}
         # By id, with the object itself: the id of one that is freed may be given to the next.
         self._seen: dict[int, tuple[str, Any]] = {}
         self._modules: dict[int, int] = {}
 
     def write(self, value: Any, name: str) -> Any:
         """Return a part of the file as JSON, in which custom objects are counted anew."""
-        self._own_names.begin_part()
+        self._custom = {}
         return self._write(value, name)
 
     def _write(self, value: Any, name: str) -> Any:
@@ -162,7 +162,7 @@ class Writer:
         """Return the name of something that the reader of the file must have, and its state."""
         check_own(value, name)
         if not isinstance(value, nn.Module):
-            found = {"$own": self._own_names.name(value, name)}
+            found = {"$own": self._custom_name(value, name)}
             if has_parameters(value):
                 parameters = value.get_params(deep=False)
                 found["params"] = self._dictionary(parameters, name)
@@ -171,7 +171,22 @@ class Writer:
         # Lazy layers have no weights before they have seen a sample.
         is_lazy = any(nn.parameter.is_lazy(tensor) for tensor in tensors.values())
         state = None if is_lazy else self._dictionary(dict(tensors), name)
-        return {"$own": self._own_names.name(value, name), "state_dict": state}
+        return {"$own": self._custom_name(value, name), "state_dict": state}
+
+    def _custom_name(self, value: Any, place: str) -> str:
+        """Return the name of a custom object, which is at a place in the file.
+
+        The second object of a class has the name of the class with ``#2``, and so on. They are
+        counted anew in each part of the file, so that a copy has the name of the original.
+        """
+        base = own_name(value)
+        known = self._custom.setdefault(base, [])
+        number = next((k for k, one in enumerate(known) if one is value), len(known))
+        if number == len(known):
+            known.append(value)
+        name = f"{base}#{number + 1}" if number else base
+        self.own.setdefault(name, place)
+        return name
 
 
 class Reader:

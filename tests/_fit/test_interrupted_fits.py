@@ -174,7 +174,7 @@ def test_an_interrupt_while_x_is_checked_is_that_of_python():
     assert not hasattr(fresh, "encoder_")
 
 
-@pytest.mark.parametrize("name", ["train", "_fitted"])
+@pytest.mark.parametrize("name", ["train", "check_embeddings"])
 def test_an_interrupt_after_the_training_keeps_all_epochs(monkeypatch, name):
     def presses_after(*args):
         result = function(*args)
