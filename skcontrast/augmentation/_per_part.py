@@ -19,7 +19,7 @@ from ._compose import compose
 
 
 class PerPart(Augmentation):
-    """Draw a view of each part of a sample by augmentations of its own.
+    """Draw a view of each part of a sample by its own augmentations.
 
     Each part is scaled and augmented by itself.
 
@@ -27,7 +27,7 @@ class PerPart(Augmentation):
     ----------
     augmentations : list
         One item for each part: an augmentation, a list of augmentations that are applied one
-        after the other, or None for a part that stays as it is.
+        after the other, or None for a part that stays unchanged.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class PerPart(Augmentation):
 
     def validate(self) -> None:
         """Raise an error if something is not an augmentation or has a value out of its range."""
-        for step in (step for chain in map(_chain, self.augmentations) for step in chain):
+        for step in self._steps:
             check_component(
                 step, Augmentation, owner=type(self).__name__, parameter="augmentations"
             )
@@ -141,9 +141,12 @@ class PerPart(Augmentation):
     @property
     def uses_samples(self) -> bool:
         """Whether an augmentation may use the samples, beyond their shape."""
-        return any(
-            step.uses_samples for chain in map(_chain, self.augmentations) for step in chain
-        )
+        return any(step.uses_samples for step in self._steps)
+
+    @property
+    def _steps(self) -> list[Any]:
+        """All augmentations, unfitted."""
+        return [step for chain in map(_chain, self.augmentations) for step in chain]
 
     @property
     def lacks_samples(self) -> bool:

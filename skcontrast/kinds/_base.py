@@ -1,4 +1,4 @@
-"""What a kind of data is: everything that depends on whether X holds vectors, images or graphs.
+"""Base class of the kinds of data: all that depends on whether X holds vectors, images or graphs.
 
 The rest of the package asks a kind and never tests what X is. The package's kinds have a module
 each.
@@ -20,7 +20,7 @@ from ..graphs._convert import is_graphs
 
 @dataclass(frozen=True)
 class Schema:
-    """What `fit` saw of X, with which every later X must agree.
+    """Describes the X of `fit`, with which every later X must agree.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Request:
 
 
 class Scaler(Protocol):
-    """What maps checked samples to the batches that augmentations and the network work on."""
+    """Maps checked samples to the batches that augmentations and the network work on."""
 
     @property
     def finds_nonfinite(self) -> bool:
@@ -121,11 +121,11 @@ class Unscaled:
         self.kind = kind
 
     def fit(self, X: Any) -> Unscaled:
-        """Return the scaler as it is."""
+        """Return the scaler, which learns nothing."""
         return self
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Any:
-        """Return samples as a batch on a device, as they are; floats in float32.
+        """Return samples as a batch on a device, unscaled; floats in float32.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class Unscaled:
 
 
 def as_given(scaler: Any, batch: Any, X: Any) -> Any:
-    """Return a batch of views of X in its units, if its scaler knows how, else as it is."""
+    """Return a batch of views of X in its units, if its scaler knows how, else unchanged."""
     if hasattr(scaler, "from_tensor"):
         return scaler.from_tensor(batch, X)
     return batch.numpy() if isinstance(batch, Tensor) else batch
