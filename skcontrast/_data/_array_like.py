@@ -53,7 +53,11 @@ def as_array_like(X: Any) -> Any:
     if getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", None) == np.dtype(object):
         X = list(X)  # an array of objects, or a Series of pandas
     if isinstance(X, (list, tuple)) and len(X):
-        _refuse_mappings(X[0])
+        if isinstance(X[0], Mapping):
+            raise TypeError(
+                f"X must hold samples, got a {type(X[0]).__name__} with the keys "
+                f"{sorted(map(str, X[0]))}: pass the values of one key."
+            )
         if getattr(X[0], "ndim", 0) > 1:
             X = _stacked(X)
     if isinstance(X, torch.Tensor):
@@ -106,15 +110,6 @@ def _names_image(item: Any) -> bool:
     return PurePath(item).suffix.lower() in SUFFIXES
 
 
-def _refuse_mappings(first: Any) -> None:
-    """Raise TypeError if samples are dicts."""
-    if isinstance(first, Mapping):
-        raise TypeError(
-            f"X must hold samples, got a {type(first).__name__} with the keys "
-            f"{sorted(map(str, first))}: pass the values of one key."
-        )
-
-
 def _stacked(images: Any) -> Any:
     is_torch = isinstance(images[0], torch.Tensor)
     for place, image in enumerate(images):
@@ -160,7 +155,7 @@ def checked_numbers(
 
     A copy of X in float64 may not fit into memory, while its batches do. So only what torch has no
     numbers for is converted, such as long doubles and objects, and NaN and infinity are looked for
-    in some rows at a time where scikit-learn would copy X.
+    in a few rows at a time where scikit-learn would copy X.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from ._sources import InMemory, Streamed
 
 
 class Annotations(NamedTuple):
-    """What is known about anchors or candidates besides their vectors.
+    """Labels, groups and weights of anchors or candidates.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Annotations(NamedTuple):
     weights: Tensor | None = None
 
     def take(self, rows: Tensor) -> Annotations:
-        """Return those of some of the samples, in any order and number."""
+        """Return those of the given rows, in any order and number."""
         return Annotations(*(None if known is None else known[rows] for known in self))
 
 
@@ -128,9 +128,8 @@ class TrainingSet:
 
     def in_order(self, batch_size: int) -> Iterator[Any]:
         """Yield all samples in the order of X, at most `batch_size` at a time."""
-        yield from self.source.batches(
-            torch.arange(len(self)).split(batch_size), seed=0, whole=True
-        )
+        parts = torch.arange(len(self)).split(batch_size)
+        yield from self.source.batches(parts, seed=0, whole=True)
 
     def batches(self, parts: Sequence[Tensor], seed: int) -> Generator[Batch, None, None]:
         """Yield the `Batch` of each part, a tensor of rows; the seed is for worker processes."""

@@ -212,17 +212,12 @@ def _of_polars(series: Any, name: str) -> Values:
     if dtype in (pl.Date, pl.Datetime):
         local = series.cast(pl.Datetime("us")) if dtype == pl.Date else series
         local = local.dt.replace_time_zone(None).cast(pl.Datetime("us"))
-        return Values("time", _ticks(local) / _MICROSECONDS)
+        ticks = local.to_physical().cast(pl.Float64).to_numpy()
+        return Values("time", ticks / _MICROSECONDS)
     if dtype == pl.Duration:
-        return Values("duration", _ticks(series.cast(pl.Duration("us"))) / _MICROSECONDS)
+        ticks = series.cast(pl.Duration("us")).to_physical().cast(pl.Float64).to_numpy()
+        return Values("duration", ticks / _MICROSECONDS)
     return _of_objects(series.to_list(), name)
-
-
-def _ticks(series: Any) -> NDArray[np.float64]:
-    """Return the integers behind times of polars, NaN for gaps."""
-    import polars as pl
-
-    return series.to_physical().cast(pl.Float64).to_numpy()
 
 
 def _of_objects(values: list, name: str) -> Values:

@@ -140,21 +140,16 @@ def read_annotations(
     known["groups"] = validate_groups(metadata.get("groups"), n_samples)
     if loss.requires_y:
         labels = validate_labels(y, n_samples, needed_by=type(loss).__name__)
-        _warn_if_useless(labels, type(loss).__name__)
+        known_labels = labels[labels >= 0]
+        if len(np.unique(known_labels)) == len(known_labels):
+            warn(
+                f"{type(loss).__name__} learns nothing from y, which holds no two samples of one "
+                "class: -1 marks samples whose class is unknown."
+            )
         known["labels"] = labels
     elif uses_classes and y is not None:
         known["labels"] = classes_or_none(y, n_samples)
     return {name: as_tensor(a) for name, a in known.items() if a is not None}
-
-
-def _warn_if_useless(labels: NDArray[np.int64], loss: str) -> None:
-    """Warn if no two samples are known to be of one class."""
-    known = labels[labels >= 0]
-    if len(np.unique(known)) == len(known):
-        warn(
-            f"{loss} learns nothing from y, which holds no two samples of one class: -1 marks "
-            "samples whose class is unknown."
-        )
 
 
 def check_descriptions(descriptions: Tensor | None, width: int) -> None:

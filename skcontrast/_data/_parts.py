@@ -16,7 +16,7 @@ from ._row_labels import along_rows, row_labels
 
 
 class Parts:
-    """The parts of samples, each in an array of its own, as one X that can be indexed by rows.
+    """The parts of samples, each in its own array, as one X that can be indexed by rows.
 
     A tuple of arrays holds the same samples, but scikit-learn cannot split it. `Parts` goes
     through Pipelines, ``train_test_split``, cross-validation and searches. Whatever selects rows
@@ -95,7 +95,7 @@ class Parts:
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Any:
-        """Return the parts of some samples; of one sample, a tuple of them."""
+        """Return the parts of the given samples; of one sample, a tuple of them."""
         rows = along_rows(rows, "Parts")
         if not isinstance(rows, slice):
             rows = np.arange(len(self))[rows]
@@ -209,7 +209,7 @@ class TensorBatch:
         return len(next(iter(self.tensors.values())))
 
     def __getitem__(self, rows: Any) -> Any:
-        """Return the batch of some rows, or the tensor of a name."""
+        """Return the batch of the given rows, or the tensor of a name."""
         return self.tensors[rows] if isinstance(rows, str) else self._mapped(lambda t: t[rows])
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Self:

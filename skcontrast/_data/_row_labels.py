@@ -40,7 +40,7 @@ def row_labels(X: Any) -> Any:
 
 
 def label_rows(array: Any, labels: Any) -> Any:
-    """Return an ndarray as a `LabeledArray`; without labels, or no ndarray, as it is."""
+    """Return an ndarray as a `LabeledArray`; without labels, or no ndarray, unchanged."""
     if labels is None or not isinstance(array, np.ndarray):
         return array
     labeled = array.view(LabeledArray)

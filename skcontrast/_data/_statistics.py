@@ -20,7 +20,7 @@ def native(X: NDArray) -> NDArray:
 
 
 def as_tensor(X: ArrayLike) -> torch.Tensor:
-    """Return an array as a tensor, without a copy where its rows lie together."""
+    """Return an array as a tensor, without a copy where its rows are contiguous."""
     X = native(np.ascontiguousarray(X))
     # torch warns about arrays it must not write to (memory maps, joblib's shared memory), although
     # nothing here writes.

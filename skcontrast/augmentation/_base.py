@@ -1,4 +1,4 @@
-"""The base class of augmentations: transformers that leave X unchanged and pass on a recipe."""
+"""The base class of augmentations: transformers that pass X on unchanged, with a recipe."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ class Augmentation(Transformer):
         return type(self).fit is not Augmentation.fit
 
     def _checked(self, X: Any) -> tuple[Any, Schema]:
-        """Return X as it is cut into batches, and what it is."""
+        """Return X in the form that is cut into batches, and its schema."""
         validate_parameters(self)
         if isinstance(X, Views) and X.inputs is not None:
             return X.inputs

@@ -59,9 +59,8 @@ def as_float(batch: Tensor) -> Tensor:
     check_batch(batch)
     if batch.dtype in (torch.float32, torch.float64):
         return batch
-    if batch.dtype == torch.uint8 and batch.ndim > 2:
-        return batch.to(torch.float32).div_(255)
-    return batch.to(torch.float32)
+    floats = batch.to(torch.float32)
+    return floats.div_(255) if batch.dtype == torch.uint8 and batch.ndim > 2 else floats
 
 
 def check_batch(batch: Any) -> None:

@@ -69,7 +69,7 @@ class PerPart(Augmentation):
 
     def validate(self) -> None:
         """Raise an error if something is not an augmentation or has a value out of its range."""
-        for step in (step for chain in map(_chain, self.augmentations) for step in chain):
+        for step in self._steps:
             check_component(
                 step, Augmentation, owner=type(self).__name__, parameter="augmentations"
             )
@@ -141,9 +141,12 @@ class PerPart(Augmentation):
     @property
     def uses_samples(self) -> bool:
         """Whether an augmentation may use the samples, beyond their shape."""
-        return any(
-            step.uses_samples for chain in map(_chain, self.augmentations) for step in chain
-        )
+        return any(step.uses_samples for step in self._steps)
+
+    @property
+    def _steps(self) -> list[Any]:
+        """All augmentations, unfitted."""
+        return [step for chain in map(_chain, self.augmentations) for step in chain]
 
     @property
     def lacks_samples(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from numpy.typing import ArrayLike, NDArray
@@ -89,10 +89,6 @@ class Unflatten(Transformer):
                 f"{tuple(self.shape)} of Unflatten."
             )
         return self
-
-    if TYPE_CHECKING:  # scikit-learn, which defines it, has no annotations
-
-        def fit_transform(self, X: ArrayLike, y: None = None) -> NDArray: ...
 
     def transform(self, X: ArrayLike) -> NDArray:
         """Return X with samples of the given shape.

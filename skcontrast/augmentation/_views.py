@@ -118,7 +118,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Do nothing: the output is passed on as it is.
+        """Do nothing: the output is passed on unchanged.
 
         Parameters
         ----------

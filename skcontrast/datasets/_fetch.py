@@ -83,7 +83,10 @@ def download(
                 break
             except (URLError, TimeoutError, ConnectionError, HTTPException, _Refused) as error:
                 reason = _reason(error, timeout)
-                if attempt == n_retries or _is_final(error):
+                # Of client errors, few may pass.
+                code = error.code if isinstance(error, HTTPError) else 0
+                is_final = 400 <= code < 500 and code not in _PASSING
+                if attempt == n_retries or is_final or isinstance(error, _Refused):
                     raise OSError(
                         f"{url} cannot be downloaded: {reason}. If you can get the file in a "
                         f"different way, store it as {path}."
@@ -155,13 +158,6 @@ def _read_block(response: Any, timeout: float) -> bytes:
         if time.monotonic() > deadline and len(block) < _BLOCK:
             raise TimeoutError
     return block
-
-
-def _is_final(error: Exception) -> bool:
-    """Return whether another attempt would fail in the same way."""
-    if isinstance(error, HTTPError):
-        return 400 <= error.code < 500 and error.code not in _PASSING
-    return isinstance(error, _Refused)
 
 
 def _reason(error: Exception, timeout: float) -> str:

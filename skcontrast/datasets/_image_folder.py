@@ -348,8 +348,6 @@ def _resized(image: Any, size: tuple[int, int], resize: str) -> Any:
     from PIL import Image, ImageOps
 
     wanted, method = size[::-1], Image.Resampling.BILINEAR
-    if resize == "crop":
-        return ImageOps.fit(image, wanted, method)
-    if resize == "pad":
-        return ImageOps.pad(image, wanted, method)
-    return image.resize(wanted, method)
+    if resize == "stretch":
+        return image.resize(wanted, method)
+    return (ImageOps.fit if resize == "crop" else ImageOps.pad)(image, wanted, method)

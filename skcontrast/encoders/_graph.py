@@ -271,17 +271,14 @@ class GCNLayer(nn.Module):
         """Map node features (n_nodes, in_features), None for those of the graphs, to a width."""
         h = _linear(self.linear, x, graphs)
         topology, weight = graphs.topology, graphs.edge_weight
-        if weight is None:
-            degrees = topology.in_degrees
-        else:
+        degrees = topology.in_degrees
+        if weight is not None:
             degrees = edge_sum(weight.abs()[:, None], topology)[:, 0]
         scale = (degrees + 1).to(h.dtype).rsqrt()[:, None]
         h = h * scale
         if weight is None:
-            summed = neighbour_sum(h, topology)
-        else:
-            summed = weighted_neighbour_sum(h, weight, topology)
-        return ((h + summed) * scale + self.bias).relu()
+            return ((h + neighbour_sum(h, topology)) * scale + self.bias).relu()
+        return ((h + weighted_neighbour_sum(h, weight, topology)) * scale + self.bias).relu()
 
 
 class MessagePassing(nn.Module):

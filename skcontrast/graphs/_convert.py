@@ -140,9 +140,7 @@ def _joined_attributes(parts: Mapping[int, Described], of: str) -> Tensor | None
         )
     if not widths or not widths[first]:
         return None
-    return torch.from_numpy(
-        np.concatenate([array for array in arrays.values() if array is not None])
-    )
+    return torch.from_numpy(np.concatenate([a for a in arrays.values() if a is not None]))
 
 
 def _joined_labels(parts: Mapping[int, Described], of: str) -> tuple[Tensor | None, tuple]:

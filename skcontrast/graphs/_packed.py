@@ -138,17 +138,16 @@ class PackedGraphs:
         edges = _as_integers(edge_index, "edge_index")
         ptr = _as_integers(node_ptr, "node_ptr")
         _check_structure(edges, ptr)
-        numbers_of: dict[str, Any] = {
-            "edge_attributes": _checked_numbers(edge_attributes, ptr, "edge_attributes", edges[0]),
-            "edge_weights": _checked_numbers(edge_weights, ptr, "edge_weights", edges[0], 1),
-        }
+        of_links = _checked_numbers(edge_attributes, ptr, "edge_attributes", edges[0])
+        weights = _checked_numbers(edge_weights, ptr, "edge_weights", edges[0], 1)
         of_nodes = _checked_numbers(attributes, ptr, "attributes")
         of_edges = _checked_labels(edge_labels, edges.shape[1], "edge_labels")
-        codes, categories = _checked_labels(labels, int(ptr[-1]), "labels")
-        _check_described(
-            int(ptr[-1]), edges, ptr, of_nodes, codes, of_edges[0], *numbers_of.values()
+        n_nodes = int(ptr[-1])
+        codes, categories = _checked_labels(labels, n_nodes, "labels")
+        _check_described(n_nodes, edges, ptr, of_nodes, codes, of_edges[0], of_links, weights)
+        packed = assemble(
+            edges, ptr, edge_attributes=of_links, edge_weights=weights, edge_labels=of_edges
         )
-        packed = assemble(edges, ptr, **numbers_of, edge_labels=of_edges)
         packed.attributes, packed.labels, packed.categories = of_nodes, codes, categories
         return packed
 

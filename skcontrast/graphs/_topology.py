@@ -38,13 +38,8 @@ class Topology(NamedTuple):
         """
         sources, targets = edge_index
         targets, order = targets.sort(stable=True)
-        n_nodes = int(node_ptr[-1])
-        return cls(
-            node_ptr,
-            offsets(torch.bincount(targets, minlength=n_nodes)),
-            sources[order],
-            symmetric,
-        )
+        edge_ptr = offsets(torch.bincount(targets, minlength=int(node_ptr[-1])))
+        return cls(node_ptr, edge_ptr, sources[order], symmetric)
 
     @property
     def n_graphs(self) -> int:
@@ -116,13 +111,9 @@ class Topology(NamedTuple):
         """
         kept_before = offsets(nodes)
         edges = nodes[self.sources] & nodes[self.targets]
-        topology = Topology(
-            kept_before[self.node_ptr],
-            offsets(edges)[self.edge_ptr][torch.cat([nodes, nodes.new_ones(1)])],
-            kept_before[self.sources[edges]],
-            self.symmetric,
-        )
-        return topology, edges
+        edge_ptr = offsets(edges)[self.edge_ptr][torch.cat([nodes, nodes.new_ones(1)])]
+        node_ptr, sources = kept_before[self.node_ptr], kept_before[self.sources[edges]]
+        return Topology(node_ptr, edge_ptr, sources, self.symmetric), edges
 
     @staticmethod
     def cat(topologies: Sequence[Topology]) -> Topology:

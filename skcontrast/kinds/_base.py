@@ -1,4 +1,4 @@
-"""The base class of kinds of data: all that depends on whether X holds vectors, images or graphs.
+"""Base class of the kinds of data: all that depends on whether X holds vectors, images or graphs.
 
 The rest of the package asks a kind and never tests what X is. The package's kinds have a module
 each.
@@ -20,7 +20,7 @@ from ..graphs._convert import is_graphs
 
 @dataclass(frozen=True)
 class Schema:
-    """A description of X in `fit`, with which every later X must agree.
+    """Describes the X of `fit`, with which every later X must agree.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Request:
 
 
 class Scaler(Protocol):
-    """The map from checked samples to the batches that augmentations and the network work on."""
+    """Maps checked samples to the batches that augmentations and the network work on."""
 
     @property
     def finds_nonfinite(self) -> bool:
@@ -121,7 +121,7 @@ class Unscaled:
         self.kind = kind
 
     def fit(self, X: Any) -> Unscaled:
-        """Return the scaler itself."""
+        """Return the scaler, which learns nothing."""
         return self
 
     def to_tensor(self, X: Any, device: torch.device | str) -> Any:

@@ -150,12 +150,10 @@ class Graphs(Kind):
 
     def describe(self, sample_shape: tuple) -> str:
         """Return the number of node features, and how a module is called."""
-        if len(sample_shape) == 2:
-            return f"graphs with {sample_shape[1]} node features, as (x, edge_index, batch)"
-        return (
-            f"graphs with {sample_shape[1]} node and {sample_shape[2]} edge features, as "
-            "(x, edge_index, edge_attr, batch)"
-        )
+        has_edges = len(sample_shape) > 2
+        widths = f"{sample_shape[1]} node" + (f" and {sample_shape[2]} edge" if has_edges else "")
+        arguments = f"x, edge_index, {'edge_attr, ' if has_edges else ''}batch"
+        return f"graphs with {widths} features, as ({arguments})"
 
     def rows_per_call(self, X: Any) -> int:
         """Return the number of graphs that have about 32,768 nodes together."""

@@ -42,7 +42,7 @@ class TableInput(nn.Module):
     """The encoder's first step: turn the columns of a table into features.
 
     Numbers stay as they are, and a gap is 0, the mean. A column that had gaps in `fit` has a
-    second feature, 1 for gaps, so that the next layer learns the meaning of a gap. Times also
+    second feature, 1 for gaps, so that the next layer learns what a gap means. Times also
     have the sine and cosine of the time of day, week and year. A column of up to 32 categories is
     one-hot encoded, with components for rare categories and for gaps if there were any in `fit`;
     one of more categories is embedded. What `fit` did not see is a vector of zeros.
@@ -120,7 +120,7 @@ class TableInput(nn.Module):
         return torch.cat(parts, 1)
 
     def _components(self, codes: Tensor) -> Tensor:
-        """Return the one-hot vectors of a subset of the columns, concatenated."""
+        """Return the one-hot vectors of the given columns side by side."""
         known = self.first + codes.nan_to_num(0.0).long()
         slots = torch.where(codes < self.sizes, known, self.rare)
         slots = torch.where(codes.isnan(), self.gap, slots)
