@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import PurePath
 from typing import Any
 
@@ -48,7 +48,7 @@ def as_array_like(X: Any) -> Any:
             f"X is a {type(X).__name__} of several arrays, parts of each sample, which needs "
             "framework=CMC(). Pass two images as a list."
         )
-    if isinstance(X, Dataset) or _is_cut_from_dataset(X):
+    if isinstance(X, Dataset) or _acts_like_dataset(X) or _is_cut_from_dataset(X):
         X = LazySamples(X)
     if getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", None) == np.dtype(object):
         X = list(X)  # an array of objects, or a Series of pandas
@@ -66,6 +66,13 @@ def as_array_like(X: Any) -> Any:
             X = (X.float() if X.dtype == torch.bfloat16 else X).numpy()
     check_dimensions(X)
     return X
+
+
+def _acts_like_dataset(X: Any) -> bool:
+    """Return whether X has a length and items only, as what torch's DataLoader takes."""
+    is_array = any(hasattr(X, name) for name in ("shape", "__array__", "__array_interface__"))
+    has_items = hasattr(X, "__len__") and hasattr(X, "__getitem__")
+    return has_items and not (is_array or isinstance(X, Sequence) or hasattr(X, "__iter__"))
 
 
 def refuse_unordered(X: Any) -> None:

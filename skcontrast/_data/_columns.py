@@ -120,6 +120,8 @@ def mixed_table(X: Any) -> Table | None:
 
 
 def _is_dataframe(X: Any) -> bool:
+    if hasattr(X, "columns") and hasattr(X, "compute"):
+        raise TypeError("X is a DataFrame of dask: pass X.compute().")
     return hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "to_series"))
 
 

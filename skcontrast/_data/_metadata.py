@@ -199,15 +199,16 @@ def _validate_metadatum(
     value = metadata.get(name)
     if value is None:
         return None
-    value = numbers(
-        value,
-        name,
-        dtype=np.float32,
-        allow_nd=True,
-        ensure_2d=False,
-        ensure_min_samples=0,
-        ensure_min_features=0,
-    )
+    with np.errstate(over="ignore"):  # values beyond float32 are refused as infinite
+        value = numbers(
+            value,
+            name,
+            dtype=np.float32,
+            allow_nd=True,
+            ensure_2d=False,
+            ensure_min_samples=0,
+            ensure_min_features=0,
+        )
     if value.ndim != ndim or len(value) != n_samples:
         shape = f"({n_samples},)" if ndim == 1 else f"({n_samples}, d)"
         raise ValueError(f"{name} must have shape {shape}, got {value.shape}.")

@@ -208,6 +208,9 @@ class TensorBatch:
     def __len__(self) -> int:
         return len(next(iter(self.tensors.values())))
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self.tensors)}; {len(self)} samples)"
+
     def __getitem__(self, rows: Any) -> Any:
         """Return the batch of the given rows, or the tensor of a name."""
         return self.tensors[rows] if isinstance(rows, str) else self._mapped(lambda t: t[rows])

@@ -15,17 +15,15 @@ from sklearn.pipeline import Pipeline
 from skorch.callbacks import Callback, LRScheduler
 from skorch.callbacks.scoring import ScoringBase
 
-from .._data._parts import Parts
 from .._objective._tile import GroupRole
 from .._parameters import check_component, parameter_owners, validate_parameters
 from .._runtime._random import resolve_seed
-from ..augmentation import Augmentation, Views
+from ..augmentation import Augmentation
 from ..callbacks import Evaluation
 from ..encoders import Encoder
 from ..frameworks import Framework, SimCLR
 from ..kinds._base import Kind
-from ..kinds._parts import PartsKind
-from ..kinds._recognise import declared_kind, named_kind
+from ..kinds._recognise import named_kind
 from ..losses import InfoNCE, Loss
 from ..optimizers import Optimizer, as_optimizer
 from ..schedules import CosineDecay, Schedule, at_progress
@@ -95,46 +93,6 @@ class Choices:
     warm_start: bool
     seed: int
     verbose: int
-
-    def split_views(self, X: Any) -> tuple[Any, list[Augmentation] | None, Any]:
-        """Split the X of `fit` into the data and the chain that draws views of it.
-
-        Returns
-        -------
-        X : array-like
-            The plain data.
-        chain : list of Augmentation or None
-            None leaves the choice to the kind of X.
-        inputs : tuple (array-like, Schema) or None
-            X as an augmentation has checked it.
-        """
-        if not isinstance(X, Views):
-            return X, self.augmentation, None
-        if self.augmentation is not None:
-            raise ValueError(
-                f"X comes from augmentation steps ({_names(X.chain)}) and the 'augmentation' "
-                f"parameter of {self.owner} is set too ({_names(self.augmentation)}): keep one of "
-                "the two."
-            )
-        return X.base, list(X.chain), X.inputs
-
-    def declared_kind(self, X: Any, chain: list[Augmentation] | None) -> Kind | None:
-        """Return the kind that the user, the augmentations or the encoders declare, if any.
-
-        Raises
-        ------
-        ValueError
-            If samples have several parts, and the framework has one encoder.
-        """
-        declared = self.kind or declared_kind(*(chain or ()), *encoders_of(self.encoder))
-        has_parts = isinstance(declared, PartsKind) or isinstance(X, Parts)
-        if has_parts and not self.framework.takes_parts:
-            given = declared if isinstance(declared, PartsKind) else X
-            raise ValueError(
-                f"{given!r}: samples of several parts need a framework with an encoder for each, "
-                f"such as framework=CMC(), got {self.framework!r}."
-            )
-        return declared
 
 
 def default_with(role: str, parameters: dict[str, Any]) -> Any:
@@ -311,10 +269,6 @@ def augmentations_of(augmentation: Any, owner: str) -> list[Augmentation] | None
     check_component(augmentation, Augmentation, owner=owner, parameter="augmentation")
     validate_parameters(augmentation)
     return [augmentation]
-
-
-def _names(chain: Sequence[Augmentation]) -> str:
-    return ", ".join(type(step).__name__ for step in chain)
 
 
 def check_lr_schedule(schedule: str | Schedule, n_epochs: int, owner: str) -> None:

@@ -14,11 +14,11 @@ from .._data._parts import Parts
 from .._distributed._agreement import agree
 from .._distributed._world import World
 from .._network._inference import tensors_in
-from ..augmentation import Augmentation
+from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Schema
-from ..kinds._parts import read_samples
-from ..kinds._recognise import is_custom
-from ._choices import Choices
+from ..kinds._parts import PartsKind, read_samples
+from ..kinds._recognise import declared_kind, is_custom
+from ._choices import Choices, encoders_of
 from ._estimated_parameters import auto_parameters
 from ._identity import as_arguments, described
 from ._resume import check_same_network, same_kind
@@ -84,19 +84,64 @@ def read_training_samples(
     choices: Choices, X: Any, owner: Any, past: Any
 ) -> tuple[Any, Schema, list[Augmentation] | None]:
     """Return X ready to be cut into batches, its schema, and the chain that draws its views."""
-    X, chain, inputs = choices.split_views(X)
+    X, chain, inputs = _split_views(choices, X)
     if past is not None:
         check_same_network(choices, past)
         X, schema = past.schema.kind.read(X, owner=owner, seen=past.schema, min_samples=2)
         return X, schema, chain
     X = Parts(*X) if isinstance(X, tuple) and choices.framework.takes_parts else X
-    hint = choices.declared_kind(X, chain)
+    hint = kind_hint(choices, X, chain)
     if inputs is not None and len(inputs[0]) > 1 and _is_read_by(choices, hint, inputs[1].kind):
         X, schema = inputs  # as an augmentation has checked it
     else:
         X, schema = read_samples(X, choices.kind, hint=hint, owner=owner, min_samples=2)
     schema.kind.check_unusual(X, is_declared=choices.kind is not None)
     return X, schema, chain
+
+
+def _split_views(choices: Choices, X: Any) -> tuple[Any, list[Augmentation] | None, Any]:
+    """Split the X of `fit` into the data and the chain that draws views of it.
+
+    Returns
+    -------
+    X : array-like
+        The plain data.
+    chain : list of Augmentation or None
+        None leaves the choice to the kind of X.
+    inputs : tuple (array-like, Schema) or None
+        X as an augmentation has checked it.
+    """
+    if not isinstance(X, Views):
+        return X, choices.augmentation, None
+    if choices.augmentation is not None:
+        given, steps = (
+            ", ".join(type(step).__name__ for step in chain)
+            for chain in (choices.augmentation, X.chain)
+        )
+        raise ValueError(
+            f"X comes from augmentation steps ({steps}) and the 'augmentation' parameter of "
+            f"{choices.owner} is set too ({given}): keep one of the two."
+        )
+    return X.base, list(X.chain), X.inputs
+
+
+def kind_hint(choices: Choices, X: Any, chain: list[Augmentation] | None) -> Kind | None:
+    """Return the kind that the user, the augmentations or the encoders declare, if any.
+
+    Raises
+    ------
+    ValueError
+        If samples have several parts, and the framework has one encoder.
+    """
+    declared = choices.kind or declared_kind(*(chain or ()), *encoders_of(choices.encoder))
+    has_parts = isinstance(declared, PartsKind) or isinstance(X, Parts)
+    if has_parts and not choices.framework.takes_parts:
+        given = declared if isinstance(declared, PartsKind) else X
+        raise ValueError(
+            f"{given!r}: samples of several parts need a framework with an encoder for each, "
+            f"such as framework=CMC(), got {choices.framework!r}."
+        )
+    return declared
 
 
 def _is_read_by(choices: Choices, hint: Kind | None, kind: Kind) -> bool:

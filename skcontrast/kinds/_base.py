@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .._data._parts import TensorBatch
 from .._parameters import ParameterObject
 from ..graphs._convert import is_graphs
 
@@ -82,7 +83,7 @@ class Request:
 
     def refuse_graphs(self, X: Any, kind: Kind) -> None:
         """Raise ValueError for graphs where X must hold arrays."""
-        if not is_graphs(X):
+        if (isinstance(X, np.ndarray) and X.ndim > 1) or not is_graphs(X):
             return
         if self.seen is None:
             raise ValueError(f"X holds graphs, but {self.name} expects {kind.name}.")
@@ -133,6 +134,11 @@ class Unscaled:
             If X holds NaN or infinity, unless NaN marks gaps in this kind.
         """
         batch = self.kind.to_tensor(X, device)
+        if isinstance(batch, TensorBatch):
+            return TensorBatch(**{k: self._floats(tensor) for k, tensor in batch.tensors.items()})
+        return self._floats(batch)
+
+    def _floats(self, batch: Any) -> Any:
         if not (isinstance(batch, Tensor) and batch.is_floating_point()):
             return batch
         batch = batch.float()
@@ -399,4 +405,5 @@ class Kind(ParameterObject):
     def arrays(self, X: Any) -> Sequence[np.ndarray]:
         """Return arrays by which checked samples are compared with other samples."""
         batch = self.to_tensor(X, torch.device("cpu"))
-        return [batch.numpy()] if isinstance(batch, Tensor) else []
+        tensors = batch.tensors.values() if isinstance(batch, TensorBatch) else [batch]
+        return [tensor.numpy() for tensor in tensors if isinstance(tensor, Tensor)]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 
 from .._data._array_like import as_array_like
@@ -40,8 +41,11 @@ def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
     ValueError, TypeError
         If X is neither an array nor a table nor graphs, or its kind is ambiguous.
     """
+    is_array = isinstance(X, (np.ndarray, torch.Tensor)) and X.ndim > 1
     for known in KINDS.values():
         kind = hint if isinstance(hint, known) else known()
+        if is_array and not kind.holds_arrays and kind is not hint:
+            continue
         X = as_array_like(X) if kind.holds_arrays else X
         if (found := kind.recognise(X, is_declared=kind is hint)) is not None:
             return kind, found

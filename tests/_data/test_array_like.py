@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 from skcontrast._data._array_like import as_array_like, check_dimensions, check_lazy
 from skcontrast._data._sources import LazySamples
 from skcontrast.frameworks import CMC, MoCo
-from tests.common import small
+from tests.common import small, vectors
 from tests.frameworks.common import X
 
 
@@ -159,3 +159,32 @@ class OfDicts(Dataset):
 def test_a_dataset_of_dicts_is_refused():
     with pytest.raises(TypeError, match=r"items of a Dataset .* got a dict with the keys"):
         as_array_like(OfDicts())
+
+
+class Rows:
+    """Items without an end, as torch's DataLoader takes them."""
+
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, row):
+        return np.random.default_rng(row).normal(size=4)
+
+
+class Dictionaries(Rows):
+    def __getitem__(self, row):
+        return {"x": 1}
+
+
+def test_an_object_with_a_length_and_items_is_a_dataset():
+    embedder = small(max_epochs=1).fit(Rows())
+    assert embedder.n_features_in_ == 4 and embedder.transform(Rows()).shape[0] == 20
+    with pytest.raises(TypeError, match="got a dict with the keys"):
+        small().fit(Dictionaries())
+
+
+def test_a_dataframe_of_dask_is_refused_by_name():
+    dask = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(TypeError, match=r"pass X\.compute\(\)"):
+        small().fit(dask.from_pandas(pandas.DataFrame(vectors()), npartitions=2))

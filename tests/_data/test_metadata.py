@@ -283,3 +283,8 @@ def test_groups_are_counted_in_their_order():
 def test_one_group_of_all_samples_warns():
     with pytest.warns(UserWarning, match="groups leave no negatives"):
         validate_groups(np.zeros(5), 5)
+
+
+def test_weights_beyond_float32_are_refused_by_name_without_a_warning():
+    with pytest.raises(ValueError, match="sample_weight"):
+        small().fit(vectors(), sample_weight=np.full(len(vectors()), 1e300))

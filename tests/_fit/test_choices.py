@@ -9,6 +9,7 @@ from torch import nn
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast._fit._choices import resolve_choices, resolve_device
+from skcontrast._fit._samples import kind_hint
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine, Views
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import InfoGraph, SimCLR
@@ -140,8 +141,8 @@ def test_the_device_by_default_is_the_first_accelerator(monkeypatch):
 
 def test_what_reads_X_is_declared_by_the_user_first_and_by_the_pieces_next():
     X = np.zeros((4, 5, 6))
-    assert isinstance(resolve_choices(small(kind="vectors")).declared_kind(X, None), Vectors)
+    assert isinstance(kind_hint(resolve_choices(small(kind="vectors")), X, None), Vectors)
     pieces = resolve_choices(small(encoder=ConvNet()))
-    assert isinstance(pieces.declared_kind(X, [RandomAffine()]), Images)
+    assert isinstance(kind_hint(pieces, X, [RandomAffine()]), Images)
     with pytest.raises(ValueError, match="need a framework with an encoder for each"):
-        resolve_choices(small(kind=PartsKind())).declared_kind(X, None)
+        kind_hint(resolve_choices(small(kind=PartsKind())), X, None)

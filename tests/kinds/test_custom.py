@@ -147,3 +147,13 @@ def test_a_function_augments_the_custom_kind_that_the_embedder_knows():
         fitted = embedder(Sum(), augmentation=augmentation).fit(recordings())
         views = fitted.views(recordings(), random_state=0)
         assert not np.array_equal(*views)
+
+
+def test_nan_in_a_tensor_of_a_batch_is_nan_in_X_and_its_arrays_tell_samples_apart():
+    X = recordings()
+    X[3][0, 0] = np.nan
+    with pytest.raises(ValueError, match=r"X contains NaN or infinity, first in sample 3 of 24"):
+        embedder(MaskedMean(), kind=Masked()).fit(X)
+    kind = Masked()
+    first, other = (kind.arrays(kind.check(recordings(seed=seed))) for seed in (0, 1))
+    assert len(first) == 2 and not np.array_equal(first[0], other[0])
