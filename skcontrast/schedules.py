@@ -383,6 +383,14 @@ def interval(
     >>> sorted(embedder.fit(torch.eye(16).numpy()).estimates_)
     ['prior']
     """
+    finite = Interval(Real, None, None, closed="neither")
+    constraints = {
+        "low": [finite, None],
+        "high": [finite, None],
+        "closed": [StrOptions({"left", "right", "both", "neither"})],
+        "auto": [StrOptions(set(get_args(Quantity))), None],
+    }
+    check_arguments("interval", constraints, dict(low=low, high=high, closed=closed, auto=auto))
     estimated = [] if auto is None else [Estimated(auto)]
     return [Interval(Real, low, high, closed=closed), Schedule, *estimated]
 

@@ -200,7 +200,7 @@ def test_groups_of_graphs(objective):
     for same_group in ("neutral", "positive"):
         embedder.set_params(same_group=same_group)
         assert not np.allclose(embedder.fit(graphs, groups=groups).transform(graphs), plain)
-    with pytest.warns(UserWarning, match="groups say nothing"):
+    with pytest.warns(UserWarning, match="groups have no effect"):
         alone = embedder.set_params(same_group="neutral").fit(graphs, groups=np.full(12, -1))
     alone = alone.transform(graphs)
     np.testing.assert_allclose(alone, plain, rtol=1e-3, atol=1e-4)
@@ -280,7 +280,7 @@ def test_wrong_groups_are_refused(groups, message):
 
 def test_groups_of_one_sample_each_are_warned_of():
     X = np.random.default_rng(0).normal(size=(32, 4))
-    with pytest.warns(UserWarning, match="groups say nothing"):
+    with pytest.warns(UserWarning, match="groups have no effect"):
         ContrastiveEmbedder(MLP((4,)), max_epochs=1).fit(X, groups=np.arange(32))
 
 
