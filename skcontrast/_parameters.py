@@ -68,8 +68,9 @@ def check_names(cls: type) -> None:
         for name in vars(base)
         if not name.startswith("_") or name == "_parameter_constraints"
     ]
-    for name in vars(cls):
-        if any(name in vars(base) for base in bases):
+    mixins = [base for base in bases if base.__module__ == cls.__module__]
+    for name in dict.fromkeys(name for owner in (cls, *mixins) for name in vars(owner)):
+        if any(name in vars(base) for base in bases if base not in mixins):
             continue
         if name in ("forward", "__call__"):
             raise TypeError(

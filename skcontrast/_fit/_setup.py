@@ -22,7 +22,7 @@ from ..augmentation import Augmentation, compose
 from ..frameworks import Framework
 from ..frameworks._parts import Apart, Split
 from ..kinds._base import Kind, Scaler, Schema
-from ..kinds._recognise import is_custom
+from ..kinds._recognise import is_custom, naming_kind
 from ..losses import Loss
 from ..similarity import Similarity
 from ._choices import Choices, augmentations_of
@@ -103,7 +103,8 @@ def new_setup(
         split = choices.framework.split_samples(kind, tuple(batch.shape[1:]))
         network, widths = _new_network(choices, schema, scaler, batch, split)
         if is_custom(kind):
-            _check_rows(network.encoder, kind, scaler, array)
+            with naming_kind(kind):
+                _check_rows(network.encoder, kind, scaler, array)
     mixes_channels = not (isinstance(split, Split) and split.is_of_channels)
     if chain is None:
         chain = default_chain(

@@ -162,8 +162,19 @@ class Composition:
 
 def _drawn(augmentation: Augmentation, batch: Any, generator: torch.Generator) -> Any:
     """Return the checked views that an augmentation draws by itself."""
+    version = _version(batch)
     views = augmentation.augment(batch, generator)
+    if _version(batch) != version:
+        raise ValueError(
+            f"{type(augmentation).__name__}.augment changes its batch in place, which other views "
+            "are drawn from: work on batch.clone()."
+        )
     return checked_views(views, batch, type(augmentation))
+
+
+def _version(batch: Any) -> int:
+    """Return a number that grows when a tensor is changed in place."""
+    return batch._version if isinstance(batch, Tensor) and not batch.is_inference() else 0
 
 
 @checked(

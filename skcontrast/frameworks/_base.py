@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from .._data._batches import Batch
 from .._objective._base import ObjectiveName
 from .._objective._contrast import Contrast
-from .._parameters import ParameterObject
+from .._parameters import ParameterObject, check_names
 from ..kinds._base import Kind
 from ..similarity import Cosine, Similarity
 from ._parts import Apart, Split
@@ -299,6 +299,10 @@ class Session(nn.Module):
     """
 
     objective: ObjectiveName = "contrastive"
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        check_names(cls)
 
     def __init__(self, context: FitContext):
         super().__init__()

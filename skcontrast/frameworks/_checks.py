@@ -9,6 +9,7 @@ from torch import Tensor
 
 from .._data._batches import Batch
 from .._objective._contrast import Contrast
+from .._parameters import belongs_to_package
 from .._warnings import warn
 from ..similarity import Similarity
 from ._base import FitContext, Framework, Session
@@ -95,7 +96,22 @@ def check_contrast(
     _check_annotations(contrast, batch, owner)
     with torch.autocast(contrast.anchors.device.type, enabled=False):
         _check_embedded(contrast, similarity, context.width // context.n_parts, owner)
+        _check_pairs(contrast, similarity)
         _warn_of_own_samples(contrast, similarity, owner)
+
+
+def _check_pairs(contrast: Contrast, similarity: Similarity) -> None:
+    """Check that a custom similarity scores rows by `pairs` as it does by `scores`."""
+    if belongs_to_package(type(similarity)):
+        return
+    n = min(len(contrast.anchors), len(contrast.candidates), _LEAST_LOOKED_AT)
+    u, v = contrast.anchors[:n].float(), contrast.candidates[:n].float()
+    pairs, scores = similarity.pairs(u, v), similarity.scores(u, v)
+    if not torch.allclose(pairs, scores.diagonal(), rtol=1e-2, atol=1e-3, equal_nan=True):
+        raise ValueError(
+            f"{type(similarity).__name__}.pairs(u, v) must be the diagonal of scores(u, v), got "
+            f"{pairs[:2].tolist()} and {scores.diagonal()[:2].tolist()}: override both."
+        )
 
 
 def _check_fields(contrast: Contrast, owner: str) -> None:
@@ -137,7 +153,7 @@ def _check_numbers(contrast: Contrast, owner: str) -> None:
         problem = "excluded must name no candidate twice for one anchor"
     elif are_places and not (positives[:, :, None] == excluded[:, None]).any(2).all():
         problem = "positives that are places among its candidates must be excluded too"
-    elif weights is not None and (weights.requires_grad or (weights < 0).any()):
+    elif weights is not None and (weights.requires_grad or not (weights >= 0).all()):
         problem = "weights must be at least 0 and have no gradient"
     else:
         return

@@ -134,6 +134,13 @@ class Unscaled:
             If X holds NaN or infinity, unless NaN marks gaps in this kind.
         """
         batch = self.kind.to_tensor(X, device)
+        is_batch = hasattr(batch, "device") and hasattr(batch, "shape")
+        if not is_batch or len(batch) != len(X):
+            got = f"{len(batch)} samples" if is_batch else f"a {type(batch).__name__}"
+            raise TypeError(
+                f"{type(self.kind).__name__}.to_tensor must return a batch of {len(X)} samples: a "
+                f"tensor, or a skcontrast.kinds.TensorBatch of several, got {got}."
+            )
         if isinstance(batch, TensorBatch):
             return TensorBatch(**{k: self._floats(tensor) for k, tensor in batch.tensors.items()})
         return self._floats(batch)
@@ -354,11 +361,16 @@ class Kind(ParameterObject):
         return self._read(X, Request(owner, seen, min_samples, check_finite))
 
     def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
-        X = self.check(X)
+        given, X = X, self.check(X)
         if not hasattr(X, "__len__") or isinstance(X, (list, tuple)):
             raise TypeError(
                 f"{type(self).__name__}.check must return samples that can be indexed by an array "
                 f"of rows, such as an array of objects, got a {type(X).__name__}."
+            )
+        if hasattr(given, "__len__") and len(given) != len(X):
+            raise ValueError(
+                f"{type(self).__name__}.check must return one sample for each of the {len(given)} "
+                f"in X, got {len(X)}."
             )
         request.check_length(X)
         shape = self.sample_shape(X)

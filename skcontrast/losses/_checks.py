@@ -21,14 +21,13 @@ _HOOKS = (
     "rank_weights",
     "class_weights",
     "push_and_pull",
-    "pull_share",
     "log_expectation",
     "anchor_loss",
     "row_loss",
-    "true_negative_probability",
 )
 # Not used if `row_loss` is overridden.
-_NOT_IN_ROWS = (*_HOOKS[:8], "estimators")
+_NOT_IN_ROWS = (*_HOOKS[:-1], "pull_share", "estimators")
+_TOTALS = ("N", "free", "replaces N")
 
 
 def check_class(cls: type[Loss], base: type[Loss]) -> None:
@@ -55,7 +54,8 @@ def check_class(cls: type[Loss], base: type[Loss]) -> None:
 
 def check_overrides(cls: type[Loss], base: type[Loss]) -> None:
     """Raise TypeError for a subclass that is InfoNCE because it overrides nothing."""
-    if any(getattr(cls, name) is not getattr(base, name) for name in _HOOKS):
+    is_ours = belongs_to_package(cls)
+    if is_ours or any(getattr(cls, name) is not getattr(base, name) for name in _HOOKS):
         return
     own = [
         name
@@ -71,8 +71,12 @@ def check_overrides(cls: type[Loss], base: type[Loss]) -> None:
 
 
 def check_numbers_of(loss: Loss) -> None:
-    """Raise ValueError unless β ≥ 0, a > 0 and b ≥ 0."""
+    """Raise ValueError unless β ≥ 0, a > 0 and b ≥ 0, and the sum of weights has a known name."""
     cls, name = type(loss), type(loss).__name__
+    if loss.sum_of_weights not in _TOTALS:
+        raise ValueError(
+            f"{name}.sum_of_weights must be one of {_TOTALS}, got {loss.sum_of_weights!r}."
+        )
     if not belongs_to_package(cls.hardness):
         beta = loss.hardness()
         if not _AT_LEAST_0.is_satisfied_by(beta):
