@@ -123,7 +123,7 @@ class ContrastiveEmbedder(
         crops, or for fewer than 16 pixels ``RandomAffine``, and a strong ``ColorJitter`` for grey
         images; ``SimCLRAugmentation()`` for colour images, or ``RandomAffine()`` if the framework
         contrasts their channels or there are neither one nor three; ``NodeDrop()`` for graphs, or
-        no augmentation with ``InfoGraph()``; the default of each part where parts are kept apart.
+        no augmentation with ``InfoGraph()``; the default of each part of ``Parts``.
     n_components : int, default=None
         Width of the representation; with a framework of several encoders, of the output of each.
         None leaves it to the encoder.
@@ -663,9 +663,8 @@ class ContrastiveEmbedder(
         -------
         views : tuple of n_views arrays of shape (n, ...)
             Each holds one view of each sample, in the units, shape and dtype of X: images have
-            their own intensities. Of several arrays, :class:`~skcontrast.datasets.Parts` if they
-            are kept apart, else all side by side; of graphs,
-            :class:`~skcontrast.graphs.PackedGraphs`, in which a masked label is None.
+            their own intensities. Of several parts, :class:`~skcontrast.datasets.Parts`; of
+            graphs, :class:`~skcontrast.graphs.PackedGraphs`, in which a masked label is None.
 
         Raises
         ------

@@ -54,7 +54,7 @@ def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike)
     ------
     ValueError
         If the suffix is neither, if X is not such an array, if samples of the embedder's kind
-        cannot be exported (graphs, tables, parts that are kept apart, kinds of your own), or if
+        cannot be exported (graphs, tables, several parts, custom kinds), or if
         the exported network differs from `transform`.
     ImportError
         If a package is missing.

@@ -82,7 +82,7 @@ class _GraphEncoder(Encoder):
         raise NotImplementedError
 
 
-class GIN(_GraphEncoder):
+class GIN(_GraphEncoder):  # numpydoc ignore=PR02
     r"""Graph isomorphism network: the default encoder of graphs.
 
     Layer k computes for node v
@@ -165,7 +165,7 @@ class GIN(_GraphEncoder):
         return partial(GINELayer, edge_features=edge_features) if edge_features else GINLayer
 
 
-class GCN(_GraphEncoder):
+class GCN(_GraphEncoder):  # numpydoc ignore=PR02
     r"""Graph convolutional network.
 
     Layer k computes for node v

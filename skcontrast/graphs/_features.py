@@ -176,12 +176,12 @@ class NodeFeatures:
         if self.kind == "attributes" and not has_any:
             raise ValueError(
                 "node_features='attributes', but the nodes of X have neither an attribute 'x' "
-                "nor 'label': pass node_features='degree' or 'constant'."
+                "nor 'label': pass kind=Graphs(node_features='degree') or 'constant'."
             )
         if self.edges == "attributes" and not any(c is not None for c in graphs.of_edges()):
             raise ValueError(
                 "edge_features='attributes', but the edges of X have no attribute 'x', 'weight' "
-                "or 'label': pass edge_features='auto' or None."
+                "or 'label': pass kind=Graphs(edge_features='auto') or None."
             )
         self.kind_ = self.kind
         if self.kind in ("auto", "walks"):

@@ -22,7 +22,7 @@ from ._scaling import AffineScaler, ArrayKind, Rescale, Standardize, channel_sta
 _LARGEST_UNSCALED = 10.0
 
 
-class Images(ArrayKind):
+class Images(ArrayKind):  # numpydoc ignore=PR02
     """Images, (n_samples, height, width) or (n_samples, channels, height, width).
 
     In uint8, 255 is white; floats are mapped to [0, 1] by the range of the training set. Where the
@@ -150,7 +150,7 @@ def _no_images(request: Request) -> str:
     )
 
 
-class ImageScaler(AffineScaler):
+class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
     """The map from images to the tensors that augmentations work on, intensities in [0, 1].
 
     uint8 stays uint8, of which 255 is 1; floats are mapped by the range of the training set.

@@ -22,7 +22,7 @@ from ._scaling import AffineScaler, ArrayKind, Standardize, float_of
 _EXPECTED = "vectors of numbers, shape (n_samples, n_features)"
 
 
-class Vectors(ArrayKind):
+class Vectors(ArrayKind):  # numpydoc ignore=PR02
     """Vectors of numbers, shape (n_samples, n_features): whatever scikit-learn takes as X.
 
     Sparse matrices are vectors too. Their rows are made dense batch by batch, never all at once.
@@ -97,7 +97,7 @@ class Vectors(ArrayKind):
         return Standardize(scaler.mean_, scaler.std_)
 
 
-class VectorScaler(AffineScaler):
+class VectorScaler(AffineScaler):  # numpydoc ignore=PR02
     """The map from vectors to the float32 tensors that augmentations work on.
 
     Values are only cast, and the network standardises them with ``mean_`` and ``std_``. Where
