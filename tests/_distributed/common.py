@@ -1,7 +1,6 @@
 """Processes of one group that wait for something to do."""
 
 import contextlib
-import multiprocessing
 import socket
 import traceback
 import warnings
@@ -15,6 +14,7 @@ from torch import nn
 
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.losses import HCL, SupCon
+from tests.common import processes
 
 X, Y = (array[:101] for array in load_digits(return_X_y=True))
 IMAGES = X.reshape(-1, 1, 8, 8)
@@ -54,7 +54,7 @@ class Ranks:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        context = multiprocessing.get_context("spawn")
+        context = processes()
         self.pipes, theirs = zip(*(context.Pipe() for _ in range(self.size)), strict=True)
         self.processes = [
             context.Process(target=serve, args=(rank, self.size, port, pipe), daemon=True)

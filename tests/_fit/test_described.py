@@ -1,8 +1,6 @@
 """A description differs where a fit may, and is the same in every process."""
 
 import functools
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +11,7 @@ from torch import nn
 from skcontrast._fit._identity import described, digest
 from skcontrast.augmentation import FunctionAugmentation
 from skcontrast.losses import DCL
+from tests.common import in_a_process
 
 
 class Scales:
@@ -153,16 +152,12 @@ def test_a_lazy_module_and_an_empty_cell_have_descriptions():
     assert function() == later
 
 
-SCRIPT = """
-from tests._fit.test_described import MADE, described
-print([described("a", make(1)) for make in MADE.values()], end="")
-"""
+def descriptions():
+    return [described("a", make(1)) for make in MADE.values()]
 
 
 def test_a_description_is_the_same_in_every_process():
-    command = [sys.executable, "-c", SCRIPT]
-    found = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-    assert found == str([described("a", make(1)) for make in MADE.values()])
+    assert in_a_process(descriptions) == descriptions()
 
 
 class PrintsItsAddress(nn.Module):
