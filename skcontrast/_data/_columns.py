@@ -120,7 +120,7 @@ def mixed_table(X: Any) -> Table | None:
 
 
 def _is_dataframe(X: Any) -> bool:
-    if hasattr(X, "columns") and hasattr(X, "compute"):
+    if type(X).__module__.startswith("dask") and hasattr(X, "columns"):
         raise TypeError("X is a DataFrame of dask: pass X.compute().")
     return hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "to_series"))
 
