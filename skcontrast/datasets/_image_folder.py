@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from numbers import Integral
@@ -26,14 +25,8 @@ SUFFIXES = frozenset(_GRAPHICS + _PHOTOGRAPHS)
 # No format that calls another program, such as EPS.
 _FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 _POSITIVE = Interval(Integral, 1, None, closed="left")
-# Links to links can lead to one folder on a million paths.
-_MOST_VISITS = 100
 
-_N_JOBS = [
-    Interval(Integral, -(2**15), -1, closed="both"),
-    Interval(Integral, 1, 2**15, closed="both"),
-    None,
-]
+_N_JOBS = [Integral, None]
 
 
 class ImageFolder(Dataset):
@@ -158,7 +151,7 @@ class ImageFolder(Dataset):
         if not self.folder.is_dir():
             raise NotADirectoryError(f"{self.folder} is not a folder.")
         if files is None:
-            found = _walk(self.folder, (), Counter())
+            found = _walk(self.folder, ())
             paths = [path.relative_to(self.folder) for path in found]
         else:
             paths = _checked(self.folder, files)
@@ -263,18 +256,15 @@ class ImageFolder(Dataset):
         return np.array(found, dtype=bool)
 
 
-def _walk(folder: Path, above: tuple[Path, ...], visits: Counter[Path]) -> Iterator[Path]:
+def _walk(folder: Path, above: tuple[Path, ...]) -> Iterator[Path]:
     real = folder.resolve()
     if real in above:  # a link to a folder that it is in
         return
-    visits[real] += 1
-    if visits[real] > _MOST_VISITS:
-        raise ValueError(f"More than {_MOST_VISITS} paths lead to {real}, through links.")
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
             continue
         if path.is_dir():
-            yield from _walk(path, (*above, real), visits)
+            yield from _walk(path, (*above, real))
         elif path.suffix.lower() in SUFFIXES:
             yield path
 

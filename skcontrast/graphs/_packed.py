@@ -17,9 +17,6 @@ from ._topology import Topology, by_target
 
 # Pairs of nodes are compared as products of their numbers, in 64 bits.
 _MOST_NODES = 2**31
-# So many nodes need no reason; of more than these, most have an edge, a label or an attribute.
-_FREE_NODES = 2**22
-_NODES_PER_NUMBER = 64
 
 
 class PackedGraphs:
@@ -142,9 +139,7 @@ class PackedGraphs:
         weights = _checked_numbers(edge_weights, ptr, "edge_weights", edges[0], 1)
         of_nodes = _checked_numbers(attributes, ptr, "attributes")
         of_edges = _checked_labels(edge_labels, edges.shape[1], "edge_labels")
-        n_nodes = int(ptr[-1])
-        codes, categories = _checked_labels(labels, n_nodes, "labels")
-        _check_described(n_nodes, edges, ptr, of_nodes, codes, of_edges[0], of_links, weights)
+        codes, categories = _checked_labels(labels, int(ptr[-1]), "labels")
         packed = assemble(
             edges, ptr, edge_attributes=of_links, edge_weights=weights, edge_labels=of_edges
         )
@@ -299,16 +294,6 @@ def _check_structure(edges: Tensor, node_ptr: Tensor) -> None:
         graph = int(owner[0, crossing[0, 0]])
         raise ValueError(
             f"An edge in edge_index leaves graph {graph} for a different one, see node_ptr."
-        )
-
-
-def _check_described(n_nodes: int, *described: Tensor | None) -> None:
-    """Raise ValueError if there are far more nodes than numbers that describe them."""
-    n_numbers = sum(tensor.numel() for tensor in described if tensor is not None)
-    if n_nodes > max(_FREE_NODES, _NODES_PER_NUMBER * n_numbers):
-        raise ValueError(
-            f"node_ptr ends with {n_nodes} nodes, but edges, labels and attributes are only "
-            f"{n_numbers} numbers."
         )
 
 
