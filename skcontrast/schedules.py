@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 from sklearn.base import clone
 
-from ._arguments import check_arguments
+from ._arguments import check_arguments, checked
 from ._parameters import (
     Interval,
     Numbers,
@@ -198,13 +198,11 @@ class Steps(Schedule):
         """Check that milestones increase, one fewer than values."""
         if len(self.values) != len(self.milestones) + 1:
             raise ValueError(
-                f"Steps needs one value more than milestones, got {len(self.values)} values and "
-                f"{len(self.milestones)} milestones."
+                "Steps needs one value more than milestones, got "
+                f"{len(self.values)} values and {len(self.milestones)} milestones."
             )
         if list(self.milestones) != sorted(self.milestones):
-            raise ValueError(
-                f"Steps needs increasing milestones in [0, 1], got {self.milestones!r}."
-            )
+            raise ValueError(f"Steps needs increasing milestones, got {self.milestones!r}.")
 
     def __call__(self, progress: float) -> float:
         """Return the value at `progress` in [0, 1]."""
@@ -343,6 +341,12 @@ def is_auto(value: Any) -> bool:
     return isinstance(value, Auto) or (isinstance(value, str) and value == "auto")
 
 
+@checked(
+    low=[*_NUMBER, None],
+    high=[*_NUMBER, None],
+    closed=[StrOptions({"left", "right", "both", "neither"})],
+    auto=[StrOptions(set(get_args(Quantity))), None],
+)
 def interval(
     low: float | None,
     high: float | None,
@@ -383,14 +387,6 @@ def interval(
     >>> sorted(embedder.fit(torch.eye(16).numpy()).estimates_)
     ['prior']
     """
-    finite = Interval(Real, None, None, closed="neither")
-    constraints = {
-        "low": [finite, None],
-        "high": [finite, None],
-        "closed": [StrOptions({"left", "right", "both", "neither"})],
-        "auto": [StrOptions(set(get_args(Quantity))), None],
-    }
-    check_arguments("interval", constraints, dict(low=low, high=high, closed=closed, auto=auto))
     estimated = [] if auto is None else [Estimated(auto)]
     return [Interval(Real, low, high, closed=closed), Schedule, *estimated]
 

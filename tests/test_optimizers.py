@@ -149,7 +149,7 @@ BAD = {
     "option": (Optimizer("adam", beta=0.9), "Adam has no option 'beta'.*betas"),
     "lr": (Optimizer("adam", lr=0.1), "'lr' is a parameter of the embedder"),
     "decay": (Optimizer("sgd", weight_decay=0.1), "'weight_decay' is a parameter of the embedder"),
-    "group": (Optimizer(param_groups=["encoder.*"]), "pairs of a pattern and a dict.*'encoder"),
+    "group": (Optimizer(param_groups=["encoder.*"]), "pairs of a pattern and options.*'encoder"),
     "groups": (Optimizer(param_groups={"encoder.*": {}}), "'param_groups' parameter of Optimizer"),
     "group option": (
         Optimizer("sgd", param_groups=[("*", {"betas": 1})]), "SGD has no option 'betas'"

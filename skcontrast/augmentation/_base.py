@@ -26,6 +26,21 @@ from ._views import Transformer, Views, is_dataframe
 FRACTION = [Interval(Real, 0, 1, closed="both")]
 
 
+class Pair(Interval):
+    """Constraint on a hyperparameter: a pair (low, high) of numbers above 0, at most `most`."""
+
+    def __init__(self, most: float | None = None):
+        super().__init__(Real, 0, most, closed="right" if most else "neither")
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        is_pair = isinstance(val, (tuple, list)) and len(val) == 2
+        return is_pair and all(map(super().is_satisfied_by, val)) and bool(val[0] <= val[1])
+
+    def __str__(self) -> str:
+        upper = f" <= {self.right:g}" if self.right else ""
+        return f"a pair (low, high) with 0 < low <= high{upper}"
+
+
 class Augmentation(Transformer):
     """Base class of the augmentations: transformers that draw views while an embedder trains.
 
@@ -276,31 +291,3 @@ def _as_given(X: Any, checked: Any) -> Any:
     if is_numeric or is_dataframe(X) or issparse(X) or isinstance(X, Parts):
         return X
     return label_rows(checked, row_labels(X))
-
-
-def check_pair(
-    owner: Augmentation, name: str, *, least: float, most: float = float("inf")
-) -> None:
-    """Raise ValueError unless a parameter is a pair with ``least < low <= high <= most``.
-
-    Parameters
-    ----------
-    owner : Augmentation
-        Whose parameter it is.
-    name : str
-        Name of the parameter.
-    least, most : float
-        Bounds; `least` itself is excluded.
-    """
-    pair = getattr(owner, name)
-    try:
-        low, high = (float(value) for value in pair)
-        valid = least < low <= high <= most and high < float("inf")
-    except (TypeError, ValueError):
-        valid = False
-    if not valid:
-        upper = "" if most == float("inf") else f" <= {most:g}"
-        raise ValueError(
-            f"The {name!r} parameter of {type(owner).__name__} must be a pair (low, high) with "
-            f"{least:g} < low <= high{upper}, got {pair!r}."
-        )

@@ -88,9 +88,7 @@ class ColorAugmentation(ImageAugmentation):
         channels = (1, *sample_shape)[-3]
         if channels not in (1, 3):
             raise ValueError(
-                f"{type(self).__name__} expects images with 1 channel (grey) or 3 (red, green, "
-                f"blue), got {channels} channels in X of shape "
-                f"(n, {', '.join(map(str, sample_shape))})."
+                f"{type(self).__name__} expects images with 1 or 3 channels, got {channels} in X."
             )
 
 
@@ -166,8 +164,7 @@ def _drawn(augmentation: Augmentation, batch: Any, generator: torch.Generator) -
     views = augmentation.augment(batch, generator)
     if _version(batch) != version:
         raise ValueError(
-            f"{type(augmentation).__name__}.augment changes its batch in place, which other views "
-            "are drawn from: work on batch.clone()."
+            f"{type(augmentation).__name__}.augment changes its batch in place: use batch.clone()."
         )
     return checked_views(views, batch, type(augmentation))
 

@@ -158,13 +158,11 @@ class FunctionAugmentation(Augmentation):
         """Raise an error for a class, and for options that samples of a kind do not have."""
         if inspect.isclass(self.func):
             raise TypeError(
-                "The 'func' parameter of FunctionAugmentation must be a function or an instance, "
-                f"got the class {self.func.__name__}. Write {self.func.__name__}() instead."
+                f"func must be a function or an instance: write {self.func.__name__}()."
             )
         if not self._takes_numbers and (self.per_sample or self.backend != "torch"):
             raise ValueError(
-                f"{self._name} is for {self.kind!r}, which are passed in batches as they are: "
-                "leave per_sample=False and backend='torch'."
+                f"{self._name} of {self.kind!r} takes per_sample=False and backend='torch'."
             )
 
     @property

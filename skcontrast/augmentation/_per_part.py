@@ -103,8 +103,7 @@ class PerPart(Augmentation):
         n_parts, n_given = len(sample_shape), len(self.augmentations)
         if n_parts != n_given:
             raise ValueError(
-                f"The 'augmentations' parameter of PerPart has {n_given} items, but samples have "
-                f"{n_parts} parts."
+                f"augmentations has {n_given} items, but samples have {n_parts} parts."
             )
         several = zip(self.augmentations, sample_shape, kind.kinds_, strict=True)
         for place, (chain, shape, own) in enumerate(several):
@@ -115,10 +114,7 @@ class PerPart(Augmentation):
     def augment(self, batch: PartsBatch, generator: torch.Generator | None = None) -> PartsBatch:
         """Return a view of each part; see the base class."""
         if not isinstance(batch, PartsBatch):
-            raise TypeError(
-                "batch must be a batch of several parts, as kinds.PartsKind.to_tensor returns it, "
-                f"got a {type(batch).__name__}."
-            )
+            raise TypeError(f"batch must be a PartsBatch, got a {type(batch).__name__}.")
         generator = generator_for(batch, generator)
         draws = getattr(self, "_draws", None) or self._composed(lambda place: None)
         pairs = zip(draws, batch.parts, strict=True)

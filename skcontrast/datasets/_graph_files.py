@@ -172,10 +172,7 @@ def _starts(indicator: NDArray, n_graphs: int) -> NDArray:
     """Return the first node of each graph and, last, the number of nodes."""
     ascending = len(indicator) and (np.diff(indicator) >= 0).all()
     if not (ascending and indicator[0] >= 1 and indicator[-1] <= n_graphs):
-        raise ValueError(
-            "the graph indicator must ascend, and be between 1 and the number of graph labels, "
-            f"{n_graphs}."
-        )
+        raise ValueError(f"the graph indicator must ascend, from 1 to {n_graphs} at most.")
     return np.searchsorted(indicator, np.arange(1, n_graphs + 2))
 
 
@@ -210,9 +207,7 @@ def _leave_out_repeats(dataset: dict[str, Any]) -> None:
     described = [name for name in _OF_EDGES if dataset[name] is not None]
     for name in described:
         if len(dataset[name]) != edges.shape[1]:
-            raise ValueError(
-                f"there are {len(dataset[name])} rows of {name}, but {edges.shape[1]} edges."
-            )
+            raise ValueError(f"{name} has {len(dataset[name])} rows for {edges.shape[1]} edges.")
     if edges.min(initial=0) < 0 or edges.max(initial=0) >= n_nodes:
         raise ValueError(f"edges must be pairs of numbers of nodes, 1 to {n_nodes}.")
     keys, first = np.unique(edges[0] * n_nodes + edges[1], return_index=True)

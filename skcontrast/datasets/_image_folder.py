@@ -283,9 +283,7 @@ def _checked(folder: Path, files: Sequence[str | os.PathLike]) -> list[Path]:
     paths = [folder / file for file in files]
     missing = [path for path in paths if not path.is_file()]
     if missing:
-        raise FileNotFoundError(
-            f"{len(missing)} of {len(paths)} files do not exist, the first of them {missing[0]}."
-        )
+        raise FileNotFoundError(f"{len(missing)} files do not exist, such as {missing[0]}.")
     return [path.relative_to(folder) if path.is_relative_to(folder) else path for path in paths]
 
 

@@ -149,14 +149,9 @@ def fetch_tudataset(
     >>> home.cleanup()
     """
     if not re.fullmatch(r"\w[\w.+-]*", name, re.ASCII):
-        raise ValueError(
-            f"The 'name' parameter of fetch_tudataset must be a set's name, got {name!r}."
-        )
+        raise ValueError(f"name must be that of a set, got {name!r}.")
     if sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", sha256):
-        raise ValueError(
-            "The 'sha256' parameter of fetch_tudataset must be 64 hexadecimal digits, got "
-            f"{sha256!r}."
-        )
+        raise ValueError(f"sha256 must be 64 hexadecimal digits, got {sha256!r}.")
     if data_home is None:
         data_home = Path(get_data_home(), "tudataset")
     folder = Path(data_home).expanduser()
@@ -164,10 +159,7 @@ def fetch_tudataset(
     if path is None:
         path = folder / f"{name}.zip"
         if not download_if_missing:
-            raise OSError(
-                f"{path} not found, nor the folder {name} next to it, and download_if_missing is "
-                "False."
-            )
+            raise OSError(f"{path} not found, nor a folder {name}; download_if_missing=False.")
         url, check = f"{_SITE}/{name}.zip", partial(check_archive, sha256=sha256)
         download(url, path, check, n_retries=n_retries, delay=delay, timeout=timeout)
     try:

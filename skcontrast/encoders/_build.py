@@ -168,10 +168,7 @@ def _copied(module: nn.Module) -> nn.Module:
 def _checked_module(module: Any, source: str) -> nn.Module:
     """Return `module`, or raise TypeError if `source` did not return a module."""
     if not isinstance(module, nn.Module):
-        raise TypeError(
-            f"{source} must return an instance of torch.nn.Module, got {module!r} of type "
-            f"{type(module).__name__}."
-        )
+        raise TypeError(f"{source} must return a torch.nn.Module, got {module!r}.")
     return module
 
 

@@ -61,8 +61,7 @@ class EdgeFeatures:
         found = _description(graphs)
         if n_edges and found != self.seen_:
             raise ValueError(
-                f"Edges had {self.seen_ or 'no features'} in fit, but those of X have "
-                f"{found or 'none'}."
+                f"Edges had {self.seen_ or 'no features'} in fit, but have {found or 'none'} in X."
             )
         if not self.seen_:
             return None

@@ -274,16 +274,10 @@ def _check_structure(edges: Tensor, node_ptr: Tensor) -> None:
     if edges.ndim != 2 or len(edges) != 2:
         raise ValueError(f"edge_index must have shape (2, n_edges), got {tuple(edges.shape)}.")
     if node_ptr.ndim != 1 or len(node_ptr) < 2 or node_ptr[0] != 0:
-        raise ValueError(
-            "node_ptr must be a sequence of at least two numbers, the first of them 0."
-        )
+        raise ValueError("node_ptr must be at least two numbers, the first of them 0.")
     flat = torch.nonzero(node_ptr[1:] <= node_ptr[:-1])
     if len(flat):
-        graph = int(flat[0])
-        raise ValueError(
-            f"node_ptr must rise from graph to graph, but graph {graph} begins at node "
-            f"{int(node_ptr[graph])} and ends before node {int(node_ptr[graph + 1])}."
-        )
+        raise ValueError(f"node_ptr must rise, but does not within graph {int(flat[0])}.")
     if node_ptr[-1] > _MOST_NODES:
         raise ValueError(f"There are {int(node_ptr[-1])} nodes, more than {_MOST_NODES}.")
     if edges.numel() and (edges.min() < 0 or edges.max() >= node_ptr[-1]):
@@ -292,9 +286,7 @@ def _check_structure(edges: Tensor, node_ptr: Tensor) -> None:
     crossing = torch.nonzero(owner[0] != owner[1])
     if len(crossing):
         graph = int(owner[0, crossing[0, 0]])
-        raise ValueError(
-            f"An edge in edge_index leaves graph {graph} for a different one, see node_ptr."
-        )
+        raise ValueError(f"An edge in edge_index leaves graph {graph}, see node_ptr.")
 
 
 def _as_integers(values: Any, name: str) -> Tensor:

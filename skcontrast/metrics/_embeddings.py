@@ -17,7 +17,7 @@ from sklearn.utils import check_consistent_length
 from .._arguments import Interval, numbers
 from .._objective._functional import contrastive_loss
 from ..similarity import Similarity
-from ._parts import OF_TWO_VIEWS, check_count, measure
+from ._parts import EMBEDDINGS, OF_TWO_VIEWS, check_count, measure
 from ._search import batches, nearest, on_sphere
 
 
@@ -289,8 +289,7 @@ def linear_cka(z1: ArrayLike, z2: ArrayLike, *, debiased: bool = True) -> float:
 
 def check_embeddings(z: ArrayLike, name: str = "z") -> NDArray[np.float64]:
     """Return the embeddings of at least two samples as float64."""
-    expected = "embeddings, an array of numbers of shape (n_samples, d)"
-    return numbers(z, name, expected, dtype=np.float64, ensure_min_samples=2)
+    return numbers(z, name, EMBEDDINGS, dtype=np.float64, ensure_min_samples=2)
 
 
 def check_views(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,20 +12,9 @@ from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.utils import check_random_state
 
 from .._arguments import Interval, check_arguments, checked, naming, numbers
-from ._axes import (
-    EMBEDDINGS,
-    axes,
-    draw_cell,
-    frame_grid,
-    grid_size,
-    intensities,
-    is_images,
-    one_each,
-)
+from ..metrics._parts import EMBEDDINGS
+from ._axes import Axes, axes, draw_cell, frame_grid, grid_size, intensities, is_images, one_each
 from ._estimators import split_at_embedder, transformer
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _RIGHT = {"edgecolor": "#009E73", "linestyle": "-"}
 _WRONG = {"edgecolor": "#D55E00", "linestyle": "--"}
@@ -94,9 +83,8 @@ class RetrievalDisplay:
             self.pictures = np.asarray(pictures)
         if not (is_images(self.pictures) or self.pictures.ndim == 1):
             raise ValueError(
-                "pictures must be images of shape (n, h, w) or (n, channels, h, w), or texts, got "
-                f"an array of shape {self.pictures.shape}: pass pictures= with an image or a text "
-                "for each sample."
+                f"pictures must be images or texts, got shape {self.pictures.shape}: pass "
+                "pictures= with one for each sample."
             )
         self.queries = _rows_of(queries, "queries", len(self.pictures))
         self.neighbors = _rows_of(neighbors, "neighbors", len(self.pictures))
@@ -145,7 +133,7 @@ class RetrievalDisplay:
             Already drawn.
         """
         pictures = X if pictures is None else pictures
-        transformer(estimator, "RetrievalDisplay.from_estimator")
+        transformer(estimator)
         kwargs.setdefault("concentration", _concentration(estimator, X))
         return cls.from_embeddings(estimator.transform(X), pictures, y, **kwargs)
 
@@ -307,7 +295,7 @@ def _nearest(h: NDArray, rows: NDArray, n_neighbors: int) -> NDArray:
 def _concentration(estimator: Any, X: Any) -> NDArray | None:
     """Return the concentrations of an embedder that has them, or of one at the end of steps."""
     try:
-        before, embedder = split_at_embedder(estimator, "RetrievalDisplay.from_estimator")
+        before, embedder = split_at_embedder(estimator)
     except TypeError:
         return None
     if not hasattr(embedder, "concentration"):

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import checked
-from ._axes import MARKERS, axes, class_colors, is_number
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ._axes import MARKERS, Axes, axes, class_colors, is_number
 
 # More combinations of the remaining hyperparameters than this do not get a line each.
 _MOST_LINES = 6

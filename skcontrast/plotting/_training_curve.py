@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import checked, naming
-from ._axes import axes, class_colors, is_number, pyplot
+from ._axes import Axes, axes, class_colors, is_number, pyplot
 from ._estimators import split_at_embedder
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
 _LABELS = {
@@ -71,10 +70,7 @@ class TrainingCurveDisplay:
 
     def __init__(self, histories: Mapping[str, Sequence[Mapping[str, Any]]]):
         if not isinstance(histories, Mapping) or not histories:
-            raise TypeError(
-                "histories must be a dict of at least one history by the name of its fit, got "
-                f"{histories!r}."
-            )
+            raise TypeError(f"histories must be a non-empty dict, got {histories!r}.")
         with naming("histories", "a dict of histories, lists of dicts"):
             self.histories = {str(name): list(map(dict, rows)) for name, rows in histories.items()}
 
@@ -107,10 +103,10 @@ class TrainingCurveDisplay:
         display : TrainingCurveDisplay
             Already drawn.
         """
-        owner, histories = f"{cls.__name__}.from_estimator", {}
+        histories = {}
         named = estimator if isinstance(estimator, Mapping) else {None: estimator}
         for name, fitted in named.items():
-            _, embedder = split_at_embedder(fitted, owner)
+            _, embedder = split_at_embedder(fitted)
             check_is_fitted(embedder)
             histories[name or type(embedder).__name__] = embedder.history_
         return cls(histories).plot(ax, columns=columns, **kwargs)
@@ -222,9 +218,7 @@ def _axes_of(ax: Any, columns: Sequence[str]) -> list[Axes]:
         size = (6.0, 1.2 + 1.6 * n) if n > 1 else (6.0, 3.6)
         settings = {"figsize": size, "layout": "constrained"}
         return list(pyplot().subplots(n, sharex=True, squeeze=False, **settings)[1].ravel())
-    if isinstance(ax, str) or not (np.iterable(ax) or hasattr(ax, "plot")):
-        raise TypeError(f"ax must be Axes of matplotlib or None, got {ax!r}.")
-    given = list(np.asarray(ax, dtype=object).ravel()) if np.iterable(ax) else [ax]
+    given = np.asarray(ax, dtype=object).ravel()
     if len(given) != n:
         raise ValueError(f"ax must hold an Axes for each of {list(columns)}, got {len(given)}.")
     return [axes(one) for one in given]

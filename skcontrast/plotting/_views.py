@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from ..kinds._images import Images
 from ..kinds._vectors import Vectors
 from ._axes import (
     MARKERS,
+    Axes,
     axes,
     class_colors,
     draw_cell,
@@ -26,9 +27,6 @@ from ._axes import (
     one_each,
 )
 from ._estimators import embedder_and_input
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Vectors of more features than this are drawn as lines, and their features are not named.
 _MOST_BARS = 30
@@ -162,7 +160,7 @@ class ViewsDisplay:
         ValueError
             If X holds neither images nor vectors.
         """
-        embedder, X = embedder_and_input(estimator, X, f"{cls.__name__}.from_estimator")
+        embedder, X = embedder_and_input(estimator, X)
         drawn = drawn_views(embedder, X, n_views, rows, random_state)
         kind = drawn.schema.kind
         if not isinstance(kind, (Images, Vectors)):

@@ -272,8 +272,7 @@ def compare_estimators(
     supervised = np.concatenate([part[0] for part in parts])
     if len(supervised) < 2:
         raise ValueError(
-            f"{len(supervised)} of n_anchors={n_anchors} anchors have a true negative; at least 2 "
-            "must. Raise n_anchors or n_candidates."
+            f"{len(supervised)} anchors have a true negative; raise n_anchors or n_candidates."
         )
     together = {name: np.concatenate([part[1][name] for part in parts]) for name in losses}
     return EstimatorComparison(supervised, together)

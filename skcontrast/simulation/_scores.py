@@ -110,9 +110,7 @@ class ScoreSample(NamedTuple):
         labels = validate_labels(y, None, needed_by="ScoreSample.from_views")
         views, labels = tuple(_known(view, labels) for view in views), labels[labels >= 0]
         if len(labels) < 2:
-            raise ValueError(
-                f"y must hold the classes of at least two samples, got {len(labels)}."
-            )
+            raise ValueError(f"y must hold the classes of two samples, got {len(labels)}.")
         contrast, similarity = contrast_of(views, similarity, torch.from_numpy(labels))
         with torch.no_grad():
             scores = torch.cat([part.clone() for _, part in tiles(contrast, similarity)])
@@ -385,9 +383,7 @@ def _of_classmates(scores: Tensor, labels: np.ndarray, n_views: int) -> Tensor:
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
         if len(members) == 1:
-            raise ValueError(
-                "positives='classmates' needs two samples of each class; one class has one."
-            )
+            raise ValueError("positives='classmates' needs two samples of each class.")
         following[members] = np.roll(members, -1)
     columns = [
         [w * len(labels) + following for w in range(n_views) if w != v] for v in range(n_views)

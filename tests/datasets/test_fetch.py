@@ -164,6 +164,6 @@ def test_a_file_in_the_archive_with_a_wrong_checksum_is_named(site, home):
 
 
 def test_nothing_is_downloaded_unasked(site, home):
-    with pytest.raises(OSError, match=r"SET.zip not found, nor the folder SET next"):
+    with pytest.raises(OSError, match=r"SET.zip not found, nor a folder SET"):
         fetch(home)
     assert not home.exists() and not site.asked

@@ -292,7 +292,7 @@ def test_missing_files_are_named(tmp_path, file, write):
         ("SET_graph_indicator.txt", "", "must ascend, .* 3"),
         ("SET_graph_labels.txt", "1\n2\n", "must ascend, .* 2"),
         ("SET_graph_labels.txt", "1\nnan\n1\n", "must hold integers, got NaN"),
-        ("SET_edge_labels.txt", "1\n2\n", "there are 2 rows of edge_labels, but 12 edges"),
+        ("SET_edge_labels.txt", "1\n2\n", "edge_labels has 2 rows for 12 edges"),
         ("SET_edge_attributes.txt", "1\n" * 11 + "nan\n", "Graph 1 .* edge_attributes .* NaN"),
         ("SET_graph_labels.txt", "0.5\n1\n1\n", "SET_graph_labels.txt must hold integers"),
         ("SET_node_labels.txt", "1\n2\n", r"labels must have shape \(8,\), got \(2,\)"),

@@ -273,7 +273,7 @@ def test_edges_must_be_described_as_in_fit():
     with pytest.raises(ValueError, match=r"Edges had 2 attrib.*, weights, labels in fit, .* none"):
         fitted.transform(plain)
     fitted = small(max_epochs=1).fit([nx.path_graph(3 + k % 3) for k in range(8)])
-    with pytest.raises(ValueError, match="no features in fit, but those of X have 2 attributes"):
+    with pytest.raises(ValueError, match="no features in fit, but have 2 attributes"):
         fitted.transform(bonded(3))
 
 

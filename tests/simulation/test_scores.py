@@ -241,7 +241,7 @@ def test_distributions_are_scored_by_their_mutual_likelihood():
     "kwargs, message",
     [
         ({"y": [0, 1]}, "one entry per sample, 7, got 2"),
-        ({"y": np.full(7, -1)}, "classes of at least two samples, got 0"),
+        ({"y": np.full(7, -1)}, "classes of two samples, got 0"),
         ({"y": np.arange(7), "positives": "classmates"}, "needs two samples of each class"),
         ({"y": Y, "positives": "both"}, "'positives' parameter of .* Got 'both'"),
     ],
