@@ -215,7 +215,7 @@ class Auto(ParameterObject):
     """A hyperparameter that is estimated from the data while the embedder trains.
 
     May replace ``alpha``, ``tau_plus``, ``sharpness`` and ``floor`` of losses, and for every
-    hyperparameter of a custom loss whose constraint says which of them it is; the string
+    hyperparameter of a custom loss whose constraint names one of them; the string
     ``"auto"`` is short for ``Auto()``. Every few epochs the value is estimated again from the
     ranks of the positives, pooled over an epoch, as in
     :func:`skcontrast.estimation.estimate_alpha`. If `fit` gets classes as y, the estimates are
@@ -224,7 +224,7 @@ class Auto(ParameterObject):
     A sharpness and a floor are estimated from classes only: they are those of the least Brier
     score, as in :func:`skcontrast.estimation.estimate_soft_ring`.
 
-    If classes are known for some samples only, they are spread to the others through the
+    If only part of the samples have classes, these are spread to the others through the
     representation at every estimate, as by :class:`skcontrast.losses.SemiSupCon`. The shares of
     the spread classes give τ⁺, so that the labeled samples need not be drawn at random: five of
     each class will do. Labels that are drawn from the probabilities of the classes give the rest,
@@ -293,8 +293,6 @@ class Estimated(StrOptions):
     """
 
     def __init__(self, quantity: Quantity):
-        if quantity not in get_args(Quantity):
-            raise ValueError(f"Only {get_args(Quantity)} can be estimated, not {quantity!r}.")
         super().__init__({"auto"})
         self.quantity = quantity
 
@@ -426,14 +424,6 @@ def at_progress(obj: _P, progress: float) -> _P:
     return resolved
 
 
-_ESTIMATORS = {
-    "alpha": "estimate_alpha(ranks)",
-    "floor": "estimate_soft_ring(sample)",
-    "sharpness": "sharpness_from_auc(auc, tau_plus)",
-    "tau_plus": "estimate_tau_plus(ranks)",
-}
-
-
 def check_numbers(component: ParameterObject) -> None:
     """Check the hyperparameters of a component that is used outside of `fit`.
 
@@ -447,8 +437,7 @@ def check_numbers(component: ParameterObject) -> None:
         if is_auto(found.value):
             raise ValueError(
                 f"The {name!r} parameter of {owner} is estimated from the data in fit only; "
-                "outside of it pass a number, such as "
-                f"skcontrast.estimation.{_ESTIMATORS[found.quantity]}.value."
+                f"outside of it pass a number: skcontrast.estimation estimates {found.quantity}."
             )
     for name, value in component.get_params().items():
         if isinstance(value, Schedule):

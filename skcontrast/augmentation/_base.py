@@ -58,13 +58,13 @@ class Augmentation(Transformer):
 
     See Also
     --------
-    Views : What `fit_transform` returns.
+    Views : Returned by `fit_transform`.
     compose : Applies a chain of augmentations to a batch.
     skcontrast.kinds.Kind : Base class of the kinds of data.
 
     Examples
     --------
-    An augmentation that changes the sign of some features:
+    An augmentation that changes the sign of random features:
 
     >>> import numpy as np, torch
     >>> from skcontrast import ContrastiveEmbedder
@@ -205,7 +205,7 @@ class Augmentation(Transformer):
         sample_shape : tuple of int
             Shape of a sample.
         kind : Kind, default=None
-            What the samples are; None infers it from their shape.
+            Their kind; None infers it from their shape.
         """
         kind = kind_of_shape(sample_shape) if kind is None else kind
         own = named_kinds(self.kind or ("vectors", "images"), owner=type(self).__name__)
@@ -229,7 +229,7 @@ class Augmentation(Transformer):
         X : array-like of length n_samples
             As the kind of the samples returns it.
         schema : Schema
-            What they are.
+            Their kind and shape.
 
         Returns
         -------

@@ -36,7 +36,7 @@ class GeometricAugmentation(ImageAugmentation):
     """Base class of the augmentations that move pixels by one affine map per image."""
 
     padding: str | None = None
-    """What lies outside the image; None for maps that stay inside."""
+    """How images continue beyond their edges; None for maps that stay inside."""
 
     def affine(
         self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device
@@ -205,7 +205,7 @@ def compose(
         Shape of one sample: ``(n_features,)``, ``(height, width)`` or
         ``(channels, height, width)``; ``(None, n_node_features)`` for graphs.
     kind : Kind, default=None
-        What the samples are; None infers it from their shape.
+        Their kind; None infers it from their shape.
     convert : callable, default=None
         Maps samples in the units of X to a batch, see `Augmentation.prepared`; None if batches
         are in the units of X.

@@ -47,11 +47,11 @@ class FunctionAugmentation(Augmentation):
         functions that draw the same random numbers for the whole of what they receive, such as
         most transforms of torchvision and albumentations.
     kind : {"vectors", "tables", "images", "graphs"}, Kind or None, default=None
-        What `func` is for, see :class:`skcontrast.kinds.Kind`; None is for vectors, images and
-        the custom kind of an embedder. Graphs and samples of a custom kind are passed in batches,
-        unchanged.
+        The data that `func` takes, see :class:`skcontrast.kinds.Kind`; None is for vectors, images
+        and the custom kind of an embedder. Graphs and samples of a custom kind are passed in
+        batches, unchanged.
     backend : {"torch", "numpy"}, default="torch"
-        What `func` receives: a tensor on the device of the training, images as
+        The form of its samples: a tensor on the device of the training, images as
         (n, channels, height, width), or an ndarray, images as (n, height, width, channels). A
         single sample lacks the first axis.
     kw_args : dict, default=None

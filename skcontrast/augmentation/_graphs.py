@@ -104,7 +104,7 @@ class NodeDrop(_GraphAugmentation):
 
 
 class AttributeMask(_GraphAugmentation):
-    """Hide the features of some nodes.
+    """Hide the features of random nodes.
 
     The attribute masking of GraphCL [1]_: in each graph, ``round(rate * n_nodes)`` nodes, chosen
     uniformly without replacement, lose all their features. Numbers become 0, which is their mean

@@ -93,7 +93,7 @@ class ColorJitter(ColorAugmentation):
 
 
 class RandomGrayscale(ColorAugmentation):
-    """Replace each image, with some probability, by its grey 0.299 R + 0.587 G + 0.114 B.
+    """Replace each image, with probability `p`, by its grey 0.299 R + 0.587 G + 0.114 B.
 
     All three channels get the same value; grey images (one channel) do not change.
 

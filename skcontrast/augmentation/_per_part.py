@@ -96,7 +96,7 @@ class PerPart(Augmentation):
         sample_shape : tuple of tuple of int
             Shape of each part of a sample.
         kind : Kind, default=None
-            What the samples are; None infers it from their shape.
+            Their kind; None infers it from their shape.
         """
         if not isinstance(kind, PartsKind):
             return super().check_kind(sample_shape, kind)

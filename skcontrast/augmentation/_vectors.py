@@ -102,7 +102,7 @@ class GaussianNoise(Augmentation):
 
 
 class FeatureDropout(Augmentation):
-    """Replace each entry of a vector, with some probability, by the mean of its feature.
+    """Replace each entry of a vector, with probability `rate`, by the mean of its feature.
 
     In tables, entries are replaced by gaps.
 

@@ -26,7 +26,11 @@ SUFFIXES = frozenset(_GRAPHICS + _PHOTOGRAPHS)
 _FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 _POSITIVE = Interval(Integral, 1, None, closed="left")
 
-_N_JOBS = [Integral, None]
+_N_JOBS = [
+    Interval(Integral, -(2**15), -1, closed="both"),
+    Interval(Integral, 1, 2**15, closed="both"),
+    None,
+]
 
 
 class ImageFolder(Dataset):
@@ -92,7 +96,7 @@ class ImageFolder(Dataset):
     uint8. Anything else, a slice, a mask or numbers, returns an ImageFolder of these files, so
     that :func:`~sklearn.model_selection.train_test_split` and cross-validation read no image.
 
-    The orientation in EXIF is applied. What is transparent becomes white. Images of 16 bits are
+    The orientation in EXIF is applied. Transparent pixels become white. Images of 16 bits are
     rounded to 8; 32-bit images are refused, because they have no defined white level. Of several
     frames, the first one counts. Colour profiles are ignored.
 

@@ -104,7 +104,7 @@ def fetch_tudataset(
             Numbers that describe each graph, such as targets of a regression.
         kept : ndarray of shape (n_graphs,), dtype int64
             The position of each graph in the set, counted from 0: ``arange(n_graphs)`` unless
-            `drop_empty` left some out.
+            `drop_empty` left graphs out.
         DESCR : str
             A description of the set and its origin.
     (data, target) : tuple if `return_X_y` is True

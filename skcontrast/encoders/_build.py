@@ -40,7 +40,7 @@ def build_encoder(
     kind : Kind, default=None
         The kind of the samples; None guesses it from their shape.
     tried_on : Tensor of shape (2, ...) or any other batch, default=None
-        What the encoder is tried on; None is a batch of zeros.
+        The batch that the encoder is tried on; None is one of zeros.
     owner : str, default="ContrastiveEmbedder"
         The name of the estimator's class, for messages.
 

@@ -24,7 +24,7 @@ def estimate_soft_ring(sample: ScoreSample) -> dict[str, float]:
     They minimise the Brier score, the mean over all candidates of
     :math:`(p(\mathrm{FN} \mid u) - \mathbb 1[\mathrm{FN}])^2`, with τ⁺ set to the share of
     false negatives. The sharpness that belongs to the AUC (:func:`sharpness_from_auc`) fits the
-    order of all pairs instead, and is too low where some of a class are far from the rest of it.
+    order of all pairs instead, and is too low where part of a class is far from the rest.
 
     Parameters
     ----------

@@ -16,6 +16,7 @@ from ._topology import Topology
 
 _CHOICES: dict = {
     "kind": [StrOptions({"auto", "attributes", "degree", "constant", "walks"})],
+    "standardize": ["boolean"],
     "edges": [StrOptions({"auto", "attributes"}), None],
 }
 # Degrees from here on share a code.
@@ -170,7 +171,7 @@ class NodeFeatures:
 
     def fit(self, graphs: PackedGraphs) -> NodeFeatures:
         """Learn the map from the training graphs."""
-        check_arguments("NodeFeatures", _CHOICES, {"kind": self.kind, "edges": self.edges})
+        check_arguments("NodeFeatures", _CHOICES, {name: getattr(self, name) for name in _CHOICES})
         has_any = graphs.attributes is not None or graphs.labels is not None
         if self.kind == "attributes" and not has_any:
             raise ValueError(

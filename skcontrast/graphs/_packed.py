@@ -258,7 +258,7 @@ def check_finite(
     nodes : Tensor of shape (n,), default=None
         The node that each row belongs to; None is a row per node.
     what : str, default="node attributes"
-        What the values are.
+        The name of the values.
     """
     if values is None:
         return
@@ -344,7 +344,7 @@ def is_symmetric(edges: Tensor, n_nodes: int, *columns: Tensor) -> bool:
     n_nodes : int
         Number of nodes.
     *columns : Tensor of shape (n_edges,) or (n_edges, d)
-        What describes the edges.
+        Numbers of each edge.
     """
     forth, back = (u * n_nodes + v for u, v in (edges, edges.flip(0)))
     if not torch.equal(forth.sort().values, back.sort().values):

@@ -41,7 +41,7 @@ class GraphParts(NamedTuple):
     directed : bool
         Whether edges have a direction.
     of_nodes, of_edges : Described
-        What describes them.
+        Their numbers and categories.
     weights : ndarray of shape (n_edges,) or None
         Weights of the edges.
     ignored : frozenset of str
@@ -107,8 +107,6 @@ def _both_directions(parts: GraphParts) -> GraphParts:
     there = np.arange(parts.edges.shape[1])
     back = np.flatnonzero(parts.edges[0] != parts.edges[1])
     edges = np.concatenate([parts.edges, parts.edges[::-1, back]], axis=1)
-    if all(one is None for one in (*parts.of_edges, parts.weights)):
-        return parts._replace(edges=edges)
     rows, (attributes, labels) = np.concatenate([there, back]), parts.of_edges
     return parts._replace(
         edges=edges,
@@ -126,7 +124,7 @@ class _Items:
     Parameters
     ----------
     kind : {"node", "edge"}
-        What they are.
+        Nodes or edges.
     data : list of dict
         The attributes of each.
     names : callable

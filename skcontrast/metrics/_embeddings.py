@@ -171,7 +171,7 @@ def neighbor_agreement(z1: ArrayLike, z2: ArrayLike, n_neighbors: int = 10) -> f
 
     where :math:`N_k(z_i)` are the k samples j ≠ i whose embeddings have the highest cosines with
     :math:`z_i`, and :math:`N_k(z_i')` the same in the second embedding: the mutual k-nearest
-    neighbours of [1]_. For two views it says whether a sample keeps its neighbourhood when it is
+    neighbours of [1]_. For two views it shows whether a sample keeps its neighbourhood when it is
     seen differently. Unlike a comparison of :math:`z_i` with :math:`z_i'`, it asks for samples
     that belong together, not for a sample to be told from all others. Ties are broken at random,
     differently in each embedding, so that a collapsed embedding agrees by chance only,
@@ -351,7 +351,7 @@ def top_k(z1: ArrayLike, z2: ArrayLike, *, k: int = 1) -> float:
     may come first, so that a collapsed embedding has k/n. The more samples there are, the harder
     it is: compare results of the same n only.
 
-    It asks that samples are told apart, also those of one class. So it says whether training
+    It asks that samples are told apart, also those of one class. So it shows whether training
     works, not whether the embedding serves a classifier: see :func:`recall_at_k` and
     :func:`knn_accuracy` where there are classes, :func:`neighbor_agreement` where there are none,
     and ``top_k`` of :func:`linear_probe` for the top-k accuracy of predictions.
@@ -413,7 +413,7 @@ def bits_above_chance(
     .. math:: \log_2 N - \frac{L_{\mathrm{InfoNCE}}}{\ln 2}, \qquad N = 2n - 1
 
     where each of the 2n views is an anchor and N the number of its candidates: its positive and
-    the 2(n − 1) views of other samples. A loss of 4.1 says nothing by itself; this is 0 for
+    the 2(n − 1) views of other samples. A loss of 4.1 means nothing by itself; this is 0 for
     embeddings that know nothing, below 0 for embeddings that are surely wrong, and on average a
     lower bound of the mutual information of the two views [1]_ [2]_.
 

@@ -286,6 +286,8 @@ def _reducer(method: Any, n_samples: int, seed: int) -> tuple[Any, str]:
     """Return what brings embeddings into the plane, and how its axes are called."""
     if hasattr(method, "fit_transform") and not inspect.isclass(method):
         return clone(method), f"{type(method).__name__}, axis"
+    if not isinstance(method, str):
+        method = repr(method)
     if method == "pca":
         return PCA(2, random_state=seed), "principal component"
     if method == "tsne":

@@ -26,7 +26,7 @@ class RetrievalDisplay:
     Parameters
     ----------
     pictures : array-like of shape (n, h, w) or (n, channels, h, w), or sequence of n str
-        What is drawn of each sample: an image or a text.
+        An image or a text for each sample.
     queries : array-like of shape (n_queries,), int
         Rows of `pictures`.
     neighbors : array-like of shape (n_queries, n_neighbors), int
@@ -123,7 +123,7 @@ class RetrievalDisplay:
         y : array-like of shape (n_samples,), default=None
             Classes, −1 where unknown.
         pictures : array-like of images or sequence of str, default=None
-            What is drawn of each sample; None takes X.
+            An image or a text for each sample; None takes X.
         **kwargs : dict
             Passed to `from_embeddings`.
 
@@ -159,7 +159,7 @@ class RetrievalDisplay:
         h : array-like of shape (n_samples, d)
             Embeddings.
         pictures : array-like of images or sequence of str
-            What is drawn of each sample, as for the class.
+            An image or a text for each sample, as for the class.
         y : array-like of shape (n_samples,), default=None
             Classes, −1 where unknown.
         queries : int or array-like of int, default=5

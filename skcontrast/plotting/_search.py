@@ -86,7 +86,7 @@ class SearchDisplay:
     ):
         self.cv_results = cv_results
         self.metric = metric
-        if not {"params"} <= set(cv_results):
+        if "params" not in cv_results:
             raise ValueError("cv_results must be the cv_results_ of a search, with 'params'.")
         if f"mean_test_{metric}" not in cv_results:
             found = [key[10:] for key in cv_results if key.startswith("mean_test_")]
@@ -262,7 +262,7 @@ _ABSENT = object()
 
 
 def _values(params: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return the values of each hyperparameter; candidates of different grids lack some."""
+    """Return the values of each hyperparameter; _ABSENT where a candidate has none."""
     names = dict.fromkeys(name for candidate in params for name in candidate)
     return {name: [candidate.get(name, _ABSENT) for candidate in params] for name in names}
 

@@ -35,8 +35,8 @@ class TrainingCurveDisplay:
     Parameters
     ----------
     histories : dict of str to sequence of dict
-        A row per epoch of each fit, by its name, as in ``embedder.history_``. A column may be
-        missing in some rows, such as a metric that is computed every fifth epoch.
+        A row per epoch of each fit, by its name, as in ``embedder.history_``. A row may
+        lack a column, such as a metric that is computed every fifth epoch.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class TrainingCurveDisplay:
         ax : Axes or sequence of Axes, default=None
             One for each column. None makes a figure with the columns one below the other.
         columns : sequence of str, default=None
-            What is drawn of each row. None is ``train_loss`` if `ax` is a single Axes, and else
+            The columns that are drawn. None is ``train_loss`` if `ax` is a single Axes, and else
             all numbers that change from epoch to epoch in one of the fits, but for counts and
             durations.
         **kwargs : dict
@@ -218,7 +218,8 @@ def _axes_of(ax: Any, columns: Sequence[str]) -> list[Axes]:
         size = (6.0, 1.2 + 1.6 * n) if n > 1 else (6.0, 3.6)
         settings = {"figsize": size, "layout": "constrained"}
         return list(pyplot().subplots(n, sharex=True, squeeze=False, **settings)[1].ravel())
-    given = np.asarray(ax, dtype=object).ravel()
+    is_several = isinstance(ax, (list, tuple, np.ndarray))
+    given = np.asarray(ax, dtype=object).ravel() if is_several else [ax]
     if len(given) != n:
         raise ValueError(f"ax must hold an Axes for each of {list(columns)}, got {len(given)}.")
     return [axes(one) for one in given]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._arguments import checked, naming, numbers
 from .._data._sources import LazySamples, array_of
@@ -225,6 +225,7 @@ class ViewsDisplay:
         originals, views = self.samples, self.views
         n, n_features = originals.shape
         x, as_bars = np.arange(n_features), n_features <= _MOST_BARS
+        style: dict[str, Any]
         every = np.concatenate([originals, *views])
         step = 1.15 * float(np.ptp(every)) or 1.0
         heights = -step * np.arange(n)
@@ -233,7 +234,12 @@ class ViewsDisplay:
         self.lines_: list[list[Any]] = [[] for _ in views]
         for k, height in enumerate(heights):
             self.ax_.axhline(height, color="0.8", linewidth=0.8, zorder=0)
-            self.originals_.append(self._plot_original(x, originals[k], height, as_bars))
+            if as_bars:
+                style = {"bottom": height, "color": "0.75", "width": 0.8, "zorder": 1}
+                self.originals_.append(self.ax_.bar(x, originals[k], **style))
+            else:
+                style = {"color": "black", "linewidth": 1.5}
+                self.originals_ += self.ax_.plot(x, height + originals[k], **style)
             for j, view in enumerate(views):
                 style = {"color": colors[j], "linewidth": 1, "alpha": 0.8}
                 if as_bars:
@@ -251,12 +257,6 @@ class ViewsDisplay:
         self.ax_.set(xlabel=self.xlabel, ylabel="sample")
         if as_bars and self.feature_names is not None:
             self.ax_.set_xticks(x, self.feature_names, rotation=45, ha="right")
-
-    def _plot_original(self, x: NDArray, values: NDArray, height: float, as_bars: bool) -> Any:
-        if as_bars:
-            return self.ax_.bar(x, values, bottom=height, color="0.75", width=0.8, zorder=1)
-        (line,) = self.ax_.plot(x, height + values, color="black", linewidth=1.5)
-        return line
 
     def _labels(self) -> list[str]:
         return ["original", *(f"view {k + 1}" for k in range(len(self.views)))]

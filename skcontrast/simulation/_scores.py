@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm, uniform
 from torch import Tensor
 
-from .._arguments import check_arguments, checked, generator_of, naming, numbers
+from .._arguments import checked, generator_of, naming, numbers
 from .._data._metadata import validate_labels
 from .._objective._functional import contrast_of
 from .._objective._rows import tiles
@@ -23,6 +23,7 @@ RandomState: TypeAlias = int | np.random.Generator | None
 
 # Numbers of anchors, candidates and positives.
 COUNT = [Interval(Integral, 1, None, closed="left")]
+_COMPONENT = [StrOptions({"TN", "FN", "UN"})]
 
 
 class ScoreSample(NamedTuple):
@@ -281,6 +282,7 @@ class ScoreModel(ParameterObject):
             upper_bound=-self.lower_bound,  # x is as far above 0 as below
         )
 
+    @checked(component=_COMPONENT)
     def density(self, x: ArrayLike, component: Literal["TN", "FN", "UN"] = "UN") -> np.ndarray:
         r"""Return the density of x = s · t of an anchor without shift.
 
@@ -308,6 +310,7 @@ class ScoreModel(ParameterObject):
         phi = self._proposal.cdf(x)
         return 2 * (lower * (1 - phi) + (1 - lower) * phi) * self._proposal.pdf(x)
 
+    @checked(component=_COMPONENT)
     def cdf(self, x: ArrayLike, component: Literal["TN", "FN", "UN"] = "UN") -> np.ndarray:
         r"""Return the cdf of x = s · t of an anchor without shift.
 
@@ -342,8 +345,6 @@ class ScoreModel(ParameterObject):
         validate_parameters(self)
         shares = {"TN": self.alpha, "FN": 1 - self.alpha}
         shares["UN"] = (1 - self.tau_plus) * shares["TN"] + self.tau_plus * shares["FN"]
-        constraints = {"component": [StrOptions(set(shares))]}
-        check_arguments("ScoreModel", constraints, {"component": component})
         return shares[component]
 
     def _largest(self) -> float:

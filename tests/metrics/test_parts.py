@@ -67,7 +67,7 @@ def test_classes_far_apart_are_perfect(measure):
 
 BROKEN = np.where(np.eye(40, 4) > 0, np.nan, H)
 WRONG = {
-    "y must hold at least 2 known classes, got 1": (H, np.ones(40)),
+    "y must hold 2 or more known classes, got 1": (H, np.ones(40)),
     "2 or more known classes, got 1": (H, np.where(Y == 0, 1, -1)),
     "y must have one entry per sample, 40, got 3": (H, [0, 1, 2]),
     "y_test must have one entry per sample, 40, got 3": (H, Y, H_TEST, [0, 1, 2]),

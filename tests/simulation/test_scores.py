@@ -165,7 +165,7 @@ def test_arguments_out_of_range_are_refused_by_name(argument, value):
 
 def test_an_unknown_component_is_refused():
     with pytest.raises(
-        ValueError, match=r"'component' parameter of ScoreModel must be .* Got 'PU'"
+        ValueError, match=r"'component' parameter of ScoreModel.density must be .* Got 'PU'"
     ):
         ScoreModel().density(0.0, "PU")
 
