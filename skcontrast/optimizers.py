@@ -271,9 +271,7 @@ def _no_match(pattern: str, names: Sequence[str]) -> str:
             f"All parameters that match the pattern {pattern!r} in 'param_groups' belong to an "
             "earlier pattern: put the narrower pattern first."
         )
-    shown = ", ".join(names[:_MOST_NAMES])
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
     return (
-        f"No parameter matches the pattern {pattern!r} in 'param_groups'. Their names are "
-        f"{shown}{more}."
+        f"No parameter matches the pattern {pattern!r} in 'param_groups'. Their names are {shown}."
     )

@@ -191,9 +191,8 @@ def _pixel_centres(height: int, width: int, dtype: torch.dtype, device: torch.de
 def _color_basis(channels: int, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return the maps to grey, chroma and chroma rotated by 90°, (3, C²), and to luma, (C,)."""
     if channels == 1:
-        return torch.eye(3, 1, dtype=dtype, device=device), torch.ones(
-            1, dtype=dtype, device=device
-        )
+        basis = torch.eye(3, 1, dtype=dtype, device=device)
+        return basis, basis[0]
     to_yiq = torch.tensor(_YIQ, dtype=torch.float64)
     gray = to_yiq[0].expand(3, 3)
     turn = torch.tensor([[0.0, 0, 0], [0, 0, 1], [0, -1, 0]], dtype=torch.float64)

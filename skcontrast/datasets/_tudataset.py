@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
@@ -215,45 +215,34 @@ def _networkx(dataset: Mapping[str, Any]) -> list[Any]:
         ) from error
 
     packed = _packed(dataset)
-    topology = packed.topology
-    kind = nx.Graph if topology.symmetric else nx.DiGraph
+    topology, (edge_attributes, _, edge_labels) = packed.topology, packed.of_edges()
+    nodes = _described(topology.n_nodes, packed.attributes, packed.labels, packed.categories)
+    n_edges = len(topology.sources)
+    edges = _described(n_edges, edge_attributes, edge_labels, packed.edge_categories)
     starts = topology.node_ptr.tolist()
-    edges, edge_starts = topology.edge_index, topology.edge_ptr[topology.node_ptr].tolist()
+    places = pairwise(topology.edge_ptr[topology.node_ptr].tolist())
     graphs = []
-    for g, (start, end) in enumerate(pairwise(starts)):
-        graph = kind()
-        graph.add_nodes_from(range(end - start))
-        places = range(edge_starts[g], edge_starts[g + 1])
-        _add_edges(graph, packed, places, (edges[:, places] - start).T.tolist())
-        _add_attributes(graph, packed, start)
+    for (start, end), (first, last) in zip(pairwise(starts), places, strict=True):
+        graph = nx.Graph() if topology.symmetric else nx.DiGraph()
+        graph.add_nodes_from(enumerate(nodes[start:end]))
+        links = (topology.edge_index[:, first:last] - start).T.tolist()
+        for (u, v), own in zip(links, edges[first:last], strict=True):
+            if u <= v or not topology.symmetric:
+                graph.add_edge(u, v, **own)
         graphs.append(graph)
     return graphs
 
 
-def _add_edges(
-    graph: Any, packed: PackedGraphs, places: Sequence[int], links: list[list[int]]
-) -> None:
-    """Give a graph its edges, pairs of its nodes, and what describes them."""
-    attributes, _, labels = packed.of_edges()
-    for place, (u, v) in zip(places, links, strict=True):
-        if packed.topology.symmetric and u > v:
-            continue
-        graph.add_edge(u, v)
-        if attributes is not None:
-            graph.edges[u, v]["x"] = attributes[place].numpy().copy()
-        if labels is not None:
-            graph.edges[u, v]["label"] = packed.edge_categories[int(labels[place])]
-
-
-def _add_attributes(graph: Any, packed: PackedGraphs, start: int) -> None:
-    """Give the nodes of a graph, the first of which has the number `start`, their attributes."""
-    own = slice(start, start + len(graph))
-    if packed.attributes is not None:
-        for node, x in zip(graph.nodes.values(), packed.attributes[own].numpy(), strict=True):
-            node["x"] = x.copy()
-    if packed.labels is not None:
-        for node, code in zip(graph.nodes.values(), packed.labels[own].tolist(), strict=True):
-            node["label"] = packed.categories[code]
+def _described(n: int, attributes: Any, labels: Any, categories: tuple) -> list[dict[str, Any]]:
+    """Return the attributes ``x`` and ``label`` of each node or edge."""
+    found: list[dict[str, Any]] = [{} for _ in range(n)]
+    if attributes is not None:
+        for own, x in zip(found, attributes.numpy(), strict=True):
+            own["x"] = x.copy()
+    if labels is not None:
+        for own, code in zip(found, labels.tolist(), strict=True):
+            own["label"] = categories[code]
+    return found
 
 
 def _describe(name: str, dataset: Mapping[str, Any]) -> str:

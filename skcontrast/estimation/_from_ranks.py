@@ -97,9 +97,8 @@ def estimate_alpha(
     >>> bool(abs(estimate_alpha(ranks).value - 1) < 0.02)
     True
     """
-    return estimate_alpha_and_tau_plus(ranks, tau_plus=tau_plus, n_candidates=n_candidates)[
-        "alpha"
-    ]
+    both = estimate_alpha_and_tau_plus(ranks, tau_plus=tau_plus, n_candidates=n_candidates)
+    return both["alpha"]
 
 
 def estimate_tau_plus(

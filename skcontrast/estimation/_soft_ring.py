@@ -107,6 +107,5 @@ def fit_posterior(
     start = min((np.array([np.log(k), _FLOOR])[is_free] for k in _SHARPNESSES), key=error)
     bounds = np.array(_BOUNDS)[is_free]
     options = {"xatol": 1e-3, "fatol": 1e-9, "maxiter": 200}
-    return parameters(
-        minimize(error, start, method="Nelder-Mead", bounds=bounds, options=options).x
-    )
+    found = minimize(error, start, method="Nelder-Mead", bounds=bounds, options=options)
+    return parameters(found.x)

@@ -174,15 +174,9 @@ class NodeFeatures:
         check_arguments("NodeFeatures", _CHOICES, {name: getattr(self, name) for name in _CHOICES})
         has_any = graphs.attributes is not None or graphs.labels is not None
         if self.kind == "attributes" and not has_any:
-            raise ValueError(
-                "node_features='attributes', but the nodes of X have neither an attribute 'x' "
-                "nor 'label': pass kind=Graphs(node_features='degree') or 'constant'."
-            )
+            raise ValueError("node_features='attributes' needs nodes with an 'x' or a 'label'.")
         if self.edges == "attributes" and not any(c is not None for c in graphs.of_edges()):
-            raise ValueError(
-                "edge_features='attributes', but the edges of X have no attribute 'x', 'weight' "
-                "or 'label': pass kind=Graphs(edge_features='auto') or None."
-            )
+            raise ValueError("edge_features='attributes' needs 'x', 'weight' or 'label' of edges.")
         self.kind_ = self.kind
         if self.kind in ("auto", "walks"):
             self.kind_ = "attributes" if has_any else "degree"

@@ -301,14 +301,11 @@ def _checked_labels(labels: Any, n: int, name: str) -> tuple[Tensor | None, tupl
     """Return labels as codes, shape (n,), and their categories."""
     if labels is None:
         return None, ()
-    with naming(name, "an array of categories", labels):
+    with naming(name, "an array of categories of one type", labels):
         labels = np.asarray(labels)
+        categories, codes = np.unique(labels, return_inverse=True)
     if labels.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},), got {labels.shape}.")
-    try:
-        categories, codes = np.unique(labels, return_inverse=True)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold categories of one type, such as ints.") from error
     if any(category != category for category in categories.tolist()):
         raise ValueError(f"{name} must hold categories, got NaN.")
     return torch.from_numpy(codes.astype(np.int64)), tuple(categories.tolist())

@@ -329,12 +329,8 @@ def _hsic(x: NDArray[np.float64], y: NDArray[np.float64], debiased: bool) -> flo
     # The kernels without their diagonals: traces and sums of rows, which are −diagonal.
     n, own_x, own_y = len(x), np.square(x).sum(axis=1), np.square(y).sum(axis=1)
     diagonal = own_x @ own_y
-    return float(
-        together
-        - diagonal
-        + own_x.sum() * own_y.sum() / ((n - 1) * (n - 2))
-        - 2 / (n - 2) * diagonal
-    )
+    of_sums = own_x.sum() * own_y.sum() / ((n - 1) * (n - 2))
+    return float(together - diagonal + of_sums - 2 / (n - 2) * diagonal)
 
 
 # Cosines that differ by less are equal: they were computed in a different order.

@@ -239,13 +239,8 @@ class EmbeddingDisplay:
                 style = {"color": color, "label": "unknown", "zorder": 0.9}
             points = self.points[self.y == label]
             self.scatters_[label] = self.ax_.scatter(*points.T, **{**style, **kwargs})
-        self.legend_ = self.ax_.legend(
-            loc="upper left",
-            bbox_to_anchor=(1.01, 1),
-            borderaxespad=0,
-            markerscale=2.5,
-            frameon=False,
-        )
+        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)}
+        self.legend_ = self.ax_.legend(**place, borderaxespad=0, markerscale=2.5, frameon=False)
 
     def _plot_thumbnails(self, images: NDArray, side: float = 0.05) -> dict[int, Any]:
         """Draw the images of points that are not within a side of one that is drawn already."""

@@ -241,15 +241,9 @@ class RetrievalDisplay:
         return self.ax_.text(column, row, str(self.pictures[k]), **style)
 
     def _note(self, kappa: float, row: int, column: int) -> Any:
-        return self.ax_.text(
-            column,
-            row + 0.44,
-            f"κ {kappa:.3g}",
-            ha="center",
-            va="bottom",
-            fontsize="x-small",
-            bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.8},
-        )
+        box = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.8}
+        style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": "x-small"}
+        return self.ax_.text(column, row + 0.44, f"κ {kappa:.3g}", bbox=box, **style)
 
     def _frame(self, query: int, neighbor: int) -> dict[str, Any] | None:
         """Return the style of a frame, or None if a class is unknown."""

@@ -210,12 +210,9 @@ class SearchDisplay:
         if lines is not None:
             lines = [lines] if isinstance(lines, str) else lines
             return [_full_name(str(name), values) for name in lines]
-        varying = [
-            name
-            for name in values
-            if name != self.parameter and len(set(_texts(values[name]))) > 1
-        ]
-        combinations = set(zip(*(_texts(values[name]) for name in varying), strict=True))
+        texts = {name: _texts(values[name]) for name in values if name != self.parameter}
+        varying = [name for name in texts if len(set(texts[name])) > 1]
+        combinations = set(zip(*(texts[name] for name in varying), strict=True))
         return varying if len(combinations) <= _MOST_LINES else []
 
     def _positions(self, values: list[Any], has_value: NDArray) -> NDArray:
