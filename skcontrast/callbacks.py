@@ -212,11 +212,8 @@ class Evaluation(Callback):
 
     def __repr__(self) -> str:
         shown = {"every": 1, "patience": None, "restore_best": False, "name": None}
-        options = [
-            f"{name}={getattr(self, name)!r}"
-            for name, default in shown.items()
-            if getattr(self, name) != default
-        ]
+        given = {name: getattr(self, name) for name in shown if getattr(self, name) != shown[name]}
+        options = [f"{name}={value!r}" for name, value in given.items()]
         return f"Evaluation({', '.join([_name_of(self.scoring), 'X=...', *options])})"
 
 

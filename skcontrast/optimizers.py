@@ -267,11 +267,6 @@ def _options_in(params: dict[str, Any]) -> dict[str, Any]:
 def _no_match(pattern: str, names: Sequence[str]) -> str:
     """Return why a group is empty: no name matches, or earlier patterns have matched them all."""
     if any(fnmatchcase(name, pattern) for name in names):
-        return (
-            f"All parameters that match the pattern {pattern!r} in 'param_groups' belong to an "
-            "earlier pattern: put the narrower pattern first."
-        )
+        return f"An earlier pattern has all that match {pattern!r}: put the narrower one first."
     shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
-    return (
-        f"No parameter matches the pattern {pattern!r} in 'param_groups'. Their names are {shown}."
-    )
+    return f"No parameter matches the pattern {pattern!r}. Their names are {shown}."

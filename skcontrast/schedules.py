@@ -413,11 +413,8 @@ def at_progress(obj: _P, progress: float) -> _P:
     """
     check_component(obj, ParameterObject, owner="at_progress", parameter="obj")
     validate_parameters(obj)
-    scheduled = {
-        name: value(progress)
-        for name, value in obj.get_params().items()
-        if isinstance(value, Schedule)
-    }
+    values = obj.get_params().items()
+    scheduled = {name: value(progress) for name, value in values if isinstance(value, Schedule)}
     # A schedule's own parameters appear in get_params too; replacing the schedule drops them.
     resolved = clone(obj).set_params(**scheduled)
     validate_parameters(resolved)

@@ -151,9 +151,8 @@ def jitters(
     scale = torch.stack([torch.ones_like(hue), chroma.real, chroma.imag], dim=1)
     linear = (scale * (brightness * contrast).unsqueeze(1)) @ basis
     offset = brightness * (1 - contrast) * (mean @ weights)
-    return torch.cat(
-        [linear.view(n, channels, channels), offset.view(n, 1, 1).expand(n, channels, 1)], dim=2
-    )
+    last = offset.view(n, 1, 1).expand(n, channels, 1)
+    return torch.cat([linear.view(n, channels, channels), last], dim=2)
 
 
 def gaussians(precision: Tensor, size: int) -> Tensor:

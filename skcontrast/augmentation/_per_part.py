@@ -70,9 +70,7 @@ class PerPart(Augmentation):
     def validate(self) -> None:
         """Raise an error if something is not an augmentation or has a value out of its range."""
         for step in self._steps:
-            check_component(
-                step, Augmentation, owner=type(self).__name__, parameter="augmentations"
-            )
+            check_component(step, Augmentation, owner="PerPart", parameter="augmentations")
             validate_parameters(step)
 
     def _fit_checked(self, X: Parts, schema: Schema) -> Self:

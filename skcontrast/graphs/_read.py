@@ -151,9 +151,8 @@ class _Items:
 
     def ignored(self) -> frozenset[str]:
         """Return the names of all other attributes."""
-        return frozenset(
-            f"the {self.kind} attribute {key!r}" for key in self.keys - _READ[self.kind]
-        )
+        keys = self.keys - _READ[self.kind]
+        return frozenset(f"the {self.kind} attribute {key!r}" for key in keys)
 
     def _values(self, key: str) -> list | None:
         """Return the attribute of all as a list, None if none has it."""

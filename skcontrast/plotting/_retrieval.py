@@ -226,9 +226,8 @@ class RetrievalDisplay:
                     self.frames_[row, rank] = self._draw_frame(row, rank + 1, style)
         frame_grid(self.ax_, n_queries, 1 + n_neighbors)
         self.ax_.axvline(0.5, color="black", linewidth=1)
-        self.ax_.set_xticks(
-            range(1 + n_neighbors), ["query", *map(str, range(1, 1 + n_neighbors))]
-        )
+        ranks = map(str, range(1, 1 + n_neighbors))
+        self.ax_.set_xticks(range(1 + n_neighbors), ["query", *ranks])
         self.ax_.set_yticks([])
         self.ax_.xaxis.tick_top()
         return self

@@ -162,19 +162,17 @@ class SearchDisplay:
 
         self.ax_ = axes(ax, figsize=(6.2, 4.0))
         self.figure_ = self.ax_.figure
-        values = _values(self.cv_results["params"])
-        mean, std = (
-            np.asarray(self.cv_results[f"{s}_test_{self.metric}"]) for s in ("mean", "std")
-        )
+        results, metric = self.cv_results, self.metric
+        values = _values(results["params"])
+        mean, std = (np.asarray(results[f"{s}_test_{metric}"]) for s in ("mean", "std"))
         has_value = np.array([value is not _ABSENT for value in values[self.parameter]])
         x = self._positions(values[self.parameter], has_value)
         groups = self._groups(values, has_value)
         colors = dict(zip(groups, class_colors(len(groups)), strict=True))
         places = np.concatenate(list(groups.values()))
         of_places = [colors[label] for label, rows in groups.items() for _ in rows]
-        self.points_ = self.ax_.scatter(
-            x[places], mean[places], c=of_places, s=12, alpha=0.35, linewidths=0
-        )
+        dots: dict[str, Any] = {"s": 12, "alpha": 0.35, "linewidths": 0}
+        self.points_ = self.ax_.scatter(x[places], mean[places], c=of_places, **dots)
         self.lines_, inches = {}, self.figure_.dpi_scale_trans
         for k, (label, rows) in enumerate(groups.items()):
             best = _best_by_position(x, mean, rows)
@@ -199,7 +197,7 @@ class SearchDisplay:
             self.ax_.update_datalim(every[np.isfinite(every).all(axis=1)])
         self.ax_.autoscale_view()
         names = _short_names(values)
-        self.ax_.set(xlabel=names[self.parameter], ylabel=f"mean {self.metric} over the folds")
+        self.ax_.set(xlabel=names[self.parameter], ylabel=f"mean {metric} over the folds")
         if self.lines:
             self.ax_.legend(title=", ".join(names[name] for name in self.lines))
         return self

@@ -188,22 +188,17 @@ class TrainingCurveDisplay:
 
     def _curve(self, name: str, column: str) -> tuple[NDArray, NDArray]:
         """Return the epochs in which a fit recorded a column, and the values."""
-        pairs = [
-            (row.get("epoch", k + 1), row[column])
-            for k, row in enumerate(self.histories[name])
-            if is_number(row.get(column))
-        ]
+        rows = enumerate(self.histories[name], 1)
+        found = [(row.get("epoch", k), row.get(column)) for k, row in rows]
+        pairs = [pair for pair in found if is_number(pair[1])]
         epochs, values = zip(*pairs, strict=True) if pairs else ((), ())
         return np.array(epochs, dtype=int), np.array(values, dtype=float)
 
     def _columns(self) -> list[str]:
         """Return the columns of numbers, the loss first and the learning rate last."""
-        every = {
-            c for rows in self.histories.values() for row in rows for c in row if is_number(row[c])
-        }
-        kept = [
-            c for c in sorted(every) if c not in _BOOKKEEPING and not c.endswith("_batch_count")
-        ]
+        rows = [row for history in self.histories.values() for row in history]
+        every = sorted({c for row in rows for c in row if is_number(row[c])})
+        kept = [c for c in every if c not in _BOOKKEEPING and not c.endswith("_batch_count")]
         return sorted(kept, key=lambda name: (name == "lr") - (name == "train_loss"))
 
     def _varies(self, column: str) -> bool:
@@ -219,7 +214,7 @@ def _axes_of(ax: Any, columns: Sequence[str]) -> list[Axes]:
         settings = {"figsize": size, "layout": "constrained"}
         return list(pyplot().subplots(n, sharex=True, squeeze=False, **settings)[1].ravel())
     is_several = isinstance(ax, (list, tuple, np.ndarray))
-    given = np.asarray(ax, dtype=object).ravel() if is_several else [ax]
+    given = [axes(one) for one in (np.asarray(ax, dtype=object).ravel() if is_several else [ax])]
     if len(given) != n:
         raise ValueError(f"ax must hold an Axes for each of {list(columns)}, got {len(given)}.")
-    return [axes(one) for one in given]
+    return given

@@ -168,10 +168,9 @@ class ViewsDisplay:
                 f"{cls.__name__} draws images and vectors, not {kind.name}. "
                 "ContrastiveEmbedder.views returns their views."
             )
-        settings: dict[str, Any] = {
-            "names": [str(row) for row in chosen_rows(rows, len(drawn.X))],
-            "feature_names": drawn.schema.feature_names_in,
-        }
+        names = [str(row) for row in chosen_rows(rows, len(drawn.X))]
+        settings: dict[str, Any] = {"names": names}
+        settings["feature_names"] = drawn.schema.feature_names_in
         if isinstance(kind, Images):
             # Those of a Dataset would have to be read first.
             is_lazy = isinstance(drawn.X, LazySamples)
@@ -211,13 +210,10 @@ class ViewsDisplay:
     def _plot_images(self, **kwargs: Any) -> None:
         limits = self.limits or intensities(self.samples)
         shown = (self.samples, *self.views)
-        self.images_ = [
-            [
-                draw_cell(self.ax_, image, row, column, limits, **kwargs)
-                for column, image in enumerate(images)
-            ]
-            for row, images in enumerate(shown)
-        ]
+        self.images_: list[list[Any]] = []
+        for row, images in enumerate(shown):
+            cells = [(image, row, column, limits) for column, image in enumerate(images)]
+            self.images_.append([draw_cell(self.ax_, *cell, **kwargs) for cell in cells])
         frame_grid(self.ax_, len(shown), len(self.samples))
         self.ax_.set_yticks(range(len(shown)), self._labels())
 
@@ -251,9 +247,7 @@ class ViewsDisplay:
         self.ax_.legend(
             handles, self._labels(), loc="lower center", bbox_to_anchor=(0.5, 1), ncols=4
         )
-        self.ax_.set_yticks(
-            heights, [str(k) for k in range(n)] if self.names is None else self.names
-        )
+        self.ax_.set_yticks(heights, self.names or [str(k) for k in range(n)])
         self.ax_.set(xlabel=self.xlabel, ylabel="sample")
         if as_bars and self.feature_names is not None:
             self.ax_.set_xticks(x, self.feature_names, rotation=45, ha="right")

@@ -386,7 +386,6 @@ def _of_classmates(scores: Tensor, labels: np.ndarray, n_views: int) -> Tensor:
         if len(members) == 1:
             raise ValueError("positives='classmates' needs two samples of each class.")
         following[members] = np.roll(members, -1)
-    columns = [
-        [w * len(labels) + following for w in range(n_views) if w != v] for v in range(n_views)
-    ]
+    views = range(n_views)
+    columns = [[w * len(labels) + following for w in views if w != v] for v in views]
     return scores.gather(1, torch.from_numpy(np.array(columns)).transpose(1, 2).flatten(0, 1))
