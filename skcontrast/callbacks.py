@@ -35,13 +35,12 @@ class Evaluation(Callback):
 
     Parameters
     ----------
-    scoring : callable, str, list, dict or None
+    scoring : callable, dict or None
         A function ``scoring(embedder, X, y)`` that returns a number, or a dictionary of numbers by
         name. A measure of :mod:`skcontrast.metrics` becomes one by
         :func:`~skcontrast.metrics.make_embedding_scorer` or
-        :func:`~skcontrast.metrics.make_view_scorer`. A dictionary of such functions, and all else
-        that ``sklearn.metrics.check_scoring`` accepts, works too. scikit-learn's own names, such
-        as "accuracy", need predictions, which an embedder does not make. None is
+        :func:`~skcontrast.metrics.make_view_scorer`. A dictionary of such functions works too, but
+        not the names of scikit-learn's scorers, which need predictions. None is
         ``ContrastiveEmbedder.score``. Greater is better.
     X : array-like, Dataset, Parts or list of graphs
         Held-out samples, as the embedder gets them: in a Pipeline, after the steps before it.
@@ -106,7 +105,7 @@ class Evaluation(Callback):
     """
 
     _parameter_constraints: dict[str, Any] = {
-        "scoring": [str, callable, list, tuple, set, dict, None],
+        "scoring": [callable, dict, None],
         "X": "no_validation",
         "y": "no_validation",
         "every": [Interval(Integral, 1, None, closed="left")],
@@ -117,7 +116,7 @@ class Evaluation(Callback):
 
     def __init__(
         self,
-        scoring: Callable[..., Any] | str | list | dict | None,
+        scoring: Callable[..., Any] | dict | None,
         X: Any,
         y: ArrayLike | None = None,
         *,
@@ -147,8 +146,7 @@ class Evaluation(Callback):
         self.best_epoch_: int | None = None
         self.best_weights_: dict[str, Tensor] | None = None
         # The columns as far as they are known before the first evaluation.
-        scoring: Any = self.scoring
-        keys = scoring if isinstance(scoring, (list, tuple, set, dict)) else [None]
+        keys = self.scoring if isinstance(self.scoring, dict) else [None]
         self.scores_ = dict.fromkeys(map(self._column, keys), math.nan)
         return self
 
@@ -161,8 +159,7 @@ class Evaluation(Callback):
         for column, score in scores.items():
             if column in net.history[-1]:
                 raise ValueError(
-                    f"The history has a column {column!r} already: pass a different 'name' to "
-                    "Evaluation."
+                    f"The history has a column {column!r} already: pass a different 'name'."
                 )
             net.history.record(column, score if is_due else math.nan)
         net.history.record(f"{next(iter(scores))}_best", is_best)
@@ -172,23 +169,13 @@ class Evaluation(Callback):
 
     def _evaluate(self, embedder: Any) -> dict[str, float]:
         """Return the scores of an embedder by column."""
-        try:
-            scores = check_scoring(embedder, self.scoring)(embedder, self.X, self.y)
-        except AttributeError as error:
-            if not _names_scorers(self.scoring):
-                raise
-            raise ValueError(
-                f"scoring={self.scoring!r} scores predictions, which an embedder does not make: "
-                "pass a function (embedder, X, y) that trains a classifier on "
-                "embedder.transform(X), or a scorer of skcontrast.metrics."
-            ) from error
+        scores = check_scoring(embedder, self.scoring)(embedder, self.X, self.y)
         named = scores if isinstance(scores, dict) else {None: scores}
         try:
             return {self._column(key): float(score) for key, score in named.items()}
         except (TypeError, ValueError) as error:
             raise TypeError(
-                f"scoring={self.scoring!r} must return a number or a dictionary of numbers, got "
-                f"{scores!r}."
+                f"scoring must return a number or numbers by name, got {scores!r}."
             ) from error
 
     def _keep_best(self, net: Any, is_best: bool, epoch: int) -> None:
@@ -225,20 +212,9 @@ class Evaluation(Callback):
 
     def __repr__(self) -> str:
         shown = {"every": 1, "patience": None, "restore_best": False, "name": None}
-        options = [
-            f"{name}={getattr(self, name)!r}"
-            for name, default in shown.items()
-            if getattr(self, name) != default
-        ]
+        given = {name: getattr(self, name) for name in shown if getattr(self, name) != shown[name]}
+        options = [f"{name}={value!r}" for name, value in given.items()]
         return f"Evaluation({', '.join([_name_of(self.scoring), 'X=...', *options])})"
-
-
-def _names_scorers(scoring: Any) -> bool:
-    """Return whether scorers are given by their names in scikit-learn."""
-    if isinstance(scoring, (list, tuple, set)):
-        return True
-    scorers = scoring.values() if isinstance(scoring, dict) else [scoring]
-    return any(isinstance(scorer, str) for scorer in scorers)
 
 
 def _check_scorers(scoring: Any) -> None:
@@ -254,8 +230,6 @@ def _check_scorers(scoring: Any) -> None:
 
 def _name_of(scoring: Any) -> str:
     """Return the name of a scorer or of its measure, "score" if it has none."""
-    if isinstance(scoring, str):
-        return scoring
     function = getattr(scoring, "measure", scoring)
     name = getattr(getattr(function, "func", function), "__name__", "score")
     return name if name.isidentifier() else "score"

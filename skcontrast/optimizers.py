@@ -164,9 +164,8 @@ class Optimizer(ParameterObject):
         closure = inspect.signature(found.step).parameters.get("closure")
         if closure is not None and closure.default is closure.empty:
             raise InvalidParameterError(
-                f"The optimizer {found.__name__} evaluates the loss several times in a step, but "
-                "each evaluation would draw other views of the batch, and their gradients cannot "
-                "be compared: choose an optimizer with one evaluation, such as 'adam'."
+                f"The optimizer {found.__name__} evaluates the loss several times in a step, each "
+                "time with other views: choose one with a single evaluation, such as 'adam'."
             )
         self._check_names(_options_in(self.get_params()), found)
         for group in self.param_groups or ():
@@ -175,24 +174,22 @@ class Optimizer(ParameterObject):
                     self._check_group(pattern, options, found)
                 case _:
                     raise InvalidParameterError(
-                        "The 'param_groups' parameter of Optimizer must hold pairs of a pattern "
-                        "and a dict of options, such as ('encoder.*', {'lr': 1e-5}), got "
-                        f"{group!r}."
+                        f"param_groups must hold pairs of a pattern and options, got {group!r}."
                     )
 
     def _check_names(self, names: Iterable[str], found: type[torch.optim.Optimizer]) -> None:
         """Raise ValueError if the algorithm has no such options."""
+        # The first argument is the parameters.
+        every = list(inspect.signature(found).parameters)[1:]
+        valid = [name for name in every if name not in ("lr", "weight_decay")]
         for name in names:
             if name in ("lr", "weight_decay"):
                 raise InvalidParameterError(
-                    f"{name!r} is a parameter of the embedder, not of Optimizer: pass "
-                    f"ContrastiveEmbedder({name}=...). Only groups have their own."
+                    f"{name!r} is a parameter of the embedder and of groups, not of Optimizer."
                 )
-            valid = [name for name in _options(found) if name not in ("lr", "weight_decay")]
             if name not in valid:
                 raise InvalidParameterError(
-                    f"The optimizer {found.__name__} has no option {name!r}. Its options are "
-                    f"{', '.join(valid)}."
+                    f"{found.__name__} has no option {name!r}, only {', '.join(valid)}."
                 )
 
     def _check_group(
@@ -204,8 +201,7 @@ class Optimizer(ParameterObject):
             value = options.get(name, 0.0)
             if not isinstance(value, Real) or not 0 <= float(value) < float("inf"):
                 raise InvalidParameterError(
-                    f"The {name!r} of the group {pattern!r} in 'param_groups' must be a number "
-                    f"of at least 0, got {value!r}."
+                    f"{name!r} of the group {pattern!r} must be a number >= 0, got {value!r}."
                 )
 
     def build(
@@ -263,11 +259,6 @@ def as_optimizer(value: Any) -> Optimizer:
     return value if isinstance(value, Optimizer) else Optimizer(value)
 
 
-def _options(found: type[torch.optim.Optimizer]) -> list[str]:
-    """Return the names of the options of a class: all arguments except the parameters."""
-    return list(inspect.signature(found).parameters)[1:]
-
-
 def _options_in(params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters that are options of the algorithm."""
     return {name: params[name] for name in params if name not in ("algorithm", "param_groups")}
@@ -276,13 +267,6 @@ def _options_in(params: dict[str, Any]) -> dict[str, Any]:
 def _no_match(pattern: str, names: Sequence[str]) -> str:
     """Return why a group is empty: no name matches, or earlier patterns have matched them all."""
     if any(fnmatchcase(name, pattern) for name in names):
-        return (
-            f"All parameters that match the pattern {pattern!r} in 'param_groups' belong to an "
-            "earlier pattern: put the narrower pattern first."
-        )
-    shown = ", ".join(names[:_MOST_NAMES])
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return (
-        f"No parameter matches the pattern {pattern!r} in 'param_groups'. Their names are "
-        f"{shown}{more}."
-    )
+        return f"An earlier pattern has all that match {pattern!r}: put the narrower one first."
+    shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
+    return f"No parameter matches the pattern {pattern!r}. Their names are {shown}."

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 from sklearn.base import clone
 
-from ._arguments import check_arguments
+from ._arguments import check_arguments, checked
 from ._parameters import (
     Interval,
     Numbers,
@@ -198,13 +198,11 @@ class Steps(Schedule):
         """Check that milestones increase, one fewer than values."""
         if len(self.values) != len(self.milestones) + 1:
             raise ValueError(
-                f"Steps needs one value more than milestones, got {len(self.values)} values and "
-                f"{len(self.milestones)} milestones."
+                "Steps needs one value more than milestones, got "
+                f"{len(self.values)} values and {len(self.milestones)} milestones."
             )
         if list(self.milestones) != sorted(self.milestones):
-            raise ValueError(
-                f"Steps needs increasing milestones in [0, 1], got {self.milestones!r}."
-            )
+            raise ValueError(f"Steps needs increasing milestones, got {self.milestones!r}.")
 
     def __call__(self, progress: float) -> float:
         """Return the value at `progress` in [0, 1]."""
@@ -217,7 +215,7 @@ class Auto(ParameterObject):
     """A hyperparameter that is estimated from the data while the embedder trains.
 
     May replace ``alpha``, ``tau_plus``, ``sharpness`` and ``floor`` of losses, and for every
-    hyperparameter of a custom loss whose constraint says which of them it is; the string
+    hyperparameter of a custom loss whose constraint names one of them; the string
     ``"auto"`` is short for ``Auto()``. Every few epochs the value is estimated again from the
     ranks of the positives, pooled over an epoch, as in
     :func:`skcontrast.estimation.estimate_alpha`. If `fit` gets classes as y, the estimates are
@@ -226,7 +224,7 @@ class Auto(ParameterObject):
     A sharpness and a floor are estimated from classes only: they are those of the least Brier
     score, as in :func:`skcontrast.estimation.estimate_soft_ring`.
 
-    If classes are known for some samples only, they are spread to the others through the
+    If only part of the samples have classes, these are spread to the others through the
     representation at every estimate, as by :class:`skcontrast.losses.SemiSupCon`. The shares of
     the spread classes give τ⁺, so that the labeled samples need not be drawn at random: five of
     each class will do. Labels that are drawn from the probabilities of the classes give the rest,
@@ -295,8 +293,6 @@ class Estimated(StrOptions):
     """
 
     def __init__(self, quantity: Quantity):
-        if quantity not in get_args(Quantity):
-            raise ValueError(f"Only {get_args(Quantity)} can be estimated, not {quantity!r}.")
         super().__init__({"auto"})
         self.quantity = quantity
 
@@ -343,6 +339,12 @@ def is_auto(value: Any) -> bool:
     return isinstance(value, Auto) or (isinstance(value, str) and value == "auto")
 
 
+@checked(
+    low=[*_NUMBER, None],
+    high=[*_NUMBER, None],
+    closed=[StrOptions({"left", "right", "both", "neither"})],
+    auto=[StrOptions(set(get_args(Quantity))), None],
+)
 def interval(
     low: float | None,
     high: float | None,
@@ -383,14 +385,6 @@ def interval(
     >>> sorted(embedder.fit(torch.eye(16).numpy()).estimates_)
     ['prior']
     """
-    finite = Interval(Real, None, None, closed="neither")
-    constraints = {
-        "low": [finite, None],
-        "high": [finite, None],
-        "closed": [StrOptions({"left", "right", "both", "neither"})],
-        "auto": [StrOptions(set(get_args(Quantity))), None],
-    }
-    check_arguments("interval", constraints, dict(low=low, high=high, closed=closed, auto=auto))
     estimated = [] if auto is None else [Estimated(auto)]
     return [Interval(Real, low, high, closed=closed), Schedule, *estimated]
 
@@ -419,23 +413,12 @@ def at_progress(obj: _P, progress: float) -> _P:
     """
     check_component(obj, ParameterObject, owner="at_progress", parameter="obj")
     validate_parameters(obj)
-    scheduled = {
-        name: value(progress)
-        for name, value in obj.get_params().items()
-        if isinstance(value, Schedule)
-    }
+    values = obj.get_params().items()
+    scheduled = {name: value(progress) for name, value in values if isinstance(value, Schedule)}
     # A schedule's own parameters appear in get_params too; replacing the schedule drops them.
     resolved = clone(obj).set_params(**scheduled)
     validate_parameters(resolved)
     return resolved
-
-
-_ESTIMATORS = {
-    "alpha": "estimate_alpha(ranks)",
-    "floor": "estimate_soft_ring(sample)",
-    "sharpness": "sharpness_from_auc(auc, tau_plus)",
-    "tau_plus": "estimate_tau_plus(ranks)",
-}
 
 
 def check_numbers(component: ParameterObject) -> None:
@@ -451,8 +434,7 @@ def check_numbers(component: ParameterObject) -> None:
         if is_auto(found.value):
             raise ValueError(
                 f"The {name!r} parameter of {owner} is estimated from the data in fit only; "
-                "outside of it pass a number, such as "
-                f"skcontrast.estimation.{_ESTIMATORS[found.quantity]}.value."
+                f"outside of it pass a number: skcontrast.estimation estimates {found.quantity}."
             )
     for name, value in component.get_params().items():
         if isinstance(value, Schedule):

@@ -103,7 +103,7 @@ def test_every_k_epochs_and_after_the_last_of_a_fit():
 SCORINGS = {
     "the embedder's score": (None, {}, {"score"}),
     "a function": (width, {}, {"width"}),
-    "a name of one's own": (width, {"name": "size"}, {"size"}),
+    "a given name": (width, {"name": "size"}, {"size"}),
     "a lambda": (lambda e, X, y: 0.5, {}, {"score"}),
     "views": (make_view_scorer(uniformity, n_views=1), {}, {"uniformity"}),
     "a dictionary": ({"a": width, "b": lambda e, X, y: 2}, {}, {"a", "b"}),
@@ -113,7 +113,7 @@ SCORINGS = {
 
 
 @pytest.mark.parametrize("scoring, options, columns", SCORINGS.values(), ids=SCORINGS)
-def test_all_that_scikit_learn_takes_for_scoring(scoring, options, columns):
+def test_scores_are_columns_of_the_history(scoring, options, columns):
     plain = set(small().fit(TRAIN).history_[-1])
     evaluation = Evaluation(scoring, HELD_OUT, Y, **options)
     embedder = small(callbacks=[evaluation]).fit(TRAIN)
@@ -127,8 +127,10 @@ BAD = {
     "every": ({"every": 0}, "'every' parameter of Evaluation"),
     "patience": ({"patience": 0}, "'patience' parameter of Evaluation"),
     "no samples": ({"X": None}, "no held-out samples"),
-    "a scorer of predictions": ({"scoring": "accuracy"}, "'accuracy' scores predictions"),
-    "several of them": ({"scoring": ["accuracy"]}, "'accuracy'. scores predictions"),
+    "a scorer of predictions": (
+        {"scoring": "accuracy"},
+        "'scoring' parameter of Evaluation.* 'accuracy'",
+    ),
     "a column of training": ({"name": "train_loss"}, "column 'train_loss' already"),
 }
 

@@ -20,7 +20,6 @@ from skcontrast.kinds import Kind
 from skcontrast.losses import BCL, DCL, HCL, Loss
 from skcontrast.schedules import (
     Auto,
-    Estimated,
     Linear,
     Steps,
     at_progress,
@@ -52,11 +51,6 @@ def test_nested_parameters_of_a_schedule_can_be_set():
 def test_an_option_of_the_name_auto_is_no_estimate():
     assert set(estimable_parameters(BCL())) == {"alpha", "tau_plus"}
     check_numbers(BCL())
-
-
-def test_only_what_there_is_an_estimate_of_can_be_declared():
-    with pytest.raises(ValueError, match=r"'sharpness', 'tau_plus'\) can be estimated"):
-        Estimated("beta")
 
 
 class Widths(ParameterObject):

@@ -23,10 +23,10 @@ from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
 from torch_geometric.nn import GINConv, global_add_pool
 
+from benchmarks._graph_sets import load_graphs
 from benchmarks._results import Table, make_parser
 from benchmarks.speed._bench import in_turn, ratios
 from skcontrast import ContrastiveEmbedder
-from skcontrast.datasets import fetch_tudataset
 from skcontrast.encoders import GIN
 from skcontrast.encoders._projection import projection_head
 from skcontrast.frameworks import InfoGraph
@@ -107,9 +107,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
     torch.manual_seed(0)
-    graphs, _ = fetch_tudataset(
-        args.set, data_home=args.data_home, return_X_y=True, as_packed=True
-    )
+    graphs, _ = load_graphs(args.set, args.data_home)
     embedder = ContrastiveEmbedder(
         encoder=GIN(N_LAYERS, WIDTH),
         framework=InfoGraph(),

@@ -26,9 +26,9 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks._graph_sets import load_graphs
 from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
-from skcontrast.datasets import fetch_tudataset
 from skcontrast.graphs import PackedGraphs
 from skcontrast.kinds import Graphs
 
@@ -57,7 +57,7 @@ def read(name, args):
     """Return the graphs of a set, whose nodes have labels alone, and their classes."""
     if name == "solubility":
         return molecules(args.sdf)
-    graphs, y = fetch_tudataset(name, data_home=args.data_home, return_X_y=True, as_packed=True)
+    graphs, y = load_graphs(name, args.data_home)
     graphs.attributes = None
     return graphs, y
 

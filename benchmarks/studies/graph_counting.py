@@ -23,9 +23,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks._graph_sets import load_graphs
 from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
-from skcontrast.datasets import fetch_tudataset
 from skcontrast.encoders import GIN
 from skcontrast.graphs import NodeFeatures
 from skcontrast.graphs._sums import graph_sum
@@ -83,9 +83,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     args = parser.parse_args()
     for name in args.sets:
-        graphs, y = fetch_tudataset(
-            name, data_home=args.data_home, return_X_y=True, as_packed=True
-        )
+        graphs, y = load_graphs(name, args.data_home)
         with Table(name, args, digits=1) as table:
             for row in args.rows:
                 start, by_seed = process_time(), []

@@ -31,10 +31,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from benchmarks._graph_sets import load_graphs
 from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import AttributeMask, EdgePerturb, NodeDrop
-from skcontrast.datasets import fetch_tudataset
 from skcontrast.encoders import GIN
 from skcontrast.estimation import tau_plus_from_labels
 from skcontrast.frameworks import InfoGraph, SimCLR
@@ -174,9 +174,7 @@ def main():
     parser.add_argument("--attributes", action="store_true", help="use numeric attributes too")
     args = parser.parse_args()
     for name in args.sets:
-        graphs, y = fetch_tudataset(
-            name, data_home=args.data_home, return_X_y=True, as_packed=True
-        )
+        graphs, y = load_graphs(name, args.data_home)
         if not args.attributes:
             graphs.attributes = None
         packages = ["torch_geometric"]

@@ -22,11 +22,11 @@ import numpy as np
 import torch
 from sklearn.datasets import load_digits
 
+from benchmarks._graph_sets import load_graphs
 from benchmarks._image_sets import load_images
 from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import ColorJitter, NodeDrop, RandomAffine, RandomFlip
-from skcontrast.datasets import fetch_tudataset
 from skcontrast.estimation import (
     alpha_from_auc,
     estimate_soft_ring,
@@ -69,7 +69,7 @@ def cifar(args, seed):
 
 def graphs(args, seed):
     """Return the same for a set of graphs."""
-    X, y = fetch_tudataset(args.graphs, data_home=args.data_home, return_X_y=True, as_packed=True)
+    X, y = load_graphs(args.graphs, args.data_home)
     X.attributes = None
     own = {"similarity": Cosine(0.2), "framework": SimCLR(), "augmentation": NodeDrop(0.2)}
     return X, y, own

@@ -37,12 +37,12 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
+from benchmarks._graph_sets import load_graphs
 from benchmarks._image_sets import load_images
 from benchmarks._results import Table, make_parser, spread
 from benchmarks.studies.graph_table import bag
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import compose
-from skcontrast.datasets import fetch_tudataset
 from skcontrast.estimation import tau_plus_from_labels
 from skcontrast.losses import (
     BCL,
@@ -116,7 +116,7 @@ def graphs(name):
     """Return a function that returns a set of graphs, half of it to test on."""
 
     def loaded(args):
-        X, y = fetch_tudataset(name, data_home=args.data_home, return_X_y=True, as_packed=True)
+        X, y = load_graphs(name, args.data_home)
         return X, y, 0.5
 
     return loaded

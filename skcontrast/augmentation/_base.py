@@ -26,6 +26,21 @@ from ._views import Transformer, Views, is_dataframe
 FRACTION = [Interval(Real, 0, 1, closed="both")]
 
 
+class Pair(Interval):
+    """Constraint on a hyperparameter: a pair (low, high) of numbers above 0, at most `most`."""
+
+    def __init__(self, most: float | None = None):
+        super().__init__(Real, 0, most, closed="right" if most else "neither")
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        is_pair = isinstance(val, (tuple, list)) and len(val) == 2
+        return is_pair and all(map(super().is_satisfied_by, val)) and bool(val[0] <= val[1])
+
+    def __str__(self) -> str:
+        upper = f" <= {self.right:g}" if self.right else ""
+        return f"a pair (low, high) with 0 < low <= high{upper}"
+
+
 class Augmentation(Transformer):
     """Base class of the augmentations: transformers that draw views while an embedder trains.
 
@@ -43,13 +58,13 @@ class Augmentation(Transformer):
 
     See Also
     --------
-    Views : What `fit_transform` returns.
+    Views : Returned by `fit_transform`.
     compose : Applies a chain of augmentations to a batch.
     skcontrast.kinds.Kind : Base class of the kinds of data.
 
     Examples
     --------
-    An augmentation that changes the sign of some features:
+    An augmentation that changes the sign of random features:
 
     >>> import numpy as np, torch
     >>> from skcontrast import ContrastiveEmbedder
@@ -190,7 +205,7 @@ class Augmentation(Transformer):
         sample_shape : tuple of int
             Shape of a sample.
         kind : Kind, default=None
-            What the samples are; None infers it from their shape.
+            Their kind; None infers it from their shape.
         """
         kind = kind_of_shape(sample_shape) if kind is None else kind
         own = named_kinds(self.kind or ("vectors", "images"), owner=type(self).__name__)
@@ -214,7 +229,7 @@ class Augmentation(Transformer):
         X : array-like of length n_samples
             As the kind of the samples returns it.
         schema : Schema
-            What they are.
+            Their kind and shape.
 
         Returns
         -------
@@ -276,31 +291,3 @@ def _as_given(X: Any, checked: Any) -> Any:
     if is_numeric or is_dataframe(X) or issparse(X) or isinstance(X, Parts):
         return X
     return label_rows(checked, row_labels(X))
-
-
-def check_pair(
-    owner: Augmentation, name: str, *, least: float, most: float = float("inf")
-) -> None:
-    """Raise ValueError unless a parameter is a pair with ``least < low <= high <= most``.
-
-    Parameters
-    ----------
-    owner : Augmentation
-        Whose parameter it is.
-    name : str
-        Name of the parameter.
-    least, most : float
-        Bounds; `least` itself is excluded.
-    """
-    pair = getattr(owner, name)
-    try:
-        low, high = (float(value) for value in pair)
-        valid = least < low <= high <= most and high < float("inf")
-    except (TypeError, ValueError):
-        valid = False
-    if not valid:
-        upper = "" if most == float("inf") else f" <= {most:g}"
-        raise ValueError(
-            f"The {name!r} parameter of {type(owner).__name__} must be a pair (low, high) with "
-            f"{least:g} < low <= high{upper}, got {pair!r}."
-        )

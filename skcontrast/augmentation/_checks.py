@@ -27,8 +27,7 @@ def checked_views(views: Any, batch: Any, owner: type) -> Any:
         if not isinstance(views, Tensor):
             advice = ": pass it through torch.from_numpy" if isinstance(views, np.ndarray) else ""
             raise TypeError(
-                f"{name} must return a tensor of shape {shape}, got {type(views).__name__}"
-                f"{advice}."
+                f"{name} must return a tensor {shape}, not {type(views).__name__}{advice}."
             )
         if batch.is_floating_point():
             check_values(views, batch, name)
@@ -44,8 +43,7 @@ def check_values(views: Tensor, batch: Tensor, name: str) -> None:
     """Raise ValueError unless views have the shape of a batch, and are finite if it is."""
     if views.shape != batch.shape:
         raise ValueError(
-            f"{name} must return views of the shape of the batch, {tuple(batch.shape)}, got "
-            f"{tuple(views.shape)}."
+            f"{name} must return shape {tuple(batch.shape)}, got {tuple(views.shape)}."
         )
     if not views.is_floating_point() or views.isfinite().all():
         return
@@ -73,8 +71,7 @@ def check_batch(batch: Any) -> None:
     is_dense = batch.layout == torch.strided and batch.device.type != "meta"
     if not is_dense or batch.is_complex() or batch.is_quantized or batch.ndim < 2:
         raise ValueError(
-            "batch must be a dense tensor of real numbers, of shape (n, ...), got "
-            f"{tuple(batch.shape)} of dtype {batch.dtype}."
+            f"batch must be dense and real, (n, ...), got {tuple(batch.shape)}, {batch.dtype}."
         )
 
 

@@ -36,7 +36,7 @@ class GeometricAugmentation(ImageAugmentation):
     """Base class of the augmentations that move pixels by one affine map per image."""
 
     padding: str | None = None
-    """What lies outside the image; None for maps that stay inside."""
+    """How images continue beyond their edges; None for maps that stay inside."""
 
     def affine(
         self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device
@@ -88,9 +88,7 @@ class ColorAugmentation(ImageAugmentation):
         channels = (1, *sample_shape)[-3]
         if channels not in (1, 3):
             raise ValueError(
-                f"{type(self).__name__} expects images with 1 channel (grey) or 3 (red, green, "
-                f"blue), got {channels} channels in X of shape "
-                f"(n, {', '.join(map(str, sample_shape))})."
+                f"{type(self).__name__} expects images with 1 or 3 channels, got {channels} in X."
             )
 
 
@@ -166,8 +164,7 @@ def _drawn(augmentation: Augmentation, batch: Any, generator: torch.Generator) -
     views = augmentation.augment(batch, generator)
     if _version(batch) != version:
         raise ValueError(
-            f"{type(augmentation).__name__}.augment changes its batch in place, which other views "
-            "are drawn from: work on batch.clone()."
+            f"{type(augmentation).__name__}.augment changes its batch in place: use batch.clone()."
         )
     return checked_views(views, batch, type(augmentation))
 
@@ -208,7 +205,7 @@ def compose(
         Shape of one sample: ``(n_features,)``, ``(height, width)`` or
         ``(channels, height, width)``; ``(None, n_node_features)`` for graphs.
     kind : Kind, default=None
-        What the samples are; None infers it from their shape.
+        Their kind; None infers it from their shape.
     convert : callable, default=None
         Maps samples in the units of X to a batch, see `Augmentation.prepared`; None if batches
         are in the units of X.

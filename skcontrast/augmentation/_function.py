@@ -47,11 +47,11 @@ class FunctionAugmentation(Augmentation):
         functions that draw the same random numbers for the whole of what they receive, such as
         most transforms of torchvision and albumentations.
     kind : {"vectors", "tables", "images", "graphs"}, Kind or None, default=None
-        What `func` is for, see :class:`skcontrast.kinds.Kind`; None is for vectors, images and
-        the custom kind of an embedder. Graphs and samples of a custom kind are passed in batches,
-        unchanged.
+        The data that `func` takes, see :class:`skcontrast.kinds.Kind`; None is for vectors, images
+        and the custom kind of an embedder. Graphs and samples of a custom kind are passed in
+        batches, unchanged.
     backend : {"torch", "numpy"}, default="torch"
-        What `func` receives: a tensor on the device of the training, images as
+        The form of its samples: a tensor on the device of the training, images as
         (n, channels, height, width), or an ndarray, images as (n, height, width, channels). A
         single sample lacks the first axis.
     kw_args : dict, default=None
@@ -158,13 +158,11 @@ class FunctionAugmentation(Augmentation):
         """Raise an error for a class, and for options that samples of a kind do not have."""
         if inspect.isclass(self.func):
             raise TypeError(
-                "The 'func' parameter of FunctionAugmentation must be a function or an instance, "
-                f"got the class {self.func.__name__}. Write {self.func.__name__}() instead."
+                f"func must be a function or an instance: write {self.func.__name__}()."
             )
         if not self._takes_numbers and (self.per_sample or self.backend != "torch"):
             raise ValueError(
-                f"{self._name} is for {self.kind!r}, which are passed in batches as they are: "
-                "leave per_sample=False and backend='torch'."
+                f"{self._name} of {self.kind!r} takes per_sample=False and backend='torch'."
             )
 
     @property

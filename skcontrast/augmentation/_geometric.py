@@ -10,11 +10,9 @@ import torch
 from torch import Tensor
 
 from .._parameters import Interval, StrOptions
-from ._base import FRACTION, check_pair
+from ._base import FRACTION, Pair
 from ._compose import GeometricAugmentation
 from ._matrices import between, boxes, rotations, uniform
-
-_PAIR = [tuple, list]
 
 
 class RandomAffine(GeometricAugmentation):
@@ -55,7 +53,7 @@ class RandomAffine(GeometricAugmentation):
     _parameter_constraints: dict = {
         "rotation": [Interval(Real, 0, 180, closed="both")],
         "translate": FRACTION,
-        "scale": _PAIR,
+        "scale": [Pair()],
         "shear": [Interval(Real, 0, 90, closed="left")],
         "p": FRACTION,
         "padding": [StrOptions({"zeros", "border", "reflection"})],
@@ -76,9 +74,6 @@ class RandomAffine(GeometricAugmentation):
         self.shear = shear
         self.p = p
         self.padding = padding
-
-    def validate(self) -> None:
-        check_pair(self, "scale", least=0)
 
     def affine(
         self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device
@@ -126,17 +121,13 @@ class RandomResizedCrop(GeometricAugmentation):
     torch.Size([4, 3, 32, 32])
     """
 
-    _parameter_constraints: dict = {"scale": _PAIR, "ratio": _PAIR}
+    _parameter_constraints: dict = {"scale": [Pair(most=1)], "ratio": [Pair()]}
 
     def __init__(
         self, scale: tuple[float, float] = (0.2, 1.0), ratio: tuple[float, float] = (3 / 4, 4 / 3)
     ):
         self.scale = scale
         self.ratio = ratio
-
-    def validate(self) -> None:
-        check_pair(self, "scale", least=0, most=1)
-        check_pair(self, "ratio", least=0)
 
     def affine(
         self, n: int, shape: tuple[int, int], generator: torch.Generator, device: torch.device

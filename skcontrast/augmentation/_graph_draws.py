@@ -42,9 +42,8 @@ def first_of_each(keys: Tensor, owners: Tensor, ptr: Tensor, counts: Tensor) -> 
     """
     order = keys.argsort()
     ranks = torch.arange(len(keys), device=keys.device)
-    return torch.empty_like(ranks, dtype=torch.bool).index_put_(
-        (order,), ranks < (ptr[:-1] + counts)[owners]
-    )
+    is_first = ranks < (ptr[:-1] + counts)[owners]
+    return torch.empty_like(is_first).index_put_((order,), is_first)
 
 
 def _random_bits(like: Tensor, generator: Generator) -> Tensor:

@@ -46,10 +46,7 @@ class _GraphAugmentation(Augmentation):
             As many graphs, in the same order, each with at least one node.
         """
         if not isinstance(batch, GraphBatch):
-            raise TypeError(
-                f"{type(self).__name__} expects graphs as a GraphBatch, got batch of type "
-                f"{type(batch).__name__}."
-            )
+            raise TypeError(f"batch must be a GraphBatch, got a {type(batch).__name__}.")
         return self._draw(batch, generator_for(batch, generator))
 
     def _draw(self, batch: GraphBatch, generator: torch.Generator) -> GraphBatch:
@@ -107,7 +104,7 @@ class NodeDrop(_GraphAugmentation):
 
 
 class AttributeMask(_GraphAugmentation):
-    """Hide the features of some nodes.
+    """Hide the features of random nodes.
 
     The attribute masking of GraphCL [1]_: in each graph, ``round(rate * n_nodes)`` nodes, chosen
     uniformly without replacement, lose all their features. Numbers become 0, which is their mean

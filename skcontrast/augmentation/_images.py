@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .._parameters import Interval, StrOptions
 from ..kinds._base import Kind
-from ._base import FRACTION, Augmentation, check_pair
+from ._base import FRACTION, Augmentation, Pair
 from ._checks import as_float, generator_for
 from ._compose import ColorAugmentation, ImageAugmentation
 from ._geometric import RandomFlip, RandomResizedCrop
@@ -93,7 +93,7 @@ class ColorJitter(ColorAugmentation):
 
 
 class RandomGrayscale(ColorAugmentation):
-    """Replace each image, with some probability, by its grey 0.299 R + 0.587 G + 0.114 B.
+    """Replace each image, with probability `p`, by its grey 0.299 R + 0.587 G + 0.114 B.
 
     All three channels get the same value; grey images (one channel) do not change.
 
@@ -155,16 +155,13 @@ class GaussianBlur(Augmentation):
     torch.Size([4, 1, 8, 8])
     """
 
-    _parameter_constraints: dict = {"sigma": [tuple, list], "p": FRACTION}
+    _parameter_constraints: dict = {"sigma": [Pair()], "p": FRACTION}
 
     kind = "images"
 
     def __init__(self, sigma: tuple[float, float] = (0.1, 2.0), p: float = 0.5):
         self.sigma = sigma
         self.p = p
-
-    def validate(self) -> None:
-        check_pair(self, "sigma", least=0)
 
     def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Return `batch` blurred: a tensor of the same shape, see the base class."""
@@ -223,7 +220,7 @@ class SimCLRAugmentation(ImageAugmentation):
     """
 
     _parameter_constraints: dict = {
-        "crop_scale": [tuple, list],
+        "crop_scale": [Pair(most=1)],
         "flip": FRACTION,
         "strength": [Interval(Real, 0, 1.25, closed="both")],
         "grayscale": FRACTION,
@@ -243,9 +240,6 @@ class SimCLRAugmentation(ImageAugmentation):
         self.strength = strength
         self.grayscale = grayscale
         self.blur = blur
-
-    def validate(self) -> None:
-        check_pair(self, "crop_scale", least=0, most=1)
 
     def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
         """Raise ValueError unless samples are images with one or three channels."""

@@ -151,9 +151,8 @@ def jitters(
     scale = torch.stack([torch.ones_like(hue), chroma.real, chroma.imag], dim=1)
     linear = (scale * (brightness * contrast).unsqueeze(1)) @ basis
     offset = brightness * (1 - contrast) * (mean @ weights)
-    return torch.cat(
-        [linear.view(n, channels, channels), offset.view(n, 1, 1).expand(n, channels, 1)], dim=2
-    )
+    last = offset.view(n, 1, 1).expand(n, channels, 1)
+    return torch.cat([linear.view(n, channels, channels), last], dim=2)
 
 
 def gaussians(precision: Tensor, size: int) -> Tensor:
@@ -191,9 +190,8 @@ def _pixel_centres(height: int, width: int, dtype: torch.dtype, device: torch.de
 def _color_basis(channels: int, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return the maps to grey, chroma and chroma rotated by 90°, (3, C²), and to luma, (C,)."""
     if channels == 1:
-        return torch.eye(3, 1, dtype=dtype, device=device), torch.ones(
-            1, dtype=dtype, device=device
-        )
+        basis = torch.eye(3, 1, dtype=dtype, device=device)
+        return basis, basis[0]
     to_yiq = torch.tensor(_YIQ, dtype=torch.float64)
     gray = to_yiq[0].expand(3, 3)
     turn = torch.tensor([[0.0, 0, 0], [0, 0, 1], [0, -1, 0]], dtype=torch.float64)

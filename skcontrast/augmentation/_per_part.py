@@ -70,9 +70,7 @@ class PerPart(Augmentation):
     def validate(self) -> None:
         """Raise an error if something is not an augmentation or has a value out of its range."""
         for step in self._steps:
-            check_component(
-                step, Augmentation, owner=type(self).__name__, parameter="augmentations"
-            )
+            check_component(step, Augmentation, owner="PerPart", parameter="augmentations")
             validate_parameters(step)
 
     def _fit_checked(self, X: Parts, schema: Schema) -> Self:
@@ -96,15 +94,14 @@ class PerPart(Augmentation):
         sample_shape : tuple of tuple of int
             Shape of each part of a sample.
         kind : Kind, default=None
-            What the samples are; None infers it from their shape.
+            Their kind; None infers it from their shape.
         """
         if not isinstance(kind, PartsKind):
             return super().check_kind(sample_shape, kind)
         n_parts, n_given = len(sample_shape), len(self.augmentations)
         if n_parts != n_given:
             raise ValueError(
-                f"The 'augmentations' parameter of PerPart has {n_given} items, but samples have "
-                f"{n_parts} parts."
+                f"augmentations has {n_given} items, but samples have {n_parts} parts."
             )
         several = zip(self.augmentations, sample_shape, kind.kinds_, strict=True)
         for place, (chain, shape, own) in enumerate(several):
@@ -115,10 +112,7 @@ class PerPart(Augmentation):
     def augment(self, batch: PartsBatch, generator: torch.Generator | None = None) -> PartsBatch:
         """Return a view of each part; see the base class."""
         if not isinstance(batch, PartsBatch):
-            raise TypeError(
-                "batch must be a batch of several parts, as kinds.PartsKind.to_tensor returns it, "
-                f"got a {type(batch).__name__}."
-            )
+            raise TypeError(f"batch must be a PartsBatch, got a {type(batch).__name__}.")
         generator = generator_for(batch, generator)
         draws = getattr(self, "_draws", None) or self._composed(lambda place: None)
         pairs = zip(draws, batch.parts, strict=True)

@@ -85,8 +85,7 @@ class Unflatten(Transformer):
         known = math.prod(size for size in self.shape if size != -1)
         if n_features % known if -1 in self.shape else n_features != known:
             raise ValueError(
-                f"X has {n_features} features per sample, which cannot be arranged in the shape "
-                f"{tuple(self.shape)} of Unflatten."
+                f"X has {n_features} features, which do not fit shape={tuple(self.shape)}."
             )
         return self
 

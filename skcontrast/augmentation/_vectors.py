@@ -102,7 +102,7 @@ class GaussianNoise(Augmentation):
 
 
 class FeatureDropout(Augmentation):
-    """Replace each entry of a vector, with some probability, by the mean of its feature.
+    """Replace each entry of a vector, with probability `rate`, by the mean of its feature.
 
     In tables, entries are replaced by gaps.
 
@@ -259,10 +259,7 @@ class MarginalCorruption(Augmentation):
         generator = generator_for(batch, generator)
         n, d = batch.shape
         if d != self.marginals_.shape[1]:
-            raise ValueError(
-                f"The batch has {d} features, but MarginalCorruption was fitted on "
-                f"{self.marginals_.shape[1]}."
-            )
+            raise ValueError(f"batch must have {self.marginals_.shape[1]} features, got {d}.")
         groups = self.groups_
         n_groups = int(groups.max()) + 1
         chosen, donors = self._draw(n, n_groups, generator, batch.device)
@@ -313,23 +310,14 @@ def _numbered(groups: Sequence, d: int, names: NDArray | None) -> NDArray[np.int
     for number, members in enumerate(groups):
         members = [members] if isinstance(members, str) else members
         if not isinstance(members, (list, tuple, np.ndarray)):
-            raise ValueError(
-                "The 'groups' parameter of MarginalCorruption must be a list of lists of "
-                f"features, got {members!r} in it."
-            )
+            raise ValueError(f"groups must be a list of lists of features, got {members!r} in it.")
         for member in members:
             is_known = isinstance(member, Hashable) and member in places
             place = places[member] if is_known else member
             if not isinstance(place, (int, np.integer)) or not 0 <= place < d:
-                raise ValueError(
-                    f"The 'groups' parameter of MarginalCorruption names the feature {member!r}, "
-                    "which X does not have."
-                )
+                raise ValueError(f"groups names the feature {member!r}, which X does not have.")
             if group_of[place] >= 0:
-                raise ValueError(
-                    f"The 'groups' parameter of MarginalCorruption has the feature {member!r} "
-                    "twice."
-                )
+                raise ValueError(f"groups has the feature {member!r} twice.")
             group_of[place] = number
     alone = group_of < 0
     group_of[alone] = len(groups) + np.arange(alone.sum())

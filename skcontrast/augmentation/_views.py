@@ -33,7 +33,7 @@ class Views:
     chain : tuple of Augmentation
         Fitted augmentations, in the order in which they are applied.
     inputs : tuple (array-like, Schema), default=None
-        `base` as it was checked, and what it is, so that nobody checks it again.
+        `base` as it was checked, and its schema, so that it is not checked again.
 
     See Also
     --------
@@ -82,7 +82,7 @@ class Views:
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Views:
-        """Return the views of some samples; `rows` is an index, a slice, indices or a mask."""
+        """Return the views of samples; `rows` is an index, a slice, indices or a mask."""
         rows = along_rows(rows, "Views")
         if not isinstance(rows, slice):
             rows = np.atleast_1d(np.arange(len(self))[rows])

@@ -3,52 +3,63 @@
 from __future__ import annotations
 
 import io
-import math
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._fetch import DAMAGED, check_members, member_path, read_member, verify
+from ._fetch import verify
 
-# More nodes than any set has: numbers beyond are refused before memory is asked for.
-_MOST_NODES = 2**28
-# More columns than the numbers of any set have, in a text or an array.
-_MOST_COLUMNS = 2**14
-# Arrays of the numpy form: dtype kinds and numbers of dimensions; None is checked elsewhere.
-_ARRAYS: dict[str, tuple[str, tuple[int, ...]] | None] = {
-    "edge_index": None,
-    "node_ptr": None,
-    "y": ("biu", (1, 2)),
-    "y_original": None,
-    "node_labels": ("biu", (1, 2)),
-    "node_attributes": ("biuf", (1, 2)),
-    "edge_labels": ("biu", (1, 2)),
-    "edge_attributes": ("biuf", (1, 2)),
-    "graph_attributes": ("biuf", (1, 2)),
-}
-_REQUIRED = {"edge_index", "node_ptr"}
+# A set of graphs compresses to a tenth. An archive that unpacks to more bytes than this, and to
+# more than this many times its own size, was made to exhaust memory.
+_UNPACKED = 2**24
+_LARGEST_RATIO = 100
+# Raised for an archive that is cut or altered.
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
 _OF_EDGES = ("edge_labels", "edge_attributes")
 
 
 def find_dataset(folder: Path, name: str) -> Path | None:
-    """Return the file or folder that holds the set, None if there is none."""
-    forms = (f"{name}.zip", name, f"{name}.npz", f"tu_{name}.npz")
-    paths = [folder / form for form in forms]
-    return next((path for path in paths if path.is_file() or path.is_dir()), None)
+    """Return the archive or the folder that holds the set, None if there is none."""
+    archive, unpacked = folder / f"{name}.zip", folder / name
+    return archive if archive.is_file() else unpacked if unpacked.is_dir() else None
+
+
+def check_archive(path: Path, sha256: str | None) -> None:
+    """Raise OSError unless a file is a zip archive of a sensible size, with right checksums."""
+    verify(path, sha256)
+    try:
+        damaged = _opened(path).testzip()
+    except (*_DAMAGED, ValueError) as error:
+        raise OSError(f"{path.name} is not a zip archive that can be read: {error}") from error
+    if damaged:
+        raise OSError(f"{path.name} is damaged: the checksum of {damaged} in it is wrong.")
+
+
+def _opened(path: Path) -> zipfile.ZipFile:
+    """Return an archive that has been read to memory, or raise ValueError if it is a bomb."""
+    content = path.read_bytes()
+    archive = zipfile.ZipFile(io.BytesIO(content))
+    unpacked, size = sum(member.file_size for member in archive.infolist()), len(content)
+    if unpacked > max(_UNPACKED, _LARGEST_RATIO * size):
+        raise ValueError(
+            f"it would unpack to {unpacked / 1e6:.0f} MB, {unpacked / size:.0f} times its size."
+        )
+    return archive
 
 
 def read_dataset(path: Path, name: str, sha256: str | None, drop_empty: bool) -> dict[str, Any]:
     """Return the arrays of a set by name.
 
     They are ``edge_index``, ``node_ptr``, ``target``, ``target_names``, ``kept``, the number of
-    graphs in the file, ``n_graphs``, and, if the set has them, ``node_labels``,
-    ``node_attributes``, ``edge_labels``, ``edge_attributes``, ``graph_attributes`` and ``readme``.
-    The last three, and ``target``, are None where the set has none.
+    graphs in the file, ``n_graphs``, and ``readme``; and ``node_labels``, ``node_attributes``,
+    ``edge_labels``, ``edge_attributes`` and ``graph_attributes``, which are None, like ``target``,
+    where the set has none.
 
     Raises
     ------
@@ -58,38 +69,27 @@ def read_dataset(path: Path, name: str, sha256: str | None, drop_empty: bool) ->
         If it does not hold these arrays, or has graphs without nodes and `drop_empty` is False.
     """
     try:
-        dataset = _read(path, name, sha256)
-    except DAMAGED as error:
+        dataset = _from_texts(_files(path, name, sha256), name)
+    except _DAMAGED as error:
         raise ValueError(f"it is damaged: {error}. Remove it to download it again") from error
-    if dataset["node_ptr"].size and dataset["node_ptr"].max() > _MOST_NODES:
-        raise ValueError(f"it claims to have more than {_MOST_NODES} nodes")
     _leave_out_repeats(dataset)
     return _without_empty(dataset, drop_empty)
 
 
-def _read(path: Path, name: str, sha256: str | None) -> dict[str, Any]:
+def _files(path: Path, name: str, sha256: str | None) -> dict[str, Callable[[], bytes]]:
+    """Return functions that read the files of the set, by name."""
     if path.is_dir():
         if sha256 is not None:
             raise ValueError("the 'sha256' parameter is for an archive, but this is a folder.")
-        files = {file.name: file.read_bytes for file in path.iterdir() if file.is_file()}
-        return _from_texts(files, name)
+        return {file.name: file.read_bytes for file in path.iterdir() if file.is_file()}
     verify(path, sha256)
-    content = path.read_bytes()
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        check_members(archive, len(content))
-        if path.suffix != ".npz":
-            return _from_texts(_members(archive, name), name)
-        return _from_arrays(archive)
-
-
-def _members(archive: zipfile.ZipFile, name: str) -> dict[str, Callable[[], bytes]]:
-    """Return functions that read the files of the set, by name."""
-    files: dict[str, Callable[[], bytes]] = {}
-    for member in archive.namelist():
-        path = member_path(member)
-        if str(path.parent) in (".", name):
-            files[path.name] = partial(read_member, archive, member)
-    return files
+    archive = _opened(path)
+    members = {member: PurePosixPath(member) for member in archive.namelist()}
+    return {
+        inside.name: partial(archive.read, member)
+        for member, inside in members.items()
+        if str(inside.parent) in (".", name)
+    }
 
 
 def _from_texts(files: Mapping[str, Callable[[], bytes]], name: str) -> dict[str, Any]:
@@ -135,7 +135,9 @@ def _target(
     NaN where a class is unknown. Without labels, the attributes of the graphs are the target.
     """
     if labels is None:
-        return _only_column(attributes), np.empty(0)
+        if attributes is not None and attributes.shape[1] == 1:
+            attributes = attributes[:, 0]
+        return attributes, np.empty(0)
     if not ((labels == np.round(labels)) | np.isnan(labels)).all():
         raise ValueError(f"{name}_graph_labels.txt must hold integers.")
     tasks = [_classes(column) for column in labels.T]
@@ -144,13 +146,6 @@ def _target(
     if (tasks[0][0] < 0).any():
         raise ValueError(f"{name}_graph_labels.txt must hold integers, got NaN.")
     return tasks[0]
-
-
-def _only_column(attributes: NDArray | None) -> NDArray | None:
-    """Return attributes of one column without its axis, others unchanged."""
-    if attributes is None or attributes.shape[1:] != (1,):
-        return attributes
-    return attributes[:, 0]
 
 
 def _classes(column: NDArray) -> tuple[NDArray, NDArray]:
@@ -166,8 +161,6 @@ def _numbers(content: bytes, file: str, dtype: type, n_columns: int = 1) -> NDAr
     """Return the numbers of a text, separated by commas; `n_columns` is the width if empty."""
     if not content.strip():
         return np.empty((0, n_columns), dtype=dtype)
-    if content.partition(b"\n")[0].count(b",") >= _MOST_COLUMNS:
-        raise ValueError(f"{file} has more than {_MOST_COLUMNS} columns.")
     try:
         return np.loadtxt(io.BytesIO(content), dtype=dtype, delimiter=",", comments=None, ndmin=2)
     except ValueError as error:
@@ -179,23 +172,17 @@ def _starts(indicator: NDArray, n_graphs: int) -> NDArray:
     """Return the first node of each graph and, last, the number of nodes."""
     ascending = len(indicator) and (np.diff(indicator) >= 0).all()
     if not (ascending and indicator[0] >= 1 and indicator[-1] <= n_graphs):
-        raise ValueError(
-            "the graph indicator must ascend, and be between 1 and the number of graph labels, "
-            f"{n_graphs}."
-        )
+        raise ValueError(f"the graph indicator must ascend, from 1 to {n_graphs} at most.")
     return np.searchsorted(indicator, np.arange(1, n_graphs + 2))
 
 
 def _without_empty(dataset: dict[str, Any], drop_empty: bool) -> dict[str, Any]:
     """Leave out graphs without nodes with their classes, or raise ValueError if there are any."""
-    starts, target = dataset["node_ptr"], dataset["target"]
-    n_graphs = max(0, len(starts) - 1) if target is None else len(target)
-    dataset["n_graphs"], dataset["kept"] = n_graphs, np.arange(n_graphs)
-    if starts.dtype.kind not in "iu" or starts.shape != (n_graphs + 1,):
-        return dataset
-    sizes = np.diff(starts.astype(np.int64))
-    empty = np.flatnonzero(sizes == 0)
-    if not len(empty) or not len(starts) or (sizes < 0).any():
+    starts, n_graphs = dataset["node_ptr"], len(dataset["node_ptr"]) - 1
+    sizes = np.diff(starts)
+    kept, empty = np.flatnonzero(sizes), np.flatnonzero(sizes == 0)
+    dataset["n_graphs"], dataset["kept"] = n_graphs, kept
+    if not len(empty):
         return dataset
     if not drop_empty:
         shown = ", ".join(map(str, empty[:5])) + (", …" if len(empty) > 5 else "")
@@ -203,8 +190,7 @@ def _without_empty(dataset: dict[str, Any], drop_empty: bool) -> dict[str, Any]:
             f"{len(empty)} of its {n_graphs} graphs have no nodes, and so no embedding: graphs "
             f"{shown}, counted from 0. Pass drop_empty=True to leave them out with their classes."
         )
-    kept = np.flatnonzero(sizes)
-    dataset["node_ptr"], dataset["kept"] = starts[np.append(kept, n_graphs)], kept
+    dataset["node_ptr"] = starts[np.append(kept, n_graphs)]
     for name in ("target", "graph_attributes"):
         if dataset[name] is not None:
             dataset[name] = dataset[name][kept]
@@ -217,70 +203,13 @@ def _without_empty(dataset: dict[str, Any], drop_empty: bool) -> dict[str, Any]:
 
 def _leave_out_repeats(dataset: dict[str, Any]) -> None:
     """Keep each edge once, with its first labels and attributes, in order of the sources."""
-    edges = dataset["edge_index"]
-    if edges.ndim != 2 or len(edges) != 2 or edges.dtype.kind not in "iu":
-        return
-    if not edges.size or edges.min() < 0 or edges.max() >= _MOST_NODES:
-        return
-    described = [name for name in _OF_EDGES if dataset.get(name) is not None]
+    edges, n_nodes = dataset["edge_index"], int(dataset["node_ptr"][-1])
+    described = [name for name in _OF_EDGES if dataset[name] is not None]
     for name in described:
         if len(dataset[name]) != edges.shape[1]:
-            raise ValueError(
-                f"there are {len(dataset[name])} rows of {name}, but {edges.shape[1]} edges."
-            )
-    n_nodes = int(edges.max()) + 1
-    keys = edges[0].astype(np.int64) * n_nodes + edges[1].astype(np.int64)
-    if described:
-        keys, first = np.unique(keys, return_index=True)
-        dataset.update({name: dataset[name][first] for name in described})
-    else:
-        keys = np.sort(keys)
-        keys = keys[np.diff(keys, prepend=-1) > 0]
+            raise ValueError(f"{name} has {len(dataset[name])} rows for {edges.shape[1]} edges.")
+    if edges.min(initial=0) < 0 or edges.max(initial=0) >= n_nodes:
+        raise ValueError(f"edges must be pairs of numbers of nodes, 1 to {n_nodes}.")
+    keys, first = np.unique(edges[0] * n_nodes + edges[1], return_index=True)
     dataset["edge_index"] = np.stack(divmod(keys, n_nodes))
-
-
-def _from_arrays(archive: zipfile.ZipFile) -> dict[str, Any]:
-    """Return the arrays of a set in the form of numpy."""
-    stored = {member.removesuffix(".npy") for member in archive.namelist()}
-    missing = sorted(_REQUIRED - stored)
-    if missing:
-        raise ValueError(f"the array {missing[0]!r} is missing.")
-    dataset: dict[str, Any] = {key: _array(archive, key) for key in _ARRAYS if key in stored}
-    for key, value in dataset.items():
-        kinds, n_dims = _ARRAYS[key] or (value.dtype.kind, (value.ndim,))
-        if value.dtype.kind not in kinds or value.ndim not in n_dims:
-            raise ValueError(
-                f"{key!r} must have {' or '.join(map(str, n_dims))} dimension(s) and hold "
-                f"{'numbers' if 'f' in kinds else 'integers'}, got {value.dtype} of shape "
-                f"{value.shape}."
-            )
-    dataset["graph_attributes"] = attributes = dataset.get("graph_attributes")
-    if dataset.get("y", np.empty(0)).ndim == 2:
-        dataset["target"] = dataset["y"].astype(np.int64)
-        dataset["target_names"] = [np.unique(column[column >= 0]) for column in dataset["y"].T]
-        return dataset
-    if "y" not in dataset:
-        dataset["target"], dataset["target_names"] = _only_column(attributes), np.empty(0)
-        return dataset
-    target_names, target = np.unique(dataset["y"], return_inverse=True)
-    dataset["target"] = target.astype(np.int64)
-    dataset["target_names"] = dataset.get("y_original", target_names)
-    if dataset["target_names"].shape != target_names.shape:
-        raise ValueError(f"'y_original' must name the {len(target_names)} classes in 'y'.")
-    return dataset
-
-
-def _array(archive: zipfile.ZipFile, key: str) -> NDArray:
-    """Return an array of a file of numpy, whose header must say how long it is."""
-    content = io.BytesIO(read_member(archive, f"{key}.npy"))
-    version = np.lib.format.read_magic(content)
-    if version != (1, 0):
-        raise ValueError(f"{key!r} has version {version} of the format of numpy.")
-    shape, _, dtype = np.lib.format.read_array_header_1_0(content)
-    n_bytes = len(content.getvalue()) - content.tell()
-    if not dtype.hasobject and math.prod(shape) * dtype.itemsize != n_bytes:
-        raise ValueError(f"{key!r} has {n_bytes} bytes, but says that its shape is {shape}.")
-    if math.prod(shape[1:]) > _MOST_COLUMNS and key not in ("edge_index", "y_original"):
-        raise ValueError(f"{key!r} has more than {_MOST_COLUMNS} columns.")
-    content.seek(0)
-    return np.lib.format.read_array(content, allow_pickle=False)
+    dataset.update({name: dataset[name][first] for name in described})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from numbers import Integral
@@ -26,8 +25,6 @@ SUFFIXES = frozenset(_GRAPHICS + _PHOTOGRAPHS)
 # No format that calls another program, such as EPS.
 _FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 _POSITIVE = Interval(Integral, 1, None, closed="left")
-# Links to links can lead to one folder on a million paths.
-_MOST_VISITS = 100
 
 _N_JOBS = [
     Interval(Integral, -(2**15), -1, closed="both"),
@@ -99,7 +96,7 @@ class ImageFolder(Dataset):
     uint8. Anything else, a slice, a mask or numbers, returns an ImageFolder of these files, so
     that :func:`~sklearn.model_selection.train_test_split` and cross-validation read no image.
 
-    The orientation in EXIF is applied. What is transparent becomes white. Images of 16 bits are
+    The orientation in EXIF is applied. Transparent pixels become white. Images of 16 bits are
     rounded to 8; 32-bit images are refused, because they have no defined white level. Of several
     frames, the first one counts. Colour profiles are ignored.
 
@@ -158,7 +155,7 @@ class ImageFolder(Dataset):
         if not self.folder.is_dir():
             raise NotADirectoryError(f"{self.folder} is not a folder.")
         if files is None:
-            found = _walk(self.folder, (), Counter())
+            found = _walk(self.folder, ())
             paths = [path.relative_to(self.folder) for path in found]
         else:
             paths = _checked(self.folder, files)
@@ -263,18 +260,15 @@ class ImageFolder(Dataset):
         return np.array(found, dtype=bool)
 
 
-def _walk(folder: Path, above: tuple[Path, ...], visits: Counter[Path]) -> Iterator[Path]:
+def _walk(folder: Path, above: tuple[Path, ...]) -> Iterator[Path]:
     real = folder.resolve()
     if real in above:  # a link to a folder that it is in
         return
-    visits[real] += 1
-    if visits[real] > _MOST_VISITS:
-        raise ValueError(f"More than {_MOST_VISITS} paths lead to {real}, through links.")
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
             continue
         if path.is_dir():
-            yield from _walk(path, (*above, real), visits)
+            yield from _walk(path, (*above, real))
         elif path.suffix.lower() in SUFFIXES:
             yield path
 
@@ -293,9 +287,7 @@ def _checked(folder: Path, files: Sequence[str | os.PathLike]) -> list[Path]:
     paths = [folder / file for file in files]
     missing = [path for path in paths if not path.is_file()]
     if missing:
-        raise FileNotFoundError(
-            f"{len(missing)} of {len(paths)} files do not exist, the first of them {missing[0]}."
-        )
+        raise FileNotFoundError(f"{len(missing)} files do not exist, such as {missing[0]}.")
     return [path.relative_to(folder) if path.is_relative_to(folder) else path for path in paths]
 
 

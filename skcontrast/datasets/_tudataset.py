@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
 from pathlib import Path
@@ -17,8 +18,8 @@ from sklearn.utils import Bunch
 
 from .._arguments import Interval, checked
 from ..graphs import PackedGraphs
-from ._fetch import check_zip, download
-from ._graph_files import find_dataset, read_dataset
+from ._fetch import download
+from ._graph_files import check_archive, find_dataset, read_dataset
 
 _SITE = "https://www.chrsmrrs.com/graphkerneldatasets"
 
@@ -52,12 +53,9 @@ def fetch_tudataset(
 
     The collection [1]_ has more than a hundred sets, of molecules, proteins, social networks and
     others. A set is downloaded once, from ``www.chrsmrrs.com``, and read from `data_home` from
-    then on. You can also store it there yourself, in any of these formats:
-    ``NAME.zip``, the archive; ``NAME/``, the archive unpacked, with ``NAME_A.txt`` and so on; or
-    ``NAME.npz`` or ``tu_NAME.npz``, with arrays ``edge_index``, ``node_ptr`` and, optionally,
-    ``y`` (0, 1, …; of several tasks as columns, −1 where unknown), ``y_original``,
-    ``node_labels``, ``node_attributes``, ``edge_labels``, ``edge_attributes`` and
-    ``graph_attributes``.
+    then on. You can also store it there yourself: as ``NAME.zip``, the archive, or as the folder
+    ``NAME`` with its contents, ``NAME_A.txt`` and so on. Graphs in arrays of numpy are packed by
+    :meth:`PackedGraphs.from_arrays <skcontrast.graphs.PackedGraphs.from_arrays>`.
 
     Parameters
     ----------
@@ -77,16 +75,14 @@ def fetch_tudataset(
         If True, graphs without nodes are left out, together with their classes. They are an error
         otherwise, because they have no embedding. ``Fingerprint`` is a set that has such graphs.
     sha256 : str, default=None
-        The SHA-256 that the file must have, 64 hexadecimal digits. With None, the SHA-256 of a
-        downloaded file is written next to it, to ``NAME.zip.sha256``, and compared at each later
-        reading.
+        The SHA-256 that the archive must have, 64 hexadecimal digits. None compares only the
+        checksums inside it.
     n_retries : int, default=3
         How often a failed or cut connection is tried again, at least 0.
     delay : float, default=1.0
         Seconds between attempts, at least 0.
     timeout : float, default=60.0
-        Seconds, more than 0, within which the server has to answer, and to send each further
-        64 kB.
+        Seconds, more than 0, within which the server has to answer.
 
     Returns
     -------
@@ -108,7 +104,7 @@ def fetch_tudataset(
             Numbers that describe each graph, such as targets of a regression.
         kept : ndarray of shape (n_graphs,), dtype int64
             The position of each graph in the set, counted from 0: ``arange(n_graphs)`` unless
-            `drop_empty` left some out.
+            `drop_empty` left graphs out.
         DESCR : str
             A description of the set and its origin.
     (data, target) : tuple if `return_X_y` is True
@@ -153,14 +149,9 @@ def fetch_tudataset(
     >>> home.cleanup()
     """
     if not re.fullmatch(r"\w[\w.+-]*", name, re.ASCII):
-        raise ValueError(
-            f"The 'name' parameter of fetch_tudataset must be a set's name, got {name!r}."
-        )
+        raise ValueError(f"name must be that of a set, got {name!r}.")
     if sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", sha256):
-        raise ValueError(
-            "The 'sha256' parameter of fetch_tudataset must be 64 hexadecimal digits, got "
-            f"{sha256!r}."
-        )
+        raise ValueError(f"sha256 must be 64 hexadecimal digits, got {sha256!r}.")
     if data_home is None:
         data_home = Path(get_data_home(), "tudataset")
     folder = Path(data_home).expanduser()
@@ -168,12 +159,9 @@ def fetch_tudataset(
     if path is None:
         path = folder / f"{name}.zip"
         if not download_if_missing:
-            raise OSError(
-                f"{path} not found, nor the folder {name} or {name}.npz next to it, and "
-                "download_if_missing is False."
-            )
-        url = f"{_SITE}/{name}.zip"
-        download(url, path, sha256, check_zip, n_retries=n_retries, delay=delay, timeout=timeout)
+            raise OSError(f"{path} not found, nor a folder {name}; download_if_missing=False.")
+        url, check = f"{_SITE}/{name}.zip", partial(check_archive, sha256=sha256)
+        download(url, path, check, n_retries=n_retries, delay=delay, timeout=timeout)
     try:
         dataset = read_dataset(path, name, sha256, drop_empty)
         data = _packed(dataset) if as_packed else _networkx(dataset)
@@ -194,37 +182,27 @@ def fetch_tudataset(
 
 def _packed(dataset: Mapping[str, Any]) -> PackedGraphs:
     """Return the graphs as PackedGraphs."""
-    labels, categories = _categories(dataset.get("node_labels"))
-    edge_labels, edge_categories = _categories(dataset.get("edge_labels"))
+    labels, categories = _categories(dataset["node_labels"])
+    edge_labels, edge_categories = _categories(dataset["edge_labels"])
     packed = PackedGraphs.from_arrays(
         dataset["edge_index"],
         dataset["node_ptr"],
-        _as_columns(dataset.get("node_attributes")),
+        dataset["node_attributes"],
         labels,
-        edge_attributes=_as_columns(dataset.get("edge_attributes")),
+        edge_attributes=dataset["edge_attributes"],
         edge_labels=edge_labels,
     )
-    if dataset["target"] is not None and len(packed) != len(dataset["target"]):
-        raise ValueError(f"there are {len(packed)} graphs, but {len(dataset['target'])} classes.")
     packed.categories, packed.edge_categories = categories, edge_categories
     return packed
 
 
 def _categories(labels: NDArray | None) -> tuple[NDArray | None, tuple]:
-    """Return labels, (n,) or (n, k), as codes (n,) and their categories, ints or tuples."""
+    """Return labels (n, k) as codes (n,) and their categories, ints or tuples."""
     if labels is None:
         return None, ()
-    rows = labels.reshape(len(labels), -1)
-    rows, codes = np.unique(rows, axis=0, return_inverse=True)
+    rows, codes = np.unique(labels, axis=0, return_inverse=True)
     categories = [row[0] if len(row) == 1 else tuple(row) for row in rows.tolist()]
     return codes.reshape(-1), tuple(categories)
-
-
-def _as_columns(attributes: NDArray | None) -> NDArray | None:
-    """Return attributes (n,) or (n, d) as (n, d)."""
-    if attributes is None or attributes.ndim != 1:
-        return attributes
-    return attributes[:, None]
 
 
 def _networkx(dataset: Mapping[str, Any]) -> list[Any]:
@@ -237,45 +215,34 @@ def _networkx(dataset: Mapping[str, Any]) -> list[Any]:
         ) from error
 
     packed = _packed(dataset)
-    topology = packed.topology
-    kind = nx.Graph if topology.symmetric else nx.DiGraph
+    topology, (edge_attributes, _, edge_labels) = packed.topology, packed.of_edges()
+    nodes = _described(topology.n_nodes, packed.attributes, packed.labels, packed.categories)
+    n_edges = len(topology.sources)
+    edges = _described(n_edges, edge_attributes, edge_labels, packed.edge_categories)
     starts = topology.node_ptr.tolist()
-    edges, edge_starts = topology.edge_index, topology.edge_ptr[topology.node_ptr].tolist()
+    places = pairwise(topology.edge_ptr[topology.node_ptr].tolist())
     graphs = []
-    for g, (start, end) in enumerate(pairwise(starts)):
-        graph = kind()
-        graph.add_nodes_from(range(end - start))
-        places = range(edge_starts[g], edge_starts[g + 1])
-        _add_edges(graph, packed, places, (edges[:, places] - start).T.tolist())
-        _add_attributes(graph, packed, start)
+    for (start, end), (first, last) in zip(pairwise(starts), places, strict=True):
+        graph = nx.Graph() if topology.symmetric else nx.DiGraph()
+        graph.add_nodes_from(enumerate(nodes[start:end]))
+        links = (topology.edge_index[:, first:last] - start).T.tolist()
+        for (u, v), own in zip(links, edges[first:last], strict=True):
+            if u <= v or not topology.symmetric:
+                graph.add_edge(u, v, **own)
         graphs.append(graph)
     return graphs
 
 
-def _add_edges(
-    graph: Any, packed: PackedGraphs, places: Sequence[int], links: list[list[int]]
-) -> None:
-    """Give a graph its edges, pairs of its nodes, and what describes them."""
-    attributes, _, labels = packed.of_edges()
-    for place, (u, v) in zip(places, links, strict=True):
-        if packed.topology.symmetric and u > v:
-            continue
-        graph.add_edge(u, v)
-        if attributes is not None:
-            graph.edges[u, v]["x"] = attributes[place].numpy().copy()
-        if labels is not None:
-            graph.edges[u, v]["label"] = packed.edge_categories[int(labels[place])]
-
-
-def _add_attributes(graph: Any, packed: PackedGraphs, start: int) -> None:
-    """Give the nodes of a graph, the first of which has the number `start`, their attributes."""
-    own = slice(start, start + len(graph))
-    if packed.attributes is not None:
-        for node, x in zip(graph.nodes.values(), packed.attributes[own].numpy(), strict=True):
-            node["x"] = x.copy()
-    if packed.labels is not None:
-        for node, code in zip(graph.nodes.values(), packed.labels[own].tolist(), strict=True):
-            node["label"] = packed.categories[code]
+def _described(n: int, attributes: Any, labels: Any, categories: tuple) -> list[dict[str, Any]]:
+    """Return the attributes ``x`` and ``label`` of each node or edge."""
+    found: list[dict[str, Any]] = [{} for _ in range(n)]
+    if attributes is not None:
+        for own, x in zip(found, attributes.numpy(), strict=True):
+            own["x"] = x.copy()
+    if labels is not None:
+        for own, code in zip(found, labels.tolist(), strict=True):
+            own["label"] = categories[code]
+    return found
 
 
 def _describe(name: str, dataset: Mapping[str, Any]) -> str:
@@ -296,5 +263,5 @@ def _describe(name: str, dataset: Mapping[str, Any]) -> str:
         f"{n_edges} edges, counted in both directions.{left_out}\n"
         f"From TUDataset, {_SITE}/{name}.zip; please cite Morris et al., TUDataset, 2020, and\n"
         "the papers named on the site of the collection, https://chrsmrrs.github.io/datasets.\n"
-        f"{dataset.get('readme', '')}"
+        f"{dataset['readme']}"
     ).strip()

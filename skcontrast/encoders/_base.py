@@ -100,11 +100,9 @@ def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None)
         Width of the representation.
     """
     validate_parameters(encoder)
-    check_arguments(
-        f"{type(encoder).__name__}.build",
-        {"sample_shape": [tuple, list], "n_components": [_SIZE, None]},
-        {"sample_shape": sample_shape, "n_components": n_components},
-    )
+    wanted = {"sample_shape": [tuple, list], "n_components": [_SIZE, None]}
+    given = {"sample_shape": sample_shape, "n_components": n_components}
+    check_arguments(f"{type(encoder).__name__}.build", wanted, given)
     sizes = list(sample_shape)
     if len(sizes) in (2, 3) and sizes[0] is None:
         # Graphs without edges and attributes have no features of nodes: they get a constant.

@@ -40,7 +40,7 @@ def build_encoder(
     kind : Kind, default=None
         The kind of the samples; None guesses it from their shape.
     tried_on : Tensor of shape (2, ...) or any other batch, default=None
-        What the encoder is tried on; None is a batch of zeros.
+        The batch that the encoder is tried on; None is one of zeros.
     owner : str, default="ContrastiveEmbedder"
         The name of the estimator's class, for messages.
 
@@ -168,10 +168,7 @@ def _copied(module: nn.Module) -> nn.Module:
 def _checked_module(module: Any, source: str) -> nn.Module:
     """Return `module`, or raise TypeError if `source` did not return a module."""
     if not isinstance(module, nn.Module):
-        raise TypeError(
-            f"{source} must return an instance of torch.nn.Module, got {module!r} of type "
-            f"{type(module).__name__}."
-        )
+        raise TypeError(f"{source} must return a torch.nn.Module, got {module!r}.")
     return module
 
 

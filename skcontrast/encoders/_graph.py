@@ -308,12 +308,10 @@ class MessagePassing(nn.Module):
     ):
         super().__init__()
         width, layer = encoder.width, encoder._layer(edge_features)
-        self.layers = nn.ModuleList(
-            layer(in_features if k == 0 else width, width) for k in range(encoder.n_layers)
-        )
-        self.norms = nn.ModuleList(
-            nn.BatchNorm1d(width) if encoder.batch_norm else nn.Identity() for _ in self.layers[1:]
-        )
+        widths = [in_features, *[width] * (encoder.n_layers - 1)]
+        self.layers = nn.ModuleList(layer(before, width) for before in widths)
+        norm = nn.BatchNorm1d if encoder.batch_norm else nn.Identity
+        self.norms = nn.ModuleList(norm(width) for _ in widths[1:])
         self.jumping_knowledge = encoder.jumping_knowledge
         self.readout_input = encoder.readout_input
         self.readout_edges = self.readout_input and edge_features > 0

@@ -18,7 +18,8 @@ class ResNet(Encoder):
     The network has four stages of residual blocks of widths w, 2w, 4w and 8w, and then a global
     average, as in table 1 of [1]_. Each stage except the first halves the side. With 50 layers,
     the 3×3 convolutions have the stride. The CIFAR stem is a 3×3 convolution without stride and
-    without pooling, as in appendix B.9 of [2]_.
+    without pooling, as in appendix B.9 of [2]_. Every block begins as the identity: the scale of
+    its last batch normalisation starts at 0 [3]_.
 
     Parameters
     ----------
@@ -29,9 +30,6 @@ class ResNet(Encoder):
         7×7 convolution of stride 2 and a max-pooling.
     width : int, default=64
         Width w of the first stage, at least 1.
-    zero_init_residual : bool, default=True
-        Whether every block begins as the identity: the scale of its last batch normalisation
-        starts at 0 [3]_.
 
     See Also
     --------
@@ -66,7 +64,6 @@ class ResNet(Encoder):
         "depth": [Options(Integral, {18, 34, 50})],
         "stem": [StrOptions({"cifar", "imagenet"})],
         "width": [Interval(Integral, 1, None, closed="left")],
-        "zero_init_residual": ["boolean"],
     }
 
     def __init__(
@@ -74,12 +71,10 @@ class ResNet(Encoder):
         depth: Literal[18, 34, 50] = 18,
         stem: Literal["cifar", "imagenet"] = "cifar",
         width: int = 64,
-        zero_init_residual: bool = True,
     ):
         self.depth = depth
         self.stem = stem
         self.width = width
-        self.zero_init_residual = zero_init_residual
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new residual network for images of shape `sample_shape`.
@@ -109,7 +104,7 @@ class ResNet(Encoder):
         for layer in module.modules():
             if isinstance(layer, nn.Conv2d):
                 init_kaiming(layer)
-            elif isinstance(layer, _Block) and self.zero_init_residual:
+            elif isinstance(layer, _Block):
                 nn.init.zeros_(layer.last_norm.weight)
         return module
 

@@ -1,4 +1,4 @@
-r"""α, τ⁺ and sharpness estimated from the data, and losses held against what labels say.
+r"""α, τ⁺ and sharpness estimated from the data, and losses compared with labels.
 
 Under the model of BCL, the rank v of an anchor's positive among the candidate negatives (the
 share of candidates that score at most as high) has the density
@@ -10,7 +10,7 @@ so that both parameters can be estimated by maximum likelihood from unlabeled da
 are known, τ⁺ is the probability that two samples share a class, and α and the
 sharpness of ``SoftRing`` follow from the macro-AUC.
 Augmented views are closer to each other than samples of one class are, which the model does not
-know: on real data, compare the estimate from ranks with the one from labels where there are some.
+know: on real data, compare the estimate from ranks with the one from labels where these are known.
 
 How well a loss estimates the mean over true negatives on real scores, where its gradient goes and
 how reliable its probabilities are is computed from embeddings and labels::

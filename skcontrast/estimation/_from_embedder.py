@@ -69,12 +69,9 @@ def project_views(
         network = nn.Sequential(embedder.encoder_, embedder.projector_)
     with plain_modes(device):
         X = fitted.read(X, embedder)
-        return tuple(
-            encode(
-                network,
-                X,
-                fitted.schema.kind.rows_per_call(X),
-                to_tensor=lambda rows: draw(fitted.scaler.to_tensor(rows, device), generator),
-            )
-            for _ in range(n_views)
-        )
+        n_rows = fitted.schema.kind.rows_per_call(X)
+
+        def view(rows: Any) -> Any:
+            return draw(fitted.scaler.to_tensor(rows, device), generator)
+
+        return tuple(encode(network, X, n_rows, to_tensor=view) for _ in range(n_views))

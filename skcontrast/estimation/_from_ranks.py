@@ -97,9 +97,8 @@ def estimate_alpha(
     >>> bool(abs(estimate_alpha(ranks).value - 1) < 0.02)
     True
     """
-    return estimate_alpha_and_tau_plus(ranks, tau_plus=tau_plus, n_candidates=n_candidates)[
-        "alpha"
-    ]
+    both = estimate_alpha_and_tau_plus(ranks, tau_plus=tau_plus, n_candidates=n_candidates)
+    return both["alpha"]
 
 
 def estimate_tau_plus(
@@ -193,10 +192,8 @@ def estimate_alpha_and_tau_plus(
 
     point = minimise(negative_log_likelihood, [bounds[name] for name in free])
     errors = standard_errors(negative_log_likelihood, point, len(shares))
-    found = {
-        name: Estimate(float(value), float(error))
-        for name, value, error in zip(free, point, errors, strict=True)
-    }
+    estimates = map(Estimate, point.tolist(), errors.tolist())
+    found = dict(zip(free, estimates, strict=True))
     known = {name: Estimate(value, 0.0) for name, value in given.items() if name not in free}
     return {**known, **found}
 
@@ -219,9 +216,8 @@ class Likelihood:
         self.times = torch.from_numpy(times / len(ranks))
         nodes, weights = np.polynomial.legendre.leggauss(_NODES)
         self.v = torch.from_numpy((nodes + 1) / 2)
-        self.table = torch.from_numpy(
-            binom.pmf(observed[:, None], n, self.v.numpy()) * weights / 2
-        )
+        table = binom.pmf(observed[:, None], n, self.v.numpy()) * weights / 2
+        self.table = torch.from_numpy(table)
 
     def __call__(self, alpha: float | Tensor, tau_plus: float | Tensor) -> Tensor:
         u = invert_unlabeled_cdf(self.v, alpha, tau_plus)

@@ -24,7 +24,7 @@ def estimate_soft_ring(sample: ScoreSample) -> dict[str, float]:
     They minimise the Brier score, the mean over all candidates of
     :math:`(p(\mathrm{FN} \mid u) - \mathbb 1[\mathrm{FN}])^2`, with τ⁺ set to the share of
     false negatives. The sharpness that belongs to the AUC (:func:`sharpness_from_auc`) fits the
-    order of all pairs instead, and is too low where some of a class are far from the rest of it.
+    order of all pairs instead, and is too low where part of a class is far from the rest.
 
     Parameters
     ----------
@@ -107,6 +107,5 @@ def fit_posterior(
     start = min((np.array([np.log(k), _FLOOR])[is_free] for k in _SHARPNESSES), key=error)
     bounds = np.array(_BOUNDS)[is_free]
     options = {"xatol": 1e-3, "fatol": 1e-9, "maxiter": 200}
-    return parameters(
-        minimize(error, start, method="Nelder-Mead", bounds=bounds, options=options).x
-    )
+    found = minimize(error, start, method="Nelder-Mead", bounds=bounds, options=options)
+    return parameters(found.x)

@@ -75,9 +75,7 @@ def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
     _check(loss, sample, owner="negative_bias")
     sample = with_negatives(sample)
     if len(sample.scores) < 2:
-        raise ValueError(
-            f"At least two anchors must have a true negative, got {len(sample.scores)}."
-        )
+        raise ValueError(f"Two anchors must have a true negative, got {len(sample.scores)}.")
     truth, estimates = estimate(Supervised(), sample), estimate(loss, sample)
     ratio = estimates.mean() / truth.mean()
     spread = np.std(estimates - ratio * truth, ddof=1) / truth.mean()

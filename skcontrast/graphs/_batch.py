@@ -146,8 +146,7 @@ class GraphBatch:
         topology, edges = Topology.from_edges(edge_index, node_ptr, symmetric), self.edges
         if edges is not None and like is None:
             raise ValueError(
-                "The edges of these graphs have features: pass `like`, the edge whose features "
-                "each new edge takes."
+                "Edges have features: pass `like`, the edge whose features each new edge takes."
             )
         if edges is not None and like is not None:
             like_sorted = like[by_target(edge_index)]

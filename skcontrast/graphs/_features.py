@@ -16,6 +16,7 @@ from ._topology import Topology
 
 _CHOICES: dict = {
     "kind": [StrOptions({"auto", "attributes", "degree", "constant", "walks"})],
+    "standardize": ["boolean"],
     "edges": [StrOptions({"auto", "attributes"}), None],
 }
 # Degrees from here on share a code.
@@ -61,8 +62,7 @@ class EdgeFeatures:
         found = _description(graphs)
         if n_edges and found != self.seen_:
             raise ValueError(
-                f"Edges had {self.seen_ or 'no features'} in fit, but those of X have "
-                f"{found or 'none'}."
+                f"Edges had {self.seen_ or 'no features'} in fit, but have {found or 'none'} in X."
             )
         if not self.seen_:
             return None
@@ -171,18 +171,12 @@ class NodeFeatures:
 
     def fit(self, graphs: PackedGraphs) -> NodeFeatures:
         """Learn the map from the training graphs."""
-        check_arguments("NodeFeatures", _CHOICES, {"kind": self.kind, "edges": self.edges})
+        check_arguments("NodeFeatures", _CHOICES, {name: getattr(self, name) for name in _CHOICES})
         has_any = graphs.attributes is not None or graphs.labels is not None
         if self.kind == "attributes" and not has_any:
-            raise ValueError(
-                "node_features='attributes', but the nodes of X have neither an attribute 'x' "
-                "nor 'label': pass kind=Graphs(node_features='degree') or 'constant'."
-            )
+            raise ValueError("node_features='attributes' needs nodes with an 'x' or a 'label'.")
         if self.edges == "attributes" and not any(c is not None for c in graphs.of_edges()):
-            raise ValueError(
-                "edge_features='attributes', but the edges of X have no attribute 'x', 'weight' "
-                "or 'label': pass kind=Graphs(edge_features='auto') or None."
-            )
+            raise ValueError("edge_features='attributes' needs 'x', 'weight' or 'label' of edges.")
         self.kind_ = self.kind
         if self.kind in ("auto", "walks"):
             self.kind_ = "attributes" if has_any else "degree"

@@ -17,9 +17,6 @@ from ._topology import Topology, by_target
 
 # Pairs of nodes are compared as products of their numbers, in 64 bits.
 _MOST_NODES = 2**31
-# So many nodes need no reason; of more than these, most have an edge, a label or an attribute.
-_FREE_NODES = 2**22
-_NODES_PER_NUMBER = 64
 
 
 class PackedGraphs:
@@ -142,9 +139,7 @@ class PackedGraphs:
         weights = _checked_numbers(edge_weights, ptr, "edge_weights", edges[0], 1)
         of_nodes = _checked_numbers(attributes, ptr, "attributes")
         of_edges = _checked_labels(edge_labels, edges.shape[1], "edge_labels")
-        n_nodes = int(ptr[-1])
-        codes, categories = _checked_labels(labels, n_nodes, "labels")
-        _check_described(n_nodes, edges, ptr, of_nodes, codes, of_edges[0], of_links, weights)
+        codes, categories = _checked_labels(labels, int(ptr[-1]), "labels")
         packed = assemble(
             edges, ptr, edge_attributes=of_links, edge_weights=weights, edge_labels=of_edges
         )
@@ -263,7 +258,7 @@ def check_finite(
     nodes : Tensor of shape (n,), default=None
         The node that each row belongs to; None is a row per node.
     what : str, default="node attributes"
-        What the values are.
+        The name of the values.
     """
     if values is None:
         return
@@ -279,16 +274,10 @@ def _check_structure(edges: Tensor, node_ptr: Tensor) -> None:
     if edges.ndim != 2 or len(edges) != 2:
         raise ValueError(f"edge_index must have shape (2, n_edges), got {tuple(edges.shape)}.")
     if node_ptr.ndim != 1 or len(node_ptr) < 2 or node_ptr[0] != 0:
-        raise ValueError(
-            "node_ptr must be a sequence of at least two numbers, the first of them 0."
-        )
+        raise ValueError("node_ptr must be at least two numbers, the first of them 0.")
     flat = torch.nonzero(node_ptr[1:] <= node_ptr[:-1])
     if len(flat):
-        graph = int(flat[0])
-        raise ValueError(
-            f"node_ptr must rise from graph to graph, but graph {graph} begins at node "
-            f"{int(node_ptr[graph])} and ends before node {int(node_ptr[graph + 1])}."
-        )
+        raise ValueError(f"node_ptr must rise, but does not within graph {int(flat[0])}.")
     if node_ptr[-1] > _MOST_NODES:
         raise ValueError(f"There are {int(node_ptr[-1])} nodes, more than {_MOST_NODES}.")
     if edges.numel() and (edges.min() < 0 or edges.max() >= node_ptr[-1]):
@@ -297,19 +286,7 @@ def _check_structure(edges: Tensor, node_ptr: Tensor) -> None:
     crossing = torch.nonzero(owner[0] != owner[1])
     if len(crossing):
         graph = int(owner[0, crossing[0, 0]])
-        raise ValueError(
-            f"An edge in edge_index leaves graph {graph} for a different one, see node_ptr."
-        )
-
-
-def _check_described(n_nodes: int, *described: Tensor | None) -> None:
-    """Raise ValueError if there are far more nodes than numbers that describe them."""
-    n_numbers = sum(tensor.numel() for tensor in described if tensor is not None)
-    if n_nodes > max(_FREE_NODES, _NODES_PER_NUMBER * n_numbers):
-        raise ValueError(
-            f"node_ptr ends with {n_nodes} nodes, but edges, labels and attributes are only "
-            f"{n_numbers} numbers."
-        )
+        raise ValueError(f"An edge in edge_index leaves graph {graph}, see node_ptr.")
 
 
 def _as_integers(values: Any, name: str) -> Tensor:
@@ -324,14 +301,11 @@ def _checked_labels(labels: Any, n: int, name: str) -> tuple[Tensor | None, tupl
     """Return labels as codes, shape (n,), and their categories."""
     if labels is None:
         return None, ()
-    with naming(name, "an array of categories", labels):
+    with naming(name, "an array of categories of one type", labels):
         labels = np.asarray(labels)
+        categories, codes = np.unique(labels, return_inverse=True)
     if labels.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},), got {labels.shape}.")
-    try:
-        categories, codes = np.unique(labels, return_inverse=True)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold categories of one type, such as ints.") from error
     if any(category != category for category in categories.tolist()):
         raise ValueError(f"{name} must hold categories, got NaN.")
     return torch.from_numpy(codes.astype(np.int64)), tuple(categories.tolist())
@@ -367,7 +341,7 @@ def is_symmetric(edges: Tensor, n_nodes: int, *columns: Tensor) -> bool:
     n_nodes : int
         Number of nodes.
     *columns : Tensor of shape (n_edges,) or (n_edges, d)
-        What describes the edges.
+        Numbers of each edge.
     """
     forth, back = (u * n_nodes + v for u, v in (edges, edges.flip(0)))
     if not torch.equal(forth.sort().values, back.sort().values):

@@ -41,7 +41,7 @@ class GraphParts(NamedTuple):
     directed : bool
         Whether edges have a direction.
     of_nodes, of_edges : Described
-        What describes them.
+        Their numbers and categories.
     weights : ndarray of shape (n_edges,) or None
         Weights of the edges.
     ignored : frozenset of str
@@ -71,10 +71,7 @@ def graph_classes() -> tuple[type, ...]:
 def read_graph(graph: Any, index: int) -> GraphParts:
     """Return the parts of the graph at a place in X."""
     if not is_graph(graph):
-        raise TypeError(
-            f"X must hold graphs only, of networkx or PyTorch Geometric: item {index} is a "
-            f"{type(graph).__name__}."
-        )
+        raise TypeError(f"X must hold graphs only: item {index} is a {type(graph).__name__}.")
     try:
         if isinstance(graph, getattr(sys.modules.get("networkx"), "Graph", ())):
             return _read_networkx(graph)
@@ -110,8 +107,6 @@ def _both_directions(parts: GraphParts) -> GraphParts:
     there = np.arange(parts.edges.shape[1])
     back = np.flatnonzero(parts.edges[0] != parts.edges[1])
     edges = np.concatenate([parts.edges, parts.edges[::-1, back]], axis=1)
-    if all(one is None for one in (*parts.of_edges, parts.weights)):
-        return parts._replace(edges=edges)
     rows, (attributes, labels) = np.concatenate([there, back]), parts.of_edges
     return parts._replace(
         edges=edges,
@@ -129,7 +124,7 @@ class _Items:
     Parameters
     ----------
     kind : {"node", "edge"}
-        What they are.
+        Nodes or edges.
     data : list of dict
         The attributes of each.
     names : callable
@@ -156,9 +151,8 @@ class _Items:
 
     def ignored(self) -> frozenset[str]:
         """Return the names of all other attributes."""
-        return frozenset(
-            f"the {self.kind} attribute {key!r}" for key in self.keys - _READ[self.kind]
-        )
+        keys = self.keys - _READ[self.kind]
+        return frozenset(f"the {self.kind} attribute {key!r}" for key in keys)
 
     def _values(self, key: str) -> list | None:
         """Return the attribute of all as a list, None if none has it."""

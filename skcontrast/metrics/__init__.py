@@ -12,15 +12,8 @@ A scorer is called as ``scorer(estimator, X, y=None)`` and can be the ``scoring`
 from a measure of embeddings, ``make_view_scorer`` from a measure of two views.
 """
 
-from ._embeddings import (
-    alignment,
-    bits_above_chance,
-    effective_rank,
-    linear_cka,
-    neighbor_agreement,
-    top_k,
-    uniformity,
-)
+from ._agreement import bits_above_chance, linear_cka, neighbor_agreement, top_k
+from ._embeddings import alignment, effective_rank, uniformity
 from ._neighbors import knn_accuracy, map_at_r, recall_at_k
 from ._paired import PairedComparison, compare_paired
 from ._probes import few_label_accuracy, linear_probe

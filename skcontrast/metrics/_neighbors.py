@@ -102,7 +102,7 @@ def recall_at_k(
     .. math:: \frac1n \sum_i \max_{j \in N_k(i)} [y_j = y_i]
 
     the measure of metric learning [1]_, not the recall of information retrieval: one hit is
-    enough, so it increases with k. Queries of a class that nobody else has cannot succeed and are
+    enough, so it increases with k. Queries that are alone in their class cannot succeed and are
     left out.
 
     Parameters
@@ -172,9 +172,9 @@ def map_at_r(
 
     where :math:`y_{(m)}` is the class of the m-th nearest neighbour and :math:`R_i` the number of
     samples that share the class of query i [1]_. It is 1 only if these come first for every query,
-    and tells embeddings apart whose :func:`recall_at_k` is near 1. Queries of a class that nobody
-    else has are left out. Memory does not grow with R, but the time does: it is made for many
-    classes of tens or hundreds of samples.
+    and tells embeddings apart whose :func:`recall_at_k` is near 1. Queries that are alone
+    in their class are left out. Memory does not grow with R, but the time does: it is made for
+    many classes of tens or hundreds of samples.
 
     Parameters
     ----------
@@ -224,9 +224,8 @@ def map_at_r(
 
 
 def _check_neighbors(parts: Parts, k: int, name: str) -> int:
-    if parts.H_test is None:
-        return check_count(k, name, len(parts.H) - 1, "the samples except the query")
-    return check_count(k, name, len(parts.H), "the number of samples in H")
+    most = len(parts.H) - (parts.H_test is None)
+    return check_count(k, name, most, "the samples to find")
 
 
 def _n_relevant(parts: Parts) -> NDArray[np.int64]:

@@ -113,9 +113,9 @@ def compare_paired(
 
     Notes
     -----
-    A p-value says how surprising the differences were if there were none; it does not say that
-    the difference is large, nor that it exists on other data. Whoever compares twenty settings
-    with one baseline finds one with p < .05 by chance.
+    A p-value tells how surprising the differences were if there were none, not that the difference
+    is large, nor that it exists on other data. Whoever compares twenty settings with one baseline
+    finds one with p < .05 by chance.
 
     References
     ----------

@@ -40,8 +40,7 @@ def measure(factory: str, **constraints: Any) -> Callable[[_F], _F]:
         def call(*args: Any, **kwargs: Any) -> Any:
             if args and hasattr(args[0], "fit"):
                 raise TypeError(
-                    f"{name} measures embeddings, got {type(args[0]).__name__}. As a scorer of "
-                    f"estimators, wrap it: {as_scorer}."
+                    f"{name} measures embeddings. As a scorer of estimators, wrap it: {as_scorer}."
                 )
             return inner(*args, **kwargs)
 
@@ -51,6 +50,8 @@ def measure(factory: str, **constraints: Any) -> Callable[[_F], _F]:
     return decorate
 
 
+# How messages describe embeddings.
+EMBEDDINGS = "embeddings, an array of numbers of shape (n_samples, d)"
 OF_CLASSES = "make_embedding_scorer({})"
 OF_TWO_VIEWS = "make_view_scorer({})"
 
@@ -105,8 +106,7 @@ def _checked(H: Any, y: Any, name: str, y_name: str, needed_by: str) -> tuple[ND
     """Return embeddings and their classes as arrays of one length."""
     if y is None:
         raise ValueError(f"{needed_by} needs the classes of the samples, but {y_name} is None.")
-    expected = "embeddings, an array of numbers of shape (n_samples, d)"
-    H = numbers(H, name, expected, dtype=(np.float64, np.float32))
+    H = numbers(H, name, EMBEDDINGS, dtype=(np.float64, np.float32))
     refuse_masked(y, y_name)
     with naming(y_name, "an array of classes, shape (n_samples,)"):
         y = column_or_1d(y)
@@ -122,8 +122,7 @@ def _known(
     found = len(np.unique(y[y >= 0]))
     if found < n_classes:
         raise ValueError(
-            f"{name} must hold at least {n_classes} known class{'es' * (n_classes > 1)}, "
-            f"got {found}; -1 marks samples of unknown class, which are left out."
+            f"{name} must hold {n_classes} or more known classes, got {found}; -1 is unknown."
         )
     return H[y >= 0], y[y >= 0]
 

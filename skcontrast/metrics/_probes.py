@@ -121,8 +121,8 @@ def few_label_accuracy(
 ) -> NDArray[np.float64]:
     """Return the accuracies of a logistic regression that knows a few labels of each class.
 
-    This is what an embedding is for where labels are dear. One draw of the labeled samples says
-    little: their accuracies differ by several percent, so compare means over the same draws.
+    The measure for data with few labels. One draw of the labeled samples tells little: their
+    accuracies differ by several percent, so compare means over the same draws.
 
     Parameters
     ----------

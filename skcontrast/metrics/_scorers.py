@@ -98,10 +98,7 @@ class EmbeddingScorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         if not hasattr(estimator, "transform"):
-            raise TypeError(
-                "A scorer of embeddings takes a transformer, such as a ContrastiveEmbedder, or a "
-                f"Pipeline that ends in one, got {estimator!r}."
-            )
+            raise TypeError(f"A scorer of embeddings takes a transformer, got {estimator!r}.")
         if self.needs_y and y is None:
             raise ValueError(f"{_name(self.measure)} needs the classes of the samples: pass y.")
         H = estimator.transform(X)
@@ -190,10 +187,7 @@ class ViewScorer:
             X = estimator[:-1].transform(X) if len(estimator) > 1 else X
             estimator = estimator[-1]
         if not hasattr(estimator, "_score_views"):
-            raise TypeError(
-                "A scorer of views takes a ContrastiveEmbedder or a Pipeline that ends in one, "
-                f"got {estimator!r}."
-            )
+            raise TypeError(f"A scorer of views takes a ContrastiveEmbedder, got {estimator!r}.")
         score = estimator._score_views(X, self._of_views, self.augmentation)
         return score if self.greater_is_better else -score
 

@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 from .._arguments import naming
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
     from matplotlib.image import AxesImage
-
-
-# How messages describe embeddings.
-EMBEDDINGS = "embeddings, an array of numbers of shape (n_samples, d)"
+else:
+    Axes = Any
 
 # Okabe and Ito's colours, which colour-blind readers can distinguish, neighbours best.
 _DISTINCT = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#555555")
@@ -72,9 +70,7 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError(
-            "skcontrast.plotting needs matplotlib: pip install 'skcontrast[plot]'."
-        ) from error
+        raise ImportError("plotting needs matplotlib: pip install 'skcontrast[plot]'.") from error
     return plt
 
 

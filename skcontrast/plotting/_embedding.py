@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,14 +16,10 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
 
 from .._arguments import Interval, checked, numbers
-from ._axes import EMBEDDINGS, axes, class_colors, intensities, is_images, one_each, picture
+from ..metrics._parts import EMBEDDINGS
+from ._axes import Axes, axes, class_colors, intensities, is_images, one_each, picture
 from ._estimators import transformer
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Method = Literal["pca", "tsne", "umap"]
-_NAMES = {"pca": "principal component", "tsne": "t-SNE", "umap": "UMAP"}
 # Classes beyond this number are not told apart by their colours.
 _MOST_CLASSES = 20
 _UNKNOWN = -1
@@ -99,8 +94,7 @@ class EmbeddingDisplay:
         self.thumbnails = thumbnails
         if thumbnails is not None and not is_images(thumbnails):
             raise ValueError(
-                "thumbnails must be an array of images (n, h, w) or (n, channels, h, w), got "
-                f"shape {np.shape(thumbnails)}."
+                f"thumbnails must be (n, h, w) or (n, channels, h, w), got {np.shape(thumbnails)}."
             )
         check_consistent_length(self.points, thumbnails)
         self.xlabel, self.ylabel = xlabel, ylabel
@@ -128,7 +122,7 @@ class EmbeddingDisplay:
         display : EmbeddingDisplay
             Already drawn.
         """
-        h = transformer(estimator, "EmbeddingDisplay.from_estimator").transform(X)
+        h = transformer(estimator).transform(X)
         return cls.from_embeddings(h, y, **kwargs)
 
     @classmethod
@@ -140,7 +134,7 @@ class EmbeddingDisplay:
         h: ArrayLike,
         y: ArrayLike | None = None,
         *,
-        method: Method | Any = "tsne",
+        method: Any = "tsne",
         subsample: int | None = 2000,
         thumbnails: NDArray | None = None,
         ax: Axes | None = None,
@@ -155,10 +149,10 @@ class EmbeddingDisplay:
             Embeddings.
         y : array-like of shape (n_samples,), default=None
             Classes, −1 where unknown, or numbers.
-        method : {"pca", "tsne", "umap"} or transformer, default="tsne"
+        method : {"pca", "tsne"} or transformer, default="tsne"
             How they are brought into the plane: by their first two principal components; by
-            t-SNE or by UMAP, which needs the package umap-learn, both on cosine distances; or by
-            the ``fit_transform`` of an object, which returns two columns.
+            t-SNE on cosine distances; or by the ``fit_transform`` of an object, which returns two
+            columns, such as ``umap.UMAP(metric="cosine")``.
         subsample : int or None, default=2000
             The most samples that are drawn, at random; None draws all.
         thumbnails : ndarray of shape (n_samples, ..., h, w), default=None
@@ -178,8 +172,6 @@ class EmbeddingDisplay:
 
         Raises
         ------
-        ImportError
-            If the method is "umap" and umap-learn is not installed.
         ValueError
             If the method is unknown or lengths differ.
         """
@@ -191,13 +183,12 @@ class EmbeddingDisplay:
         if subsample is not None and subsample < len(points):
             rows = np.sort(rng.choice(len(points), subsample, replace=False))
         reducer, name = _reducer(method, len(rows), rng.randint(2**31 - 1))
-        joint = " " if isinstance(reducer, PCA) else ", axis "
         display = cls(
             np.asarray(reducer.fit_transform(points[rows])),
             None if labels is None else labels[rows],
             thumbnails=None if thumbnails is None else thumbnails[rows],
-            xlabel=f"{name}{joint}1",
-            ylabel=f"{name}{joint}2",
+            xlabel=f"{name} 1",
+            ylabel=f"{name} 2",
         )
         display.rows_ = rows
         return display.plot(ax, **kwargs)
@@ -248,13 +239,8 @@ class EmbeddingDisplay:
                 style = {"color": color, "label": "unknown", "zorder": 0.9}
             points = self.points[self.y == label]
             self.scatters_[label] = self.ax_.scatter(*points.T, **{**style, **kwargs})
-        self.legend_ = self.ax_.legend(
-            loc="upper left",
-            bbox_to_anchor=(1.01, 1),
-            borderaxespad=0,
-            markerscale=2.5,
-            frameon=False,
-        )
+        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)}
+        self.legend_ = self.ax_.legend(**place, borderaxespad=0, markerscale=2.5, frameon=False)
 
     def _plot_thumbnails(self, images: NDArray, side: float = 0.05) -> dict[int, Any]:
         """Draw the images of points that are not within a side of one that is drawn already."""
@@ -292,31 +278,14 @@ def _is_unknown(one: Any) -> bool:
 
 
 def _reducer(method: Any, n_samples: int, seed: int) -> tuple[Any, str]:
-    """Return what brings embeddings into the plane, and its name."""
+    """Return what brings embeddings into the plane, and how its axes are called."""
     if hasattr(method, "fit_transform") and not inspect.isclass(method):
-        return clone(method), type(method).__name__
+        return clone(method), f"{type(method).__name__}, axis"
     if not isinstance(method, str):
         method = repr(method)
     if method == "pca":
-        return PCA(2, random_state=seed), _NAMES[method]
+        return PCA(2, random_state=seed), "principal component"
     if method == "tsne":
         perplexity = min(30.0, (n_samples - 1) / 3)
-        return TSNE(metric="cosine", perplexity=perplexity, random_state=seed), _NAMES[method]
-    if method == "umap":
-        settings = {"metric": "cosine", "n_neighbors": min(15, n_samples - 1)}
-        return _umap()(**settings, random_state=seed, n_jobs=1), _NAMES[method]
-    raise ValueError(
-        f"method must be 'pca', 'tsne', 'umap' or an object with fit_transform, got {method!r}."
-    )
-
-
-def _umap() -> Any:
-    """Return the class UMAP."""
-    try:
-        with warnings.catch_warnings():
-            # It warns if TensorFlow, which is not needed, is missing.
-            warnings.simplefilter("ignore", ImportWarning)
-            from umap import UMAP
-    except ImportError as error:
-        raise ImportError("method='umap' needs umap-learn: pip install umap-learn.") from error
-    return UMAP
+        return TSNE(metric="cosine", perplexity=perplexity, random_state=seed), "t-SNE, axis"
+    raise ValueError(f"method must be 'pca', 'tsne' or have fit_transform, got {method!r}.")

@@ -12,15 +12,13 @@ from ..augmentation import Augmentation
 from ..embedder import ContrastiveEmbedder
 
 
-def split_at_embedder(estimator: Any, owner: str) -> tuple[Pipeline | None, ContrastiveEmbedder]:
+def split_at_embedder(estimator: Any) -> tuple[Pipeline | None, ContrastiveEmbedder]:
     """Return the steps of a Pipeline before its embedder, and the embedder.
 
     Parameters
     ----------
     estimator : ContrastiveEmbedder or Pipeline
         The argument.
-    owner : str
-        The display's method, for messages.
     """
     if isinstance(estimator, ContrastiveEmbedder):
         return None, estimator
@@ -28,31 +26,23 @@ def split_at_embedder(estimator: Any, owner: str) -> tuple[Pipeline | None, Cont
         for k, (_, step) in enumerate(estimator.steps):
             if isinstance(step, ContrastiveEmbedder):
                 return (estimator[:k] if k else None), step
-    raise TypeError(
-        f"The estimator of {owner} must be a ContrastiveEmbedder or a Pipeline that has one as a "
-        f"step, got {estimator!r}."
-    )
+    raise TypeError(f"estimator must be a ContrastiveEmbedder or contain one, got {estimator!r}.")
 
 
-def transformer(estimator: Any, owner: str) -> Any:
+def transformer(estimator: Any) -> Any:
     """Return an estimator that has `transform`, or raise TypeError.
 
     Parameters
     ----------
     estimator : object
         The argument.
-    owner : str
-        The display's method, for messages.
     """
     if inspect.isclass(estimator) or not hasattr(estimator, "transform"):
-        raise TypeError(
-            f"The 'estimator' parameter of {owner} must have the method transform, got "
-            f"{estimator!r}."
-        )
+        raise TypeError(f"estimator must have the method transform, got {estimator!r}.")
     return estimator
 
 
-def embedder_and_input(estimator: Any, X: Any, owner: str) -> tuple[ContrastiveEmbedder, Any]:
+def embedder_and_input(estimator: Any, X: Any) -> tuple[ContrastiveEmbedder, Any]:
     """Return an embedder and the X that it is passed.
 
     Parameters
@@ -61,12 +51,10 @@ def embedder_and_input(estimator: Any, X: Any, owner: str) -> tuple[ContrastiveE
         The steps before an embedder that is not fitted are cloned and fitted to X.
     X : array-like
         The samples.
-    owner : str
-        The display's method, for messages.
     """
     if isinstance(estimator, (Augmentation, list, tuple)):
         return ContrastiveEmbedder(augmentation=estimator), X
-    before, embedder = split_at_embedder(estimator, owner)
+    before, embedder = split_at_embedder(estimator)
     if before is None:
         return embedder, X
     if embedder.__sklearn_is_fitted__():

@@ -12,11 +12,9 @@ from .._parameters import check_component
 from ..estimation import Reliability, project_views, reliability
 from ..losses import Loss
 from ..simulation import ScoreSample
-from ._axes import MARKERS, axes, class_colors
+from ._axes import MARKERS, Axes, axes, class_colors
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from ..embedder import ContrastiveEmbedder
 
 
@@ -59,9 +57,7 @@ class ReliabilityDisplay:
 
     def __init__(self, reliabilities: Mapping[str, Reliability]):
         if not isinstance(reliabilities, Mapping) or not reliabilities:
-            raise ValueError(
-                f"reliabilities must be a dict of at least one Reliability, got {reliabilities!r}."
-            )
+            raise ValueError(f"reliabilities must be a non-empty dict, got {reliabilities!r}.")
         for one in reliabilities.values():
             check_component(one, Reliability, owner=type(self).__name__, parameter="reliabilities")
         self.reliabilities = reliabilities

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,20 +12,9 @@ from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.utils import check_random_state
 
 from .._arguments import Interval, check_arguments, checked, naming, numbers
-from ._axes import (
-    EMBEDDINGS,
-    axes,
-    draw_cell,
-    frame_grid,
-    grid_size,
-    intensities,
-    is_images,
-    one_each,
-)
+from ..metrics._parts import EMBEDDINGS
+from ._axes import Axes, axes, draw_cell, frame_grid, grid_size, intensities, is_images, one_each
 from ._estimators import split_at_embedder, transformer
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _RIGHT = {"edgecolor": "#009E73", "linestyle": "-"}
 _WRONG = {"edgecolor": "#D55E00", "linestyle": "--"}
@@ -37,7 +26,7 @@ class RetrievalDisplay:
     Parameters
     ----------
     pictures : array-like of shape (n, h, w) or (n, channels, h, w), or sequence of n str
-        What is drawn of each sample: an image or a text.
+        An image or a text for each sample.
     queries : array-like of shape (n_queries,), int
         Rows of `pictures`.
     neighbors : array-like of shape (n_queries, n_neighbors), int
@@ -94,9 +83,8 @@ class RetrievalDisplay:
             self.pictures = np.asarray(pictures)
         if not (is_images(self.pictures) or self.pictures.ndim == 1):
             raise ValueError(
-                "pictures must be images of shape (n, h, w) or (n, channels, h, w), or texts, got "
-                f"an array of shape {self.pictures.shape}: pass pictures= with an image or a text "
-                "for each sample."
+                f"pictures must be images or texts, got shape {self.pictures.shape}: pass "
+                "pictures= with one for each sample."
             )
         self.queries = _rows_of(queries, "queries", len(self.pictures))
         self.neighbors = _rows_of(neighbors, "neighbors", len(self.pictures))
@@ -135,7 +123,7 @@ class RetrievalDisplay:
         y : array-like of shape (n_samples,), default=None
             Classes, −1 where unknown.
         pictures : array-like of images or sequence of str, default=None
-            What is drawn of each sample; None takes X.
+            An image or a text for each sample; None takes X.
         **kwargs : dict
             Passed to `from_embeddings`.
 
@@ -145,7 +133,7 @@ class RetrievalDisplay:
             Already drawn.
         """
         pictures = X if pictures is None else pictures
-        transformer(estimator, "RetrievalDisplay.from_estimator")
+        transformer(estimator)
         kwargs.setdefault("concentration", _concentration(estimator, X))
         return cls.from_embeddings(estimator.transform(X), pictures, y, **kwargs)
 
@@ -171,7 +159,7 @@ class RetrievalDisplay:
         h : array-like of shape (n_samples, d)
             Embeddings.
         pictures : array-like of images or sequence of str
-            What is drawn of each sample, as for the class.
+            An image or a text for each sample, as for the class.
         y : array-like of shape (n_samples,), default=None
             Classes, −1 where unknown.
         queries : int or array-like of int, default=5
@@ -238,9 +226,8 @@ class RetrievalDisplay:
                     self.frames_[row, rank] = self._draw_frame(row, rank + 1, style)
         frame_grid(self.ax_, n_queries, 1 + n_neighbors)
         self.ax_.axvline(0.5, color="black", linewidth=1)
-        self.ax_.set_xticks(
-            range(1 + n_neighbors), ["query", *map(str, range(1, 1 + n_neighbors))]
-        )
+        ranks = map(str, range(1, 1 + n_neighbors))
+        self.ax_.set_xticks(range(1 + n_neighbors), ["query", *ranks])
         self.ax_.set_yticks([])
         self.ax_.xaxis.tick_top()
         return self
@@ -253,15 +240,9 @@ class RetrievalDisplay:
         return self.ax_.text(column, row, str(self.pictures[k]), **style)
 
     def _note(self, kappa: float, row: int, column: int) -> Any:
-        return self.ax_.text(
-            column,
-            row + 0.44,
-            f"κ {kappa:.3g}",
-            ha="center",
-            va="bottom",
-            fontsize="x-small",
-            bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.8},
-        )
+        box = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.8}
+        style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": "x-small"}
+        return self.ax_.text(column, row + 0.44, f"κ {kappa:.3g}", bbox=box, **style)
 
     def _frame(self, query: int, neighbor: int) -> dict[str, Any] | None:
         """Return the style of a frame, or None if a class is unknown."""
@@ -307,7 +288,7 @@ def _nearest(h: NDArray, rows: NDArray, n_neighbors: int) -> NDArray:
 def _concentration(estimator: Any, X: Any) -> NDArray | None:
     """Return the concentrations of an embedder that has them, or of one at the end of steps."""
     try:
-        before, embedder = split_at_embedder(estimator, "RetrievalDisplay.from_estimator")
+        before, embedder = split_at_embedder(estimator)
     except TypeError:
         return None
     if not hasattr(embedder, "concentration"):

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import checked
-from ._axes import MARKERS, axes, class_colors, is_number
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ._axes import MARKERS, Axes, axes, class_colors, is_number
 
 # More combinations of the remaining hyperparameters than this do not get a line each.
 _MOST_LINES = 6
@@ -89,7 +86,7 @@ class SearchDisplay:
     ):
         self.cv_results = cv_results
         self.metric = metric
-        if not {"params"} <= set(cv_results):
+        if "params" not in cv_results:
             raise ValueError("cv_results must be the cv_results_ of a search, with 'params'.")
         if f"mean_test_{metric}" not in cv_results:
             found = [key[10:] for key in cv_results if key.startswith("mean_test_")]
@@ -165,19 +162,17 @@ class SearchDisplay:
 
         self.ax_ = axes(ax, figsize=(6.2, 4.0))
         self.figure_ = self.ax_.figure
-        values = _values(self.cv_results["params"])
-        mean, std = (
-            np.asarray(self.cv_results[f"{s}_test_{self.metric}"]) for s in ("mean", "std")
-        )
+        results, metric = self.cv_results, self.metric
+        values = _values(results["params"])
+        mean, std = (np.asarray(results[f"{s}_test_{metric}"]) for s in ("mean", "std"))
         has_value = np.array([value is not _ABSENT for value in values[self.parameter]])
         x = self._positions(values[self.parameter], has_value)
         groups = self._groups(values, has_value)
         colors = dict(zip(groups, class_colors(len(groups)), strict=True))
         places = np.concatenate(list(groups.values()))
         of_places = [colors[label] for label, rows in groups.items() for _ in rows]
-        self.points_ = self.ax_.scatter(
-            x[places], mean[places], c=of_places, s=12, alpha=0.35, linewidths=0
-        )
+        dots: dict[str, Any] = {"s": 12, "alpha": 0.35, "linewidths": 0}
+        self.points_ = self.ax_.scatter(x[places], mean[places], c=of_places, **dots)
         self.lines_, inches = {}, self.figure_.dpi_scale_trans
         for k, (label, rows) in enumerate(groups.items()):
             best = _best_by_position(x, mean, rows)
@@ -202,7 +197,7 @@ class SearchDisplay:
             self.ax_.update_datalim(every[np.isfinite(every).all(axis=1)])
         self.ax_.autoscale_view()
         names = _short_names(values)
-        self.ax_.set(xlabel=names[self.parameter], ylabel=f"mean {self.metric} over the folds")
+        self.ax_.set(xlabel=names[self.parameter], ylabel=f"mean {metric} over the folds")
         if self.lines:
             self.ax_.legend(title=", ".join(names[name] for name in self.lines))
         return self
@@ -213,12 +208,9 @@ class SearchDisplay:
         if lines is not None:
             lines = [lines] if isinstance(lines, str) else lines
             return [_full_name(str(name), values) for name in lines]
-        varying = [
-            name
-            for name in values
-            if name != self.parameter and len(set(_texts(values[name]))) > 1
-        ]
-        combinations = set(zip(*(_texts(values[name]) for name in varying), strict=True))
+        texts = {name: _texts(values[name]) for name in values if name != self.parameter}
+        varying = [name for name in texts if len(set(texts[name])) > 1]
+        combinations = set(zip(*(texts[name] for name in varying), strict=True))
         return varying if len(combinations) <= _MOST_LINES else []
 
     def _positions(self, values: list[Any], has_value: NDArray) -> NDArray:
@@ -265,7 +257,7 @@ _ABSENT = object()
 
 
 def _values(params: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return the values of each hyperparameter; candidates of different grids lack some."""
+    """Return the values of each hyperparameter; _ABSENT where a candidate has none."""
     names = dict.fromkeys(name for candidate in params for name in candidate)
     return {name: [candidate.get(name, _ABSENT) for candidate in params] for name in names}
 

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import checked, naming
-from ._axes import axes, class_colors, is_number, pyplot
+from ._axes import Axes, axes, class_colors, is_number, pyplot
 from ._estimators import split_at_embedder
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
 _LABELS = {
@@ -36,8 +35,8 @@ class TrainingCurveDisplay:
     Parameters
     ----------
     histories : dict of str to sequence of dict
-        A row per epoch of each fit, by its name, as in ``embedder.history_``. A column may be
-        missing in some rows, such as a metric that is computed every fifth epoch.
+        A row per epoch of each fit, by its name, as in ``embedder.history_``. A row may
+        lack a column, such as a metric that is computed every fifth epoch.
 
     Attributes
     ----------
@@ -71,10 +70,7 @@ class TrainingCurveDisplay:
 
     def __init__(self, histories: Mapping[str, Sequence[Mapping[str, Any]]]):
         if not isinstance(histories, Mapping) or not histories:
-            raise TypeError(
-                "histories must be a dict of at least one history by the name of its fit, got "
-                f"{histories!r}."
-            )
+            raise TypeError(f"histories must be a non-empty dict, got {histories!r}.")
         with naming("histories", "a dict of histories, lists of dicts"):
             self.histories = {str(name): list(map(dict, rows)) for name, rows in histories.items()}
 
@@ -107,10 +103,10 @@ class TrainingCurveDisplay:
         display : TrainingCurveDisplay
             Already drawn.
         """
-        owner, histories = f"{cls.__name__}.from_estimator", {}
+        histories = {}
         named = estimator if isinstance(estimator, Mapping) else {None: estimator}
         for name, fitted in named.items():
-            _, embedder = split_at_embedder(fitted, owner)
+            _, embedder = split_at_embedder(fitted)
             check_is_fitted(embedder)
             histories[name or type(embedder).__name__] = embedder.history_
         return cls(histories).plot(ax, columns=columns, **kwargs)
@@ -130,7 +126,7 @@ class TrainingCurveDisplay:
         ax : Axes or sequence of Axes, default=None
             One for each column. None makes a figure with the columns one below the other.
         columns : sequence of str, default=None
-            What is drawn of each row. None is ``train_loss`` if `ax` is a single Axes, and else
+            The columns that are drawn. None is ``train_loss`` if `ax` is a single Axes, and else
             all numbers that change from epoch to epoch in one of the fits, but for counts and
             durations.
         **kwargs : dict
@@ -192,22 +188,17 @@ class TrainingCurveDisplay:
 
     def _curve(self, name: str, column: str) -> tuple[NDArray, NDArray]:
         """Return the epochs in which a fit recorded a column, and the values."""
-        pairs = [
-            (row.get("epoch", k + 1), row[column])
-            for k, row in enumerate(self.histories[name])
-            if is_number(row.get(column))
-        ]
+        rows = enumerate(self.histories[name], 1)
+        found = [(row.get("epoch", k), row.get(column)) for k, row in rows]
+        pairs = [pair for pair in found if is_number(pair[1])]
         epochs, values = zip(*pairs, strict=True) if pairs else ((), ())
         return np.array(epochs, dtype=int), np.array(values, dtype=float)
 
     def _columns(self) -> list[str]:
         """Return the columns of numbers, the loss first and the learning rate last."""
-        every = {
-            c for rows in self.histories.values() for row in rows for c in row if is_number(row[c])
-        }
-        kept = [
-            c for c in sorted(every) if c not in _BOOKKEEPING and not c.endswith("_batch_count")
-        ]
+        rows = [row for history in self.histories.values() for row in history]
+        every = sorted({c for row in rows for c in row if is_number(row[c])})
+        kept = [c for c in every if c not in _BOOKKEEPING and not c.endswith("_batch_count")]
         return sorted(kept, key=lambda name: (name == "lr") - (name == "train_loss"))
 
     def _varies(self, column: str) -> bool:
@@ -222,9 +213,8 @@ def _axes_of(ax: Any, columns: Sequence[str]) -> list[Axes]:
         size = (6.0, 1.2 + 1.6 * n) if n > 1 else (6.0, 3.6)
         settings = {"figsize": size, "layout": "constrained"}
         return list(pyplot().subplots(n, sharex=True, squeeze=False, **settings)[1].ravel())
-    if isinstance(ax, str) or not (np.iterable(ax) or hasattr(ax, "plot")):
-        raise TypeError(f"ax must be Axes of matplotlib or None, got {ax!r}.")
-    given = list(np.asarray(ax, dtype=object).ravel()) if np.iterable(ax) else [ax]
+    is_several = isinstance(ax, (list, tuple, np.ndarray))
+    given = [axes(one) for one in (np.asarray(ax, dtype=object).ravel() if is_several else [ax])]
     if len(given) != n:
         raise ValueError(f"ax must hold an Axes for each of {list(columns)}, got {len(given)}.")
-    return [axes(one) for one in given]
+    return given

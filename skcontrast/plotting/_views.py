@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._arguments import checked, naming, numbers
 from .._data._sources import LazySamples, array_of
@@ -16,6 +16,7 @@ from ..kinds._images import Images
 from ..kinds._vectors import Vectors
 from ._axes import (
     MARKERS,
+    Axes,
     axes,
     class_colors,
     draw_cell,
@@ -26,9 +27,6 @@ from ._axes import (
     one_each,
 )
 from ._estimators import embedder_and_input
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Vectors of more features than this are drawn as lines, and their features are not named.
 _MOST_BARS = 30
@@ -162,7 +160,7 @@ class ViewsDisplay:
         ValueError
             If X holds neither images nor vectors.
         """
-        embedder, X = embedder_and_input(estimator, X, f"{cls.__name__}.from_estimator")
+        embedder, X = embedder_and_input(estimator, X)
         drawn = drawn_views(embedder, X, n_views, rows, random_state)
         kind = drawn.schema.kind
         if not isinstance(kind, (Images, Vectors)):
@@ -170,10 +168,9 @@ class ViewsDisplay:
                 f"{cls.__name__} draws images and vectors, not {kind.name}. "
                 "ContrastiveEmbedder.views returns their views."
             )
-        settings: dict[str, Any] = {
-            "names": [str(row) for row in chosen_rows(rows, len(drawn.X))],
-            "feature_names": drawn.schema.feature_names_in,
-        }
+        names = [str(row) for row in chosen_rows(rows, len(drawn.X))]
+        settings: dict[str, Any] = {"names": names}
+        settings["feature_names"] = drawn.schema.feature_names_in
         if isinstance(kind, Images):
             # Those of a Dataset would have to be read first.
             is_lazy = isinstance(drawn.X, LazySamples)
@@ -213,13 +210,10 @@ class ViewsDisplay:
     def _plot_images(self, **kwargs: Any) -> None:
         limits = self.limits or intensities(self.samples)
         shown = (self.samples, *self.views)
-        self.images_ = [
-            [
-                draw_cell(self.ax_, image, row, column, limits, **kwargs)
-                for column, image in enumerate(images)
-            ]
-            for row, images in enumerate(shown)
-        ]
+        self.images_: list[list[Any]] = []
+        for row, images in enumerate(shown):
+            cells = [(image, row, column, limits) for column, image in enumerate(images)]
+            self.images_.append([draw_cell(self.ax_, *cell, **kwargs) for cell in cells])
         frame_grid(self.ax_, len(shown), len(self.samples))
         self.ax_.set_yticks(range(len(shown)), self._labels())
 
@@ -227,6 +221,7 @@ class ViewsDisplay:
         originals, views = self.samples, self.views
         n, n_features = originals.shape
         x, as_bars = np.arange(n_features), n_features <= _MOST_BARS
+        style: dict[str, Any]
         every = np.concatenate([originals, *views])
         step = 1.15 * float(np.ptp(every)) or 1.0
         heights = -step * np.arange(n)
@@ -235,7 +230,12 @@ class ViewsDisplay:
         self.lines_: list[list[Any]] = [[] for _ in views]
         for k, height in enumerate(heights):
             self.ax_.axhline(height, color="0.8", linewidth=0.8, zorder=0)
-            self.originals_.append(self._plot_original(x, originals[k], height, as_bars))
+            if as_bars:
+                style = {"bottom": height, "color": "0.75", "width": 0.8, "zorder": 1}
+                self.originals_.append(self.ax_.bar(x, originals[k], **style))
+            else:
+                style = {"color": "black", "linewidth": 1.5}
+                self.originals_ += self.ax_.plot(x, height + originals[k], **style)
             for j, view in enumerate(views):
                 style = {"color": colors[j], "linewidth": 1, "alpha": 0.8}
                 if as_bars:
@@ -247,18 +247,10 @@ class ViewsDisplay:
         self.ax_.legend(
             handles, self._labels(), loc="lower center", bbox_to_anchor=(0.5, 1), ncols=4
         )
-        self.ax_.set_yticks(
-            heights, [str(k) for k in range(n)] if self.names is None else self.names
-        )
+        self.ax_.set_yticks(heights, self.names or [str(k) for k in range(n)])
         self.ax_.set(xlabel=self.xlabel, ylabel="sample")
         if as_bars and self.feature_names is not None:
             self.ax_.set_xticks(x, self.feature_names, rotation=45, ha="right")
-
-    def _plot_original(self, x: NDArray, values: NDArray, height: float, as_bars: bool) -> Any:
-        if as_bars:
-            return self.ax_.bar(x, values, bottom=height, color="0.75", width=0.8, zorder=1)
-        (line,) = self.ax_.plot(x, height + values, color="black", linewidth=1.5)
-        return line
 
     def _labels(self) -> list[str]:
         return ["original", *(f"view {k + 1}" for k in range(len(self.views)))]

@@ -263,17 +263,13 @@ def compare_estimators(
     losses = _resolve_estimators(estimators, model)
     rng = generator_of(random_state, "compare_estimators")
     rows = max(1, _CHUNK_ELEMENTS // n_candidates)
-    parts = [
-        _compare_chunk(
-            model.sample(min(rows, n_anchors - start), n_candidates, n_positives, rng), losses
-        )
-        for start in range(0, n_anchors, rows)
-    ]
+    sizes = [min(rows, n_anchors - start) for start in range(0, n_anchors, rows)]
+    samples = (model.sample(size, n_candidates, n_positives, rng) for size in sizes)
+    parts = [_compare_chunk(sample, losses) for sample in samples]
     supervised = np.concatenate([part[0] for part in parts])
     if len(supervised) < 2:
         raise ValueError(
-            f"{len(supervised)} of n_anchors={n_anchors} anchors have a true negative; at least 2 "
-            "must. Raise n_anchors or n_candidates."
+            f"{len(supervised)} anchors have a true negative; raise n_anchors or n_candidates."
         )
     together = {name: np.concatenate([part[1][name] for part in parts]) for name in losses}
     return EstimatorComparison(supervised, together)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm, uniform
 from torch import Tensor
 
-from .._arguments import check_arguments, checked, generator_of, naming, numbers
+from .._arguments import checked, generator_of, naming, numbers
 from .._data._metadata import validate_labels
 from .._objective._functional import contrast_of
 from .._objective._rows import tiles
@@ -23,6 +23,7 @@ RandomState: TypeAlias = int | np.random.Generator | None
 
 # Numbers of anchors, candidates and positives.
 COUNT = [Interval(Integral, 1, None, closed="left")]
+_COMPONENT = [StrOptions({"TN", "FN", "UN"})]
 
 
 class ScoreSample(NamedTuple):
@@ -110,9 +111,7 @@ class ScoreSample(NamedTuple):
         labels = validate_labels(y, None, needed_by="ScoreSample.from_views")
         views, labels = tuple(_known(view, labels) for view in views), labels[labels >= 0]
         if len(labels) < 2:
-            raise ValueError(
-                f"y must hold the classes of at least two samples, got {len(labels)}."
-            )
+            raise ValueError(f"y must hold the classes of two samples, got {len(labels)}.")
         contrast, similarity = contrast_of(views, similarity, torch.from_numpy(labels))
         with torch.no_grad():
             scores = torch.cat([part.clone() for _, part in tiles(contrast, similarity)])
@@ -283,6 +282,7 @@ class ScoreModel(ParameterObject):
             upper_bound=-self.lower_bound,  # x is as far above 0 as below
         )
 
+    @checked(component=_COMPONENT)
     def density(self, x: ArrayLike, component: Literal["TN", "FN", "UN"] = "UN") -> np.ndarray:
         r"""Return the density of x = s · t of an anchor without shift.
 
@@ -310,6 +310,7 @@ class ScoreModel(ParameterObject):
         phi = self._proposal.cdf(x)
         return 2 * (lower * (1 - phi) + (1 - lower) * phi) * self._proposal.pdf(x)
 
+    @checked(component=_COMPONENT)
     def cdf(self, x: ArrayLike, component: Literal["TN", "FN", "UN"] = "UN") -> np.ndarray:
         r"""Return the cdf of x = s · t of an anchor without shift.
 
@@ -344,8 +345,6 @@ class ScoreModel(ParameterObject):
         validate_parameters(self)
         shares = {"TN": self.alpha, "FN": 1 - self.alpha}
         shares["UN"] = (1 - self.tau_plus) * shares["TN"] + self.tau_plus * shares["FN"]
-        constraints = {"component": [StrOptions(set(shares))]}
-        check_arguments("ScoreModel", constraints, {"component": component})
         return shares[component]
 
     def _largest(self) -> float:
@@ -385,11 +384,8 @@ def _of_classmates(scores: Tensor, labels: np.ndarray, n_views: int) -> Tensor:
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
         if len(members) == 1:
-            raise ValueError(
-                "positives='classmates' needs two samples of each class; one class has one."
-            )
+            raise ValueError("positives='classmates' needs two samples of each class.")
         following[members] = np.roll(members, -1)
-    columns = [
-        [w * len(labels) + following for w in range(n_views) if w != v] for v in range(n_views)
-    ]
+    views = range(n_views)
+    columns = [[w * len(labels) + following for w in views if w != v] for v in views]
     return scores.gather(1, torch.from_numpy(np.array(columns)).transpose(1, 2).flatten(0, 1))

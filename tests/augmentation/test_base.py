@@ -265,11 +265,11 @@ class Returns(Augmentation):
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        (lambda x: x[..., 1:], r"shape of the batch, \(20, 4\), got \(20, 3\)"),
-        (lambda x: x[1:], r"shape of the batch, \(20, 4\), got \(19, 4\)"),
+        (lambda x: x[..., 1:], r"must return shape \(20, 4\), got \(20, 3\)"),
+        (lambda x: x[1:], r"must return shape \(20, 4\), got \(19, 4\)"),
         (lambda x: x / 0, "hold NaN or infinity"),
-        (lambda x: x.numpy(), r"tensor of shape \(20, 4\), got ndarray: .*torch.from_numpy"),
-        (lambda x: None, "got NoneType"),
+        (lambda x: x.numpy(), r"tensor \(20, 4\), not ndarray: .*torch.from_numpy"),
+        (lambda x: None, "not NoneType"),
     ],
 )
 def test_what_an_augmentation_of_your_own_returns_is_checked_by_name(what, message, X):

@@ -157,7 +157,7 @@ def test_color_maps_apply_to_the_mean_as_to_the_pixels():
 
 @pytest.mark.parametrize("augmentation", [ColorJitter(), RandomGrayscale(), SimCLRAugmentation()])
 def test_colors_need_one_or_three_channels(augmentation):
-    with pytest.raises(ValueError, match=r"1 channel .* or 3 .*got 4 channels"):
+    with pytest.raises(ValueError, match=r"1 or 3 channels, got 4"):
         compose([augmentation], (4, 8, 8))
     for shape in ((8, 8), (1, 8, 8), (3, 8, 8)):
         compose([augmentation], shape)

@@ -25,14 +25,14 @@ def test_unflatten_works_out_one_missing_side():
 
 @pytest.mark.parametrize("shape", [(1, 5, 5), (1, -1, 5), (12, 2)])
 def test_unflatten_names_the_shape_that_does_not_fit(shape):
-    message = rf"12 features.*\({', '.join(map(str, shape))}\) of Unflatten"
+    message = rf"12 features.*\({', '.join(map(str, shape))}"
     with pytest.raises(ValueError, match=message):
         Unflatten(shape).fit(np.zeros((2, 12)))
 
 
 @pytest.mark.parametrize("shape", [(), (0, 8, 8), (-1, -1), (2.5, 4), (-2, 6), "12", 12, None])
 def test_unflatten_refuses_a_bad_shape(shape):
-    with pytest.raises(ValueError, match="'shape' parameter of Unflatten"):
+    with pytest.raises(ValueError, match="'shape' parameter "):
         Unflatten(shape).fit(np.zeros((2, 12)))
 
 

@@ -185,7 +185,7 @@ def test_many_training_rows_are_thinned_evenly():
 
 
 def test_a_batch_of_a_different_width_is_refused(X):
-    with pytest.raises(ValueError, match=r"batch has 2 features, .* fitted on 4"):
+    with pytest.raises(ValueError, match=r"batch must have 4 features, got 2"):
         MarginalCorruption().fit(X).augment(torch.zeros(3, 2))
 
 
@@ -275,7 +275,7 @@ def test_groups_that_X_does_not_have_are_refused(X):
         ([["a"]], "names the feature 'a'"),
         ([[0, 1], [1]], "has the feature 1 twice"),
     ):
-        with pytest.raises(ValueError, match=f"'groups' parameter .* {message}"):
+        with pytest.raises(ValueError, match=f"groups {message}"):
             MarginalCorruption(groups=groups).fit(X)
     with pytest.raises(ValueError, match="'groups' parameter"):
         MarginalCorruption(groups="prefix").fit(X)

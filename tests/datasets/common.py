@@ -17,6 +17,10 @@ TEXTS = {
 }
 LABELS = {"SET_node_labels.txt": "5\n5\n9\n5\n9\n9\n9\n0\n"}
 ATTRIBUTES = {"SET_node_attributes.txt": "".join(f"{k}.5, -{k}\n" for k in range(8))}
+EDGES = {
+    "SET_edge_labels.txt": "".join(f"{k // 2}\n" for k in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 9)),
+    "SET_edge_attributes.txt": "".join(f"{k // 2 + 0.5}\n" for k in range(12)),
+}
 README = {"README.txt": "What the set is."}
 ALL = TEXTS | LABELS | ATTRIBUTES | README
 
@@ -93,16 +97,6 @@ class Server:
         send(handler, content, 10**6)
         handler.wfile.flush()
         self.stopped.wait()
-
-    def trickle(self, handler):
-        """Send a byte now and then, of many."""
-        send(handler, b"", 10**6)
-        while not self.stopped.wait(0.01):
-            try:
-                handler.wfile.write(b"x")
-                handler.wfile.flush()
-            except OSError:
-                return
 
 
 def send(handler, content, length=None):

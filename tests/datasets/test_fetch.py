@@ -6,13 +6,14 @@ import hashlib
 import io
 import socket
 import zipfile
+from functools import partial
 from urllib import request
 
 import pytest
 
 from skcontrast.datasets import _fetch, fetch_tudataset
 from skcontrast.datasets._fetch import download, verify
-from tests.datasets.common import ALL, TEXTS, cut, fetch, status, unannounced, zipped
+from tests.datasets.common import ALL, cut, fetch, status, unannounced, zipped
 
 CONTENT = bytes(range(256)) * 1000  # four blocks, the last one shorter
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -22,7 +23,7 @@ def get(server, home, *, url=None, n_retries=0, timeout=5.0, sha256=DIGEST):
     """Download file.bin of the server, and return where it is."""
     options = {"n_retries": n_retries, "delay": 0.0, "timeout": timeout}
     url = url or f"{server.url}/file.bin"
-    download(url, home / "file.bin", sha256, lambda part: None, **options)
+    download(url, home / "file.bin", partial(verify, sha256=sha256), **options)
     return home / "file.bin"
 
 
@@ -35,18 +36,6 @@ def test_a_file_arrives_whole_and_alone(server, home, reply):
     assert get(server, home).read_bytes() == CONTENT
     assert [file.name for file in home.iterdir()] == ["file.bin"]
     verify(home / "file.bin", DIGEST)
-
-
-def test_without_a_known_checksum_that_of_the_download_is_kept_and_compared(server, home):
-    server.files["file.bin"] = CONTENT
-    path = get(server, home, sha256=None)
-    assert (home / "file.bin.sha256").read_text() == f"{DIGEST}  file.bin\n"
-    verify(path, None)
-    path.write_bytes(CONTENT + b"more")
-    with pytest.raises(OSError, match=r"file.bin has the SHA-256 .* file.bin.sha256.* Remove it"):
-        verify(path, None)
-    with pytest.raises(OSError, match="the expected one is 0000"):
-        verify(path, "0" * 64)
 
 
 # What fails
@@ -66,7 +55,7 @@ def test_a_server_that_is_busy_is_asked_again(server, home, code):
         assert get(server, home, n_retries=2).read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize("fault", ["cut", "hang", "stall", "trickle", "busy"])
+@pytest.mark.parametrize("fault", ["cut", "hang", "stall", "busy"])
 def test_a_server_that_keeps_failing_is_an_os_error(server, home, fault):
     faults = {"cut": cut(CONTENT), "busy": status(500)}
     server.files["file.bin"] = faults[fault] if fault in faults else getattr(server, fault)
@@ -76,13 +65,6 @@ def test_a_server_that_keeps_failing_is_an_os_error(server, home, fault):
     ):
         get(server, home, n_retries=1, timeout=0.2)
     assert len(record) == 1 and len(server.asked) == 2 and not list(home.iterdir())
-
-
-@pytest.mark.parametrize("fault", ["hang", "stall", "trickle"])
-def test_a_server_that_sends_nothing_or_next_to_nothing_is_named(server, home, fault):
-    server.files["file.bin"] = getattr(server, fault)
-    with pytest.raises(OSError, match=r"did not answer, or sent less than 65536 bytes, in 0.2 s"):
-        get(server, home, timeout=0.2)
 
 
 def test_a_refused_connection_is_an_os_error(home):
@@ -107,22 +89,12 @@ def test_a_wrong_checksum_is_said_and_the_file_not_kept(server, home):
     assert len(server.asked) == 1 and not list(home.iterdir())
 
 
-def test_files_have_a_bound(server, home, monkeypatch):
-    monkeypatch.setattr(_fetch, "_LARGEST", 1000)
-    server.files["file.bin"] = CONTENT
-    with pytest.raises(OSError, match="offers 256000 bytes, more than any set has"):
-        get(server, home)
-    server.files["file.bin"] = unannounced(CONTENT)
-    with pytest.raises(OSError, match="sends more than it should"):
-        get(server, home)
-
-
 def test_an_interrupted_download_leaves_nothing(server, home, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
     server.files["file.bin"] = CONTENT
-    monkeypatch.setattr(_fetch, "_read_block", interrupted)
+    monkeypatch.setattr(_fetch.shutil, "copyfileobj", interrupted)
     with pytest.raises(KeyboardInterrupt):
         get(server, home)
     assert not list(home.iterdir())
@@ -133,7 +105,7 @@ def test_an_interrupted_download_leaves_nothing(server, home, monkeypatch):
 
 def test_a_set_is_downloaded_once(site, home):
     first = fetch_tudataset("SET", data_home=home)
-    assert {file.name for file in home.iterdir()} == {"SET.zip", "SET.zip.sha256"}
+    assert [file.name for file in home.iterdir()] == ["SET.zip"]
     assert (home / "SET.zip").read_bytes() == site.files["SET.zip"]
     digest = hashlib.sha256(site.files.pop("SET.zip")).hexdigest()
     second = fetch_tudataset("SET", data_home=home)
@@ -153,16 +125,6 @@ def test_the_official_site_is_asked(home, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         fetch_tudataset("SET", data_home=home, timeout=7.0)
     assert asked == [("https://www.chrsmrrs.com/graphkerneldatasets/SET.zip", 7.0)]
-
-
-def test_a_changed_archive_is_refused(site, home):
-    fetch_tudataset("SET", data_home=home)
-    other = zipped(TEXTS | {"SET_graph_labels.txt": "3\n3\n-1\n"})
-    (home / "SET.zip").write_bytes(other)
-    with pytest.raises(OSError, match=r"SET.zip has the SHA-256 .* SET.zip.sha256.* Remove it"):
-        fetch_tudataset("SET", data_home=home)
-    digest = hashlib.sha256(other).hexdigest()
-    assert fetch_tudataset("SET", data_home=home, sha256=digest).target.tolist() == [1, 1, 0]
 
 
 def test_a_set_with_a_wrong_checksum_is_not_kept(site, home):
@@ -202,6 +164,6 @@ def test_a_file_in_the_archive_with_a_wrong_checksum_is_named(site, home):
 
 
 def test_nothing_is_downloaded_unasked(site, home):
-    with pytest.raises(OSError, match=r"SET.zip not found, nor the folder SET or SET.npz"):
+    with pytest.raises(OSError, match=r"SET.zip not found, nor a folder SET"):
         fetch(home)
     assert not home.exists() and not site.asked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import pytest
@@ -33,7 +32,7 @@ def test_without_networkx_there_are_packed_graphs(tmp_path, monkeypatch):
     "name", ["", "../SET", "a/b", "a\\b", ".hidden", "a b", "ä", 3, None, "SET\n"]
 )
 def test_names_are_names(name, home):
-    with pytest.raises(ValueError, match="The 'name' parameter of fetch_tudataset"):
+    with pytest.raises(ValueError, match=r"name.* must be "):
         fetch_tudataset(name, data_home=home)
 
 
@@ -47,26 +46,6 @@ def test_numbers_are_checked(parameter, value, home):
 
 @pytest.mark.parametrize("sha256", [5, "xyz", "", "0" * 63])
 def test_a_bad_checksum_is_refused_before_the_download(sha256, site, home):
-    with pytest.raises(ValueError, match=r"'sha256' parameter .* must be "):
+    with pytest.raises(ValueError, match=r"sha256.* must be "):
         fetch_tudataset("SET", data_home=home, sha256=sha256)
     assert not home.exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "n_graphs", "n_nodes", "n_edges", "n_classes"),
-    [
-        ("PTC_MR", 344, 14.29, 14.69, 2),
-        ("ENZYMES", 600, 32.63, 62.14, 6),
-        ("DD", 1178, 284.32, 715.66, 2),
-        ("REDDIT-BINARY", 2000, 429.63, 497.75, 2),
-    ],
-)
-def test_real_sets_have_their_published_statistics(name, n_graphs, n_nodes, n_edges, n_classes):
-    home = os.environ.get("SKCONTRAST_DATA")
-    if not home:
-        pytest.skip("SKCONTRAST_DATA names no folder with the sets of TUDataset")
-    data = fetch_tudataset(name, data_home=home, as_packed=True, download_if_missing=False)
-    assert len(data.data) == len(data.target) == n_graphs
-    assert len(data.target_names) == n_classes and set(data.target) == set(range(n_classes))
-    assert data.data.topology.n_nodes / n_graphs == pytest.approx(n_nodes, abs=0.005)
-    assert len(data.data.topology.sources) / n_graphs / 2 == pytest.approx(n_edges, abs=0.005)

@@ -110,7 +110,6 @@ def test_encoders_are_parameter_objects(encoder):
         (ResNet(depth="18"), r"'depth' parameter of"),
         (ResNet(stem="mnist"), r"'stem' parameter of .*'cifar'"),
         (ResNet(width=0), r"'width' parameter of"),
-        (ResNet(zero_init_residual=2), r"'zero_init_residual' parameter of"),
     ],
     ids=case_id,
 )

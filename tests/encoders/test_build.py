@@ -187,7 +187,7 @@ def test_messages_name_the_class_of_the_estimator(given):
 
 
 def test_a_callable_must_return_a_module():
-    with pytest.raises(TypeError, match=r"callable encoder len must return .*Module, got 1 of"):
+    with pytest.raises(TypeError, match=r"callable encoder len must return .*Module, got 1"):
         build_encoder(len, (4,))
 
 

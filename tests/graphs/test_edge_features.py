@@ -273,12 +273,12 @@ def test_edges_must_be_described_as_in_fit():
     with pytest.raises(ValueError, match=r"Edges had 2 attrib.*, weights, labels in fit, .* none"):
         fitted.transform(plain)
     fitted = small(max_epochs=1).fit([nx.path_graph(3 + k % 3) for k in range(8)])
-    with pytest.raises(ValueError, match="no features in fit, but those of X have 2 attributes"):
+    with pytest.raises(ValueError, match="no features in fit, but have 2 attributes"):
         fitted.transform(bonded(3))
 
 
 def test_edges_must_be_described_where_that_is_asked_for():
-    with pytest.raises(ValueError, match="edge_features='attributes', but the edges of X have no"):
+    with pytest.raises(ValueError, match="edge_features='attributes' needs 'x', 'weight'"):
         small(kind=Graphs(edge_features="attributes")).fit([nx.path_graph(3)] * 4)
     with pytest.raises(ValueError, match="The 'edge_features' parameter of Graphs"):
         small(kind=Graphs(edge_features="weights")).fit(bonded())

@@ -309,7 +309,7 @@ def test_schedule_outside_of_fit_is_refused():
 )
 def test_auto_outside_of_fit_is_refused(loss):
     with pytest.raises(
-        ValueError, match=r"is estimated from the data in fit only.*estimation\.estimate"
+        ValueError, match=r"is estimated from the data in fit only.*skcontrast\.estimation"
     ):
         contrastive_loss(*random_views(4, 3), loss=loss)
 

@@ -139,9 +139,9 @@ def test_there_are_at_most_as_many_neighbours_as_samples_besides_the_query():
     every = knn_accuracy(H, y, H_test, y_test, n_neighbors=50)
     assert every == (y_test == largest).mean()
     assert recall_at_k(H, y, k=49) == 1
-    with pytest.raises(ValueError, match="n_neighbors must be at most 49, the samples except"):
+    with pytest.raises(ValueError, match="n_neighbors must be at most 49, the samples to find"):
         knn_accuracy(H, y, n_neighbors=50)
-    with pytest.raises(ValueError, match="n_neighbors must be at most 50, the number of samples"):
+    with pytest.raises(ValueError, match="n_neighbors must be at most 50, the samples to find"):
         knn_accuracy(H, y, H_test, y_test, n_neighbors=51)
     with pytest.raises(ValueError, match="k must be at most 49"):
         recall_at_k(H, y, k=50)

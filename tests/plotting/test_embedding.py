@@ -1,8 +1,5 @@
 """Maps of embeddings."""
 
-import sys
-import types
-
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -110,26 +107,14 @@ class FirstColumns:
         return h[:, :2]
 
 
-def test_umap_is_used_where_it_is_installed(monkeypatch):
-    monkeypatch.setitem(sys.modules, "umap", types.SimpleNamespace(UMAP=FirstColumns))
-    display = EmbeddingDisplay.from_embeddings(vectors(12), method="umap")
-    np.testing.assert_array_equal(display.points, vectors(12)[:, :2])
-
-
-def test_a_missing_umap_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "umap", None)
-    with pytest.raises(ImportError, match="method='umap' needs umap-learn: pip install"):
-        EmbeddingDisplay.from_embeddings(vectors(), method="umap")
-
-
 def test_unknown_methods_shapes_and_lengths_are_refused():
-    with pytest.raises(ValueError, match="method must be 'pca', 'tsne', 'umap' or an object"):
+    with pytest.raises(ValueError, match="method must be 'pca', 'tsne' or have"):
         EmbeddingDisplay.from_embeddings(vectors(), method="mds")
     with pytest.raises(ValueError, match=r"points must have shape \(n, 2\), got \(60, 5\)"):
         EmbeddingDisplay(vectors())
     with pytest.raises(ValueError, match="y must have one entry per sample"):
         EmbeddingDisplay(POINTS, np.zeros(3))
-    with pytest.raises(ValueError, match="thumbnails must be an array of images"):
+    with pytest.raises(ValueError, match="thumbnails must be"):
         EmbeddingDisplay(POINTS, thumbnails=X_DIGITS[:30])
     with pytest.raises(ValueError, match=r"y must have shape \(n_samples,\)"):
         EmbeddingDisplay(POINTS, np.zeros((30, 2))).plot()

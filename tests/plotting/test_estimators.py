@@ -11,17 +11,15 @@ from tests.common import small
 
 def test_the_steps_before_the_embedder_are_those_of_the_pipeline():
     embedder, scaler = small(), StandardScaler()
-    assert split_at_embedder(embedder, "here") == (None, embedder)
-    assert split_at_embedder(make_pipeline(embedder), "here") == (None, embedder)
+    assert split_at_embedder(embedder) == (None, embedder)
+    assert split_at_embedder(make_pipeline(embedder)) == (None, embedder)
     before, found = split_at_embedder(
-        make_pipeline(scaler, embedder, LogisticRegression()), "here"
+        make_pipeline(scaler, embedder, LogisticRegression()),
     )
     assert found is embedder and [step for _, step in before.steps] == [scaler]
 
 
 @pytest.mark.parametrize("estimator", [LogisticRegression(), make_pipeline(StandardScaler())])
 def test_an_estimator_without_an_embedder_is_refused(estimator):
-    with pytest.raises(
-        TypeError, match="The estimator of here must be a ContrastiveEmbedder or a Pipeline"
-    ):
-        split_at_embedder(estimator, "here")
+    with pytest.raises(TypeError, match="estimator must be a ContrastiveEmbedder or contain one"):
+        split_at_embedder(estimator)

@@ -69,7 +69,7 @@ def test_what_cannot_be_drawn_is_refused(figures, embedder):
         display.plot(columns=["valid"])
     with pytest.raises(ValueError, match=r"ax must hold an Axes for each of .* got 1"):
         display.plot(figures.subplots()[1], columns=["train_loss", "lr"])
-    with pytest.raises(TypeError, match="histories must be a dict"):
+    with pytest.raises(TypeError, match="histories must be a non-empty dict"):
         TrainingCurveDisplay([])
     with pytest.raises(ValueError, match="is not fitted yet"):
         TrainingCurveDisplay.from_estimator(small())

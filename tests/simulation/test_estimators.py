@@ -255,7 +255,7 @@ def test_anchors_without_a_true_negative_are_left_out():
         len(values) == len(comparison.supervised) for values in comparison.estimates.values()
     )
     assert np.isfinite(comparison.supervised).all()
-    with pytest.raises(ValueError, match=r"Raise n_anchors or n_candidates"):
+    with pytest.raises(ValueError, match=r"raise n_anchors or n_candidates"):
         compare_estimators(ScoreModel(tau_plus=1 - 1e-9), n_candidates=1, random_state=0)
 
 

@@ -165,7 +165,7 @@ def test_arguments_out_of_range_are_refused_by_name(argument, value):
 
 def test_an_unknown_component_is_refused():
     with pytest.raises(
-        ValueError, match=r"'component' parameter of ScoreModel must be .* Got 'PU'"
+        ValueError, match=r"'component' parameter of ScoreModel.density must be .* Got 'PU'"
     ):
         ScoreModel().density(0.0, "PU")
 
@@ -241,7 +241,7 @@ def test_distributions_are_scored_by_their_mutual_likelihood():
     "kwargs, message",
     [
         ({"y": [0, 1]}, "one entry per sample, 7, got 2"),
-        ({"y": np.full(7, -1)}, "classes of at least two samples, got 0"),
+        ({"y": np.full(7, -1)}, "classes of two samples, got 0"),
         ({"y": np.arange(7), "positives": "classmates"}, "needs two samples of each class"),
         ({"y": Y, "positives": "both"}, "'positives' parameter of .* Got 'both'"),
     ],
