@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib.metadata import version
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
@@ -38,6 +36,7 @@ from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
 from ._runtime._random import resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
+from ._version import __version__
 from ._warnings import warn
 from .augmentation import Augmentation, Views
 from .encoders import Encoder
@@ -854,25 +853,20 @@ class ContrastiveEmbedder(
             fitted = state["_fitted"] = state["_fitted"].on_cpu()
             network = fitted.network
             state["encoder_"], state["projector_"] = network.encoder, network.projector
-        return {**state, "_skcontrast_version": _version()}
+        return {**state, "_skcontrast_version": __version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over a pickled state; warn if a different version has pickled it."""
         state = dict(state)
-        if (written := state.pop("_skcontrast_version")) != _version():
+        if (written := state.pop("_skcontrast_version")) != __version__:
             warn(
                 InconsistentVersionWarning(
                     estimator_name=f"{type(self).__name__} of skcontrast",
-                    current_sklearn_version=_version(),
+                    current_sklearn_version=__version__,
                     original_sklearn_version=written,
                 )
             )
         super().__setstate__(state)
-
-
-@cache
-def _version() -> str:
-    return version("skcontrast")
 
 
 def _plain(X: Any) -> Any:

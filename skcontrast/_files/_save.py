@@ -27,10 +27,10 @@ from .._storage._file import (
     read_file,
     replace_file,
     unpack,
-    versions,
     without_batches,
 )
 from .._storage._values import Reader, Writer
+from .._version import versions
 from ..augmentation import Augmentation
 from ..embedder import ContrastiveEmbedder
 from ..frameworks import Framework

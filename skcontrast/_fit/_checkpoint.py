@@ -20,11 +20,11 @@ from .._storage._file import (
     remove_parts,
     replace_file,
     unpack,
-    versions,
     without_batches,
 )
 from .._storage._lock import exclusive
 from .._storage._values import Reader, Writer
+from .._version import versions
 from .._warnings import warn
 from ._choices import Choices
 from ._identity import Identity

@@ -8,13 +8,14 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import safetensors.torch
 from torch import Tensor
+
+from .._version import __version__
 
 # JSON takes about seven times its bytes in memory. A fitted ResNet-50 has a header of 0.12 MB, and
 # each 1,000 epochs of history add 0.17 MB.
@@ -99,16 +100,11 @@ def check_content(content: Any, newest: int, names: Set[str]) -> None:
         raise ValueError("its header is none of skcontrast's")
     if found > newest:
         raise ValueError(
-            f"it has format {found} of skcontrast, and this version ({version('skcontrast')}) "
+            f"it has format {found} of skcontrast, and this version ({__version__}) "
             f"reads up to {newest}; upgrade skcontrast"
         )
     if wrong := ", ".join(sorted(content.keys() ^ names)):
         raise ValueError(f"its header lacks or has unknown fields: {wrong}")
-
-
-def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Return the installed versions of packages by name."""
-    return {name: version(name) for name in packages}
 
 
 def without_batches(history: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
