@@ -24,9 +24,9 @@ from torch import nn
 from ._arguments import check_arguments
 from ._data._row_labels import labeled_output
 from ._distributed._agreement import failing_together
-from ._fit._choices import COMPONENTS, Choices, default_with, resolve_choices, resolve_device
 from ._fit._drawn_views import drawn_views
 from ._fit._fit import Fitted, fit_network
+from ._fit._settings import COMPONENTS, Settings, default_with, resolve_device, resolve_settings
 from ._fit._setup import scored_views
 from ._fit._watch import EpochTasks
 from ._network._build import Directions
@@ -455,12 +455,12 @@ class ContrastiveEmbedder(
             If the user interrupts. The embedder is then, to the bit, what it was at the end of the
             last finished epoch.
         """
-        choices = resolve_choices(self)
-        past = getattr(self, "_fitted", None) if choices.warm_start else None
+        settings = resolve_settings(self)
+        past = getattr(self, "_fitted", None) if settings.warm_start else None
         has_tasks = getattr(self, "_skl_callbacks", None)
-        tasks = [EpochTasks(self, _plain(X), y, choices.max_epochs)] if has_tasks else []
-        choices = replace(choices, callbacks=[*(choices.callbacks or ()), *tasks])
-        self._train(choices, X, y, metadata, past)
+        tasks = [EpochTasks(self, _plain(X), y, settings.max_epochs)] if has_tasks else []
+        settings = replace(settings, callbacks=[*(settings.callbacks or ()), *tasks])
+        self._train(settings, X, y, metadata, past)
         for task in tasks:
             task.end()
         return self
@@ -488,15 +488,15 @@ class ContrastiveEmbedder(
         self : ContrastiveEmbedder
         """
         past = getattr(self, "_fitted", None)
-        return self._train(resolve_choices(self), X, y, metadata, past, one_epoch=True)
+        return self._train(resolve_settings(self), X, y, metadata, past, one_epoch=True)
 
     def _train(
-        self, choices: Choices, X: Any, y: Any, metadata: Any, past: Any, one_epoch: bool = False
+        self, settings: Settings, X: Any, y: Any, metadata: Any, past: Any, one_epoch: bool = False
     ) -> Self:
         """Train, and take over all that was learned."""
-        with plain_modes(choices.device):
+        with plain_modes(settings.device):
             fitted = fit_network(
-                choices,
+                settings,
                 X,
                 y,
                 metadata,

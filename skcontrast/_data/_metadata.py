@@ -111,10 +111,10 @@ def classes_or_none(y: Any, n_samples: int) -> NDArray[np.int64] | None:
     return labels if len(counts) >= 2 and are_classes else None
 
 
-def read_annotations(
+def read_metadata(
     y: Any, metadata: dict[str, Any], n_samples: int, loss: Any, *, uses_classes: bool
 ) -> dict[str, Tensor]:
-    """Return what is known about the samples besides X: fields of a `Batch`, by name.
+    """Return the metadata of the samples, classes too, as fields of a `Batch` by name.
 
     Parameters
     ----------
@@ -135,9 +135,9 @@ def read_annotations(
             n_entries = len(sized) if getattr(sized, "ndim", 1) else n_samples
         if n_entries != n_samples:
             raise ValueError(f"y must have one entry per sample, {n_samples}, got {n_entries}.")
-    known: dict[str, NDArray | None] = {}
-    known["weights"], known["descriptions"] = validate_metadata(metadata, n_samples)
-    known["groups"] = validate_groups(metadata.get("groups"), n_samples)
+    found: dict[str, NDArray | None] = {}
+    found["weights"], found["descriptions"] = validate_metadata(metadata, n_samples)
+    found["groups"] = validate_groups(metadata.get("groups"), n_samples)
     if loss.requires_y:
         labels = validate_labels(y, n_samples, needed_by=type(loss).__name__)
         known_labels = labels[labels >= 0]
@@ -146,10 +146,10 @@ def read_annotations(
                 f"{type(loss).__name__} learns nothing from y, which holds no two samples of one "
                 "class: -1 marks samples whose class is unknown."
             )
-        known["labels"] = labels
+        found["labels"] = labels
     elif uses_classes and y is not None:
-        known["labels"] = classes_or_none(y, n_samples)
-    return {name: as_tensor(a) for name, a in known.items() if a is not None}
+        found["labels"] = classes_or_none(y, n_samples)
+    return {name: as_tensor(a) for name, a in found.items() if a is not None}
 
 
 def check_descriptions(descriptions: Tensor | None, width: int) -> None:

@@ -17,8 +17,8 @@ from skorch.history import History
 from torch import Tensor, nn
 
 from .._arguments import Interval, checked
-from .._fit._choices import resolve_device
 from .._fit._fit import Fitted
+from .._fit._settings import resolve_device
 from .._network._build import Network, Widths
 from .._storage._file import (
     check_content,

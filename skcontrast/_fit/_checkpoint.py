@@ -26,10 +26,10 @@ from .._storage._lock import exclusive
 from .._storage._values import Reader, Writer
 from .._version import versions
 from .._warnings import warn
-from ._choices import Choices
 from ._identity import Identity
 from ._net import ContrastiveNet
 from ._resume import attributes_not_saved, capture, check_state, restore
+from ._settings import Settings
 
 # Raised when a change makes older versions misread the files of this one.
 FORMAT = 1
@@ -188,7 +188,7 @@ class EpochState:
 
 @contextmanager
 def opened_state(
-    choices: Choices,
+    settings: Settings,
     seed: int,
     past: Any,
     make_identity: Callable[[], Identity],
@@ -199,7 +199,7 @@ def opened_state(
 
     Parameters
     ----------
-    choices : Choices
+    settings : Settings
         The user's parameters, checked.
     seed : int
         Of this fit, if it is a new one.
@@ -219,7 +219,7 @@ def opened_state(
     ValueError
         If the file cannot be read, or is of a different fit.
     """
-    place = None if one_epoch else choices.settings["checkpoint"]
+    place = None if one_epoch else settings.given["checkpoint"]
     state, found = EpochState(seed, world, has_file=place is not None), None
     with ExitStack() as stack:
         if place is not None and (world is None or world.rank == 0):
@@ -229,7 +229,7 @@ def opened_state(
             state.path = folder / f"from_epoch_{0 if past is None else past.n_epochs}.safetensors"
             data = _found(state.path)
             if data:
-                found = _read(data, state.path, identity, choices, seed)
+                found = _read(data, state.path, identity, settings, seed)
         if place is not None and world is not None:
             found = from_first_rank(found)
         if found is not None:
@@ -295,7 +295,7 @@ def _refusal(path: Path | None, problem: str) -> ValueError:
 
 
 def _read(
-    data: bytes, path: Path, identity: Identity, choices: Choices, seed: int
+    data: bytes, path: Path, identity: Identity, settings: Settings, seed: int
 ) -> tuple[int, bool, dict[str, Any]]:
     """Return the seed of a file, whether its fit is finished, and its state.
 
@@ -308,7 +308,7 @@ def _read(
         content, tensors = unpack(data, _HEADER)
         check_content(content, FORMAT, _FIELDS)
         difference = identity.difference(content["identity"])
-        given = choices.settings["random_state"]
+        given = settings.given["random_state"]
         if difference is None and given is not None and content["seed"] != seed:
             difference = "its parameter 'random_state' was a different one"
         state = Reader({}, tensors, {}).read(content["state"])

@@ -26,7 +26,6 @@ from .._runtime._random import draws_random_numbers, seeded_rng
 from .._warnings import warn
 from ..callbacks import Evaluation
 from ._checkpoint import EpochState, opened_state
-from ._choices import Choices
 from ._estimated_parameters import AutoParameters
 from ._identity import identity_of
 from ._label_spreading import LabelSpreader
@@ -34,6 +33,7 @@ from ._net import ContrastiveNet
 from ._plan import Plan
 from ._resume import framework_state, optimizer_state, resume
 from ._samples import TrainingData, agree_on_seed, read_training_data
+from ._settings import Settings
 from ._setup import Setup, continued_setup, new_setup
 from ._watch import ProgressBar, check_embeddings
 
@@ -82,7 +82,7 @@ class Fitted(Setup):
 
 
 def fit_network(
-    choices: Choices,
+    settings: Settings,
     X: Any,
     y: Any = None,
     metadata: dict[str, Any] | None = None,
@@ -96,7 +96,7 @@ def fit_network(
 
     Parameters
     ----------
-    choices : Choices
+    settings : Settings
         The user's parameters, checked.
     X, y, metadata : array-like or Views, array-like or None, dict or None
         What `fit` was passed.
@@ -118,34 +118,36 @@ def fit_network(
     KeyboardInterrupt
         If the user interrupts before an epoch is finished.
     """
-    data = read_training_data(choices, X, y, metadata or {}, owner, past)
-    world, seed = current_world(), choices.seed
+    data = read_training_data(settings, X, y, metadata or {}, owner, past)
+    world, seed = current_world(), settings.seed
     if world is not None:
-        seed = agree_on_seed(choices, data, past, world, one_epoch)
-    identity = partial(identity_of, choices, data, None if past is None else past.network)
-    opened = opened_state(choices, seed, past, identity, world, one_epoch)
+        seed = agree_on_seed(settings, data, past, world, one_epoch)
+    identity = partial(identity_of, settings, data, None if past is None else past.network)
+    opened = opened_state(settings, seed, past, identity, world, one_epoch)
     # The caller may have turned gradients off.
     with torch.inference_mode(False), torch.enable_grad(), opened as epoch_state:
         seed = epoch_state.seed
-        setup = _setup(choices, data, past, seed)
-        reads_share = choices.framework.only_encodes_views
+        setup = _setup(settings, data, past, seed)
+        reads_share = settings.framework.only_encodes_views
         shares = Shares(world) if world is not None and reads_share else None
-        training_set = _training_set(choices, setup, data, world, shares)
-        plan = _plan(choices, setup, data, past, one_epoch, seed, world, shares)
-        net = _initialised_net(choices, setup, plan, data, past, epoch_state, one_epoch, as_fitted)
+        training_set = _training_set(settings, setup, data, world, shares)
+        plan = _plan(settings, setup, data, past, one_epoch, seed, world, shares)
+        net = _initialised_net(
+            settings, setup, plan, data, past, epoch_state, one_epoch, as_fitted
+        )
         with net.interrupt_:
             # Other threads wait only where the network itself draws random numbers.
-            with seeded_rng(seed, choices.device) if plan.seeds_layers else nullcontext():
+            with seeded_rng(seed, settings.device) if plan.seeds_layers else nullcontext():
                 interrupted = train(net, training_set, epoch_state)
             check_embeddings(len(net.history), net.module_, training_set)
             whole = {**vars(setup), "network": net.module_.eval()}
             fitted = Fitted(**whole, history=net.history, estimates=net.auto.values)
-            if choices.warm_start or one_epoch:
+            if settings.warm_start or one_epoch:
                 fitted = replace(
                     fitted,
                     optimizer_state=optimizer_state(net.optimizer_, net.learned_parameters()),
                     framework_state=framework_state(
-                        choices.framework, net.criterion_, data.fingerprint
+                        settings.framework, net.criterion_, data.fingerprint
                     ),
                 )
             if world is not None:
@@ -153,19 +155,19 @@ def fit_network(
         return replace(fitted, interrupted=interrupted or net.interrupt_.came)
 
 
-def _setup(choices: Choices, data: TrainingData, past: Fitted | None, seed: int) -> Setup:
+def _setup(settings: Settings, data: TrainingData, past: Fitted | None, seed: int) -> Setup:
     """Return what training starts from."""
     if past is None:
-        setup = new_setup(choices, data.X, data.schema, data.chain, seed)
+        setup = new_setup(settings, data.X, data.schema, data.chain, seed)
     else:
-        setup = continued_setup(choices, data.X, data.chain, past)
+        setup = continued_setup(settings, data.X, data.chain, past)
     width = setup.widths.projection // setup.widths.n_parts
-    check_descriptions(data.known.get("descriptions"), width)
+    check_descriptions(data.metadata.get("descriptions"), width)
     return setup
 
 
 def _initialised_net(
-    choices: Choices,
+    settings: Settings,
     setup: Setup,
     plan: Plan,
     data: TrainingData,
@@ -175,28 +177,30 @@ def _initialised_net(
     as_fitted: Callable[[Fitted], Any],
 ) -> ContrastiveNet:
     """Return a net that is about to train, where an earlier fit has left off if there is one."""
-    labels = data.known.get("labels")
-    auto = _estimated_parameters(choices, labels, past, one_epoch)
-    named = [item if isinstance(item, tuple) else (None, item) for item in choices.callbacks or ()]
+    labels = data.metadata.get("labels")
+    auto = _estimated_parameters(settings, labels, past, one_epoch)
+    named = [
+        item if isinstance(item, tuple) else (None, item) for item in settings.callbacks or ()
+    ]
     # Others may monitor the scores.
     named.sort(key=lambda item: not isinstance(item[1], Evaluation))
     callbacks = [callback if name is None else (name, callback) for name, callback in named]
-    if choices.verbose and (plan.world is None or plan.world.rank == 0):
+    if settings.verbose and (plan.world is None or plan.world.rank == 0):
         callbacks.append(ProgressBar())
     # What a framework adds to the network starts from different numbers than the network.
-    with seeded_rng(plan.seed + 1, choices.device):
+    with seeded_rng(plan.seed + 1, settings.device):
         net = ContrastiveNet(
             setup.network,
             plan=plan,
             auto=auto,
-            spreader=LabelSpreader(choices.loss.label_spreading(), labels),
+            spreader=LabelSpreader(settings.loss.label_spreading(), labels),
             epoch_state=epoch_state,
             build_optimizer=partial(
-                choices.optimizer.build, lr=choices.lr, weight_decay=choices.weight_decay
+                settings.optimizer.build, lr=settings.lr, weight_decay=settings.weight_decay
             ),
             as_estimator=partial(_as_estimator, setup, as_fitted),
-            lr=choices.lr,
-            max_epochs=1 if one_epoch else choices.max_epochs,
+            lr=settings.lr,
+            max_epochs=1 if one_epoch else settings.max_epochs,
             device=plan.device,
             callbacks=callbacks,
             # PrintLog prints only if the net is verbose.
@@ -208,44 +212,48 @@ def _initialised_net(
 
 
 def _training_set(
-    choices: Choices, setup: Setup, data: TrainingData, world: World | None, shares: Shares | None
+    settings: Settings,
+    setup: Setup,
+    data: TrainingData,
+    world: World | None,
+    shares: Shares | None,
 ) -> TrainingSet:
-    """Return the samples, in memory or streamed, with what is known about each."""
+    """Return the samples, in memory or streamed, with their metadata."""
     source = make_source(
         data.X,
         setup.schema.kind,
         setup.scaler.to_tensor,
-        choices.device,
-        budget=choices.memory_budget,
-        n_workers=choices.n_workers,
-        n_sharing=1 if world is None or choices.device.type != "cpu" else world.size,
+        settings.device,
+        budget=settings.memory_budget,
+        n_workers=settings.n_workers,
+        n_sharing=1 if world is None or settings.device.type != "cpu" else world.size,
         shares=shares,
     )
-    return TrainingSet(source, **data.known)
+    return TrainingSet(source, **data.metadata)
 
 
 def _estimated_parameters(
-    choices: Choices, labels: Tensor | None, past: Fitted | None, one_epoch: bool
+    settings: Settings, labels: Tensor | None, past: Fitted | None, one_epoch: bool
 ) -> AutoParameters:
     """Return the hyperparameters that are "auto"; warn if one keeps its initial value."""
-    auto = AutoParameters(choices.loss, labels, None if past is None else past.estimates)
+    auto = AutoParameters(settings.loss, labels, None if past is None else past.estimates)
     for name in auto.need_labels():
         warn(
             f"The {name!r} parameter of the loss is estimated from classes, but y holds no two "
             f"classes: it keeps {auto.values[name]:g}. Pass y, with -1 where they are unknown."
         )
     if past is None and not one_epoch:
-        for name in auto.never_estimated(choices.max_epochs):
+        for name in auto.never_estimated(settings.max_epochs):
             warn(
                 f"The {name!r} parameter of the loss is first estimated after "
-                f"{auto.settings[name].every} epochs, but 'max_epochs' is {choices.max_epochs}: "
+                f"{auto.settings[name].every} epochs, but 'max_epochs' is {settings.max_epochs}: "
                 f"it keeps {auto.values[name]:g}. Pass {name}=Auto(every=1) or train longer."
             )
     return auto
 
 
 def _plan(
-    choices: Choices,
+    settings: Settings,
     setup: Setup,
     data: TrainingData,
     past: Fitted | None,
@@ -255,39 +263,39 @@ def _plan(
     shares: Shares | None,
 ) -> Plan:
     """Return what a step needs to know."""
-    kind, device = setup.schema.kind, choices.device
+    kind, device = setup.schema.kind, settings.device
     prepare = partial(
         prepared,
-        compile=choices.compile,
-        bf16=trains_in_bf16(choices.precision, kind, choices.encoder, device),
+        compile=settings.compile,
+        bf16=trains_in_bf16(settings.precision, kind, settings.encoder, device),
         world=world,
         shares=shares,
     )
     module = setup.network.to(device)
-    n_extra = setup.widths.n_parts * choices.similarity.n_extra
-    groups = data.known.get("groups")
+    n_extra = setup.widths.n_parts * settings.similarity.n_extra
+    groups = data.metadata.get("groups")
     return Plan(
         module=module,
         network=prepare(module),
         prepare=prepare,
         n_samples=len(data.X),
-        n_views=choices.framework.n_views or choices.n_views,
-        batch_size=choices.batch_size,
+        n_views=settings.framework.n_views or settings.n_views,
+        batch_size=settings.batch_size,
         width=setup.widths.projection + n_extra,
         device=device,
         generator=torch.Generator(device=device),
         n_parts=setup.widths.n_parts,
         groups=None if groups is None else groups.to(device),
-        same_group=choices.same_group,
-        framework=choices.framework,
-        loss=choices.loss,
-        similarity=choices.similarity,
+        same_group=settings.same_group,
+        framework=settings.framework,
+        loss=settings.loss,
+        similarity=settings.similarity,
         draw=setup.composed(setup.augmentation, device),
-        max_epochs=choices.max_epochs,
+        max_epochs=settings.max_epochs,
         first_epoch=past.n_epochs if one_epoch and past is not None else 0,
-        lr_schedule=None if one_epoch else choices.lr_schedule,
+        lr_schedule=None if one_epoch else settings.lr_schedule,
         seed=seed,
-        seeds_layers=choices.framework.draws_random_numbers or draws_random_numbers(module),
+        seeds_layers=settings.framework.draws_random_numbers or draws_random_numbers(module),
         world=world,
     )
 

@@ -194,7 +194,7 @@ class ContrastiveNet(skorch.NeuralNet):
             return
         else:
             labels = spreader.draw(probabilities, [plan.seed, epoch])
-        data.known["labels"] = labels.to(data.device)
+        data.metadata["labels"] = labels.to(data.device)
 
     def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         """Record the learning rate, check for divergence and make the due estimates."""

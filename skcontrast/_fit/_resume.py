@@ -22,9 +22,9 @@ from .._network._inference import map_leaves, tensors_in
 from ..encoders import Encoder
 from ..frameworks import Framework, Session
 from ..kinds._base import Kind
-from ._choices import Choices
 from ._identity import described
 from ._net import ContrastiveNet
+from ._settings import Settings
 
 # How messages call a structure of None.
 _STRUCTURELESS = {"framework": "one with one encoder", "similarity": "one without concentrations"}
@@ -32,14 +32,14 @@ _PLAIN = (type(None), bool, int, float, str, np.generic)
 _MODULE = frozenset(vars(nn.Module()))
 
 
-def network_parameters(choices: Choices) -> dict[str, Any]:
+def network_parameters(settings: Settings) -> dict[str, Any]:
     """Return, by name, the parameters that the network depends on, except the kind."""
     return {
-        "encoder": _named(choices.encoder),
-        "n_components": choices.n_components,
-        "projection_dim": choices.projection_dim,
-        "framework": choices.framework.network_signature,
-        "similarity": choices.similarity.network_signature,
+        "encoder": _named(settings.encoder),
+        "n_components": settings.n_components,
+        "projection_dim": settings.projection_dim,
+        "framework": settings.framework.network_signature,
+        "similarity": settings.similarity.network_signature,
     }
 
 
@@ -57,19 +57,19 @@ def same_kind(kind: Kind | None, other: Kind | None) -> bool:
     return described("kind", kind) == described("kind", other)
 
 
-def check_same_network(choices: Choices, past: Any) -> None:
+def check_same_network(settings: Settings, past: Any) -> None:
     """Raise ValueError if the parameters ask for a different network than that of a fit."""
-    now: dict[str, Any] = network_parameters(choices)
+    now: dict[str, Any] = network_parameters(settings)
     before = dict(past.built_from)
-    if choices.kind is not None and not same_kind(choices.kind, past.schema.kind):
-        now["kind"], before["kind"] = choices.kind, past.schema.kind
+    if settings.kind is not None and not same_kind(settings.kind, past.schema.kind):
+        now["kind"], before["kind"] = settings.kind, past.schema.kind
     for name, value in now.items():
         if value != before[name]:
             old, new = (
                 _STRUCTURELESS.get(name) if v is None else v for v in (before[name], value)
             )
             raise ValueError(
-                f"The {name!r} parameter of {choices.owner} has changed from {old} to {new} "
+                f"The {name!r} parameter of {settings.owner} has changed from {old} to {new} "
                 "since the network was built; warm_start and partial_fit continue with the same "
                 "network. Call fit with warm_start=False."
             )
@@ -198,7 +198,7 @@ def capture(net: ContrastiveNet, data: TrainingSet) -> dict[str, Any]:
         "groups": _group_places(net.optimizer_, net.learned_parameters()),
         "base_lr": list(net.base_lr_),
         "auto": net.auto.state_dict(),
-        "labels": _copied(data.known["labels"]) if spreads else None,
+        "labels": _copied(data.metadata["labels"]) if spreads else None,
         "callbacks": {
             name: {"class": _class_name(callback), "state": _callback_state(callback)}
             for name, callback in net.callbacks_
@@ -232,7 +232,7 @@ def restore(net: ContrastiveNet, data: TrainingSet, state: dict[str, Any]) -> No
     net.base_lr_ = list(state["base_lr"])
     net.auto.load_state_dict(state["auto"])
     if state["labels"] is not None:
-        data.known["labels"] = state["labels"].to(data.device)
+        data.metadata["labels"] = state["labels"].to(data.device)
     for name, callback in net.callbacks_:
         known = state["callbacks"].get(name)
         if known is not None and known["class"] == _class_name(callback):

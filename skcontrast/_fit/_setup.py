@@ -25,9 +25,9 @@ from ..kinds._base import Kind, Scaler, Schema
 from ..kinds._recognise import is_custom, naming_kind
 from ..losses import Loss
 from ..similarity import Similarity
-from ._choices import Choices, augmentations_of
 from ._defaults import default_chain, default_encoder, scored_chain
 from ._resume import network_parameters
+from ._settings import Settings, augmentations_of
 
 # Samples of a custom kind that are embedded together and alone.
 _ROWS_TRIED = 8
@@ -79,13 +79,13 @@ class Setup:
 
 
 def new_setup(
-    choices: Choices, X: Any, schema: Schema, chain: list[Augmentation] | None, seed: int
+    settings: Settings, X: Any, schema: Schema, chain: list[Augmentation] | None, seed: int
 ) -> Setup:
     """Return the setup of a first fit.
 
     Parameters
     ----------
-    choices : Choices
+    settings : Settings
         The user's parameters, checked.
     X : array-like of length n_samples
         As its kind returns it.
@@ -99,39 +99,39 @@ def new_setup(
     kind, array = schema.kind, array_of(X)
     scaler = kind.scaler().fit(X if isinstance(X, SparseSamples) else array)
     batch = scaler.to_tensor(subset(array), torch.device("cpu"))
-    with seeded_rng(seed, choices.device):
-        split = choices.framework.split_samples(kind, tuple(batch.shape[1:]))
-        network, widths = _new_network(choices, schema, scaler, batch, split)
+    with seeded_rng(seed, settings.device):
+        split = settings.framework.split_samples(kind, tuple(batch.shape[1:]))
+        network, widths = _new_network(settings, schema, scaler, batch, split)
         if is_custom(kind):
             with naming_kind(kind):
                 _check_rows(network.encoder, kind, scaler, array)
     mixes_channels = not (isinstance(split, Split) and split.is_of_channels)
     if chain is None:
         chain = default_chain(
-            kind, schema.sample_shape, choices.framework, mixes_channels=mixes_channels
+            kind, schema.sample_shape, settings.framework, mixes_channels=mixes_channels
         )
     return Setup(
-        loss=choices.loss,
-        framework=choices.framework,
-        similarity=choices.similarity,
+        loss=settings.loss,
+        framework=settings.framework,
+        similarity=settings.similarity,
         schema=schema,
         scaler=scaler,
         network=network,
         widths=widths,
-        augmentation=_fitted(chain, choices, array, schema),
+        augmentation=_fitted(chain, settings, array, schema),
         mixes_channels=mixes_channels,
-        built_from=network_parameters(choices),
+        built_from=network_parameters(settings),
     )
 
 
 def continued_setup(
-    choices: Choices, X: Any, chain: list[Augmentation] | None, past: Setup
+    settings: Settings, X: Any, chain: list[Augmentation] | None, past: Setup
 ) -> Setup:
     """Return the setup of a fit that continues from another, whose network is copied.
 
     Parameters
     ----------
-    choices : Choices
+    settings : Settings
         The user's parameters, checked.
     X : array-like of length n_samples
         As its kind returns it.
@@ -147,16 +147,16 @@ def continued_setup(
             for step in past.augmentation
         ]
     else:
-        augmentation = _fitted(chain, choices, array_of(X), past.schema)
+        augmentation = _fitted(chain, settings, array_of(X), past.schema)
     kept = {field.name: getattr(past, field.name) for field in fields(Setup)}
     return replace(
         Setup(**kept),
-        loss=choices.loss,
-        framework=choices.framework,
-        similarity=choices.similarity,
+        loss=settings.loss,
+        framework=settings.framework,
+        similarity=settings.similarity,
         network=copy.deepcopy(past.network),
         augmentation=augmentation,
-        built_from=network_parameters(choices),
+        built_from=network_parameters(settings),
     )
 
 
@@ -189,14 +189,14 @@ def scored_views(setup: Setup, X: Any, augmentation: Any = None) -> list[Augment
 
 
 def _fitted(
-    chain: list[Augmentation], choices: Choices, array: Any, schema: Schema
+    chain: list[Augmentation], settings: Settings, array: Any, schema: Schema
 ) -> list[Augmentation]:
     """Return augmentations fitted to X; the steps of a Pipeline already are.
 
     These are fitted again only if they read X as other batches, such as tables whose categories
     have other codes.
     """
-    from_pipeline = choices.augmentation is None
+    from_pipeline = settings.augmentation is None
 
     def is_fitted(step: Augmentation) -> bool:
         read_as = getattr(step, "_schema", schema).kind
@@ -209,28 +209,28 @@ def _fitted(
 
 
 def _new_network(
-    choices: Choices, schema: Schema, scaler: Scaler, batch: Any, split: Split | Apart | None
+    settings: Settings, schema: Schema, scaler: Scaler, batch: Any, split: Split | Apart | None
 ) -> tuple[Network, Widths]:
     """Return a network with fresh weights, which has something to train, and its widths."""
 
     def choose_encoder(place: int, kind: Kind, shape: tuple) -> Any:
-        several = isinstance(choices.encoder, (list, tuple))
-        encoder = choices.encoder[place] if several else choices.encoder
+        several = isinstance(settings.encoder, (list, tuple))
+        encoder = settings.encoder[place] if several else settings.encoder
         return default_encoder(kind, shape) if encoder is None else encoder
 
-    _check_encoders(choices, split, schema)
+    _check_encoders(settings, split, schema)
     network, widths = build_network(
         batch,
         schema.kind,
         scaler,
         split,
         choose_encoder=choose_encoder,
-        n_components=choices.n_components,
-        projection_dim=choices.projection_dim,
-        similarity=choices.similarity,
-        owner=choices.owner,
+        n_components=settings.n_components,
+        projection_dim=settings.projection_dim,
+        similarity=settings.similarity,
+        owner=settings.owner,
     )
-    _check_trainable(network, choices)
+    _check_trainable(network, settings)
     return network, widths
 
 
@@ -253,19 +253,19 @@ def _check_rows(encoder: nn.Module, kind: Kind, scaler: Scaler, array: Any) -> N
         )
 
 
-def _check_encoders(choices: Choices, split: Split | Apart | None, schema: Schema) -> None:
+def _check_encoders(settings: Settings, split: Split | Apart | None, schema: Schema) -> None:
     """Raise ValueError if there is a list of encoders, but not one for each part."""
-    if not isinstance(choices.encoder, (list, tuple)):
+    if not isinstance(settings.encoder, (list, tuple)):
         return
     n_parts = len(split.shapes if isinstance(split, Split) else schema.parts) or 1
-    if len(choices.encoder) != n_parts:
+    if len(settings.encoder) != n_parts:
         raise ValueError(
-            f"The 'encoder' parameter of {choices.owner} has {len(choices.encoder)} encoders, but "
-            f"samples have {n_parts} part(s) with an encoder each in {choices.framework!r}."
+            f"The 'encoder' parameter of {settings.owner} has {len(settings.encoder)} encoders, "
+            f"but samples have {n_parts} part(s) with an encoder each in {settings.framework!r}."
         )
 
 
-def _check_trainable(network: Network, choices: Choices) -> None:
+def _check_trainable(network: Network, settings: Settings) -> None:
     """Raise ValueError if nothing can be trained; warn if `transform` would not show it."""
     if not any(parameter.requires_grad for parameter in network.parameters()):
         raise ValueError(
@@ -273,7 +273,7 @@ def _check_trainable(network: Network, choices: Choices) -> None:
             "'projection_dim' is 0."
         )
     encoder = [parameter.requires_grad for parameter in network.encoder.parameters()]
-    if encoder and not any(encoder) and choices.settings["output"] == "representation":
+    if encoder and not any(encoder) and settings.given["output"] == "representation":
         warn(
             "All parameters of 'encoder' are frozen: fit trains the projection head alone, and "
             "transform with output='representation' does not show it. Pass output='projection'."

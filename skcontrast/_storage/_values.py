@@ -36,7 +36,7 @@ from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 from torch.nn.modules.lazy import LazyModuleMixin
 
-from ._own import check_own, has_parameters, own_name, with_parameters, with_weights
+from ._user_objects import check_own, has_parameters, own_name, with_parameters, with_weights
 
 # The attributes that every module has.
 _MODULE = frozenset(vars(nn.Module()))

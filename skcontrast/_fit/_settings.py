@@ -1,4 +1,4 @@
-"""The user's choices: the parameters of an embedder, checked, cloned and resolved."""
+"""The settings of a fit: the parameters of an embedder, checked, cloned and resolved."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ COMPONENTS = {
 
 
 @dataclass(frozen=True)
-class Choices:
+class Settings:
     """The parameters of an embedder, checked and resolved.
 
     Those that are not listed here are as the user gave them.
@@ -48,7 +48,7 @@ class Choices:
     ----------
     owner : str
         The name of the estimator's class, for messages.
-    settings : dict
+    given : dict
         All parameters as the user gave them.
     loss, framework, similarity : Loss, Framework, Similarity
         Clones, validated.
@@ -67,7 +67,7 @@ class Choices:
     """
 
     owner: str
-    settings: dict[str, Any]
+    given: dict[str, Any]
     loss: Loss
     framework: Framework
     similarity: Similarity
@@ -117,7 +117,7 @@ def default_with(role: str, parameters: dict[str, Any]) -> Any:
     return default().set_params(**parameters)
 
 
-def resolve_choices(estimator: Any) -> Choices:
+def resolve_settings(estimator: Any) -> Settings:
     """Check the parameters of an embedder and resolve them.
 
     Raises
@@ -153,8 +153,8 @@ def resolve_choices(estimator: Any) -> Choices:
         "device": resolve_device(given["device"], owner),
         "seed": resolve_seed(given["random_state"], owner),
     }
-    fields = {name: resolved[name] for name in Choices.__dataclass_fields__ if name in resolved}
-    return Choices(owner=owner, settings=given, **fields)
+    fields = {name: resolved[name] for name in Settings.__dataclass_fields__ if name in resolved}
+    return Settings(owner=owner, given=given, **fields)
 
 
 def _component(role: str, given: dict[str, Any], owner: str, default: type | None = None) -> Any:
