@@ -18,7 +18,7 @@ from ..frameworks import Framework
 from ..kinds._base import Kind
 from ..kinds._graphs import Graphs
 from ..kinds._images import Images
-from ..kinds._parts import PartsKind
+from ..kinds._recognise import PartsKind
 from ..kinds._tables import Tables
 from ..kinds._vectors import Vectors
 

@@ -16,8 +16,7 @@ from .._distributed._world import World
 from .._network._inference import tensors_in
 from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Schema
-from ..kinds._parts import PartsKind, read_samples
-from ..kinds._recognise import declared_kind, is_custom
+from ..kinds._recognise import PartsKind, declared_kind, is_custom, read_samples
 from ._estimated_parameters import auto_parameters
 from ._identity import as_arguments, described
 from ._resume import check_same_network, same_kind

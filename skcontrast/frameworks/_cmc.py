@@ -18,7 +18,7 @@ from .._objective._contrast import Contrast
 from .._parameters import Interval, StrOptions
 from .._runtime._memory import check_memory
 from ..kinds._base import Kind
-from ..kinds._parts import PartsKind
+from ..kinds._recognise import PartsKind
 from ..similarity import Similarity
 from ._bank import Bank
 from ._base import FitContext, Framework, Session, state_of

@@ -14,7 +14,7 @@ from skcontrast.augmentation import GaussianNoise, MarginalCorruption
 from skcontrast.encoders import MLP
 from skcontrast.frameworks import CMC
 from skcontrast.kinds import Vectors
-from skcontrast.kinds._parts import read_samples
+from skcontrast.kinds._recognise import read_samples
 from skcontrast.losses import DCL
 from tests.common import small, vectors
 
