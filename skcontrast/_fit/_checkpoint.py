@@ -10,7 +10,6 @@ from typing import Any
 
 from safetensors import SafetensorError
 
-from .._data._batches import TrainingSet
 from .._distributed._connection import exchange, from_first_rank
 from .._distributed._world import World
 from .._storage._file import (
@@ -79,25 +78,23 @@ class EpochState:
         self.is_finished = False
         self._written: int | None = None
 
-    def begin(self, net: ContrastiveNet, data: TrainingSet) -> int:
+    def begin(self, net: ContrastiveNet) -> int:
         """Resume from the file if it has a state; return how many epochs are left."""
-        self.data = data
         if self.found is not None:
             self._resume(net, self.found)
         elif len(net.history):
-            self.state = capture(net, data)
+            self.state = capture(net)
         return max(0, net.first_epoch_ + net.max_epochs - len(net.history))
 
-    def is_over(self, net: ContrastiveNet, data: TrainingSet) -> bool:
+    def is_over(self, net: ContrastiveNet) -> bool:
         """Return whether the fit has been finished before; then its end is restored."""
-        self.data = data
         if self.is_finished and self.found is not None:
             self._resume(net, self.found)
         return self.is_finished
 
     def end_epoch(self, net: ContrastiveNet) -> None:
         """Keep the state of an epoch that is finished, callbacks included."""
-        self.state = capture(net, self.data)
+        self.state = capture(net)
         self._write(net, self.state)
 
     def go_back(self, net: ContrastiveNet) -> None:
@@ -109,21 +106,21 @@ class EpochState:
         if self.state is None:
             return
         if "train_loss" not in net.history[-1]:
-            restore(net, self.data, self.state)
+            restore(net, self.state)
         if len(net.history) > net.first_epoch_ and self._written != self.state["n_epochs"]:
             self._write(net, self.state, is_interrupted=True)
 
     def finish(self, net: ContrastiveNet) -> None:
         """Write the state at the end of the fit, of which nothing is left to do."""
         if self.has_file:
-            self._write(net, capture(net, self.data), is_finished=True)
+            self._write(net, capture(net), is_finished=True)
 
     def _resume(self, net: ContrastiveNet, found: dict[str, Any]) -> None:
         """Bring a net to the state of the file, or raise ValueError if it is a different net."""
         self.found = None
         try:
             check_state(net, found)
-            restore(net, self.data, found)
+            restore(net, found)
         except _MISFITS as error:
             raise _refusal(self.path, f"does not fit this embedder: {error}") from error
         self._written = found["n_epochs"]

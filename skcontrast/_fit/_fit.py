@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from ._net import ContrastiveNet
 from ._plan import Plan
 from ._resume import framework_state, optimizer_state, resume
 from ._samples import TrainingData, agree_on_seed, read_training_data
-from ._settings import Settings
+from ._settings import Settings, plain_callbacks
 from ._setup import Setup, continued_setup, new_setup
 from ._watch import ProgressBar, check_embeddings
 
@@ -126,20 +126,15 @@ def fit_network(
     opened = opened_state(settings, seed, past, identity, world, one_epoch)
     # The caller may have turned gradients off.
     with torch.inference_mode(False), torch.enable_grad(), opened as epoch_state:
-        seed = epoch_state.seed
-        setup = _setup(settings, data, past, seed)
-        reads_share = settings.framework.only_encodes_views
-        shares = Shares(world) if world is not None and reads_share else None
-        training_set = _training_set(settings, setup, data, world, shares)
-        plan = _plan(settings, setup, data, past, one_epoch, seed, world, shares)
-        net = _initialised_net(
-            settings, setup, plan, data, past, epoch_state, one_epoch, as_fitted
-        )
+        run = _Run(settings, data, past, one_epoch, world, epoch_state.seed)
+        setup = run.setup()
+        net = run.net(setup, epoch_state, as_fitted)
         with net.interrupt_:
             # Other threads wait only where the network itself draws random numbers.
-            with seeded_rng(seed, settings.device) if plan.seeds_layers else nullcontext():
-                interrupted = train(net, training_set, epoch_state)
-            check_embeddings(len(net.history), net.module_, training_set)
+            draws = net.plan.seeds_layers
+            with seeded_rng(run.seed, settings.device) if draws else nullcontext():
+                interrupted = train(net)
+            check_embeddings(net)
             whole = {**vars(setup), "network": net.module_.eval()}
             fitted = Fitted(**whole, history=net.history, estimates=net.auto.values)
             if settings.warm_start or one_epoch:
@@ -155,149 +150,148 @@ def fit_network(
         return replace(fitted, interrupted=interrupted or net.interrupt_.came)
 
 
-def _setup(settings: Settings, data: TrainingData, past: Fitted | None, seed: int) -> Setup:
-    """Return what training starts from."""
-    if past is None:
-        setup = new_setup(settings, data.X, data.schema, data.chain, seed)
-    else:
-        setup = continued_setup(settings, data.X, data.chain, past)
-    width = setup.widths.projection // setup.widths.n_parts
-    check_descriptions(data.metadata.get("descriptions"), width)
-    return setup
+@dataclass(frozen=True)
+class _Run:
+    """One call of `fit` or `partial_fit`, with everything that it was passed checked."""
 
+    settings: Settings
+    data: TrainingData
+    past: Fitted | None
+    one_epoch: bool
+    world: World | None
+    seed: int
 
-def _initialised_net(
-    settings: Settings,
-    setup: Setup,
-    plan: Plan,
-    data: TrainingData,
-    past: Fitted | None,
-    epoch_state: EpochState,
-    one_epoch: bool,
-    as_fitted: Callable[[Fitted], Any],
-) -> ContrastiveNet:
-    """Return a net that is about to train, where an earlier fit has left off if there is one."""
-    labels = data.metadata.get("labels")
-    auto = _estimated_parameters(settings, labels, past, one_epoch)
-    named = [
-        item if isinstance(item, tuple) else (None, item) for item in settings.callbacks or ()
-    ]
-    # Others may monitor the scores.
-    named.sort(key=lambda item: not isinstance(item[1], Evaluation))
-    callbacks = [callback if name is None else (name, callback) for name, callback in named]
-    if settings.verbose and (plan.world is None or plan.world.rank == 0):
-        callbacks.append(ProgressBar())
-    # What a framework adds to the network starts from different numbers than the network.
-    with seeded_rng(plan.seed + 1, settings.device):
-        net = ContrastiveNet(
-            setup.network,
-            plan=plan,
-            auto=auto,
-            spreader=LabelSpreader(settings.loss.label_spreading(), labels),
-            epoch_state=epoch_state,
-            build_optimizer=partial(
-                settings.optimizer.build, lr=settings.lr, weight_decay=settings.weight_decay
-            ),
-            as_estimator=partial(_as_estimator, setup, as_fitted),
-            lr=settings.lr,
-            max_epochs=1 if one_epoch else settings.max_epochs,
-            device=plan.device,
-            callbacks=callbacks,
-            # PrintLog prints only if the net is verbose.
-            verbose=int(any(isinstance(callback, PrintLog) for _, callback in named)),
-        ).initialize()
-        if past is not None:
-            resume(net, past, data.fingerprint)
-    return net
+    @cached_property
+    def shares(self) -> Shares | None:
+        """Which rows each rank encodes; None where each encodes all."""
+        reads_share = self.world is not None and self.settings.framework.only_encodes_views
+        return Shares(self.world) if self.world is not None and reads_share else None
 
+    def setup(self) -> Setup:
+        """Return what training starts from."""
+        settings, data = self.settings, self.data
+        if self.past is None:
+            setup = new_setup(settings, data.X, data.schema, data.chain, self.seed)
+        else:
+            setup = continued_setup(settings, data.X, data.chain, self.past)
+        width = setup.widths.projection // setup.widths.n_parts
+        check_descriptions(data.metadata.get("descriptions"), width)
+        return setup
 
-def _training_set(
-    settings: Settings,
-    setup: Setup,
-    data: TrainingData,
-    world: World | None,
-    shares: Shares | None,
-) -> TrainingSet:
-    """Return the samples, in memory or streamed, with their metadata."""
-    source = make_source(
-        data.X,
-        setup.schema.kind,
-        setup.scaler.to_tensor,
-        settings.device,
-        budget=settings.memory_budget,
-        n_workers=settings.n_workers,
-        n_sharing=1 if world is None or settings.device.type != "cpu" else world.size,
-        shares=shares,
-    )
-    return TrainingSet(source, **data.metadata)
+    def net(
+        self, setup: Setup, epoch_state: EpochState, as_fitted: Callable[[Fitted], Any]
+    ) -> ContrastiveNet:
+        """Return a net about to train, where an earlier fit has left off if there is one."""
+        settings, labels = self.settings, self.data.metadata.get("labels")
+        training_set, plan, auto = self._training_set(setup), self._plan(setup), self._auto(labels)
+        prints = any(isinstance(c, PrintLog) for c in plain_callbacks(settings.callbacks))
+        # What a framework adds to the network starts from different numbers than the network.
+        with seeded_rng(self.seed + 1, settings.device):
+            net = ContrastiveNet(
+                setup.network,
+                training_set=training_set,
+                plan=plan,
+                auto=auto,
+                spreader=LabelSpreader(settings.loss.label_spreading(), labels),
+                epoch_state=epoch_state,
+                build_optimizer=partial(
+                    settings.optimizer.build, lr=settings.lr, weight_decay=settings.weight_decay
+                ),
+                as_estimator=partial(_as_estimator, setup, as_fitted),
+                lr=settings.lr,
+                max_epochs=1 if self.one_epoch else settings.max_epochs,
+                device=plan.device,
+                callbacks=self._callbacks(),
+                # PrintLog prints only if the net is verbose.
+                verbose=int(prints),
+            ).initialize()
+            if self.past is not None:
+                resume(net, self.past, self.data.fingerprint)
+        return net
 
+    def _callbacks(self) -> list[Any]:
+        """Return the user's callbacks, those first whose scores others may monitor."""
+        given = self.settings.callbacks or ()
+        named = [item if isinstance(item, tuple) else (None, item) for item in given]
+        named.sort(key=lambda item: not isinstance(item[1], Evaluation))
+        callbacks = [callback if name is None else (name, callback) for name, callback in named]
+        if self.settings.verbose and (self.world is None or self.world.rank == 0):
+            callbacks.append(ProgressBar())
+        return callbacks
 
-def _estimated_parameters(
-    settings: Settings, labels: Tensor | None, past: Fitted | None, one_epoch: bool
-) -> AutoParameters:
-    """Return the hyperparameters that are "auto"; warn if one keeps its initial value."""
-    auto = AutoParameters(settings.loss, labels, None if past is None else past.estimates)
-    for name in auto.need_labels():
-        warn(
-            f"The {name!r} parameter of the loss is estimated from classes, but y holds no two "
-            f"classes: it keeps {auto.values[name]:g}. Pass y, with -1 where they are unknown."
+    def _training_set(self, setup: Setup) -> TrainingSet:
+        """Return the samples, in memory or streamed, with their metadata."""
+        settings, world = self.settings, self.world
+        source = make_source(
+            self.data.X,
+            setup.schema.kind,
+            setup.scaler.to_tensor,
+            settings.device,
+            budget=settings.memory_budget,
+            n_workers=settings.n_workers,
+            n_sharing=1 if world is None or settings.device.type != "cpu" else world.size,
+            shares=self.shares,
         )
-    if past is None and not one_epoch:
-        for name in auto.never_estimated(settings.max_epochs):
+        return TrainingSet(source, **self.data.metadata)
+
+    def _auto(self, labels: Tensor | None) -> AutoParameters:
+        """Return the hyperparameters that are "auto"; warn if one keeps its initial value."""
+        settings, past = self.settings, self.past
+        auto = AutoParameters(settings.loss, labels, None if past is None else past.estimates)
+        for name in auto.need_labels():
             warn(
-                f"The {name!r} parameter of the loss is first estimated after "
-                f"{auto.settings[name].every} epochs, but 'max_epochs' is {settings.max_epochs}: "
-                f"it keeps {auto.values[name]:g}. Pass {name}=Auto(every=1) or train longer."
+                f"The {name!r} parameter of the loss is estimated from classes, but y holds no "
+                f"two classes: it keeps {auto.values[name]:g}. Pass y, with -1 where they are "
+                "unknown."
             )
-    return auto
+        if past is None and not self.one_epoch:
+            for name in auto.never_estimated(settings.max_epochs):
+                warn(
+                    f"The {name!r} parameter of the loss is first estimated after "
+                    f"{auto.settings[name].every} epochs, but 'max_epochs' is "
+                    f"{settings.max_epochs}: it keeps {auto.values[name]:g}. Pass "
+                    f"{name}=Auto(every=1) or train longer."
+                )
+        return auto
 
-
-def _plan(
-    settings: Settings,
-    setup: Setup,
-    data: TrainingData,
-    past: Fitted | None,
-    one_epoch: bool,
-    seed: int,
-    world: World | None,
-    shares: Shares | None,
-) -> Plan:
-    """Return what a step needs to know."""
-    kind, device = setup.schema.kind, settings.device
-    prepare = partial(
-        prepared,
-        compile=settings.compile,
-        bf16=trains_in_bf16(settings.precision, kind, settings.encoder, device),
-        world=world,
-        shares=shares,
-    )
-    module = setup.network.to(device)
-    n_extra = setup.widths.n_parts * settings.similarity.n_extra
-    groups = data.metadata.get("groups")
-    return Plan(
-        module=module,
-        network=prepare(module),
-        prepare=prepare,
-        n_samples=len(data.X),
-        n_views=settings.framework.n_views or settings.n_views,
-        batch_size=settings.batch_size,
-        width=setup.widths.projection + n_extra,
-        device=device,
-        generator=torch.Generator(device=device),
-        n_parts=setup.widths.n_parts,
-        groups=None if groups is None else groups.to(device),
-        same_group=settings.same_group,
-        framework=settings.framework,
-        loss=settings.loss,
-        similarity=settings.similarity,
-        draw=setup.composed(setup.augmentation, device),
-        max_epochs=settings.max_epochs,
-        first_epoch=past.n_epochs if one_epoch and past is not None else 0,
-        lr_schedule=None if one_epoch else settings.lr_schedule,
-        seed=seed,
-        seeds_layers=settings.framework.draws_random_numbers or draws_random_numbers(module),
-        world=world,
-    )
+    def _plan(self, setup: Setup) -> Plan:
+        """Return what a step needs to know."""
+        settings, past, one_epoch = self.settings, self.past, self.one_epoch
+        kind, device = setup.schema.kind, settings.device
+        prepare = partial(
+            prepared,
+            compile=settings.compile,
+            bf16=trains_in_bf16(settings.precision, kind, settings.encoder, device),
+            world=self.world,
+            shares=self.shares,
+        )
+        module = setup.network.to(device)
+        n_extra = setup.widths.n_parts * settings.similarity.n_extra
+        groups = self.data.metadata.get("groups")
+        return Plan(
+            module=module,
+            network=prepare(module),
+            prepare=prepare,
+            n_samples=len(self.data.X),
+            n_views=settings.framework.n_views or settings.n_views,
+            batch_size=settings.batch_size,
+            width=setup.widths.projection + n_extra,
+            device=device,
+            generator=torch.Generator(device=device),
+            n_parts=setup.widths.n_parts,
+            groups=None if groups is None else groups.to(device),
+            same_group=settings.same_group,
+            framework=settings.framework,
+            loss=settings.loss,
+            similarity=settings.similarity,
+            draw=setup.composed(setup.augmentation, device),
+            max_epochs=settings.max_epochs,
+            first_epoch=past.n_epochs if one_epoch and past is not None else 0,
+            lr_schedule=None if one_epoch else settings.lr_schedule,
+            seed=self.seed,
+            seeds_layers=settings.framework.draws_random_numbers or draws_random_numbers(module),
+            world=self.world,
+        )
 
 
 def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: ContrastiveNet) -> Any:
@@ -308,7 +302,7 @@ def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: Contras
     return as_fitted(Fitted(**whole, history=rows, estimates=values))
 
 
-def train(net: ContrastiveNet, training_set: TrainingSet, epoch_state: EpochState) -> bool:
+def train(net: ContrastiveNet) -> bool:
     """Train, drop an epoch that was not finished, and return whether the user interrupted.
 
     A fit that its checkpoint says is finished is only restored.
@@ -318,9 +312,9 @@ def train(net: ContrastiveNet, training_set: TrainingSet, epoch_state: EpochStat
     KeyboardInterrupt
         If the user interrupts before any epoch is finished.
     """
-    is_over = epoch_state.is_over(net, training_set)
+    is_over = net.epoch_state.is_over(net)
     if not is_over:
-        net.partial_fit(training_set)
+        net.partial_fit(net.training_set)
     if len(net.history):
         for row in reversed(net.history):
             if row.pop("batches", None) is None:  # the last row of an earlier fit
@@ -334,5 +328,5 @@ def train(net: ContrastiveNet, training_set: TrainingSet, epoch_state: EpochStat
     if interrupted and not len(net.history):
         raise KeyboardInterrupt
     if not net.interrupted_:
-        epoch_state.finish(net)
+        net.epoch_state.finish(net)
     return interrupted

@@ -26,7 +26,7 @@ from .._data._sources import LazySamples
 from .._network._build import Network
 from ..callbacks import Evaluation
 from ..kinds._base import Kind
-from ._settings import Settings
+from ._settings import Settings, plain_callbacks
 
 if TYPE_CHECKING:
     from ._samples import TrainingData
@@ -141,8 +141,7 @@ def identity_of(settings: Settings, data: TrainingData, start: Network | None) -
 
 def _described_callbacks(callbacks: Any) -> dict[str, str]:
     """Describe the class and the public attributes of each callback that may change the fit."""
-    plain = [item[1] if isinstance(item, tuple) else item for item in callbacks or ()]
-    kept = [callback for callback in plain if type(callback) not in _SHOWING]
+    kept = [callback for callback in plain_callbacks(callbacks) if type(callback) not in _SHOWING]
     found = {"callbacks": f"a list of {len(kept)}" if kept else "[]"}
     for k, callback in enumerate(kept):
         found |= described(f"callbacks[{k}]", type(callback))

@@ -17,7 +17,6 @@ from skorch.callbacks import Callback
 from skorch.history import History
 from torch import Tensor, nn
 
-from .._data._batches import TrainingSet
 from .._network._inference import map_leaves, tensors_in
 from ..encoders import Encoder
 from ..frameworks import Framework, Session
@@ -179,15 +178,13 @@ def _places(
 
 
 # The state of a running fit
-def capture(net: ContrastiveNet, data: TrainingSet) -> dict[str, Any]:
+def capture(net: ContrastiveNet) -> dict[str, Any]:
     """Return a copy, on the CPU, of all that training changes, except the history.
 
     Parameters
     ----------
     net : ContrastiveNet
-        At the end of an epoch.
-    data : TrainingSet
-        Its labels may have been completed.
+        At the end of an epoch. The labels of its training set may have been completed.
     """
     spreads = net.spreader.has_some_labels
     return {
@@ -198,7 +195,7 @@ def capture(net: ContrastiveNet, data: TrainingSet) -> dict[str, Any]:
         "groups": _group_places(net.optimizer_, net.learned_parameters()),
         "base_lr": list(net.base_lr_),
         "auto": net.auto.state_dict(),
-        "labels": _copied(data.metadata["labels"]) if spreads else None,
+        "labels": _copied(net.training_set.metadata["labels"]) if spreads else None,
         "callbacks": {
             name: {"class": _class_name(callback), "state": _callback_state(callback)}
             for name, callback in net.callbacks_
@@ -206,15 +203,13 @@ def capture(net: ContrastiveNet, data: TrainingSet) -> dict[str, Any]:
     }
 
 
-def restore(net: ContrastiveNet, data: TrainingSet, state: dict[str, Any]) -> None:
+def restore(net: ContrastiveNet, state: dict[str, Any]) -> None:
     """Bring a net to a state that `capture` has returned; the state is not changed.
 
     Parameters
     ----------
     net : ContrastiveNet
-        The same one, or one that was built in the same way.
-    data : TrainingSet
-        The same samples.
+        The same one, or one that was built in the same way, with the same samples.
     state : dict
         May have the rows of the history as "history"; otherwise later rows are removed.
 
@@ -232,6 +227,7 @@ def restore(net: ContrastiveNet, data: TrainingSet, state: dict[str, Any]) -> No
     net.base_lr_ = list(state["base_lr"])
     net.auto.load_state_dict(state["auto"])
     if state["labels"] is not None:
+        data = net.training_set
         data.metadata["labels"] = state["labels"].to(data.device)
     for name, callback in net.callbacks_:
         known = state["callbacks"].get(name)

@@ -132,7 +132,7 @@ def resolve_settings(estimator: Any) -> Settings:
         if isinstance(encoder, Encoder):
             validate_parameters(encoder)
     check_lr_schedule(given["lr_schedule"], given["max_epochs"], owner)
-    _check_callbacks(given["callbacks"] or (), given["lr_schedule"], owner)
+    _check_callbacks(given["callbacks"], given["lr_schedule"], owner)
     framework = _component("framework", given, owner)
     default = framework.default_similarity
     is_guessed = isinstance(given["kind"], str) and given["kind"] == "auto"
@@ -182,11 +182,17 @@ def _needed_by(callback: type) -> str:
     return ", ".join(needed)
 
 
-def _check_callbacks(callbacks: Sequence[Any], lr_schedule: Any, owner: str) -> None:
-    plain = [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in callbacks]
+def _check_callbacks(callbacks: Any, lr_schedule: Any, owner: str) -> None:
+    plain = plain_callbacks(callbacks)
     is_evaluated = any(isinstance(callback, Evaluation) for callback in plain)
     for callback in plain:
         _check_callback(callback, lr_schedule, owner, is_evaluated)
+
+
+def plain_callbacks(callbacks: Any) -> list[Any]:
+    """Return callbacks without their names."""
+    given = callbacks or ()
+    return [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in given]
 
 
 def _check_callback(callback: Any, lr_schedule: Any, owner: str, is_evaluated: bool) -> None:
