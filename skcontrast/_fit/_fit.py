@@ -224,7 +224,7 @@ class _Run:
         settings, world = self.settings, self.world
         source = make_source(
             self.data.X,
-            setup.schema.kind,
+            setup.schema.kind.nbytes(self.data.X),
             setup.scaler.to_tensor,
             settings.device,
             budget=settings.memory_budget,
