@@ -24,6 +24,7 @@ from .._storage._file import (
     check_content,
     file_path,
     pack,
+    problem_in,
     read_file,
     replace_file,
     unpack,
@@ -264,7 +265,7 @@ def load(
         if device is not None:
             embedder.set_params(device=device)
     except _MALFORMED as error:
-        raise ValueError(f"{path} cannot be loaded: {_said(error)}.") from error
+        raise ValueError(f"{path} cannot be loaded: {problem_in(error)}.") from error
     return embedder
 
 
@@ -280,7 +281,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         return content, tensors
     except (SafetensorError, RecursionError, ValueError) as error:
         hint = _hint(data) if isinstance(error, SafetensorError) else ""
-        raise ValueError(f"{path} cannot be loaded: {_said(error)}.{hint}") from error
+        raise ValueError(f"{path} cannot be loaded: {problem_in(error)}.{hint}") from error
 
 
 def _hint(data: bytes) -> str:
@@ -363,7 +364,7 @@ def _check_network(fitted: Fitted, before: Any, is_ours: bool) -> None:
     try:
         outputs = _outputs(fitted, torch.device("meta" if is_ours else "cpu"))
     except Exception as error:
-        raise ValueError(f"its network does not work, {_said(error)}") from error
+        raise ValueError(f"its network does not work, {problem_in(error)}") from error
     shapes = tuple(tuple(output.shape) for output in outputs)
     extra = widths.n_parts * fitted.similarity.n_extra
     expected = (2, widths.representation), (2, widths.projection + extra)
@@ -401,10 +402,3 @@ def _called(module: nn.Module, x: Tensor, device: torch.device) -> Tensor:
     tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     moved = {name: tensor.to(device) for name, tensor in tensors.items()}
     return torch.func.functional_call(module, moved, (x,))
-
-
-def _said(error: BaseException) -> str:
-    """Return the message of an error without its last full stop."""
-    if isinstance(error, KeyError):
-        return f"it lacks {error}"
-    return str(error).rstrip(".") or type(error).__name__

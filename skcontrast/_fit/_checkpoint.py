@@ -15,6 +15,7 @@ from .._distributed._world import World
 from .._storage._file import (
     check_content,
     pack,
+    problem_in,
     read_file,
     remove_parts,
     replace_file,
@@ -27,8 +28,8 @@ from .._version import versions
 from .._warnings import warn
 from ._identity import Identity
 from ._net import ContrastiveNet
-from ._resume import attributes_not_saved, capture, check_state, restore
 from ._settings import Settings
+from ._training_state import attributes_not_saved, capture, check_state, restore
 
 # Raised when a change makes older versions misread the files of this one.
 FORMAT = 1
@@ -122,7 +123,7 @@ class EpochState:
             check_state(net, found)
             restore(net, found)
         except _MISFITS as error:
-            raise _refusal(self.path, f"does not fit this embedder: {error}") from error
+            raise _refusal(self.path, "does not fit this embedder", error) from error
         self._written = found["n_epochs"]
         self.state = {name: value for name, value in found.items() if name != "history"}
 
@@ -284,11 +285,12 @@ def _found(path: Path) -> bytes:
     try:
         return read_file(path) or b"empty"
     except ValueError as error:
-        raise _refusal(path, f"cannot be read: {error}") from error
+        raise _refusal(path, "cannot be read", error) from error
 
 
-def _refusal(path: Path | None, problem: str) -> ValueError:
-    return ValueError(f"The checkpoint {path} {problem.rstrip('.')}. {_ADVICE}")
+def _refusal(path: Path | None, problem: str, error: Exception | None = None) -> ValueError:
+    problem += "" if error is None else f": {problem_in(error)}"
+    return ValueError(f"The checkpoint {path or 'of rank 0'} {problem}. {_ADVICE}")
 
 
 def _read(
@@ -311,7 +313,7 @@ def _read(
         state = Reader({}, tensors, {}).read(content["state"])
         found = int(content["seed"]), bool(content["finished"]), state
     except (SafetensorError, *_MISFITS) as error:
-        raise _refusal(path, f"cannot be read: {error}") from error
+        raise _refusal(path, "cannot be read", error) from error
     if difference is not None:
         raise _refusal(path, f"belongs to a different fit: {difference}")
     now = versions(_PACKAGES)

@@ -18,19 +18,36 @@ from .._network._build import Network, Widths, build_network
 from .._network._inference import encode_batches
 from .._runtime._random import seeded_rng
 from .._warnings import warn
-from ..augmentation import Augmentation, compose
+from ..augmentation import (
+    Augmentation,
+    ColorJitter,
+    GaussianBlur,
+    MarginalCorruption,
+    NodeDrop,
+    PerPart,
+    RandomAffine,
+    RandomResizedCrop,
+    SimCLRAugmentation,
+    compose,
+)
+from ..encoders import GIN, MLP, ConvNet, Encoder, ResNet
 from ..frameworks import Framework
 from ..frameworks._parts import Apart, Split
 from ..kinds._base import Kind, Scaler, Schema
-from ..kinds._recognise import is_custom, naming_kind
+from ..kinds._graphs import Graphs
+from ..kinds._images import Images
+from ..kinds._recognise import PartsKind, is_custom, naming_kind
+from ..kinds._tables import Tables
+from ..kinds._vectors import Vectors
 from ..losses import Loss
 from ..similarity import Similarity
-from ._defaults import default_chain, default_encoder, scored_chain
 from ._resume import network_parameters
 from ._settings import Settings, augmentations_of
 
 # Samples of a custom kind that are embedded together and alone.
 _ROWS_TRIED = 8
+# From so many pixels on a crop keeps what an image shows.
+_LEAST_SIDE_FOR_CROPS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,3 +295,97 @@ def _check_trainable(network: Network, settings: Settings) -> None:
             "All parameters of 'encoder' are frozen: fit trains the projection head alone, and "
             "transform with output='representation' does not show it. Pass output='projection'."
         )
+
+
+def _encoder_of_images(sample_shape: tuple) -> Encoder:
+    side = max(sample_shape[-2:])
+    if side <= 32:
+        return ConvNet()
+    return ResNet(depth=18, stem="imagenet" if side > 64 else "cifar")
+
+
+def _chain_of_images(sample_shape: tuple, mixes_channels: bool) -> list[Augmentation]:
+    """Return the views of images; two views of a sample must not be alike in brightness.
+
+    Otherwise that is all the network learns to recognise. Flips are for colour images alone, which
+    are photographs: grey ones may be characters.
+    """
+    channels = sample_shape[0] if len(sample_shape) == 3 else 1
+    if channels == 3 and mixes_channels:
+        return [SimCLRAugmentation()]
+    if channels != 1:
+        return [RandomAffine()]
+    jitter = ColorJitter(brightness=0.6, contrast=0.6)
+    if min(sample_shape[-2:]) < _LEAST_SIDE_FOR_CROPS:
+        return [RandomAffine(), jitter]
+    return [RandomResizedCrop(scale=(0.5, 1.0)), jitter, GaussianBlur(p=0.3)]
+
+
+def _missing(parameter: str, kind: Kind) -> ValueError:
+    none = ", or [] for none" if parameter == "augmentation" else ""
+    return ValueError(
+        f"There is no default {parameter!r} for {kind.name} ({kind!r}): pass one{none}."
+    )
+
+
+def default_encoder(kind: Kind, sample_shape: tuple) -> Encoder:
+    """Return the encoder that suits samples of a kind and shape."""
+    if isinstance(kind, (Tables, Vectors)):
+        return MLP()
+    if isinstance(kind, Images):
+        return _encoder_of_images(sample_shape)
+    if isinstance(kind, Graphs):
+        return GIN()
+    raise _missing("encoder", kind)
+
+
+def default_chain(
+    kind: Kind, sample_shape: tuple, framework: Framework, *, mixes_channels: bool = True
+) -> list[Augmentation]:
+    """Return the augmentations that suit samples of a kind and shape.
+
+    Parameters
+    ----------
+    kind : Kind
+        The kind of the samples.
+    sample_shape : tuple
+        Shape of one sample.
+    framework : Framework
+        A framework that takes one view of each graph needs no augmentation.
+    mixes_channels : bool, default=True
+        If False, channels are contrasted with each other and must not be mixed.
+    """
+    chain = _chain(kind, sample_shape, mixes_channels, takes_one_view=framework.n_views == 1)
+    if chain is None:
+        raise _missing("augmentation", kind)
+    return chain
+
+
+def scored_chain(
+    kind: Kind, sample_shape: tuple, chain: list[Augmentation], *, mixes_channels: bool = True
+) -> list[Augmentation]:
+    """Return the augmentations that draw the views of `score`: the default, whatever the chain.
+
+    So embedders that were trained with different augmentations can be compared. A kind without a
+    default is scored by the chain.
+    """
+    default = _chain(kind, sample_shape, mixes_channels)
+    return chain if default is None else default
+
+
+def _chain(
+    kind: Kind, sample_shape: tuple, mixes_channels: bool = True, takes_one_view: bool = False
+) -> list[Augmentation] | None:
+    """Return the default augmentations, None for a kind without any."""
+    if isinstance(kind, PartsKind):
+        parts = zip(kind.kinds_, sample_shape, strict=True)
+        chains = [_chain(part, shape, takes_one_view=takes_one_view) for part, shape in parts]
+        found = [chain for chain in chains if chain is not None]
+        return [PerPart(found)] if len(found) == len(chains) else None
+    if isinstance(kind, (Tables, Vectors)):
+        return [MarginalCorruption(rate=0.3)]
+    if isinstance(kind, Images):
+        return _chain_of_images(sample_shape, mixes_channels)
+    if isinstance(kind, Graphs):
+        return [] if takes_one_view else [NodeDrop()]
+    return None

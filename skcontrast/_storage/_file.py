@@ -107,6 +107,13 @@ def check_content(content: Any, newest: int, names: Set[str]) -> None:
         raise ValueError(f"its header lacks or has unknown fields: {wrong}")
 
 
+def problem_in(error: BaseException) -> str:
+    """Return what an error says is wrong with a file, without its last full stop."""
+    if isinstance(error, KeyError):
+        return f"it lacks {error}"
+    return str(error).rstrip(".") or type(error).__name__
+
+
 def without_batches(history: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows of a history as a file has them."""
     return [{k: v for k, v in row.items() if k != "batches"} for row in history]

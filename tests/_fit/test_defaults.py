@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast._fit._defaults import default_chain, default_encoder, scored_chain
+from skcontrast._fit._setup import default_chain, default_encoder, scored_chain
 from skcontrast.augmentation import (
     ColorJitter,
     MarginalCorruption,
