@@ -125,8 +125,13 @@ def new_setup(
     mixes_channels = not (isinstance(split, Split) and split.is_of_channels)
     if chain is None:
         chain = default_chain(
-            kind, schema.sample_shape, settings.framework, mixes_channels=mixes_channels
+            kind,
+            schema.sample_shape,
+            mixes_channels=mixes_channels,
+            takes_one_view=settings.framework.n_views == 1,
         )
+    if chain is None:
+        raise _missing("augmentation", kind)
     return Setup(
         loss=settings.loss,
         framework=settings.framework,
@@ -192,15 +197,11 @@ def scored_views(setup: Setup, X: Any, augmentation: Any = None) -> list[Augment
     """
     schema = setup.schema
     chain = augmentations_of(augmentation, "make_view_scorer")
+    if chain is None:  # by the default, embedders that were trained with others can be compared
+        mixes = setup.mixes_channels
+        chain = default_chain(schema.kind, schema.sample_shape, mixes_channels=mixes)
     if chain is None:
-        chain = scored_chain(
-            schema.kind,
-            schema.sample_shape,
-            setup.augmentation,
-            mixes_channels=setup.mixes_channels,
-        )
-    if chain is setup.augmentation:
-        return chain
+        return setup.augmentation
     array = array_of(X)
     return [clone(step).fit_checked(array, schema) for step in chain]
 
@@ -297,13 +298,6 @@ def _check_trainable(network: Network, settings: Settings) -> None:
         )
 
 
-def _encoder_of_images(sample_shape: tuple) -> Encoder:
-    side = max(sample_shape[-2:])
-    if side <= 32:
-        return ConvNet()
-    return ResNet(depth=18, stem="imagenet" if side > 64 else "cifar")
-
-
 def _chain_of_images(sample_shape: tuple, mixes_channels: bool) -> list[Augmentation]:
     """Return the views of images; two views of a sample must not be alike in brightness.
 
@@ -332,17 +326,22 @@ def default_encoder(kind: Kind, sample_shape: tuple) -> Encoder:
     """Return the encoder that suits samples of a kind and shape."""
     if isinstance(kind, (Tables, Vectors)):
         return MLP()
-    if isinstance(kind, Images):
-        return _encoder_of_images(sample_shape)
     if isinstance(kind, Graphs):
         return GIN()
-    raise _missing("encoder", kind)
+    if not isinstance(kind, Images):
+        raise _missing("encoder", kind)
+    side = max(sample_shape[-2:])
+    return ConvNet() if side <= 32 else ResNet(18, "imagenet" if side > 64 else "cifar")
 
 
 def default_chain(
-    kind: Kind, sample_shape: tuple, framework: Framework, *, mixes_channels: bool = True
-) -> list[Augmentation]:
-    """Return the augmentations that suit samples of a kind and shape.
+    kind: Kind,
+    sample_shape: tuple,
+    *,
+    mixes_channels: bool = True,
+    takes_one_view: bool = False,
+) -> list[Augmentation] | None:
+    """Return the augmentations that suit samples of a kind and shape, None if there are none.
 
     Parameters
     ----------
@@ -350,38 +349,16 @@ def default_chain(
         The kind of the samples.
     sample_shape : tuple
         Shape of one sample.
-    framework : Framework
-        A framework that takes one view of each graph needs no augmentation.
     mixes_channels : bool, default=True
         If False, channels are contrasted with each other and must not be mixed.
+    takes_one_view : bool, default=False
+        Whether the framework takes one view of each graph, which needs no augmentation.
     """
-    chain = _chain(kind, sample_shape, mixes_channels, takes_one_view=framework.n_views == 1)
-    if chain is None:
-        raise _missing("augmentation", kind)
-    return chain
-
-
-def scored_chain(
-    kind: Kind, sample_shape: tuple, chain: list[Augmentation], *, mixes_channels: bool = True
-) -> list[Augmentation]:
-    """Return the augmentations that draw the views of `score`: the default, whatever the chain.
-
-    So embedders that were trained with different augmentations can be compared. A kind without a
-    default is scored by the chain.
-    """
-    default = _chain(kind, sample_shape, mixes_channels)
-    return chain if default is None else default
-
-
-def _chain(
-    kind: Kind, sample_shape: tuple, mixes_channels: bool = True, takes_one_view: bool = False
-) -> list[Augmentation] | None:
-    """Return the default augmentations, None for a kind without any."""
     if isinstance(kind, PartsKind):
         parts = zip(kind.kinds_, sample_shape, strict=True)
-        chains = [_chain(part, shape, takes_one_view=takes_one_view) for part, shape in parts]
-        found = [chain for chain in chains if chain is not None]
-        return [PerPart(found)] if len(found) == len(chains) else None
+        found = [default_chain(*part, takes_one_view=takes_one_view) for part in parts]
+        chains = [chain for chain in found if chain is not None]
+        return [PerPart(chains)] if len(chains) == len(found) else None
     if isinstance(kind, (Tables, Vectors)):
         return [MarginalCorruption(rate=0.3)]
     if isinstance(kind, Images):

@@ -277,7 +277,7 @@ class PartsKind(Kind):
 
     def check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Warn about training samples that look like a mistake, part by part."""
-        for place, (kind, part) in enumerate(zip(self.kinds_, X.parts, strict=True)):
+        for place, (kind, part) in enumerate(self._pairs(X)):
             with naming_part(place):
                 kind.check_unusual(part, is_declared=is_declared)
 
@@ -293,23 +293,22 @@ class PartsKind(Kind):
 
     def to_tensor(self, X: Any, device: torch.device | str) -> PartsBatch:
         """Return a batch of each part, unscaled."""
-        pairs = zip(self.kinds_, X.parts, strict=True)
-        return PartsBatch([kind.to_tensor(part, device) for kind, part in pairs])
+        return PartsBatch([kind.to_tensor(part, device) for kind, part in self._pairs(X)])
 
     def rows_per_call(self, X: Any) -> int:
         """Return the smallest of the numbers of samples that the parts allow."""
-        pairs = zip(self.kinds_, X.parts, strict=True)
-        return min(kind.rows_per_call(part) for kind, part in pairs)
+        return min(kind.rows_per_call(part) for kind, part in self._pairs(X))
 
     def nbytes(self, X: Any) -> float:
         """Return how many bytes all parts take as tensors."""
-        pairs = zip(self.kinds_, X.parts, strict=True)
-        return sum(kind.nbytes(part) for kind, part in pairs)
+        return sum(kind.nbytes(part) for kind, part in self._pairs(X))
 
     def arrays(self, X: Any) -> Sequence[np.ndarray]:
         """Return the arrays of all parts."""
-        pairs = zip(self.kinds_, X.parts, strict=True)
-        return [array for kind, part in pairs for array in kind.arrays(part)]
+        return [array for kind, part in self._pairs(X) for array in kind.arrays(part)]
+
+    def _pairs(self, X: Parts) -> Iterator[tuple[Kind, Any]]:
+        return zip(self.kinds_, X.parts, strict=True)
 
 
 class PartsScaler:
