@@ -40,7 +40,7 @@ class Batch(NamedTuple):
 
     Attributes
     ----------
-    x : Tensor of shape (n, ...), or a batch of its own class
+    x : Tensor of shape (n, ...), or a batch of a different class
         The samples, such as a GraphBatch of n graphs.
     labels : Tensor of shape (n,), dtype int64, or None
         Their classes; −1 where unknown.
@@ -51,7 +51,7 @@ class Batch(NamedTuple):
     rows : Tensor of shape (n,), dtype int64, or None
         Their places in the training set.
     groups : Tensor of shape (n,), dtype int64, or None
-        The groups of samples that are known to belong together; −1 for a sample of its own.
+        The groups of samples that are known to belong together; −1 for a sample without a group.
     """
 
     x: Tensor

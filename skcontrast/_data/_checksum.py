@@ -28,7 +28,7 @@ def checksum(arrays: Iterable[Any], *, contents: bool = True) -> str:
     Parameters
     ----------
     arrays : iterable of array-like
-        What is compared.
+        The arrays that are compared.
     contents : bool, default=True
         Whether more than the shape and the dtype of each array counts.
     """

@@ -96,7 +96,7 @@ def classes_or_none(y: Any, n_samples: int) -> NDArray[np.int64] | None:
     """Return y as integers if it holds classes, −1 where unknown; None if it does not.
 
     Targets of a regression are not classes, nor are labels that all occur fewer than twice on
-    average, unless -1 marks some as unknown.
+    average, unless -1 marks unknown ones.
     """
     with naming("y", "an array of classes, shape (n_samples,)"):
         y = np.asarray(y)
@@ -121,7 +121,7 @@ def read_metadata(
     y : array-like of shape (n_samples,) or None
         Classes.
     metadata : dict
-        What was passed to fit besides X and y.
+        The arguments of fit besides X and y.
     n_samples : int
         How many there must be.
     loss : Loss

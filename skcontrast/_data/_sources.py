@@ -125,7 +125,7 @@ class InMemory:
 
     Parameters
     ----------
-    x : Tensor of shape (n_samples, ...), or a batch of its own class
+    x : Tensor of shape (n_samples, ...), or a batch of a different class
         All samples.
     """
 

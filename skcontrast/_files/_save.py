@@ -57,7 +57,7 @@ _PARTS = {
     "built_from": dict,
     "estimates": dict,
 }
-# What only training on needs, or says how the fit ended, and is not in a file.
+# Needed only to train on, or about the end of the fit: not in a file.
 _OF_A_FIT = ("optimizer_state", "framework_state", "interrupted")
 # What set_output leaves in an embedder.
 _OUTPUTS = ({}, *({"transform": name} for name in ("default", "pandas", "polars")))
@@ -191,7 +191,7 @@ def load(
     path : str or path-like
         The file.
     own : dict of str to object, default=None
-        What the file names but does not hold, by the names that it has. For a module, pass an
+        The objects that the file names but does not hold, by these names. For a module, pass an
         object of its class; in a copy of it, the weights are replaced by those of the file, whose
         names, shapes and dtypes must be the same. For a loss, an augmentation or another object
         with parameters, pass an object of its class or the class; a copy gets the parameters of

@@ -56,7 +56,7 @@ class EpochState:
     world : World or None
         The processes that share the fit.
     has_file : bool
-        Whether there is a file, on whichever rank.
+        Whether any rank has a file.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ def opened_state(
     seed : int
         Of this fit, if it is a new one.
     past : Fitted or None
-        What it continues from.
+        The fit that it continues.
     make_identity : callable
         Returns the identity of the fit; called on rank 0.
     world : World or None

@@ -21,7 +21,7 @@ from ._setup import Setup, new_setup
 
 
 class DrawnViews(NamedTuple):
-    """Views of some samples, in the units of X.
+    """Views of samples, in the units of X.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class DrawnViews(NamedTuple):
     X : array-like of length n_samples
         All samples, as their kind reads them.
     schema : Schema
-        What they are.
+        Their schema.
     """
 
     views: tuple[Any, ...]

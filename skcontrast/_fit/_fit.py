@@ -51,7 +51,7 @@ class Fitted(Setup):
     estimates : dict of str to float
         The last values of what was estimated from the data.
     optimizer_state, framework_state : dict or None
-        What a later fit resumes from.
+        The states from which a later fit resumes.
     interrupted : bool
         Whether the user interrupted the fit.
     """
@@ -99,13 +99,13 @@ def fit_network(
     settings : Settings
         The user's parameters, checked.
     X, y, metadata : array-like or Views, array-like or None, dict or None
-        What `fit` was passed.
+        The arguments of `fit`.
     owner : estimator
         Named in messages about X; never changed.
     as_fitted : callable
         Returns a copy of the owner that has learned what it is passed; for callbacks.
     past : Fitted, default=None
-        What to continue from; None starts with a new network.
+        The fit that is continued; None starts with a new network.
     one_epoch : bool, default=False
         Whether this is `partial_fit`: one epoch, and a constant learning rate.
 
@@ -305,7 +305,7 @@ def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: Contras
 def train(net: ContrastiveNet) -> bool:
     """Train, drop an epoch that was not finished, and return whether the user interrupted.
 
-    A fit that its checkpoint says is finished is only restored.
+    A fit whose checkpoint is finished is only restored.
 
     Raises
     ------

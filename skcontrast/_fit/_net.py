@@ -48,11 +48,11 @@ class ContrastiveNet(skorch.NeuralNet):
     Parameters
     ----------
     module : Network
-        What is trained.
+        The network that is trained.
     training_set : TrainingSet
-        What it is trained on.
+        Its training samples.
     plan : Plan
-        What a step needs to know.
+        The constants of all steps.
     auto : AutoParameters
         The hyperparameters that are "auto".
     spreader : LabelSpreader
@@ -69,7 +69,7 @@ class ContrastiveNet(skorch.NeuralNet):
     Attributes
     ----------
     interrupt_ : NotedInterrupt
-        Ctrl-C, as far as this context is entered. It is raised at once during the epochs and while
+        Ctrl-C, while this context is entered. It is raised at once during the epochs and while
         callbacks run, unless several ranks train together, which must stop at the same step.
     """
 
@@ -137,7 +137,7 @@ class ContrastiveNet(skorch.NeuralNet):
         """Do nothing: the estimator has validated X."""
 
     def get_dataset(self, X: Any, y: Any = None) -> TrainingSet:
-        """Return the training set, whatever X is."""
+        """Return the training set; X is ignored."""
         return self.training_set
 
     def get_iterator(self, dataset: TrainingSet, training: bool = False) -> BatchSampler:

@@ -139,7 +139,7 @@ def load_optimizer(
         As in `optimizer_state`. If there are more or fewer than there were, because the framework
         has changed, the optimizer starts from nothing.
     state : dict or None
-        What `optimizer_state` has returned.
+        Returned by `optimizer_state`.
     """
     places = _places(optimizer, parameters)
     expected = type(optimizer).__name__, len(places)

@@ -35,9 +35,9 @@ class TrainingData:
     X : array-like of length n_samples
         As its kind returns it.
     schema : Schema
-        What it is.
+        Its schema.
     chain : list of Augmentation or None
-        What draws the views, if the user has chosen it.
+        The augmentations that draw the views, if the user has chosen them.
     metadata : dict of str to Tensor
         Fields of a `Batch`.
     """

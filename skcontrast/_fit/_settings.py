@@ -123,7 +123,7 @@ def resolve_settings(estimator: Any) -> Settings:
     Raises
     ------
     ValueError, TypeError
-        If a parameter, at any depth, lies outside its range or has a wrong type; the message names
+        If a parameter, at any depth, is outside its range or has a wrong type; the message names
         the parameter.
     """
     validate_parameters(estimator)

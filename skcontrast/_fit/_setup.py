@@ -59,13 +59,13 @@ class Setup:
     loss, framework, similarity : Loss, Framework, Similarity
         The validated choices.
     schema : Schema
-        What X is.
+        The schema of X.
     scaler : Scaler
         The fitted map from X to batches.
     network : Network
         Encoder and projection head.
     widths : Widths
-        What the network returns.
+        The widths of its outputs.
     augmentation : list of Augmentation
         The fitted chain that draws the views.
     mixes_channels : bool
@@ -107,9 +107,9 @@ def new_setup(
     X : array-like of length n_samples
         As its kind returns it.
     schema : Schema
-        What X is.
+        The schema of X.
     chain : list of Augmentation or None
-        What draws the views; None is the default of the kind.
+        The augmentations that draw the views; None is the default of the kind.
     seed : int
         Seeds the weights, and a random split of the features.
     """
@@ -158,10 +158,10 @@ def continued_setup(
     X : array-like of length n_samples
         As its kind returns it.
     chain : list of Augmentation or None
-        What draws the views; None keeps the fitted chain, in which what was saved without its
-        samples takes samples of X.
+        The augmentations that draw the views; None keeps the fitted ones, of which those saved
+        without their samples take samples of X.
     past : Setup
-        What the earlier fit has left.
+        The setup of the earlier fit.
     """
     if chain is None:
         augmentation = [

@@ -126,7 +126,7 @@ def _check_alike(name: str, mine: Any, kept: Any) -> None:
 def _check_optimizer(net: ContrastiveNet, state: dict[str, Any]) -> None:
     """Compare the optimizer's state with the one after a step, which is taken without gradients.
 
-    What the step changes, the state of the file replaces.
+    The state of the file then replaces whatever the step has changed.
     """
     optimizer, learned = net.optimizer_, net.learned_parameters()
     _match_groups(optimizer, learned, state)
@@ -244,7 +244,7 @@ def _load_tensors(
 def _match_groups(
     optimizer: torch.optim.Optimizer, learned: list[nn.Parameter], state: dict[str, Any]
 ) -> None:
-    """Give an optimizer the groups of a state, of which callbacks may have added some."""
+    """Give an optimizer the groups of a state, which callbacks may have added to."""
     del optimizer.param_groups[len(state["groups"]) :]
     for places in state["groups"][len(optimizer.param_groups) :]:
         optimizer.add_param_group({"params": [learned[place] for place in places]})
@@ -267,7 +267,7 @@ def _own_attributes(callback: Callback) -> list[tuple[str, Any]]:
 
 
 def _callback_state(callback: Callback) -> dict[str, Any]:
-    """Return the state of a callback, as far as it is plain or keeps its state itself."""
+    """Return the plain attributes of a callback, and the states of those that keep one."""
     if _keeps_its_state(callback):
         return {"own": _plain_items(callback)}
     attributes = _own_attributes(callback)

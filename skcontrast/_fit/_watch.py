@@ -28,7 +28,7 @@ _LOWEST_RANK = 2.0
 class CollapseCheck(Callback):
     """Warns if the representation collapses, after epochs 1, 2, 4, 8, … and the last.
 
-    The effective rank of the representations of some samples of the first batch is compared with
+    The effective rank of the representations of samples of the first batch is compared with
     that before the training, since one feature, two samples or many equal ones have a low rank by
     themselves.
     """
@@ -38,7 +38,7 @@ class CollapseCheck(Callback):
         self.rows_, self.rank_, self._samples = None, np.nan, None
 
     def on_batch_begin(self, net: Any, batch: Any = None, **kwargs: Any) -> None:
-        """Take some samples of the first batch before the network has learned from them."""
+        """Take samples of the first batch before the network has learned from them."""
         if self.rows_ is not None:
             return
         n = min(len(batch.x), _SAMPLES)
@@ -105,7 +105,7 @@ def check_epoch(epoch: int, losses: Sequence[float], network: nn.Module) -> None
     losses : sequence of float
         Of each step.
     network : Network
-        What is trained.
+        The network that is trained.
     """
     state = [t.sum() for t in network.state_dict().values() if t.is_floating_point()]
     if not (np.isfinite(losses).all() and bool(torch.stack(state).isfinite().all())):
@@ -164,7 +164,7 @@ class EpochTasks(Callback):
     estimator : ContrastiveEmbedder
         The embedder that is fitted, with callbacks.
     X, y : array-like
-        What it is fitted to.
+        The arguments of `fit`.
     n_epochs : int
         The most epochs.
     """

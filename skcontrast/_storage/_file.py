@@ -33,7 +33,7 @@ def pack(content: Any, tensors: Mapping[str, Tensor], key: str) -> bytes:
     Parameters
     ----------
     content : object
-        What can be written as JSON without NaN and infinity.
+        An object that JSON can hold, without NaN and infinity.
     tensors : dict of str to Tensor
         Contiguous, on the CPU.
     key : str
@@ -108,7 +108,7 @@ def check_content(content: Any, newest: int, names: Set[str]) -> None:
 
 
 def problem_in(error: BaseException) -> str:
-    """Return what an error says is wrong with a file, without its last full stop."""
+    """Return the message of an error about a file, without its last full stop."""
     if isinstance(error, KeyError):
         return f"it lacks {error}"
     return str(error).rstrip(".") or type(error).__name__
@@ -150,7 +150,7 @@ def file_path(path: str | os.PathLike, owner: str) -> Path:
     Parameters
     ----------
     path : str or path-like
-        What the user passed.
+        The argument of the user.
     owner : str
         The function that was called.
     """

@@ -199,7 +199,7 @@ class Reader:
     tensors : dict of str to Tensor
         The numbers.
     own : dict of str to object
-        What the user has passed, by the names that the JSON has.
+        The objects that the user has passed, by their names in the JSON.
     """
 
     def __init__(

@@ -200,7 +200,7 @@ class GraphBatch:
     def shape(self) -> tuple[int | None, ...]:
         """``(n_graphs, None, n_features)``: graphs have any number of nodes.
 
-        A fourth number says how many features edges have, if they have any.
+        A fourth number is that of the features of edges, if they have any.
         """
         shape = (len(self), None, self.nodes.width)
         return shape if self.edges is None else (*shape, self.edges.width)

@@ -263,7 +263,7 @@ def check_finite(
     nodes : Tensor of shape (n,), default=None
         The node that each row belongs to; None is a row per node.
     what : str, default="node attributes"
-        What the values are.
+        The name of the values, for messages.
     """
     if values is None:
         return
@@ -367,7 +367,7 @@ def is_symmetric(edges: Tensor, n_nodes: int, *columns: Tensor) -> bool:
     n_nodes : int
         Number of nodes.
     *columns : Tensor of shape (n_edges,) or (n_edges, d)
-        What describes the edges.
+        Features of the edges.
     """
     forth, back = (u * n_nodes + v for u, v in (edges, edges.flip(0)))
     if not torch.equal(forth.sort().values, back.sort().values):

@@ -37,7 +37,7 @@ class GraphParts(NamedTuple):
     directed : bool
         Whether edges have a direction.
     of_nodes, of_edges : Described
-        What describes them.
+        Their attributes and labels.
     weights : ndarray of shape (n_edges,) or None
         Weights of the edges.
     ignored : frozenset of str
@@ -99,7 +99,7 @@ class _Items:
     Parameters
     ----------
     kind : {"node", "edge"}
-        What they are.
+        Their kind.
     data : list of dict
         The attributes of each.
     names : callable

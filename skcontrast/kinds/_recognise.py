@@ -36,7 +36,7 @@ def read_samples(
     Parameters
     ----------
     X : object
-        What the user passed.
+        The argument of the user.
     kind : Kind, default=None
         The kind that reads X; None recognises it.
     hint : Kind, default=None
@@ -68,7 +68,7 @@ def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
     Parameters
     ----------
     X : object
-        What the user passed.
+        The argument of the user.
     hint : Kind, default=None
         A kind of the package that decides where X is ambiguous.
 
@@ -94,7 +94,7 @@ def named_kind(kind: str | Kind, *, owner: str, parameter: str = "kind") -> Kind
     Parameters
     ----------
     kind : {"vectors", "images", "graphs", "tables"} or Kind
-        What was declared.
+        The declared kind.
     owner : str
         The class that declared it, for messages.
     parameter : str, default="kind"
