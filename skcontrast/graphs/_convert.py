@@ -162,18 +162,14 @@ def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
     check_finite(weights, node_ptr, edges[0], "edge weights")
     edge_attributes = _joined_attributes(linked, "edge")
     check_finite(edge_attributes, node_ptr, edges[0], "edge attributes")
-    packed = assemble(
-        edges,
-        node_ptr,
-        symmetric=not any(part.directed for part in parts),
-        edge_attributes=edge_attributes,
-        edge_weights=weights,
-        edge_labels=_joined_labels(linked, "edge"),
+    edge_labels = _joined_labels(linked, "edge")
+    symmetric = not any(part.directed for part in parts)
+    attributes = _joined_attributes(nodes, "node")
+    check_finite(attributes, node_ptr)
+    labels = _joined_labels(nodes, "node")
+    return assemble(
+        edges, node_ptr, symmetric, attributes, labels, edge_attributes, weights, edge_labels
     )
-    packed.attributes = _joined_attributes(nodes, "node")
-    check_finite(packed.attributes, node_ptr)
-    packed.labels, packed.categories = _joined_labels(nodes, "node")
-    return packed
 
 
 def _joined_attributes(parts: Mapping[int, Described], of: str) -> Tensor | None:

@@ -143,13 +143,9 @@ class PackedGraphs:
         of_nodes = _checked_numbers(attributes, ptr, "attributes")
         of_edges = _checked_labels(edge_labels, edges.shape[1], "edge_labels")
         n_nodes = int(ptr[-1])
-        codes, categories = _checked_labels(labels, n_nodes, "labels")
-        _check_described(n_nodes, edges, ptr, of_nodes, codes, of_edges[0], of_links, weights)
-        packed = assemble(
-            edges, ptr, edge_attributes=of_links, edge_weights=weights, edge_labels=of_edges
-        )
-        packed.attributes, packed.labels, packed.categories = of_nodes, codes, categories
-        return packed
+        coded = _checked_labels(labels, n_nodes, "labels")
+        _check_described(n_nodes, edges, ptr, of_nodes, coded[0], of_edges[0], of_links, weights)
+        return assemble(edges, ptr, None, of_nodes, coded, of_links, weights, of_edges)
 
     @property
     def shape(self) -> tuple[int, None, int]:
@@ -207,11 +203,12 @@ class PackedGraphs:
 def assemble(
     edges: Tensor,
     node_ptr: Tensor,
-    *,
-    symmetric: bool | None = None,
-    edge_attributes: Tensor | None = None,
-    edge_weights: Tensor | None = None,
-    edge_labels: tuple[Tensor | None, tuple] = (None, ()),
+    symmetric: bool | None,
+    attributes: Tensor | None,
+    labels: tuple[Tensor | None, tuple],
+    edge_attributes: Tensor | None,
+    edge_weights: Tensor | None,
+    edge_labels: tuple[Tensor | None, tuple],
 ) -> PackedGraphs:
     """Return packed graphs of edges in any order, and of their attributes.
 
@@ -221,23 +218,25 @@ def assemble(
         Sources and targets.
     node_ptr : Tensor of shape (n_graphs + 1,), dtype int64
         The first node of each graph.
-    symmetric : bool, default=None
+    symmetric : bool or None
         Whether all graphs are undirected; None finds it out.
-    edge_attributes, edge_weights : Tensor of shape (n_edges, d), (n_edges,) or None
-        Numbers that describe the edges.
-    edge_labels : tuple of Tensor of shape (n_edges,) and tuple
+    attributes, edge_attributes, edge_weights : Tensor or None
+        Numbers that describe the nodes (n_nodes, d) and the edges (n_edges, d) and (n_edges,).
+    labels, edge_labels : tuple of Tensor of shape (n,) or None, and tuple
         Codes and their categories.
     """
-    labels, categories = edge_labels
-    columns = [one for one in (edge_attributes, edge_weights, labels) if one is not None]
+    codes, categories = edge_labels
+    columns = [one for one in (edge_attributes, edge_weights, codes) if one is not None]
     if symmetric is None:
         symmetric = is_symmetric(edges, int(node_ptr[-1]), *columns)
     order = by_target(edges) if columns else edges[1]
     return PackedGraphs(
         Topology.from_edges(edges, node_ptr, symmetric),
+        attributes,
+        *labels,
         edge_attributes=_subset(edge_attributes, order),
         edge_weights=_subset(edge_weights, order),
-        edge_labels=_subset(labels, order),
+        edge_labels=_subset(codes, order),
         edge_categories=categories,
     )
 
