@@ -141,9 +141,7 @@ def fit_network(
                 fitted = replace(
                     fitted,
                     optimizer_state=optimizer_state(net.optimizer_, net.learned_parameters()),
-                    framework_state=framework_state(
-                        settings.framework, net.criterion_, data.fingerprint
-                    ),
+                    framework_state=framework_state(settings.framework, net.criterion_, data),
                 )
             if world is not None:
                 interrupted = any(exchange(interrupted))
@@ -206,7 +204,7 @@ class _Run:
                 verbose=int(prints),
             ).initialize()
             if self.past is not None:
-                resume(net, self.past, self.data.fingerprint)
+                resume(net, self.past, self.data)
         return net
 
     def _callbacks(self) -> list[Any]:

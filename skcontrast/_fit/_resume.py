@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
@@ -64,9 +64,7 @@ def check_same_network(settings: Settings, past: Any) -> None:
             )
 
 
-def framework_state(
-    framework: Framework, session: Session, fingerprint: Callable[[], int]
-) -> dict[str, Any] | None:
+def framework_state(framework: Framework, session: Session, data: Any) -> dict[str, Any] | None:
     """Return the state that a session resumes from, None if it has no state.
 
     Parameters
@@ -75,16 +73,16 @@ def framework_state(
         Whose session it is.
     session : Session
         At the end of a fit.
-    fingerprint : callable
-        Returns the fingerprint of the samples of the fit.
+    data : TrainingData
+        The samples of the fit.
     """
     state = session.state_dict()
     if not state:
         return None
-    return {"kind": type(framework).__name__, "state": dict(state), "samples": fingerprint()}
+    return {"kind": type(framework).__name__, "state": dict(state), "samples": data.fingerprint}
 
 
-def resume(net: ContrastiveNet, past: Any, fingerprint: Callable[[], int]) -> None:
+def resume(net: ContrastiveNet, past: Any, data: Any) -> None:
     """Bring a new net to the state in which an earlier fit has left its own.
 
     Parameters
@@ -93,14 +91,14 @@ def resume(net: ContrastiveNet, past: Any, fingerprint: Callable[[], int]) -> No
         Initialised, with a copy of the earlier network.
     past : Fitted
         The earlier fit. The state of a different optimizer or framework is left out.
-    fingerprint : callable
-        Returns the fingerprint of the samples of this fit.
+    data : TrainingData
+        The samples of this fit.
     """
     net.history_ = History(map(dict, past.history))
     load_optimizer(net.optimizer_, net.learned_parameters(), past.optimizer_state)
     state = past.framework_state
     if state is not None and state["kind"] == type(net.plan.framework).__name__:
-        net.criterion_.resume(state["state"], state["samples"] == fingerprint())
+        net.criterion_.resume(state["state"], state["samples"] == data.fingerprint)
 
 
 def optimizer_state(

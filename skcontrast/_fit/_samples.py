@@ -48,13 +48,10 @@ class TrainingData:
     metadata: dict[str, Tensor]
 
     @cached_property
-    def _of_X(self) -> int:
-        return fingerprint(self.schema.kind.arrays(self.X))
-
     def fingerprint(self) -> int:
-        """Return a number that differs, almost surely, for other samples or labels."""
-        labels = self.metadata.get("labels")
-        return self._of_X if labels is None else fingerprint([labels.numpy()], self._of_X)
+        """A number that differs, almost surely, for other samples or labels."""
+        labels = [t.numpy() for name, t in self.metadata.items() if name == "labels"]
+        return fingerprint([*self.schema.kind.arrays(self.X), *labels])
 
 
 def read_training_data(
