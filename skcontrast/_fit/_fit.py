@@ -209,10 +209,10 @@ class _Run:
 
     def _callbacks(self) -> list[Any]:
         """Return the user's callbacks, those first whose scores others may monitor."""
-        given = self.settings.callbacks or ()
-        named = [item if isinstance(item, tuple) else (None, item) for item in given]
-        named.sort(key=lambda item: not isinstance(item[1], Evaluation))
-        callbacks = [callback if name is None else (name, callback) for name, callback in named]
+        callbacks = sorted(
+            self.settings.callbacks or (),
+            key=lambda item: not isinstance(plain_callbacks([item])[0], Evaluation),
+        )
         if self.settings.verbose and (self.world is None or self.world.rank == 0):
             callbacks.append(ProgressBar())
         return callbacks
