@@ -220,10 +220,14 @@ def assemble(
         The first node of each graph.
     symmetric : bool or None
         Whether all graphs are undirected; None finds it out.
-    attributes, edge_attributes, edge_weights : Tensor or None
-        Numbers that describe the nodes (n_nodes, d) and the edges (n_edges, d) and (n_edges,).
-    labels, edge_labels : tuple of Tensor of shape (n,) or None, and tuple
-        Codes and their categories.
+    attributes : Tensor of shape (n_nodes, d) or None
+        Numbers that describe the nodes.
+    labels : tuple of Tensor of shape (n_nodes,) or None, and tuple
+        Codes of the nodes and their categories.
+    edge_attributes, edge_weights : Tensor of shape (n_edges, d), (n_edges,) or None
+        Numbers that describe the edges.
+    edge_labels : tuple of Tensor of shape (n_edges,) or None, and tuple
+        Codes of the edges and their categories.
     """
     codes, categories = edge_labels
     columns = [one for one in (edge_attributes, edge_weights, codes) if one is not None]
