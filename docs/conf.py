@@ -8,15 +8,16 @@ the pages will be.
 import os
 import sys
 from importlib.metadata import distribution
-from importlib.metadata import version as installed_version
 from pathlib import Path
+
+import skcontrast
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "skcontrast"
 copyright = "The skcontrast developers"
 author = "The skcontrast developers"
-version = release = installed_version("skcontrast")
+version = release = skcontrast.__version__
 
 extensions = [
     "matplotlib.sphinxext.plot_directive",

@@ -14,9 +14,8 @@ from ._files._card import model_card
 from ._files._export import export
 from ._files._save import load, save
 from ._objective._functional import contrastive_loss
+from ._version import __version__
 from .embedder import ContrastiveEmbedder
-
-__version__ = "0.1.0.dev0"
 
 __all__ = [
     "ContrastiveEmbedder",

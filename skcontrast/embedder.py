@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib.metadata import version
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
@@ -26,9 +24,9 @@ from torch import nn
 from ._arguments import check_arguments
 from ._data._row_labels import labeled_output
 from ._distributed._agreement import failing_together
-from ._fit._choices import COMPONENTS, Choices, default_with, resolve_choices, resolve_device
 from ._fit._drawn_views import drawn_views
 from ._fit._fit import Fitted, fit_network
+from ._fit._settings import COMPONENTS, Settings, default_with, resolve_device, resolve_settings
 from ._fit._setup import scored_views
 from ._fit._watch import EpochTasks
 from ._network._build import Directions
@@ -38,6 +36,7 @@ from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
 from ._runtime._random import resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
+from ._version import __version__
 from ._warnings import warn
 from .augmentation import Augmentation, Views
 from .encoders import Encoder
@@ -118,7 +117,7 @@ class ContrastiveEmbedder(
     augmentation : augmentation, list or Pipeline of augmentations, default=None
         Draws the views. None takes the augmentation steps before the embedder in a Pipeline. If
         there are none, it depends on the kind of X, see :ref:`default-views`:
-        ``MarginalCorruption`` for vectors and tables (which keeps some rows of X in the fitted
+        ``MarginalCorruption`` for vectors and tables (which keeps rows of X in the fitted
         embedder);
         crops, or for fewer than 16 pixels ``RandomAffine``, and a strong ``ColorJitter`` for grey
         images; ``SimCLRAugmentation()`` for colour images, or ``RandomAffine()`` if the framework
@@ -131,9 +130,9 @@ class ContrastiveEmbedder(
         Width of the projection head's output, on which the loss is computed; 0 trains the
         representation itself. With several encoders, each has a head of this width.
     output : {"representation", "projection"}, default="representation"
-        What `transform` returns: the output of the encoder or of the projection head.
+        Which output `transform` returns: that of the encoder or of the projection head.
     same_group : {"neutral", "positive"}, default="neutral"
-        What samples of one group are to each other, if `fit` is passed ``groups``: neither
+        How samples of one group relate, if `fit` is passed ``groups``: neither
         positives nor negatives, or positives like the views of one sample.
     n_views : int, default=2
         Views drawn of each sample in a step, at least 2; ``InfoGraph`` always draws one.
@@ -144,7 +143,7 @@ class ContrastiveEmbedder(
         Passes over the data.
     optimizer : {"adam", "adamw", "sgd"}, torch.optim.Optimizer class or Optimizer, default="adam"
         "sgd" has momentum 0.9. An :class:`~skcontrast.optimizers.Optimizer` sets other options,
-        and gives parts of the network a learning rate of their own, such as a pretrained encoder.
+        and gives parts of the network, such as a pretrained encoder, a separate learning rate.
     lr : float, default=1e-3
         Learning rate.
     weight_decay : float, default=1e-6
@@ -153,7 +152,7 @@ class ContrastiveEmbedder(
         Factor on the learning rate by the progress of the fit. `partial_fit` keeps the learning
         rate constant, since it has no end.
     kind : {"auto", "vectors", "tables", "images", "graphs"} or Kind, default="auto"
-        What X holds, and how it is prepared: ``Vectors(standardize=False)`` or
+        The kind of data in X, and how it is prepared: ``Vectors(standardize=False)`` or
         ``Graphs(node_features="degree")``, see :mod:`skcontrast.kinds`. "auto" recognises the kind
         of X, unless the augmentations or the encoder declare a custom one, see :ref:`own-kind`.
     device : str, int or torch.device, default="auto"
@@ -185,7 +184,7 @@ class ContrastiveEmbedder(
     checkpoint : str or path-like, default=None
         A folder in which `fit` keeps its state, so that the same call resumes a fit that was
         killed or interrupted, and ends with the same bits. If the fit was finished, the call
-        returns what was fitted without training. ``{fit}`` in the name stands for a code of the
+        returns what was fitted without training. ``{fit}`` in the name becomes a code of the
         parameters and the data, which gives each candidate of a search its own folder.
         A module with random weights, as `encoder` or in an augmentation, must be built after
         ``torch.manual_seed``, or be passed as a callable or an object of
@@ -387,7 +386,7 @@ class ContrastiveEmbedder(
             elif hasattr(self, role) and not hasattr(value, "set_params"):
                 raise ValueError(
                     f"The {role!r} parameter of ContrastiveEmbedder is {value!r} and has no "
-                    f"parameters of its own to set: pass an object as {role} first."
+                    f"parameters to set: pass an object as {role} first."
                 )
         return super().set_params(**params)
 
@@ -430,7 +429,7 @@ class ContrastiveEmbedder(
             max(0, cos(z, description)), so that a view that does not show what its description
             says counts less. ``groups``, array-like of shape (n_samples,): which samples are
             known to belong together, such as those of one patient, video or scene, −1 for a
-            sample of its own; they are never negatives of each other, see `same_group`. In a
+            sample without a group; they are never negatives of each other, see `same_group`. In a
             Pipeline, pass these as ``embed__groups=``, with the name of the step, or by metadata
             routing.
 
@@ -442,7 +441,7 @@ class ContrastiveEmbedder(
         ------
         ValueError
             If X holds NaN, infinity or a graph without nodes, has a wrong shape or is ambiguous;
-            if a parameter, at any depth, lies outside its range; if training diverges; or if
+            if a parameter, at any depth, is outside its range; if training diverges; or if
             processes that train together were given different data or parameters; or if
             `checkpoint` holds a fit with other data or parameters, or a damaged file. A fitted
             embedder stays as it was.
@@ -456,12 +455,12 @@ class ContrastiveEmbedder(
             If the user interrupts. The embedder is then, to the bit, what it was at the end of the
             last finished epoch.
         """
-        choices = resolve_choices(self)
-        past = getattr(self, "_fitted", None) if choices.warm_start else None
+        settings = resolve_settings(self)
+        past = getattr(self, "_fitted", None) if settings.warm_start else None
         has_tasks = getattr(self, "_skl_callbacks", None)
-        tasks = [EpochTasks(self, _plain(X), y, choices.max_epochs)] if has_tasks else []
-        choices = replace(choices, callbacks=[*(choices.callbacks or ()), *tasks])
-        self._train(choices, X, y, metadata, past)
+        tasks = [EpochTasks(self, _plain(X), y, settings.max_epochs)] if has_tasks else []
+        settings = replace(settings, callbacks=[*(settings.callbacks or ()), *tasks])
+        self._train(settings, X, y, metadata, past)
         for task in tasks:
             task.end()
         return self
@@ -489,15 +488,15 @@ class ContrastiveEmbedder(
         self : ContrastiveEmbedder
         """
         past = getattr(self, "_fitted", None)
-        return self._train(resolve_choices(self), X, y, metadata, past, one_epoch=True)
+        return self._train(resolve_settings(self), X, y, metadata, past, one_epoch=True)
 
     def _train(
-        self, choices: Choices, X: Any, y: Any, metadata: Any, past: Any, one_epoch: bool = False
+        self, settings: Settings, X: Any, y: Any, metadata: Any, past: Any, one_epoch: bool = False
     ) -> Self:
         """Train, and take over all that was learned."""
-        with plain_modes(choices.device):
+        with plain_modes(settings.device):
             fitted = fit_network(
-                choices,
+                settings,
                 X,
                 y,
                 metadata,
@@ -559,7 +558,7 @@ class ContrastiveEmbedder(
         scaler, kind = self._fitted.scaler, self._fitted.schema.kind
         device = resolve_device(self.device, type(self).__name__)
         with plain_modes(device):
-            # Some scalers find NaN and infinity in the pass in which they convert X.
+            # A scaler may find NaN and infinity in the pass in which it converts X.
             X = self._fitted.read(_plain(X), self, check_finite=not scaler.finds_nonfinite)
             with naming_kind(kind):
                 return encode(
@@ -597,7 +596,7 @@ class ContrastiveEmbedder(
         Parameters
         ----------
         X : array-like, Dataset, Parts or list of graphs
-            At least 2 samples of the shape seen in `fit`; better some hundreds that were not used
+            At least 2 samples of the shape seen in `fit`; better a few hundred that were not used
             in it. Scores of the same number of samples can be compared.
         y : ignored
             Present for API consistency.
@@ -704,7 +703,7 @@ class ContrastiveEmbedder(
         Returns
         -------
         kappa : ndarray of shape (n_samples,), dtype float32
-            Concentrations κ > 0, high if the views of the sample lie close together and far from
+            Concentrations κ > 0, high if the views of the sample are close together and far from
             other samples. The κ of a sample does not depend on the other samples in X. With a
             framework that has several encoders, κ is the concentration of the product of their
             distributions, :math:`|\\sum_p \\kappa_p \\mu_p|`, at most κ_max times their number.
@@ -854,25 +853,20 @@ class ContrastiveEmbedder(
             fitted = state["_fitted"] = state["_fitted"].on_cpu()
             network = fitted.network
             state["encoder_"], state["projector_"] = network.encoder, network.projector
-        return {**state, "_skcontrast_version": _version()}
+        return {**state, "_skcontrast_version": __version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over a pickled state; warn if a different version has pickled it."""
         state = dict(state)
-        if (written := state.pop("_skcontrast_version")) != _version():
+        if (written := state.pop("_skcontrast_version")) != __version__:
             warn(
                 InconsistentVersionWarning(
                     estimator_name=f"{type(self).__name__} of skcontrast",
-                    current_sklearn_version=_version(),
+                    current_sklearn_version=__version__,
                     original_sklearn_version=written,
                 )
             )
         super().__setstate__(state)
-
-
-@cache
-def _version() -> str:
-    return version("skcontrast")
 
 
 def _plain(X: Any) -> Any:

@@ -274,8 +274,8 @@ EstimableNumber: TypeAlias = float | Schedule | Auto | Literal["auto"]
 Quantity: TypeAlias = Literal["alpha", "floor", "sharpness", "tau_plus"]
 
 
-def number(value: EstimableNumber) -> float:
-    """Return a hyperparameter as the number that it is wherever a loss or score is computed.
+def current_value(value: EstimableNumber) -> float:
+    """Return the number that a hyperparameter is at present, where a loss or score is computed.
 
     Schedules and estimates are replaced by their values before, see `at_progress`; here only the
     type changes.

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import skcontrast
+from skcontrast import _version
 
 ROOT = Path(__file__).parents[1]
 EXTRAS_ALIKE = ("graphs", "images", "plot", "docs", "test")
@@ -50,6 +51,14 @@ def test_the_version_is_the_same_everywhere():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     cited = re.search(r"^version: (\S+)$", citation, flags=re.MULTILINE)[1]
     assert "version" in project()["dynamic"] and cited == skcontrast.__version__
+
+
+def test_the_version_is_not_that_of_stale_metadata(monkeypatch):
+    monkeypatch.setattr(_version, "version", lambda name: f"installed {name}")
+    assert _version.versions(["skcontrast", "torch"]) == {
+        "skcontrast": skcontrast.__version__,
+        "torch": "installed torch",
+    }
 
 
 def test_the_version_switcher_offers_the_version():

@@ -1,4 +1,4 @@
-"""Samples on the device of the training, and what is known about each of them."""
+"""Samples on the device of the training, with their metadata, in random batches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from ._sources import InMemory, Streamed
 
 
-class Annotations(NamedTuple):
+class Metadata(NamedTuple):
     """Labels, groups and weights of anchors or candidates.
 
     Attributes
@@ -30,17 +30,17 @@ class Annotations(NamedTuple):
     groups: Tensor | None = None
     weights: Tensor | None = None
 
-    def take(self, rows: Tensor) -> Annotations:
+    def take(self, rows: Tensor) -> Metadata:
         """Return those of the given rows, in any order and number."""
-        return Annotations(*(None if known is None else known[rows] for known in self))
+        return Metadata(*(None if field is None else field[rows] for field in self))
 
 
 class Batch(NamedTuple):
-    """A batch of samples and what is known about them.
+    """A batch of samples and their metadata.
 
     Attributes
     ----------
-    x : Tensor of shape (n, ...), or a batch of its own class
+    x : Tensor of shape (n, ...), or a batch of a different class
         The samples, such as a GraphBatch of n graphs.
     labels : Tensor of shape (n,), dtype int64, or None
         Their classes; −1 where unknown.
@@ -51,7 +51,7 @@ class Batch(NamedTuple):
     rows : Tensor of shape (n,), dtype int64, or None
         Their places in the training set.
     groups : Tensor of shape (n,), dtype int64, or None
-        The groups of samples that are known to belong together; −1 for a sample of its own.
+        The groups of samples that are known to belong together; −1 for a sample without a group.
     """
 
     x: Tensor
@@ -84,8 +84,8 @@ class Batch(NamedTuple):
         agreement = F.cosine_similarity(z, self.descriptions, dim=-1).clamp_min(0)
         return agreement if self.weights is None else agreement * self.weights
 
-    def annotations(self, z: Tensor) -> Annotations:
-        """Return what is known about views of the samples as anchors, one view after another.
+    def metadata(self, z: Tensor) -> Metadata:
+        """Return the metadata of views of the samples as anchors, one view after another.
 
         Parameters
         ----------
@@ -94,14 +94,14 @@ class Batch(NamedTuple):
 
         Returns
         -------
-        annotations : Annotations
+        metadata : Metadata
             With the attributes ``labels``, ``groups`` and ``weights``, each a tensor of shape
             (n_views · n,) or None.
         """
         weights = self.anchor_weights(z)
         rows = torch.arange(z.shape[1], device=z.device).repeat(len(z))
-        known = Annotations(self.labels, self.groups).take(rows)
-        return known._replace(weights=None if weights is None else weights.flatten())
+        metadata = Metadata(self.labels, self.groups).take(rows)
+        return metadata._replace(weights=None if weights is None else weights.flatten())
 
 
 class TrainingSet:
@@ -111,13 +111,13 @@ class TrainingSet:
     ----------
     source : InMemory or Streamed
         The samples.
-    **known : dict of str to Tensor of shape (n_samples, ...)
-        What is known about them: fields of `Batch`.
+    **metadata : dict of str to Tensor of shape (n_samples, ...)
+        Fields of `Batch`: labels, weights, descriptions and groups of all samples.
     """
 
-    def __init__(self, source: InMemory | Streamed, **known: Tensor):
+    def __init__(self, source: InMemory | Streamed, **metadata: Tensor):
         self.source, self.device = source, source.device
-        self.known = {name: tensor.to(source.device) for name, tensor in known.items()}
+        self.metadata = {name: tensor.to(source.device) for name, tensor in metadata.items()}
 
     def __len__(self) -> int:
         return len(self.source)
@@ -136,8 +136,8 @@ class TrainingSet:
         with closing(self.source.batches(parts, seed)) as samples:
             for rows, x in zip(parts, samples, strict=True):
                 rows = rows.to(self.device)
-                known = {name: tensor[rows] for name, tensor in self.known.items()}
-                yield Batch(x, rows=rows, **known)
+                metadata = {name: tensor[rows] for name, tensor in self.metadata.items()}
+                yield Batch(x, rows=rows, **metadata)
 
 
 class _SplitOrder(Sequence):

@@ -28,7 +28,7 @@ def checksum(arrays: Iterable[Any], *, contents: bool = True) -> str:
     Parameters
     ----------
     arrays : iterable of array-like
-        What is compared.
+        The arrays that are compared.
     contents : bool, default=True
         Whether more than the shape and the dtype of each array counts.
     """
@@ -40,17 +40,15 @@ def checksum(arrays: Iterable[Any], *, contents: bool = True) -> str:
     return found.hexdigest()[:_DIGITS]
 
 
-def fingerprint(arrays: Iterable[Any], start: int | None = None) -> int:
+def fingerprint(arrays: Iterable[Any]) -> int:
     """Return a number that tells arrays, by their shapes and a few rows, from different ones.
 
     Parameters
     ----------
     arrays : iterable of array-like
         Shape, dtype and up to 256 rows of each count.
-    start : int, default=None
-        The fingerprint of arrays that come before them, if there are any.
     """
-    found = zlib.crc32(b"None") if start is None else start
+    found = zlib.crc32(b"None")
     for array in arrays:
         found = zlib.crc32(f"{array.shape} {array.dtype}".encode(), found)
         found = zlib.crc32(np.ascontiguousarray(_sampled_rows(array)).data, found)

@@ -28,7 +28,7 @@ class Values(NamedTuple):
     Attributes
     ----------
     type : {"number", "duration", "time", "category", "gaps"}
-        What they are; "gaps" where all are missing.
+        Their type; "gaps" where all are missing.
     numbers : ndarray of shape (n,), dtype float64
         NaN for gaps; times and durations in seconds. Empty for categories.
     labels : sequence of length n of str or None
@@ -52,7 +52,7 @@ class Table:
     Parameters
     ----------
     X : DataFrame, table that has ``to_pandas``, array-like of shape (n_samples, n_columns)
-        What the user passed.
+        The argument of the user.
 
     Attributes
     ----------

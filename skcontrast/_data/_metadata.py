@@ -96,7 +96,7 @@ def classes_or_none(y: Any, n_samples: int) -> NDArray[np.int64] | None:
     """Return y as integers if it holds classes, −1 where unknown; None if it does not.
 
     Targets of a regression are not classes, nor are labels that all occur fewer than twice on
-    average, unless -1 marks some as unknown.
+    average, unless -1 marks unknown ones.
     """
     with naming("y", "an array of classes, shape (n_samples,)"):
         y = np.asarray(y)
@@ -111,17 +111,17 @@ def classes_or_none(y: Any, n_samples: int) -> NDArray[np.int64] | None:
     return labels if len(counts) >= 2 and are_classes else None
 
 
-def read_annotations(
+def read_metadata(
     y: Any, metadata: dict[str, Any], n_samples: int, loss: Any, *, uses_classes: bool
 ) -> dict[str, Tensor]:
-    """Return what is known about the samples besides X: fields of a `Batch`, by name.
+    """Return the metadata of the samples, classes too, as fields of a `Batch` by name.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,) or None
         Classes.
     metadata : dict
-        What was passed to fit besides X and y.
+        The arguments of fit besides X and y.
     n_samples : int
         How many there must be.
     loss : Loss
@@ -135,9 +135,19 @@ def read_annotations(
             n_entries = len(sized) if getattr(sized, "ndim", 1) else n_samples
         if n_entries != n_samples:
             raise ValueError(f"y must have one entry per sample, {n_samples}, got {n_entries}.")
-    known: dict[str, NDArray | None] = {}
-    known["weights"], known["descriptions"] = validate_metadata(metadata, n_samples)
-    known["groups"] = validate_groups(metadata.get("groups"), n_samples)
+    if unknown := sorted(metadata.keys() - {"sample_weight", "descriptions", "groups"}):
+        raise TypeError(
+            "fit takes X, y, sample_weight, descriptions and groups; got an unexpected "
+            f"{unknown[0]!r}."
+        )
+    weights = _numbers_of("sample_weight", metadata, n_samples, ndim=1)
+    descriptions = _numbers_of("descriptions", metadata, n_samples, ndim=2)
+    if weights is not None and (weights.min() < 0 or weights.max() == 0):
+        raise ValueError("sample_weight must hold no negative numbers and not only zeros.")
+    if descriptions is not None and not descriptions.any():
+        raise ValueError("descriptions must not hold only zeros: no sample would be learned from.")
+    found: dict[str, NDArray | None] = {"weights": weights, "descriptions": descriptions}
+    found["groups"] = validate_groups(metadata.get("groups"), n_samples)
     if loss.requires_y:
         labels = validate_labels(y, n_samples, needed_by=type(loss).__name__)
         known_labels = labels[labels >= 0]
@@ -146,10 +156,10 @@ def read_annotations(
                 f"{type(loss).__name__} learns nothing from y, which holds no two samples of one "
                 "class: -1 marks samples whose class is unknown."
             )
-        known["labels"] = labels
+        found["labels"] = labels
     elif uses_classes and y is not None:
-        known["labels"] = classes_or_none(y, n_samples)
-    return {name: as_tensor(a) for name, a in known.items() if a is not None}
+        found["labels"] = classes_or_none(y, n_samples)
+    return {name: as_tensor(a) for name, a in found.items() if a is not None}
 
 
 def check_descriptions(descriptions: Tensor | None, width: int) -> None:
@@ -161,41 +171,10 @@ def check_descriptions(descriptions: Tensor | None, width: int) -> None:
         )
 
 
-def validate_metadata(
-    metadata: dict[str, Any], n_samples: int
-) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
-    """Return sample weights and descriptions, each None or a float32 array.
-
-    Parameters
-    ----------
-    metadata : dict
-        What was passed to fit besides X and y.
-    n_samples : int
-        How many rows there must be.
-
-    Returns
-    -------
-    sample_weight : ndarray of shape (n_samples,) or None
-    descriptions : ndarray of shape (n_samples, d) or None
-    """
-    unknown = sorted(set(metadata) - {"sample_weight", "descriptions", "groups"})
-    if unknown:
-        raise TypeError(
-            "fit takes X, y, sample_weight, descriptions and groups; got an unexpected "
-            f"{unknown[0]!r}."
-        )
-    weight = _validate_metadatum("sample_weight", metadata, n_samples, ndim=1)
-    descriptions = _validate_metadatum("descriptions", metadata, n_samples, ndim=2)
-    if weight is not None and (weight.min() < 0 or weight.max() == 0):
-        raise ValueError("sample_weight must hold no negative numbers and not only zeros.")
-    if descriptions is not None and not descriptions.any():
-        raise ValueError("descriptions must not hold only zeros: no sample would be learned from.")
-    return weight, descriptions
-
-
-def _validate_metadatum(
+def _numbers_of(
     name: str, metadata: dict[str, Any], n_samples: int, *, ndim: int
-) -> np.ndarray | None:
+) -> NDArray[Any] | None:
+    """Return metadata of a name as float32, None if there are none."""
     value = metadata.get(name)
     if value is None:
         return None

@@ -252,7 +252,7 @@ class PartsBatch(TensorBatch):
 
     Parameters
     ----------
-    parts : sequence of Tensor of shape (n, ...), or batches of their own classes
+    parts : sequence of Tensor of shape (n, ...), or batches of different classes
         The batches.
     """
 

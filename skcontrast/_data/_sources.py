@@ -125,7 +125,7 @@ class InMemory:
 
     Parameters
     ----------
-    x : Tensor of shape (n_samples, ...), or a batch of its own class
+    x : Tensor of shape (n_samples, ...), or a batch of a different class
         All samples.
     """
 
@@ -277,7 +277,7 @@ def _may_start_processes() -> bool:
 
 def make_source(
     X: Any,
-    kind: Any,
+    n_bytes: float,
     to_tensor: Callable,
     device: torch.device,
     *,
@@ -292,8 +292,8 @@ def make_source(
     ----------
     X : array-like of length n_samples
         Validated.
-    kind : Kind
-        Its ``nbytes`` says how much memory X takes as tensors.
+    n_bytes : float
+        The memory that X takes as tensors; 0 keeps X in memory.
     to_tensor, device : callable, torch.device
         As in `Streamed`.
     budget : float or None
@@ -305,10 +305,9 @@ def make_source(
     shares : Shares, default=None
         As in `Streamed`.
     """
-    needed = kind.nbytes(X)
-    if needed:
+    if n_bytes:
         allowed = _SHARE * free_bytes(device) / n_sharing if budget is None else budget * 1e9
-        if is_lazy(X) or needed > allowed:
+        if is_lazy(X) or n_bytes > allowed:
             return Streamed(X, to_tensor, device, n_workers, shares)
     return InMemory(to_tensor(X, device))
 

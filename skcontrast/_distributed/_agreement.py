@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
 from typing import Any
 
 import torch
 
 from .._data._checksum import checksum
+from .._version import versions
 from ._connection import current_connection, exchange
 from ._world import current_world
 
@@ -58,7 +58,7 @@ def agree(
     RuntimeError, KeyboardInterrupt
         If fit has failed or was interrupted on another rank, or a rank does not come in time.
     """
-    facts = {name: version(name) for name in ("skcontrast", "torch")}
+    facts = versions(("skcontrast", "torch"))
     facts["device"] = device.type
     facts |= parameters
     for name, array in arrays.items():

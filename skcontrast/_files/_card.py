@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Any
 
 import torch
@@ -10,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import checked
 from .._storage._values import Writer
+from .._version import __version__
 from ..embedder import ContrastiveEmbedder
 from ._classes import names
 from ._save import inference_parts
@@ -69,7 +69,7 @@ def model_card(embedder: ContrastiveEmbedder, *, title: str = "Contrastive embed
         "last training loss": _last_loss(embedder),
         "estimated from the data": estimates or "nothing",
         "needed to load it, besides skcontrast": own,
-        "versions": f"skcontrast {version('skcontrast')}, torch {torch.__version__}",
+        "versions": f"skcontrast {__version__}, torch {torch.__version__}",
     }
     lines = [f"# {title}", "", "| | |", "|---|---|"]
     lines += [f"| {name} | {value} |" for name, value in rows.items()]

@@ -20,7 +20,7 @@ from ..graphs._features import EdgeFeatures, NodeFeatures
 from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..kinds._base import Schema, Unscaled
 from ..kinds._images import ImageScaler
-from ..kinds._parts import PartsScaler
+from ..kinds._recognise import PartsScaler
 from ..kinds._scaling import Standardize
 from ..kinds._table_input import TableInput
 from ..kinds._tables import Column, TableScaler

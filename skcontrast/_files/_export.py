@@ -43,7 +43,7 @@ def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike)
     embedder : ContrastiveEmbedder
         Fitted on vectors or images.
     path : str or path-like
-        Where to write. The suffix says what: ``.onnx`` for ONNX, which needs the packages onnx,
+        Where to write. The suffix is the format: ``.onnx`` for ONNX, which needs onnx,
         onnxscript and onnxruntime; ``.pt2`` for a program of ``torch.export``.
     X : array-like of shape (n_samples, ...)
         At least 2 samples as `transform` takes them, for the dtype and the check; not sparse. The

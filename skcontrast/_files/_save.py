@@ -17,20 +17,21 @@ from skorch.history import History
 from torch import Tensor, nn
 
 from .._arguments import Interval, checked
-from .._fit._choices import resolve_device
 from .._fit._fit import Fitted
+from .._fit._settings import resolve_device
 from .._network._build import Network, Widths
 from .._storage._file import (
     check_content,
     file_path,
     pack,
+    problem_in,
     read_file,
     replace_file,
     unpack,
-    versions,
     without_batches,
 )
 from .._storage._values import Reader, Writer
+from .._version import versions
 from ..augmentation import Augmentation
 from ..embedder import ContrastiveEmbedder
 from ..frameworks import Framework
@@ -56,7 +57,7 @@ _PARTS = {
     "built_from": dict,
     "estimates": dict,
 }
-# What only training on needs, or says how the fit ended, and is not in a file.
+# Needed only to train on, or about the end of the fit: not in a file.
 _OF_A_FIT = ("optimizer_state", "framework_state", "interrupted")
 # What set_output leaves in an embedder.
 _OUTPUTS = ({}, *({"transform": name} for name in ("default", "pandas", "polars")))
@@ -190,7 +191,7 @@ def load(
     path : str or path-like
         The file.
     own : dict of str to object, default=None
-        What the file names but does not hold, by the names that it has. For a module, pass an
+        The objects that the file names but does not hold, by these names. For a module, pass an
         object of its class; in a copy of it, the weights are replaced by those of the file, whose
         names, shapes and dtypes must be the same. For a loss, an augmentation or another object
         with parameters, pass an object of its class or the class; a copy gets the parameters of
@@ -264,7 +265,7 @@ def load(
         if device is not None:
             embedder.set_params(device=device)
     except _MALFORMED as error:
-        raise ValueError(f"{path} cannot be loaded: {_said(error)}.") from error
+        raise ValueError(f"{path} cannot be loaded: {problem_in(error)}.") from error
     return embedder
 
 
@@ -280,7 +281,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         return content, tensors
     except (SafetensorError, RecursionError, ValueError) as error:
         hint = _hint(data) if isinstance(error, SafetensorError) else ""
-        raise ValueError(f"{path} cannot be loaded: {_said(error)}.{hint}") from error
+        raise ValueError(f"{path} cannot be loaded: {problem_in(error)}.{hint}") from error
 
 
 def _hint(data: bytes) -> str:
@@ -363,7 +364,7 @@ def _check_network(fitted: Fitted, before: Any, is_ours: bool) -> None:
     try:
         outputs = _outputs(fitted, torch.device("meta" if is_ours else "cpu"))
     except Exception as error:
-        raise ValueError(f"its network does not work, {_said(error)}") from error
+        raise ValueError(f"its network does not work, {problem_in(error)}") from error
     shapes = tuple(tuple(output.shape) for output in outputs)
     extra = widths.n_parts * fitted.similarity.n_extra
     expected = (2, widths.representation), (2, widths.projection + extra)
@@ -401,10 +402,3 @@ def _called(module: nn.Module, x: Tensor, device: torch.device) -> Tensor:
     tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     moved = {name: tensor.to(device) for name, tensor in tensors.items()}
     return torch.func.functional_call(module, moved, (x,))
-
-
-def _said(error: BaseException) -> str:
-    """Return the message of an error without its last full stop."""
-    if isinstance(error, KeyError):
-        return f"it lacks {error}"
-    return str(error).rstrip(".") or type(error).__name__

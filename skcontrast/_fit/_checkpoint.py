@@ -10,26 +10,26 @@ from typing import Any
 
 from safetensors import SafetensorError
 
-from .._data._batches import TrainingSet
 from .._distributed._connection import exchange, from_first_rank
 from .._distributed._world import World
 from .._storage._file import (
     check_content,
     pack,
+    problem_in,
     read_file,
     remove_parts,
     replace_file,
     unpack,
-    versions,
     without_batches,
 )
 from .._storage._lock import exclusive
 from .._storage._values import Reader, Writer
+from .._version import versions
 from .._warnings import warn
-from ._choices import Choices
 from ._identity import Identity
 from ._net import ContrastiveNet
-from ._resume import attributes_not_saved, capture, check_state, restore
+from ._settings import Settings
+from ._training_state import attributes_not_saved, capture, check_state, restore
 
 # Raised when a change makes older versions misread the files of this one.
 FORMAT = 1
@@ -56,7 +56,7 @@ class EpochState:
     world : World or None
         The processes that share the fit.
     has_file : bool
-        Whether there is a file, on whichever rank.
+        Whether any rank has a file.
 
     Attributes
     ----------
@@ -79,25 +79,23 @@ class EpochState:
         self.is_finished = False
         self._written: int | None = None
 
-    def begin(self, net: ContrastiveNet, data: TrainingSet) -> int:
+    def begin(self, net: ContrastiveNet) -> int:
         """Resume from the file if it has a state; return how many epochs are left."""
-        self.data = data
         if self.found is not None:
             self._resume(net, self.found)
         elif len(net.history):
-            self.state = capture(net, data)
+            self.state = capture(net)
         return max(0, net.first_epoch_ + net.max_epochs - len(net.history))
 
-    def is_over(self, net: ContrastiveNet, data: TrainingSet) -> bool:
+    def is_over(self, net: ContrastiveNet) -> bool:
         """Return whether the fit has been finished before; then its end is restored."""
-        self.data = data
         if self.is_finished and self.found is not None:
             self._resume(net, self.found)
         return self.is_finished
 
     def end_epoch(self, net: ContrastiveNet) -> None:
         """Keep the state of an epoch that is finished, callbacks included."""
-        self.state = capture(net, self.data)
+        self.state = capture(net)
         self._write(net, self.state)
 
     def go_back(self, net: ContrastiveNet) -> None:
@@ -109,23 +107,23 @@ class EpochState:
         if self.state is None:
             return
         if "train_loss" not in net.history[-1]:
-            restore(net, self.data, self.state)
+            restore(net, self.state)
         if len(net.history) > net.first_epoch_ and self._written != self.state["n_epochs"]:
             self._write(net, self.state, is_interrupted=True)
 
     def finish(self, net: ContrastiveNet) -> None:
         """Write the state at the end of the fit, of which nothing is left to do."""
         if self.has_file:
-            self._write(net, capture(net, self.data), is_finished=True)
+            self._write(net, capture(net), is_finished=True)
 
     def _resume(self, net: ContrastiveNet, found: dict[str, Any]) -> None:
         """Bring a net to the state of the file, or raise ValueError if it is a different net."""
         self.found = None
         try:
             check_state(net, found)
-            restore(net, self.data, found)
+            restore(net, found)
         except _MISFITS as error:
-            raise _refusal(self.path, f"does not fit this embedder: {error}") from error
+            raise _refusal(self.path, "does not fit this embedder", error) from error
         self._written = found["n_epochs"]
         self.state = {name: value for name, value in found.items() if name != "history"}
 
@@ -188,7 +186,7 @@ class EpochState:
 
 @contextmanager
 def opened_state(
-    choices: Choices,
+    settings: Settings,
     seed: int,
     past: Any,
     make_identity: Callable[[], Identity],
@@ -199,12 +197,12 @@ def opened_state(
 
     Parameters
     ----------
-    choices : Choices
+    settings : Settings
         The user's parameters, checked.
     seed : int
         Of this fit, if it is a new one.
     past : Fitted or None
-        What it continues from.
+        The fit that it continues.
     make_identity : callable
         Returns the identity of the fit; called on rank 0.
     world : World or None
@@ -219,7 +217,7 @@ def opened_state(
     ValueError
         If the file cannot be read, or is of a different fit.
     """
-    place = None if one_epoch else choices.settings["checkpoint"]
+    place = None if one_epoch else settings.given["checkpoint"]
     state, found = EpochState(seed, world, has_file=place is not None), None
     with ExitStack() as stack:
         if place is not None and (world is None or world.rank == 0):
@@ -229,7 +227,7 @@ def opened_state(
             state.path = folder / f"from_epoch_{0 if past is None else past.n_epochs}.safetensors"
             data = _found(state.path)
             if data:
-                found = _read(data, state.path, identity, choices, seed)
+                found = _read(data, state.path, identity, settings, seed)
         if place is not None and world is not None:
             found = from_first_rank(found)
         if found is not None:
@@ -287,15 +285,16 @@ def _found(path: Path) -> bytes:
     try:
         return read_file(path) or b"empty"
     except ValueError as error:
-        raise _refusal(path, f"cannot be read: {error}") from error
+        raise _refusal(path, "cannot be read", error) from error
 
 
-def _refusal(path: Path | None, problem: str) -> ValueError:
-    return ValueError(f"The checkpoint {path} {problem.rstrip('.')}. {_ADVICE}")
+def _refusal(path: Path | None, problem: str, error: Exception | None = None) -> ValueError:
+    problem += "" if error is None else f": {problem_in(error)}"
+    return ValueError(f"The checkpoint {path or 'of rank 0'} {problem}. {_ADVICE}")
 
 
 def _read(
-    data: bytes, path: Path, identity: Identity, choices: Choices, seed: int
+    data: bytes, path: Path, identity: Identity, settings: Settings, seed: int
 ) -> tuple[int, bool, dict[str, Any]]:
     """Return the seed of a file, whether its fit is finished, and its state.
 
@@ -308,13 +307,13 @@ def _read(
         content, tensors = unpack(data, _HEADER)
         check_content(content, FORMAT, _FIELDS)
         difference = identity.difference(content["identity"])
-        given = choices.settings["random_state"]
+        given = settings.given["random_state"]
         if difference is None and given is not None and content["seed"] != seed:
             difference = "its parameter 'random_state' was a different one"
         state = Reader({}, tensors, {}).read(content["state"])
         found = int(content["seed"]), bool(content["finished"]), state
     except (SafetensorError, *_MISFITS) as error:
-        raise _refusal(path, f"cannot be read: {error}") from error
+        raise _refusal(path, "cannot be read", error) from error
     if difference is not None:
         raise _refusal(path, f"belongs to a different fit: {difference}")
     now = versions(_PACKAGES)

@@ -15,13 +15,13 @@ from .._runtime._random import resolve_seed
 from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Schema, as_given
 from ..kinds._images import Images
-from ._choices import resolve_choices, resolve_device
 from ._samples import read_training_samples
+from ._settings import resolve_device, resolve_settings
 from ._setup import Setup, new_setup
 
 
 class DrawnViews(NamedTuple):
-    """Views of some samples, in the units of X.
+    """Views of samples, in the units of X.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class DrawnViews(NamedTuple):
     X : array-like of length n_samples
         All samples, as their kind reads them.
     schema : Schema
-        What they are.
+        Their schema.
     """
 
     views: tuple[Any, ...]
@@ -59,11 +59,11 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
         setup, chain = embedder._fitted, embedder.augmentation_
         X = embedder._fitted.read(X.base if isinstance(X, Views) else X, embedder)
     else:
-        choices = resolve_choices(embedder)
-        X, schema, given = read_training_samples(choices, X, embedder, None)
+        settings = resolve_settings(embedder)
+        X, schema, given = read_training_samples(settings, X, embedder, None)
         with torch.inference_mode(False):
             subset = X if _is_learned_from(X, schema.kind, given) else X[:2]
-            setup = new_setup(choices, subset, schema, given, choices.seed)
+            setup = new_setup(settings, subset, schema, given, settings.seed)
         chain = setup.augmentation
     samples = X if rows is None else X[chosen_rows(rows, len(X))]
     if not len(samples):

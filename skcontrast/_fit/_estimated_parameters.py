@@ -51,7 +51,7 @@ class AutoParameters:
     Parameters
     ----------
     loss : Loss
-        Some of whose hyperparameters may be "auto".
+        The loss; hyperparameters may be "auto".
     labels : Tensor of shape (n_samples,) or None
         Classes, −1 where unknown; without labels, estimates come from ranks.
     past : dict, default=None
@@ -214,7 +214,7 @@ class AutoParameters:
         present = estimable_parameters(loss)
         for owner in {self.declared[name].owner for name in self.due}:
             names = {name for name, found in self.declared.items() if found.owner == owner}
-            # A given τ⁺ is a fact about the classes; a given α says nothing about the encoder.
+            # A given τ⁺ is a fact about the classes; a given α tells nothing about the encoder.
             given = self._of_quantity("tau_plus", names) - set(self.settings)
             given |= self._of_quantity("tau_plus", names) & self.of_equal_classes
             estimates = estimate_alpha_and_tau_plus(

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,6 @@ from .._runtime._random import draws_random_numbers, seeded_rng
 from .._warnings import warn
 from ..callbacks import Evaluation
 from ._checkpoint import EpochState, opened_state
-from ._choices import Choices
 from ._estimated_parameters import AutoParameters
 from ._identity import identity_of
 from ._label_spreading import LabelSpreader
@@ -34,6 +33,7 @@ from ._net import ContrastiveNet
 from ._plan import Plan
 from ._resume import framework_state, optimizer_state, resume
 from ._samples import TrainingData, agree_on_seed, read_training_data
+from ._settings import Settings, plain_callbacks
 from ._setup import Setup, continued_setup, new_setup
 from ._watch import ProgressBar, check_embeddings
 
@@ -51,7 +51,7 @@ class Fitted(Setup):
     estimates : dict of str to float
         The last values of what was estimated from the data.
     optimizer_state, framework_state : dict or None
-        What a later fit resumes from.
+        The states from which a later fit resumes.
     interrupted : bool
         Whether the user interrupted the fit.
     """
@@ -82,7 +82,7 @@ class Fitted(Setup):
 
 
 def fit_network(
-    choices: Choices,
+    settings: Settings,
     X: Any,
     y: Any = None,
     metadata: dict[str, Any] | None = None,
@@ -96,16 +96,16 @@ def fit_network(
 
     Parameters
     ----------
-    choices : Choices
+    settings : Settings
         The user's parameters, checked.
     X, y, metadata : array-like or Views, array-like or None, dict or None
-        What `fit` was passed.
+        The arguments of `fit`.
     owner : estimator
         Named in messages about X; never changed.
     as_fitted : callable
         Returns a copy of the owner that has learned what it is passed; for callbacks.
     past : Fitted, default=None
-        What to continue from; None starts with a new network.
+        The fit that is continued; None starts with a new network.
     one_epoch : bool, default=False
         Whether this is `partial_fit`: one epoch, and a constant learning rate.
 
@@ -118,178 +118,178 @@ def fit_network(
     KeyboardInterrupt
         If the user interrupts before an epoch is finished.
     """
-    data = read_training_data(choices, X, y, metadata or {}, owner, past)
-    world, seed = current_world(), choices.seed
+    data = read_training_data(settings, X, y, metadata or {}, owner, past)
+    world, seed = current_world(), settings.seed
     if world is not None:
-        seed = agree_on_seed(choices, data, past, world, one_epoch)
-    identity = partial(identity_of, choices, data, None if past is None else past.network)
-    opened = opened_state(choices, seed, past, identity, world, one_epoch)
+        seed = agree_on_seed(settings, data, past, world, one_epoch)
+    identity = partial(identity_of, settings, data, None if past is None else past.network)
+    opened = opened_state(settings, seed, past, identity, world, one_epoch)
     # The caller may have turned gradients off.
     with torch.inference_mode(False), torch.enable_grad(), opened as epoch_state:
-        seed = epoch_state.seed
-        setup = _setup(choices, data, past, seed)
-        reads_share = choices.framework.only_encodes_views
-        shares = Shares(world) if world is not None and reads_share else None
-        training_set = _training_set(choices, setup, data, world, shares)
-        plan = _plan(choices, setup, data, past, one_epoch, seed, world, shares)
-        net = _initialised_net(choices, setup, plan, data, past, epoch_state, one_epoch, as_fitted)
+        run = _Run(settings, data, past, one_epoch, world, epoch_state.seed)
+        setup = run.setup()
+        net = run.net(setup, epoch_state, as_fitted)
         with net.interrupt_:
             # Other threads wait only where the network itself draws random numbers.
-            with seeded_rng(seed, choices.device) if plan.seeds_layers else nullcontext():
-                interrupted = train(net, training_set, epoch_state)
-            check_embeddings(len(net.history), net.module_, training_set)
+            draws = net.plan.seeds_layers
+            with seeded_rng(run.seed, settings.device) if draws else nullcontext():
+                interrupted = train(net)
+            check_embeddings(net)
             whole = {**vars(setup), "network": net.module_.eval()}
             fitted = Fitted(**whole, history=net.history, estimates=net.auto.values)
-            if choices.warm_start or one_epoch:
+            if settings.warm_start or one_epoch:
                 fitted = replace(
                     fitted,
                     optimizer_state=optimizer_state(net.optimizer_, net.learned_parameters()),
-                    framework_state=framework_state(
-                        choices.framework, net.criterion_, data.fingerprint
-                    ),
+                    framework_state=framework_state(settings.framework, net.criterion_, data),
                 )
             if world is not None:
                 interrupted = any(exchange(interrupted))
         return replace(fitted, interrupted=interrupted or net.interrupt_.came)
 
 
-def _setup(choices: Choices, data: TrainingData, past: Fitted | None, seed: int) -> Setup:
-    """Return what training starts from."""
-    if past is None:
-        setup = new_setup(choices, data.X, data.schema, data.chain, seed)
-    else:
-        setup = continued_setup(choices, data.X, data.chain, past)
-    width = setup.widths.projection // setup.widths.n_parts
-    check_descriptions(data.known.get("descriptions"), width)
-    return setup
+@dataclass(frozen=True)
+class _Run:
+    """One call of `fit` or `partial_fit`, with everything that it was passed checked."""
 
+    settings: Settings
+    data: TrainingData
+    past: Fitted | None
+    one_epoch: bool
+    world: World | None
+    seed: int
 
-def _initialised_net(
-    choices: Choices,
-    setup: Setup,
-    plan: Plan,
-    data: TrainingData,
-    past: Fitted | None,
-    epoch_state: EpochState,
-    one_epoch: bool,
-    as_fitted: Callable[[Fitted], Any],
-) -> ContrastiveNet:
-    """Return a net that is about to train, where an earlier fit has left off if there is one."""
-    labels = data.known.get("labels")
-    auto = _estimated_parameters(choices, labels, past, one_epoch)
-    named = [item if isinstance(item, tuple) else (None, item) for item in choices.callbacks or ()]
-    # Others may monitor the scores.
-    named.sort(key=lambda item: not isinstance(item[1], Evaluation))
-    callbacks = [callback if name is None else (name, callback) for name, callback in named]
-    if choices.verbose and (plan.world is None or plan.world.rank == 0):
-        callbacks.append(ProgressBar())
-    # What a framework adds to the network starts from different numbers than the network.
-    with seeded_rng(plan.seed + 1, choices.device):
-        net = ContrastiveNet(
-            setup.network,
-            plan=plan,
-            auto=auto,
-            spreader=LabelSpreader(choices.loss.label_spreading(), labels),
-            epoch_state=epoch_state,
-            build_optimizer=partial(
-                choices.optimizer.build, lr=choices.lr, weight_decay=choices.weight_decay
-            ),
-            as_estimator=partial(_as_estimator, setup, as_fitted),
-            lr=choices.lr,
-            max_epochs=1 if one_epoch else choices.max_epochs,
-            device=plan.device,
-            callbacks=callbacks,
-            # PrintLog prints only if the net is verbose.
-            verbose=int(any(isinstance(callback, PrintLog) for _, callback in named)),
-        ).initialize()
-        if past is not None:
-            resume(net, past, data.fingerprint)
-    return net
+    @cached_property
+    def shares(self) -> Shares | None:
+        """Which rows each rank encodes; None where each encodes all."""
+        reads_share = self.world is not None and self.settings.framework.only_encodes_views
+        return Shares(self.world) if self.world is not None and reads_share else None
 
+    def setup(self) -> Setup:
+        """Return what training starts from."""
+        settings, data = self.settings, self.data
+        if self.past is None:
+            setup = new_setup(settings, data.X, data.schema, data.chain, self.seed)
+        else:
+            setup = continued_setup(settings, data.X, data.chain, self.past)
+        width = setup.widths.projection // setup.widths.n_parts
+        check_descriptions(data.metadata.get("descriptions"), width)
+        return setup
 
-def _training_set(
-    choices: Choices, setup: Setup, data: TrainingData, world: World | None, shares: Shares | None
-) -> TrainingSet:
-    """Return the samples, in memory or streamed, with what is known about each."""
-    source = make_source(
-        data.X,
-        setup.schema.kind,
-        setup.scaler.to_tensor,
-        choices.device,
-        budget=choices.memory_budget,
-        n_workers=choices.n_workers,
-        n_sharing=1 if world is None or choices.device.type != "cpu" else world.size,
-        shares=shares,
-    )
-    return TrainingSet(source, **data.known)
+    def net(
+        self, setup: Setup, epoch_state: EpochState, as_fitted: Callable[[Fitted], Any]
+    ) -> ContrastiveNet:
+        """Return a net about to train, where an earlier fit has left off if there is one."""
+        settings, labels = self.settings, self.data.metadata.get("labels")
+        training_set, plan, auto = self._training_set(setup), self._plan(setup), self._auto(labels)
+        prints = any(isinstance(c, PrintLog) for c in plain_callbacks(settings.callbacks))
+        # What a framework adds to the network starts from different numbers than the network.
+        with seeded_rng(self.seed + 1, settings.device):
+            net = ContrastiveNet(
+                setup.network,
+                training_set=training_set,
+                plan=plan,
+                auto=auto,
+                spreader=LabelSpreader(settings.loss.label_spreading(), labels),
+                epoch_state=epoch_state,
+                build_optimizer=partial(
+                    settings.optimizer.build, lr=settings.lr, weight_decay=settings.weight_decay
+                ),
+                as_estimator=partial(_as_estimator, setup, as_fitted),
+                lr=settings.lr,
+                max_epochs=1 if self.one_epoch else settings.max_epochs,
+                device=plan.device,
+                callbacks=self._callbacks(),
+                # PrintLog prints only if the net is verbose.
+                verbose=int(prints),
+            ).initialize()
+            if self.past is not None:
+                resume(net, self.past, self.data)
+        return net
 
-
-def _estimated_parameters(
-    choices: Choices, labels: Tensor | None, past: Fitted | None, one_epoch: bool
-) -> AutoParameters:
-    """Return the hyperparameters that are "auto"; warn if one keeps its initial value."""
-    auto = AutoParameters(choices.loss, labels, None if past is None else past.estimates)
-    for name in auto.need_labels():
-        warn(
-            f"The {name!r} parameter of the loss is estimated from classes, but y holds no two "
-            f"classes: it keeps {auto.values[name]:g}. Pass y, with -1 where they are unknown."
+    def _callbacks(self) -> list[Any]:
+        """Return the user's callbacks, those first whose scores others may monitor."""
+        callbacks = sorted(
+            self.settings.callbacks or (),
+            key=lambda item: not isinstance(plain_callbacks([item])[0], Evaluation),
         )
-    if past is None and not one_epoch:
-        for name in auto.never_estimated(choices.max_epochs):
+        if self.settings.verbose and (self.world is None or self.world.rank == 0):
+            callbacks.append(ProgressBar())
+        return callbacks
+
+    def _training_set(self, setup: Setup) -> TrainingSet:
+        """Return the samples, in memory or streamed, with their metadata."""
+        settings, world = self.settings, self.world
+        source = make_source(
+            self.data.X,
+            setup.schema.kind.nbytes(self.data.X),
+            setup.scaler.to_tensor,
+            settings.device,
+            budget=settings.memory_budget,
+            n_workers=settings.n_workers,
+            n_sharing=1 if world is None or settings.device.type != "cpu" else world.size,
+            shares=self.shares,
+        )
+        return TrainingSet(source, **self.data.metadata)
+
+    def _auto(self, labels: Tensor | None) -> AutoParameters:
+        """Return the hyperparameters that are "auto"; warn if one keeps its initial value."""
+        settings, past = self.settings, self.past
+        auto = AutoParameters(settings.loss, labels, None if past is None else past.estimates)
+        for name in auto.need_labels():
             warn(
-                f"The {name!r} parameter of the loss is first estimated after "
-                f"{auto.settings[name].every} epochs, but 'max_epochs' is {choices.max_epochs}: "
-                f"it keeps {auto.values[name]:g}. Pass {name}=Auto(every=1) or train longer."
+                f"The {name!r} parameter of the loss is estimated from classes, but y holds no "
+                f"two classes: it keeps {auto.values[name]:g}. Pass y, with -1 where they are "
+                "unknown."
             )
-    return auto
+        if past is None and not self.one_epoch:
+            for name in auto.never_estimated(settings.max_epochs):
+                warn(
+                    f"The {name!r} parameter of the loss is first estimated after "
+                    f"{auto.settings[name].every} epochs, but 'max_epochs' is "
+                    f"{settings.max_epochs}: it keeps {auto.values[name]:g}. Pass "
+                    f"{name}=Auto(every=1) or train longer."
+                )
+        return auto
 
-
-def _plan(
-    choices: Choices,
-    setup: Setup,
-    data: TrainingData,
-    past: Fitted | None,
-    one_epoch: bool,
-    seed: int,
-    world: World | None,
-    shares: Shares | None,
-) -> Plan:
-    """Return what a step needs to know."""
-    kind, device = setup.schema.kind, choices.device
-    prepare = partial(
-        prepared,
-        compile=choices.compile,
-        bf16=trains_in_bf16(choices.precision, kind, choices.encoder, device),
-        world=world,
-        shares=shares,
-    )
-    module = setup.network.to(device)
-    n_extra = setup.widths.n_parts * choices.similarity.n_extra
-    groups = data.known.get("groups")
-    return Plan(
-        module=module,
-        network=prepare(module),
-        prepare=prepare,
-        n_samples=len(data.X),
-        n_views=choices.framework.n_views or choices.n_views,
-        batch_size=choices.batch_size,
-        width=setup.widths.projection + n_extra,
-        device=device,
-        generator=torch.Generator(device=device),
-        n_parts=setup.widths.n_parts,
-        groups=None if groups is None else groups.to(device),
-        same_group=choices.same_group,
-        framework=choices.framework,
-        loss=choices.loss,
-        similarity=choices.similarity,
-        draw=setup.composed(setup.augmentation, device),
-        max_epochs=choices.max_epochs,
-        first_epoch=past.n_epochs if one_epoch and past is not None else 0,
-        lr_schedule=None if one_epoch else choices.lr_schedule,
-        seed=seed,
-        seeds_layers=choices.framework.draws_random_numbers or draws_random_numbers(module),
-        world=world,
-    )
+    def _plan(self, setup: Setup) -> Plan:
+        """Return what a step needs to know."""
+        settings, past, one_epoch = self.settings, self.past, self.one_epoch
+        kind, device = setup.schema.kind, settings.device
+        prepare = partial(
+            prepared,
+            compile=settings.compile,
+            bf16=trains_in_bf16(settings.precision, kind, settings.encoder, device),
+            world=self.world,
+            shares=self.shares,
+        )
+        module = setup.network.to(device)
+        n_extra = setup.widths.n_parts * settings.similarity.n_extra
+        groups = self.data.metadata.get("groups")
+        return Plan(
+            module=module,
+            network=prepare(module),
+            prepare=prepare,
+            n_samples=len(self.data.X),
+            n_views=settings.framework.n_views or settings.n_views,
+            batch_size=settings.batch_size,
+            width=setup.widths.projection + n_extra,
+            device=device,
+            generator=torch.Generator(device=device),
+            n_parts=setup.widths.n_parts,
+            groups=None if groups is None else groups.to(device),
+            same_group=settings.same_group,
+            framework=settings.framework,
+            loss=settings.loss,
+            similarity=settings.similarity,
+            draw=setup.composed(setup.augmentation, device),
+            max_epochs=settings.max_epochs,
+            first_epoch=past.n_epochs if one_epoch and past is not None else 0,
+            lr_schedule=None if one_epoch else settings.lr_schedule,
+            seed=self.seed,
+            seeds_layers=settings.framework.draws_random_numbers or draws_random_numbers(module),
+            world=self.world,
+        )
 
 
 def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: ContrastiveNet) -> Any:
@@ -300,19 +300,19 @@ def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: Contras
     return as_fitted(Fitted(**whole, history=rows, estimates=values))
 
 
-def train(net: ContrastiveNet, training_set: TrainingSet, epoch_state: EpochState) -> bool:
+def train(net: ContrastiveNet) -> bool:
     """Train, drop an epoch that was not finished, and return whether the user interrupted.
 
-    A fit that its checkpoint says is finished is only restored.
+    A fit whose checkpoint is finished is only restored.
 
     Raises
     ------
     KeyboardInterrupt
         If the user interrupts before any epoch is finished.
     """
-    is_over = epoch_state.is_over(net, training_set)
+    is_over = net.epoch_state.is_over(net)
     if not is_over:
-        net.partial_fit(training_set)
+        net.partial_fit(net.training_set)
     if len(net.history):
         for row in reversed(net.history):
             if row.pop("batches", None) is None:  # the last row of an earlier fit
@@ -326,5 +326,5 @@ def train(net: ContrastiveNet, training_set: TrainingSet, epoch_state: EpochStat
     if interrupted and not len(net.history):
         raise KeyboardInterrupt
     if not net.interrupted_:
-        epoch_state.finish(net)
+        net.epoch_state.finish(net)
     return interrupted

@@ -26,7 +26,7 @@ from .._data._sources import LazySamples
 from .._network._build import Network
 from ..callbacks import Evaluation
 from ..kinds._base import Kind
-from ._choices import Choices
+from ._settings import Settings, plain_callbacks
 
 if TYPE_CHECKING:
     from ._samples import TrainingData
@@ -65,7 +65,7 @@ class Identity:
     parameters : dict of str to str
         Descriptions of the parameters, at any depth.
     data : dict of str to str
-        Checksums of X and of what is known about the samples, by the name in `fit`.
+        Checksums of X, y and the metadata, by their names in `fit`.
     start : str
         Checksum of the network from which the fit continues, empty for a new one.
     """
@@ -106,34 +106,34 @@ class Identity:
         return None
 
 
-def as_arguments(known: dict[str, Tensor]) -> dict[str, np.ndarray]:
-    """Return what is known about the samples by the names that `fit` has for it."""
+def as_arguments(metadata: dict[str, Tensor]) -> dict[str, np.ndarray]:
+    """Return metadata as arrays by the names that `fit` has for them."""
     names = {"labels": "y", "weights": "sample_weight"}
-    return {names.get(name, name): tensor.numpy() for name, tensor in known.items()}
+    return {names.get(name, name): tensor.numpy() for name, tensor in metadata.items()}
 
 
-def identity_of(choices: Choices, data: TrainingData, start: Network | None) -> Identity:
+def identity_of(settings: Settings, data: TrainingData, start: Network | None) -> Identity:
     """Return the identity of a fit.
 
     Parameters
     ----------
-    choices : Choices
+    settings : Settings
         The user's parameters, checked.
     data : TrainingData
-        The samples and what is known of them.
+        The samples and their metadata.
     start : Network or None
         The network from which the fit continues.
     """
-    settings = {**choices.settings, "augmentation": data.chain}
-    if (seed := settings.pop("random_state")) is not None:
+    given = {**settings.given, "augmentation": data.chain}
+    if (seed := given.pop("random_state")) is not None:
         # A generator of the user has drawn the seed of the fit.
-        settings["random_state"] = int(seed) if isinstance(seed, Integral) else choices.seed
-    parameters = _described_callbacks(settings.pop("callbacks"))
-    for name, value in settings.items():
+        given["random_state"] = int(seed) if isinstance(seed, Integral) else settings.seed
+    parameters = _described_callbacks(given.pop("callbacks"))
+    for name, value in given.items():
         if name not in _INDIFFERENT:
             parameters |= described(name, value)
     checksums = {"X": samples_checksum(data.schema.kind, data.X)}
-    checksums |= {name: checksum([array]) for name, array in as_arguments(data.known).items()}
+    checksums |= {name: checksum([array]) for name, array in as_arguments(data.metadata).items()}
     tensors = [] if start is None else [*start.parameters(), *start.buffers()]
     arrays = [tensor.numpy(force=True) for tensor in tensors]
     return Identity(parameters, checksums, checksum(arrays) if arrays else "")
@@ -141,8 +141,7 @@ def identity_of(choices: Choices, data: TrainingData, start: Network | None) -> 
 
 def _described_callbacks(callbacks: Any) -> dict[str, str]:
     """Describe the class and the public attributes of each callback that may change the fit."""
-    plain = [item[1] if isinstance(item, tuple) else item for item in callbacks or ()]
-    kept = [callback for callback in plain if type(callback) not in _SHOWING]
+    kept = [callback for callback in plain_callbacks(callbacks) if type(callback) not in _SHOWING]
     found = {"callbacks": f"a list of {len(kept)}" if kept else "[]"}
     for k, callback in enumerate(kept):
         found |= described(f"callbacks[{k}]", type(callback))

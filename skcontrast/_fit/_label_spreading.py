@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..losses._base import LabelSpreading
 
-# Neighbours in the graph where no loss says how many.
+# Neighbours in the graph where no loss sets their number.
 N_NEIGHBORS = 15
 # As in Iscen et al.: neighbours weigh cos³; with α near 1, classes spread along whole clusters.
 _POWER = 3
@@ -30,7 +30,7 @@ _CHUNK = 1024
 
 
 def spread_labels(h: Tensor, labels: Tensor, n_neighbors: int) -> NDArray[np.float32]:
-    r"""Return the probabilities of the classes of all samples, given the classes of some.
+    r"""Return the probabilities of the classes of all samples, given those of the labeled ones.
 
     Label spreading on the graph of nearest neighbours: with the symmetric adjacency matrix S,
     normalised by the degrees, :math:`F \leftarrow \alpha S F + (1 - \alpha) Y` is repeated from
@@ -183,7 +183,7 @@ class LabelSpreader:
     settings : LabelSpreading or None
         How labels are completed for the loss; None leaves them as they are.
     labels : Tensor of shape (n,), dtype int64, or None
-        The given classes, −1 where unknown. There is nothing to spread unless classes of some
+        The given classes, −1 where unknown. There is nothing to spread unless the classes of
         samples are unknown and two classes are known.
 
     Attributes

@@ -48,9 +48,11 @@ class ContrastiveNet(skorch.NeuralNet):
     Parameters
     ----------
     module : Network
-        What is trained.
+        The network that is trained.
+    training_set : TrainingSet
+        Its training samples.
     plan : Plan
-        What a step needs to know.
+        The constants of all steps.
     auto : AutoParameters
         The hyperparameters that are "auto".
     spreader : LabelSpreader
@@ -67,7 +69,7 @@ class ContrastiveNet(skorch.NeuralNet):
     Attributes
     ----------
     interrupt_ : NotedInterrupt
-        Ctrl-C, as far as this context is entered. It is raised at once during the epochs and while
+        Ctrl-C, while this context is entered. It is raised at once during the epochs and while
         callbacks run, unless several ranks train together, which must stop at the same step.
     """
 
@@ -75,6 +77,7 @@ class ContrastiveNet(skorch.NeuralNet):
         self,
         module: nn.Module,
         *,
+        training_set: TrainingSet,
         plan: Plan,
         auto: AutoParameters,
         spreader: LabelSpreader,
@@ -83,7 +86,8 @@ class ContrastiveNet(skorch.NeuralNet):
         as_estimator: Callable[[ContrastiveNet], Any],
         **kwargs: Any,
     ):
-        self.plan, self.auto, self.spreader = plan, auto, spreader
+        self.training_set, self.plan, self.auto = training_set, plan, auto
+        self.spreader = spreader
         self.epoch_state, self.build_optimizer = epoch_state, build_optimizer
         self._as_estimator = as_estimator
         self.interrupt_ = NotedInterrupt()
@@ -132,9 +136,9 @@ class ContrastiveNet(skorch.NeuralNet):
     def check_data(self, X: Any, y: Any = None) -> None:
         """Do nothing: the estimator has validated X."""
 
-    def get_dataset(self, X: TrainingSet, y: Any = None) -> TrainingSet:
-        """Return the training set itself."""
-        return X
+    def get_dataset(self, X: Any, y: Any = None) -> TrainingSet:
+        """Return the training set; X is ignored."""
+        return self.training_set
 
     def get_iterator(self, dataset: TrainingSet, training: bool = False) -> BatchSampler:
         """Return the batches of an epoch."""
@@ -172,17 +176,17 @@ class ContrastiveNet(skorch.NeuralNet):
         self.plan.generator.manual_seed(views)
         self.plan.seed_layers(layers)
         self.auto.start_epoch(epoch)
-        self._complete_labels(dataset_train, epoch)
+        self._complete_labels(epoch)
         self.step_ = 0
 
-    def _complete_labels(self, data: TrainingSet, epoch: int) -> None:
+    def _complete_labels(self, epoch: int) -> None:
         """Guess unknown classes for the loss or for estimates, if either is due."""
         spreader, plan = self.spreader, self.plan
         is_for_loss = spreader.is_due(epoch, is_first=self.epoch_ == 0)
         is_for_estimates = spreader.has_some_labels and bool(self.auto.due)
         if not (is_for_loss or is_for_estimates):
             return
-        h = encode_batches(self.module_.encoder, data.in_order(plan.batch_size))
+        h = encode_batches(self.module_.encoder, self.training_set.in_order(plan.batch_size))
         probabilities = spreader.probabilities(h)
         if plan.world is not None:
             probabilities = from_first_rank(probabilities)
@@ -194,7 +198,7 @@ class ContrastiveNet(skorch.NeuralNet):
             return
         else:
             labels = spreader.draw(probabilities, [plan.seed, epoch])
-        data.known["labels"] = labels.to(data.device)
+        self.training_set.metadata["labels"] = labels.to(self.training_set.device)
 
     def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         """Record the learning rate, check for divergence and make the due estimates."""
@@ -261,7 +265,7 @@ class ContrastiveNet(skorch.NeuralNet):
         self.interrupted_ = self.stopped_by_callback_ = False
         try:
             with self._raising_interrupts():
-                return super().fit_loop(X, y, self.epoch_state.begin(self, X), **kwargs)
+                return super().fit_loop(X, y, self.epoch_state.begin(self), **kwargs)
         except KeyboardInterrupt as stop:
             if self.plan.world is not None and not isinstance(stop, _AgreedStop):
                 raise RuntimeError(

@@ -40,7 +40,7 @@ class Plan(FitContext):
     seeds_layers : bool
         Whether the network draws from torch's global generators, as dropout does.
     same_group : {"neutral", "positive"}
-        What samples of one group are to each other.
+        How samples of one group relate.
     world : World or None
         The processes that share the fit; None if there is one.
     """

@@ -1,45 +1,34 @@
-"""Resuming: what an earlier fit left, and the whole state of a running one, copied and put back.
-
-Random generators are not part of it, since each epoch seeds them by the fit's seed and its number.
-"""
+"""Resuming from an earlier fit: with the same network, and what optimizer and framework keep."""
 
 from __future__ import annotations
 
-import copy
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
-import numpy as np
 import torch
-from skorch.callbacks import Callback
 from skorch.history import History
-from torch import Tensor, nn
+from torch import nn
 
-from .._data._batches import TrainingSet
-from .._network._inference import map_leaves, tensors_in
 from ..encoders import Encoder
 from ..frameworks import Framework, Session
 from ..kinds._base import Kind
-from ._choices import Choices
 from ._identity import described
 from ._net import ContrastiveNet
+from ._settings import Settings
 
 # How messages call a structure of None.
 _STRUCTURELESS = {"framework": "one with one encoder", "similarity": "one without concentrations"}
-_PLAIN = (type(None), bool, int, float, str, np.generic)
-_MODULE = frozenset(vars(nn.Module()))
 
 
-def network_parameters(choices: Choices) -> dict[str, Any]:
+def network_parameters(settings: Settings) -> dict[str, Any]:
     """Return, by name, the parameters that the network depends on, except the kind."""
     return {
-        "encoder": _named(choices.encoder),
-        "n_components": choices.n_components,
-        "projection_dim": choices.projection_dim,
-        "framework": choices.framework.network_signature,
-        "similarity": choices.similarity.network_signature,
+        "encoder": _named(settings.encoder),
+        "n_components": settings.n_components,
+        "projection_dim": settings.projection_dim,
+        "framework": settings.framework.network_signature,
+        "similarity": settings.similarity.network_signature,
     }
 
 
@@ -57,27 +46,25 @@ def same_kind(kind: Kind | None, other: Kind | None) -> bool:
     return described("kind", kind) == described("kind", other)
 
 
-def check_same_network(choices: Choices, past: Any) -> None:
+def check_same_network(settings: Settings, past: Any) -> None:
     """Raise ValueError if the parameters ask for a different network than that of a fit."""
-    now: dict[str, Any] = network_parameters(choices)
+    now: dict[str, Any] = network_parameters(settings)
     before = dict(past.built_from)
-    if choices.kind is not None and not same_kind(choices.kind, past.schema.kind):
-        now["kind"], before["kind"] = choices.kind, past.schema.kind
+    if settings.kind is not None and not same_kind(settings.kind, past.schema.kind):
+        now["kind"], before["kind"] = settings.kind, past.schema.kind
     for name, value in now.items():
         if value != before[name]:
             old, new = (
                 _STRUCTURELESS.get(name) if v is None else v for v in (before[name], value)
             )
             raise ValueError(
-                f"The {name!r} parameter of {choices.owner} has changed from {old} to {new} "
+                f"The {name!r} parameter of {settings.owner} has changed from {old} to {new} "
                 "since the network was built; warm_start and partial_fit continue with the same "
                 "network. Call fit with warm_start=False."
             )
 
 
-def framework_state(
-    framework: Framework, session: Session, fingerprint: Callable[[], int]
-) -> dict[str, Any] | None:
+def framework_state(framework: Framework, session: Session, data: Any) -> dict[str, Any] | None:
     """Return the state that a session resumes from, None if it has no state.
 
     Parameters
@@ -86,16 +73,16 @@ def framework_state(
         Whose session it is.
     session : Session
         At the end of a fit.
-    fingerprint : callable
-        Returns the fingerprint of the samples of the fit.
+    data : TrainingData
+        The samples of the fit.
     """
     state = session.state_dict()
     if not state:
         return None
-    return {"kind": type(framework).__name__, "state": dict(state), "samples": fingerprint()}
+    return {"kind": type(framework).__name__, "state": dict(state), "samples": data.fingerprint}
 
 
-def resume(net: ContrastiveNet, past: Any, fingerprint: Callable[[], int]) -> None:
+def resume(net: ContrastiveNet, past: Any, data: Any) -> None:
     """Bring a new net to the state in which an earlier fit has left its own.
 
     Parameters
@@ -104,14 +91,14 @@ def resume(net: ContrastiveNet, past: Any, fingerprint: Callable[[], int]) -> No
         Initialised, with a copy of the earlier network.
     past : Fitted
         The earlier fit. The state of a different optimizer or framework is left out.
-    fingerprint : callable
-        Returns the fingerprint of the samples of this fit.
+    data : TrainingData
+        The samples of this fit.
     """
     net.history_ = History(map(dict, past.history))
     load_optimizer(net.optimizer_, net.learned_parameters(), past.optimizer_state)
     state = past.framework_state
     if state is not None and state["kind"] == type(net.plan.framework).__name__:
-        net.criterion_.resume(state["state"], state["samples"] == fingerprint())
+        net.criterion_.resume(state["state"], state["samples"] == data.fingerprint)
 
 
 def optimizer_state(
@@ -150,7 +137,7 @@ def load_optimizer(
         As in `optimizer_state`. If there are more or fewer than there were, because the framework
         has changed, the optimizer starts from nothing.
     state : dict or None
-        What `optimizer_state` has returned.
+        Returned by `optimizer_state`.
     """
     places = _places(optimizer, parameters)
     expected = type(optimizer).__name__, len(places)
@@ -162,7 +149,7 @@ def load_optimizer(
     optimizer.load_state_dict({**present, "state": moved})
 
 
-def _group_places(
+def parameter_places(
     optimizer: torch.optim.Optimizer, parameters: Iterable[nn.Parameter]
 ) -> list[list[int]]:
     """Return the places in `parameters` of each group of an optimizer, -1 for other parameters."""
@@ -174,280 +161,5 @@ def _places(
     optimizer: torch.optim.Optimizer, parameters: Iterable[nn.Parameter]
 ) -> dict[int, int]:
     """Return for each index of a parameter in an optimizer's state its place in `parameters`."""
-    members = chain.from_iterable(_group_places(optimizer, parameters))
+    members = chain.from_iterable(parameter_places(optimizer, parameters))
     return {index: place for index, place in enumerate(members) if place >= 0}
-
-
-# The state of a running fit
-def capture(net: ContrastiveNet, data: TrainingSet) -> dict[str, Any]:
-    """Return a copy, on the CPU, of all that training changes, except the history.
-
-    Parameters
-    ----------
-    net : ContrastiveNet
-        At the end of an epoch.
-    data : TrainingSet
-        Its labels may have been completed.
-    """
-    spreads = net.spreader.has_some_labels
-    return {
-        "n_epochs": len(net.history),
-        "module": _module_state(net.module_),
-        "session": _module_state(net.criterion_),
-        "optimizer": _copied(net.optimizer_.state_dict()),
-        "groups": _group_places(net.optimizer_, net.learned_parameters()),
-        "base_lr": list(net.base_lr_),
-        "auto": net.auto.state_dict(),
-        "labels": _copied(data.known["labels"]) if spreads else None,
-        "callbacks": {
-            name: {"class": _class_name(callback), "state": _callback_state(callback)}
-            for name, callback in net.callbacks_
-        },
-    }
-
-
-def restore(net: ContrastiveNet, data: TrainingSet, state: dict[str, Any]) -> None:
-    """Bring a net to a state that `capture` has returned; the state is not changed.
-
-    Parameters
-    ----------
-    net : ContrastiveNet
-        The same one, or one that was built in the same way.
-    data : TrainingSet
-        The same samples.
-    state : dict
-        May have the rows of the history as "history"; otherwise later rows are removed.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError, RuntimeError
-        If the state does not belong to such a net.
-    """
-    _load_module(net.module_, state["module"])
-    _load_module(net.criterion_, state["session"])
-    _match_groups(net.optimizer_, net.learned_parameters(), state)
-    net.optimizer_.load_state_dict(_copied(state["optimizer"]))
-    if not all(isinstance(lr, (int, float, Tensor)) for lr in state["base_lr"]):
-        raise ValueError("its learning rates are not numbers")
-    net.base_lr_ = list(state["base_lr"])
-    net.auto.load_state_dict(state["auto"])
-    if state["labels"] is not None:
-        data.known["labels"] = state["labels"].to(data.device)
-    for name, callback in net.callbacks_:
-        known = state["callbacks"].get(name)
-        if known is not None and known["class"] == _class_name(callback):
-            _load_callback(callback, known["state"], net.plan.device)
-    if "history" in state:
-        net.history_ = History({**row, "batches": []} for row in state["history"])
-    else:
-        del net.history_[state["n_epochs"] :]
-
-
-def check_state(net: ContrastiveNet, state: dict[str, Any]) -> None:
-    """Compare the state of a file with a fresh net, of which only the optimizer is changed.
-
-    Torch trusts the shapes in the state of an optimizer: with others, its fused kernels write
-    beyond the memory of the tensors.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError, RuntimeError
-        If names, shapes or dtypes differ; the message names the first entry.
-    """
-    for part, module in (("module", net.module_), ("session", net.criterion_)):
-        owners = dict(module.named_modules())
-        mine, kept = dict(_tensors(module)), state[part]["tensors"]
-        for name in sorted(mine.keys() | kept.keys()):
-            owner, _, leaf = name.rpartition(".")
-            # Modules of the user may register buffers, or change them, while they train.
-            is_ours = type(owners[owner]).__module__.startswith(("torch.", "skcontrast."))
-            if is_ours or leaf in owners[owner]._parameters:
-                _check_alike(f"{part}.{name}", mine.get(name), kept.get(name))
-    _check_optimizer(net, state)
-
-
-def _check_alike(name: str, mine: Any, kept: Any) -> None:
-    """Raise ValueError unless an entry is a tensor, or another value, like in a fresh net."""
-    mine, kept = (
-        f"{value.dtype} of shape {tuple(value.shape)}"
-        if isinstance(value, Tensor)
-        else type(value).__name__
-        for value in (mine, kept)
-    )
-    if mine != kept:
-        raise ValueError(f"its {name} is {kept} instead of {mine}")
-
-
-def _check_optimizer(net: ContrastiveNet, state: dict[str, Any]) -> None:
-    """Compare the optimizer's state with the one after a step, which is taken without gradients.
-
-    What the step changes, the state of the file replaces.
-    """
-    optimizer, learned = net.optimizer_, net.learned_parameters()
-    _match_groups(optimizer, learned, state)
-    groups = [dict(group) for group in state["optimizer"]["param_groups"]]
-    optimizer.load_state_dict({"state": {}, "param_groups": groups})
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    for parameter in parameters:
-        parameter.grad = torch.zeros_like(parameter)
-    optimizer.step(lambda: 0.0)
-    optimizer.zero_grad()
-    mine = optimizer.state_dict()["state"]
-    for index, kept in state["optimizer"]["state"].items():
-        for name, value in mine[index].items():
-            _check_alike(f"optimizer.state.{index}.{name}", value, kept.get(name))
-
-
-def attributes_not_saved(net: ContrastiveNet) -> list[str]:
-    """Return the attributes of the user's callbacks that `capture` leaves out."""
-    return [
-        f"{type(callback).__name__}.{name}"
-        for _, callback in net.callbacks_
-        if not type(callback).__module__.startswith(("skorch.", "skcontrast."))
-        and not _keeps_its_state(callback)
-        for name, value in _own_attributes(callback)
-        if not (_is_plain(value) or _keeps_its_state(value))
-    ]
-
-
-def _copied(value: Any, device: torch.device | str = "cpu") -> Any:
-    """Return a copy of nested values, with tensors on a device."""
-
-    def copied(leaf: Any) -> Any:
-        is_tensor = isinstance(leaf, Tensor)
-        return leaf.detach().to(device, copy=True) if is_tensor else copy.deepcopy(leaf)
-
-    return map_leaves(copied, value)
-
-
-def _is_plain(value: Any) -> bool:
-    """Return whether a value consists of numbers, text, arrays and containers of these."""
-    if type(value) in (list, tuple):
-        return all(_is_plain(item) for item in value)
-    if isinstance(value, dict):
-        is_simple = type(value) in (dict, OrderedDict)
-        return is_simple and all(_is_plain(part) for item in value.items() for part in item)
-    if isinstance(value, np.ndarray):
-        return value.dtype.kind in "biufc"
-    return isinstance(value, (*_PLAIN, Tensor))
-
-
-# The network and the framework's session
-def _module_state(module: nn.Module) -> dict[str, Any]:
-    """Return all parameters and buffers of a module, and its state that is not in tensors."""
-    parts = list(module.named_modules())
-    return {
-        "tensors": {name: _copied(tensor) for name, tensor in _tensors(module)},
-        "frozen": [name for name, p in module.named_parameters() if not p.requires_grad],
-        "extra": {
-            name: _copied(part.get_extra_state())
-            for name, part in parts
-            if type(part).get_extra_state is not nn.Module.get_extra_state
-        },
-        "numbers": {name: found for name, part in parts if (found := _numbers(part))},
-    }
-
-
-def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    yield from module.named_parameters()
-    yield from module.named_buffers()
-
-
-def _numbers(part: nn.Module) -> dict[str, Any]:
-    """Return the attributes of a module that are numbers, such as a counter of steps."""
-    if type(part).__module__.startswith("torch."):
-        return {}
-    own = vars(part).items()
-    return {k: v for k, v in own if k not in _MODULE and isinstance(v, (bool, int, float))}
-
-
-@torch.no_grad()
-def _load_module(module: nn.Module, state: dict[str, Any]) -> None:
-    parts = dict(module.named_modules())
-    _load_tensors(module, parts, state["tensors"])
-    for name, parameter in module.named_parameters():
-        parameter.requires_grad_(name not in state["frozen"])
-    for name, extra in state["extra"].items():
-        parts[name].set_extra_state(copy.deepcopy(extra))
-    # Once more: buffers may follow from the extra state, but not to the last bit.
-    _load_tensors(module, parts, state["tensors"])
-    for name, numbers in state["numbers"].items():
-        parts[name].__dict__.update({k: v for k, v in numbers.items() if k not in _MODULE})
-
-
-def _load_tensors(
-    module: nn.Module, parts: dict[str, nn.Module], tensors: dict[str, Tensor]
-) -> None:
-    """Copy tensors into a module, whose buffers may have other shapes or be missing."""
-    mine = dict(_tensors(module))
-    for name in sorted(mine.keys() | tensors.keys()):
-        present, kept = mine.get(name), tensors.get(name)
-        alike = [(t.shape, t.dtype) for t in (present, kept) if t is not None]
-        if len(alike) == 2 and alike[0] == alike[1]:
-            mine[name].copy_(tensors[name])
-            continue
-        owner, _, leaf = name.rpartition(".")
-        if leaf not in parts[owner]._buffers:
-            raise ValueError(f"it does not fit the parameter {name} of the network")
-        device = next(iter(mine.values())).device
-        parts[owner]._buffers[leaf] = None if kept is None else kept.to(device, copy=True)
-
-
-# The optimizer
-def _match_groups(
-    optimizer: torch.optim.Optimizer, learned: list[nn.Parameter], state: dict[str, Any]
-) -> None:
-    """Give an optimizer the groups of a state, of which callbacks may have added some."""
-    del optimizer.param_groups[len(state["groups"]) :]
-    for places in state["groups"][len(optimizer.param_groups) :]:
-        optimizer.add_param_group({"params": [learned[place] for place in places]})
-
-
-# Callbacks
-def _class_name(callback: Callback) -> str:
-    return f"{type(callback).__module__}.{type(callback).__qualname__}"
-
-
-def _keeps_its_state(value: Any) -> bool:
-    names = ("state_dict", "load_state_dict")
-    return not isinstance(value, type) and all(hasattr(value, name) for name in names)
-
-
-def _own_attributes(callback: Callback) -> list[tuple[str, Any]]:
-    """Return what a callback has learned, by scikit-learn's convention."""
-    attributes = vars(callback).items()
-    return [(k, v) for k, v in attributes if k.endswith("_") and not k.startswith("_")]
-
-
-def _callback_state(callback: Callback) -> dict[str, Any]:
-    """Return the state of a callback, as far as it is plain or keeps its state itself."""
-    if _keeps_its_state(callback):
-        return {"own": _plain_items(callback)}
-    attributes = _own_attributes(callback)
-    plain = {name: value for name, value in attributes if _is_plain(value)}
-    return {
-        "attributes": _copied(plain),
-        "objects": {
-            name: _plain_items(value) for name, value in attributes if _keeps_its_state(value)
-        },
-        # The names of those with tensors on an accelerator.
-        "devices": [k for k, v in plain.items() if any(not t.is_cpu for t in tensors_in(v))],
-    }
-
-
-def _plain_items(value: Any) -> dict[str, Any]:
-    state = value.state_dict()
-    return {key: _copied(item) for key, item in state.items() if _is_plain(item)}
-
-
-def _load_callback(callback: Callback, state: dict[str, Any], device: torch.device) -> None:
-    kept: Any = callback
-    if "own" in state:
-        kept.load_state_dict(_copied(state["own"]))
-        return
-    for name, value in state["attributes"].items():
-        if name.endswith("_") and not name.startswith("_"):
-            vars(kept)[name] = _copied(value, device if name in state["devices"] else "cpu")
-    for name, found in state["objects"].items():
-        if _keeps_its_state(getattr(kept, name, None)):
-            getattr(kept, name).load_state_dict(_copied(found))

@@ -9,19 +9,18 @@ from typing import Any
 from torch import Tensor
 
 from .._data._checksum import checksum, fingerprint
-from .._data._metadata import read_annotations
+from .._data._metadata import read_metadata
 from .._data._parts import Parts
 from .._distributed._agreement import agree
 from .._distributed._world import World
 from .._network._inference import tensors_in
 from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Schema
-from ..kinds._parts import PartsKind, read_samples
-from ..kinds._recognise import declared_kind, is_custom
-from ._choices import Choices, encoders_of
+from ..kinds._recognise import PartsKind, declared_kind, is_custom, read_samples
 from ._estimated_parameters import auto_parameters
 from ._identity import as_arguments, described
 from ._resume import check_same_network, same_kind
+from ._settings import Settings, encoders_of
 
 # Parameters that may differ between the ranks of a distributed fit.
 _RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
@@ -29,43 +28,40 @@ _RANKS_OWN = {"callbacks", "device", "n_workers", "random_state", "verbose"}
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The training samples and what is known of them.
+    """The training samples and their metadata.
 
     Attributes
     ----------
     X : array-like of length n_samples
         As its kind returns it.
     schema : Schema
-        What it is.
+        Its schema.
     chain : list of Augmentation or None
-        What draws the views, if the user has chosen it.
-    known : dict of str to Tensor
+        The augmentations that draw the views, if the user has chosen them.
+    metadata : dict of str to Tensor
         Fields of a `Batch`.
     """
 
     X: Any
     schema: Schema
     chain: list[Augmentation] | None
-    known: dict[str, Tensor]
+    metadata: dict[str, Tensor]
 
     @cached_property
-    def _of_X(self) -> int:
-        return fingerprint(self.schema.kind.arrays(self.X))
-
     def fingerprint(self) -> int:
-        """Return a number that differs, almost surely, for other samples or labels."""
-        labels = self.known.get("labels")
-        return self._of_X if labels is None else fingerprint([labels.numpy()], self._of_X)
+        """A number that differs, almost surely, for other samples or labels."""
+        labels = [t.numpy() for name, t in self.metadata.items() if name == "labels"]
+        return fingerprint([*self.schema.kind.arrays(self.X), *labels])
 
 
 def read_training_data(
-    choices: Choices, X: Any, y: Any, metadata: dict[str, Any], owner: Any, past: Any
+    settings: Settings, X: Any, y: Any, metadata: dict[str, Any], owner: Any, past: Any
 ) -> TrainingData:
     """Return the arguments of `fit`, checked.
 
     Parameters
     ----------
-    choices : Choices
+    settings : Settings
         The user's parameters, checked.
     X, y, metadata : array-like or Views, array-like or None, dict
         The arguments.
@@ -74,32 +70,32 @@ def read_training_data(
     past : Fitted or None
         An earlier fit that this one continues.
     """
-    X, schema, chain = read_training_samples(choices, X, owner, past)
-    uses_classes = bool(auto_parameters(choices.loss))
-    known = read_annotations(y, metadata, len(X), choices.loss, uses_classes=uses_classes)
-    return TrainingData(X, schema, chain, known)
+    X, schema, chain = read_training_samples(settings, X, owner, past)
+    uses_classes = bool(auto_parameters(settings.loss))
+    tensors = read_metadata(y, metadata, len(X), settings.loss, uses_classes=uses_classes)
+    return TrainingData(X, schema, chain, tensors)
 
 
 def read_training_samples(
-    choices: Choices, X: Any, owner: Any, past: Any
+    settings: Settings, X: Any, owner: Any, past: Any
 ) -> tuple[Any, Schema, list[Augmentation] | None]:
     """Return X ready to be cut into batches, its schema, and the chain that draws its views."""
-    X, chain, inputs = _split_views(choices, X)
+    X, chain, inputs = _split_views(settings, X)
     if past is not None:
-        check_same_network(choices, past)
+        check_same_network(settings, past)
         X, schema = past.schema.kind.read(X, owner=owner, seen=past.schema, min_samples=2)
         return X, schema, chain
-    X = Parts(*X) if isinstance(X, tuple) and choices.framework.takes_parts else X
-    hint = kind_hint(choices, X, chain)
-    if inputs is not None and len(inputs[0]) > 1 and _is_read_by(choices, hint, inputs[1].kind):
+    X = Parts(*X) if isinstance(X, tuple) and settings.framework.takes_parts else X
+    hint = kind_hint(settings, X, chain)
+    if inputs is not None and len(inputs[0]) > 1 and _is_read_by(settings, hint, inputs[1].kind):
         X, schema = inputs  # as an augmentation has checked it
     else:
-        X, schema = read_samples(X, choices.kind, hint=hint, owner=owner, min_samples=2)
-    schema.kind.check_unusual(X, is_declared=choices.kind is not None)
+        X, schema = read_samples(X, settings.kind, hint=hint, owner=owner, min_samples=2)
+    schema.kind.check_unusual(X, is_declared=settings.kind is not None)
     return X, schema, chain
 
 
-def _split_views(choices: Choices, X: Any) -> tuple[Any, list[Augmentation] | None, Any]:
+def _split_views(settings: Settings, X: Any) -> tuple[Any, list[Augmentation] | None, Any]:
     """Split the X of `fit` into the data and the chain that draws views of it.
 
     Returns
@@ -112,20 +108,20 @@ def _split_views(choices: Choices, X: Any) -> tuple[Any, list[Augmentation] | No
         X as an augmentation has checked it.
     """
     if not isinstance(X, Views):
-        return X, choices.augmentation, None
-    if choices.augmentation is not None:
+        return X, settings.augmentation, None
+    if settings.augmentation is not None:
         given, steps = (
             ", ".join(type(step).__name__ for step in chain)
-            for chain in (choices.augmentation, X.chain)
+            for chain in (settings.augmentation, X.chain)
         )
         raise ValueError(
             f"X comes from augmentation steps ({steps}) and the 'augmentation' parameter of "
-            f"{choices.owner} is set too ({given}): keep one of the two."
+            f"{settings.owner} is set too ({given}): keep one of the two."
         )
     return X.base, list(X.chain), X.inputs
 
 
-def kind_hint(choices: Choices, X: Any, chain: list[Augmentation] | None) -> Kind | None:
+def kind_hint(settings: Settings, X: Any, chain: list[Augmentation] | None) -> Kind | None:
     """Return the kind that the user, the augmentations or the encoders declare, if any.
 
     Raises
@@ -133,45 +129,45 @@ def kind_hint(choices: Choices, X: Any, chain: list[Augmentation] | None) -> Kin
     ValueError
         If samples have several parts, and the framework has one encoder.
     """
-    declared = choices.kind or declared_kind(*(chain or ()), *encoders_of(choices.encoder))
+    declared = settings.kind or declared_kind(*(chain or ()), *encoders_of(settings.encoder))
     has_parts = isinstance(declared, PartsKind) or isinstance(X, Parts)
-    if has_parts and not choices.framework.takes_parts:
+    if has_parts and not settings.framework.takes_parts:
         given = declared if isinstance(declared, PartsKind) else X
         raise ValueError(
             f"{given!r}: samples of several parts need a framework with an encoder for each, "
-            f"such as framework=CMC(), got {choices.framework!r}."
+            f"such as framework=CMC(), got {settings.framework!r}."
         )
     return declared
 
 
-def _is_read_by(choices: Choices, hint: Kind | None, kind: Kind) -> bool:
+def _is_read_by(settings: Settings, hint: Kind | None, kind: Kind) -> bool:
     """Return whether an augmentation has read X as the embedder would."""
-    is_free = choices.kind is None and (hint is None or not is_custom(hint))
+    is_free = settings.kind is None and (hint is None or not is_custom(hint))
     return is_free or same_kind(kind, hint)
 
 
 def agree_on_seed(
-    choices: Choices, data: TrainingData, past: Any, world: World, one_epoch: bool
+    settings: Settings, data: TrainingData, past: Any, world: World, one_epoch: bool
 ) -> int:
     """Check that all ranks were given the same, and return the seed of rank 0."""
-    X, schema, known = data.X, data.schema, data.known
+    X, schema = data.X, data.schema
     if not schema.kind.shares_batches:
         raise ValueError(
             f"{schema.kind.name.capitalize()} are trained in one process: start fit without "
             "torchrun."
         )
     facts = {"method": "partial_fit" if one_epoch else "fit", "kind": schema.kind.name}
-    settings = {k: v for k, v in choices.settings.items() if k not in _RANKS_OWN}
-    if choices.augmentation is None:
-        settings["augmentation"] = data.chain
-    for name, value in settings.items():
+    given = {k: v for k, v in settings.given.items() if k not in _RANKS_OWN}
+    if settings.augmentation is None:
+        given["augmentation"] = data.chain
+    for name, value in given.items():
         facts |= described(name, value, weights=False)
     if past is not None:
         facts |= _described_past(past)
     parts = list(schema.kind.arrays(X))
     arrays = {"X" if len(parts) == 1 else f"X[{i}]": array for i, array in enumerate(parts)}
-    arrays |= as_arguments(known)
-    return agree(facts, arrays, choices.seed, choices.device)
+    arrays |= as_arguments(data.metadata)
+    return agree(facts, arrays, settings.seed, settings.device)
 
 
 def _described_past(past: Any) -> dict[str, str]:

@@ -18,19 +18,36 @@ from .._network._build import Network, Widths, build_network
 from .._network._inference import encode_batches
 from .._runtime._random import seeded_rng
 from .._warnings import warn
-from ..augmentation import Augmentation, compose
+from ..augmentation import (
+    Augmentation,
+    ColorJitter,
+    GaussianBlur,
+    MarginalCorruption,
+    NodeDrop,
+    PerPart,
+    RandomAffine,
+    RandomResizedCrop,
+    SimCLRAugmentation,
+    compose,
+)
+from ..encoders import GIN, MLP, ConvNet, Encoder, ResNet
 from ..frameworks import Framework
 from ..frameworks._parts import Apart, Split
 from ..kinds._base import Kind, Scaler, Schema
-from ..kinds._recognise import is_custom, naming_kind
+from ..kinds._graphs import Graphs
+from ..kinds._images import Images
+from ..kinds._recognise import PartsKind, is_custom, naming_kind
+from ..kinds._tables import Tables
+from ..kinds._vectors import Vectors
 from ..losses import Loss
 from ..similarity import Similarity
-from ._choices import Choices, augmentations_of
-from ._defaults import default_chain, default_encoder, scored_chain
 from ._resume import network_parameters
+from ._settings import Settings, augmentations_of
 
 # Samples of a custom kind that are embedded together and alone.
 _ROWS_TRIED = 8
+# From so many pixels on a crop keeps what an image shows.
+_LEAST_SIDE_FOR_CROPS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +59,13 @@ class Setup:
     loss, framework, similarity : Loss, Framework, Similarity
         The validated choices.
     schema : Schema
-        What X is.
+        The schema of X.
     scaler : Scaler
         The fitted map from X to batches.
     network : Network
         Encoder and projection head.
     widths : Widths
-        What the network returns.
+        The widths of its outputs.
     augmentation : list of Augmentation
         The fitted chain that draws the views.
     mixes_channels : bool
@@ -79,67 +96,72 @@ class Setup:
 
 
 def new_setup(
-    choices: Choices, X: Any, schema: Schema, chain: list[Augmentation] | None, seed: int
+    settings: Settings, X: Any, schema: Schema, chain: list[Augmentation] | None, seed: int
 ) -> Setup:
     """Return the setup of a first fit.
 
     Parameters
     ----------
-    choices : Choices
+    settings : Settings
         The user's parameters, checked.
     X : array-like of length n_samples
         As its kind returns it.
     schema : Schema
-        What X is.
+        The schema of X.
     chain : list of Augmentation or None
-        What draws the views; None is the default of the kind.
+        The augmentations that draw the views; None is the default of the kind.
     seed : int
         Seeds the weights, and a random split of the features.
     """
     kind, array = schema.kind, array_of(X)
     scaler = kind.scaler().fit(X if isinstance(X, SparseSamples) else array)
     batch = scaler.to_tensor(subset(array), torch.device("cpu"))
-    with seeded_rng(seed, choices.device):
-        split = choices.framework.split_samples(kind, tuple(batch.shape[1:]))
-        network, widths = _new_network(choices, schema, scaler, batch, split)
+    with seeded_rng(seed, settings.device):
+        split = settings.framework.split_samples(kind, tuple(batch.shape[1:]))
+        network, widths = _new_network(settings, schema, scaler, batch, split)
         if is_custom(kind):
             with naming_kind(kind):
                 _check_rows(network.encoder, kind, scaler, array)
     mixes_channels = not (isinstance(split, Split) and split.is_of_channels)
     if chain is None:
         chain = default_chain(
-            kind, schema.sample_shape, choices.framework, mixes_channels=mixes_channels
+            kind,
+            schema.sample_shape,
+            mixes_channels=mixes_channels,
+            takes_one_view=settings.framework.n_views == 1,
         )
+    if chain is None:
+        raise _missing("augmentation", kind)
     return Setup(
-        loss=choices.loss,
-        framework=choices.framework,
-        similarity=choices.similarity,
+        loss=settings.loss,
+        framework=settings.framework,
+        similarity=settings.similarity,
         schema=schema,
         scaler=scaler,
         network=network,
         widths=widths,
-        augmentation=_fitted(chain, choices, array, schema),
+        augmentation=_fitted(chain, settings, array, schema),
         mixes_channels=mixes_channels,
-        built_from=network_parameters(choices),
+        built_from=network_parameters(settings),
     )
 
 
 def continued_setup(
-    choices: Choices, X: Any, chain: list[Augmentation] | None, past: Setup
+    settings: Settings, X: Any, chain: list[Augmentation] | None, past: Setup
 ) -> Setup:
     """Return the setup of a fit that continues from another, whose network is copied.
 
     Parameters
     ----------
-    choices : Choices
+    settings : Settings
         The user's parameters, checked.
     X : array-like of length n_samples
         As its kind returns it.
     chain : list of Augmentation or None
-        What draws the views; None keeps the fitted chain, in which what was saved without its
-        samples takes samples of X.
+        The augmentations that draw the views; None keeps the fitted ones, of which those saved
+        without their samples take samples of X.
     past : Setup
-        What the earlier fit has left.
+        The setup of the earlier fit.
     """
     if chain is None:
         augmentation = [
@@ -147,16 +169,16 @@ def continued_setup(
             for step in past.augmentation
         ]
     else:
-        augmentation = _fitted(chain, choices, array_of(X), past.schema)
+        augmentation = _fitted(chain, settings, array_of(X), past.schema)
     kept = {field.name: getattr(past, field.name) for field in fields(Setup)}
     return replace(
         Setup(**kept),
-        loss=choices.loss,
-        framework=choices.framework,
-        similarity=choices.similarity,
+        loss=settings.loss,
+        framework=settings.framework,
+        similarity=settings.similarity,
         network=copy.deepcopy(past.network),
         augmentation=augmentation,
-        built_from=network_parameters(choices),
+        built_from=network_parameters(settings),
     )
 
 
@@ -175,28 +197,24 @@ def scored_views(setup: Setup, X: Any, augmentation: Any = None) -> list[Augment
     """
     schema = setup.schema
     chain = augmentations_of(augmentation, "make_view_scorer")
+    if chain is None:  # by the default, embedders that were trained with others can be compared
+        mixes = setup.mixes_channels
+        chain = default_chain(schema.kind, schema.sample_shape, mixes_channels=mixes)
     if chain is None:
-        chain = scored_chain(
-            schema.kind,
-            schema.sample_shape,
-            setup.augmentation,
-            mixes_channels=setup.mixes_channels,
-        )
-    if chain is setup.augmentation:
-        return chain
+        return setup.augmentation
     array = array_of(X)
     return [clone(step).fit_checked(array, schema) for step in chain]
 
 
 def _fitted(
-    chain: list[Augmentation], choices: Choices, array: Any, schema: Schema
+    chain: list[Augmentation], settings: Settings, array: Any, schema: Schema
 ) -> list[Augmentation]:
     """Return augmentations fitted to X; the steps of a Pipeline already are.
 
     These are fitted again only if they read X as other batches, such as tables whose categories
     have other codes.
     """
-    from_pipeline = choices.augmentation is None
+    from_pipeline = settings.augmentation is None
 
     def is_fitted(step: Augmentation) -> bool:
         read_as = getattr(step, "_schema", schema).kind
@@ -209,28 +227,28 @@ def _fitted(
 
 
 def _new_network(
-    choices: Choices, schema: Schema, scaler: Scaler, batch: Any, split: Split | Apart | None
+    settings: Settings, schema: Schema, scaler: Scaler, batch: Any, split: Split | Apart | None
 ) -> tuple[Network, Widths]:
     """Return a network with fresh weights, which has something to train, and its widths."""
 
     def choose_encoder(place: int, kind: Kind, shape: tuple) -> Any:
-        several = isinstance(choices.encoder, (list, tuple))
-        encoder = choices.encoder[place] if several else choices.encoder
+        several = isinstance(settings.encoder, (list, tuple))
+        encoder = settings.encoder[place] if several else settings.encoder
         return default_encoder(kind, shape) if encoder is None else encoder
 
-    _check_encoders(choices, split, schema)
+    _check_encoders(settings, split, schema)
     network, widths = build_network(
         batch,
         schema.kind,
         scaler,
         split,
         choose_encoder=choose_encoder,
-        n_components=choices.n_components,
-        projection_dim=choices.projection_dim,
-        similarity=choices.similarity,
-        owner=choices.owner,
+        n_components=settings.n_components,
+        projection_dim=settings.projection_dim,
+        similarity=settings.similarity,
+        owner=settings.owner,
     )
-    _check_trainable(network, choices)
+    _check_trainable(network, settings)
     return network, widths
 
 
@@ -253,19 +271,19 @@ def _check_rows(encoder: nn.Module, kind: Kind, scaler: Scaler, array: Any) -> N
         )
 
 
-def _check_encoders(choices: Choices, split: Split | Apart | None, schema: Schema) -> None:
+def _check_encoders(settings: Settings, split: Split | Apart | None, schema: Schema) -> None:
     """Raise ValueError if there is a list of encoders, but not one for each part."""
-    if not isinstance(choices.encoder, (list, tuple)):
+    if not isinstance(settings.encoder, (list, tuple)):
         return
     n_parts = len(split.shapes if isinstance(split, Split) else schema.parts) or 1
-    if len(choices.encoder) != n_parts:
+    if len(settings.encoder) != n_parts:
         raise ValueError(
-            f"The 'encoder' parameter of {choices.owner} has {len(choices.encoder)} encoders, but "
-            f"samples have {n_parts} part(s) with an encoder each in {choices.framework!r}."
+            f"The 'encoder' parameter of {settings.owner} has {len(settings.encoder)} encoders, "
+            f"but samples have {n_parts} part(s) with an encoder each in {settings.framework!r}."
         )
 
 
-def _check_trainable(network: Network, choices: Choices) -> None:
+def _check_trainable(network: Network, settings: Settings) -> None:
     """Raise ValueError if nothing can be trained; warn if `transform` would not show it."""
     if not any(parameter.requires_grad for parameter in network.parameters()):
         raise ValueError(
@@ -273,8 +291,78 @@ def _check_trainable(network: Network, choices: Choices) -> None:
             "'projection_dim' is 0."
         )
     encoder = [parameter.requires_grad for parameter in network.encoder.parameters()]
-    if encoder and not any(encoder) and choices.settings["output"] == "representation":
+    if encoder and not any(encoder) and settings.given["output"] == "representation":
         warn(
             "All parameters of 'encoder' are frozen: fit trains the projection head alone, and "
             "transform with output='representation' does not show it. Pass output='projection'."
         )
+
+
+def _chain_of_images(sample_shape: tuple, mixes_channels: bool) -> list[Augmentation]:
+    """Return the views of images; two views of a sample must not be alike in brightness.
+
+    Otherwise that is all the network learns to recognise. Flips are for colour images alone, which
+    are photographs: grey ones may be characters.
+    """
+    channels = sample_shape[0] if len(sample_shape) == 3 else 1
+    if channels == 3 and mixes_channels:
+        return [SimCLRAugmentation()]
+    if channels != 1:
+        return [RandomAffine()]
+    jitter = ColorJitter(brightness=0.6, contrast=0.6)
+    if min(sample_shape[-2:]) < _LEAST_SIDE_FOR_CROPS:
+        return [RandomAffine(), jitter]
+    return [RandomResizedCrop(scale=(0.5, 1.0)), jitter, GaussianBlur(p=0.3)]
+
+
+def _missing(parameter: str, kind: Kind) -> ValueError:
+    none = ", or [] for none" if parameter == "augmentation" else ""
+    return ValueError(
+        f"There is no default {parameter!r} for {kind.name} ({kind!r}): pass one{none}."
+    )
+
+
+def default_encoder(kind: Kind, sample_shape: tuple) -> Encoder:
+    """Return the encoder that suits samples of a kind and shape."""
+    if isinstance(kind, (Tables, Vectors)):
+        return MLP()
+    if isinstance(kind, Graphs):
+        return GIN()
+    if not isinstance(kind, Images):
+        raise _missing("encoder", kind)
+    side = max(sample_shape[-2:])
+    return ConvNet() if side <= 32 else ResNet(18, "imagenet" if side > 64 else "cifar")
+
+
+def default_chain(
+    kind: Kind,
+    sample_shape: tuple,
+    *,
+    mixes_channels: bool = True,
+    takes_one_view: bool = False,
+) -> list[Augmentation] | None:
+    """Return the augmentations that suit samples of a kind and shape, None if there are none.
+
+    Parameters
+    ----------
+    kind : Kind
+        The kind of the samples.
+    sample_shape : tuple
+        Shape of one sample.
+    mixes_channels : bool, default=True
+        If False, channels are contrasted with each other and must not be mixed.
+    takes_one_view : bool, default=False
+        Whether the framework takes one view of each graph, which needs no augmentation.
+    """
+    if isinstance(kind, PartsKind):
+        parts = zip(kind.kinds_, sample_shape, strict=True)
+        found = [default_chain(*part, takes_one_view=takes_one_view) for part in parts]
+        chains = [chain for chain in found if chain is not None]
+        return [PerPart(chains)] if len(chains) == len(found) else None
+    if isinstance(kind, (Tables, Vectors)):
+        return [MarginalCorruption(rate=0.3)]
+    if isinstance(kind, Images):
+        return _chain_of_images(sample_shape, mixes_channels)
+    if isinstance(kind, Graphs):
+        return [] if takes_one_view else [NodeDrop()]
+    return None

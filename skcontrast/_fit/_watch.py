@@ -13,7 +13,6 @@ from skorch.callbacks import Callback
 from torch import nn
 from tqdm.auto import tqdm
 
-from .._data._batches import TrainingSet
 from .._network._inference import encode_batches
 from .._runtime._random import forked_rng
 from .._warnings import CollapseWarning, warn
@@ -29,7 +28,7 @@ _LOWEST_RANK = 2.0
 class CollapseCheck(Callback):
     """Warns if the representation collapses, after epochs 1, 2, 4, 8, … and the last.
 
-    The effective rank of the representations of some samples of the first batch is compared with
+    The effective rank of the representations of samples of the first batch is compared with
     that before the training, since one feature, two samples or many equal ones have a low rank by
     themselves.
     """
@@ -39,7 +38,7 @@ class CollapseCheck(Callback):
         self.rows_, self.rank_, self._samples = None, np.nan, None
 
     def on_batch_begin(self, net: Any, batch: Any = None, **kwargs: Any) -> None:
-        """Take some samples of the first batch before the network has learned from them."""
+        """Take samples of the first batch before the network has learned from them."""
         if self.rows_ is not None:
             return
         n = min(len(batch.x), _SAMPLES)
@@ -48,13 +47,13 @@ class CollapseCheck(Callback):
         if net.max_epochs > 1 or _is_due(net):
             self.rank_ = _rank(net, self._samples)
 
-    def on_epoch_end(self, net: Any, dataset_train: Any = None, **kwargs: Any) -> None:
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
         """Warn, once, if the rank is low now and was not before."""
         if not (self.rank_ >= 1 and _is_due(net)):
             return
         if self._samples is None:  # the fit was resumed
             with _undisturbed(net):
-                (self._samples,) = dataset_train.source.batches([self.rows_], seed=0)
+                (self._samples,) = net.training_set.source.batches([self.rows_], seed=0)
         rank = _rank(net, self._samples)
         if rank < min(_LOWEST_RANK, self.rank_ / 2):
             if net.plan.world is None or net.plan.world.rank == 0:
@@ -106,31 +105,27 @@ def check_epoch(epoch: int, losses: Sequence[float], network: nn.Module) -> None
     losses : sequence of float
         Of each step.
     network : Network
-        What is trained.
+        The network that is trained.
     """
     state = [t.sum() for t in network.state_dict().values() if t.is_floating_point()]
     if not (np.isfinite(losses).all() and bool(torch.stack(state).isfinite().all())):
         raise _diverged(epoch, "loss or weights")
 
 
-def check_embeddings(epoch: int, network: Any, training_set: TrainingSet) -> None:
+def check_embeddings(net: Any) -> None:
     """Raise ValueError if the last step has made the embedding of a training sample infinite.
 
     The loss of a step is that of the weights before it, and huge weights are still finite.
 
     Parameters
     ----------
-    epoch : int
-        The last one, counted from 1.
-    network : Network
-        What was trained.
-    training_set : TrainingSet
-        On the device of the network.
+    net : ContrastiveNet
+        At the end of the training.
     """
-    h = encode_batches(network.encoder, [training_set.samples(_SAMPLES_CHECKED)])
-    z = encode_batches(network.projector, [h])
+    h = encode_batches(net.module_.encoder, [net.training_set.samples(_SAMPLES_CHECKED)])
+    z = encode_batches(net.module_.projector, [h])
     if not bool(h.isfinite().all() & z.isfinite().all()):
-        raise _diverged(epoch, "embeddings")
+        raise _diverged(len(net.history), "embeddings")
 
 
 def _diverged(epoch: int, what: str) -> ValueError:
@@ -169,7 +164,7 @@ class EpochTasks(Callback):
     estimator : ContrastiveEmbedder
         The embedder that is fitted, with callbacks.
     X, y : array-like
-        What it is fitted to.
+        The arguments of `fit`.
     n_epochs : int
         The most epochs.
     """

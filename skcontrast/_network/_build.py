@@ -14,7 +14,7 @@ from ..encoders._projection import projection_head
 from ..frameworks._momentum import BATCH_NORM
 from ..frameworks._parts import Apart, SideBySide, Slices, Split
 from ..kinds._base import Kind
-from ..kinds._parts import PartsKind
+from ..kinds._recognise import PartsKind
 from ..similarity import Similarity
 
 

@@ -8,13 +8,14 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import safetensors.torch
 from torch import Tensor
+
+from .._version import __version__
 
 # JSON takes about seven times its bytes in memory. A fitted ResNet-50 has a header of 0.12 MB, and
 # each 1,000 epochs of history add 0.17 MB.
@@ -32,7 +33,7 @@ def pack(content: Any, tensors: Mapping[str, Tensor], key: str) -> bytes:
     Parameters
     ----------
     content : object
-        What can be written as JSON without NaN and infinity.
+        An object that JSON can hold, without NaN and infinity.
     tensors : dict of str to Tensor
         Contiguous, on the CPU.
     key : str
@@ -99,16 +100,18 @@ def check_content(content: Any, newest: int, names: Set[str]) -> None:
         raise ValueError("its header is none of skcontrast's")
     if found > newest:
         raise ValueError(
-            f"it has format {found} of skcontrast, and this version ({version('skcontrast')}) "
+            f"it has format {found} of skcontrast, and this version ({__version__}) "
             f"reads up to {newest}; upgrade skcontrast"
         )
     if wrong := ", ".join(sorted(content.keys() ^ names)):
         raise ValueError(f"its header lacks or has unknown fields: {wrong}")
 
 
-def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Return the installed versions of packages by name."""
-    return {name: version(name) for name in packages}
+def problem_in(error: BaseException) -> str:
+    """Return the message of an error about a file, without its last full stop."""
+    if isinstance(error, KeyError):
+        return f"it lacks {error}"
+    return str(error).rstrip(".") or type(error).__name__
 
 
 def without_batches(history: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -147,7 +150,7 @@ def file_path(path: str | os.PathLike, owner: str) -> Path:
     Parameters
     ----------
     path : str or path-like
-        What the user passed.
+        The argument of the user.
     owner : str
         The function that was called.
     """

@@ -36,7 +36,7 @@ from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 from torch.nn.modules.lazy import LazyModuleMixin
 
-from ._own import check_own, has_parameters, own_name, with_parameters, with_weights
+from ._user_objects import check_own, has_parameters, own_name, with_parameters, with_weights
 
 # The attributes that every module has.
 _MODULE = frozenset(vars(nn.Module()))
@@ -199,7 +199,7 @@ class Reader:
     tensors : dict of str to Tensor
         The numbers.
     own : dict of str to object
-        What the user has passed, by the names that the JSON has.
+        The objects that the user has passed, by their names in the JSON.
     """
 
     def __init__(

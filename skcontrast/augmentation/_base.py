@@ -18,8 +18,7 @@ from .._data._row_labels import label_rows, row_labels
 from .._data._sources import array_of
 from .._parameters import Interval, validate_parameters
 from ..kinds._base import Kind, Schema
-from ..kinds._parts import read_samples
-from ..kinds._recognise import declared_kind, kind_of_shape, named_kinds
+from ..kinds._recognise import declared_kind, kind_of_shape, named_kinds, read_samples
 from ._views import Transformer, Views, is_dataframe
 
 # Constraints of fractions.

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from .._data._parts import OnePart, Parts, PartsBatch, naming_part
 from .._parameters import check_component, validate_parameters
 from ..kinds._base import Kind, Schema
-from ..kinds._parts import PartsKind
+from ..kinds._recognise import PartsKind
 from ._base import Augmentation
 from ._checks import generator_for
 from ._compose import compose

@@ -123,7 +123,7 @@ class Framework(ParameterObject):
     ...     def contrast(self, network, views, similarity, batch):
     ...         z = network(torch.cat(views)).float().unflatten(0, (2, -1))
     ...         anchors, candidates = similarity.embed(z)
-    ...         known = batch.annotations(z[:1])
+    ...         known = batch.metadata(z[:1])
     ...         return Contrast(
     ...             anchors=anchors,
     ...             candidates=candidates,
@@ -207,7 +207,7 @@ class Framework(ParameterObject):
         batch : Batch
             What is known about the n samples: ``rows``, their places in X; ``labels``, their
             classes, and ``groups``, those of samples that belong together, or None; and
-            ``annotations(z)``, what is known about views of the samples as anchors.
+            ``metadata(z)``, the metadata of views of the samples as anchors.
 
         Returns
         -------
@@ -276,7 +276,7 @@ class Session(nn.Module):
     ...     def contrast(self, views, similarity, batch):
     ...         candidates = similarity.embed(self.slow(views[1]))
     ...         z = self.context.network(views[0]).float()
-    ...         anchors, known = similarity.embed(z), batch.annotations(z[None])
+    ...         anchors, known = similarity.embed(z), batch.metadata(z[None])
     ...         return Contrast(
     ...             anchors=anchors,
     ...             candidates=candidates,

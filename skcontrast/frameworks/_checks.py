@@ -93,7 +93,7 @@ def check_contrast(
     """
     _check_fields(contrast, owner)
     _check_numbers(contrast, owner)
-    _check_annotations(contrast, batch, owner)
+    _check_metadata(contrast, batch, owner)
     with torch.autocast(contrast.anchors.device.type, enabled=False):
         _check_embedded(contrast, similarity, context.width // context.n_parts, owner)
         _check_pairs(contrast, similarity)
@@ -160,7 +160,7 @@ def _check_numbers(contrast: Contrast, owner: str) -> None:
     raise ValueError(f"In the Contrast of {owner}, {problem}.")
 
 
-def _check_annotations(contrast: Contrast, batch: Batch, owner: str) -> None:
+def _check_metadata(contrast: Contrast, batch: Batch, owner: str) -> None:
     """Check that what is known about the samples has been passed on."""
     for argument, known, fields in (
         ("groups", batch.groups, ["anchor_groups", "candidate_groups"]),
@@ -172,7 +172,7 @@ def _check_annotations(contrast: Contrast, batch: Batch, owner: str) -> None:
         if missing and (known is not None or len(missing) < len(fields)):
             raise ValueError(
                 f"{owner} passes no {' and no '.join(missing)} to Contrast, so it cannot be "
-                f"fitted with {argument}: take them from the batch, see Batch.annotations."
+                f"fitted with {argument}: take them from the batch, see Batch.metadata."
             )
 
 

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .._arguments import naming
-from .._data._batches import Annotations, Batch
+from .._data._batches import Batch, Metadata
 from .._objective._contrast import Contrast
 from .._parameters import Interval, StrOptions
 from .._runtime._memory import check_memory
 from ..kinds._base import Kind
-from ..kinds._parts import PartsKind
+from ..kinds._recognise import PartsKind
 from ..similarity import Similarity
 from ._bank import Bank
 from ._base import FitContext, Framework, Session, state_of
@@ -263,7 +263,7 @@ class _CMCSession(Session):
         self.new: Any = parts.detach(), batch.rows, batch.labels, similarity.bank_vectors
         vectors, own, known = self._drawn(batch, parts, similarity)
         embedded, candidates = similarity.embed(parts), similarity.embed(vectors)
-        of_anchors = [batch.annotations(part) for part in parts]
+        of_anchors = [batch.metadata(part) for part in parts]
         return [
             Contrast(
                 anchors=embedded[a].flatten(0, 1),
@@ -281,15 +281,15 @@ class _CMCSession(Session):
 
     def _drawn(
         self, batch: Batch, parts: Tensor, similarity: Similarity
-    ) -> tuple[Tensor, Tensor, Annotations]:
+    ) -> tuple[Tensor, Tensor, Metadata]:
         """Return vectors (n_parts, m, width), excluded (n, 1) and what is known about them."""
         if self.bank.n_visited > 1:
             n, generator = self.n_negatives + 1, self.context.generator
             vectors, own, rows = self.bank.draw(n, cast(Tensor, batch.rows), generator)
             in_X = rows.masked_fill(rows >= self.context.n_samples, -1)
-            return vectors, own, Annotations(self.bank.labels[rows], self.context.groups_of(in_X))
+            return vectors, own, Metadata(self.bank.labels[rows], self.context.groups_of(in_X))
         own = torch.arange(parts.shape[2], device=parts.device)[:, None]
-        known = Annotations(batch.labels, batch.groups)
+        known = Metadata(batch.labels, batch.groups)
         return similarity.bank_vectors(parts[:, 0].detach()), own, known
 
     def update(self) -> None:

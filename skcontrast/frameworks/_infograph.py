@@ -122,7 +122,7 @@ class _InfoGraphSession(Session):
         """Contrast the nodes with the graphs."""
         (graphs,) = views
         nodes, wholes = (z.float() for z in self.network(graphs))
-        known = batch.annotations(wholes[None]).take(graphs.batch)
+        known = batch.metadata(wholes[None]).take(graphs.batch)
         return Contrast(
             anchors=similarity.embed(nodes),
             candidates=similarity.embed(wholes),

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 import torch
 from torch import Tensor
 
-from .._data._batches import Annotations, Batch
+from .._data._batches import Batch, Metadata
 from .._objective._contrast import Contrast
 from .._parameters import Interval, StrOptions
 from .._runtime._memory import check_memory
@@ -150,7 +150,7 @@ class _MoCoSession(Session):
         self.new: Any = keys.transpose(0, 1), batch.rows, batch.labels
         anchors, targets = similarity.embed(z), similarity.embed(keys)
         candidates, excluded, known = self._candidates(targets, similarity, batch)
-        of_anchors = batch.annotations(z)
+        of_anchors = batch.metadata(z)
         return Contrast(
             anchors=anchors.flatten(0, 1),
             candidates=candidates,
@@ -177,17 +177,17 @@ class _MoCoSession(Session):
 
     def _candidates(
         self, targets: Tensor, similarity: Similarity, batch: Batch
-    ) -> tuple[Tensor, Tensor, Annotations]:
+    ) -> tuple[Tensor, Tensor, Metadata]:
         """Return candidates (m, k), excluded ones of samples (n, ·) and what is known of them."""
         n_keys, n = targets.shape[:2]
         if len(self.queue):
             keys, labels = self.queue.filled()
             groups = self.context.groups_of(self.queue.rows[: len(self.queue)])
             groups = None if groups is None else groups.repeat_interleave(n_keys)
-            known = Annotations(labels, groups)
+            known = Metadata(labels, groups)
             return similarity.embed(keys), self.queue.own(cast(Tensor, batch.rows)), known
         own = torch.arange(n * n_keys, device=targets.device).view(n, n_keys)
-        known = Annotations(batch.labels, batch.groups).take(own.flatten() // n_keys)
+        known = Metadata(batch.labels, batch.groups).take(own.flatten() // n_keys)
         return targets.transpose(0, 1).flatten(0, 1), own, known
 
     def update(self) -> None:

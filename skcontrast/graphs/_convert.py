@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -14,8 +15,13 @@ from torch.utils.data import Dataset
 
 from .._data._row_labels import row_labels
 from ._packed import PackedGraphs, assemble, check_finite
-from ._read import Described, GraphParts, graph_classes, ignored_by_pyg, is_graph, read_graph
+from ._read import Described, GraphParts, pyg, read_networkx, read_pyg
 from ._topology import offsets
+
+# Of PyTorch Geometric: what is read, and attributes of whole graphs.
+_PYG_READ = {"x", "edge_index", "edge_attr", "edge_weight", "adj_t", "y", "batch", "ptr"}
+# So many graphs of PyTorch Geometric tell which of their attributes are those of nodes or edges.
+_LOOKED_AT = 10
 
 
 def pack_graphs(graphs: Any) -> PackedGraphs:
@@ -72,12 +78,23 @@ def pack_graphs(graphs: Any) -> PackedGraphs:
     items = list(graphs)
     if not items:
         raise ValueError("Found a list of 0 graphs in X: at least 1 is required.")
-    parts = [read_graph(graph, index) for index, graph in enumerate(items)]
+    parts = [_read(graph, index) for index, graph in enumerate(items)]
     packed = _packed(parts)
-    ignored = ignored_by_pyg(items).union(*(part.ignored for part in parts))
+    ignored = _ignored_by_pyg(items).union(*(part.ignored for part in parts))
     packed.ignored = tuple(sorted(ignored))
     packed.index = row_labels(graphs)
     return packed
+
+
+def is_graph(item: Any) -> bool:
+    """Return whether an object is a graph of networkx or PyTorch Geometric."""
+    return isinstance(item, graph_classes())
+
+
+def graph_classes() -> tuple[type, ...]:
+    """Return the graph classes of the libraries that have been imported: there are no others."""
+    classes = [(sys.modules.get("networkx"), "Graph"), (pyg(), "Data"), (pyg(), "HeteroData")]
+    return tuple(getattr(module, name) for module, name in classes if hasattr(module, name))
 
 
 def is_graphs(X: Any) -> bool:
@@ -98,6 +115,38 @@ def is_graphs(X: Any) -> bool:
     return any(isinstance(item, classes) for item in items)
 
 
+def _read(graph: Any, index: int) -> GraphParts:
+    """Return the parts of the graph at a place in X."""
+    if not is_graph(graph):
+        raise TypeError(
+            f"X must hold graphs only, of networkx or PyTorch Geometric: item {index} is a "
+            f"{type(graph).__name__}."
+        )
+    try:
+        if isinstance(graph, getattr(sys.modules.get("networkx"), "Graph", ())):
+            return read_networkx(graph)
+        return read_pyg(graph)
+    except (ValueError, TypeError, KeyError, OverflowError, RuntimeError) as error:
+        raise ValueError(f"Graph {index} in X: {error}") from error
+
+
+def _ignored_by_pyg(graphs: Sequence[Any]) -> frozenset[str]:
+    """Return the names of what else data of PyTorch Geometric say about nodes and edges.
+
+    An attribute of a graph may have, by chance, as many numbers as there are nodes in one graph,
+    but not in several.
+    """
+    first = graphs[:_LOOKED_AT]
+    if not isinstance(first[0], getattr(pyg(), "Data", ())):
+        return frozenset()
+    found = [
+        {f"the node attribute {key!r}" for key in set(data.node_attrs()) - _PYG_READ}
+        | {f"the edge attribute {key!r}" for key in set(data.edge_attrs()) - _PYG_READ}
+        for data in first
+    ]
+    return frozenset(found[0].intersection(*found[1:]))
+
+
 def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
     """Return graphs of which all parts have been read."""
     node_ptr = offsets(torch.tensor([part.n_nodes for part in parts]))
@@ -113,18 +162,14 @@ def _packed(parts: Sequence[GraphParts]) -> PackedGraphs:
     check_finite(weights, node_ptr, edges[0], "edge weights")
     edge_attributes = _joined_attributes(linked, "edge")
     check_finite(edge_attributes, node_ptr, edges[0], "edge attributes")
-    packed = assemble(
-        edges,
-        node_ptr,
-        symmetric=not any(part.directed for part in parts),
-        edge_attributes=edge_attributes,
-        edge_weights=weights,
-        edge_labels=_joined_labels(linked, "edge"),
+    edge_labels = _joined_labels(linked, "edge")
+    symmetric = not any(part.directed for part in parts)
+    attributes = _joined_attributes(nodes, "node")
+    check_finite(attributes, node_ptr)
+    labels = _joined_labels(nodes, "node")
+    return assemble(
+        edges, node_ptr, symmetric, attributes, labels, edge_attributes, weights, edge_labels
     )
-    packed.attributes = _joined_attributes(nodes, "node")
-    check_finite(packed.attributes, node_ptr)
-    packed.labels, packed.categories = _joined_labels(nodes, "node")
-    return packed
 
 
 def _joined_attributes(parts: Mapping[int, Described], of: str) -> Tensor | None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from .._arguments import StrOptions, check_arguments
-from ._batch import GraphBatch
-from ._columns import EdgeColumns, coded, codes_of, is_binary, standardised, standards
+from .._data._statistics import FARTHEST, mean_and_std
+from ._batch import EdgeColumns, GraphBatch
 from ._packed import PackedGraphs
 from ._topology import Topology
 
@@ -326,3 +326,37 @@ def _transitions(topology: Topology) -> tuple[Tensor, Callable[[Tensor], Tensor]
 def _returns(walks: Tensor, more: Tensor) -> Tensor:
     """Return the diagonals of the products of two powers of P, shape (n_graphs, n)."""
     return (walks * more.transpose(1, 2)).sum(2)
+
+
+def standards(values: Tensor, standardize: bool) -> tuple[Tensor, Tensor]:
+    """Return the mean and the standard deviation of each column of (n, d).
+
+    They are 0 and 1 for columns of zeros and ones, and for all without `standardize`.
+    """
+    d = values.shape[1]
+    if not (standardize and len(values)):
+        return torch.zeros(d, dtype=torch.float64), torch.ones(d, dtype=torch.float64)
+    mean, std = map(torch.from_numpy, mean_and_std(values.numpy()))
+    is_kept = is_binary(values).all(0)
+    return mean.masked_fill(is_kept, 0.0), std.masked_fill(is_kept, 1.0)
+
+
+def is_binary(values: Tensor) -> Tensor:
+    """Return which values are 0 or 1."""
+    return (values == 0) | (values == 1)
+
+
+def standardised(values: Tensor, mean: Tensor, std: Tensor) -> Tensor:
+    """Return columns in standard deviations from the mean, see `standards`, clipped."""
+    return ((values.double() - mean) / std).clamp_(-FARTHEST, FARTHEST).float()
+
+
+def codes_of(labels: Tensor, categories: Sequence[Hashable]) -> dict[Hashable, int]:
+    """Return the code of each category that occurs."""
+    return {categories[k]: code for code, k in enumerate(labels.unique().tolist())}
+
+
+def coded(labels: Tensor, categories: Sequence[Hashable], codes: dict[Hashable, int]) -> Tensor:
+    """Return the codes of labels, shape (n,), −1 for a category that has none."""
+    table = [codes.get(category, -1) for category in categories]
+    return torch.tensor(table, dtype=torch.int64)[labels]

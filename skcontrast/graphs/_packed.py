@@ -139,12 +139,8 @@ class PackedGraphs:
         weights = _checked_numbers(edge_weights, ptr, "edge_weights", edges[0], 1)
         of_nodes = _checked_numbers(attributes, ptr, "attributes")
         of_edges = _checked_labels(edge_labels, edges.shape[1], "edge_labels")
-        codes, categories = _checked_labels(labels, int(ptr[-1]), "labels")
-        packed = assemble(
-            edges, ptr, edge_attributes=of_links, edge_weights=weights, edge_labels=of_edges
-        )
-        packed.attributes, packed.labels, packed.categories = of_nodes, codes, categories
-        return packed
+        coded = _checked_labels(labels, int(ptr[-1]), "labels")
+        return assemble(edges, ptr, None, of_nodes, coded, of_links, weights, of_edges)
 
     @property
     def shape(self) -> tuple[int, None, int]:
@@ -202,11 +198,12 @@ class PackedGraphs:
 def assemble(
     edges: Tensor,
     node_ptr: Tensor,
-    *,
-    symmetric: bool | None = None,
-    edge_attributes: Tensor | None = None,
-    edge_weights: Tensor | None = None,
-    edge_labels: tuple[Tensor | None, tuple] = (None, ()),
+    symmetric: bool | None,
+    attributes: Tensor | None,
+    labels: tuple[Tensor | None, tuple],
+    edge_attributes: Tensor | None,
+    edge_weights: Tensor | None,
+    edge_labels: tuple[Tensor | None, tuple],
 ) -> PackedGraphs:
     """Return packed graphs of edges in any order, and of their attributes.
 
@@ -216,23 +213,29 @@ def assemble(
         Sources and targets.
     node_ptr : Tensor of shape (n_graphs + 1,), dtype int64
         The first node of each graph.
-    symmetric : bool, default=None
+    symmetric : bool or None
         Whether all graphs are undirected; None finds it out.
+    attributes : Tensor of shape (n_nodes, d) or None
+        Numbers that describe the nodes.
+    labels : tuple of Tensor of shape (n_nodes,) or None, and tuple
+        Codes of the nodes and their categories.
     edge_attributes, edge_weights : Tensor of shape (n_edges, d), (n_edges,) or None
         Numbers that describe the edges.
-    edge_labels : tuple of Tensor of shape (n_edges,) and tuple
-        Codes and their categories.
+    edge_labels : tuple of Tensor of shape (n_edges,) or None, and tuple
+        Codes of the edges and their categories.
     """
-    labels, categories = edge_labels
-    columns = [one for one in (edge_attributes, edge_weights, labels) if one is not None]
+    codes, categories = edge_labels
+    columns = [one for one in (edge_attributes, edge_weights, codes) if one is not None]
     if symmetric is None:
         symmetric = is_symmetric(edges, int(node_ptr[-1]), *columns)
     order = by_target(edges) if columns else edges[1]
     return PackedGraphs(
         Topology.from_edges(edges, node_ptr, symmetric),
+        attributes,
+        *labels,
         edge_attributes=_subset(edge_attributes, order),
         edge_weights=_subset(edge_weights, order),
-        edge_labels=_subset(labels, order),
+        edge_labels=_subset(codes, order),
         edge_categories=categories,
     )
 
@@ -258,7 +261,7 @@ def check_finite(
     nodes : Tensor of shape (n,), default=None
         The node that each row belongs to; None is a row per node.
     what : str, default="node attributes"
-        The name of the values.
+        The name of the values, for messages.
     """
     if values is None:
         return
@@ -341,7 +344,7 @@ def is_symmetric(edges: Tensor, n_nodes: int, *columns: Tensor) -> bool:
     n_nodes : int
         Number of nodes.
     *columns : Tensor of shape (n_edges,) or (n_edges, d)
-        Numbers of each edge.
+        Features of the edges.
     """
     forth, back = (u * n_nodes + v for u, v in (edges, edges.flip(0)))
     if not torch.equal(forth.sort().values, back.sort().values):

@@ -1,4 +1,4 @@
-"""Reads graphs of networkx and PyTorch Geometric."""
+"""Reads one graph, of networkx or PyTorch Geometric."""
 
 from __future__ import annotations
 
@@ -14,12 +14,8 @@ from torch import Tensor
 
 from ._packed import is_symmetric
 
-# Of networkx.
+# Attributes in networkx.
 _READ = {"node": {"x", "label"}, "edge": {"x", "label", "weight"}}
-# Of PyTorch Geometric: what is read, and attributes of whole graphs.
-_PYG_READ = {"x", "edge_index", "edge_attr", "edge_weight", "adj_t", "y", "batch", "ptr"}
-# So many graphs of PyTorch Geometric tell which of their attributes are those of nodes or edges.
-_LOOKED_AT = 10
 
 
 class Described(NamedTuple):
@@ -41,7 +37,7 @@ class GraphParts(NamedTuple):
     directed : bool
         Whether edges have a direction.
     of_nodes, of_edges : Described
-        Their numbers and categories.
+        Their attributes and labels.
     weights : ndarray of shape (n_edges,) or None
         Weights of the edges.
     ignored : frozenset of str
@@ -57,30 +53,7 @@ class GraphParts(NamedTuple):
     ignored: Iterable[str] = ()
 
 
-def is_graph(item: Any) -> bool:
-    """Return whether an object is a graph of networkx or PyTorch Geometric."""
-    return isinstance(item, graph_classes())
-
-
-def graph_classes() -> tuple[type, ...]:
-    """Return the graph classes of the libraries that have been imported: there are no others."""
-    classes = [(sys.modules.get("networkx"), "Graph"), (_pyg(), "Data"), (_pyg(), "HeteroData")]
-    return tuple(getattr(module, name) for module, name in classes if hasattr(module, name))
-
-
-def read_graph(graph: Any, index: int) -> GraphParts:
-    """Return the parts of the graph at a place in X."""
-    if not is_graph(graph):
-        raise TypeError(f"X must hold graphs only: item {index} is a {type(graph).__name__}.")
-    try:
-        if isinstance(graph, getattr(sys.modules.get("networkx"), "Graph", ())):
-            return _read_networkx(graph)
-        return _read_pyg(graph)
-    except (ValueError, TypeError, KeyError, OverflowError, RuntimeError) as error:
-        raise ValueError(f"Graph {index} in X: {error}") from error
-
-
-def _read_networkx(graph: Any) -> GraphParts:
+def read_networkx(graph: Any) -> GraphParts:
     number = {node: k for k, node in enumerate(graph)}
     # Reading the attributes of edges takes nearly as long again, whether they have any or not.
     is_described = any(any(own.values()) for _, own in graph.adjacency())
@@ -124,7 +97,7 @@ class _Items:
     Parameters
     ----------
     kind : {"node", "edge"}
-        Nodes or edges.
+        Their kind.
     data : list of dict
         The attributes of each.
     names : callable
@@ -208,8 +181,8 @@ def _is_missing(label: Any) -> bool:
         return True
 
 
-def _read_pyg(data: Any) -> GraphParts:
-    if not isinstance(data, _pyg().Data):
+def read_pyg(data: Any) -> GraphParts:
+    if not isinstance(data, pyg().Data):
         raise TypeError("a HeteroData has nodes of several kinds: pass data.to_homogeneous().")
     edges, weights = _edges_of_pyg(data)
     n_nodes, n_edges = data.num_nodes or 0, edges.shape[1]
@@ -256,23 +229,6 @@ def _rows(data: Any, name: str, n: int) -> NDArray | None:
     return _plain(values).float().reshape(n, -1).numpy() if n else None
 
 
-def ignored_by_pyg(graphs: Sequence[Any]) -> frozenset[str]:
-    """Return the names of what else data of PyTorch Geometric say about nodes and edges.
-
-    An attribute of a graph may have, by chance, as many numbers as there are nodes in one graph,
-    but not in several.
-    """
-    first = graphs[:_LOOKED_AT]
-    if not isinstance(first[0], getattr(_pyg(), "Data", ())):
-        return frozenset()
-    found = [
-        {f"the node attribute {key!r}" for key in set(data.node_attrs()) - _PYG_READ}
-        | {f"the edge attribute {key!r}" for key in set(data.edge_attrs()) - _PYG_READ}
-        for data in first
-    ]
-    return frozenset(found[0].intersection(*found[1:]))
-
-
 def _numbers_of_nodes(edges: Tensor) -> Tensor:
     """Return edges as int64, or raise ValueError if they are not whole numbers."""
     if edges.dtype == torch.bool or edges.is_complex() or not torch.equal(edges, edges.round()):
@@ -285,5 +241,5 @@ def _plain(values: Any) -> Tensor:
     return torch.as_tensor(values).detach().cpu().to_dense()
 
 
-def _pyg() -> Any:
+def pyg() -> Any:
     return sys.modules.get("torch_geometric.data")

@@ -8,7 +8,7 @@ from .._data._parts import TensorBatch
 from ._base import Kind
 from ._graphs import Graphs
 from ._images import Images
-from ._parts import PartsKind
+from ._recognise import PartsKind
 from ._tables import Tables
 from ._vectors import Vectors
 

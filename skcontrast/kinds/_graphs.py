@@ -13,7 +13,7 @@ from .._data._array_like import refuse_unordered
 from .._parameters import StrOptions
 from .._warnings import warn
 from ..graphs import GraphBatch, NodeFeatures, pack_graphs
-from ..graphs._columns import EdgeColumns
+from ..graphs._batch import EdgeColumns
 from ..graphs._convert import is_graphs
 from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..graphs._topology import Topology

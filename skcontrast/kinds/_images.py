@@ -32,8 +32,8 @@ class Images(ArrayKind):  # numpydoc ignore=PR02
     ----------
     standardize : bool, default=True
         Whether to map intensities to [0, 1] and then to zero mean and unit variance per channel.
-        If False, float images must have intensities in [0, 1]; this is for encoders with a
-        normalisation of their own, see :ref:`pretrained`.
+        If False, float images must have intensities in [0, 1]; this is for encoders that
+        normalise by themselves, see :ref:`pretrained`.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Recognises the kind of X, and knows the kinds by name."""
+"""Recognises the kind of X, which may consist of several parts, and reads it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.base import clone
 
 from .._data._array_like import as_array_like
-from .._parameters import belongs_to_package, check_component
-from ._base import Kind
+from .._data._parts import OnePart, Parts, PartsBatch, naming_part
+from .._parameters import belongs_to_package, check_component, validate_parameters
+from ._base import Kind, Request, Scaler, Schema, as_given
 from ._graphs import Graphs
 from ._images import Images
 from ._tables import Tables
@@ -26,13 +28,47 @@ KINDS: dict[str, Any] = {
 }
 
 
+def read_samples(
+    X: Any, kind: Kind | None = None, *, hint: Kind | None = None, owner: Any, min_samples: int = 1
+) -> tuple[Any, Schema]:
+    """Return X, checked by its kind, and what it is.
+
+    Parameters
+    ----------
+    X : object
+        The argument of the user.
+    kind : Kind, default=None
+        The kind that reads X; None recognises it.
+    hint : Kind, default=None
+        The kind that an augmentation or an encoder is for. A custom kind reads X; a kind of the
+        package decides where X is ambiguous.
+    owner : estimator
+        Named in messages; never changed.
+    min_samples : int, default=1
+        The least number of samples.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If X is neither an array nor a table nor graphs, its kind is ambiguous, or its values are
+        not as its kind needs them.
+    """
+    if kind is None and hint is not None and (is_custom(hint) or isinstance(hint, PartsKind)):
+        kind = hint
+    if isinstance(X, Parts) and not isinstance(kind, PartsKind):
+        kind = PartsKind(kind)
+    if kind is None:
+        kind, X = recognised(X, hint)
+    return kind.read(X, owner=owner, min_samples=min_samples)
+
+
 def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
     """Return the kind of X, and X as that kind reads it.
 
     Parameters
     ----------
     X : object
-        What the user passed.
+        The argument of the user.
     hint : Kind, default=None
         A kind of the package that decides where X is ambiguous.
 
@@ -58,7 +94,7 @@ def named_kind(kind: str | Kind, *, owner: str, parameter: str = "kind") -> Kind
     Parameters
     ----------
     kind : {"vectors", "images", "graphs", "tables"} or Kind
-        What was declared.
+        The declared kind.
     owner : str
         The class that declared it, for messages.
     parameter : str, default="kind"
@@ -119,3 +155,197 @@ def naming_kind(kind: Kind) -> Iterator[None]:
             f"from those of fit, return the sizes that must agree from "
             f"{type(kind).__name__}.sample_shape, and X is refused by them."
         ) from error
+
+
+class PartsKind(Kind):
+    """Samples of several parts, for a framework that has an encoder for each.
+
+    X is :class:`~skcontrast.datasets.Parts` or a tuple of arrays that hold the same samples. Each
+    part has its own batch, scale and augmentation. Channels or features that should share these
+    belong in one array, which :class:`~skcontrast.frameworks.CMC` splits.
+
+    Parameters
+    ----------
+    of : Kind, str or list of them, default=None
+        The kind of all parts, or a list of the kinds of each; None recognises them.
+
+    Attributes
+    ----------
+    kinds_ : list of Kind
+        The kind of each part; only on the copy in a fitted embedder.
+
+    See Also
+    --------
+    skcontrast.datasets.Parts : The parts as one X that scikit-learn can split.
+    skcontrast.frameworks.CMC : Has an encoder for each part, and reads X as parts by itself.
+    skcontrast.augmentation.PerPart : Augmentations of each part.
+    Kind : The base class.
+
+    Examples
+    --------
+    The first part is a table, where an array of codes could be a vector:
+
+    >>> import numpy as np
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.datasets import Parts
+    >>> from skcontrast.frameworks import CMC
+    >>> from skcontrast.kinds import PartsKind, Tables, Vectors
+    >>> rng = np.random.default_rng(0)
+    >>> X = Parts(rng.integers(5, size=(50, 2)), rng.normal(size=(50, 6)))
+    >>> embedder = ContrastiveEmbedder(
+    ...     framework=CMC(),
+    ...     kind=PartsKind([Tables(categorical=[0, 1]), Vectors()]),
+    ...     max_epochs=1,
+    ...     random_state=0,
+    ... )
+    >>> embedder.fit_transform(X).shape
+    (50, 256)
+    """
+
+    name = "samples of several parts"
+    expected = "several parts, X as skcontrast.datasets.Parts"
+    augmentation_advice = "; pass PerPart([...]) with what augments each part"
+
+    _parameter_constraints: dict = {"of": "no_validation"}
+
+    kinds_: list[Kind]
+
+    def __init__(self, of: Kind | str | Sequence[Kind | str] | None = None):
+        self.of = of
+
+    @property
+    def trains_in_bf16(self) -> bool:  # type: ignore[override]
+        """Whether all parts may train in bfloat16 by default."""
+        return all(kind.trains_in_bf16 for kind in self.kinds_)
+
+    @property
+    def shares_batches(self) -> bool:  # type: ignore[override]
+        """Whether several processes can share the batches of one fit."""
+        return all(kind.shares_batches for kind in self.kinds_)
+
+    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+        validate_parameters(self)
+        X, seen = Parts(*X) if isinstance(X, tuple) else X, request.seen
+        declared = self._declared(X if isinstance(X, Parts) else None, seen)
+        if not isinstance(X, Parts):
+            raise ValueError(
+                f"X must have {len(declared) or 'several'} parts, got a {type(X).__name__}: pass "
+                "skcontrast.datasets.Parts."
+            )
+        parts, schemas = [], []
+        for place, (part, kind) in enumerate(zip(X.parts, declared, strict=True)):
+            with naming_part(place):
+                kind, part = recognised(part) if kind is None else (kind, part)
+                part, schema = kind.read(
+                    part,
+                    owner=request.owner,
+                    seen=None if seen is None else seen.parts[place],
+                    min_samples=request.min_samples,
+                    check_finite=request.check_finite,
+                )
+            parts.append(part)
+            schemas.append(schema)
+        return Parts(*parts), self._schema(schemas)
+
+    def _declared(self, X: Parts | None, seen: Schema | None) -> list[Kind | None]:
+        """Return the kind of each part of X, None where it is to be recognised."""
+        if seen is not None:
+            if X is not None and len(X.parts) != len(seen.parts):
+                raise ValueError(f"X has {len(X.parts)} parts, in fit it had {len(seen.parts)}.")
+            return [schema.kind for schema in seen.parts]
+        of: Any = self.of
+        if not isinstance(of, (list, tuple)):
+            of = [of] * (0 if X is None else len(X.parts))
+        if X is not None and len(of) != len(X.parts):
+            raise ValueError(
+                f"The 'of' parameter of PartsKind has {len(of)} kinds, but X has {len(X.parts)} "
+                "parts."
+            )
+        return [
+            None if kind is None else named_kind(kind, owner="PartsKind", parameter="of")
+            for kind in of
+        ]
+
+    def _schema(self, schemas: list[Schema]) -> Schema:
+        """Return the schema of samples by those of their parts."""
+        kind = clone(self)
+        kind.kinds_ = [schema.kind for schema in schemas]
+        shape = tuple(schema.sample_shape for schema in schemas)
+        widths = [s.n_features_in for s in schemas if s.n_features_in is not None]
+        n_features = sum(widths) if len(widths) == len(schemas) else None
+        return Schema(kind, shape, n_features, parts=tuple(schemas))
+
+    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
+        """Warn about training samples that look like a mistake, part by part."""
+        for place, (kind, part) in enumerate(self._pairs(X)):
+            with naming_part(place):
+                kind.check_unusual(part, is_declared=is_declared)
+
+    def reads_like(self, other: Kind) -> bool:
+        """Return whether another kind makes the same batches of each part."""
+        return isinstance(other, PartsKind) and all(
+            mine.reads_like(theirs) for mine, theirs in zip(self.kinds_, other.kinds_, strict=True)
+        )
+
+    def scaler(self) -> PartsScaler:
+        """Return a `PartsScaler`."""
+        return PartsScaler([kind.scaler() for kind in self.kinds_])
+
+    def to_tensor(self, X: Any, device: torch.device | str) -> PartsBatch:
+        """Return a batch of each part, unscaled."""
+        return PartsBatch([kind.to_tensor(part, device) for kind, part in self._pairs(X)])
+
+    def rows_per_call(self, X: Any) -> int:
+        """Return the smallest of the numbers of samples that the parts allow."""
+        return min(kind.rows_per_call(part) for kind, part in self._pairs(X))
+
+    def nbytes(self, X: Any) -> float:
+        """Return how many bytes all parts take as tensors."""
+        return sum(kind.nbytes(part) for kind, part in self._pairs(X))
+
+    def arrays(self, X: Any) -> Sequence[np.ndarray]:
+        """Return the arrays of all parts."""
+        return [array for kind, part in self._pairs(X) for array in kind.arrays(part)]
+
+    def _pairs(self, X: Parts) -> Iterator[tuple[Kind, Any]]:
+        return zip(self.kinds_, X.parts, strict=True)
+
+
+class PartsScaler:
+    """The scalers of the parts as one.
+
+    Parameters
+    ----------
+    scalers : list of Scaler
+        One for each part.
+    """
+
+    def __init__(self, scalers: Sequence[Scaler]):
+        self.scalers = list(scalers)
+
+    @property
+    def finds_nonfinite(self) -> bool:
+        """Whether all scalers themselves raise ValueError for NaN and infinity."""
+        return all(scaler.finds_nonfinite for scaler in self.scalers)
+
+    def fit(self, X: Parts) -> PartsScaler:
+        """Learn the map from each part of the training samples."""
+        for place, (scaler, part) in enumerate(zip(self.scalers, X.parts, strict=True)):
+            with naming_part(place):
+                self.scalers[place] = scaler.fit(part)
+        return self
+
+    def to_tensor(self, X: Parts | OnePart, device: torch.device | str) -> Any:
+        """Return the batches of all parts, or of one that is passed alone."""
+        if isinstance(X, OnePart):
+            return self.scalers[X.place].to_tensor(X.samples, device)
+        batches = []
+        for place, (scaler, part) in enumerate(zip(self.scalers, X.parts, strict=True)):
+            with naming_part(place):
+                batches.append(scaler.to_tensor(part, device))
+        return PartsBatch(batches)
+
+    def from_tensor(self, batch: PartsBatch, X: Parts) -> Parts:
+        """Return views of each part in its own units."""
+        triples = zip(self.scalers, batch.parts, X.parts, strict=True)
+        return Parts(*(as_given(scaler, views, part) for scaler, views, part in triples))

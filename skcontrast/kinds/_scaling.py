@@ -135,7 +135,7 @@ class Rescale(nn.Module):
     Parameters
     ----------
     center, scale : Tensor of shape (n_features,) or (), dtype float64, or None
-        What is subtracted and divided by; None only casts to float32.
+        The numbers to subtract and divide by; None only casts to float32.
     lowest, highest : float
         Bounds of the result, where there are a center and a scale.
     """
@@ -199,7 +199,7 @@ def channel_statistics(images: Tensor) -> tuple[Tensor, Tensor]:
     Parameters
     ----------
     images : Tensor of shape (n, channels, height, width)
-        Some of the training images, uint8 or float.
+        Training images, uint8 or float.
     """
     batch = images.float() / (255 if images.dtype == torch.uint8 else 1)
     std, mean = torch.std_mean(batch, (0, 2, 3), correction=0)

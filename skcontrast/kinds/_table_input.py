@@ -50,9 +50,9 @@ class TableInput(nn.Module):
     Parameters
     ----------
     columns : sequence of Column
-        What `fit` saw of each column.
+        The columns of `fit`.
     center, scale : Tensor of shape (n_columns,), dtype float64
-        What numbers were standardised with, to recover times.
+        The numbers that standardised columns, to recover times.
     """
 
     if TYPE_CHECKING:  # all buffers

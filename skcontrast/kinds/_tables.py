@@ -36,9 +36,9 @@ class Column:
     Attributes
     ----------
     label : str
-        What it is called in messages.
+        Its name in messages.
     type : {"number", "duration", "time", "category"}
-        What it holds. A column without any value counts as one of numbers.
+        The type of its values. A column without any value counts as one of numbers.
     categories : tuple of str
         Its categories that are not rare: the code of a category is its place.
     has_rare, has_gaps : bool
@@ -149,7 +149,7 @@ class Tables(ArrayKind):
     Attributes
     ----------
     columns_ : tuple of Column
-        What `fit` saw of each column; only on the copy of the kind in a fitted embedder.
+        The columns of `fit`; only on the copy of the kind in a fitted embedder.
 
     See Also
     --------
@@ -358,7 +358,7 @@ class TableScaler:
     Parameters
     ----------
     columns : tuple of Column
-        What the columns hold.
+        The columns of `fit`.
     standardize : bool, default=True
         If False, numbers stay too; times are standardised all the same.
     """

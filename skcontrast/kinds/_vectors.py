@@ -23,7 +23,7 @@ _EXPECTED = "vectors of numbers, shape (n_samples, n_features)"
 
 
 class Vectors(ArrayKind):  # numpydoc ignore=PR02
-    """Vectors of numbers, shape (n_samples, n_features): whatever scikit-learn takes as X.
+    """Vectors of numbers, shape (n_samples, n_features): all that scikit-learn takes as X.
 
     Sparse matrices are vectors too. Their rows are made dense batch by batch, never all at once.
 

@@ -7,7 +7,7 @@ from typing import Literal
 from torch import Tensor
 
 from .._parameters import StrOptions
-from ..schedules import EstimableNumber, Number, interval, number
+from ..schedules import EstimableNumber, Number, current_value, interval
 from ._base import Loss
 from ._posterior import invert_unlabeled_cdf, true_negative_probability
 
@@ -93,7 +93,7 @@ class BCL(Loss):
 
     def hardness(self) -> float:
         """Return β."""
-        return number(self.beta)
+        return current_value(self.beta)
 
     def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | s) by rank."""
@@ -101,7 +101,7 @@ class BCL(Loss):
 
     def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | s) by rank."""
-        alpha, tau_plus = number(self.alpha), number(self.tau_plus)
+        alpha, tau_plus = current_value(self.alpha), current_value(self.tau_plus)
         phi = ranks_from_farthest / n_candidates
         if self.cdf == "inverted":
             phi = invert_unlabeled_cdf(phi, alpha, tau_plus)

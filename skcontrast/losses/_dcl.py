@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..schedules import EstimableNumber, Number, interval, number
+from ..schedules import EstimableNumber, Number, current_value, interval
 from ._base import Loss
 
 
@@ -57,12 +57,12 @@ class DCL(Loss):
 
     def coefficients(self) -> tuple[float, float]:
         """Return a = 1/τ⁻ and b = τ⁺/τ⁻."""
-        tau_plus = number(self.tau_plus)
+        tau_plus = current_value(self.tau_plus)
         return 1 / (1 - tau_plus), tau_plus / (1 - tau_plus)
 
     def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return 1 − τ⁺ at every rank."""
-        return torch.full_like(ranks_from_farthest, 1 - number(self.tau_plus))
+        return torch.full_like(ranks_from_farthest, 1 - current_value(self.tau_plus))
 
 
 class HCL(DCL):
@@ -120,4 +120,4 @@ class HCL(DCL):
 
     def hardness(self) -> float:
         """Return β."""
-        return number(self.beta)
+        return current_value(self.beta)

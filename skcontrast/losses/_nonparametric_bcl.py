@@ -6,7 +6,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from ..schedules import EstimableNumber, Number, interval, number
+from ..schedules import EstimableNumber, Number, current_value, interval
 from ._base import Loss
 from ._posterior import invert_unlabeled_cdf, ratio, true_negative_probability
 
@@ -93,7 +93,7 @@ class NonparametricBCL(Loss):
 
     def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return ω by rank."""
-        alpha, beta, tau_plus = map(number, (self.alpha, self.beta, self.tau_plus))
+        alpha, beta, tau_plus = map(current_value, (self.alpha, self.beta, self.tau_plus))
         phi = invert_unlabeled_cdf(ranks_from_farthest / n_candidates, alpha, tau_plus)
         wanted = 2 * (alpha * (1 - beta) * (1 - phi) + (1 - alpha) * beta * phi)
         wanted = wanted / (alpha * (1 - beta) + (1 - alpha) * beta)
@@ -103,6 +103,6 @@ class NonparametricBCL(Loss):
 
     def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | s) by rank: that of :class:`BCL`, whatever is wanted of the negatives."""
-        alpha, tau_plus = number(self.alpha), number(self.tau_plus)
+        alpha, tau_plus = current_value(self.alpha), current_value(self.tau_plus)
         phi = invert_unlabeled_cdf(ranks_from_farthest / n_candidates, alpha, tau_plus)
         return true_negative_probability(phi, alpha, tau_plus)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .._parameters import check_component
 from .._warnings import warn
-from ..schedules import EstimableNumber, interval, number
+from ..schedules import EstimableNumber, current_value, interval
 from ._base import Loss
 from ._infonce import InfoNCE
 
@@ -106,7 +106,7 @@ class PositiveDebiased(Loss):
         if self.negatives is not None:
             log_negative = self.negatives.log_expectation(log_means[1], positives, bounds[0])
         log_numerator = self._log_numerator(log_mean, positives, n_candidates, bounds)
-        log_scale = math.log(n_candidates * number(self.tau_plus))
+        log_scale = math.log(n_candidates * current_value(self.tau_plus))
         excess = log_scale + log_negative[:, None] - log_numerator
         return torch.logaddexp(excess, torch.zeros_like(excess)).mean(1)
 
@@ -118,7 +118,7 @@ class PositiveDebiased(Loss):
         bounds: tuple[float, Tensor | float],
     ) -> Tensor:
         """Return log(P − τ⁻ g), floored, shape (n_anchors, n_positives)."""
-        (lowest, highest), tau_plus = bounds, number(self.tau_plus)
+        (lowest, highest), tau_plus = bounds, current_value(self.tau_plus)
         # One for each positive: far below the others, all of its terms would vanish.
         if isinstance(highest, Tensor):
             highest = highest[:, None]

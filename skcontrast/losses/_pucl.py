@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..schedules import EstimableNumber, Number, check_numbers, interval, number
+from ..schedules import EstimableNumber, Number, check_numbers, current_value, interval
 from ._base import Loss
 
 
@@ -61,12 +61,12 @@ class PUCL(Loss):
     def effective_tau_plus(self) -> float:
         """The `tau_plus` of the :class:`DCL` that this loss equals, τ⁺(1 − c)/(1 − τ⁺c)."""
         check_numbers(self)
-        tau_plus, c = number(self.tau_plus), number(self.c)
+        tau_plus, c = current_value(self.tau_plus), current_value(self.c)
         return tau_plus * (1 - c) / (1 - tau_plus * c)
 
     def coefficients(self) -> tuple[float, float]:
         """Return a = (1 − τ⁺c)/(1 − τ⁺) and b = τ⁺(1 − c)/(1 − τ⁺)."""
-        tau_plus, c = number(self.tau_plus), number(self.c)
+        tau_plus, c = current_value(self.tau_plus), current_value(self.c)
         rest = 1 - tau_plus
         return (1 - tau_plus * c) / rest, tau_plus * (1 - c) / rest
 

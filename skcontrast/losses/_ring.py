@@ -6,7 +6,7 @@ import math
 
 from torch import Tensor
 
-from ..schedules import Number, interval, number
+from ..schedules import Number, current_value, interval
 from ._base import Loss
 
 
@@ -62,8 +62,8 @@ class Ring(Loss):
 
     def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return 1[in ring] by rank."""
-        within = _floor(number(self.outer) * n_candidates)
-        dropped = _floor(number(self.inner) * within)
+        within = _floor(current_value(self.outer) * n_candidates)
+        dropped = _floor(current_value(self.inner) * within)
         if within == 0:
             raise ValueError(
                 f"The ring is empty: outer={self.outer} of {n_candidates} candidates is less than "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ..schedules import EstimableNumber, Number, interval, number
+from ..schedules import EstimableNumber, Number, current_value, interval
 from ._base import Loss
 from ._posterior import false_negative_probability
 
@@ -90,7 +90,7 @@ class SoftRing(Loss):
 
     def hardness(self) -> float:
         """Return β."""
-        return number(self.beta)
+        return current_value(self.beta)
 
     def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | u) by rank."""
@@ -101,5 +101,8 @@ class SoftRing(Loss):
         # The middle of a candidate's step in the empirical cdf: u is inside (0, 1).
         u = (ranks_from_farthest - 0.5).clamp_min(0) / n_candidates
         return 1 - false_negative_probability(
-            u, number(self.sharpness), number(self.tau_plus), number(self.floor)
+            u,
+            current_value(self.sharpness),
+            current_value(self.tau_plus),
+            current_value(self.floor),
         )

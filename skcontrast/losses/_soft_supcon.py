@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .._parameters import Interval
-from ..schedules import EstimableNumber, interval, number
+from ..schedules import EstimableNumber, current_value, interval
 from ._base import Loss
 from ._posterior import false_negative_probability
 
@@ -75,7 +75,9 @@ class SoftSupCon(Loss):
         """Return p(FN | u) by rank."""
         # The middle of a candidate's step in the empirical cdf: u is inside (0, 1).
         u = (ranks_from_farthest - 0.5).clamp_min(0) / n_candidates
-        return false_negative_probability(u, number(self.sharpness), number(self.tau_plus))
+        return false_negative_probability(
+            u, current_value(self.sharpness), current_value(self.tau_plus)
+        )
 
     def push_and_pull(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Push by p(TN | u), and pull by p(FN | u)."""

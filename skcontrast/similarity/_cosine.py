@@ -6,7 +6,7 @@ import math
 
 from torch import Tensor
 
-from ..schedules import Number, interval, number
+from ..schedules import Number, current_value, interval
 from ._base import Similarity, with_divisor
 
 
@@ -41,13 +41,13 @@ class Cosine(Similarity):
 
     def bounds(self, width: int) -> tuple[float, float]:
         """Return the scores of opposite and of equal directions, (−1/t, 1/t)."""
-        temperature = number(self.temperature)
+        temperature = current_value(self.temperature)
         return -1 / temperature, 1 / temperature
 
     def embed(self, z: Tensor) -> Tensor:
         """Return `z` scaled to length 1/√t, so that scores are plain dot products."""
         kept, divisor, _ = with_divisor(z)
-        return kept / (divisor * math.sqrt(number(self.temperature)))
+        return kept / (divisor * math.sqrt(current_value(self.temperature)))
 
 
 class DotProduct(Similarity):

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from .._parameters import Interval
-from ..schedules import Number, interval, number
+from ..schedules import Number, current_value, interval
 from ._bessel import log_partition
 from ._mutual_likelihood import link_in_place, mutual_score, parts_of
 from ._probabilistic import ProbabilisticSimilarity
@@ -99,7 +99,7 @@ class VonMisesFisher(ProbabilisticSimilarity):
     def bounds(self, width: int) -> tuple[float, float]:
         """Return the scores of opposite and of equal directions, both of concentration κ_max."""
         h, of_both = _largest(self.kappa_max, width - self.n_terms)
-        temperature = number(self.temperature)
+        temperature = current_value(self.temperature)
         return -2 * h / temperature, (of_both - 2 * h) / temperature
 
     def self_scores(self, u: Tensor) -> Tensor:
@@ -154,7 +154,7 @@ class VonMisesFisher(ProbabilisticSimilarity):
         products = u[:, :d] @ v[:, :d].T
         if products.requires_grad:
             scores = mutual_score(products, u[:, None, d:], v[:, d:], d)
-            return scores / number(self.temperature)
+            return scores / current_value(self.temperature)
         self.link(products, u[:, d:], v[:, d:], d=d)  # in much less memory and time
         return products
 
@@ -163,7 +163,7 @@ class VonMisesFisher(ProbabilisticSimilarity):
         d = u.shape[-1] - self.n_terms
         products = (u[..., :d] * v[..., :d]).sum(-1)
         scores = mutual_score(products, u[..., d:], v[..., d:], d)
-        return scores / number(self.temperature)
+        return scores / current_value(self.temperature)
 
     def link(
         self,
@@ -175,7 +175,7 @@ class VonMisesFisher(ProbabilisticSimilarity):
         d: int,
     ) -> None:
         """Turn products κ_i κ_j cos θ into scores, in place, and write their slopes."""
-        link_in_place(products, u_terms, v_terms, slopes, d, number(self.temperature))
+        link_in_place(products, u_terms, v_terms, slopes, d, current_value(self.temperature))
 
     def pull_terms(self, terms: Tensor, d_scores: Tensor, d_products: Tensor, *, d: int) -> Tensor:
         """Return the gradient with respect to m and −g(κ).
@@ -183,7 +183,7 @@ class VonMisesFisher(ProbabilisticSimilarity):
         The score is a function of κ_i²/2 = m(m + d + 1)/2 as it is of the products, minus m.
         """
         t = terms[:, 0] + (d + 1) / 2
-        d_scores = d_scores / number(self.temperature)
+        d_scores = d_scores / current_value(self.temperature)
         return torch.stack([t * d_products - d_scores, d_scores], 1)
 
 

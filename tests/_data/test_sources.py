@@ -100,7 +100,7 @@ def test_data_that_fit_are_held_in_memory_and_others_are_streamed(monkeypatch):
         return torch.as_tensor(X, dtype=torch.float32)
 
     def kind(X, budget=None):
-        return type(make_source(X, Images(), convert, CPU, budget=budget, n_workers=0))
+        return type(make_source(X, Images().nbytes(X), convert, CPU, budget=budget, n_workers=0))
 
     megabyte = np.zeros((1000, 250))  # as float32
     assert kind(megabyte) is InMemory

@@ -231,11 +231,12 @@ def test_checkpoints_are_loaded_by_all_ranks(ranks):
 
 
 def with_version(own):
-    before, _agreement.version = _agreement.version, lambda name: f"{name} {own[rank()]}"
+    before = _agreement.versions
+    _agreement.versions = lambda names: {name: f"{name} {own[rank()]}" for name in names}
     try:
         return error_of()
     finally:
-        _agreement.version = before
+        _agreement.versions = before
 
 
 def test_other_versions_are_refused(ranks):

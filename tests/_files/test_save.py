@@ -24,7 +24,7 @@ import skcontrast
 from skcontrast import ContrastiveEmbedder
 from skcontrast._files import _save
 from skcontrast._storage._file import pack
-from skcontrast._storage._own import own_name
+from skcontrast._storage._user_objects import own_name
 from skcontrast.augmentation import (
     Augmentation,
     FunctionAugmentation,

@@ -218,7 +218,21 @@ def test_a_state_without_an_entry_of_the_optimizer_is_refused(finished):
         del pairs[0][1]["exp_avg"]
 
     unfinished(finished, change)
-    refused(finished, r"its optimizer\.state\.0\.exp_avg is NoneType instead of torch.float32")
+    refused(finished, r"it lacks optimizer\.state\.0\.exp_avg, torch.float32 of shape")
+
+
+def test_a_file_without_a_tensor_of_the_optimizer_is_refused_by_name(finished):
+    unfinished(finished, lambda state, tensors: tensors.pop("state.optimizer.state.2.1.exp_avg"))
+    refused(finished, r"cannot be read: it lacks 'state\.optimizer\.state\.2\.1\.exp_avg'")
+
+
+def test_a_state_of_a_parameter_that_the_optimizer_does_not_have_is_refused(finished):
+    def change(state, tensors):
+        pairs = state["optimizer"]["state"]["$pairs"]
+        pairs.append([99, pairs[0][1]])
+
+    unfinished(finished, change)
+    refused(finished, r"its optimizer\.state\.99 is of no parameter")
 
 
 def test_an_empty_name_is_not_the_working_folder(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast._fit._defaults import default_chain, default_encoder, scored_chain
+from skcontrast._fit._setup import default_chain, default_encoder, scored_views
 from skcontrast.augmentation import (
     ColorJitter,
     MarginalCorruption,
@@ -14,8 +14,10 @@ from skcontrast.augmentation import (
     compose,
 )
 from skcontrast.encoders import GIN, MLP, ConvNet, ResNet
-from skcontrast.frameworks import CMC, InfoGraph, SimCLR
+from skcontrast.frameworks import CMC, InfoGraph
+from skcontrast.graphs import pack_graphs
 from skcontrast.kinds import Graphs, Images, Vectors
+from tests._fit.common import GRAPHS
 from tests.common import images, small, vectors
 
 
@@ -29,7 +31,7 @@ def test_default_views_suit_the_kind_of_input():
 
 
 def chain(*shape):
-    return default_chain(Images(), shape, SimCLR())
+    return default_chain(Images(), shape)
 
 
 @pytest.mark.parametrize("shape", [(1, 8, 8), (1, 28, 28), (1, 15, 40), (1, 64, 64), (3, 32, 32)])
@@ -81,12 +83,15 @@ def test_default_encoder_suits_the_kind_and_the_longer_side(kind, shape, encoder
 
 
 def test_one_view_of_a_graph_is_not_augmented_in_training_and_is_in_score():
-    assert isinstance(default_chain(Graphs(), (None, 4), SimCLR())[0], NodeDrop)
-    assert default_chain(Graphs(), (None, 4), InfoGraph()) == []
-    assert isinstance(scored_chain(Graphs(), (None, 4), [])[0], NodeDrop)
+    assert isinstance(default_chain(Graphs(), (None, 4))[0], NodeDrop)
+    assert default_chain(Graphs(), (None, 4), takes_one_view=True) == []
+    embedder = small(framework=InfoGraph(), encoder=None).fit(GRAPHS)
+    assert embedder.augmentation_ == []
+    assert isinstance(scored_views(embedder._fitted, pack_graphs(GRAPHS))[0], NodeDrop)
 
 
 def test_score_draws_the_default_views_whatever_the_chain():
-    for kind, shape in [(Vectors(), (5,)), (Images(), (1, 28, 28)), (Graphs(), (None, 4))]:
-        scored, default = scored_chain(kind, shape, []), default_chain(kind, shape, SimCLR())
-        assert repr(scored) == repr(default)
+    for X, default in [(vectors(), MarginalCorruption), (images(channels=3), SimCLRAugmentation)]:
+        embedder = small(encoder=None, augmentation=[]).fit(X)
+        (scored,) = scored_views(embedder._fitted, X)
+        assert isinstance(scored, default)

@@ -268,7 +268,7 @@ def test_labels_that_the_loss_reads_are_not_replaced_by_draws():
 
     class Note(Callback):
         def on_epoch_end(self, net, dataset_train=None, **kwargs):
-            seen.append(dataset_train.known["labels"].tolist())
+            seen.append(dataset_train.metadata["labels"].tolist())
 
     few = few_of(y)
     small(loss=loss, max_epochs=2, callbacks=[Note()]).fit(X, few)

@@ -40,7 +40,7 @@ class Labels(Callback):
         self.seen = []
 
     def on_epoch_end(self, net, dataset_train=None, **kwargs):
-        self.seen.append(dataset_train.known["labels"].clone())
+        self.seen.append(dataset_train.metadata["labels"].clone())
 
 
 def test_one_label_a_cluster_is_enough():

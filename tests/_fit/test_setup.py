@@ -8,21 +8,21 @@ import torch
 from sklearn.pipeline import make_pipeline
 from torch import nn
 
-from skcontrast._fit._choices import resolve_choices
+from skcontrast._fit._settings import resolve_settings
 from skcontrast._fit._setup import continued_setup, new_setup
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption
 from skcontrast.encoders import MLP
 from skcontrast.frameworks import CMC
 from skcontrast.kinds import Vectors
-from skcontrast.kinds._parts import read_samples
+from skcontrast.kinds._recognise import read_samples
 from skcontrast.losses import DCL
 from tests.common import small, vectors
 
 
 def parts(**kwargs):
     """Return the choices of an embedder, X as its kind reads it, and what X is."""
-    choices = resolve_choices(small(**kwargs))
-    return choices, *read_samples(vectors(), owner=small())
+    settings = resolve_settings(small(**kwargs))
+    return settings, *read_samples(vectors(), owner=small())
 
 
 def states_equal(first, second):
@@ -31,17 +31,17 @@ def states_equal(first, second):
 
 
 def test_the_seed_alone_decides_the_weights_and_the_global_generator_is_left_alone():
-    choices, X, schema = parts()
+    settings, X, schema = parts()
     before = torch.get_rng_state()
-    first, same, other = (new_setup(choices, X, schema, None, seed) for seed in (3, 3, 4))
+    first, same, other = (new_setup(settings, X, schema, None, seed) for seed in (3, 3, 4))
     assert states_equal(first.network, same.network)
     assert not states_equal(first.network, other.network)
     assert torch.get_rng_state().equal(before)
 
 
 def test_widths_are_those_of_the_outputs():
-    choices, X, schema = parts(n_components=7, projection_dim=3)
-    setup = new_setup(choices, X, schema, None, 0)
+    settings, X, schema = parts(n_components=7, projection_dim=3)
+    setup = new_setup(settings, X, schema, None, 0)
     batch = setup.scaler.to_tensor(X, "cpu")
     h = setup.network.encoder(batch)
     assert h.shape == (60, 7) and setup.network(batch).shape == (60, 3)
@@ -53,8 +53,8 @@ def test_widths_are_those_of_the_outputs():
 
 
 def test_with_two_parts_widths_are_those_of_both_and_channels_are_not_mixed():
-    choices, X, schema = parts(framework=CMC(split=2), n_components=7, projection_dim=3)
-    setup = new_setup(choices, X, schema, None, 0)
+    settings, X, schema = parts(framework=CMC(split=2), n_components=7, projection_dim=3)
+    setup = new_setup(settings, X, schema, None, 0)
     assert not setup.mixes_channels
     assert (setup.widths.representation, setup.widths.projection, setup.widths.n_parts) == (
         14,
@@ -64,9 +64,9 @@ def test_with_two_parts_widths_are_those_of_both_and_channels_are_not_mixed():
 
 
 def test_a_continued_network_is_a_copy():
-    choices, X, schema = parts()
-    past = new_setup(choices, X, schema, None, 0)
-    setup = continued_setup(choices, X, None, past)
+    settings, X, schema = parts()
+    past = new_setup(settings, X, schema, None, 0)
+    setup = continued_setup(settings, X, None, past)
     assert setup.network is not past.network and states_equal(setup.network, past.network)
     with torch.no_grad():
         next(setup.network.parameters()).add_(1)
@@ -75,13 +75,13 @@ def test_a_continued_network_is_a_copy():
 
 
 def test_a_continued_setup_takes_the_new_choices_and_keeps_the_chain_unless_one_is_given():
-    choices, X, schema = parts()
-    past = new_setup(choices, X, schema, None, 0)
+    settings, X, schema = parts()
+    past = new_setup(settings, X, schema, None, 0)
     changed, _, _ = parts(loss=DCL(tau_plus=0.3), augmentation=GaussianNoise())
     kept, given = (
         continued_setup(changed, X, chain, past) for chain in (None, changed.augmentation)
     )
-    assert repr(kept.loss) == repr(DCL(tau_plus=0.3)) and repr(past.loss) == repr(choices.loss)
+    assert repr(kept.loss) == repr(DCL(tau_plus=0.3)) and repr(past.loss) == repr(settings.loss)
     assert all(map(operator.is_, kept.augmentation, past.augmentation))
     assert isinstance(kept.augmentation[0], MarginalCorruption)
     assert isinstance(given.augmentation[0], GaussianNoise)
@@ -97,14 +97,14 @@ def test_augmentations_are_fitted_as_clones_and_fitted_steps_of_a_pipeline_are_t
 
 def test_a_frozen_encoder_without_a_head_leaves_nothing_to_train():
     frozen = nn.Linear(5, 4).requires_grad_(False)
-    choices, X, schema = parts(encoder=frozen, projection_dim=0)
+    settings, X, schema = parts(encoder=frozen, projection_dim=0)
     with pytest.raises(ValueError, match="nothing to train: 'encoder' has no trainable"):
-        new_setup(choices, X, schema, None, 0)
+        new_setup(settings, X, schema, None, 0)
 
 
 def test_a_setup_draws_views_from_samples_and_from_batches_alike():
-    choices, X, schema = parts(encoder=MLP(widths=(4,)), augmentation=GaussianNoise())
-    setup = new_setup(choices, X, schema, choices.augmentation, 0)
+    settings, X, schema = parts(encoder=MLP(widths=(4,)), augmentation=GaussianNoise())
+    setup = new_setup(settings, X, schema, settings.augmentation, 0)
     draw = setup.composed(setup.augmentation, torch.device("cpu"))
     batch = setup.scaler.to_tensor(X, "cpu")
     views = [draw(batch, torch.Generator().manual_seed(1)) for _ in range(2)]

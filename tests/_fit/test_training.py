@@ -23,13 +23,15 @@ def test_print_log_prints_when_it_is_given_and_nothing_else_does(capfd):
 
 def test_an_interrupt_before_the_first_epoch_is_raised():
     net = SimpleNamespace(
+        epoch_state=EpochState(),
+        training_set=None,
         partial_fit=lambda data: None,
         history=[],
         interrupted_=False,
         interrupt_=SimpleNamespace(came=True),
     )
     with pytest.raises(KeyboardInterrupt):
-        train(net, None, EpochState())
+        train(net)
 
 
 def test_the_history_holds_plain_numbers_and_no_batches():

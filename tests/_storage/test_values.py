@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from skcontrast._files._classes import classes, names
-from skcontrast._storage._own import own_name
+from skcontrast._storage._user_objects import own_name
 from skcontrast._storage._values import Reader, Writer
 from skcontrast.losses import PositiveDebiased, Ring
 

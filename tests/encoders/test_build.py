@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._fit._defaults import default_encoder
+from skcontrast._fit._setup import default_encoder
 from skcontrast._parameters import InvalidParameterError
 from skcontrast.encoders import MLP, ConvNet, ResNet
 from skcontrast.encoders._build import build_encoder, to_channels_last

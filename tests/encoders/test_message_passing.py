@@ -11,7 +11,7 @@ from torch import nn
 
 from skcontrast.encoders._graph import GCNLayer, GINELayer, GINLayer
 from skcontrast.graphs import GraphBatch, PackedGraphs, pack_graphs
-from skcontrast.graphs._columns import EdgeColumns
+from skcontrast.graphs._batch import EdgeColumns
 from tests.encoders.graphs_common import WIDTH, adjacency, as_batch, graphs_of, seeded
 
 

@@ -23,7 +23,7 @@ class Own(Framework):
     def contrast(self, network, views, similarity, batch):
         z = network(torch.cat(views)).float().unflatten(0, (2, -1))
         anchors, candidates = similarity.embed(z)
-        known = batch.annotations(z[:1])
+        known = batch.metadata(z[:1])
         fields = {
             "anchors": anchors,
             "candidates": candidates,

@@ -11,8 +11,13 @@ from skcontrast.augmentation import Augmentation, GaussianNoise, NodeDrop, Rando
 from skcontrast.encoders import MLP, ConvNet, Encoder
 from skcontrast.frameworks import CMC
 from skcontrast.kinds import Graphs, Images, Kind, PartsKind, Vectors
-from skcontrast.kinds._parts import read_samples
-from skcontrast.kinds._recognise import declared_kind, kind_of_shape, named_kind, named_kinds
+from skcontrast.kinds._recognise import (
+    declared_kind,
+    kind_of_shape,
+    named_kind,
+    named_kinds,
+    read_samples,
+)
 
 
 class Series(Kind):

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from torch import nn
 
 from skcontrast._files._classes import classes, names
-from skcontrast._storage._own import own_name
+from skcontrast._storage._user_objects import own_name
 from skcontrast._storage._values import Reader, Writer
 
 
@@ -77,7 +77,7 @@ class Holds:
 
 def test_a_custom_object_has_the_name_that_python_gives_its_class():
     assert own_name(Block()) == own_name(Block) == f"{__name__}.Block"
-    assert own_name(own_name) == "skcontrast._storage._own.own_name"
+    assert own_name(own_name) == "skcontrast._storage._user_objects.own_name"
 
 
 def test_each_object_of_a_class_has_a_name():

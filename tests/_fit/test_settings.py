@@ -8,8 +8,8 @@ from skorch.callbacks import EarlyStopping, EpochScoring, LRScheduler
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._fit._choices import resolve_choices, resolve_device
 from skcontrast._fit._samples import kind_hint
+from skcontrast._fit._settings import resolve_device, resolve_settings
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine, Views
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import InfoGraph, SimCLR
@@ -93,17 +93,17 @@ def test_views_can_be_passed_directly():
 
 def test_choices_are_clones_and_the_rest_is_as_it_was_given():
     loss, encoder = DCL(tau_plus=0.2), MLP(widths=(4,))
-    choices = resolve_choices(small(loss=loss, encoder=encoder, batch_size=17))
-    assert choices.loss is not loss and repr(choices.loss) == repr(loss)
-    assert choices.encoder is encoder and choices.batch_size == 17
-    assert choices.settings["loss"] is loss
+    settings = resolve_settings(small(loss=loss, encoder=encoder, batch_size=17))
+    assert settings.loss is not loss and repr(settings.loss) == repr(loss)
+    assert settings.encoder is encoder and settings.batch_size == 17
+    assert settings.given["loss"] is loss
 
 
 def test_a_framework_brings_its_similarity_unless_one_is_named():
-    brought = resolve_choices(small(framework=InfoGraph())).similarity
+    brought = resolve_settings(small(framework=InfoGraph())).similarity
     assert isinstance(brought, InfoGraph().default_similarity)
-    assert repr(resolve_choices(small()).similarity) == repr(Cosine())
-    named = resolve_choices(small(framework=InfoGraph(), similarity=Cosine(0.2))).similarity
+    assert repr(resolve_settings(small()).similarity) == repr(Cosine())
+    named = resolve_settings(small(framework=InfoGraph(), similarity=Cosine(0.2))).similarity
     assert repr(named) == repr(Cosine(0.2))
 
 
@@ -115,17 +115,18 @@ def test_augmentations_in_every_form_become_one_list():
         make_pipeline(noise, "passthrough", corruption),
         [make_pipeline(noise), corruption],
     ):
-        assert resolve_choices(small(augmentation=given)).augmentation == [noise, corruption]
-    assert resolve_choices(small(augmentation=[])).augmentation == []
-    assert resolve_choices(small()).augmentation is None
+        assert resolve_settings(small(augmentation=given)).augmentation == [noise, corruption]
+    assert resolve_settings(small(augmentation=[])).augmentation == []
+    assert resolve_settings(small()).augmentation is None
 
 
 def test_a_random_state_gives_one_seed_and_an_instance_the_next():
     assert (
-        resolve_choices(small(random_state=3)).seed == resolve_choices(small(random_state=3)).seed
+        resolve_settings(small(random_state=3)).seed
+        == resolve_settings(small(random_state=3)).seed
     )
     rng = np.random.RandomState(3)
-    first, second = (resolve_choices(small(random_state=rng)).seed for _ in range(2))
+    first, second = (resolve_settings(small(random_state=rng)).seed for _ in range(2))
     assert first != second
 
 
@@ -141,8 +142,8 @@ def test_the_device_by_default_is_the_first_accelerator(monkeypatch):
 
 def test_what_reads_X_is_declared_by_the_user_first_and_by_the_pieces_next():
     X = np.zeros((4, 5, 6))
-    assert isinstance(kind_hint(resolve_choices(small(kind="vectors")), X, None), Vectors)
-    pieces = resolve_choices(small(encoder=ConvNet()))
+    assert isinstance(kind_hint(resolve_settings(small(kind="vectors")), X, None), Vectors)
+    pieces = resolve_settings(small(encoder=ConvNet()))
     assert isinstance(kind_hint(pieces, X, [RandomAffine()]), Images)
     with pytest.raises(ValueError, match="need a framework with an encoder for each"):
-        kind_hint(resolve_choices(small(kind=PartsKind())), X, None)
+        kind_hint(resolve_settings(small(kind=PartsKind())), X, None)

@@ -1,4 +1,4 @@
-"""The user's choices: the parameters of an embedder, checked, cloned and resolved."""
+"""The settings of a fit: the parameters of an embedder, checked, cloned and resolved."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ COMPONENTS = {
 
 
 @dataclass(frozen=True)
-class Choices:
+class Settings:
     """The parameters of an embedder, checked and resolved.
 
     Those that are not listed here are as the user gave them.
@@ -48,7 +48,7 @@ class Choices:
     ----------
     owner : str
         The name of the estimator's class, for messages.
-    settings : dict
+    given : dict
         All parameters as the user gave them.
     loss, framework, similarity : Loss, Framework, Similarity
         Clones, validated.
@@ -67,7 +67,7 @@ class Choices:
     """
 
     owner: str
-    settings: dict[str, Any]
+    given: dict[str, Any]
     loss: Loss
     framework: Framework
     similarity: Similarity
@@ -117,13 +117,13 @@ def default_with(role: str, parameters: dict[str, Any]) -> Any:
     return default().set_params(**parameters)
 
 
-def resolve_choices(estimator: Any) -> Choices:
+def resolve_settings(estimator: Any) -> Settings:
     """Check the parameters of an embedder and resolve them.
 
     Raises
     ------
     ValueError, TypeError
-        If a parameter, at any depth, lies outside its range or has a wrong type; the message names
+        If a parameter, at any depth, is outside its range or has a wrong type; the message names
         the parameter.
     """
     validate_parameters(estimator)
@@ -132,7 +132,7 @@ def resolve_choices(estimator: Any) -> Choices:
         if isinstance(encoder, Encoder):
             validate_parameters(encoder)
     check_lr_schedule(given["lr_schedule"], given["max_epochs"], owner)
-    _check_callbacks(given["callbacks"] or (), given["lr_schedule"], owner)
+    _check_callbacks(given["callbacks"], given["lr_schedule"], owner)
     framework = _component("framework", given, owner)
     default = framework.default_similarity
     is_guessed = isinstance(given["kind"], str) and given["kind"] == "auto"
@@ -153,8 +153,8 @@ def resolve_choices(estimator: Any) -> Choices:
         "device": resolve_device(given["device"], owner),
         "seed": resolve_seed(given["random_state"], owner),
     }
-    fields = {name: resolved[name] for name in Choices.__dataclass_fields__ if name in resolved}
-    return Choices(owner=owner, settings=given, **fields)
+    fields = {name: resolved[name] for name in Settings.__dataclass_fields__ if name in resolved}
+    return Settings(owner=owner, given=given, **fields)
 
 
 def _component(role: str, given: dict[str, Any], owner: str, default: type | None = None) -> Any:
@@ -182,11 +182,17 @@ def _needed_by(callback: type) -> str:
     return ", ".join(needed)
 
 
-def _check_callbacks(callbacks: Sequence[Any], lr_schedule: Any, owner: str) -> None:
-    plain = [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in callbacks]
+def _check_callbacks(callbacks: Any, lr_schedule: Any, owner: str) -> None:
+    plain = plain_callbacks(callbacks)
     is_evaluated = any(isinstance(callback, Evaluation) for callback in plain)
     for callback in plain:
         _check_callback(callback, lr_schedule, owner, is_evaluated)
+
+
+def plain_callbacks(callbacks: Any) -> list[Any]:
+    """Return callbacks without their names."""
+    given = callbacks or ()
+    return [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in given]
 
 
 def _check_callback(callback: Any, lr_schedule: Any, owner: str, is_evaluated: bool) -> None:
