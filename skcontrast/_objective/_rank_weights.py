@@ -104,8 +104,6 @@ class RankTable:
         None if they are not one window of ranks, or other weights than 0 and 1 occur.
         """
         inside = torch.nonzero(self.by_rank).view(-1)
-        if not len(inside):
-            return None
         first, length = int(inside[0]), len(inside)
         if not (self.by_rank[inside] == 1).all() or int(inside[-1]) - first + 1 != length:
             return None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from .._parameters import Interval, belongs_to_package
@@ -116,6 +118,35 @@ def check_result(
         error: type[Exception] = ValueError if is_tensor else TypeError
         got = f"shape {tuple(result.shape)}" if is_tensor else type(result).__name__
         raise error(f"{owner} must return a tensor of shape {shape}, got {got}.")
-    if is_weight and not (result >= 0).all():
-        raise ValueError(f"{owner} must return numbers ≥ 0, got {float(result.min()):g}.")
+    if is_weight:
+        least, most = float(result.min()), float(result.max())
+        if not (least >= 0 and most < math.inf):
+            raise ValueError(
+                f"{owner} must return finite numbers ≥ 0, got numbers from {least:g} to {most:g}."
+            )
+        if method == "rank_weights" and most == 0:
+            raise ValueError(f"{owner} must return a number > 0 for a rank, got only 0.")
     return result
+
+
+def check_finite(loss: Loss, found: Sequence[Tensor], scores: Sequence[Tensor]) -> None:
+    """Raise ValueError for a `row_loss` or gradients that are not finite, where all scores are."""
+    if all(part.isfinite().all() for part in found):
+        return
+    if all(part.isfinite().all() for part in scores):
+        raise ValueError(
+            f"{type(loss).__name__}.row_loss and its gradient must be finite for finite scores, "
+            "got NaN or infinity. The scores of excluded candidates are −inf."
+        )
+
+
+def check_direction(loss: Loss, scores: Tensor, positives: Tensor, labels: Sequence[Any]) -> None:
+    """Raise ValueError for a `row_loss` that is less for close candidates than close positives."""
+    low, positives = torch.where(scores.isinf(), scores, 0.0), torch.zeros_like(positives)
+    close_positives = loss.row_loss(low, positives + 1, *labels)
+    close_candidates = loss.row_loss(low + 1, positives, *labels)
+    if (close_positives > close_candidates).any():
+        raise ValueError(
+            f"{type(loss).__name__}.row_loss must fall as positives score higher, and candidates "
+            "lower, but it grows. It is called with (scores, positives)."
+        )
