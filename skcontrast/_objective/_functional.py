@@ -24,7 +24,7 @@ from .._runtime._modes import plain_modes
 from ..losses import InfoNCE, Loss
 from ..schedules import check_numbers
 from ..similarity import Cosine, Similarity
-from ..similarity._validation import check_kinds, check_views, in_one_dtype
+from ..similarity._validation import check_kinds, check_pairs, check_views, in_one_dtype
 from ._contrast import Contrast, embed_views, in_batch
 from ._mean_loss import objective_value
 from ._tile import GroupRole
@@ -163,6 +163,7 @@ def _checked_value(
     weights = _check_weights(weights, first)
     with plain_modes(first.device):
         contrast = _contrast(views, similarity, queue, weights, labels, groups)
+        check_pairs(similarity, contrast.anchors, contrast.candidates)
         return objective_value(contrast, loss, similarity, group_role=same_group)
 
 
