@@ -15,7 +15,7 @@ from .._distributed._agreement import agree
 from .._distributed._world import World
 from .._network._inference import tensors_in
 from ..augmentation import Augmentation, Views
-from ..kinds._base import Kind, Schema
+from ..kinds._base import Kind, Request, Schema
 from ..kinds._parts import PartsKind, read_samples
 from ..kinds._recognise import declared_kind, is_custom
 from ._choices import Choices, encoders_of
@@ -87,7 +87,7 @@ def read_training_samples(
     X, chain, inputs = _split_views(choices, X)
     if past is not None:
         check_same_network(choices, past)
-        X, schema = past.schema.kind.read(X, owner=owner, seen=past.schema, min_samples=2)
+        X, schema = past.schema.kind.read(X, Request(owner, past.schema, min_samples=2))
         return X, schema, chain
     X = Parts(*X) if isinstance(X, tuple) and choices.framework.takes_parts else X
     hint = kind_hint(choices, X, chain)

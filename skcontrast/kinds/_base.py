@@ -53,7 +53,19 @@ class Schema:
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of `Kind.read` except X, and the checks that several kinds share."""
+    """What is asked of X, and the checks that several kinds share.
+
+    Attributes
+    ----------
+    owner : estimator
+        Named in messages; never changed.
+    seen : Schema or None
+        What `fit` saw; None in `fit` itself.
+    min_samples : int
+        The least number of samples.
+    check_finite : bool
+        If False, the caller looks for NaN and infinity.
+    """
 
     owner: Any
     seen: Schema | None = None
@@ -327,29 +339,15 @@ class Kind(ParameterObject):
         """Return a name of samples of a shape, for messages about encoders."""
         return f"samples of shape {sample_shape}"
 
-    def read(
-        self,
-        X: Any,
-        *,
-        owner: Any,
-        seen: Schema | None = None,
-        min_samples: int = 1,
-        check_finite: bool = True,
-    ) -> tuple[Any, Schema]:
+    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         """Check what the user passed as X.
 
         Parameters
         ----------
         X : object
             What the user passed.
-        owner : estimator
-            Named in messages; never changed.
-        seen : Schema, default=None
-            What `fit` saw; None in `fit` itself.
-        min_samples : int, default=1
-            The least number of samples.
-        check_finite : bool, default=True
-            If False, the caller looks for NaN and infinity.
+        request : Request
+            Who passed it, and what is asked of it.
 
         Returns
         -------
@@ -358,9 +356,6 @@ class Kind(ParameterObject):
         schema : Schema
             What X is.
         """
-        return self._read(X, Request(owner, seen, min_samples, check_finite))
-
-    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         given, X = X, self.check(X)
         if not hasattr(X, "__len__") or isinstance(X, (list, tuple)):
             raise TypeError(

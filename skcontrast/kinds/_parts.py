@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ class PartsKind(Kind):
         """Whether several processes can share the batches of one fit."""
         return all(kind.shares_batches for kind in self.kinds_)
 
-    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         validate_parameters(self)
         X, seen = Parts(*X) if isinstance(X, tuple) else X, request.seen
         declared = self._declared(X if isinstance(X, Parts) else None, seen)
@@ -94,13 +95,8 @@ class PartsKind(Kind):
         for place, (part, kind) in enumerate(zip(X.parts, declared, strict=True)):
             with naming_part(place):
                 kind, part = recognised(part) if kind is None else (kind, part)
-                part, schema = kind.read(
-                    part,
-                    owner=request.owner,
-                    seen=None if seen is None else seen.parts[place],
-                    min_samples=request.min_samples,
-                    check_finite=request.check_finite,
-                )
+                seen_part = None if seen is None else seen.parts[place]
+                part, schema = kind.read(part, replace(request, seen=seen_part))
             parts.append(part)
             schemas.append(schema)
         return Parts(*parts), self._schema(schemas)
@@ -238,7 +234,7 @@ def read_samples(
         kind = PartsKind(kind)
     if kind is None:
         kind, X = recognised(X, hint)
-    return kind.read(X, owner=owner, min_samples=min_samples)
+    return kind.read(X, Request(owner, min_samples=min_samples))
 
 
 def _named(kind: Any) -> Kind:

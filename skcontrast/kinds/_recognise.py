@@ -114,8 +114,10 @@ def naming_kind(kind: Kind) -> Iterator[None]:
     except RuntimeError as error:
         if not is_custom(kind) or isinstance(error, torch.OutOfMemoryError):
             raise
+        owner = type(kind).__name__
         raise ValueError(
-            f"X holds {kind.name} that the network cannot take: {error}. If they differ in size "
-            f"from those of fit, return the sizes that must agree from "
-            f"{type(kind).__name__}.sample_shape, and X is refused by them."
+            f"X holds {kind.name} that the network cannot take: {error}. {owner}.to_tensor must "
+            "return rows that fit the encoder, whatever samples it gets. If X differs in size "
+            f"from that of fit, return the sizes that must agree from {owner}.sample_shape, and X "
+            "is refused by them."
         ) from error
