@@ -230,7 +230,7 @@ class Auto(ParameterObject):
     A sharpness and a floor are estimated from classes only: they are those of the least Brier
     score, as in :func:`skcontrast.estimation.estimate_soft_ring`.
 
-    If classes are known for some samples only, they are spread to the others through the
+    If only part of the samples have classes, these are spread to the others through the
     representation at every estimate, as by :class:`skcontrast.losses.SemiSupCon`. The shares of
     the spread classes give τ⁺, so that the labeled samples need not be drawn at random: five of
     each class will do. Labels that are drawn from the probabilities of the classes give the rest,

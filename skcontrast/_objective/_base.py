@@ -271,8 +271,7 @@ def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> tuple[Tensor, Til
         labels = [tile.same_class] if loss.takes_labels else []
         losses = loss.row_loss(*leaves, *labels)
         losses = check_result(loss, "row_loss", losses, scores.shape[:1], is_weight=False)
-        first = [None if same is None else same[:1] for same in labels]
-        check_direction(loss, scores[:1], tile.anchors.positives[:1], first)
+        check_direction(loss, scores[:1], tile.anchors.positives[:1])
         total = tile.anchors.total(losses)
     gradients: Sequence[Tensor] = []
     if needs_gradient:

@@ -151,6 +151,14 @@ def test_swapped_arguments_of_a_row_loss_are_refused():
             compute()
 
 
+def test_a_row_loss_may_pull_candidates_by_their_class():
+    def attraction(self, scores, positives, same_class):
+        return -(scores * same_class).nan_to_num(0, neginf=0).sum(1)
+
+    own = type("Own", (Loss,), {"row_loss": attraction})()
+    assert contrastive_loss(*VIEWS, loss=own, y=torch.zeros(8, dtype=torch.int64)).isfinite()
+
+
 def test_estimators_of_an_estimator_are_checked_too():
     own = subclass(coefficients=lambda: (-1.0, 0.0))
     with pytest.raises(ValueError, match=r"Own\.coefficients"):
