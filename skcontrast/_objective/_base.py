@@ -276,7 +276,7 @@ def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> tuple[Tensor, Til
     gradients: Sequence[Tensor] = []
     if needs_gradient:
         gradients = torch.autograd.grad(total, leaves, materialize_grads=True)
-    check_finite(loss, [losses, *gradients], [tile.scores, tile.anchors.positives])
+    check_finite(loss, ["row_loss"], [losses, *gradients], [tile.scores, tile.anchors.positives])
     if not needs_gradient:
         return total, None
     d_scores, d_positives = gradients

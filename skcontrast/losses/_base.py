@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .._parameters import ParameterObject, check_constraints
-from ._checks import check_class, check_overrides
+from ._checks import check_class, check_overrides, check_result
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -292,6 +292,7 @@ class Loss(ParameterObject):
         loss : Tensor of shape (n_anchors,)
         """
         log_negative = self.log_expectation(log_means[0], positives, bounds[0])
+        check_result(self, "log_expectation", log_negative, log_means[0].shape, is_weight=False)
         excess = math.log(n_candidates) + log_negative[:, None] - positives
         return torch.logaddexp(excess, torch.zeros_like(excess)).mean(1)
 

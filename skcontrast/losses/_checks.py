@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from .._parameters import Interval, belongs_to_package
 if TYPE_CHECKING:
     from ._base import Loss
 
+_LARGEST = sys.float_info.max
 _AT_LEAST_0 = Interval(Real, 0, None, closed="left")
 # A loss that overrides none of these is InfoNCE.
 _HOOKS = (
@@ -113,30 +114,40 @@ def check_result(
     if belongs_to_package(getattr(type(loss), method)):
         return result
     owner, shape = f"{type(loss).__name__}.{method}", tuple(shape)
-    if not isinstance(result, Tensor) or result.shape != shape:
-        is_tensor = isinstance(result, Tensor)
-        error: type[Exception] = ValueError if is_tensor else TypeError
+    is_tensor = isinstance(result, Tensor)
+    if not is_tensor or result.shape != shape:
         got = f"shape {tuple(result.shape)}" if is_tensor else type(result).__name__
+        error = ValueError if is_tensor else TypeError
         raise error(f"{owner} must return a tensor of shape {shape}, got {got}.")
     if is_weight:
         least, most = float(result.min()), float(result.max())
-        if not (least >= 0 and most < math.inf):
-            raise ValueError(
-                f"{owner} must return finite numbers ≥ 0, got numbers from {least:g} to {most:g}."
-            )
-        if method == "rank_weights" and most == 0:
-            raise ValueError(f"{owner} must return a number > 0 for a rank, got only 0.")
+        limit, range_ = (1, "in [0, 1]") if method == "pull_share" else (_LARGEST, "≥ 0, finite")
+        if not 0 <= least <= most <= limit:
+            raise ValueError(f"{owner} must return numbers {range_}, got {least:g} to {most:g}.")
     return result
 
 
-def check_finite(loss: Loss, found: Sequence[Tensor], scores: Sequence[Tensor]) -> None:
-    """Raise ValueError for a `row_loss` or gradients that are not finite, where all scores are."""
-    if all(part.isfinite().all() for part in found):
+def check_finite(
+    loss: Loss, methods: Sequence[str], found: Sequence[Tensor], given: Sequence[Tensor]
+) -> None:
+    """Raise ValueError if a user's loss or its gradient is not finite, though all scores are.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+    methods : sequence of str
+        Its methods on which the losses depend; the first that a user wrote is blamed.
+    found, given : sequence of Tensor
+        Losses and gradients, and the scores that they are of.
+    """
+    blamed = [name for name in methods if not belongs_to_package(getattr(type(loss), name))]
+    if not blamed or all(part.isfinite().all() for part in found):
         return
-    if all(part.isfinite().all() for part in scores):
+    if all(part.isfinite().all() for part in given):
         raise ValueError(
-            f"{type(loss).__name__}.row_loss and its gradient must be finite for finite scores, "
-            "got NaN or infinity. The scores of excluded candidates are −inf."
+            f"{type(loss).__name__}.{blamed[0]} and its gradient must be finite for finite "
+            "scores, got NaN or infinity. A row_loss gets −inf for excluded candidates."
         )
 
 

@@ -86,7 +86,7 @@ class Similarity(ParameterObject):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         _check_class(cls)
-        for name in ("embed", "scores", "pairs"):
+        for name in ("embed", "bank_vectors", "scores", "pairs"):
             method = vars(cls).get(name)
             if inspect.isfunction(method) and not belongs_to_package(method):
                 setattr(cls, name, checking_returned(name, method))

@@ -127,7 +127,7 @@ def in_one_dtype(embeddings: Sequence[Embeddings]) -> list[Any]:
 
 
 def checking_returned(name: str, method: Callable[..., Any]) -> Callable[..., Tensor]:
-    """Return a user's `embed`, `scores` or `pairs` that refuses what it must not return."""
+    """Return a user's method, such as `embed`, that refuses to return what it must not."""
 
     @functools.wraps(method)
     def checked(self: Any, u: Any, *v: Any) -> Tensor:
@@ -138,7 +138,7 @@ def checking_returned(name: str, method: Callable[..., Any]) -> Callable[..., Te
         if not isinstance(u, Tensor):  # directions and concentrations
             return returned
         shape = list(u.shape[:-1] if name != "scores" else (len(u), len(v[0])))
-        shape += returned.shape[-1:] if name == "embed" else []
+        shape += [] if name in ("scores", "pairs") else returned.shape[-1:]
         if list(returned.shape) != shape:
             raise ValueError(
                 f"{owner} must return a tensor of shape {shape}, got {list(returned.shape)}."

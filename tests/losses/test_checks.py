@@ -93,17 +93,18 @@ def test_every_parameter_needs_a_range():
 
 
 BAD_RESULTS = [
-    ("rank_weights", lambda ranks, n: ranks - 3, "≥ 0, got numbers from -2 to 11"),
-    ("rank_weights", lambda ranks, n: ranks * torch.nan, "≥ 0, got numbers from nan"),
-    ("rank_weights", lambda ranks, n: ranks / 0, "finite numbers ≥ 0, .* to inf"),
-    ("rank_weights", lambda ranks, n: ranks > n, "a number > 0 for a rank, got only 0"),
+    ("rank_weights", lambda ranks, n: ranks - 3, "≥ 0, finite, got -2 to 11"),
+    ("rank_weights", lambda ranks, n: ranks * torch.nan, "≥ 0, finite, got nan"),
+    ("rank_weights", lambda ranks, n: ranks / 0, "≥ 0, finite, got .* to inf"),
+    ("rank_weights", lambda ranks, n: ranks > n, "numbers whose sum is > 0"),
     ("rank_weights", lambda ranks, n: ranks.numpy(), r"a tensor of shape \(14,\), got ndarray"),
     ("rank_weights", lambda ranks, n: ranks[1:], r"shape \(14,\), got shape \(13,\)"),
-    ("class_weights", lambda same: same.double() - 0.5, "≥ 0, got numbers from -0.5"),
+    ("class_weights", lambda same: same.double() - 0.5, "≥ 0, finite, got -0.5"),
     ("class_weights", lambda same: 0.5, r"a tensor of shape \(16, 16\), got float"),
     ("row_loss", lambda scores, positives: np.zeros(16), r"shape \(16,\), got ndarray"),
     ("anchor_loss", lambda *args: args[1].mean(), r"shape \(16,\), got shape \(\)"),
-    ("push_and_pull", lambda weights: (None, -weights), "≥ 0, got numbers from -1"),
+    ("push_and_pull", lambda weights: (None, -weights), "≥ 0, finite, got -1"),
+    ("log_expectation", lambda log_mean, *args: log_mean.mean(), r"shape \(16,\), got shape"),
     ("coefficients", lambda: (0.0, 0.1), r"a > 0 and b ≥ 0, got \(0\.0, 0\.1\)"),
     ("coefficients", lambda: (0.0, 0.0), "a > 0"),
     ("coefficients", lambda: 1.0, "two numbers"),
@@ -118,6 +119,26 @@ def test_a_bad_result_is_refused_by_the_name_of_the_method(method, function, mes
     labels = {"y": torch.arange(8) % 3} if method == "class_weights" else {}
     with pytest.raises((TypeError, ValueError), match=rf"Own\.{method} must return .*{message}"):
         contrastive_loss(*VIEWS, loss=subclass(**{method: function})(), **labels)
+
+
+def test_weights_that_vanish_in_the_precision_of_the_scores_are_refused():
+    own = subclass(rank_weights=lambda ranks, n: ranks * 1e-60)()
+    assert contrastive_loss(*VIEWS, loss=own).isfinite()
+    with pytest.raises(ValueError, match=r"Own\.rank_weights .* finite in torch\.float32"):
+        contrastive_loss(*[view.float() for view in VIEWS], loss=own)
+
+
+def test_a_share_of_the_pull_is_at_most_1():
+    own = subclass(SupCon, pull_share=lambda total, n_positives: 2 * total)()
+    with pytest.raises(ValueError, match=r"Own\.pull_share must return numbers in \[0, 1\], got"):
+        contrastive_loss(*VIEWS, loss=own, y=torch.zeros(8, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("method", ["anchor_loss", "log_expectation"])
+def test_nan_is_laid_to_the_method_that_returned_it(method):
+    own = subclass(**{method: lambda means, positives, *args: positives.mean(1) * torch.nan})()
+    with pytest.raises(ValueError, match=rf"Own\.{method} and its gradient must be finite"):
+        small(loss=own).fit(X)
 
 
 ROW_LOSSES = {

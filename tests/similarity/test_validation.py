@@ -87,6 +87,7 @@ def own(**methods):
 RETURNED = [
     ("embed", lambda self, z: z.detach().numpy(), "a tensor, got ndarray"),
     ("embed", lambda self, z: z.sum(0), r"a tensor of shape \[.*\], got \["),
+    ("bank_vectors", lambda self, z: z.mean(0), r"a tensor of shape \[.*\], got \["),
     ("scores", lambda self, u, v: (u @ v.T).tolist(), "a tensor, got list"),
     (
         "scores",
@@ -107,7 +108,9 @@ def test_a_method_that_returns_anything_but_its_scores_is_refused_by_name(
     method, function, message
 ):
     with pytest.raises((TypeError, ValueError), match=rf"Own\.{method} must return {message}"):
-        contrastive_loss(*random_views(3, 4), similarity=own(**{method: function}))
+        similarity = own(**{method: function})
+        similarity.bank_vectors(torch.ones(2, 3))
+        contrastive_loss(*random_views(3, 4), similarity=similarity)
 
 
 @pytest.mark.parametrize("framework", [SimCLR(), MoCo()], ids=repr)
