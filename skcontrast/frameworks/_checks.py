@@ -97,7 +97,7 @@ def check_contrasts(
     ------
     ValueError
         If the fields do not fit each other, nothing is left to contrast, the vectors are not
-        embedded, the positives are no scores, or what the user has passed about the samples is
+        embedded, the positives are not scores, or what the user has passed about the samples is
         missing.
     """
     owner, is_own = type(framework).__name__, False

@@ -137,14 +137,16 @@ def checking_returned(name: str, method: Callable[..., Any]) -> Callable[..., Te
             raise TypeError(f"{owner} must return a tensor, got {type(returned).__name__}.")
         if not isinstance(u, Tensor):  # directions and concentrations
             return returned
-        shape = list(u.shape[:-1] if name != "scores" else (len(u), len(v[0])))
+        shape = [len(u), *map(len, v)]
+        if name != "scores":
+            shape = list(torch.broadcast_shapes(*(z.shape[:-1] for z in (u, *v))))
         shape += [] if name in ("scores", "pairs") else returned.shape[-1:]
         if list(returned.shape) != shape:
             raise ValueError(
                 f"{owner} must return a tensor of shape {shape}, got {list(returned.shape)}."
             )
-        are_finite = all(z.isfinite().all() for z in (u, *v))
-        if name != "scores" and are_finite and returned.isnan().any():
+        has_nan = name != "scores" and returned.isnan().any()
+        if has_nan and all(z.isfinite().all() for z in (u, *v)):
             raise ValueError(f"{owner} returns NaN for finite numbers.")
         return returned
 
@@ -152,7 +154,7 @@ def checking_returned(name: str, method: Callable[..., Any]) -> Callable[..., Te
 
 
 def check_pairs(similarity: Any, u: Tensor, v: Tensor) -> None:
-    """Raise ValueError if a user's similarity scores rows by `pairs` otherwise than by `scores`.
+    """Raise ValueError if a user's similarity scores rows by `pairs` unlike by `scores`.
 
     Parameters
     ----------
@@ -187,7 +189,7 @@ def check_scores(similarity: Any, scores: Tensor, u: Tensor, v: Tensor, what: st
     u, v : Tensor of shape (n, k) and (m, k)
         Embedded vectors.
     what : str
-        The begin of the message, such as "Own.scores returns".
+        The beginning of the message, such as "Own.scores returns".
     """
     low, high = similarity.bounds(u.shape[1])
     slack = 1e-3 * max([1.0, *(abs(end) for end in (low, high) if math.isfinite(end))])
