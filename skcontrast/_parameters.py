@@ -73,11 +73,9 @@ def check_names(cls: type) -> None:
     mixins = [base for base in bases if base.__module__ == cls.__module__]
     own = [cls, *mixins]
     for name in dict.fromkeys(name for owner in own for name in vars(owner)):
-        replaced = [
-            vars(base)[name] for base in bases if base not in mixins and name in vars(base)
-        ]
-        if replaced:
-            _check_order(cls, name, getattr(cls, name), replaced[0])
+        owner = next((b for b in bases if b not in mixins and name in vars(b)), None)
+        if owner is not None:
+            _check_order(cls, name, getattr(cls, name), vars(owner)[name])
             continue
         if name in ("forward", "__call__"):
             raise TypeError(
@@ -97,7 +95,7 @@ def _check_order(cls: type, name: str, method: Any, replaced: Any) -> None:
     """Raise TypeError for a method that has two arguments of the one it replaces swapped."""
     if name.startswith("_") or not (inspect.isfunction(method) and inspect.isfunction(replaced)):
         return
-    codes = method.__code__, replaced.__code__
+    codes = inspect.unwrap(method).__code__, inspect.unwrap(replaced).__code__
     takes, passed = (code.co_varnames[1 : code.co_argcount] for code in codes)
     if [a for a in takes if a in passed] != [a for a in passed if a in takes]:
         raise TypeError(
@@ -108,7 +106,7 @@ def _check_order(cls: type, name: str, method: Any, replaced: Any) -> None:
 
 def _names_read_by(cls: type) -> set[str]:
     """Return the names of attributes and globals that the functions of a class read."""
-    functions = [getattr(f, "fget", None) or getattr(f, "__func__", f) for f in vars(cls).values()]
+    functions = [inspect.unwrap(getattr(f, "fget", None) or f) for f in vars(cls).values()]
     codes = [f.__code__ for f in functions if inspect.isfunction(f)]
     for code in codes:
         codes += [constant for constant in code.co_consts if inspect.iscode(constant)]
