@@ -617,7 +617,7 @@ class ContrastiveEmbedder(
         """Return a measure of two views; None draws them by the default of the kind of X."""
         module, fitted = self._transforming(), self._fitted
         device = resolve_device(self.device, type(self).__name__)
-        with plain_modes(device):
+        with plain_modes(device), naming_kind(fitted.schema.kind):
             X = fitted.read(_plain(X), self, min_samples=2)
             draw = fitted.composed(scored_views(fitted, X, augmentation), device)
             parts = embedded_views(

@@ -5,8 +5,9 @@ import pickle
 import pytest
 from sklearn.base import clone
 
-from skcontrast.losses import DCL
-from skcontrast.schedules import CosineDecay, Linear, Steps, at_progress
+from skcontrast.losses import DCL, HCL
+from skcontrast.schedules import CosineDecay, Linear, Schedule, Steps, at_progress
+from tests.common import small
 
 SCHEDULES = [
     Linear(2, 0),
@@ -66,3 +67,13 @@ def test_parameter_object_contract(schedule):
     for copy in (clone(schedule), pickle.loads(pickle.dumps(schedule))):
         assert copy.get_params() == schedule.get_params()
         assert copy(0.3) == schedule(0.3)
+
+
+def test_a_schedule_without_a_call_is_refused():
+    own = type("Own", (Schedule,), {})()
+    for use in (
+        lambda: at_progress(HCL(beta=own), 0.5),
+        lambda: small(lr_schedule=own).fit([[1]]),
+    ):
+        with pytest.raises(TypeError, match=r"Own must implement __call__\(self, progress\)"):
+            use()

@@ -25,6 +25,57 @@ def test_a_misspelled_method_of_a_mixin_is_refused():
         type("Own", (mixin, HCL), {"__module__": mixin.__module__})
 
 
+def test_a_helper_that_the_class_reads_may_resemble_a_method():
+    class Own(Kind):
+        names = ("a", "b")
+
+        def check(self, X):
+            return np.stack([self.array(x) for x in X])
+
+        @staticmethod
+        def array(x):
+            return np.asarray(x)
+
+        @property
+        def expected(self):
+            return [name.upper() for name in self.names]
+
+    class Towards(Similarity):
+        def embed(self, z):
+            return z - self.direction()
+
+        def direction(self):
+            return 0
+
+    class Twice(Towards):
+        def embed(self, z):
+            return 2 * super().embed(z)
+
+    assert Twice().embed(torch.ones(1, 1)) == 2
+    assert Own().check([[1, 2]]).shape == (1, 2) and Towards().embed(torch.ones(1, 1)) == 1
+    with pytest.raises(TypeError, match="array would never be used: did you mean arrays"):
+        type("Own", (Kind,), {"array": lambda self, X: [X]})
+
+
+def test_swapped_arguments_are_refused_when_the_class_is_defined():
+    def to_tensor(self, device, X):
+        return X
+
+    class Moved(Similarity):
+        def embed(self, z):
+            return z
+
+        @torch.no_grad()
+        def scores(self, u, v):
+            return u - v
+
+    with pytest.raises(TypeError, match=r"Own\.scores takes v, u, but is called with u, v"):
+        type("Own", (Moved,), {"scores": lambda self, v, u: u - v})
+    message = r"Own\.to_tensor takes device, X, but is called with X, device, in this order"
+    with pytest.raises(TypeError, match=message):
+        type("Own", (Kind,), {"to_tensor": to_tensor})
+
+
 class OnlyPairs(Similarity):
     def embed(self, z):
         return z

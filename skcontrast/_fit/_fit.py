@@ -25,6 +25,8 @@ from .._network._inference import on_cpu
 from .._runtime._random import draws_random_numbers, seeded_rng
 from .._warnings import warn
 from ..callbacks import Evaluation
+from ..kinds._base import Request
+from ..kinds._recognise import is_custom, naming_kind
 from ._checkpoint import EpochState, opened_state
 from ._estimated_parameters import AutoParameters
 from ._identity import identity_of
@@ -68,8 +70,8 @@ class Fitted(Setup):
         return len(self.history)
 
     def read(self, X: Any, owner: Any, **kwargs: Any) -> Any:
-        """Check what is passed to a fitted embedder as X; see `Kind.read`."""
-        return self.schema.kind.read(X, owner=owner, seen=self.schema, **kwargs)[0]
+        """Check what is passed to a fitted embedder as X; see `Request`."""
+        return self.schema.kind.read(X, Request(owner, self.schema, **kwargs))[0]
 
     def on_cpu(self) -> Fitted:
         """Return the same with all tensors on the CPU."""
@@ -264,11 +266,12 @@ class _Run:
             shares=self.shares,
         )
         module = setup.network.to(device)
+        network = prepare(module)
         n_extra = setup.widths.n_parts * settings.similarity.n_extra
         groups = self.data.metadata.get("groups")
         return Plan(
             module=module,
-            network=prepare(module),
+            network=naming_kind(kind)(network) if is_custom(kind) else network,
             prepare=prepare,
             n_samples=len(self.data.X),
             n_views=settings.framework.n_views or settings.n_views,

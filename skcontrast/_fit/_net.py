@@ -21,7 +21,7 @@ from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
 from .._runtime._interrupts import NotedInterrupt
 from ..frameworks import Session
-from ..frameworks._checks import as_contrasts, check_contrast, started
+from ..frameworks._checks import as_contrasts, check_contrasts, started
 from ._estimated_parameters import AutoParameters
 from ._label_spreading import LabelSpreader
 from ._plan import Plan
@@ -316,8 +316,9 @@ class ContrastiveNet(skorch.NeuralNet):
         owner = type(plan.framework).__name__
         contrasts = as_contrasts(self.criterion_.contrast(views, self.similarity_, batch), owner)
         if self.epoch_ == 0 and self.step_ < _STEPS_CHECKED:
-            for contrast in contrasts:
-                check_contrast(contrast, batch, self.similarity_, plan, owner)
+            is_last = self.step_ + 1 == min(_STEPS_CHECKED, len(self.sampler_))
+            pieces = plan.framework, self.similarity_
+            check_contrasts(contrasts, batch, *pieces, plan, warns=is_last)
         if plan.world is None:
             loss = self._backward(contrasts, sum(len(c.anchors) for c in contrasts))
         else:

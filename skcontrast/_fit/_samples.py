@@ -15,7 +15,7 @@ from .._distributed._agreement import agree
 from .._distributed._world import World
 from .._network._inference import tensors_in
 from ..augmentation import Augmentation, Views
-from ..kinds._base import Kind, Schema
+from ..kinds._base import Kind, Request, Schema
 from ..kinds._recognise import PartsKind, declared_kind, is_custom, read_samples
 from ._estimated_parameters import auto_parameters
 from ._identity import as_arguments, described
@@ -83,7 +83,7 @@ def read_training_samples(
     X, chain, inputs = _split_views(settings, X)
     if past is not None:
         check_same_network(settings, past)
-        X, schema = past.schema.kind.read(X, owner=owner, seen=past.schema, min_samples=2)
+        X, schema = past.schema.kind.read(X, Request(owner, past.schema, min_samples=2))
         return X, schema, chain
     X = Parts(*X) if isinstance(X, tuple) and settings.framework.takes_parts else X
     hint = kind_hint(settings, X, chain)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from ..losses._checks import check_result
+from ..losses._checks import check_direction, check_finite, check_result
 from ._tile import Anchors, Tile, column
 
 if TYPE_CHECKING:
@@ -271,10 +271,15 @@ def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> tuple[Tensor, Til
         labels = [tile.same_class] if loss.takes_labels else []
         losses = loss.row_loss(*leaves, *labels)
         losses = check_result(loss, "row_loss", losses, scores.shape[:1], is_weight=False)
+        check_direction(loss, scores[:1], tile.anchors.positives[:1])
         total = tile.anchors.total(losses)
+    gradients: Sequence[Tensor] = []
+    if needs_gradient:
+        gradients = torch.autograd.grad(total, leaves, materialize_grads=True)
+    check_finite(loss, ["row_loss"], [losses, *gradients], [tile.scores, tile.anchors.positives])
     if not needs_gradient:
         return total, None
-    d_scores, d_positives = torch.autograd.grad(total, leaves, materialize_grads=True)
+    d_scores, d_positives = gradients
     scaled = ScaledMatrix(torch.ones_like(d_scores[:, :1]), d_scores)
     return total.detach(), TileGradients(scaled, d_positives, None)
 

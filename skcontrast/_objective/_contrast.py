@@ -26,8 +26,8 @@ class Contrast:
         Scores of each anchor's positives; or, as int64, their places among the candidates, all of
         which must be excluded then.
     excluded : Tensor of shape (n_anchors, n_excluded) or (n_anchors,), dtype int64
-        For each anchor, the different candidates that are not its negatives: itself, its own
-        views. At least one candidate must be left.
+        For each anchor, the different candidates that are not its negatives: itself, other views
+        of its sample. At least one candidate must be left.
     weights : Tensor of shape (n_anchors,) or None
         Factors ≥ 0 on the losses of the anchors, without gradient.
     anchor_labels, candidate_labels : Tensor of shape (n_anchors,) and (n_candidates,) or None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from ..losses._checks import check_result
+from ..losses._checks import check_finite, check_result
 from ._base import Expectation, Objective, Sum
 from ._tile import Anchors, Exponentials, Tile, exponentials, log_weights
 
@@ -71,7 +71,9 @@ class Contrastive(Objective):
         lowest, highest = anchors.bounds
         top = highest if anchors.self_scores is None else anchors.self_scores
         losses = loss.anchor_loss(means, positives, anchors.n_negatives, (lowest, top))
-        return check_result(loss, "anchor_loss", losses, positives.shape[:1], is_weight=False)
+        check_result(loss, "anchor_loss", losses, positives.shape[:1], is_weight=False)
+        check_finite(loss, ["anchor_loss", "log_expectation"], [losses], [*means, positives])
+        return losses
 
 
 def log_expectation(

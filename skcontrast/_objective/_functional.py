@@ -6,7 +6,7 @@ Every loss of the package estimates, for a function :math:`\varphi` of the score
     - b \cdot \frac1M \sum_m \varphi(s^+_m), \qquad w_j \propto e^{c_j + \beta s_j}
 
 and gives (c, β, a, b). The rest is the same for all of them and is written once. This module is
-the way in for people with their own training loop.
+the way in for custom training loops.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .._runtime._modes import plain_modes
 from ..losses import InfoNCE, Loss
 from ..schedules import check_numbers
 from ..similarity import Cosine, Similarity
-from ..similarity._validation import check_kinds, check_views, in_one_dtype
+from ..similarity._validation import check_kinds, check_pairs, check_views, in_one_dtype
 from ._contrast import Contrast, embed_views, in_batch
 from ._mean_loss import objective_value
 from ._tile import GroupRole
@@ -50,7 +50,7 @@ def contrastive_loss(
 ) -> Tensor:
     r"""Contrastive loss of two or more views of the same samples, differentiable.
 
-    For people with their own training loop. The loss is the mean over the anchors of
+    For custom training loops. The loss is the mean over the anchors of
 
     .. math:: L_i = -\log \frac{e^{s_i^+}}{e^{s_i^+} + N \hat E_i^-}
 
@@ -110,7 +110,7 @@ def contrastive_loss(
     See Also
     --------
     skcontrast.ContrastiveEmbedder : Trains an encoder with any of these losses.
-    skcontrast.losses.Loss : How to write your own.
+    skcontrast.losses.Loss : How to write a loss.
 
     Examples
     --------
@@ -163,6 +163,7 @@ def _checked_value(
     weights = _check_weights(weights, first)
     with plain_modes(first.device):
         contrast = _contrast(views, similarity, queue, weights, labels, groups)
+        check_pairs(similarity, contrast.anchors, contrast.candidates)
         return objective_value(contrast, loss, similarity, group_role=same_group)
 
 

@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from .._parameters import belongs_to_package
 from ..similarity import Similarity
-from ..similarity._validation import check_bounds
+from ..similarity._validation import check_scores
 from ._base import ScaledMatrix
 
 
@@ -194,7 +195,7 @@ def pairwise_scores(
     Raises
     ------
     ValueError
-        If a score is outside of the bounds that a user's similarity gives.
+        If a score of a user's similarity is outside of its bounds, or NaN.
     """
     scores: PairwiseScores
     if similarity.bilinear:
@@ -203,5 +204,7 @@ def pairwise_scores(
         scores = LinkedProducts(anchors, candidates, similarity, needs_gradient, out)
     else:
         scores = AnyScores(anchors, candidates, similarity, needs_gradient, out, unused)
-    check_bounds(similarity, out, anchors.shape[1])
+    if not belongs_to_package(type(similarity)):
+        returns = f"{type(similarity).__name__}.scores returns"
+        check_scores(similarity, out, anchors, candidates, returns)
     return scores

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._parameters import belongs_to_package
 from ..losses._checks import check_result
 from ._buffers import BufferPool
 
@@ -104,12 +105,10 @@ class RankTable:
         None if they are not one window of ranks, or other weights than 0 and 1 occur.
         """
         inside = torch.nonzero(self.by_rank).view(-1)
-        if not len(inside):
+        if not len(inside) or not (self.by_rank[inside] == 1).all():
             return None
-        first, length = int(inside[0]), len(inside)
-        if not (self.by_rank[inside] == 1).all() or int(inside[-1]) - first + 1 != length:
-            return None
-        return first, length
+        first, last = int(inside[0]), int(inside[-1])
+        return (first, len(inside)) if last - first + 1 == len(inside) else None
 
     @functools.cached_property
     def _exact(self) -> Tensor:
@@ -123,7 +122,16 @@ class RankTable:
         """Return weights in the dtype of the scores."""
         # Subnormal numbers would slow each product down.
         vanishing = weights < weights.max() * torch.finfo(self._like.dtype).tiny
-        return weights.masked_fill(vanishing, 0.0).to(self._like.dtype)
+        weights = weights.masked_fill(vanishing, 0.0).to(self._like.dtype)
+        is_ours = belongs_to_package(type(self.loss).rank_weights)
+        if is_ours or self.loss.overrides("push_and_pull"):
+            return weights
+        if not 0 < weights.sum() < torch.inf:
+            raise ValueError(
+                f"{type(self.loss).__name__}.rank_weights must return numbers whose sum is > 0 "
+                f"and finite in {weights.dtype}."
+            )
+        return weights
 
 
 class _Block(NamedTuple):

@@ -17,7 +17,7 @@ from .._data._parts import Parts
 from .._data._row_labels import label_rows, row_labels
 from .._data._sources import array_of
 from .._parameters import Interval, validate_parameters
-from ..kinds._base import Kind, Schema
+from ..kinds._base import Kind, Request, Schema
 from ..kinds._recognise import declared_kind, kind_of_shape, named_kinds, read_samples
 from ._views import Transformer, Views, is_dataframe
 
@@ -154,7 +154,7 @@ class Augmentation(Transformer):
         """
         check_is_fitted(self)
         base = X.base if isinstance(X, Views) else X
-        return _as_given(base, self._schema.kind.read(base, owner=self, seen=self._schema)[0])
+        return _as_given(base, self._schema.kind.read(base, Request(self, self._schema))[0])
 
     def augment(self, batch: Any, generator: torch.Generator | None = None) -> Any:
         """Draw one fresh view of each sample.

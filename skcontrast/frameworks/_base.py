@@ -94,7 +94,7 @@ class Framework(ParameterObject):
         Whether the framework may draw from torch's global generators during training, as dropout
         does. If it never does, fits in several threads need not wait for each other.
     n_views : int or None
-        Views per sample, if the framework needs a number of its own; None leaves it to the user.
+        Views per sample, if the framework needs a certain number; None leaves it to the user.
     takes_parts : bool
         Whether X may have several parts, and `split_samples` returns how they are split.
     only_encodes_views : bool
@@ -105,7 +105,7 @@ class Framework(ParameterObject):
     See Also
     --------
     Session : The base class of what lasts for one fit.
-    Contrast : What a framework returns for each batch.
+    Contrast : The result of a framework for each batch.
     SimCLR, MoCo, CMC, InfoGraph : The frameworks of the package.
 
     Examples
@@ -205,7 +205,7 @@ class Framework(ParameterObject):
         similarity : Similarity
             Its ``embed`` maps the network's output to the vectors that are compared.
         batch : Batch
-            What is known about the n samples: ``rows``, their places in X; ``labels``, their
+            The known facts about the n samples: ``rows``, their places in X; ``labels``, their
             classes, and ``groups``, those of samples that belong together, or None; and
             ``metadata(z)``, the metadata of views of the samples as anchors.
 

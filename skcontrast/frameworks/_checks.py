@@ -1,7 +1,8 @@
-"""Checks of what a custom framework returns, in the first steps of a fit."""
+"""Checks of the contrasts that a framework returns, in the first steps of a fit."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from .._objective._contrast import Contrast
 from .._parameters import belongs_to_package
 from .._warnings import warn
 from ..similarity import Similarity
+from ..similarity._validation import check_pairs, check_scores
 from ._base import FitContext, Framework, Session
 
 _RULE = (
@@ -80,37 +82,43 @@ def as_contrasts(returned: Any, owner: str) -> list[Contrast]:
 
 
 @torch.no_grad()
-def check_contrast(
-    contrast: Contrast, batch: Batch, similarity: Similarity, context: FitContext, owner: str
+def check_contrasts(
+    contrasts: Sequence[Contrast],
+    batch: Batch,
+    framework: Framework,
+    similarity: Similarity,
+    context: FitContext,
+    *,
+    warns: bool,
 ) -> None:
-    """Check a contrast of a batch; warn if anchors seem to be their own negatives.
+    """Check the contrasts of a batch; warn, if asked, if anchors seem to be their own negatives.
 
     Raises
     ------
     ValueError
         If the fields do not fit each other, nothing is left to contrast, the vectors are not
-        embedded, or what the user has passed about the samples is missing.
+        embedded, the positives are not scores, or what the user has passed about the samples is
+        missing.
     """
-    _check_fields(contrast, owner)
-    _check_numbers(contrast, owner)
-    _check_metadata(contrast, batch, owner)
-    with torch.autocast(contrast.anchors.device.type, enabled=False):
-        _check_embedded(contrast, similarity, context.width // context.n_parts, owner)
-        _check_pairs(contrast, similarity)
-        _warn_of_own_samples(contrast, similarity, owner)
-
-
-def _check_pairs(contrast: Contrast, similarity: Similarity) -> None:
-    """Check that a custom similarity scores rows by `pairs` as it does by `scores`."""
-    if belongs_to_package(type(similarity)):
-        return
-    n = min(len(contrast.anchors), len(contrast.candidates), _LEAST_LOOKED_AT)
-    u, v = contrast.anchors[:n].float(), contrast.candidates[:n].float()
-    pairs, scores = similarity.pairs(u, v), similarity.scores(u, v)
-    if not torch.allclose(pairs, scores.diagonal(), rtol=1e-2, atol=1e-3, equal_nan=True):
-        raise ValueError(
-            f"{type(similarity).__name__}.pairs(u, v) must be the diagonal of scores(u, v), got "
-            f"{pairs[:2].tolist()} and {scores.diagonal()[:2].tolist()}: override both."
+    owner, is_own = type(framework).__name__, False
+    for contrast in contrasts:
+        _check_fields(contrast, owner)
+        _check_numbers(contrast, owner)
+        _check_metadata(contrast, batch, owner)
+        with torch.autocast(contrast.anchors.device.type, enabled=False):
+            _check_embedded(contrast, similarity, context.width // context.n_parts, owner)
+            check_pairs(similarity, contrast.anchors, contrast.candidates)
+            few = contrast.take(slice(_MOST_LOOKED_AT))
+            _check_positives(few, similarity, owner)
+            is_own |= warns and _has_own_sample(few, similarity)
+    if is_own:
+        advice = "X holds each sample twice, or"
+        if not belongs_to_package(type(framework)):
+            advice = "Name it in `excluded` of the Contrast, unless"
+        warn(
+            f"{owner} contrasts samples with themselves: each anchor has a candidate that scores "
+            f"exactly as itself or as its positive. {advice} 'augmentation' changes the order of "
+            "the samples."
         )
 
 
@@ -199,23 +207,36 @@ def _check_embedded(contrast: Contrast, similarity: Similarity, width: int, owne
             )
 
 
-def _warn_of_own_samples(contrast: Contrast, similarity: Similarity, owner: str) -> None:
-    """Warn if each anchor has one candidate that scores exactly as itself or as its positive."""
-    few = contrast.take(slice(_MOST_LOOKED_AT))
+def _check_positives(few: Contrast, similarity: Similarity, owner: str) -> None:
+    """Check that positives are scores of the similarity, and not, say, without its temperature."""
+    if not few.positives.is_floating_point():
+        return
+    positives = f"The positives of the Contrast of {owner}"
+    check_scores(similarity, few.positives, few.anchors, few.candidates, f"{positives} have")
+    if len(few.anchors) < _LEAST_LOOKED_AT:
+        return  # too few to tell
+    # Often the vectors whose scores these are can be found, among the candidates left out.
+    excluded = similarity.scores(few.anchors, few.candidates).gather(1, few.excluded)
+    ratios = few.positives[:, :, None] / excluded[:, None]
+    factors = ratios.mean(0)
+    is_constant = ((ratios - factors).abs() <= 1e-3 * factors.abs()).all(0)
+    varies = few.positives.std(0) > 1e-2 * few.positives.abs().mean(0)
+    wrong = factors[is_constant & varies[:, None] & ((factors - 1).abs() > 1e-2)]
+    if len(wrong):
+        raise ValueError(
+            f"{positives} are {float(wrong[0]):.3g} times the scores of "
+            f"{type(similarity).__name__}: take them from similarity.pairs."
+        )
+
+
+def _has_own_sample(few: Contrast, similarity: Similarity) -> bool:
+    """Return whether one candidate of each anchor scores exactly as itself, or its positive."""
     scores = similarity.scores(few.anchors, few.candidates).scatter(1, few.excluded, torch.nan)
     lowest, highest = scores.nan_to_num(torch.inf).amin(1), scores.nan_to_num(-torch.inf).amax(1)
     tolerance = 1e-6 * torch.maximum(lowest.abs(), highest.abs())
     if len(scores) < _LEAST_LOOKED_AT or not (highest - lowest > tolerance).all():
-        return  # too few to tell, or vectors that are all alike or NaN
-    alike = {"itself": similarity.pairs(few.anchors, few.anchors)[:, None]}
-    if few.positives.is_floating_point():
-        alike["its positive"] = few.positives
-    for what, targets in alike.items():
-        for target in targets.T:
-            n_alike = ((scores - target[:, None]).abs() <= tolerance[:, None]).sum(1)
-            if (n_alike == 1).all():
-                warn(
-                    f"{owner} contrasts samples with themselves: each anchor has a candidate that "
-                    f"scores exactly as {what}. Name it in `excluded` of the Contrast."
-                )
-                return
+        return False  # too few to tell, or vectors that are all alike or NaN
+    targets = [similarity.scores(few.anchors, few.anchors).diagonal()]
+    targets += few.positives.T if few.positives.is_floating_point() else []
+    alike = [(scores - target[:, None]).abs() <= tolerance[:, None] for target in targets]
+    return any((one.sum(1) == 1).all() for one in alike)

@@ -70,7 +70,7 @@ class CMC(Framework):
         and L is contrasted with ab. "random": a random half of the features is contrasted with
         the other half. An int k: the first k features (vectors) or channels (images) are
         contrasted with the others. A list: these features or channels are contrasted with the
-        others. A list of lists: each is a part; what is in none is not used. "auto": "lab" for
+        others. A list of lists: each is a part; the rest is not used. "auto": "lab" for
         images of three channels and "random" for vectors. If X is several arrays, these are the
         parts and `split` must be "auto".
     n_negatives : int or "auto", default="auto"

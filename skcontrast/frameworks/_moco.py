@@ -68,8 +68,8 @@ class MoCo(Framework):
     --------
     SimCLR : All negatives come from the batch; no second network.
     CMC : The negatives come from a memory bank; the positives are a different part of the sample.
-    KeyQueue : The queue, for your own frameworks.
-    MomentumNetwork : The momentum encoder, for your own frameworks.
+    KeyQueue : The queue, for custom frameworks.
+    MomentumNetwork : The momentum encoder, for custom frameworks.
 
     References
     ----------

@@ -25,7 +25,7 @@ class SimCLR(Framework):
     MoCo : Keys of earlier batches are negatives too, so batches can be small.
     CMC : The positives are a different part of the sample.
     InfoGraph : The nodes of graphs are contrasted with the graphs.
-    in_batch : The contrast of embedded views on its own.
+    in_batch : Builds this contrast from embedded views.
 
     References
     ----------

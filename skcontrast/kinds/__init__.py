@@ -1,7 +1,7 @@
 """Kinds of data: what X holds, and how it becomes batches.
 
 The kind of X is guessed by default. To declare it, pass ``ContrastiveEmbedder(kind=...)``, or set
-`kind` on your own augmentation or encoder.
+`kind` on a custom augmentation or encoder.
 """
 
 from .._data._parts import TensorBatch

@@ -34,7 +34,7 @@ class Schema:
     feature_names_in : ndarray of str or None
         Names of the features, where X has names.
     parts : tuple of Schema
-        What each part is, where samples have several parts.
+        The schemas of the parts, where samples have several.
     """
 
     kind: Kind
@@ -53,7 +53,19 @@ class Schema:
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of `Kind.read` except X, and the checks that several kinds share."""
+    """The conditions that X must meet, and the checks that several kinds share.
+
+    Attributes
+    ----------
+    owner : estimator
+        Named in messages; never changed.
+    seen : Schema or None
+        The schema of `fit`; None in `fit` itself.
+    min_samples : int
+        The least number of samples.
+    check_finite : bool
+        If False, the caller looks for NaN and infinity.
+    """
 
     owner: Any
     seen: Schema | None = None
@@ -169,8 +181,8 @@ class Kind(ParameterObject):
     """A kind of data: how samples are checked, turned into batches and read by an encoder.
 
     The embedder and the augmentations ask the kind of X for all that depends on it. To declare the
-    kind, pass ``ContrastiveEmbedder(kind=...)``, or set `kind` on your own augmentation or
-    encoder; where nobody declares it, it is recognised from X.
+    kind, pass ``ContrastiveEmbedder(kind=...)``, or set `kind` on a custom augmentation or
+    encoder; otherwise it is recognised from X.
 
     A subclass implements `check` and `to_tensor`. All other methods have defaults that suit small
     data.
@@ -178,7 +190,7 @@ class Kind(ParameterObject):
     Attributes
     ----------
     name : str
-        What samples are called in messages, in the plural.
+        The name of samples in messages, in the plural.
     expected : str
         `name` and the form in which they are passed, for messages.
     augmentation_advice : str
@@ -243,7 +255,7 @@ class Kind(ParameterObject):
         Parameters
         ----------
         X : object
-            What the user passed; if the kind `holds_arrays`, an array.
+            The samples as the user passed them; if the kind `holds_arrays`, an array.
         is_declared : bool, default=False
             Whether an augmentation, an encoder or the user says that X is of this kind, which
             decides where X is ambiguous.
@@ -264,7 +276,7 @@ class Kind(ParameterObject):
         Parameters
         ----------
         X : object
-            What the user passed.
+            The samples as the user passed them.
 
         Returns
         -------
@@ -327,40 +339,23 @@ class Kind(ParameterObject):
         """Return a name of samples of a shape, for messages about encoders."""
         return f"samples of shape {sample_shape}"
 
-    def read(
-        self,
-        X: Any,
-        *,
-        owner: Any,
-        seen: Schema | None = None,
-        min_samples: int = 1,
-        check_finite: bool = True,
-    ) -> tuple[Any, Schema]:
-        """Check what the user passed as X.
+    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+        """Check X as the user passed it.
 
         Parameters
         ----------
         X : object
-            What the user passed.
-        owner : estimator
-            Named in messages; never changed.
-        seen : Schema, default=None
-            What `fit` saw; None in `fit` itself.
-        min_samples : int, default=1
-            The least number of samples.
-        check_finite : bool, default=True
-            If False, the caller looks for NaN and infinity.
+            The samples as the user passed them.
+        request : Request
+            The conditions that X must meet.
 
         Returns
         -------
         X : array-like of length n_samples
             As `check` returns it.
         schema : Schema
-            What X is.
+            Describes X.
         """
-        return self._read(X, Request(owner, seen, min_samples, check_finite))
-
-    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         given, X = X, self.check(X)
         if not hasattr(X, "__len__") or isinstance(X, (list, tuple)):
             raise TypeError(

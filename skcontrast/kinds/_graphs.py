@@ -89,7 +89,7 @@ class Graphs(Kind):
         """Return whether this is ``(None, n_node_features)``, or also has ``n_edge_features``."""
         return len(sample_shape) in (2, 3) and sample_shape[0] is None
 
-    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         refuse_unordered(X)
         seen = request.seen
         if seen is not None and not is_graphs(X):

@@ -89,7 +89,7 @@ class Images(ArrayKind):  # numpydoc ignore=PR02
         """Return whether this is ``(height, width)`` or ``(channels, height, width)``."""
         return len(sample_shape) in (2, 3) and None not in sample_shape
 
-    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         request.refuse_graphs(X, self)
         X, seen = as_array_like(X), request.seen
         if getattr(X, "ndim", 2) < 3:

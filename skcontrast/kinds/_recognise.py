@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def read_samples(
         kind = PartsKind(kind)
     if kind is None:
         kind, X = recognised(X, hint)
-    return kind.read(X, owner=owner, min_samples=min_samples)
+    return kind.read(X, Request(owner, min_samples=min_samples))
 
 
 def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
@@ -150,10 +151,12 @@ def naming_kind(kind: Kind) -> Iterator[None]:
     except RuntimeError as error:
         if not is_custom(kind) or isinstance(error, torch.OutOfMemoryError):
             raise
+        owner = type(kind).__name__
         raise ValueError(
-            f"X holds {kind.name} that the network cannot take: {error}. If they differ in size "
-            f"from those of fit, return the sizes that must agree from "
-            f"{type(kind).__name__}.sample_shape, and X is refused by them."
+            f"X holds {kind.name} that the network cannot take: {error}. {owner}.to_tensor must "
+            "return rows that fit the encoder, whatever samples it gets. If X differs in size "
+            f"from that of fit, return the sizes that must agree from {owner}.sample_shape, and X "
+            "is refused by them."
         ) from error
 
 
@@ -223,7 +226,7 @@ class PartsKind(Kind):
         """Whether several processes can share the batches of one fit."""
         return all(kind.shares_batches for kind in self.kinds_)
 
-    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         validate_parameters(self)
         X, seen = Parts(*X) if isinstance(X, tuple) else X, request.seen
         declared = self._declared(X if isinstance(X, Parts) else None, seen)
@@ -236,13 +239,8 @@ class PartsKind(Kind):
         for place, (part, kind) in enumerate(zip(X.parts, declared, strict=True)):
             with naming_part(place):
                 kind, part = recognised(part) if kind is None else (kind, part)
-                part, schema = kind.read(
-                    part,
-                    owner=request.owner,
-                    seen=None if seen is None else seen.parts[place],
-                    min_samples=request.min_samples,
-                    check_finite=request.check_finite,
-                )
+                seen_part = None if seen is None else seen.parts[place]
+                part, schema = kind.read(part, replace(request, seen=seen_part))
             parts.append(part)
             schemas.append(schema)
         return Parts(*parts), self._schema(schemas)

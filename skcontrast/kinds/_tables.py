@@ -219,7 +219,7 @@ class Tables(ArrayKind):
         """Return a `Table` if X is a DataFrame with gaps or a column that is not of numbers."""
         return Table(X) if is_declared else mixed_table(X)
 
-    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         if not isinstance(X, Table):
             request.refuse_graphs(X, self)
             refuse_unordered(X)

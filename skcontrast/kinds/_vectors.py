@@ -67,7 +67,7 @@ class Vectors(ArrayKind):  # numpydoc ignore=PR02
         """Return whether this is ``(n_features,)``."""
         return len(sample_shape) == 1 and sample_shape[0] is not None
 
-    def _read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         request.refuse_graphs(X, self)
         X = as_array_like(X)
         if getattr(X, "ndim", 2) > 2:

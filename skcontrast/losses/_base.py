@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .._parameters import ParameterObject, check_constraints
-from ._checks import check_class, check_overrides
+from ._checks import check_class, check_overrides, check_result
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -62,12 +62,13 @@ class Loss(ParameterObject):
     loss takes its hyperparameters in ``__init__``, declares in ``_parameter_constraints`` which
     values they may have, and overrides the methods below in which it differs from
     :class:`InfoNCE`. A misspelled method, and one that nothing calls, such as ``forward``, is
-    refused when the class is defined; a helper may have any name that resembles none of these.
+    refused when the class is defined, and so are swapped arguments. A helper that the class itself
+    calls may have any name.
 
     Attributes
     ----------
     shares_ties : bool
-        Whether equal scores share the rank of their last, or each has its own.
+        Whether equal scores share a rank, that of the last of them, or are ranked in their order.
     detach_weights : bool
         Whether the weights carry no gradient. Only matters where β > 0: c never carries any.
     sum_of_weights : {"N", "free", "replaces N"}
@@ -132,8 +133,8 @@ class Loss(ParameterObject):
     def is_symmetric(self) -> bool:
         """Whether weights depend on each pair of anchor and candidate alone, both ways alike.
 
-        Then each pair of a batch is computed once, not twice. A `class_weights` or `push_and_pull`
-        of your own is taken to need whole rows.
+        Then each pair of a batch is computed once, not twice. A custom `class_weights` or
+        `push_and_pull` is assumed to need whole rows.
         """
         return not self.overrides("rank_weights") and all(
             getattr(getattr(type(self), method), "is_elementwise", False)
@@ -227,7 +228,7 @@ class Loss(ParameterObject):
         Returns
         -------
         c : Tensor of shape (n_anchors, n), or None
-            Factors ≥ 0 by which candidates push, in a tensor of their own; None for 1.
+            Factors ≥ 0 by which candidates push, in a new tensor; None for 1.
         pull : Tensor of shape (n_anchors, n)
             Weights ≥ 0; those of excluded candidates are ignored.
         """
@@ -241,7 +242,7 @@ class Loss(ParameterObject):
         total : Tensor of shape (n_anchors,)
             Sum of the weights of the candidates by which they are pulled. Where it is 0, none is.
         n_positives : int
-            Number of the anchor's own other views.
+            Number of other views of the anchor's sample.
 
         Returns
         -------
@@ -253,7 +254,7 @@ class Loss(ParameterObject):
     def label_spreading(self) -> LabelSpreading | None:
         """Return how `fit` guesses the classes of unlabeled samples; None leaves them unknown.
 
-        A loss of your own that reads classes may return the settings of
+        A custom loss that reads classes may return the settings of
         ``SemiSupCon(every=5).label_spreading()``.
         """
         return None
@@ -291,6 +292,7 @@ class Loss(ParameterObject):
         loss : Tensor of shape (n_anchors,)
         """
         log_negative = self.log_expectation(log_means[0], positives, bounds[0])
+        check_result(self, "log_expectation", log_negative, log_means[0].shape, is_weight=False)
         excess = math.log(n_candidates) + log_negative[:, None] - positives
         return torch.logaddexp(excess, torch.zeros_like(excess)).mean(1)
 
@@ -308,7 +310,7 @@ class Loss(ParameterObject):
         scores : Tensor of shape (n_anchors, n)
             Scores of the candidates; excluded ones hold −inf.
         positives : Tensor of shape (n_anchors, n_positives)
-            Scores of the anchor's own other views.
+            Scores of the other views of the anchor's sample.
         same_class : Tensor of shape (n_anchors, n), dtype bool, or None
             As in `class_weights`; None without labels.
 

@@ -13,10 +13,10 @@ from ._posterior import invert_unlabeled_cdf, true_negative_probability
 
 
 class BCL(Loss):
-    r"""Bayesian contrastive loss: candidates weighted by their probability to be true negatives.
+    r"""Bayesian contrastive loss: weights by the probability of being a true negative.
 
-    The rank of a candidate among all says how likely it is to share the anchor's class: false
-    negatives score high. With Φ the cdf of the score density from which true and false negatives
+    The rank of a candidate tells how likely it is to share the anchor's class: false negatives
+    score high. With Φ the cdf of the score density from which true and false negatives
     are drawn as the lower and the upper of two, mixed by α [1]_,
 
     .. math:: \hat E^- = \frac1N \sum_j w_j e^{s_j}, \qquad
@@ -32,7 +32,7 @@ class BCL(Loss):
     ----------
     alpha : float, Schedule or "auto", default=0.7
         Location parameter α in [.5, 1]: how well the encoder separates the classes. It is
-        (6A − 1)/4 for a macro-AUC of A. At .5 ranks say nothing.
+        (6A − 1)/4 for a macro-AUC of A. At .5 ranks carry no information.
     beta : float or Schedule, default=0.0
         Hardness β ≥ 0, as in :class:`HCL`.
     tau_plus : float, Schedule or "auto", default=0.1

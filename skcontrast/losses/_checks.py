@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from .._parameters import Interval, belongs_to_package
@@ -13,6 +15,7 @@ from .._parameters import Interval, belongs_to_package
 if TYPE_CHECKING:
     from ._base import Loss
 
+_LARGEST = sys.float_info.max
 _AT_LEAST_0 = Interval(Real, 0, None, closed="left")
 # A loss that overrides none of these is InfoNCE.
 _HOOKS = (
@@ -111,11 +114,52 @@ def check_result(
     if belongs_to_package(getattr(type(loss), method)):
         return result
     owner, shape = f"{type(loss).__name__}.{method}", tuple(shape)
-    if not isinstance(result, Tensor) or result.shape != shape:
-        is_tensor = isinstance(result, Tensor)
-        error: type[Exception] = ValueError if is_tensor else TypeError
+    is_tensor = isinstance(result, Tensor)
+    if not is_tensor or result.shape != shape:
         got = f"shape {tuple(result.shape)}" if is_tensor else type(result).__name__
+        error = ValueError if is_tensor else TypeError
         raise error(f"{owner} must return a tensor of shape {shape}, got {got}.")
-    if is_weight and not (result >= 0).all():
-        raise ValueError(f"{owner} must return numbers ≥ 0, got {float(result.min()):g}.")
+    if is_weight:
+        least, most = float(result.min()), float(result.max())
+        limit, range_ = (1, "in [0, 1]") if method == "pull_share" else (_LARGEST, "≥ 0, finite")
+        if not 0 <= least <= most <= limit:
+            raise ValueError(f"{owner} must return numbers {range_}, got {least:g} to {most:g}.")
     return result
+
+
+def check_finite(
+    loss: Loss, methods: Sequence[str], found: Sequence[Tensor], given: Sequence[Tensor]
+) -> None:
+    """Raise ValueError if a user's loss or its gradient is not finite, though all scores are.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+    methods : sequence of str
+        Its methods on which the losses depend; the first that a user wrote is blamed.
+    found, given : sequence of Tensor
+        Losses and gradients, and the scores that they are of.
+    """
+    blamed = [name for name in methods if not belongs_to_package(getattr(type(loss), name))]
+    if not blamed or all(part.isfinite().all() for part in found):
+        return
+    if all(part.isfinite().all() for part in given):
+        raise ValueError(
+            f"{type(loss).__name__}.{blamed[0]} and its gradient must be finite for finite "
+            "scores, got NaN or infinity. A row_loss gets −inf for excluded candidates."
+        )
+
+
+def check_direction(loss: Loss, scores: Tensor, positives: Tensor) -> None:
+    """Raise ValueError for a `row_loss` that is less for close candidates than close positives."""
+    if loss.takes_labels:
+        return  # it may pull all candidates, as those of the anchor's class
+    low, positives = torch.where(scores.isinf(), scores, 0.0), torch.zeros_like(positives)
+    close_positives = loss.row_loss(low, positives + 1)
+    close_candidates = loss.row_loss(low + 1, positives)
+    if (close_positives - close_candidates > 1e-4 * close_candidates.abs()).any():
+        raise ValueError(
+            f"{type(loss).__name__}.row_loss must fall as positives score higher, and candidates "
+            "lower, but it grows. It is called with (scores, positives)."
+        )

@@ -31,7 +31,7 @@ class DCL(Loss):
     See Also
     --------
     HCL : The same with candidates weighted by their hardness.
-    PUCL : The same where some of a class serve as positives.
+    PUCL : The same where a fraction of each class serves as positives.
     Supervised : The mean over true negatives that this estimates, from labels.
 
     References
@@ -87,7 +87,7 @@ class HCL(DCL):
     See Also
     --------
     DCL : The same without weights.
-    BCL : Weights by hardness and by the probability to be a true negative.
+    BCL : Weights by hardness and by the probability of being a true negative.
 
     References
     ----------

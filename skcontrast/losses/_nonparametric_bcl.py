@@ -42,7 +42,7 @@ class NonparametricBCL(Loss):
 
     See Also
     --------
-    BCL : Weights by the posterior probability to be a true negative.
+    BCL : Weights by the posterior probability of being a true negative.
 
     References
     ----------

@@ -18,7 +18,7 @@ class PositiveDebiased(Loss):
     r"""Contrastive loss with a debiased positive term instead of a debiased negative one.
 
     An augmented view is closer than a random sample of the anchor's class. With the mean over
-    all views of the row, the anchor's own included, in the place of the expectation over all
+    all views of the row, that of the anchor included, in the place of the expectation over all
     data [1]_,
 
     .. math:: P = \frac{\sum_j e^{s_j} + e^{s^+} + e^{s_{\max}}}{N + 2}, \qquad
@@ -43,7 +43,7 @@ class PositiveDebiased(Loss):
     See Also
     --------
     DCL : Corrects the expectation over negatives instead of the positive term.
-    PUCL : Corrects the negatives where some samples of a class serve as positives.
+    PUCL : Corrects the negatives where a fraction of each class serves as positives.
 
     References
     ----------
@@ -132,7 +132,7 @@ class PositiveDebiased(Loss):
         if n_candidates + 2 < 2 / tau_plus and not bool(above.all()):
             warn(
                 f"PositiveDebiased: with tau_plus={tau_plus} and {n_candidates} candidates "
-                "some positive terms are negative and floored. Raise 'tau_plus' or the batch."
+                "positive terms are negative and floored. Raise 'tau_plus' or the batch."
             )
         log_numerator = torch.where(above, numerator, 1.0).log() + top
         return torch.where(above, log_numerator, log_floor)

@@ -10,25 +10,25 @@ from ._posterior import false_negative_probability
 
 
 class SoftRing(Loss):
-    r"""Contrastive loss that discounts candidates by the probability to be false negatives.
+    r"""Contrastive loss that discounts candidates by their probability of being false negatives.
 
-    A candidate of which a share u of all candidates scores lower is a false negative with
+    If a share u of all candidates scores lower than a candidate, it is a false negative with
     probability
 
     .. math:: p(\mathrm{FN} \mid u) = f \tau^+ + (1 - f \tau^+)\,
         \sigma\bigl(k\,(\operatorname{logit} u - m)\bigr), \qquad
         \int_0^1 p(\mathrm{FN} \mid u)\, du = \tau^+,
 
-    where the sharpness k says how well ranks separate the classes, the floor f how many of a
-    class are nowhere near the anchor, and the condition fixes m. The estimate is
+    where the sharpness k is how well ranks separate the classes, the floor f is how many samples
+    of a class are nowhere near the anchor, and the condition fixes m. The estimate is
 
     .. math:: \hat E^- = \frac1N \sum_j w_j e^{s_j}, \qquad
         w_j \propto \bigl(1 - p(\mathrm{FN} \mid u_j)\bigr)\, e^{\beta s_j}.
 
-    At k = 0 ranks say nothing and the loss is :class:`InfoNCE`; for k → ∞ the closest share τ⁺ of
-    the candidates is dropped, as by :class:`Ring` with ``outer=1, inner=tau_plus`` but for the
-    ring's size, by which that is smaller. Unlike in :class:`BCL`, whose model of the scores has
-    an AUC of at most 5/6, k belongs to any AUC between 1/2 and 1, see
+    At k = 0 ranks carry no information and the loss is :class:`InfoNCE`. For k → ∞ the closest
+    share τ⁺ of the candidates is dropped, as by :class:`Ring` with ``outer=1, inner=tau_plus``,
+    except that N is not replaced by the size of the ring. Unlike in :class:`BCL`, whose model of
+    the scores has an AUC of at most 5/6, k belongs to any AUC between 1/2 and 1, see
     :func:`skcontrast.estimation.sharpness_from_auc`, and nothing has to be inverted: u is the rank
     among unlabeled candidates itself.
 
@@ -43,8 +43,8 @@ class SoftRing(Loss):
         Hardness β ≥ 0, as in :class:`HCL`.
     floor : float, Schedule or "auto", default=0.0
         The least probability f, as a share of τ⁺, in [0, 1]: where classes are made of several
-        clusters, some of a class are far away. At 1 ranks say nothing, as at k = 0. "auto"
-        follows the labeled samples.
+        clusters, part of a class is far away. At 1 ranks carry no information, as at k = 0.
+        "auto" follows the labeled samples.
     detach_weights : bool, default=True
         Whether the factor :math:`e^{\beta s}` of the weights carries no gradient. The probability
         never does.

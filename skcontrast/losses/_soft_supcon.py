@@ -14,9 +14,9 @@ from ._posterior import false_negative_probability
 
 
 class SoftSupCon(Loss):
-    r"""Contrastive loss that pulls candidates by the probability to share the anchor's class.
+    r"""Contrastive loss that pulls candidates by their probability of sharing the anchor's class.
 
-    As in :class:`SoftRing`, the share u of the candidates that score lower says how likely a
+    As in :class:`SoftRing`, the share u of the candidates that score lower tells how likely a
     candidate is of the anchor's class, :math:`p_j = p(\mathrm{FN} \mid u_j)` with sharpness k and
     prior τ⁺. Such candidates push less, and part of the pull is theirs:
 
@@ -44,8 +44,8 @@ class SoftSupCon(Loss):
 
     Notes
     -----
-    Where the closest candidates are mostly not of the anchor's class, this makes an embedding
-    worse. The loss has no Jensen–Shannon form.
+    Where most of the closest candidates are not of the anchor's class, this loss makes an
+    embedding worse. The loss has no Jensen–Shannon form.
 
     Examples
     --------

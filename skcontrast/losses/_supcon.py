@@ -18,8 +18,8 @@ class SupCon(Loss):
     .. math:: L_i = \frac{-1}{|P(i)|} \sum_{p \in P(i)} \log
         \frac{e^{s_{ip}}}{\sum_{a \in A(i)} e^{s_{ia}}}
 
-    with A(i) all views except the anchor, and P(i) the views among them of its class, its own
-    other views included [1]_. The mean over positives is outside the logarithm. Samples
+    with A(i) all views except the anchor, and P(i) the views among them of its class, the other
+    views of its sample included [1]_. The mean over positives is outside the logarithm. Samples
     without a label (y = −1) have only their own views as positives; without labels at all the
     loss is :class:`InfoNCE`.
 
@@ -66,8 +66,8 @@ class SupCon(Loss):
 class SemiSupCon(SupCon):
     r"""Semi-supervised contrastive loss: SupCon where most labels are unknown; needs y.
 
-    The loss of a batch is that of :class:`SupCon`. With 5 labels a class it would seldom find two
-    of a class in a batch, so `fit` does two things besides:
+    The loss of a batch is that of :class:`SupCon`. With 5 labels per class it would seldom find
+    two samples of a class in a batch, so `fit` does two more things:
 
     - Labeled samples are drawn more often: they are a share of every batch.
     - Every few epochs, classes are spread from the labeled samples to the others along the graph

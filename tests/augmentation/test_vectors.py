@@ -11,6 +11,7 @@ from sklearn.preprocessing import OneHotEncoder
 from skcontrast.augmentation import FeatureDropout, GaussianNoise, MarginalCorruption
 from skcontrast.augmentation._vectors import one_hot_groups
 from skcontrast.kinds import Tables
+from skcontrast.kinds._base import Request
 
 
 @pytest.fixture
@@ -300,7 +301,7 @@ TABLE = pd.DataFrame({"a": [1.0, 2.0, None, 4.0] * 10, "b": ["x", "y", "x", None
 def coded(augmentation):
     """Return a fitted augmentation, and the table as it gets it."""
     augmentation.fit(TABLE)
-    return augmentation, torch.from_numpy(Tables().read(TABLE, owner=augmentation)[0])
+    return augmentation, torch.from_numpy(Tables().read(TABLE, Request(augmentation))[0])
 
 
 def test_noise_leaves_categories_and_gaps(generator):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from skcontrast.augmentation import Augmentation
 from skcontrast.frameworks import Contrast, Framework, KeyQueue, MomentumNetwork, Session
 from skcontrast.losses import BCL, SupCon
 from skcontrast.schedules import Auto
@@ -161,16 +162,44 @@ def test_an_own_sample_among_the_negatives_is_warned_of(similarity):
     def none_excluded(**fields):
         return fields | {"excluded": torch.empty(len(fields["anchors"]), 0, dtype=torch.int64)}
 
-    with pytest.warns(UserWarning, match="candidate that scores exactly as its positive"):
+    with pytest.warns(
+        UserWarning, match="exactly as itself or as its positive. Name it"
+    ) as caught:
         fit(none_excluded, similarity=similarity)
+    assert len(caught) == 1  # in two steps
 
     def own_view(**fields):
         n = len(fields["anchors"])
         both = torch.cat([fields["anchors"], fields["candidates"]])
         return fields | {"candidates": both, "excluded": torch.arange(n) + n}
 
-    with pytest.warns(UserWarning, match="candidate that scores exactly as itself"):
+    with pytest.warns(UserWarning, match="Name it in `excluded` of the Contrast, unless"):
         fit(own_view, similarity=similarity)
+
+
+class Shuffled(Augmentation):
+    def augment(self, batch, generator=None):
+        return batch.roll(int(torch.randint(1, 9, (), generator=generator)), 0)
+
+
+def test_shuffled_views_are_laid_to_the_augmentation():
+    with pytest.warns(UserWarning, match="or 'augmentation' changes the order") as caught:
+        small(augmentation=Shuffled()).fit(X)
+    assert len(caught) == 1 and "excluded" not in str(caught[0].message)
+
+
+@pytest.mark.parametrize(
+    "function, similarity, message",
+    [
+        (lambda s: 30 * s, Cosine(), r"have a score of -?\d.*Cosine.bounds .* \[-2, 2\]"),
+        (lambda s: s / 2, Cosine(), "are 0.5 times the scores of Cosine: .* similarity.pairs"),
+        (lambda s: -s, DotProduct(), "are -1 times the scores of DotProduct"),
+        (lambda s: s * torch.nan, Cosine(), "have a score of nan for finite vectors"),
+    ],
+)
+def test_positives_that_are_no_scores_are_refused(function, similarity, message):
+    with pytest.raises(ValueError, match=f"The positives of the Contrast of Own {message}"):
+        fit(changed("positives", function), similarity=similarity)
 
 
 def test_samples_that_are_all_alike_are_not_taken_for_own_ones():

@@ -17,6 +17,7 @@ from skcontrast.augmentation import Augmentation, RandomAffine
 from skcontrast.encoders import Encoder
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.kinds import Kind
+from skcontrast.kinds._base import Request
 from skcontrast.losses import BCL, DCL
 
 # A kind of one's own: sequences of token ids, of unequal length. 0 is the padding.
@@ -151,6 +152,6 @@ def test_few_sequences_and_other_shapes_than_in_fit_are_refused():
     with pytest.raises(ValueError, match=r"Found 1 sample\(s\) in X while a minimum of 2"):
         embedder.fit([[1, 2]])
     kind = Tokens()
-    _, seen = kind.read([[1, 2], [3]], owner=embedder)
+    _, seen = kind.read([[1, 2], [3]], Request(embedder))
     with pytest.raises(ValueError, match=r"X has samples of shape \(None,\), but Contrastive"):
-        kind.read([[1]], owner=embedder, seen=replace(seen, sample_shape=(3,)))
+        kind.read([[1]], Request(embedder, replace(seen, sample_shape=(3,))))

@@ -157,3 +157,26 @@ def test_nan_in_a_tensor_of_a_batch_is_nan_in_X_and_its_arrays_tell_samples_apar
     kind = Masked()
     first, other = (kind.arrays(kind.check(recordings(seed=seed))) for seed in (0, 1))
     assert len(first) == 2 and not np.array_equal(first[0], other[0])
+
+
+class Narrower(Recordings):
+    """Recordings whose later batches lack a feature, read batch by batch."""
+
+    n_batches = 0
+
+    def nbytes(self, X):
+        return 1e12
+
+    def to_tensor(self, X, device):
+        Narrower.n_batches += 1
+        return super().to_tensor(X, device)[..., : 3 if self.n_batches < 9 else 2]
+
+
+def test_a_width_that_changes_from_batch_to_batch_is_a_fault_of_to_tensor():
+    message = r"network cannot take: mat1 .* Narrower\.to_tensor must return rows that fit"
+    with pytest.raises(ValueError, match=message):
+        embedder(Sum(), kind=Narrower(), batch_size=4, max_epochs=9).fit(recordings())
+    fitted = embedder(Sum(), kind=Recordings()).fit(recordings())
+    for use in (fitted.transform, fitted.score):
+        with pytest.raises(ValueError, match=r"Recordings\.to_tensor must return rows that fit"):
+            use(recordings(width=5))

@@ -19,6 +19,7 @@ from skcontrast.augmentation import FunctionAugmentation, GaussianNoise, Margina
 from skcontrast.encoders import MLP
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.kinds import Images, Tables, Vectors
+from skcontrast.kinds._base import Request
 from skcontrast.kinds._recognise import recognised
 from skcontrast.losses import Supervised
 from skcontrast.similarity import VonMisesFisher
@@ -44,13 +45,13 @@ def frame(n=60, seed=0):
 
 
 FRAME = frame()
-READ, SCHEMA = Tables().read(FRAME, owner=small())
+READ, SCHEMA = Tables().read(FRAME, Request(small()))
 y = np.arange(60) % 2
 
 
 def read(X, **params):
     """Return what a kind reads in training samples."""
-    return Tables(**params).read(X, owner=small())
+    return Tables(**params).read(X, Request(small()))
 
 
 # Which data is a table

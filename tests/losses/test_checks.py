@@ -11,9 +11,9 @@ from skcontrast._objective import _rank_weights
 from skcontrast.losses import HCL, InfoNCE, Loss, PositiveDebiased, SupCon
 from skcontrast.schedules import interval
 from skcontrast.similarity import Cosine, Similarity
-from tests.common import random_views
+from tests.common import random_views, small, vectors
 
-VIEWS = random_views(8, 4)
+VIEWS, X = random_views(8, 4), vectors()
 
 
 def subclass(base=Loss, **members):
@@ -93,15 +93,18 @@ def test_every_parameter_needs_a_range():
 
 
 BAD_RESULTS = [
-    ("rank_weights", lambda ranks, n: ranks - 3, r"≥ 0, got -2"),
-    ("rank_weights", lambda ranks, n: ranks * torch.nan, "≥ 0, got nan"),
+    ("rank_weights", lambda ranks, n: ranks - 3, "≥ 0, finite, got -2 to 11"),
+    ("rank_weights", lambda ranks, n: ranks * torch.nan, "≥ 0, finite, got nan"),
+    ("rank_weights", lambda ranks, n: ranks / 0, "≥ 0, finite, got .* to inf"),
+    ("rank_weights", lambda ranks, n: ranks > n, "numbers whose sum is > 0"),
     ("rank_weights", lambda ranks, n: ranks.numpy(), r"a tensor of shape \(14,\), got ndarray"),
     ("rank_weights", lambda ranks, n: ranks[1:], r"shape \(14,\), got shape \(13,\)"),
-    ("class_weights", lambda same: same.double() - 0.5, "≥ 0, got -0.5"),
+    ("class_weights", lambda same: same.double() - 0.5, "≥ 0, finite, got -0.5"),
     ("class_weights", lambda same: 0.5, r"a tensor of shape \(16, 16\), got float"),
     ("row_loss", lambda scores, positives: np.zeros(16), r"shape \(16,\), got ndarray"),
     ("anchor_loss", lambda *args: args[1].mean(), r"shape \(16,\), got shape \(\)"),
-    ("push_and_pull", lambda weights: (None, -weights), "≥ 0, got -1"),
+    ("push_and_pull", lambda weights: (None, -weights), "≥ 0, finite, got -1"),
+    ("log_expectation", lambda log_mean, *args: log_mean.mean(), r"shape \(16,\), got shape"),
     ("coefficients", lambda: (0.0, 0.1), r"a > 0 and b ≥ 0, got \(0\.0, 0\.1\)"),
     ("coefficients", lambda: (0.0, 0.0), "a > 0"),
     ("coefficients", lambda: 1.0, "two numbers"),
@@ -116,6 +119,65 @@ def test_a_bad_result_is_refused_by_the_name_of_the_method(method, function, mes
     labels = {"y": torch.arange(8) % 3} if method == "class_weights" else {}
     with pytest.raises((TypeError, ValueError), match=rf"Own\.{method} must return .*{message}"):
         contrastive_loss(*VIEWS, loss=subclass(**{method: function})(), **labels)
+
+
+def test_weights_that_vanish_in_the_precision_of_the_scores_are_refused():
+    own = subclass(rank_weights=lambda ranks, n: ranks * 1e-60)()
+    assert contrastive_loss(*VIEWS, loss=own).isfinite()
+    with pytest.raises(ValueError, match=r"Own\.rank_weights .* finite in torch\.float32"):
+        contrastive_loss(*[view.float() for view in VIEWS], loss=own)
+
+
+def test_a_share_of_the_pull_is_at_most_1():
+    own = subclass(SupCon, pull_share=lambda total, n_positives: 2 * total)()
+    with pytest.raises(ValueError, match=r"Own\.pull_share must return numbers in \[0, 1\], got"):
+        contrastive_loss(*VIEWS, loss=own, y=torch.zeros(8, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("method", ["anchor_loss", "log_expectation"])
+def test_nan_is_laid_to_the_method_that_returned_it(method):
+    own = subclass(**{method: lambda means, positives, *args: positives.mean(1) * torch.nan})()
+    with pytest.raises(ValueError, match=rf"Own\.{method} and its gradient must be finite"):
+        small(loss=own).fit(X)
+
+
+ROW_LOSSES = {
+    "NaN": lambda scores, positives: scores.amax(1) * torch.nan,
+    "masked by 0": lambda scores, positives: (scores * 0).sum(1) - positives.mean(1),
+    "infinite slope": lambda scores, positives: -(positives - positives).sqrt().mean(1),
+}
+
+
+@pytest.mark.parametrize("name", ROW_LOSSES)
+def test_a_row_loss_that_is_not_finite_is_refused_by_name(name):
+    views = [view.requires_grad_() for view in random_views(8, 4)]
+    own = subclass(row_loss=ROW_LOSSES[name])()
+    with pytest.raises(ValueError, match=r"Own\.row_loss and its gradient must be finite"):
+        contrastive_loss(*views, loss=own)
+    with pytest.raises(ValueError, match=r"Own\.row_loss and its gradient must be finite"):
+        small(loss=own).fit(vectors())
+    views[0].data[0, 0] = torch.nan
+    assert contrastive_loss(*views, loss=own).isnan()
+
+
+def test_swapped_arguments_of_a_row_loss_are_refused():
+    def by_name(self, positives, scores):
+        return scores.logsumexp(1) - positives.mean(1)
+
+    with pytest.raises(TypeError, match="takes positives, scores, but is called with scores, pos"):
+        type("Own", (Loss,), {"row_loss": by_name})
+    own = subclass(row_loss=lambda near, far: far.logsumexp(1) - near.logsumexp(1))()
+    for compute in (lambda: contrastive_loss(*VIEWS, loss=own), lambda: small(loss=own).fit(X)):
+        with pytest.raises(ValueError, match=r"Own\.row_loss must fall as positives score higher"):
+            compute()
+
+
+def test_a_row_loss_may_pull_candidates_by_their_class():
+    def attraction(self, scores, positives, same_class):
+        return -(scores * same_class).nan_to_num(0, neginf=0).sum(1)
+
+    own = type("Own", (Loss,), {"row_loss": attraction})()
+    assert contrastive_loss(*VIEWS, loss=own, y=torch.zeros(8, dtype=torch.int64)).isfinite()
 
 
 def test_estimators_of_an_estimator_are_checked_too():
@@ -170,9 +232,8 @@ def test_rank_1_is_the_farthest_candidate():
     assert value.item() == pytest.approx(math.log1p(2 * math.exp(-4)))
 
 
-@pytest.mark.parametrize("shares_ties", [True, False])
-def test_without_any_weight_the_estimate_is_at_the_floor(shares_ties):
-    own = subclass(rank_weights=lambda ranks, n: ranks > n, shares_ties=shares_ties)
+def test_without_any_weight_the_estimate_is_at_the_floor():
+    own = subclass(class_weights=torch.zeros_like)
     z = torch.eye(4)
-    value = contrastive_loss(z, z, loss=own(), similarity=Cosine(1.0))
+    value = contrastive_loss(z, z, loss=own(), y=torch.arange(4), similarity=Cosine(1.0))
     assert value.item() == pytest.approx(math.log1p(6 * math.exp(-2)))
