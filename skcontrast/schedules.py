@@ -425,6 +425,14 @@ def at_progress(obj: _P, progress: float) -> _P:
     return resolved
 
 
+_ESTIMATORS = {
+    "alpha": "estimate_alpha(ranks)",
+    "floor": "estimate_soft_ring(sample)",
+    "sharpness": "sharpness_from_auc(auc, tau_plus)",
+    "tau_plus": "estimate_tau_plus(ranks)",
+}
+
+
 def check_numbers(component: ParameterObject) -> None:
     """Check the hyperparameters of a component that is used outside of `fit`.
 
@@ -438,7 +446,8 @@ def check_numbers(component: ParameterObject) -> None:
         if is_auto(found.value):
             raise ValueError(
                 f"The {name!r} parameter of {owner} is estimated from the data in fit only; "
-                f"outside of it pass a number: skcontrast.estimation estimates {found.quantity}."
+                "outside of it pass a number, such as "
+                f"skcontrast.estimation.{_ESTIMATORS[found.quantity]}.value."
             )
     for name, value in component.get_params().items():
         if isinstance(value, Schedule):

@@ -148,6 +148,14 @@ def current_connection() -> Connection:
     return _connection
 
 
+def leave() -> None:
+    """Leave the default group; the threads of a connection must not outlive the interpreter."""
+    global _connection
+    _connection = None
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
 def exchange(report: Any) -> list[Any]:
     """Return the reports of all ranks, by rank."""
     reports = [None] * dist.get_world_size()

@@ -23,7 +23,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from ._connection import all_reduce, broadcast, exchange, time_limit
+from ._connection import all_reduce, broadcast, exchange, leave, time_limit
 
 
 class World(NamedTuple):
@@ -100,7 +100,7 @@ def _join_torchrun_group() -> None:
             "fit failed: the processes that torchrun started did not all join their group within "
             f"{limit.total_seconds():g} s: {error}"
         ) from error
-    atexit.register(lambda: dist.is_initialized() and dist.destroy_process_group())
+    atexit.register(leave)
 
 
 def gather(row: Tensor, world: World) -> Tensor:

@@ -118,10 +118,7 @@ def is_graphs(X: Any) -> bool:
 def _read(graph: Any, index: int) -> GraphParts:
     """Return the parts of the graph at a place in X."""
     if not is_graph(graph):
-        raise TypeError(
-            f"X must hold graphs only, of networkx or PyTorch Geometric: item {index} is a "
-            f"{type(graph).__name__}."
-        )
+        raise TypeError(f"X must hold graphs only: item {index} is a {type(graph).__name__}.")
     try:
         if isinstance(graph, getattr(sys.modules.get("networkx"), "Graph", ())):
             return read_networkx(graph)

@@ -174,9 +174,13 @@ class NodeFeatures:
         check_arguments("NodeFeatures", _CHOICES, {name: getattr(self, name) for name in _CHOICES})
         has_any = graphs.attributes is not None or graphs.labels is not None
         if self.kind == "attributes" and not has_any:
-            raise ValueError("node_features='attributes' needs nodes with an 'x' or a 'label'.")
+            raise ValueError(
+                "node_features='attributes', but the nodes in X have neither 'x' nor 'label'."
+            )
         if self.edges == "attributes" and not any(c is not None for c in graphs.of_edges()):
-            raise ValueError("edge_features='attributes' needs 'x', 'weight' or 'label' of edges.")
+            raise ValueError(
+                "edge_features='attributes', but edges in X have no 'x', 'weight' or 'label'."
+            )
         self.kind_ = self.kind
         if self.kind in ("auto", "walks"):
             self.kind_ = "attributes" if has_any else "degree"

@@ -97,7 +97,9 @@ class ForeignNetwork(GraphNetwork):
         """Return the representations of the nodes, shape (n_nodes, width)."""
         output = self._output(graphs)
         if len(output) != graphs.n_nodes:
-            raise ValueError("InfoGraph needs a row per node; this encoder returns one per graph.")
+            raise ValueError(
+                "InfoGraph needs an encoder that returns a row per node, not one per graph."
+            )
         return output
 
     def forward(self, graphs: GraphBatch) -> Tensor:

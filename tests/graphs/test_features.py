@@ -118,7 +118,9 @@ def test_attributes_must_be_as_wide_as_in_fit():
 
 
 def test_attributes_must_be_there_where_they_are_asked_for():
-    with pytest.raises(ValueError, match=r"node_features='attributes' needs nodes with an 'x'"):
+    with pytest.raises(
+        ValueError, match=r"node_features='attributes', but the nodes in X have neither"
+    ):
         small(kind=Graphs(node_features="attributes")).fit(GRAPHS)
     with pytest.raises(ValueError, match="The 'node_features' parameter of Graphs"):
         small(kind=Graphs(node_features="labels")).fit(GRAPHS)
