@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 
 from torch import nn
@@ -22,7 +22,7 @@ _SMALL_COMPONENTS = 128
 
 
 class ConvNet(Encoder):
-    """A small convolutional network: the default encoder of images of up to 32 pixels.
+    """A small convolutional network: the default encoder of images of fewer than 16 pixels.
 
     Each block is a 3×3 convolution, normalised over the batch and rectified. Between two blocks
     a max-pooling halves each side of 8 pixels or more, so that small images are not pooled away.
@@ -44,7 +44,8 @@ class ConvNet(Encoder):
 
     See Also
     --------
-    ResNet : The default encoder of larger images.
+    PatchNet : The default encoder of images of 16 to 32 pixels.
+    ResNet : The default encoder of images over 32 pixels.
     MLP : Encodes images as vectors.
 
     Examples
@@ -106,10 +107,10 @@ class ConvNet(Encoder):
                 steps = tuple(2 if side >= 2 * _SMALLEST_SIDE else 1 for side in sides)
                 layers += [nn.MaxPool2d(steps)] if max(steps) > 1 else []
                 sides = [side // step for side, step in zip(sides, steps, strict=True)]
-            layers += self._block(channels, width)
+            layers += block(channels, width, batch_norm=self.batch_norm)
             channels = width
         cells = [min(side, self._grid(sides, is_large)) for side in sides]
-        layers += [_average_to(cells, sides), nn.Flatten()]
+        layers += [average_to(cells, sides), nn.Flatten()]
         if n_components is None and not is_large:
             n_components = _SMALL_COMPONENTS
         if n_components is not None:
@@ -126,14 +127,15 @@ class ConvNet(Encoder):
         divides = all(side % _LARGE_GRID == 0 for side in sides)
         return _LARGE_GRID if divides else _LARGE_GRID - 1
 
-    def _block(self, channels: int, width: int) -> Iterator[nn.Module]:
-        yield init_kaiming(nn.Conv2d(channels, width, 3, padding=1, bias=not self.batch_norm))
-        if self.batch_norm:
-            yield nn.BatchNorm2d(width)
-        yield nn.ReLU(inplace=True)
+
+def block(channels: int, width: int, *, batch_norm: bool = True) -> list[nn.Module]:
+    """Return a 3×3 convolution, normalised over the batch, and rectified."""
+    convolution = nn.Conv2d(channels, width, 3, padding=1, bias=not batch_norm)
+    normal = [nn.BatchNorm2d(width)] if batch_norm else []
+    return [init_kaiming(convolution), *normal, nn.ReLU(inplace=True)]
 
 
-def _average_to(cells: Sequence[int], sides: Sequence[int]) -> nn.Module:
+def average_to(cells: Sequence[int], sides: Sequence[int]) -> nn.Module:
     """Return the average pooling from a map of `sides` pixels to one of `cells` pixels.
 
     Every pixel counts: windows overlap where they must. Unlike AdaptiveAvgPool2d it has a

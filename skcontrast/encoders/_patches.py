@@ -1,0 +1,113 @@
+"""A dictionary of image patches, learned by k-means, as a layer."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+from torch import Tensor, nn
+
+# Patches from which the dictionary is learned, and the iterations of k-means.
+_N_PATCHES = 50_000
+_ITERATIONS = 15
+# Added to the variance of a patch, relative to that of the images: flat patches stay near 0.
+_LEAST_CONTRAST = 0.003
+# Added to the variances of the principal components: the noise is not amplified.
+_LEAST_VARIANCE = 0.1
+# Share of the variance of the patches that is kept; the rest is noise.
+_KEPT = 0.99
+
+
+class PatchLayer(nn.Module):
+    r"""Compare each patch of an image with a dictionary; not trained by gradient.
+
+    .. math:: f_k(x) = \max\Big(0,\; d_k^\top W \Big(\frac{x - \bar x}{\sqrt{\sigma_x^2 +
+        \epsilon}} - \mu\Big) - \theta\Big)
+
+    with :math:`\bar x` and :math:`\sigma_x^2` the mean and the variance of the patch x, μ and W
+    the mean and the whitening of such patches, and d the directions of the dictionary. All of it
+    is a convolution, and two averages over boxes.
+
+    Parameters
+    ----------
+    n_patches : int
+        Directions of the dictionary.
+    shape : tuple of int
+        ``(channels, height, width)`` of a patch.
+    threshold : float
+        θ.
+    """
+
+    filters: Tensor
+    offsets: Tensor
+    epsilon: Tensor
+
+    def __init__(self, n_patches: int, shape: tuple[int, int, int], threshold: float):
+        super().__init__()
+        self.threshold = threshold
+        self.register_buffer("filters", torch.zeros(n_patches, *shape))
+        self.register_buffer("offsets", torch.zeros(n_patches))
+        self.register_buffer("epsilon", torch.ones(()))
+
+    @torch.no_grad()
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (n, channels, height, width) to (n, n_patches, ...), one for each patch."""
+        size = tuple(self.filters.shape[-2:])
+        mean = F.avg_pool2d(x.mean(1, keepdim=True), size, 1)
+        squares = F.avg_pool2d(x.square().mean(1, keepdim=True), size, 1)
+        contrast = (squares - mean.square()).clamp_(min=0).add_(self.epsilon)
+        found = F.conv2d(x, self.filters)  # in bfloat16, where the network is trained in it
+        contrast, offsets = contrast.rsqrt_().to(found.dtype), self.offsets.to(found.dtype)
+        return torch.addcmul(-offsets[:, None, None], found, contrast).relu_()
+
+    @torch.no_grad()
+    def learn(self, images: Tensor, rng: np.random.RandomState) -> None:
+        """Set the dictionary: directions of spherical k-means on whitened patches of images."""
+        n_patches, *shape = self.filters.shape
+        variance = float(images.var(dim=(0, 2, 3), unbiased=False).mean())
+        self.epsilon.fill_(max(_LEAST_CONTRAST * variance, 1e-12))
+        patches = _drawn(images, shape, rng)
+        patches -= patches.mean(axis=1, keepdims=True)
+        patches /= np.sqrt(patches.var(axis=1, keepdims=True) + float(self.epsilon))
+        mean, whitening = _whitening(patches)
+        white = (patches - mean) @ whitening.T
+        directions = _directions(white, n_patches, rng)
+        filters = directions @ whitening
+        self.offsets.copy_(torch.from_numpy(filters @ mean + self.threshold))
+        filters -= filters.mean(axis=1, keepdims=True)  # the mean of a patch does not count
+        self.filters.copy_(torch.from_numpy(filters).view(self.filters.shape))
+
+
+def _drawn(images: Tensor, shape: list[int], rng: np.random.RandomState) -> NDArray[np.float64]:
+    """Return random patches of images, shape (n, d)."""
+    _, height, width = shape
+    windows = images.unfold(2, height, 1).unfold(3, width, 1)
+    n, _, rows, columns = windows.shape[:4]
+    drawn = [torch.from_numpy(rng.randint(0, high, _N_PATCHES)) for high in (n, rows, columns)]
+    return windows[drawn[0], :, drawn[1], drawn[2]].flatten(1).double().numpy()
+
+
+def _whitening(patches: NDArray) -> tuple[NDArray, NDArray]:
+    """Return the mean (d,) and the whitening (n_kept, d) of patches."""
+    mean = patches.mean(axis=0)
+    variances, axes = np.linalg.eigh(np.atleast_2d(np.cov(patches, rowvar=False)))
+    variances, axes = variances[::-1].clip(0), axes[:, ::-1]
+    n_kept = 1 + int((np.cumsum(variances) < _KEPT * variances.sum()).sum())
+    return mean, (axes / np.sqrt(variances + _LEAST_VARIANCE))[:, :n_kept].T
+
+
+def _directions(white: NDArray, n: int, rng: np.random.RandomState) -> NDArray:
+    """Return n directions (n, d) by k-means on the directions of rows (m, d)."""
+    unit = white / np.maximum(np.linalg.norm(white, axis=1, keepdims=True), 1e-6)
+    kmeans = KMeans(n, n_init=1, max_iter=_ITERATIONS, random_state=rng)
+    # The sums of several threads are rounded in an order of chance.
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # few distinct patches
+        centres = kmeans.fit(unit.astype(np.float32)).cluster_centers_.astype(np.float64)
+    return centres / np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-6)

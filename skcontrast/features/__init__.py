@@ -1,0 +1,8 @@
+"""Features that need no training: the cheap rivals of an embedding, as transformers."""
+
+from ._base import Features
+from ._graphs import GraphProfile, WeisfeilerLehman
+from ._patches import PatchDictionary
+from ._whitening import PartialWhitening
+
+__all__ = ["Features", "GraphProfile", "PartialWhitening", "PatchDictionary", "WeisfeilerLehman"]

@@ -1,0 +1,158 @@
+"""The base class of features that need no training."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from .._data._row_labels import labeled_output
+from .._data._sources import SparseSamples, array_of, subset
+from .._network._inference import encode
+from .._parameters import check_names, validate_parameters
+from .._runtime._modes import plain_modes
+from ..kinds._base import Kind, Request, Scaler, Schema
+from ..kinds._recognise import declared_kind, named_kinds, naming_kind, read_samples
+
+_CPU = torch.device("cpu")
+
+
+class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base class of features that need no training by gradient: plain transformers.
+
+    They cost seconds, and a trained embedding must be worth more. A subclass sets `kind` and
+    implements :meth:`learn`.
+
+    Attributes
+    ----------
+    kind : {"vectors", "tables", "images", "graphs"}, Kind, a tuple of these or None
+        The kind of samples, see :class:`skcontrast.kinds.Kind`.
+
+    See Also
+    --------
+    skcontrast.ContrastiveEmbedder : Learns a representation by gradient.
+
+    Examples
+    --------
+    The mean of each channel of images:
+
+    >>> import numpy as np
+    >>> from torch import nn
+    >>> from skcontrast.features import Features
+    >>> class Means(Features):
+    ...     kind = "images"
+    ...
+    ...     def learn(self, batch, rng):
+    ...         return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    >>> Means().fit_transform(np.random.default_rng(0).uniform(size=(20, 3, 8, 8))).shape
+    (20, 3)
+    """
+
+    _parameter_constraints: dict = {}
+
+    kind: str | Kind | tuple[str | Kind, ...] | None = None
+    module_: nn.Module
+    _schema: Schema
+    _scaler: Scaler
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        check_names(cls)
+
+    def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
+        """Return the map from samples to features.
+
+        Parameters
+        ----------
+        batch : Tensor of shape (n, ...) or any other batch
+            Training samples, at most 10,000 of them, standardised, as an encoder gets them: rows
+            of numbers, images, or a :class:`~skcontrast.graphs.GraphBatch`.
+        rng : RandomState
+            Source of randomness.
+
+        Returns
+        -------
+        module : torch.nn.Module
+            Maps a batch of n samples to a tensor (n, n_features), whose rows do not depend on
+            each other.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not implement learn.")
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Learn the features from X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...), or list of graphs
+            The training samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : Features
+
+        Raises
+        ------
+        ValueError
+            If a parameter is outside its range, or X is not as `kind` needs it.
+        """
+        validate_parameters(self)
+        X, schema = read_samples(X, hint=declared_kind(self), owner=self)
+        self._check_kind(schema)
+        array, kind = array_of(X), schema.kind
+        with plain_modes(_CPU), naming_kind(kind):
+            scaler = kind.scaler().fit(X if isinstance(X, SparseSamples) else array)
+            batch = scaler.to_tensor(subset(array), _CPU)
+            first = kind.first_layer(batch, scaler, channels_last=False) or nn.Identity()
+            rng = check_random_state(getattr(self, "random_state", None))
+            module = nn.Sequential(first, self.learn(first(batch), rng)).eval()
+        self._schema, self._scaler, self.module_ = schema, scaler, module
+        schema.assign_names(self)
+        with plain_modes(_CPU):
+            self._n_features_out = module(batch[torch.arange(1)]).shape[1]
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Return the features of samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...), or list of graphs
+            Samples of the shape seen in `fit`.
+
+        Returns
+        -------
+        features : ndarray of shape (n_samples, n_features), dtype float32
+            The row of a sample does not depend on the other samples in X.
+        """
+        check_is_fitted(self)
+        kind, scaler = self._schema.kind, self._scaler
+        samples = kind.read(X, Request(self, self._schema))[0]
+        with plain_modes(_CPU), naming_kind(kind):
+            found = encode(
+                self.module_,
+                samples,
+                kind.rows_per_call(samples),
+                to_tensor=lambda rows: scaler.to_tensor(rows, _CPU),
+            )
+        return labeled_output(found, X, self)
+
+    def _check_kind(self, schema: Schema) -> None:
+        own = named_kinds(self.kind, owner=type(self).__name__)
+        if own and not any(isinstance(schema.kind, type(one)) for one in own):
+            expected = " or ".join(one.expected or one.name for one in own)
+            raise ValueError(
+                f"{type(self).__name__} expects {expected}, but X holds {schema.kind.name}."
+            )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags

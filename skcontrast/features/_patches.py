@@ -1,0 +1,99 @@
+"""Patches of images, compared with a dictionary and pooled."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from torch import Tensor, nn
+
+from .._parameters import Interval
+from ..encoders._convnet import average_to
+from ..encoders._patches import PatchLayer
+from ._base import Features
+
+_COUNT = Interval(Integral, 1, None, closed="left")
+
+
+class PatchDictionary(Features):
+    r"""Compare the patches of an image with a dictionary of patches, and average by regions.
+
+    The single-layer network of [1]_ and [2]_. Patches lose their mean, are divided by their
+    contrast and whitened; spherical k-means on the patches of the training images gives the
+    directions d. The code of a patch with whitened numbers w is
+
+    .. math:: f_k = \max(0, d_k^\top w - \theta)
+
+    and its mean over each cell of a grid is a feature. With a linear classifier after it, on small
+    photographs it is ahead of many networks trained without labels, in a fraction of their time.
+
+    Parameters
+    ----------
+    n_patches : int, default=400
+        Directions of the dictionary.
+    patch_size : int, default=6
+        Height and width of a patch in pixels; at most the side of an image.
+    threshold : float, default=1.0
+        θ, at least 0.
+    grid : int, default=2
+        Rows and columns of cells.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the choice of patches and k-means.
+
+    Attributes
+    ----------
+    module_ : torch.nn.Module
+        The map from images to features.
+
+    See Also
+    --------
+    skcontrast.encoders.PatchNet : Learns on top of such a dictionary.
+
+    References
+    ----------
+    .. [1] A. Coates, H. Lee, A. Y. Ng, "An Analysis of Single-Layer Networks in Unsupervised
+       Feature Learning", AISTATS 2011.
+    .. [2] A. Coates, A. Y. Ng, "The Importance of Encoding Versus Training with Sparse Coding and
+       Vector Quantization", ICML 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from skcontrast.features import PatchDictionary
+    >>> X = load_digits().images
+    >>> PatchDictionary(n_patches=50, patch_size=3, random_state=0).fit_transform(X).shape
+    (1797, 200)
+    """
+
+    kind = "images"
+    _parameter_constraints: dict = {
+        "n_patches": [_COUNT],
+        "patch_size": [_COUNT],
+        "threshold": [Interval(Real, 0, None, closed="left")],
+        "grid": [_COUNT],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_patches: int = 400,
+        patch_size: int = 6,
+        threshold: float = 1.0,
+        grid: int = 2,
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.n_patches = n_patches
+        self.patch_size = patch_size
+        self.threshold = threshold
+        self.grid = grid
+        self.random_state = random_state
+
+    def learn(self, batch: Tensor, rng: np.random.RandomState) -> nn.Module:
+        """Return the dictionary and the grid as a module; see `Features.learn`."""
+        channels, height, width = batch.shape[1:]
+        shape = (channels, min(self.patch_size, height), min(self.patch_size, width))
+        layer = PatchLayer(self.n_patches, shape, float(self.threshold))
+        layer.learn(batch, rng)
+        sides = (height - shape[1] + 1, width - shape[2] + 1)
+        cells = [min(self.grid, side) for side in sides]
+        return nn.Sequential(layer, average_to(cells, sides), nn.Flatten())

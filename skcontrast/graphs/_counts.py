@@ -1,0 +1,195 @@
+"""Graphs as counts: sizes, degrees, triangles, and the neighbourhoods of nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from scipy.sparse import coo_array
+from torch import Tensor, nn
+
+from ._batch import GraphBatch
+from ._sums import graph_sum, neighbour_sum
+from ._topology import Topology
+
+# Degrees from here on share a column.
+_LARGEST_DEGREE = 9
+
+
+class Profile(nn.Module):
+    """The columns of :class:`~skcontrast.features.GraphProfile`."""
+
+    def forward(self, graphs: GraphBatch) -> Tensor:
+        topology = graphs.topology
+        sizes, degrees = topology.sizes.float(), topology.in_degrees
+        n_edges = _n_edges(topology)
+        triangles, clustering = _triangles(topology)
+        n_triangles = graph_sum(triangles[:, None], topology)[:, 0] / 3
+        pairs = (sizes * (sizes - 1) / 2).clamp_min(1)
+        whole = [
+            sizes.log(),
+            n_edges.log1p(),
+            n_triangles.log1p(),
+            n_edges / sizes,
+            n_edges / pairs,
+        ]
+        of_nodes = [degrees.float().log1p()[:, None], clustering[:, None], graphs.dense]
+        of_nodes.insert(1, _of_neighbours(of_nodes[0], topology))
+        shares = [_counts(degrees.clamp_max(_LARGEST_DEGREE), _LARGEST_DEGREE + 1, topology)]
+        if graphs.codes is not None and not graphs.ordinal:
+            found = _counts(graphs.codes, graphs.n_codes, topology)
+            shares.append(found)
+            whole.extend(found.log1p().T)
+        return torch.cat(
+            [
+                torch.stack(whole, 1),
+                *(found / sizes[:, None] for found in shares),
+                *_statistics(torch.cat(of_nodes, 1), topology),
+            ],
+            1,
+        )
+
+
+def _n_edges(topology: Topology) -> Tensor:
+    """Return the number of edges of each graph; an undirected one is there twice, a loop once."""
+    ends = topology.in_degrees.float()
+    if topology.symmetric:
+        loops = topology.targets[topology.sources == topology.targets]
+        ends = (ends + torch.bincount(loops, minlength=topology.n_nodes)) / 2
+    return graph_sum(ends[:, None], topology)[:, 0]
+
+
+def _statistics(x: Tensor, topology: Topology) -> list[Tensor]:
+    """Return mean, deviation, least and greatest of x, (n_nodes, d), over the nodes of graphs."""
+    sizes, owner = topology.sizes[:, None], topology.graph_of_node
+    mean = graph_sum(x, topology) / sizes
+    variance = graph_sum((x - mean[owner]).square(), topology) / sizes
+    return [mean, variance.sqrt(), *_extremes(x, owner, topology.n_graphs)]
+
+
+def _of_neighbours(x: Tensor, topology: Topology) -> Tensor:
+    """Return mean, deviation, least and greatest of x, (n_nodes, 1), over the neighbours."""
+    degrees = topology.in_degrees[:, None].clamp_min(1)
+    mean = neighbour_sum(x, topology) / degrees
+    variance = neighbour_sum(x.square(), topology) / degrees - mean.square()
+    ends = _extremes(x[topology.sources], topology.targets, topology.n_nodes)
+    return torch.cat([mean, variance.clamp_min(0).sqrt(), *ends], 1)
+
+
+def _extremes(x: Tensor, owner: Tensor, n: int) -> list[Tensor]:
+    """Return the least and the greatest of the rows of x, (m, d), of each owner; 0 of none."""
+    rows = owner[:, None].expand_as(x)
+    empty = x.new_zeros(n, x.shape[1])
+    return [empty.scatter_reduce(0, rows, x, how, include_self=False) for how in ("amin", "amax")]
+
+
+def _counts(codes: Tensor, n_codes: int, topology: Topology) -> Tensor:
+    """Return how often each code, −1 for none, is that of a node, shape (n_graphs, n_codes)."""
+    known = codes >= 0
+    cells = topology.graph_of_node[known] * n_codes + codes[known]
+    found = torch.bincount(cells, minlength=topology.n_graphs * n_codes)
+    return found.view(topology.n_graphs, n_codes).float()
+
+
+def _triangles(topology: Topology) -> tuple[Tensor, Tensor]:
+    """Return the triangles at each node, and the share of pairs of its neighbours that are linked.
+
+    Directions, loops and how often two nodes are linked do not count.
+    """
+    sources, targets = topology.edge_index.cpu().numpy()
+    n_nodes = topology.n_nodes
+    ones = np.ones(2 * len(sources), dtype=np.float32)
+    ends = np.concatenate([sources, targets]), np.concatenate([targets, sources])
+    links = coo_array((ones, ends), shape=(n_nodes, n_nodes)).tocsr()
+    links.setdiag(0)
+    links.eliminate_zeros()
+    links.data[:] = 1
+    degrees = links.sum(axis=1)
+    triangles = (links @ links).multiply(links).sum(axis=1) / 2
+    clustering = triangles / np.maximum(degrees * (degrees - 1) / 2, 1)
+    device = topology.sources.device
+    return (
+        torch.as_tensor(triangles, dtype=torch.float32, device=device),
+        torch.as_tensor(clustering, dtype=torch.float32, device=device),
+    )
+
+
+class ColourCounts(nn.Module):
+    """The columns of :class:`~skcontrast.features.WeisfeilerLehman`: log(1 + n) for each colour.
+
+    Parameters
+    ----------
+    colours : Tensor of shape (n_colours,), dtype int64
+        The colours that are counted.
+    n_rounds : int
+        Rounds in which nodes take colours from their neighbours.
+    """
+
+    colours: Tensor
+
+    def __init__(self, colours: Tensor, n_rounds: int):
+        super().__init__()
+        self.n_rounds = n_rounds
+        self.register_buffer("colours", colours)
+
+    @classmethod
+    def of(
+        cls, graphs: GraphBatch, n_rounds: int, min_share: float, max_features: int
+    ) -> ColourCounts:
+        """Return the counts of the colours that occur in enough training graphs."""
+        owner = graphs.batch
+        occurs = torch.cat(
+            [
+                # Once for each graph, however often it occurs there.
+                torch.unique(torch.stack([colours, owner]), dim=1)[0]
+                for colours in _colours(graphs, n_rounds)
+            ]
+        )
+        colours, n_graphs = torch.unique(occurs, return_counts=True)
+        least = min(max(2.0, min_share * len(graphs)), len(graphs))
+        most_first = n_graphs.argsort(descending=True, stable=True)
+        kept = most_first[n_graphs[most_first] >= least][:max_features]
+        if not len(kept):  # no two graphs are alike in anything
+            kept = most_first[:1]
+        return cls(colours[kept], n_rounds)
+
+    def forward(self, graphs: GraphBatch) -> Tensor:
+        ordered, place = self.colours.sort()
+        last = len(ordered) - 1
+        found = graphs.dense.new_zeros(len(graphs), len(ordered))
+        for colours in _colours(graphs, self.n_rounds):
+            near = torch.searchsorted(ordered, colours).clamp_max(last)
+            codes = torch.where(ordered[near] == colours, place[near], -1)
+            found += _counts(codes, len(ordered), graphs.topology)
+        return found.log1p()
+
+
+def _colours(graphs: GraphBatch, n_rounds: int) -> list[Tensor]:
+    """Return the colour of each node, shape (n_nodes,), before and after each round."""
+    topology = graphs.topology
+    first = torch.zeros_like(topology.in_degrees)
+    if graphs.codes is not None and not graphs.ordinal:
+        first = graphs.codes
+    colours = [_hashed(first)]
+    links: Tensor | int = 0
+    if graphs.edges is not None and graphs.edges.codes is not None:
+        links = _hashed(graphs.edges.codes)
+    for _ in range(n_rounds):
+        last = colours[-1]
+        around = torch.zeros_like(last).index_add_(
+            0, topology.targets, _hashed(last[topology.sources] + links)
+        )
+        colours.append(_hashed(3 * last + _hashed(around)))
+    return colours
+
+
+def _hashed(x: Tensor) -> Tensor:
+    """Return 64 bits for each 64 bits, one to one, by SplitMix64; products wrap around."""
+    x = x + -0x61C8864680B583EB
+    x = (x ^ _shifted(x, 30)) * -0x40A7B892E31B1A47
+    x = (x ^ _shifted(x, 27)) * -0x6B2FB644ECCEEE15
+    return x ^ _shifted(x, 31)
+
+
+def _shifted(x: Tensor, n: int) -> Tensor:
+    """Return x shifted to the right, with zeros from the left."""
+    return (x >> n) & ((1 << (64 - n)) - 1)

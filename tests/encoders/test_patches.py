@@ -1,0 +1,136 @@
+"""PatchLayer: the formula, patch by patch, and what it does not depend on."""
+
+import numpy as np
+import pytest
+import torch
+from threadpoolctl import threadpool_limits
+
+from skcontrast.encoders._patches import PatchLayer, _directions, _whitening
+from tests.encoders.common import random_batch
+
+SHAPES = [(1, 9, 8), (3, 8, 8), (2, 12, 1), (3, 1, 7), (1, 1, 1)]
+SIZES = ["grey", "colour", "one pixel wide", "one pixel high", "one pixel"]
+
+
+def learned(images, n_patches=7, size=3, threshold=0.5, seed=0):
+    """Return a layer that has learned from images."""
+    channels, *sides = images.shape[1:]
+    height, width = (min(size, side) for side in sides)
+    layer = PatchLayer(n_patches, (channels, height, width), threshold)
+    layer.learn(images, np.random.RandomState(seed))
+    return layer
+
+
+def patches_of(images, height, width):
+    """Return the patches of images, shape (n, rows, columns, d), in float64."""
+    windows = images.double().unfold(2, height, 1).unfold(3, width, 1)
+    return windows.permute(0, 2, 3, 1, 4, 5).flatten(3).numpy()
+
+
+def contrast_normalised(patch, epsilon):
+    return (patch - patch.mean()) / np.sqrt(patch.var() + epsilon)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=SIZES)
+def test_a_code_is_the_formula_of_each_patch(shape, monkeypatch):
+    learned_by = {}
+
+    def kept(function, name):
+        def call(*args):
+            learned_by[name] = function(*args)
+            return learned_by[name]
+
+        return call
+
+    module = "skcontrast.encoders._patches"
+    monkeypatch.setattr(f"{module}._whitening", kept(_whitening, "whitening"))
+    monkeypatch.setattr(f"{module}._directions", kept(_directions, "directions"))
+    images = random_batch(12, shape) * 2 + 1
+    layer = learned(images)
+    (mean, whitening), directions = learned_by["whitening"], learned_by["directions"]
+    np.testing.assert_allclose(np.linalg.norm(directions, axis=1).clip(1), 1, atol=1e-6)
+    patches = patches_of(images, *layer.filters.shape[-2:])
+    expected = np.empty((len(images), len(directions), *patches.shape[1:3]))
+    for place in np.ndindex(patches.shape[:3]):
+        normal = contrast_normalised(patches[place], float(layer.epsilon))
+        code = directions @ (whitening @ (normal - mean)) - layer.threshold
+        expected[place[0], :, place[1], place[2]] = code.clip(0)
+    np.testing.assert_allclose(layer(images).numpy(), expected, atol=1e-4)
+
+
+def test_whitened_patches_have_the_variance_that_the_formula_leaves():
+    patches = np.random.default_rng(0).normal(size=(5000, 4)) * [3, 2, 1, 0.001] + 5
+    mean, whitening = _whitening(patches)
+    white = (patches - mean) @ whitening.T
+    variances = np.sort(patches.var(axis=0))[::-1]
+    assert whitening.shape == (3, 4), "the direction of noise is left out"
+    expected = np.diag((variances / (variances + 0.1))[:3])
+    np.testing.assert_allclose(np.cov(white, rowvar=False), expected, atol=2e-3)
+
+
+@pytest.mark.parametrize("added", [0.5, -3.0, 20.0])
+def test_the_mean_of_a_patch_does_not_count(added):
+    images = random_batch(6, (3, 8, 8))
+    layer = learned(images)
+    torch.testing.assert_close(layer(images + added), layer(images), rtol=0, atol=1e-3)
+
+
+def test_contrast_counts_little_where_it_is_high():
+    images = random_batch(6, (3, 8, 8))
+    layer = learned(images)
+    torch.testing.assert_close(layer(4 * images), layer(images), rtol=0, atol=0.05)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -1e4])
+def test_a_constant_image_has_the_finite_code_of_a_patch_without_contrast(value):
+    layer = learned(random_batch(6, (3, 8, 8)))
+    found = layer(torch.full((2, 3, 8, 8), value))
+    expected = (-layer.offsets).clamp_min(0)[:, None, None].expand(found.shape)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-2)
+
+
+def test_a_dictionary_of_constant_images_is_finite():
+    images = torch.full((5, 3, 8, 8), 0.3)
+    layer = learned(images)
+    for x in (images, random_batch(2, (3, 8, 8))):
+        assert layer(x).isfinite().all()
+
+
+def test_fewer_distinct_patches_than_directions_are_enough():
+    image = torch.zeros(1, 1, 4, 4)
+    image[..., 1] = 1
+    layer = learned(image.expand(3, 1, 4, 4), n_patches=40)
+    assert layer.filters.isfinite().all()
+    assert layer(image).amax() > 0, "patches that were learned are found again"
+
+
+def test_the_seed_alone_decides_the_dictionary_on_any_number_of_threads():
+    images = random_batch(30, (3, 9, 9))
+    before, n_threads = np.random.get_state()[1].copy(), torch.get_num_threads()  # noqa: NPY002
+    alone = learned(images, n_patches=20).filters
+    try:
+        torch.set_num_threads(2)
+        with threadpool_limits(2):
+            together = learned(images, n_patches=20).filters
+    finally:
+        torch.set_num_threads(n_threads)
+    assert together.equal(alone)
+    assert not learned(images, n_patches=20, seed=1).filters.equal(alone)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+def test_codes_in_bfloat16_are_close_to_those_in_float32():
+    images = random_batch(20, (3, 10, 10))
+    layer = learned(images, n_patches=20)
+    exact = layer(images)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = layer(images)
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found.float(), exact, rtol=0.02, atol=0.05)
+
+
+def test_nothing_is_trained_and_no_gradient_passes():
+    images = random_batch(4, (3, 8, 8)).requires_grad_()
+    layer = learned(images.detach())
+    assert not list(layer.parameters()) and not layer(images).requires_grad
+    assert set(layer.state_dict()) == {"filters", "offsets", "epsilon"}

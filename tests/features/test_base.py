@@ -1,0 +1,175 @@
+"""What holds for all features: scikit-learn's contract, rows, seeds, sources, refusals."""
+
+import pickle
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from torch import nn
+from torch.utils.data import TensorDataset
+
+from skcontrast.features import Features, GraphProfile, PatchDictionary, WeisfeilerLehman
+from skcontrast.graphs import pack_graphs
+from tests.common import images
+
+X = images(24, side=8)
+Y = np.arange(24) % 2
+GRAPHS = [nx.gnp_random_graph(4 + k % 5, 0.3 + 0.3 * (k % 2), seed=k) for k in range(24)]
+PATCHES = PatchDictionary(n_patches=6, patch_size=3, random_state=0)
+CASES = [(PATCHES, X), (GraphProfile(), GRAPHS), (WeisfeilerLehman(2), GRAPHS)]
+every_case = pytest.mark.parametrize("features, data", CASES, ids=["patches", "profile", "wl"])
+
+
+class Means(Features):
+    """The mean of each channel, of the user's own."""
+
+    kind = "images"
+
+    def learn(self, batch, rng):
+        return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+
+class OfEither(Features):
+    """Of two kinds."""
+
+    kind = ("vectors", "images")
+
+    def learn(self, batch, rng):
+        return nn.Flatten()
+
+
+@every_case
+def test_features_are_a_transformer(features, data):
+    features = clone(features)
+    found = features.fit(data).transform(data)
+    assert found.shape == (24, len(features.get_feature_names_out()))
+    assert found.dtype == np.float32 and np.isfinite(found).all()
+    assert features.get_feature_names_out()[0] == f"{type(features).__name__.lower()}0"
+    np.testing.assert_array_equal(clone(features).fit_transform(data), found)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(features)).transform(data), found)
+    assert eval(repr(features)).get_params() == features.get_params()
+
+
+@every_case
+def test_a_row_does_not_depend_on_the_others(features, data):
+    features = clone(features).fit(data)
+    found = features.transform(data)
+    for rows in ([7], [5, 3], list(range(20))):
+        np.testing.assert_array_equal(features.transform([data[row] for row in rows]), found[rows])
+
+
+@every_case
+def test_frames_have_the_names_of_features_and_keep_the_index(features, data):
+    features = clone(features).set_output(transform="pandas")
+    found = features.fit_transform(data)
+    assert isinstance(found, pd.DataFrame)
+    assert list(found.columns) == list(features.get_feature_names_out())
+    if data is GRAPHS:
+        index = [f"graph {k}" for k in range(24)]
+        found = features.transform(pd.Series(data, index=index))
+        assert list(found.index) == index
+
+
+@every_case
+def test_a_pipeline_with_a_classifier_is_better_than_chance(features, data):
+    if data is X:  # the odd ones are darker at the top
+        data = X.copy()
+        data[1::2, :, :4] //= 4
+    pipeline = make_pipeline(clone(features), StandardScaler(), LogisticRegression())
+    assert pipeline.fit(data, Y).score(data, Y) > 0.9
+    assert pipeline[:-1].get_feature_names_out()[0].endswith("0")
+
+
+@every_case
+def test_what_is_not_fitted_says_so(features, data):
+    with pytest.raises(NotFittedError, match=f"This {type(features).__name__} instance"):
+        clone(features).transform(data)
+    with pytest.raises(NotFittedError):
+        clone(features).get_feature_names_out()
+
+
+@pytest.mark.parametrize(
+    "features, data, other, expected, held",
+    [
+        (PATCHES, X, GRAPHS, "images", "graphs"),
+        (PATCHES, X, X.reshape(24, -1), "images", "vectors"),
+        (GraphProfile(), GRAPHS, X, "graphs", "images"),
+        (WeisfeilerLehman(), GRAPHS, X.reshape(24, -1), "graphs", "vectors"),
+    ],
+    ids=["patches of graphs", "patches of vectors", "profile of images", "wl of vectors"],
+)
+def test_samples_of_another_kind_are_refused_by_name(features, data, other, expected, held):
+    name, fitted = type(features).__name__, clone(features).fit(data)
+    with pytest.raises(ValueError, match=f"{name} expects {expected}.*, but X holds {held}"):
+        clone(features).fit(other)
+    with pytest.raises(ValueError, match=rf"^X .* {name} was fitted on"):
+        fitted.transform(other)
+
+
+def test_images_of_another_shape_or_with_nan_are_refused_by_name():
+    features = clone(PATCHES).fit(X / 255)
+    with pytest.raises(ValueError, match=r"X has samples of shape \(3, 8, 7\), but PatchDict"):
+        features.transform(X[:, :, :, :7])
+    bad = X / 255
+    bad[3, 0, 1, 1] = np.nan
+    for call in (features.transform, clone(PATCHES).fit):
+        with pytest.raises(ValueError, match="Input X contains NaN"):
+            call(bad)
+
+
+@pytest.mark.parametrize("bad", [None, "abc", 3, GRAPHS[0], [], X[:0]], ids=str)
+def test_what_holds_no_samples_is_refused_by_name(bad):
+    for features, _ in CASES:
+        with pytest.raises((TypeError, ValueError), match=r"\bX\b"):
+            clone(features).fit(bad)
+
+
+def test_graphs_may_be_packed():
+    for features in (GraphProfile(), WeisfeilerLehman()):
+        expected = features.fit_transform(GRAPHS)
+        np.testing.assert_array_equal(features.transform(pack_graphs(GRAPHS)), expected)
+        np.testing.assert_array_equal(features.fit_transform(pack_graphs(GRAPHS)), expected)
+
+
+def test_images_may_be_on_the_disk_or_in_a_dataset(tmp_path):
+    expected = clone(PATCHES).fit_transform(X)
+    np.save(tmp_path / "X.npy", X)
+    for source in (np.load(tmp_path / "X.npy", mmap_mode="r"), TensorDataset(torch.from_numpy(X))):
+        np.testing.assert_array_equal(clone(PATCHES).fit_transform(source), expected)
+
+
+def test_global_random_states_stay_as_they_were():
+    before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    for features, data in CASES:
+        clone(features).fit_transform(data)
+    assert torch.get_rng_state().equal(before[0])
+    np.testing.assert_array_equal(np.random.get_state()[1], before[1])  # noqa: NPY002
+
+
+def test_features_of_ones_own_need_a_kind_and_learn():
+    found = Means().fit_transform(X)
+    assert found.shape == (24, 3)
+    channels = X.mean(axis=(0, 2, 3)), (X / 255).std(axis=(0, 2, 3))
+    expected = (X.mean(axis=(2, 3)) - channels[0]) / 255 / channels[1]
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    with pytest.raises(NotImplementedError, match="Features does not implement learn"):
+        Features().fit(X)
+
+
+def test_features_may_be_of_two_kinds():
+    assert OfEither().fit_transform(X).shape == (24, 192)
+    assert OfEither().fit_transform(X.reshape(24, -1)).shape == (24, 192)
+    with pytest.raises(ValueError, match=r"OfEither expects .* or .*, but X holds graphs"):
+        OfEither().fit(GRAPHS)
+
+
+def test_a_misspelled_method_is_refused():
+    with pytest.raises(TypeError, match=r"Own\.learns would never be used: did you mean learn"):
+        type("Own", (Features,), {"learns": lambda self, batch, rng: nn.Identity()})

@@ -1,0 +1,107 @@
+"""PatchDictionary: codes of patches, averaged over cells."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+
+from skcontrast._parameters import InvalidParameterError
+from skcontrast.features import PatchDictionary
+from tests.common import images
+
+X = images(20, side=8)
+
+
+def small(**kwargs):
+    defaults = {"n_patches": 6, "patch_size": 3, "random_state": 0}
+    return PatchDictionary(**{**defaults, **kwargs})
+
+
+def test_a_feature_is_the_mean_of_a_code_over_a_cell():
+    features = small(grid=2).fit(X)
+    first, (layer, *_) = features.module_
+    codes = layer(first(torch.from_numpy(X)))
+    assert codes.shape == (20, 6, 6, 6)
+    halves = slice(3), slice(3, 6)
+    cells = [codes[..., rows, columns] for rows in halves for columns in halves]
+    expected = torch.stack([cell.mean((2, 3)) for cell in cells], 2).flatten(1)
+    np.testing.assert_allclose(features.transform(X), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "shape, kwargs, width",
+    [
+        ((3, 8, 8), {}, 6 * 4),
+        ((8, 8), {"grid": 1}, 6),
+        ((1, 8, 8), {"grid": 3}, 6 * 9),
+        ((2, 9, 1), {}, 6 * 2),
+        ((3, 2, 2), {"grid": 5}, 6),
+        ((1, 1, 1), {}, 6),
+        ((1, 4, 4), {"patch_size": 1, "grid": 9}, 6 * 16),
+        ((3, 8, 8), {"patch_size": 100}, 6),
+    ],
+)
+def test_images_of_any_size_have_n_patches_features_per_cell(shape, kwargs, width):
+    data = np.random.default_rng(0).uniform(size=(10, *shape))
+    found = small(**kwargs).fit_transform(data)
+    assert found.shape == (10, width) and np.isfinite(found).all()
+
+
+def test_the_seed_alone_decides():
+    first, second, other = (small(random_state=seed).fit_transform(X) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first, other)
+    rng = np.random.RandomState(0)
+    np.testing.assert_array_equal(small(random_state=rng).fit_transform(X), first)
+
+
+def test_a_higher_threshold_leaves_less():
+    found = [small(threshold=threshold).fit_transform(X) for threshold in (0, 0.5, 1)]
+    assert (found[0] >= found[1]).all() and (found[1] >= found[2]).all()
+    assert found[0].sum() > found[2].sum()
+    assert not small(threshold=1e6).fit_transform(X).any()
+
+
+def test_floats_and_uint8_have_the_same_features():
+    data = X.copy()
+    data[0, 0, 0, :2] = 0, 255
+    np.testing.assert_allclose(
+        small().fit_transform(data / 255), small().fit_transform(data), atol=1e-4
+    )
+
+
+def test_constant_images_have_finite_features():
+    data = np.full((5, 3, 8, 8), 0.5)
+    features = small().fit(X / 255)
+    assert np.isfinite(features.transform(data)).all()
+    assert np.isfinite(small().fit_transform(data)).all()
+
+
+def test_one_image_is_enough():
+    assert np.isfinite(small().fit_transform(X[:1])).all()
+
+
+def test_a_linear_classifier_tells_digits_apart():
+    digits, y = load_digits(return_X_y=True)
+    h = small(n_patches=40).fit_transform(digits.reshape(-1, 8, 8))
+    score = LogisticRegression(max_iter=2000).fit(h[:600], y[:600]).score(h[600:], y[600:])
+    plain = LogisticRegression(max_iter=5000).fit(digits[:600], y[:600])
+    assert score > plain.score(digits[600:], y[600:])
+
+
+@pytest.mark.parametrize(
+    "name, bad",
+    [
+        ("n_patches", 0),
+        ("patch_size", 2.5),
+        ("threshold", -0.1),
+        ("threshold", None),
+        ("grid", "2"),
+        ("random_state", "a"),
+    ],
+)
+def test_a_parameter_outside_its_range_is_named(name, bad):
+    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of PatchDictionary"):
+        clone(small()).set_params(**{name: bad}).fit(X)
