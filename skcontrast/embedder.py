@@ -98,14 +98,16 @@ class ContrastiveEmbedder(
     ----------
     encoder : Encoder, torch.nn.Module, callable or list of them, default=None
         The network from sample to representation. None chooses by the kind of X: ``MLP()`` for
-        vectors and tables, ``ConvNet()`` for images up to 32 pixels wide and high, ``ResNet(18)``
-        for larger ones, ``GIN()`` for graphs. An object of :mod:`skcontrast.encoders` is built
-        once the shape of X is known; a module is copied, never trained in place; a callable
-        receives the shape of one sample, ``(None, n_node_features)`` for graphs, or with a third
-        number ``n_edge_features`` if their edges have any, and returns a module. Encoders of
-        tables get the features of a row as a vector. Modules for graphs are called as in PyTorch
-        Geometric, ``module(x, edge_index, batch=batch)``, with ``edge_attr`` and ``edge_weight``
-        if they take them. With a framework of several encoders, a list has one for each part.
+        vectors and tables, ``PatchNet(wide=True)`` for images of 16 to 32 pixels, ``ConvNet()``
+        for smaller ones, ``ResNet(18)`` for larger ones, ``GIN(wide=True)`` for graphs, but not
+        wide with ``InfoGraph()``. An object of
+        :mod:`skcontrast.encoders` is built once the shape of X is known; a module is copied, never
+        trained in place; a callable receives the shape of one sample, ``(None, n_node_features)``
+        for graphs, or with a third number ``n_edge_features`` if their edges have any, and returns
+        a module. Encoders of tables get the features of a row as a vector. Modules for graphs are
+        called as in PyTorch Geometric, ``module(x, edge_index, batch=batch)``, with ``edge_attr``
+        and ``edge_weight`` if they take them. With a framework of several encoders, a list has one
+        for each part.
     loss : Loss, default=None
         An object of :mod:`skcontrast.losses`; None is ``InfoNCE()``. Its hyperparameters may be
         schedules.

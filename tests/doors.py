@@ -30,6 +30,7 @@ from skcontrast import (
     datasets,
     encoders,
     estimation,
+    features,
     frameworks,
     graphs,
     kinds,
@@ -44,8 +45,8 @@ from skcontrast import (
 from tests.bad_values import GRAPHS, LABELS, PICTURES, VECTORS, N, Y, Z, bad_values
 
 MODULES = (
-    *(skcontrast, augmentation, callbacks, datasets, encoders, estimation, frameworks, graphs),
-    *(kinds, losses, metrics, optimizers, plotting, schedules, similarity, simulation),
+    *(skcontrast, augmentation, callbacks, datasets, encoders, estimation, features, frameworks),
+    *(graphs, kinds, losses, metrics, optimizers, plotting, schedules, similarity, simulation),
 )
 PAIRS = datasets.Parts(VECTORS, PICTURES)
 
@@ -96,7 +97,7 @@ NO_DOORS = {
     *(frameworks.KeyQueue, frameworks.MomentumNetwork, frameworks.Session, frameworks.in_batch),
     *(augmentation.Augmentation, encoders.Encoder, frameworks.Framework, kinds.Kind, losses.Loss),
     *(schedules.Schedule, similarity.ProbabilisticSimilarity, similarity.Similarity),
-    *(graphs.PackedGraphs, skcontrast.export),
+    *(features.Features, graphs.PackedGraphs, skcontrast.export),
 }
 # Methods that users call; the embedder's are in `_embedder`.
 METHODS = (
@@ -251,8 +252,8 @@ VALUES = {
 # Less than the default, wherever an argument has this name.
 SMALL = {
     "n_neighbors": 2, "n_labels": 1, "n_draws": 2, "cv": 2, "n_bins": 4, "n_candidates": 8,
-    "n_anchors": 20, "n_positives": 2, "data_home": "nowhere", "download_if_missing": False,
-    "n_retries": 0, "timeout": 0.01, "delay": 0.0,
+    "n_anchors": 20, "n_positives": 2, "n_patches": 4, "data_home": "nowhere",
+    "download_if_missing": False, "n_retries": 0, "timeout": 0.01, "delay": 0.0,
 }  # fmt: skip
 # What a callable needs besides, by its name.
 ALSO = {
@@ -295,6 +296,10 @@ def _framework(X, cls, **kwargs):
     return tiny(framework=cls(**kwargs), encoder=None).fit(X)
 
 
+def _features(X, cls, **kwargs):
+    return cls(**kwargs).fit(X).transform(X)
+
+
 def _encoder(shape, cls, **kwargs):
     return cls(**kwargs).build(shape)
 
@@ -318,6 +323,8 @@ USES = {
     skorch.callbacks.Callback: [
         lambda cls, **kw: tiny(callbacks=[cls(**kw)], max_epochs=2).fit(VECTORS)
     ],
+    features.Features: [partial(_features, X) for X in SAMPLES],
+    features.PartialWhitening: [partial(_features, VECTORS)],
     optimizers.Optimizer: [lambda cls, **kw: tiny(optimizer=cls(**kw)).fit(VECTORS)],
     **{cls: [lambda cls, **kw: cls(**kw).plot()] for cls in DISPLAYS},
     graphs.NodeFeatures: [lambda cls, **kw: cls(**kw).fit(graphs.pack_graphs(GRAPHS))],
@@ -398,6 +405,8 @@ def _of_class(cls):
             yield from _of(f"{name}.{method}", function, partial(_called, cls, method))
 
 
+# Classes whose objects are fitted before a method is called.
+FITTED = (augmentation.Augmentation, features.Features, features.PartialWhitening)
 # Classes whose methods are called by the engine alone, and objects that cannot be made as others.
 ENGINE = (optimizers.Optimizer, graphs.NodeFeatures)
 MADE = {
@@ -415,7 +424,7 @@ def _called(cls, method, **kwargs):
     thing = cls(**valid_arguments(cls.__name__, cls))
     if isinstance(thing, encoders.Encoder):
         kwargs = {"sample_shape": use_of(cls).args[0], **kwargs}
-    if isinstance(thing, augmentation.Augmentation):
+    if isinstance(thing, FITTED):
         X = use_of(cls).args[0]
         thing.fit(X)
         if kwargs.get("X") is VECTORS:

@@ -20,13 +20,14 @@ pytestmark = [
 
 X = load_digits().data[:300]
 IMAGES = (X.reshape(-1, 1, 8, 8) * 15).astype(np.uint8)
+LARGER = IMAGES.repeat(2, axis=2).repeat(2, axis=3)  # embedded by PatchNet
 
 
 def embedder(device, **kwargs):
     return ContrastiveEmbedder(max_epochs=3, random_state=0, device=device, **kwargs)
 
 
-@pytest.mark.parametrize("data", [X, IMAGES, IMAGES.repeat(3, axis=1)])
+@pytest.mark.parametrize("data", [X, IMAGES, IMAGES.repeat(3, axis=1), LARGER])
 def test_fit_and_transform(data):
     fitted = embedder("cuda").fit(data)
     assert next(fitted.encoder_.parameters()).is_cuda

@@ -13,9 +13,13 @@ from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from .._network._build import Network, Widths
 from ..embedder import ContrastiveEmbedder
 from ..encoders._graph import GCNLayer, GINELayer, GINLayer, MessagePassing
+from ..encoders._patch_net import _PatchNetwork
+from ..encoders._patches import PatchLayer
 from ..encoders._projection import WithExtra
 from ..encoders._resnet import _BasicBlock, _Bottleneck, _ResNet
+from ..encoders._wide import Beside, Leading
 from ..frameworks._parts import Apart, Lab, SideBySide, Slices, Split
+from ..graphs._counts import ColourCounts, Profile
 from ..graphs._features import EdgeFeatures, NodeFeatures
 from ..graphs._networks import ForeignNetwork, GraphNetwork
 from ..kinds._base import Schema, Unscaled
@@ -35,11 +39,11 @@ _PUBLIC = (
 )  # fmt: skip
 # Everything else that a fitted embedder consists of, under the names of the classes.
 _PARTS: tuple[type, ...] = (
-    Apart, Column, ContrastiveEmbedder, EdgeFeatures, ForeignNetwork, GCNLayer, GINELayer,
-    GINLayer, GraphNetwork, ImageScaler, Lab, MessagePassing, Network, NodeFeatures,
-    NonDynamicallyQuantizableLinear, PartsScaler, Schema, SideBySide, Slices, Split, Standardize,
-    TableInput, TableScaler, Unscaled, VectorScaler, Widths, WithExtra, _BasicBlock, _Bottleneck,
-    _ResNet,
+    Apart, Beside, ColourCounts, Column, ContrastiveEmbedder, EdgeFeatures, ForeignNetwork,
+    GCNLayer, GINELayer, GINLayer, GraphNetwork, ImageScaler, Lab, Leading, MessagePassing,
+    Network, NodeFeatures, NonDynamicallyQuantizableLinear, PartsScaler, PatchLayer, Profile,
+    Schema, SideBySide, Slices, Split, Standardize, TableInput, TableScaler, Unscaled,
+    VectorScaler, Widths, WithExtra, _BasicBlock, _Bottleneck, _PatchNetwork, _ResNet,
 )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ from ..augmentation import (
     SimCLRAugmentation,
     compose,
 )
-from ..encoders import GIN, MLP, ConvNet, Encoder, ResNet
+from ..encoders import GIN, MLP, ConvNet, Encoder, PatchNet, ResNet
 from ..frameworks import Framework
 from ..frameworks._parts import Apart, Split
 from ..kinds._base import Kind, Scaler, Schema
@@ -48,6 +48,8 @@ from ._settings import Settings, augmentations_of
 _ROWS_TRIED = 8
 # From so many pixels on a crop keeps what an image shows.
 _LEAST_SIDE_FOR_CROPS = 16
+# Smaller images are little else than a patch.
+_LEAST_SIDE_FOR_PATCHES = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,7 +236,9 @@ def _new_network(
     def choose_encoder(place: int, kind: Kind, shape: tuple) -> Any:
         several = isinstance(settings.encoder, (list, tuple))
         encoder = settings.encoder[place] if several else settings.encoder
-        return default_encoder(kind, shape) if encoder is None else encoder
+        if encoder is not None:
+            return encoder
+        return default_encoder(kind, shape, is_wide=settings.framework.n_views != 1)
 
     _check_encoders(settings, split, schema)
     network, widths = build_network(
@@ -322,16 +326,29 @@ def _missing(parameter: str, kind: Kind) -> ValueError:
     )
 
 
-def default_encoder(kind: Kind, sample_shape: tuple) -> Encoder:
-    """Return the encoder that suits samples of a kind and shape."""
+def default_encoder(kind: Kind, sample_shape: tuple, *, is_wide: bool = True) -> Encoder:
+    """Return the encoder that suits samples of a kind and shape.
+
+    Parameters
+    ----------
+    kind : Kind
+        The kind of the samples.
+    sample_shape : tuple
+        Shape of one sample.
+    is_wide : bool, default=True
+        Whether features that are not learned may stand beside the others: a framework that
+        contrasts parts of a sample, such as nodes, has no such features of these.
+    """
     if isinstance(kind, (Tables, Vectors)):
         return MLP()
     if isinstance(kind, Graphs):
-        return GIN()
+        return GIN(wide=is_wide)
     if not isinstance(kind, Images):
         raise _missing("encoder", kind)
-    side = max(sample_shape[-2:])
-    return ConvNet() if side <= 32 else ResNet(18, "imagenet" if side > 64 else "cifar")
+    least, most = sorted(sample_shape[-2:])
+    if most > 32:
+        return ResNet(18, "imagenet" if most > 64 else "cifar")
+    return ConvNet() if least < _LEAST_SIDE_FOR_PATCHES else PatchNet(wide=True)
 
 
 def default_chain(

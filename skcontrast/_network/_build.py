@@ -9,13 +9,18 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ..encoders import Encoder
 from ..encoders._build import build_encoder, to_channels_last
 from ..encoders._projection import projection_head
+from ..encoders._wide import Beside, Leading
 from ..frameworks._momentum import BATCH_NORM
 from ..frameworks._parts import Apart, SideBySide, Slices, Split
 from ..kinds._base import Kind
 from ..kinds._recognise import PartsKind
 from ..similarity import Similarity
+
+# Samples from which an encoder learns what gradients do not train.
+_ENOUGH_SAMPLES = 2000
 
 
 class Network(nn.Module):
@@ -154,7 +159,7 @@ def build_network(
         )
         for own, part in zip(chosen, parts, strict=True)
     ]
-    encoders, widths = zip(*built, strict=True)
+    encoders, widths = map(list, zip(*built, strict=True))
     for encoder, own, part in zip(encoders, chosen, parts, strict=True):
         part.kind.check_encoder(encoder, part.subset, getattr(own, "__name__", type(own).__name__))
     channels_last = [
@@ -170,8 +175,25 @@ def build_network(
         part.kind.first_layer(part.subset, part.scaler, channels_last=last)
         for part, last in zip(parts, channels_last, strict=True)
     ]
+    for place, own in enumerate(chosen):
+        if isinstance(own, Encoder) and type(own).learn is not Encoder.learn:
+            own.learn(encoders[place], _learned_from(parts[place], layers[place], split, place))
+    for place, encoder in enumerate(encoders):
+        if isinstance(beside := getattr(encoder, "beside", None), Beside):
+            heads[place] = nn.Sequential(Leading(beside.learned_width), heads[place])
+            widths[place] = beside.width
     network = _assembled(split, encoders, layers, heads, widths)
     return network.float(), Widths(sum(widths), sum(projections), len(parts))
+
+
+def _learned_from(
+    part: _Part, layer: nn.Module | None, split: Split | Apart | None, place: int
+) -> Any:
+    """Return samples as the encoder of a part gets them: standardised, and its part alone."""
+    step = -(-len(part.subset) // _ENOUGH_SAMPLES)
+    batch = part.subset[torch.arange(0, len(part.subset), step)]
+    batch = batch if layer is None else layer(batch)
+    return split(batch)[place] if isinstance(split, Split) else batch
 
 
 class _Part(NamedTuple):

@@ -4,6 +4,7 @@ from ._base import Encoder
 from ._convnet import ConvNet
 from ._graph import GCN, GIN
 from ._mlp import MLP
+from ._patch_net import PatchNet
 from ._resnet import ResNet
 
-__all__ = ["GCN", "GIN", "MLP", "ConvNet", "Encoder", "ResNet"]
+__all__ = ["GCN", "GIN", "MLP", "ConvNet", "Encoder", "PatchNet", "ResNet"]

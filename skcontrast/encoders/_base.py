@@ -31,7 +31,7 @@ class Encoder(ParameterObject):
 
     See Also
     --------
-    MLP, ConvNet, ResNet, GIN, GCN : The encoders of the package.
+    MLP, ConvNet, PatchNet, ResNet, GIN, GCN : The encoders of the package.
     skcontrast.kinds.Kind : A kind of data.
 
     Examples
@@ -85,6 +85,19 @@ class Encoder(ParameterObject):
             shape.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement build.")
+
+    def learn(self, module: nn.Module, batch: Any) -> None:
+        """Set from training samples what gradients do not train, such as a dictionary of patches.
+
+        Called once, before the training; by default it does nothing.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+            What :meth:`build` returned; changed in place.
+        batch : Tensor of shape (n, ...) or any other batch
+            Training samples, at most 2,000 of them, as the module will get them.
+        """
 
 
 def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None) -> None:

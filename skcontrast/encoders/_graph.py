@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
 
 from .._parameters import Interval, StrOptions
 from ..graphs import GraphBatch
+from ..graphs._counts import ColourCounts, Profile
 from ..graphs._networks import GraphNetwork
 from ..graphs._sums import edge_sum, message_sum, neighbour_sum, weighted_neighbour_sum
 from ._base import Encoder, check_build
+from ._wide import Beside
 
 
 class _GraphEncoder(Encoder):
@@ -30,6 +32,7 @@ class _GraphEncoder(Encoder):
         "batch_norm": ["boolean"],
         "jumping_knowledge": ["boolean"],
         "readout_input": ["boolean"],
+        "wide": ["boolean"],
     }
 
     def __init__(
@@ -40,6 +43,7 @@ class _GraphEncoder(Encoder):
         batch_norm: bool = True,
         jumping_knowledge: bool = True,
         readout_input: bool = True,
+        wide: bool = False,
     ):
         self.n_layers = n_layers
         self.width = width
@@ -47,6 +51,7 @@ class _GraphEncoder(Encoder):
         self.batch_norm = batch_norm
         self.jumping_knowledge = jumping_knowledge
         self.readout_input = readout_input
+        self.wide = wide
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new network for graphs.
@@ -75,7 +80,16 @@ class _GraphEncoder(Encoder):
         check_build(self, sample_shape, n_components)
         edge_features = sum(sample_shape[2:]) if "edge_attr" in self._reads else 0
         layers = MessagePassing(self, sample_shape[1], edge_features, n_components)
-        return GraphNetwork(layers, self.pooling, self._reads)
+        beside = Beside(layers.width) if self.wide and n_components is None else None
+        return GraphNetwork(layers, self.pooling, self._reads, beside)
+
+    def learn(self, module: nn.Module, batch: GraphBatch) -> None:
+        """Put the profile of graphs and their colours beside what is learned, if `wide`."""
+        beside = cast(GraphNetwork, module).beside
+        if isinstance(beside, Beside):
+            beside.add(Profile(), [batch])
+            colours = ColourCounts.of(batch, n_rounds=4, min_share=0.01, max_features=4000)
+            beside.add(colours, [batch], one_scale=True)
 
     def _layer(self, edge_features: int) -> Callable[[int, int], nn.Module]:
         """Return what makes a layer from the number of its inputs and its width."""
@@ -126,6 +140,12 @@ class GIN(_GraphEncoder):  # numpydoc ignore=PR02
     readout_input : bool, default=True
         Whether the features of the nodes, and of the edges, are used alongside the outputs of the
         layers.
+    wide : bool, default=False
+        Whether a profile of each graph and the colours of Weisfeiler and Lehman, see
+        :class:`~skcontrast.features.GraphProfile` and
+        :class:`~skcontrast.features.WeisfeilerLehman`, are a part of the representation, beside
+        what is learned. The blocks are standardised and weigh alike. The embedder's default
+        is ``GIN(wide=True)``, but not with ``InfoGraph``.
 
     See Also
     --------
@@ -194,6 +214,11 @@ class GCN(_GraphEncoder):  # numpydoc ignore=PR02
         Whether the outputs of all layers are used; otherwise only the last one is.
     readout_input : bool, default=True
         Whether the features of the nodes are used alongside the outputs of the layers.
+    wide : bool, default=False
+        Whether a profile of each graph and the colours of Weisfeiler and Lehman, see
+        :class:`~skcontrast.features.GraphProfile` and
+        :class:`~skcontrast.features.WeisfeilerLehman`, are a part of the representation, beside
+        what is learned. The blocks are standardised and weigh alike.
 
     See Also
     --------
@@ -315,11 +340,12 @@ class MessagePassing(nn.Module):
         self.jumping_knowledge = encoder.jumping_knowledge
         self.readout_input = encoder.readout_input
         self.readout_edges = self.readout_input and edge_features > 0
+        self.width = width * (encoder.n_layers if self.jumping_knowledge else 1)
+        self.width += in_features + edge_features if self.readout_input else 0
         self.last: nn.Module = nn.Identity()
         if n_components is not None:
-            n_inputs = width * (encoder.n_layers if self.jumping_knowledge else 1)
-            n_inputs += in_features + edge_features if self.readout_input else 0
-            self.last = nn.Linear(n_inputs, n_components, bias=False)
+            self.last = nn.Linear(self.width, n_components, bias=False)
+            self.width = n_components
 
     def forward(self, graphs: GraphBatch) -> Tensor:
         """Return the representations of the nodes of a GraphBatch, shape (n_nodes, width)."""

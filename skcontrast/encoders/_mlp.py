@@ -34,7 +34,8 @@ class MLP(Encoder):
 
     See Also
     --------
-    ConvNet : The default encoder of small images.
+    PatchNet : The default encoder of images of 16 to 32 pixels.
+    ConvNet : The default encoder of images of fewer than 16 pixels.
     ResNet : The default encoder of larger images.
 
     References

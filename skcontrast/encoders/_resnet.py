@@ -33,7 +33,8 @@ class ResNet(Encoder):
 
     See Also
     --------
-    ConvNet : The default encoder of small images.
+    PatchNet : The default encoder of images of 16 to 32 pixels.
+    ConvNet : The default encoder of images of fewer than 16 pixels.
     MLP : Encodes images as vectors.
 
     Notes

@@ -23,14 +23,21 @@ class GraphNetwork(nn.Module):
         How the nodes of a graph become one vector.
     reads : tuple of {"edge_attr", "edge_weight"}, default=()
         The features of edges that the network reads.
+    beside : nn.Module or None, default=None
+        ``beside(h, graphs)`` puts features of the graphs beside their representations h.
     """
 
     reads: tuple[str, ...] = ()
 
     def __init__(
-        self, message_passing: nn.Module, pooling: str = "sum", reads: tuple[str, ...] = ()
+        self,
+        message_passing: nn.Module,
+        pooling: str = "sum",
+        reads: tuple[str, ...] = (),
+        beside: nn.Module | None = None,
     ):
         super().__init__()
+        self.beside = beside
         self.message_passing, self.pooling, self.reads = message_passing, pooling, reads
 
     def nodes(self, graphs: GraphBatch) -> Tensor:
@@ -46,7 +53,8 @@ class GraphNetwork(nn.Module):
 
     def forward(self, graphs: GraphBatch) -> Tensor:
         """Return the representations of the graphs, shape (n_graphs, width)."""
-        return self.pool(self.nodes(graphs), graphs)
+        h = self.pool(self.nodes(graphs), graphs)
+        return h if self.beside is None else self.beside(h, graphs)
 
 
 class ForeignNetwork(GraphNetwork):

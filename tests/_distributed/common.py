@@ -12,7 +12,7 @@ import torch
 from sklearn.datasets import load_digits
 from torch import nn
 
-from skcontrast.encoders import MLP, ConvNet
+from skcontrast.encoders import MLP, ConvNet, PatchNet
 from skcontrast.losses import HCL, SupCon
 from tests.common import processes
 
@@ -103,6 +103,11 @@ CASES = {
     "batch norm": {},
     "no batch norm": {"encoder": MLP((16,), batch_norm=False), "projection_dim": 0},
     "images": {"X": IMAGES, "encoder": ConvNet(widths=(4, 8)), "precision": "float32"},
+    "patches": {
+        "X": IMAGES,
+        "encoder": PatchNet(n_patches=4, patch_size=3, widths=(4,)),
+        "precision": "float32",
+    },
     "uneven batches, three views": {"batch_size": 24, "n_views": 3},
     "batches of three": {"X": X[:9], "batch_size": 3},
     "labels": {"loss": SupCon(), "y": np.where(np.arange(len(Y)) % 3, Y, -1)},

@@ -14,7 +14,7 @@ from torch import nn
 
 from skcontrast import ContrastiveEmbedder, export
 from skcontrast._files import _export
-from skcontrast.encoders import MLP, ConvNet
+from skcontrast.encoders import MLP, ConvNet, PatchNet
 from skcontrast.frameworks import CMC
 from skcontrast.kinds import Images
 from skcontrast.similarity import VonMisesFisher
@@ -24,6 +24,7 @@ VECTORS = RNG.normal(size=(40, 6))
 PHOTOS = RNG.integers(0, 256, (24, 3, 16, 16)).astype(np.uint8)
 SMALL = {"encoder": MLP((16,)), "projection_dim": 8}
 CONV = {"encoder": ConvNet((4, 8)), "projection_dim": 8}
+PATCHES = PatchNet(n_patches=4, patch_size=3, widths=(4,))
 CASES = {
     "vectors": (VECTORS, SMALL),
     "float32": (VECTORS.astype(np.float32), SMALL),
@@ -39,10 +40,12 @@ CASES = {
     "uint8": (PHOTOS, CONV),
     "floats from 0 to 255": (PHOTOS.astype(np.float32), CONV),
     "floats": (PHOTOS / 255, {**CONV, "kind": Images(standardize=False)}),
+    "patches": (PHOTOS, {**CONV, "encoder": PATCHES}),
+    "projection of patches": (PHOTOS, {**CONV, "encoder": PATCHES, "output": "projection"}),
     "grey": (PHOTOS[:, 0], CONV),
     "lightness and colour": (PHOTOS, {**CONV, "framework": CMC()}),
 }
-QUICK = ("far from zero", "uint8", "grey")
+QUICK = ("far from zero", "uint8", "patches", "grey")
 HAS_ONNX = all(importlib.util.find_spec(name) for name in ("onnx", "onnxscript", "onnxruntime"))
 SUFFIXES = [
     pytest.param(".onnx", marks=pytest.mark.skipif(not HAS_ONNX, reason="needs onnxruntime")),

@@ -32,7 +32,7 @@ from skcontrast.augmentation import (
     MarginalCorruption,
 )
 from skcontrast.datasets import Parts
-from skcontrast.encoders import GCN, GIN, MLP, ConvNet, ResNet
+from skcontrast.encoders import GCN, GIN, MLP, ConvNet, PatchNet, ResNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.graphs import pack_graphs
 from skcontrast.kinds import Graphs, Kind
@@ -51,6 +51,7 @@ for number, graph in enumerate(BONDED):
         data |= {"x": [u + v, 1.0], "weight": 1.0 + number, "label": "single" if u else 2}
 SMALL = {"encoder": MLP((16,)), "projection_dim": 8}
 CONV = {"encoder": ConvNet((4, 8)), "projection_dim": 8}
+PATCHES = PatchNet(n_patches=4, patch_size=3, widths=(4,))
 
 
 class Net(nn.Module):
@@ -84,6 +85,8 @@ CASES = {
     "vectors by default": (VECTORS, {}),
     "frame": (pd.DataFrame(VECTORS, columns=list("abcdef")), SMALL),
     "images": (IMAGES, CONV),
+    "patches": (IMAGES, {**CONV, "encoder": PATCHES}),
+    "patches of two parts": (IMAGES, {**CONV, "encoder": PATCHES, "framework": CMC()}),
     "grey images": (IMAGES[:, 0], CONV),
     "grey images by default": (IMAGES[:, 0, :8, :8], {}),
     "images as one column of features": (IMAGES[:, 0], {"encoder": MLP((8,))}),

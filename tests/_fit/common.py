@@ -8,7 +8,7 @@ from skorch.callbacks import Callback, EarlyStopping, Freezer, LRScheduler
 from torch.utils.data import TensorDataset
 
 from skcontrast.callbacks import Evaluation
-from skcontrast.encoders import GIN, MLP, ConvNet
+from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.losses import BCL, DCL, SemiSupCon, SoftRing
 from skcontrast.schedules import Auto, Linear
@@ -59,6 +59,10 @@ CASES = {
     "a Dataset": {"X": TensorDataset(torch.as_tensor(X))},
     "a framework of one's own": {"framework": Trains()},
     "images": {"X": X.reshape(-1, 1, 8, 8) / 16, "encoder": ConvNet(widths=(4,))},
+    "a dictionary of patches": {
+        "X": X.reshape(-1, 1, 8, 8) / 16,
+        "encoder": PatchNet(n_patches=4, patch_size=3, widths=(4,)),
+    },
     "the best weights": {"callbacks": lambda: [evaluation(restore_best=True)]},
     "patience": {"callbacks": lambda: [evaluation(patience=1)], "max_epochs": 6},
     "early stopping": {

@@ -13,7 +13,7 @@ from skcontrast.augmentation import (
     SimCLRAugmentation,
     compose,
 )
-from skcontrast.encoders import GIN, MLP, ConvNet, ResNet
+from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, ResNet
 from skcontrast.frameworks import CMC, InfoGraph
 from skcontrast.graphs import pack_graphs
 from skcontrast.kinds import Graphs, Images, Vectors
@@ -70,15 +70,17 @@ def test_default_views_mix_no_channels_that_are_contrasted(framework, as_pair, i
     [
         (Vectors(), (5,), MLP()),
         (Images(), (1, 8, 8), ConvNet()),
-        (Images(), (3, 32, 20), ConvNet()),
+        (Images(), (3, 15, 32), ConvNet()),
+        (Images(), (1, 16, 16), PatchNet(wide=True)),
+        (Images(), (3, 32, 20), PatchNet(wide=True)),
         (Images(), (3, 20, 33), ResNet(depth=18, stem="cifar")),
         (Images(), (3, 64, 64), ResNet(depth=18, stem="cifar")),
         (Images(), (3, 65, 64), ResNet(depth=18, stem="imagenet")),
-        (Graphs(), (None, 4), GIN()),
+        (Graphs(), (None, 4), GIN(wide=True)),
     ],
     ids=str,
 )
-def test_default_encoder_suits_the_kind_and_the_longer_side(kind, shape, encoder):
+def test_default_encoder_suits_the_kind_and_the_sides(kind, shape, encoder):
     assert repr(default_encoder(kind, shape)) == repr(encoder)
 
 

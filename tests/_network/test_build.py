@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 from skcontrast._network._build import Widths, build_network
-from skcontrast.encoders import MLP
+from skcontrast.encoders import MLP, PatchNet
 from skcontrast.frameworks._parts import Split
-from skcontrast.kinds import Vectors
+from skcontrast.kinds import Images, Vectors
 from skcontrast.similarity import Cosine, VonMisesFisher
 from tests.common import X_DIGITS, small
 
@@ -92,3 +92,54 @@ def test_parts_of_different_widths_cannot_be_compared_without_a_head():
 def test_networks_are_float32_whatever_an_encoder_is():
     network, _, _ = network_of(choose_encoder=lambda *part: lambda s: nn.Linear(*s, 4))
     assert {p.dtype for p in network.parameters()} == {torch.float32}
+
+
+class Learns(MLP):
+    """Keeps what it learns from."""
+
+    def learn(self, module, batch):
+        self.seen = [*getattr(self, "seen", []), batch]
+
+
+def test_an_encoder_learns_once_from_what_its_module_will_get():
+    encoder = Learns((8,))
+    network, _, batch = network_of(choose_encoder=lambda *part: encoder)
+    (seen,) = encoder.seen
+    assert torch.equal(seen, network.encoder[0](batch))
+
+
+def test_the_encoder_of_a_part_learns_from_that_part():
+    encoders = [Learns((8,)), Learns((8,))]
+    network, _, batch = network_of(
+        split=halves(), choose_encoder=lambda place, *part: encoders[place]
+    )
+    whole = network.encoder[:-1](batch)
+    first, second = (encoder.seen[0] for encoder in encoders)
+    assert torch.equal(first, whole[:, :2]) and torch.equal(second, whole[:, 2:])
+
+
+def test_an_encoder_learns_from_2000_samples_at_most(monkeypatch):
+    monkeypatch.setattr("skcontrast._network._build._ENOUGH_SAMPLES", 8)
+    encoder = Learns((8,))
+    network, _, batch = network_of(choose_encoder=lambda *part: encoder)
+    assert torch.equal(encoder.seen[0], network.encoder[0](batch[::3])), "evenly spread"
+
+
+def test_a_head_reads_what_was_learned_and_not_what_is_beside_it():
+    images = torch.randint(0, 256, (20, 3, 8, 8), dtype=torch.uint8)
+    network, widths = build_network(
+        images,
+        Images(),
+        Images().scaler().fit(images.numpy()),
+        None,
+        choose_encoder=lambda *part: PatchNet(n_patches=4, patch_size=3, widths=(2,), wide=True),
+        n_components=None,
+        projection_dim=0,
+        similarity=Cosine(),
+        owner="Embedder",
+    )
+    deep, wide = 2 * 4**2, 4 * 3**2
+    assert widths == Widths(representation=deep + wide, projection=deep)
+    h = network.eval().encoder(images)
+    assert torch.equal(network(images), h[:, :deep])
+    assert h[:, deep:].any()

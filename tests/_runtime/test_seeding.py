@@ -9,7 +9,7 @@ from torch import nn
 
 from skcontrast._runtime._random import draws_random_numbers
 from skcontrast.augmentation import RandomAffine
-from skcontrast.encoders import MLP, ConvNet, Encoder, ResNet
+from skcontrast.encoders import MLP, ConvNet, Encoder, PatchNet, ResNet
 from tests.common import IMAGES, X_DIGITS, in_a_process, small
 
 
@@ -114,7 +114,7 @@ def test_dropout_of_any_spelling_is_seeded(encoder):
 
 
 @pytest.mark.parametrize(
-    "encoder", [MLP(), ConvNet(), ResNet(width=4), nn.Linear(64, 3)], ids=repr
+    "encoder", [MLP(), ConvNet(), PatchNet(), ResNet(width=4), nn.Linear(64, 3)], ids=repr
 )
 def test_networks_that_draw_nothing_need_no_seed(encoder):
     shape = (64,) if isinstance(encoder, (MLP, nn.Module)) else (1, 8, 8)

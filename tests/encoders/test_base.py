@@ -9,7 +9,7 @@ import torch
 from sklearn.base import clone
 
 from skcontrast._parameters import InvalidParameterError, validate_parameters
-from skcontrast.encoders import MLP, ConvNet, Encoder, ResNet
+from skcontrast.encoders import MLP, ConvNet, Encoder, PatchNet, ResNet
 from tests.encoders.common import (
     IMAGES,
     VECTOR_ENCODERS,
@@ -28,6 +28,8 @@ IMAGE_ENCODERS = [ConvNet(), ConvNet(widths=(4,)), ConvNet(widths=[4, 5], batch_
 IMAGE_ENCODERS += SMALL_RESNETS
 CASES = [(encoder, (6,)) for encoder in VECTOR_ENCODERS]
 CASES += [(encoder, (3, 9, 8)) for encoder in [MLP(widths=(8,)), *IMAGE_ENCODERS]]
+PATCH_NETS = [PatchNet(4, 3, (4,)), PatchNet(4, 3, (4, 5), pool_size=2, wide=False)]
+CASES += [(encoder, (3, 9, 8)) for encoder in PATCH_NETS]
 every_case = pytest.mark.parametrize("encoder, shape", CASES, ids=case_id)
 
 
@@ -79,7 +81,7 @@ def test_constant_rows_give_finite_outputs_and_gradients(encoder, shape, value):
     assert all(parameter.grad.isfinite().all() for parameter in module.parameters())
 
 
-@pytest.mark.parametrize("encoder", VECTOR_ENCODERS + IMAGE_ENCODERS, ids=case_id)
+@pytest.mark.parametrize("encoder", VECTOR_ENCODERS + IMAGE_ENCODERS + PATCH_NETS, ids=case_id)
 def test_encoders_are_parameter_objects(encoder):
     copied = clone(encoder)
     assert copied is not encoder and copied.get_params() == encoder.get_params()
@@ -106,6 +108,11 @@ def test_encoders_are_parameter_objects(encoder):
         (ConvNet(widths=()), r"'widths' parameter of .*length 1 or more.*Got \(\) instead"),
         (ConvNet(widths=8), r"'widths' parameter of"),
         (ConvNet(widths=(8, -1)), r"'widths' parameter of"),
+        (PatchNet(n_patches=0), r"'n_patches' parameter of .*\[1, 2147483647\]"),
+        (PatchNet(patch_size=2.5), r"'patch_size' parameter of"),
+        (PatchNet(widths=()), r"'widths' parameter of .*length 1 or more"),
+        (PatchNet(pool_size=0), r"'pool_size' parameter of"),
+        (PatchNet(wide="yes"), r"'wide' parameter of"),
         (ResNet(depth=17), r"'depth' parameter of .*18.*34.*50.*Got 17 instead"),
         (ResNet(depth="18"), r"'depth' parameter of"),
         (ResNet(stem="mnist"), r"'stem' parameter of .*'cifar'"),
@@ -126,7 +133,7 @@ def test_numpy_ints_are_ints():
     validate_parameters(ResNet(depth=np.int64(34)))
 
 
-@pytest.mark.parametrize("encoder", [ConvNet(), ResNet()], ids=case_id)
+@pytest.mark.parametrize("encoder", [ConvNet(), PatchNet(), ResNet()], ids=case_id)
 def test_image_encoders_refuse_vectors(encoder):
     with pytest.raises(ValueError, match=r"expects images.*channels, height, width\).*\(64,\)"):
         encoder.build((64,))

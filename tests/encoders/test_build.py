@@ -10,7 +10,7 @@ from torch import nn
 from skcontrast import ContrastiveEmbedder
 from skcontrast._fit._setup import default_encoder
 from skcontrast._parameters import InvalidParameterError
-from skcontrast.encoders import MLP, ConvNet, ResNet
+from skcontrast.encoders import MLP, ConvNet, PatchNet, ResNet
 from skcontrast.encoders._build import build_encoder, to_channels_last
 from skcontrast.kinds import Images, Vectors
 from skcontrast.kinds._recognise import kind_of_shape
@@ -112,7 +112,8 @@ class PartlyFrozen(nn.Sequential):
     [
         ((64,), MLP(), 128),
         ((1, 8, 8), ConvNet(), 128),
-        ((3, 32, 32), ConvNet(), 128 * 4**2),
+        ((3, 15, 32), ConvNet(), 128),
+        ((3, 32, 32), PatchNet(wide=True), 128 * 3**2),
         ((3, 20, 33), ResNet(stem="cifar"), 512),
         ((3, 64, 64), ResNet(stem="cifar"), 512),
         ((3, 65, 64), ResNet(stem="imagenet"), 512),

@@ -1,0 +1,176 @@
+"""The convolutional network on a dictionary of patches, for small photographs and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .._parameters import Interval, PositiveInts
+from ._base import Encoder, check_build, init_kaiming
+from ._convnet import average_to, block
+from ._patches import PatchLayer
+from ._wide import Beside
+
+_COUNT = Interval(Integral, 1, None, closed="left")
+# Soft threshold of the code of a patch.
+_THRESHOLD = 1.0
+# Rows and columns of the grid over which the codes are averaged.
+_WIDE_GRID = 3
+# Samples whose codes are averaged together.
+_BATCH = 250
+# Rows and columns of codes that are averaged for the first block: a map of a ninth of the pixels,
+# on which steps cost half, is as good as one of a quarter.
+_CODES_AVERAGED = 3
+# A map is pooled only if at least this many pixels remain.
+_SMALLEST_SIDE = 4
+
+
+class PatchNet(Encoder):
+    """A convolutional network on a dictionary of patches: the default for 16 to 32 pixels.
+
+    The first layer compares each patch of an image with patches of the training images, see
+    :class:`~skcontrast.features.PatchDictionary`, and is not trained by gradient: blocks on top of
+    it reach in a quarter of the steps what a network reaches that has to find its first layer
+    [1]_. Then come blocks of a 3×3 convolution, normalised over the batch and rectified, with
+    poolings before each. The last map, averaged to a small grid, is what is learned; the codes of
+    the dictionary, which keep the detail that is lost on the way, stand beside it.
+
+    Parameters
+    ----------
+    n_patches : int, default=128
+        Patches in the dictionary.
+    patch_size : int, default=6
+        Height and width of a patch in pixels; at most the side of an image.
+    widths : tuple of int, default=(128, 128)
+        Number of channels of each block, one block or more.
+    pool_size : int, default=None
+        Rows and columns of the grid to which the last map is averaged, at most those of the map.
+        None is 4 for maps of 6 pixels or more, else 3.
+    wide : bool, default=False
+        Whether the codes of the dictionary, averaged over a grid of 3×3 cells, are a part of the
+        representation, beside what is learned. Both blocks are standardised and weigh alike. The
+        embedder's default is ``PatchNet(wide=True)``.
+
+    See Also
+    --------
+    ConvNet : Learns its first layer too: the default of smaller images.
+    ResNet : The default encoder of larger images.
+    skcontrast.features.PatchDictionary : The dictionary alone, as a transformer.
+
+    References
+    ----------
+    .. [1] A. Coates, A. Y. Ng, "Learning Feature Representations with K-Means", Neural Networks:
+       Tricks of the Trade, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.encoders import PatchNet
+    >>> X = np.random.default_rng(0).uniform(size=(40, 3, 16, 16))
+    >>> encoder = PatchNet(n_patches=16, widths=(8,))
+    >>> ContrastiveEmbedder(encoder, max_epochs=1, random_state=0).fit_transform(X).shape
+    (40, 72)
+    """
+
+    kind = "images"
+    _parameter_constraints: dict = {
+        "n_patches": [_COUNT],
+        "patch_size": [_COUNT],
+        "widths": [PositiveInts(min_length=1)],
+        "pool_size": [_COUNT, None],
+        "wide": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        n_patches: int = 128,
+        patch_size: int = 6,
+        widths: Sequence[int] = (128, 128),
+        pool_size: int | None = None,
+        wide: bool = False,
+    ):
+        self.n_patches = n_patches
+        self.patch_size = patch_size
+        self.widths = widths
+        self.pool_size = pool_size
+        self.wide = wide
+
+    def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
+        """Return a new network for images of shape `sample_shape`, with an empty dictionary.
+
+        The weights are drawn from torch's global random state.
+
+        Parameters
+        ----------
+        sample_shape : tuple of int
+            ``(channels, height, width)``.
+        n_components : int or None, default=None
+            Width of the representation, which is then learned alone and ends with a linear layer.
+            None leaves this layer out: the learned block has the last of `widths` times
+            ``pool_size**2`` columns, and a wide one nine times `n_patches`.
+
+        Returns
+        -------
+        module : torch.nn.Module
+            Maps a float32 batch (n, channels, height, width) to a batch (n, n_components).
+
+        Raises
+        ------
+        ValueError
+            If a hyperparameter is outside its range, or the samples are not images.
+        """
+        check_build(self, sample_shape, n_components)
+        channels, *sides = sample_shape
+        height, width = (min(self.patch_size, side) for side in sides)
+        dictionary = PatchLayer(self.n_patches, (channels, height, width), _THRESHOLD)
+        sides = [sides[0] - height + 1, sides[1] - width + 1]
+        layers: list[nn.Module] = []
+        last = self.n_patches
+        for place, next_width in enumerate(self.widths):
+            most = 2 if place else _CODES_AVERAGED
+            down, right = (max(1, min(most, side // _SMALLEST_SIDE)) for side in sides)
+            if max(down, right) > 1:
+                pool = nn.MaxPool2d if place else nn.AvgPool2d
+                layers.append(pool((down, right)))
+            sides = [sides[0] // down, sides[1] // right]
+            layers += [] if place else [nn.BatchNorm2d(last)]
+            layers += block(last, next_width)
+            last = next_width
+        grid = self.pool_size or (4 if min(sides) >= 6 else 3)
+        cells = [min(side, grid) for side in sides]
+        layers += [average_to(cells, sides), nn.Flatten()]
+        learned_width = last * cells[0] * cells[1]
+        if n_components is not None:
+            layers.append(init_kaiming(nn.Linear(learned_width, n_components), "linear"))
+        beside = Beside(learned_width) if self.wide and n_components is None else None
+        return _PatchNetwork(dictionary, nn.Sequential(*layers), beside)
+
+    def learn(self, module: nn.Module, batch: Tensor) -> None:
+        """Fill the dictionary with patches of training images; see `Encoder.learn`."""
+        network = cast(_PatchNetwork, module)
+        network.dictionary.learn(batch, np.random.RandomState(int(torch.randint(2**31, ()))))
+        if network.beside is None:
+            return
+        sides = network.dictionary(batch[:1]).shape[-2:]
+        cells = [min(side, _WIDE_GRID) for side in sides]
+        pooled = nn.Sequential(average_to(cells, sides), nn.Flatten())
+        network.beside.add(pooled, map(network.dictionary, batch.split(_BATCH)))
+
+
+class _PatchNetwork(nn.Module):
+    """The dictionary, the blocks on top of it, and its codes beside them or None."""
+
+    def __init__(self, dictionary: PatchLayer, deep: nn.Module, beside: Beside | None):
+        super().__init__()
+        self.dictionary, self.deep, self.beside = dictionary, deep, beside
+
+    def forward(self, x: Tensor) -> Tensor:
+        codes = self.dictionary(x)
+        learned = self.deep(codes)
+        return learned if self.beside is None else self.beside(learned, codes)

@@ -1,0 +1,89 @@
+"""Representations that are wide and deep: learned, and beside it what needs no training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class Beside(nn.Module):
+    r"""Blocks of features beside what a network has learned, standardised and weighed alike.
+
+    .. math:: h = \Big(\sqrt{\tfrac{w}{b w_1}}\, \frac{h_1 - \mu_1}{\sigma_1},\;
+        \sqrt{\tfrac{w}{b w_2}}\, \frac{h_2 - \mu_2}{\sigma_2},\; \dots\Big)
+
+    with b blocks of widths :math:`w_1, w_2, \dots`, in all w. While the network is trained, the
+    blocks that are not learned are zero, and the projection head reads the learned one alone.
+
+    Parameters
+    ----------
+    learned_width : int
+        Width of the learned block, which is the first.
+    """
+
+    def __init__(self, learned_width: int):
+        super().__init__()
+        self.learned_width = learned_width
+        self.scale = nn.BatchNorm1d(learned_width, affine=False)
+        self.blocks, self.scales = nn.ModuleList(), nn.ModuleList()
+        self.widths = [learned_width]
+
+    @property
+    def width(self) -> int:
+        """The width of all blocks together."""
+        return sum(self.widths)
+
+    def forward(self, learned: Tensor, x: Any) -> Tensor:
+        """Map the learned block (n, learned_width) of a batch x to (n, width)."""
+        mean_width = self.width / len(self.widths)
+        parts = [self.scale(learned) * (mean_width / self.learned_width) ** 0.5]
+        for block, scale, width in zip(self.blocks, self.scales, self.widths[1:], strict=True):
+            if self.training:
+                parts.append(learned.new_zeros(len(learned), width))
+            else:
+                parts.append(scale(block(x)) * (mean_width / width) ** 0.5)
+        return torch.cat(parts, 1)
+
+    @torch.no_grad()
+    def add(self, block: nn.Module, batches: Iterable[Any], *, one_scale: bool = False) -> None:
+        """Add a block, standardised by what it returns for training samples.
+
+        Parameters
+        ----------
+        block : torch.nn.Module
+            Maps a batch to (n, w).
+        batches : iterable
+            Training samples.
+        one_scale : bool, default=False
+            Whether its columns have one unit, and are divided by one number.
+        """
+        found = torch.cat([block(batch) for batch in batches])
+        variance, mean = torch.var_mean(found, 0, correction=0)
+        if one_scale:
+            variance = variance.mean().expand_as(variance)
+        scale = nn.BatchNorm1d(found.shape[1], affine=False)
+        scale.load_state_dict({"running_mean": mean, "running_var": variance}, strict=False)
+        self.widths.append(found.shape[1])
+        self.blocks.append(block)
+        self.scales.append(scale)
+
+
+class Leading(nn.Module):
+    """The first columns of a representation.
+
+    Parameters
+    ----------
+    width : int
+        Their number.
+    """
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.width = width
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Map (n, d) to (n, width)."""
+        return h[:, : self.width]

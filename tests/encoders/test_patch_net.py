@@ -1,0 +1,187 @@
+"""PatchNet: a dictionary that is learned once, blocks that are trained, and both side by side."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+import skcontrast
+from skcontrast import ContrastiveEmbedder
+from skcontrast.encoders import PatchNet
+from skcontrast.encoders._wide import Beside
+from skcontrast.frameworks import CMC, MoCo
+from tests.common import images
+from tests.encoders.common import random_batch, same_state, seeded
+
+SMALL = PatchNet(n_patches=6, patch_size=3, widths=(4,), wide=True)
+X = images(24, side=16)
+DEEP, WIDE = 4 * 3**2, 6 * 3**2  # columns of SMALL for X
+
+
+def small(**kwargs):
+    """Return an embedder that trains in a moment."""
+    defaults = {"max_epochs": 2, "batch_size": 12, "projection_dim": 5, "random_state": 0}
+    return ContrastiveEmbedder(**{"encoder": SMALL, "device": "cpu", **defaults, **kwargs})
+
+
+def learned(encoder, shape, n_components=None):
+    """Return a network of an encoder that has learned its dictionary, and images of that shape."""
+    module, x = seeded(encoder, shape, n_components), random_batch(9, shape)
+    with torch.random.fork_rng(devices=[]):
+        encoder.learn(module, x)
+    return module, x
+
+
+@pytest.mark.parametrize(
+    "shape, learned_cells, wide_cells",
+    [
+        ((1, 16, 16), 9, 9),
+        ((3, 28, 28), 16, 9),
+        ((3, 32, 32), 9, 9),
+        ((3, 20, 27), 9, 9),
+        ((1, 16, 33), 9, 9),
+        ((2, 7, 7), 4, 4),
+        ((1, 6, 6), 1, 1),
+        ((1, 40, 1), 3, 3),
+        ((3, 1, 1), 1, 1),
+    ],
+)
+@pytest.mark.parametrize("n_components", [None, 10])
+def test_the_representation_is_a_grid_of_what_is_learned_and_one_of_codes(
+    shape, learned_cells, wide_cells, n_components
+):
+    encoder = PatchNet(n_patches=5, widths=(4, 8), wide=True)
+    module, x = learned(encoder, shape, n_components)
+    expected = n_components or 8 * learned_cells + 5 * wide_cells
+    for mode in (True, False):
+        assert module.train(mode)(x).shape == (9, expected)
+        channels_last = x.contiguous(memory_format=torch.channels_last)
+        assert module(channels_last).shape == (9, expected)
+
+
+@pytest.mark.parametrize("pool_size", [1, 2, 5])
+def test_pool_size_is_the_grid_of_what_is_learned(pool_size):
+    module = seeded(PatchNet(8, widths=(4,), pool_size=pool_size, wide=True), (3, 28, 28))
+    assert module.beside.learned_width == 4 * pool_size**2
+
+
+def test_the_dictionary_is_no_parameter_and_is_empty_until_it_is_learned():
+    module = seeded(SMALL, (3, 16, 16))
+    trained = {name.partition(".")[0] for name, _ in module.named_parameters()}
+    assert trained == {"deep"}
+    assert not module.dictionary.filters.any()
+    assert learned(SMALL, (3, 16, 16))[0].dictionary.filters.any()
+
+
+def test_the_seed_of_torch_decides_the_dictionary():
+    first, second = learned(SMALL, (3, 16, 16))[0], learned(SMALL, (3, 16, 16))[0]
+    assert same_state(first, second)
+
+
+def test_training_leaves_the_wide_block_as_it_was():
+    short, long = (small(max_epochs=n).fit(X) for n in (1, 3))
+    first, last = short.transform(X), long.transform(X)
+    assert first.shape == (24, DEEP + WIDE)
+    np.testing.assert_array_equal(last[:, DEEP:], first[:, DEEP:])
+    assert not np.isclose(last[:, :DEEP], first[:, :DEEP]).all()
+    assert first[:, DEEP:].any()
+
+
+def test_the_wide_block_is_zero_in_training_mode():
+    module, x = learned(SMALL, (3, 16, 16))
+    h = module.train()(x)
+    assert not h[:, module.beside.learned_width :].any()
+    assert module.eval()(x)[:, module.beside.learned_width :].any()
+
+
+def test_in_inference_a_row_does_not_depend_on_the_others():
+    embedder = small().fit(X)
+    h = embedder.transform(X)
+    for rows in ([3], [5, 3], list(range(20))):
+        np.testing.assert_array_equal(embedder.transform(X[rows]), h[rows])
+
+
+@pytest.mark.parametrize("projection_dim", [5, 0])
+def test_the_projection_is_the_head_on_what_is_learned(projection_dim):
+    embedder = small(projection_dim=projection_dim).fit(X)
+    h = embedder.transform(X)
+    z = embedder.set_params(output="projection").transform(X)
+    head, h = embedder.projector_, torch.from_numpy(h)
+    np.testing.assert_allclose(z, head(h).detach(), atol=1e-5)
+    np.testing.assert_allclose(z, head[1](h[:, :DEEP]).detach(), atol=1e-5)
+    assert len(embedder.get_feature_names_out()) == z.shape[1] == (projection_dim or DEEP)
+
+
+@pytest.mark.parametrize("params", [{"n_components": 7}, {"encoder": clone(SMALL)}], ids=str)
+def test_without_the_wide_block_all_is_learned(params):
+    if "encoder" in params:
+        params["encoder"].set_params(wide=False)
+    embedder = small(**params).fit(X)
+    assert not any(isinstance(part, Beside) for part in embedder.encoder_.modules())
+    assert embedder.transform(X).shape == (24, params.get("n_components", DEEP))
+    first = next(part for part in embedder.encoder_.modules() if hasattr(part, "filters"))
+    assert first.filters.any(), "the dictionary is learned there too"
+
+
+@pytest.mark.parametrize("framework", [CMC(), CMC(split=1), MoCo(queue_size=16)], ids=repr)
+def test_each_part_has_a_dictionary_of_its_own(framework):
+    embedder = small(framework=framework).fit(X)
+    h = embedder.transform(X)
+    n_parts = 2 if isinstance(framework, CMC) else 1
+    assert h.shape == (24, n_parts * (DEEP + WIDE)) and np.isfinite(h).all()
+    found = [part for part in embedder.encoder_.modules() if hasattr(part, "filters")]
+    assert len(found) == n_parts and all(part.filters.any() for part in found)
+
+
+def test_several_arrays_have_a_dictionary_each_for_the_images():
+    h = small(framework=CMC()).fit((X, X[:, :1])).transform((X, X[:, :1]))
+    assert h.shape == (24, 2 * (DEEP + WIDE))
+
+
+@pytest.mark.parametrize(
+    "data, params",
+    [
+        (X, {}),
+        (X / 255, {}),
+        (X.astype(np.float32), {}),
+        (X[:, 0], {}),
+        (X, {"precision": "bf16"}),
+        (images(24, side=33)[:, :, :16], {}),
+        (X[:, :, :, :1], {}),
+        (np.full((24, 3, 16, 16), 7, np.uint8), {}),
+    ],
+    ids=["uint8", "0 to 1", "0 to 255", "grey", "bf16", "16x33", "one wide", "constant"],
+)
+def test_images_of_any_sort_have_finite_embeddings(data, params):
+    assert np.isfinite(small(**params).fit(data).transform(data)).all()
+
+
+def test_intensities_of_each_dtype_have_the_same_codes():
+    """White, black and the range of floats are those of uint8."""
+    data = X.copy()
+    data[0, 0, 0, :2] = 0, 255
+    first, second = (small().fit(x).transform(x)[:, DEEP:] for x in (data, data / 255))
+    np.testing.assert_allclose(second, first, atol=1e-3)
+
+
+@pytest.mark.parametrize("way", ["pickle", "save", "clone", "deterministic"])
+def test_copies_have_the_same_bits(way, tmp_path):
+    embedder = small().fit(X)
+    if way == "pickle":
+        copied = pickle.loads(pickle.dumps(embedder))
+    elif way == "save":
+        skcontrast.save(embedder, tmp_path / "a.skc")
+        copied = skcontrast.load(tmp_path / "a.skc")
+    else:
+        copied = (clone(embedder) if way == "clone" else small()).fit(X)
+    np.testing.assert_array_equal(copied.transform(X), embedder.transform(X))
+
+
+def test_a_second_fit_keeps_the_dictionary_of_the_first():
+    embedder = small().partial_fit(X)
+    before = embedder.transform(X)
+    h = embedder.partial_fit(images(24, side=16, seed=1)).transform(X)
+    np.testing.assert_array_equal(h[:, DEEP:], before[:, DEEP:])
+    assert not np.isclose(h[:, :DEEP], before[:, :DEEP]).all()

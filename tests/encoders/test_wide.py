@@ -1,0 +1,72 @@
+"""Beside: blocks that weigh alike, of which one is trained."""
+
+import torch
+from torch import nn
+
+from skcontrast.encoders._wide import Beside, Leading
+from tests.encoders.common import random_batch
+
+
+def beside(*blocks, learned=3, **kwargs):
+    """Return a module that has seen a batch, the batch, and what was learned of it."""
+    torch.manual_seed(0)
+    x = 4 * random_batch(600, (5,)) + 2
+    module, h = Beside(learned), nn.Linear(5, learned)(x).detach()
+    for block in blocks:
+        module.add(block, x.split(250), **kwargs)
+    for _ in range(200):  # running statistics approach those of the batch
+        module.train()(h, x)
+    return module.eval(), x, h
+
+
+def test_all_blocks_are_standardised_and_weigh_alike():
+    module, x, h = beside(nn.Linear(5, 7), nn.Linear(5, 2))
+    with torch.no_grad():
+        found = module(h, x)
+    assert found.shape == (600, 12) and module.width == 12 and module.learned_width == 3
+    torch.testing.assert_close(found.mean(0), torch.zeros(12), rtol=0, atol=1e-3)
+    squares = found.square().mean(0)
+    sums = torch.stack([squares[:3].sum(), squares[3:10].sum(), squares[10:].sum()])
+    torch.testing.assert_close(sums, torch.full((3,), 4.0), rtol=1e-2, atol=0)
+
+
+def test_columns_of_one_unit_keep_their_proportions():
+    module, x, h = beside(nn.Linear(5, 7), one_scale=True)
+    with torch.no_grad():
+        found, plain = module(h, x)[:, 3:], module.blocks[0](x)
+    ratio = found.std(0) / plain.std(0)
+    torch.testing.assert_close(ratio, ratio.mean().expand(7), rtol=1e-4, atol=0)
+    torch.testing.assert_close(found.square().mean(0).sum(), torch.tensor(5.0), rtol=1e-2, atol=0)
+
+
+def test_statistics_of_a_block_are_those_of_all_samples():
+    module, x, _ = beside(nn.Linear(5, 7))
+    with torch.no_grad():
+        expected = module.blocks[0](x)
+    torch.testing.assert_close(module.scales[0].running_mean, expected.mean(0))
+    torch.testing.assert_close(module.scales[0].running_var, expected.var(0, correction=0))
+
+
+def test_while_a_network_is_trained_the_block_is_zero_and_its_statistics_stay():
+    module, x, h = beside(nn.Linear(5, 7))
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    found = module.train()(h[:20].requires_grad_(), x[:20])
+    assert not found[:, 3:].any() and found[:, :3].any()
+    found.square().sum().backward()
+    assert module.blocks[0].weight.grad is None
+    after = module.state_dict()
+    changed = {name for name in before if not before[name].equal(after[name])}
+    assert changed and all(name.startswith("scale.") for name in changed)
+
+
+def test_a_constant_column_is_zero():
+    module = Beside(1).eval()
+    x = torch.tensor([[1.0, 3.0], [2.0, 3.0]])
+    module.add(nn.Identity(), [x])
+    found = module(x[:, :1], x)
+    torch.testing.assert_close(found[:, 2], torch.zeros(2), rtol=0, atol=1e-3)
+
+
+def test_leading_keeps_the_first_columns():
+    h = random_batch(4, (6,))
+    assert Leading(2)(h).equal(h[:, :2])
