@@ -17,6 +17,7 @@ from .._network._inference import encode_batches
 from .._runtime._random import forked_rng
 from .._warnings import CollapseWarning, warn
 from ..callbacks import Evaluation
+from ..encoders._wide import Leading
 from ..metrics import effective_rank
 
 # Samples that are looked at.
@@ -86,9 +87,12 @@ def _rank(net: Any, samples: Any) -> float:
     """Return the effective rank of representations, NaN if they are not finite."""
     # A module may draw random numbers even in inference mode.
     with _undisturbed(net):
-        h = encode_batches(net.module_.encoder, [samples]).cpu().numpy()
+        h = encode_batches(net.module_.encoder, [samples])
+    # What stands beside the learned part cannot collapse.
+    reads = next(net.module_.projector.children(), None)
+    h = reads(h) if isinstance(reads, Leading) else h
     net.module_.train()
-    return effective_rank(h) if np.isfinite(h).all() else np.nan
+    return effective_rank(h.cpu().numpy()) if bool(h.isfinite().all()) else np.nan
 
 
 # Training samples that are embedded after the last step.
