@@ -9,7 +9,7 @@ from torch import nn
 
 from .._parameters import Interval
 from ..graphs import GraphBatch
-from ..graphs._counts import ColourCounts, Profile
+from ..graphs._counts import MOST_ROUNDS, ColourCounts, Profile
 from ._base import Features
 
 
@@ -68,7 +68,7 @@ class WeisfeilerLehman(Features):
     Parameters
     ----------
     n_rounds : int, default=4
-        Rounds, at least 0; 0 counts labels.
+        Rounds, in [0, 100]; 0 counts labels.
     min_share : float, default=0.01
         Share of the training graphs in which a colour must occur, in [0, 1]; it must occur in two
         graphs at least.
@@ -102,7 +102,7 @@ class WeisfeilerLehman(Features):
 
     kind = "graphs"
     _parameter_constraints: dict = {
-        "n_rounds": [Interval(Integral, 0, None, closed="left")],
+        "n_rounds": [Interval(Integral, 0, MOST_ROUNDS, closed="both")],
         "min_share": [Interval(Real, 0, 1, closed="both")],
         "max_features": [Interval(Integral, 1, None, closed="left")],
     }

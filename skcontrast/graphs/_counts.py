@@ -11,6 +11,8 @@ from ._batch import GraphBatch
 from ._sums import graph_sum, neighbour_sum
 from ._topology import Topology
 
+# More rounds tell no more graphs apart; a damaged file may ask for any number.
+MOST_ROUNDS = 100
 # Degrees from here on share a column.
 _LARGEST_DEGREE = 9
 
@@ -165,6 +167,8 @@ class ColourCounts(nn.Module):
 
 def _colours(graphs: GraphBatch, n_rounds: int) -> list[Tensor]:
     """Return the colour of each node, shape (n_nodes,), before and after each round."""
+    if n_rounds > MOST_ROUNDS:
+        raise ValueError(f"n_rounds must be at most {MOST_ROUNDS}, got {n_rounds}.")
     topology = graphs.topology
     first = torch.zeros_like(topology.in_degrees)
     if graphs.codes is not None and not graphs.ordinal:

@@ -16,7 +16,7 @@ import skcontrast
 from skcontrast import ContrastiveEmbedder
 from skcontrast._files._classes import classes
 from skcontrast._storage._file import pack
-from skcontrast.encoders import GIN, MLP, ConvNet
+from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.losses import HCL
 from skcontrast.similarity import VonMisesFisher
@@ -25,12 +25,15 @@ RNG = np.random.default_rng(0)
 VECTORS = RNG.normal(size=(30, 5))
 TABLE = pd.DataFrame({"a": VECTORS[:, 0], "b": RNG.choice(list("xyz"), 30)})
 IMAGES = RNG.random((12, 3, 8, 8))
+PHOTOS = RNG.random((12, 1, 9, 9))
 GRAPHS = [nx.gnp_random_graph(5, 0.5, seed=k) for k in range(12)]
 CASES = {
     "vectors": (VECTORS, {"encoder": MLP(8), "loss": HCL()}),
     "images": (IMAGES, {"encoder": ConvNet((4,)), "framework": MoCo(8)}),
     "graphs": (GRAPHS, {"encoder": GIN(1, 4), "framework": InfoGraph()}),
     "parts": (VECTORS, {"encoder": MLP(4), "framework": CMC(), "similarity": VonMisesFisher()}),
+    "patches": (PHOTOS, {"encoder": PatchNet(4, 3, (4,), wide=True)}),
+    "wide graphs": (GRAPHS, {"encoder": GIN(1, 4, wide=True)}),
     "table": (TABLE, {"encoder": MLP(4)}),
 }
 PARTS = {"class", "parameters", "fitted", "output", "own", "outputs", "format", "versions"}
