@@ -8,6 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+# In standard deviations: what training samples hardly had must not outweigh all else.
+_FARTHEST = 10.0
+
 
 class Beside(nn.Module):
     r"""Blocks of features beside what a network has learned, standardised and weighed alike.
@@ -64,11 +67,34 @@ class Beside(nn.Module):
         variance, mean = torch.var_mean(found, 0, correction=0)
         if one_scale:
             variance = variance.mean().expand_as(variance)
-        scale = nn.BatchNorm1d(found.shape[1], affine=False)
-        scale.load_state_dict({"running_mean": mean, "running_var": variance}, strict=False)
+        deviation = variance.sqrt()
+        # As in StandardScaler: what varies less than the rounding of its mean is constant.
+        deviation = torch.where(deviation > 1e-5 * (1 + mean.abs()), deviation, 1.0)
         self.widths.append(found.shape[1])
         self.blocks.append(block)
-        self.scales.append(scale)
+        self.scales.append(Scale(mean, deviation))
+
+
+class Scale(nn.Module):
+    """Standardise columns, up to ten standard deviations.
+
+    Parameters
+    ----------
+    mean, deviation : Tensor of shape (width,)
+        Of training samples.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, mean: Tensor, deviation: Tensor):
+        super().__init__()
+        self.register_buffer("mean", mean)
+        self.register_buffer("deviation", deviation)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (n, width) to (n, width)."""
+        return ((x - self.mean) / self.deviation).clamp(-_FARTHEST, _FARTHEST)
 
 
 class Leading(nn.Module):

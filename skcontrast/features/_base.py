@@ -17,6 +17,7 @@ from .._data._sources import SparseSamples, array_of, subset
 from .._network._inference import encode
 from .._parameters import check_names, validate_parameters
 from .._runtime._modes import plain_modes
+from .._runtime._random import seeded_rng
 from ..kinds._base import Kind, Request, Scaler, Schema
 from ..kinds._recognise import declared_kind, named_kinds, naming_kind, read_samples
 
@@ -106,13 +107,15 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         validate_parameters(self)
         X, schema = read_samples(X, hint=declared_kind(self), owner=self)
         self._check_kind(schema)
+        schema.kind.check_unusual(X, is_declared=False)
         array, kind = array_of(X), schema.kind
         with plain_modes(_CPU), naming_kind(kind):
             scaler = kind.scaler().fit(X if isinstance(X, SparseSamples) else array)
             batch = scaler.to_tensor(subset(array), _CPU)
             first = kind.first_layer(batch, scaler, channels_last=False) or nn.Identity()
             rng = check_random_state(getattr(self, "random_state", None))
-            module = nn.Sequential(first, self.learn(first(batch), rng)).eval()
+            with seeded_rng(rng.randint(2**31), _CPU):
+                module = nn.Sequential(first, self.learn(first(batch), rng)).eval()
         self._schema, self._scaler, self.module_ = schema, scaler, module
         schema.assign_names(self)
         with plain_modes(_CPU):

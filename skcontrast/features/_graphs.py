@@ -16,7 +16,8 @@ from ._base import Features
 class GraphProfile(Features):
     """Describe each graph by its size, degrees, triangles, and what its nodes are.
 
-    The columns: logarithms of the numbers of nodes, edges and triangles; edges per node and the
+    The columns: logarithms of the numbers of nodes, edges and triangles, where an edge is a linked
+    pair of nodes or a loop, in whatever direction and however often; edges per node and the
     density; the share of nodes of degree 0, 1, …, 8, and of more; mean, standard deviation, least
     and greatest of each of these over the nodes: the logarithm of the degree, mean, deviation,
     least and greatest of that of the neighbours (the local degree profile of [1]_), the

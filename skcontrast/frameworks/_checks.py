@@ -212,6 +212,8 @@ def _check_positives(few: Contrast, similarity: Similarity, owner: str) -> None:
     if not few.positives.is_floating_point():
         return
     positives = f"The positives of the Contrast of {owner}"
+    if few.anchors.requires_grad and not few.positives.requires_grad:
+        raise ValueError(f"{positives} have no gradient: compute them from the network's output.")
     check_scores(similarity, few.positives, few.anchors, few.candidates, f"{positives} have")
     if len(few.anchors) < _LEAST_LOOKED_AT:
         return  # too few to tell

@@ -8,7 +8,7 @@ from scipy.sparse import coo_array
 from torch import Tensor, nn
 
 from ._batch import GraphBatch
-from ._sums import graph_sum, neighbour_sum
+from ._sums import edge_sum, graph_sum, neighbour_sum
 from ._topology import Topology
 
 # More rounds tell no more graphs apart; a damaged file may ask for any number.
@@ -23,9 +23,8 @@ class Profile(nn.Module):
     def forward(self, graphs: GraphBatch) -> Tensor:
         topology = graphs.topology
         sizes, degrees = topology.sizes.float(), topology.in_degrees
-        n_edges = _n_edges(topology)
-        triangles, clustering = _triangles(topology)
-        n_triangles = graph_sum(triangles[:, None], topology)[:, 0] / 3
+        edges, triangles, clustering = _links(topology).T
+        n_edges, n_triangles = graph_sum(torch.stack([edges, triangles / 3], 1), topology).T
         pairs = (sizes * (sizes - 1) / 2).clamp_min(1)
         whole = [
             sizes.log(),
@@ -51,30 +50,27 @@ class Profile(nn.Module):
         )
 
 
-def _n_edges(topology: Topology) -> Tensor:
-    """Return the number of edges of each graph; an undirected one is there twice, a loop once."""
-    ends = topology.in_degrees.float()
-    if topology.symmetric:
-        loops = topology.targets[topology.sources == topology.targets]
-        ends = (ends + torch.bincount(loops, minlength=topology.n_nodes)) / 2
-    return graph_sum(ends[:, None], topology)[:, 0]
-
-
 def _statistics(x: Tensor, topology: Topology) -> list[Tensor]:
     """Return mean, deviation, least and greatest of x, (n_nodes, d), over the nodes of graphs."""
     sizes, owner = topology.sizes[:, None], topology.graph_of_node
     mean = graph_sum(x, topology) / sizes
     variance = graph_sum((x - mean[owner]).square(), topology) / sizes
-    return [mean, variance.sqrt(), *_extremes(x, owner, topology.n_graphs)]
+    return [mean, _deviation(variance, mean), *_extremes(x, owner, topology.n_graphs)]
 
 
 def _of_neighbours(x: Tensor, topology: Topology) -> Tensor:
     """Return mean, deviation, least and greatest of x, (n_nodes, 1), over the neighbours."""
     degrees = topology.in_degrees[:, None].clamp_min(1)
-    mean = neighbour_sum(x, topology) / degrees
-    variance = neighbour_sum(x.square(), topology) / degrees - mean.square()
-    ends = _extremes(x[topology.sources], topology.targets, topology.n_nodes)
-    return torch.cat([mean, variance.clamp_min(0).sqrt(), *ends], 1)
+    mean, targets = neighbour_sum(x, topology) / degrees, topology.targets
+    variance = edge_sum((x[topology.sources] - mean[targets]).square(), topology) / degrees
+    ends = _extremes(x[topology.sources], targets, topology.n_nodes)
+    return torch.cat([mean, _deviation(variance, mean), *ends], 1)
+
+
+def _deviation(variance: Tensor, mean: Tensor) -> Tensor:
+    """Return the root of a variance; 0 where it is no more than the rounding of the mean."""
+    deviation = variance.sqrt()
+    return torch.where(deviation > 1e-5 * (1 + mean.abs()), deviation, 0.0)
 
 
 def _extremes(x: Tensor, owner: Tensor, n: int) -> list[Tensor]:
@@ -92,27 +88,26 @@ def _counts(codes: Tensor, n_codes: int, topology: Topology) -> Tensor:
     return found.view(topology.n_graphs, n_codes).float()
 
 
-def _triangles(topology: Topology) -> tuple[Tensor, Tensor]:
-    """Return the triangles at each node, and the share of pairs of its neighbours that are linked.
+def _links(topology: Topology) -> Tensor:
+    """Return the edges, triangles and clustering coefficient of each node, shape (n_nodes, 3).
 
-    Directions, loops and how often two nodes are linked do not count.
+    An edge counts half for either end. Directions, and how often two nodes are linked, do not
+    count; a loop is an edge and nothing else.
     """
     sources, targets = topology.edge_index.cpu().numpy()
     n_nodes = topology.n_nodes
     ones = np.ones(2 * len(sources), dtype=np.float32)
     ends = np.concatenate([sources, targets]), np.concatenate([targets, sources])
     links = coo_array((ones, ends), shape=(n_nodes, n_nodes)).tocsr()
+    loops = links.diagonal() > 0
     links.setdiag(0)
     links.eliminate_zeros()
     links.data[:] = 1
     degrees = links.sum(axis=1)
     triangles = (links @ links).multiply(links).sum(axis=1) / 2
     clustering = triangles / np.maximum(degrees * (degrees - 1) / 2, 1)
-    device = topology.sources.device
-    return (
-        torch.as_tensor(triangles, dtype=torch.float32, device=device),
-        torch.as_tensor(clustering, dtype=torch.float32, device=device),
-    )
+    found = np.stack([degrees / 2 + loops, triangles, clustering], axis=1)
+    return torch.from_numpy(found.astype(np.float32)).to(topology.sources.device)
 
 
 class ColourCounts(nn.Module):

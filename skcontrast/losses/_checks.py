@@ -156,9 +156,11 @@ def check_direction(loss: Loss, scores: Tensor, positives: Tensor) -> None:
     if loss.takes_labels:
         return  # it may pull all candidates, as those of the anchor's class
     low, positives = torch.where(scores.isinf(), scores, 0.0), torch.zeros_like(positives)
+    even = loss.row_loss(low, positives)
     close_positives = loss.row_loss(low, positives + 1)
     close_candidates = loss.row_loss(low + 1, positives)
-    if (close_positives - close_candidates > 1e-4 * close_candidates.abs()).any():
+    tolerance = 1e-4 * (1 + even.abs())
+    if (close_positives > even + tolerance).any() or (close_candidates < even - tolerance).any():
         raise ValueError(
             f"{type(loss).__name__}.row_loss must fall as positives score higher, and candidates "
             "lower, but it grows. It is called with (scores, positives)."

@@ -1,9 +1,14 @@
 """Beside: blocks that weigh alike, of which one is trained."""
 
+import networkx as nx
+import numpy as np
+import pytest
 import torch
 from torch import nn
 
+from skcontrast import ContrastiveEmbedder
 from skcontrast.encoders._wide import Beside, Leading
+from skcontrast.frameworks import MoCo, SimCLR
 from tests.encoders.common import random_batch
 
 
@@ -43,8 +48,8 @@ def test_statistics_of_a_block_are_those_of_all_samples():
     module, x, _ = beside(nn.Linear(5, 7))
     with torch.no_grad():
         expected = module.blocks[0](x)
-    torch.testing.assert_close(module.scales[0].running_mean, expected.mean(0))
-    torch.testing.assert_close(module.scales[0].running_var, expected.var(0, correction=0))
+    torch.testing.assert_close(module.scales[0].mean, expected.mean(0))
+    torch.testing.assert_close(module.scales[0].deviation, expected.std(0, correction=0))
 
 
 def test_while_a_network_is_trained_the_block_is_zero_and_its_statistics_stay():
@@ -65,6 +70,24 @@ def test_a_constant_column_is_zero():
     module.add(nn.Identity(), [x])
     found = module(x[:, :1], x)
     torch.testing.assert_close(found[:, 2], torch.zeros(2), rtol=0, atol=1e-3)
+
+
+def test_what_was_constant_in_training_does_not_outweigh_all_else():
+    module = Beside(1).eval()
+    x = torch.tensor([[1.0, 3.0], [2.0, 3.0]])
+    module.add(nn.Identity(), [x])
+    found = module(x[:, :1], torch.tensor([[1.0, 4.0], [2.0, 1e6]]))
+    assert found.abs().max() < 11 and found[0, 2].abs() < 1.5
+
+
+@pytest.mark.parametrize("framework", [SimCLR(), MoCo(queue_size=64)], ids=repr)
+def test_the_framework_does_not_change_the_scale_of_what_is_not_trained(framework):
+    graphs = [nx.random_labeled_tree(6 + k % 10, seed=k) for k in range(100)]
+    embedder = ContrastiveEmbedder(framework=framework, max_epochs=1, random_state=0)
+    h = embedder.fit_transform(graphs)
+    width = embedder.encoder_.beside.learned_width
+    expected = ContrastiveEmbedder(max_epochs=1, random_state=0).fit_transform(graphs)
+    np.testing.assert_array_equal(h[:, width:], expected[:, width:])
 
 
 def test_leading_keeps_the_first_columns():

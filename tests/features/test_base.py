@@ -173,3 +173,26 @@ def test_features_may_be_of_two_kinds():
 def test_a_misspelled_method_is_refused():
     with pytest.raises(TypeError, match=r"Own\.learns would never be used: did you mean learn"):
         type("Own", (Features,), {"learns": lambda self, batch, rng: nn.Identity()})
+
+
+class RandomProjection(Features):
+    """Draws from torch's generator."""
+
+    kind = "images"
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def learn(self, batch, rng):
+        return nn.Sequential(nn.Flatten(), nn.Linear(batch[0].numel(), 3))
+
+
+def test_the_seed_reaches_the_generator_of_torch():
+    first, second, other = (RandomProjection(seed).fit_transform(X) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first, other)
+
+
+def test_images_with_their_channels_last_are_refused():
+    with pytest.raises(ValueError, match="looks like channels-last images"):
+        PATCHES.fit(images(24, side=16).transpose(0, 2, 3, 1))

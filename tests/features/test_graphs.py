@@ -118,10 +118,25 @@ def test_directions_loops_and_repeated_edges_make_no_triangles():
     ],
     ids=str,
 )
-def test_every_edge_counts_once(graph):
-    n, m = len(graph), graph.number_of_edges()
+def test_every_linked_pair_and_every_loop_counts_once(graph):
+    n, m = len(graph), nx.Graph(graph.to_undirected()).number_of_edges()
     found = GraphProfile().fit_transform([graph])[0]
     np.testing.assert_allclose(found[[1, 3]], [np.log1p(m), m / n], atol=1e-6)
+
+
+def test_a_directed_graph_changes_no_other_row():
+    graphs = [nx.cycle_graph(6), nx.path_graph(5)]
+    profile = GraphProfile().fit(graphs)
+    among = profile.transform([*graphs, nx.DiGraph([(0, 1), (1, 2)])])
+    np.testing.assert_array_equal(among[:2], profile.transform(graphs))
+
+
+@pytest.mark.parametrize("degree", [3, 5, 6, 7])
+def test_neighbours_of_equal_degrees_have_no_deviation(degree):
+    graphs = [nx.random_regular_graph(degree, n, seed=n) for n in (10, 12, 14)]
+    found = GraphProfile().fit_transform(graphs)
+    at = 5 + 10 + 6  # where deviations begin
+    assert not found[:, at : at + 5].any()
 
 
 @pytest.mark.parametrize("features", EVERY, ids=lambda one: type(one).__name__)

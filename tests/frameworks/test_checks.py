@@ -291,3 +291,8 @@ def test_the_second_step_is_checked_too_when_a_memory_has_filled():
 
     with pytest.raises(ValueError, match=r"candidates of .*similarity.embed"):
         small(framework=Starts(Remembers), batch_size=32).fit(X)
+
+
+def test_positives_without_a_gradient_are_refused():
+    with pytest.raises(ValueError, match="positives of the Contrast of Own have no gradient"):
+        fit(changed("positives", torch.Tensor.detach))

@@ -172,6 +172,18 @@ def test_swapped_arguments_of_a_row_loss_are_refused():
             compute()
 
 
+@pytest.mark.parametrize("sign", [(1, 1), (-1, -1)], ids=["positives", "candidates"])
+def test_a_row_loss_with_one_wrong_sign_is_refused(sign):
+    of_positives, of_candidates = sign
+    own = subclass(
+        row_loss=lambda scores, positives: (
+            of_candidates * scores.logsumexp(1) + of_positives * positives.mean(1)
+        )
+    )()
+    with pytest.raises(ValueError, match=r"Own\.row_loss must fall as positives score higher"):
+        contrastive_loss(*VIEWS, loss=own)
+
+
 def test_a_row_loss_may_pull_candidates_by_their_class():
     def attraction(self, scores, positives, same_class):
         return -(scores * same_class).nan_to_num(0, neginf=0).sum(1)
