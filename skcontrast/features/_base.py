@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
-from torch import nn
+from torch import Tensor, nn
 
 from .._data._row_labels import labeled_output
 from .._data._sources import SparseSamples, array_of, subset
@@ -44,7 +44,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     The mean of each channel of images:
 
     >>> import numpy as np
-    >>> from torch import nn
+    >>> from torch import Tensor, nn
     >>> from skcontrast.features import Features
     >>> class Means(Features):
     ...     kind = "images"
@@ -115,11 +115,17 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             first = kind.first_layer(batch, scaler, channels_last=False) or nn.Identity()
             rng = check_random_state(getattr(self, "random_state", None))
             with seeded_rng(rng.randint(2**31), _CPU):
-                module = nn.Sequential(first, self.learn(first(batch), rng)).eval()
+                learned = self.learn(first(batch), rng)
+            if not isinstance(learned, nn.Module):
+                raise TypeError(
+                    f"{type(self).__name__}.learn must return an instance of torch.nn.Module, got "
+                    f"a {type(learned).__name__}."
+                )
+            module = nn.Sequential(first, learned).eval()
+            width = self._checked_width(module, batch[torch.arange(min(2, len(array)))])
         self._schema, self._scaler, self.module_ = schema, scaler, module
         schema.assign_names(self)
-        with plain_modes(_CPU):
-            self._n_features_out = module(batch[torch.arange(1)]).shape[1]
+        self._n_features_out = width
         return self
 
     def transform(self, X: Any) -> NDArray[np.float32]:
@@ -146,6 +152,26 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
                 to_tensor=lambda rows: scaler.to_tensor(rows, _CPU),
             )
         return labeled_output(found, X, self)
+
+    @torch.inference_mode()
+    def _checked_width(self, module: nn.Module, batch: Any) -> int:
+        """Return the number of features of a module whose rows do not depend on each other."""
+        found = module(batch)
+        is_tensor = isinstance(found, Tensor) and found.is_floating_point()
+        if not is_tensor or found.ndim != 2 or len(found) != len(batch):
+            got = f"shape {tuple(found.shape)}" if is_tensor else f"a {type(found).__name__}"
+            raise ValueError(
+                f"The module of {type(self).__name__}.learn must map {len(batch)} samples to a "
+                f"floating tensor of shape ({len(batch)}, n_features), got {got}."
+            )
+        alone = torch.cat([module(batch[torch.tensor([row])]) for row in range(len(batch))])
+        spread = float(found.abs().max()) if found.numel() else 0.0
+        if not torch.allclose(alone, found, rtol=1e-3, atol=1e-4 * spread, equal_nan=True):
+            raise ValueError(
+                f"The module of {type(self).__name__}.learn must map each sample by itself, but "
+                "its rows depend on the other samples of a batch."
+            )
+        return found.shape[1]
 
     def _check_kind(self, schema: Schema) -> None:
         own = named_kinds(self.kind, owner=type(self).__name__)

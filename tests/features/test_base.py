@@ -196,3 +196,28 @@ def test_the_seed_reaches_the_generator_of_torch():
 def test_images_with_their_channels_last_are_refused():
     with pytest.raises(ValueError, match="looks like channels-last images"):
         PATCHES.fit(images(24, side=16).transpose(0, 2, 3, 1))
+
+
+@pytest.mark.parametrize(
+    "function, error, message",
+    [
+        (lambda x: x - x.mean(0), ValueError, "must map each sample by itself"),
+        (lambda x: x[:1], ValueError, r"shape \(2, n_features\), got shape \(1, 192\)"),
+        (lambda x: x[:, 0], ValueError, r"got shape \(2,\)"),
+        (lambda x: x.int(), ValueError, "got a Tensor"),
+        (None, TypeError, r"Own\.learn must return an instance of torch\.nn\.Module"),
+    ],
+)
+def test_a_module_that_gives_no_row_to_each_sample_is_refused(function, error, message):
+    class Rows(nn.Module):
+        def forward(self, x):
+            return function(x.flatten(1))
+
+    class Own(Features):
+        kind = "images"
+
+        def learn(self, batch, rng):
+            return 3 if function is None else Rows()
+
+    with pytest.raises(error, match=message):
+        Own().fit(X)
