@@ -34,11 +34,10 @@ class PatchNet(Encoder):
     """A convolutional network on a dictionary of patches: the default for 16 to 32 pixels.
 
     The first layer compares each patch of an image with patches of the training images, see
-    :class:`~skcontrast.features.PatchDictionary`, and is not trained by gradient: blocks on top of
-    it reach in a quarter of the steps what a network reaches that has to find its first layer
-    [1]_. Then come blocks of a 3×3 convolution, normalised over the batch and rectified, with
-    poolings before each. The last map, averaged to a small grid, is what is learned; the codes of
-    the dictionary, which keep the detail that is lost on the way, stand beside it.
+    :class:`~skcontrast.features.PatchDictionary` [1]_, and is not trained by gradient. Then come
+    blocks of a 3×3 convolution, normalised over the batch and rectified, with poolings before
+    each. The last map, averaged to a small grid, is what is learned; with ``wide=True``, the codes
+    of the dictionary, which keep the detail that is lost on the way, stand beside it.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -18,8 +18,9 @@ class Beside(nn.Module):
     .. math:: h = \Big(\sqrt{\tfrac{w}{b w_1}}\, \frac{h_1 - \mu_1}{\sigma_1},\;
         \sqrt{\tfrac{w}{b w_2}}\, \frac{h_2 - \mu_2}{\sigma_2},\; \dots\Big)
 
-    with b blocks of widths :math:`w_1, w_2, \dots`, in all w. While the network is trained, the
-    blocks that are not learned are zero, and the projection head reads the learned one alone.
+    with b blocks of widths :math:`w_1, w_2, \dots`, in all w; what is not learned is clipped at
+    ten standard deviations. While the network is trained, the blocks that are not learned are
+    zero, and the projection head reads the learned one alone.
 
     Parameters
     ----------
@@ -32,18 +33,18 @@ class Beside(nn.Module):
         self.learned_width = learned_width
         self.scale = nn.BatchNorm1d(learned_width, affine=False)
         self.blocks, self.scales = nn.ModuleList(), nn.ModuleList()
-        self.widths = [learned_width]
 
     @property
     def width(self) -> int:
         """The width of all blocks together."""
-        return sum(self.widths)
+        return self.learned_width + sum(len(cast(Scale, scale).mean) for scale in self.scales)
 
     def forward(self, learned: Tensor, x: Any) -> Tensor:
         """Map the learned block (n, learned_width) of a batch x to (n, width)."""
-        mean_width = self.width / len(self.widths)
+        mean_width = self.width / (1 + len(self.blocks))
         parts = [self.scale(learned) * (mean_width / self.learned_width) ** 0.5]
-        for block, scale, width in zip(self.blocks, self.scales, self.widths[1:], strict=True):
+        for block, scale in zip(self.blocks, self.scales, strict=True):
+            width = len(cast(Scale, scale).mean)
             if self.training:
                 parts.append(learned.new_zeros(len(learned), width))
             else:
@@ -70,7 +71,6 @@ class Beside(nn.Module):
         deviation = variance.sqrt()
         # As in StandardScaler: what varies less than the rounding of its mean is constant.
         deviation = torch.where(deviation > 1e-5 * (1 + mean.abs()), deviation, 1.0)
-        self.widths.append(found.shape[1])
         self.blocks.append(block)
         self.scales.append(Scale(mean, deviation))
 
