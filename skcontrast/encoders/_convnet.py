@@ -128,9 +128,11 @@ class ConvNet(Encoder):
         return _LARGE_GRID if divides else _LARGE_GRID - 1
 
 
-def block(channels: int, width: int, *, batch_norm: bool = True) -> list[nn.Module]:
-    """Return a 3×3 convolution, normalised over the batch, and rectified."""
-    convolution = nn.Conv2d(channels, width, 3, padding=1, bias=not batch_norm)
+def block(
+    channels: int, width: int, *, batch_norm: bool = True, groups: int = 1
+) -> list[nn.Module]:
+    """Return a 3×3 convolution, in groups, normalised over the batch, and rectified."""
+    convolution = nn.Conv2d(channels, width, 3, padding=1, bias=not batch_norm, groups=groups)
     normal = [nn.BatchNorm2d(width)] if batch_norm else []
     return [init_kaiming(convolution), *normal, nn.ReLU(inplace=True)]
 

@@ -56,15 +56,15 @@ class PatchLayer(nn.Module):
         self.register_buffer("epsilon", torch.ones(()))
 
     @torch.no_grad()
-    def forward(self, x: Tensor) -> Tensor:
-        """Map (n, channels, height, width) to (n, n_patches, ...), one for each patch."""
+    def forward(self, x: Tensor, stride: int = 1) -> Tensor:
+        """Map (n, channels, height, width) to (n, n_patches, ...), of each stride-th patch."""
         size = tuple(self.filters.shape[-2:])
-        mean = F.avg_pool2d(x.mean(1, keepdim=True), size, 1)
-        squares = F.avg_pool2d(x.square().mean(1, keepdim=True), size, 1)
-        contrast = (squares - mean.square()).clamp_(min=0).add_(self.epsilon)
-        found = F.conv2d(x, self.filters)  # in bfloat16, where the network is trained in it
-        contrast, offsets = contrast.rsqrt_().to(found.dtype), self.offsets.to(found.dtype)
-        return torch.addcmul(-offsets[:, None, None], found, contrast).relu_()
+        mean = F.avg_pool2d(x.mean(1, keepdim=True), size, stride)
+        squares = F.avg_pool2d(x.square().mean(1, keepdim=True), size, stride)
+        contrast = (squares - mean.square()).clamp_(min=0).add_(self.epsilon).rsqrt_()
+        found = F.conv2d(x, self.filters, stride=stride)  # in bfloat16, where it is trained in it
+        found.mul_(contrast.to(found.dtype)).sub_(self.offsets.to(found.dtype)[:, None, None])
+        return found.relu_()
 
     @torch.no_grad()
     def learn(self, images: Tensor, rng: np.random.RandomState) -> None:

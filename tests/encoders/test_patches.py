@@ -58,6 +58,14 @@ def test_a_code_is_the_formula_of_each_patch(shape, monkeypatch):
     np.testing.assert_allclose(layer(images).numpy(), expected, atol=1e-4)
 
 
+@pytest.mark.parametrize("stride", [2, 3])
+def test_a_stride_takes_each_of_so_many_patches(stride):
+    images = random_batch(6, (3, 13, 10))
+    layer = learned(images)
+    expected = layer(images)[..., ::stride, ::stride]
+    torch.testing.assert_close(layer(images, stride), expected)
+
+
 def test_whitened_patches_have_the_variance_that_the_formula_leaves():
     patches = np.random.default_rng(0).normal(size=(5000, 4)) * [3, 2, 1, 0.001] + 5
     mean, whitening = _whitening(patches)
