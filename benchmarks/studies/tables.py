@@ -109,22 +109,25 @@ def encodings(X, X_test, seed, args):
     yield BASE, H, H_test
     svd = TruncatedSVD(min(16, H.shape[1] - 1), random_state=seed).fit(H)
     yield "one-hot, 16 SVD components", svd.transform(H), svd.transform(H_test)
-    params = {"random_state": seed, "device": args.device, "n_components": 32}
+    params = {"random_state": seed, "device": args.device}
     untrained = ContrastiveEmbedder(**params, max_epochs=1, lr=1e-12).fit(X)
-    yield "untrained, 32", untrained.transform(X), untrained.transform(X_test)
-    for width in (128, 32):
-        params["n_components"] = width
-        embedder = ContrastiveEmbedder(**params, max_epochs=args.epochs).fit(X)
-        E, E_test = embedder.transform(X), embedder.transform(X_test)
-        yield f"embedder, {width}", E, E_test
+    yield "untrained", untrained.transform(X), untrained.transform(X_test)
+    embedder = ContrastiveEmbedder(**params, max_epochs=args.epochs).fit(X)
+    E, E_test = embedder.transform(X), embedder.transform(X_test)
+    yield "default", E, E_test
+    width = embedder.encoder_[-1].beside.learned_width
+    yield "learned alone", E[:, :width], E_test[:, :width]
     if args.transformer:
         for epochs, row in ((0, "transformer, untrained"), (args.epochs, "transformer, 32")):
-            params |= {"lr": 1e-3 if epochs else 1e-12, "max_epochs": epochs or 1}
+            params |= {
+                "lr": 1e-3 if epochs else 1e-12,
+                "max_epochs": epochs or 1,
+                "n_components": 32,
+            }
             embedder = ContrastiveEmbedder(
                 **params, encoder=lambda shape: FeatureTransformer(shape[0], 32)
             ).fit(X)
             yield row, embedder.transform(X), embedder.transform(X_test)
-    yield "one-hot and embedder, 32", np.hstack([H, E]), np.hstack([H_test, E_test])
 
 
 def draw_labels(y, n, rng):

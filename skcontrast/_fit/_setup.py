@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -50,6 +51,9 @@ _ROWS_TRIED = 8
 _LEAST_SIDE_FOR_CROPS = 16
 # Smaller images are little else than a patch.
 _LEAST_SIDE_FOR_PATCHES = 16
+# More features of a vector are not put beside what is learned of it: they would be most of the
+# memory of an embedding.
+_MOST_FEATURES_BESIDE = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,8 +343,10 @@ def default_encoder(kind: Kind, sample_shape: tuple, *, is_wide: bool = True) ->
         Whether features that are not learned may stand beside the others: a framework that
         contrasts parts of a sample, such as nodes, has no such features of these.
     """
-    if isinstance(kind, (Tables, Vectors)):
-        return MLP()
+    if isinstance(kind, Tables):
+        return MLP(wide=True, n_learned=16)
+    if isinstance(kind, Vectors):
+        return MLP(wide=math.prod(sample_shape) <= _MOST_FEATURES_BESIDE)
     if isinstance(kind, Graphs):
         return GIN(wide=is_wide)
     if not isinstance(kind, Images):

@@ -31,7 +31,7 @@ class Beside(nn.Module):
     def __init__(self, learned_width: int):
         super().__init__()
         self.learned_width = learned_width
-        self.scale = nn.BatchNorm1d(learned_width, affine=False)
+        self.scale = RunningScale(learned_width, affine=False)
         self.blocks, self.scales = nn.ModuleList(), nn.ModuleList()
 
     @property
@@ -73,6 +73,36 @@ class Beside(nn.Module):
         deviation = torch.where(deviation > 1e-5 * (1 + mean.abs()), deviation, 1.0)
         self.blocks.append(block)
         self.scales.append(Scale(mean, deviation))
+
+
+class RunningScale(nn.BatchNorm1d):
+    """Batch normalisation whose first ten batches weigh alike: short fits have the right scale."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (n, width) to (n, width)."""
+        if self.training and self.num_batches_tracked is not None:
+            self.momentum = max(0.1, 1 / (1 + int(self.num_batches_tracked)))
+        return super().forward(x)
+
+
+class WideNetwork(nn.Module):
+    """A network, and beside what it has learned the blocks that need no training.
+
+    Parameters
+    ----------
+    deep : torch.nn.Module
+        Maps a batch to (n, learned_width).
+    beside : Beside
+        What stands beside.
+    """
+
+    def __init__(self, deep: nn.Module, beside: Beside):
+        super().__init__()
+        self.deep, self.beside = deep, beside
+
+    def forward(self, x: Any) -> Tensor:
+        """Map a batch of n samples to (n, width)."""
+        return self.beside(self.deep(x), x)
 
 
 class Scale(nn.Module):

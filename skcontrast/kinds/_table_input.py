@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 # Up to so many categories, a column is one-hot encoded.
-MOST_ONE_HOT = 32
+MOST_ONE_HOT = 256
 
 
 def embedding_width(n_categories: int) -> int:
@@ -43,7 +43,7 @@ class TableInput(nn.Module):
 
     Numbers stay as they are, and a gap is 0, the mean. A column that had gaps in `fit` has a
     second feature, 1 for gaps, so that the next layer learns what a gap means. Times also
-    have the sine and cosine of the time of day, week and year. A column of up to 32 categories is
+    have the sine and cosine of the time of day, week and year. A column of up to 256 categories is
     one-hot encoded, with components for rare categories and for gaps if there were any in `fit`;
     one of more categories is embedded. What `fit` did not see is a vector of zeros.
 

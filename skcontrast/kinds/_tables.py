@@ -126,7 +126,7 @@ class Tables(ArrayKind):
 
     Each column stays one column in batches, so that augmentations swap whole values. The first
     layer of the network turns columns into features: standardised numbers, 0 for a gap, and a
-    second feature that is 1 for gaps where there were any in `fit`; one-hot vectors of up to 32
+    second feature that is 1 for gaps where there were any in `fit`; one-hot vectors of up to 256
     categories, learned embeddings of more of them [1]_, of width ``round(1.6 n ** 0.56)`` for n
     categories [2]_. The encoder gets these features as a vector, so that encoders of vectors
     suit tables.
