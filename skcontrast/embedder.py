@@ -97,10 +97,11 @@ class ContrastiveEmbedder(
     Parameters
     ----------
     encoder : Encoder, torch.nn.Module, callable or list of them, default=None
-        The network from sample to representation. None chooses by the kind of X: ``MLP()`` for
-        vectors and tables, ``PatchNet(wide=True)`` for images of 16 to 32 pixels, ``ConvNet()``
-        for smaller ones, ``ResNet(18)`` for larger ones, ``GIN(wide=True)`` for graphs, but not
-        wide with ``InfoGraph()``. An object of
+        The network from sample to representation. None chooses by the kind of X:
+        ``MLP(wide=True)`` for vectors, not wide if they have more than 1,000 features;
+        ``MLP(wide=True, n_learned=16)`` for tables; ``PatchNet(wide=True)`` for images of 16 to 32
+        pixels, ``ConvNet()`` for smaller ones, ``ResNet(18)`` for larger ones; ``GIN(wide=True)``
+        for graphs, but not wide with ``InfoGraph()``. An object of
         :mod:`skcontrast.encoders` is built once the shape of X is known; a module is copied, never
         trained in place; a callable receives the shape of one sample, ``(None, n_node_features)``
         for graphs, or with a third number ``n_edge_features`` if their edges have any, and returns
