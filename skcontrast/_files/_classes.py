@@ -17,7 +17,7 @@ from ..encoders._patch_net import _PatchNetwork
 from ..encoders._patches import PatchLayer
 from ..encoders._projection import WithExtra
 from ..encoders._resnet import _BasicBlock, _Bottleneck, _ResNet
-from ..encoders._wide import Beside, Leading, Scale
+from ..encoders._wide import Beside, Leading, RunningScale, Scale, WideNetwork
 from ..frameworks._parts import Apart, Lab, SideBySide, Slices, Split
 from ..graphs._counts import ColourCounts, Profile
 from ..graphs._features import EdgeFeatures, NodeFeatures
@@ -42,8 +42,9 @@ _PARTS: tuple[type, ...] = (
     Apart, Beside, ColourCounts, Column, ContrastiveEmbedder, EdgeFeatures, ForeignNetwork,
     GCNLayer, GINELayer, GINLayer, GraphNetwork, ImageScaler, Lab, Leading, MessagePassing,
     Network, NodeFeatures, NonDynamicallyQuantizableLinear, PartsScaler, PatchLayer, Profile,
-    Scale, Schema, SideBySide, Slices, Split, Standardize, TableInput, TableScaler, Unscaled,
+    RunningScale, Scale, Schema, SideBySide, Slices, Split, Standardize, TableInput, TableScaler, Unscaled,
     VectorScaler, Widths, WithExtra, _BasicBlock, _Bottleneck, _PatchNetwork, _ResNet,
+    WideNetwork,
 )  # fmt: skip
 
 

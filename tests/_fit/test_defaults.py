@@ -16,7 +16,7 @@ from skcontrast.augmentation import (
 from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, ResNet
 from skcontrast.frameworks import CMC, InfoGraph
 from skcontrast.graphs import pack_graphs
-from skcontrast.kinds import Graphs, Images, Vectors
+from skcontrast.kinds import Graphs, Images, Tables, Vectors
 from tests._fit.common import GRAPHS
 from tests.common import images, small, vectors
 
@@ -68,7 +68,10 @@ def test_default_views_mix_no_channels_that_are_contrasted(framework, as_pair, i
 @pytest.mark.parametrize(
     "kind, shape, encoder",
     [
-        (Vectors(), (5,), MLP()),
+        (Vectors(), (5,), MLP(wide=True)),
+        (Vectors(), (1000,), MLP(wide=True)),
+        (Vectors(), (1001,), MLP()),
+        (Tables(), (5,), MLP(wide=True, n_learned=16)),
         (Images(), (1, 8, 8), ConvNet()),
         (Images(), (3, 15, 32), ConvNet()),
         (Images(), (1, 16, 16), PatchNet(wide=True)),

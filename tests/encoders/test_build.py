@@ -110,7 +110,7 @@ class PartlyFrozen(nn.Sequential):
 @pytest.mark.parametrize(
     "shape, expected, default_width",
     [
-        ((64,), MLP(), 128),
+        ((64,), MLP(wide=True), 128),
         ((1, 8, 8), ConvNet(), 128),
         ((3, 15, 32), ConvNet(), 128),
         ((3, 32, 32), PatchNet(wide=True), 128 * 3**2),

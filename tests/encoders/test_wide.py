@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast.encoders._wide import Beside, Leading
+from skcontrast.encoders._wide import Beside, Leading, RunningScale
 from skcontrast.frameworks import MoCo
 from tests.encoders.common import random_batch
 
@@ -91,3 +91,14 @@ def test_a_momentum_network_does_not_change_the_scale_of_what_is_not_trained():
 def test_leading_keeps_the_first_columns():
     h = random_batch(4, (6,))
     assert Leading(2)(h).equal(h[:, :2])
+
+
+def test_the_scale_of_a_short_fit_is_the_mean_of_its_batches():
+    batches = (3 * random_batch(800, (4,)) + 1).split(100)
+    scale = RunningScale(4, affine=False)
+    for batch in batches:
+        scale(batch)
+    means = torch.stack([batch.mean(0) for batch in batches])
+    variances = torch.stack([batch.var(0) for batch in batches])
+    torch.testing.assert_close(scale.running_mean, means.mean(0))
+    torch.testing.assert_close(scale.running_var, variances.mean(0))

@@ -68,7 +68,7 @@ def test_the_number_of_features_is_known_before():
         Column("a", "number", has_gaps=True),
         Column("b", "time", has_gaps=True, periods=(86400.0, 604800.0)),
         Column("c", "category", ("x", "y"), has_rare=True),
-        Column("d", "category", tuple(map(str, range(50))), has_gaps=True),
+        Column("d", "category", tuple(map(str, range(300))), has_gaps=True),
     ]
     h = layer(*columns)(torch.zeros(3, 4))
-    assert h.shape == (3, n_features(columns)) == (3, 2 + 6 + 3 + embedding_width(50))
+    assert h.shape == (3, n_features(columns)) == (3, 2 + 6 + 3 + embedding_width(300))
