@@ -42,9 +42,9 @@ _PARTS: tuple[type, ...] = (
     Apart, Beside, ColourCounts, Column, ContrastiveEmbedder, EdgeFeatures, ForeignNetwork,
     GCNLayer, GINELayer, GINLayer, GraphNetwork, ImageScaler, Lab, Leading, MessagePassing,
     Network, NodeFeatures, NonDynamicallyQuantizableLinear, PartsScaler, PatchLayer, Profile,
-    RunningScale, Scale, Schema, SideBySide, Slices, Split, Standardize, TableInput, TableScaler, Unscaled,
-    VectorScaler, Widths, WithExtra, _BasicBlock, _Bottleneck, _PatchNetwork, _ResNet,
-    WideNetwork,
+    RunningScale, Scale, Schema, SideBySide, Slices, Split, Standardize, TableInput, TableScaler,
+    Unscaled, VectorScaler, WideNetwork, Widths, WithExtra, _BasicBlock, _Bottleneck,
+    _PatchNetwork, _ResNet,
 )  # fmt: skip
 
 

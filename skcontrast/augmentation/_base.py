@@ -82,7 +82,7 @@ class Augmentation(Transformer):
     >>> X = np.random.default_rng(0).normal(size=(50, 4))
     >>> embedder = ContrastiveEmbedder(augmentation=SignFlip(), max_epochs=1, random_state=0)
     >>> embedder.fit_transform(X).shape
-    (50, 128)
+    (50, 132)
     """
 
     _parameter_constraints: dict = {}

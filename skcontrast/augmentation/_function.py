@@ -85,7 +85,7 @@ class FunctionAugmentation(Augmentation):
     >>> augmentation = FunctionAugmentation(rescale, kind="vectors", kw_args={"spread": 0.2})
     >>> embedder = ContrastiveEmbedder(augmentation=augmentation, max_epochs=2, random_state=0)
     >>> embedder.fit_transform(X).shape
-    (60, 128)
+    (60, 133)
 
     A function of one image of numpy, which receives a generator:
 

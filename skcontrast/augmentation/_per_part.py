@@ -55,7 +55,7 @@ class PerPart(Augmentation):
     ...     random_state=0,
     ... )
     >>> embedder.fit(X).transform(X).shape
-    (50, 256)
+    (50, 262)
     """
 
     _parameter_constraints: dict = {"augmentations": [list, tuple]}

@@ -139,7 +139,7 @@ class Framework(ParameterObject):
     >>> framework = FirstAgainstSecond()
     >>> embedder = ContrastiveEmbedder(framework=framework, max_epochs=2, random_state=0)
     >>> embedder.fit_transform(X).shape
-    (100, 128)
+    (100, 133)
 
     `Session` has an example with a memory.
     """
@@ -295,7 +295,7 @@ class Session(nn.Module):
     >>> framework = MomentumPairs()
     >>> embedder = ContrastiveEmbedder(framework=framework, max_epochs=2, random_state=0)
     >>> embedder.set_params(framework__momentum=0.9).fit_transform(X).shape
-    (100, 128)
+    (100, 133)
     """
 
     objective: ObjectiveName = "contrastive"

@@ -88,7 +88,7 @@ class MoCo(Framework):
     >>> moco = MoCo(queue_size=64, momentum=0.99)
     >>> embedder = ContrastiveEmbedder(framework=moco, loss=PUCL(), max_epochs=2, random_state=0)
     >>> embedder.fit_transform(X).shape
-    (100, 128)
+    (100, 133)
     """
 
     _parameter_constraints: dict = {

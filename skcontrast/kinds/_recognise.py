@@ -202,7 +202,7 @@ class PartsKind(Kind):
     ...     random_state=0,
     ... )
     >>> embedder.fit_transform(X).shape
-    (50, 256)
+    (50, 160)
     """
 
     name = "samples of several parts"

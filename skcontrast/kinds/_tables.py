@@ -175,7 +175,7 @@ class Tables(ArrayKind):
     ... )
     >>> embedder = ContrastiveEmbedder(max_epochs=1, random_state=0).fit(X)
     >>> embedder.transform(X[["port", "born", "age"]]).shape
-    (40, 128)
+    (40, 27)
 
     Codes that are categories, in an array:
 
@@ -183,7 +183,7 @@ class Tables(ArrayKind):
     >>> embedder.set_params(kind=Tables(categorical=[1]))
     ContrastiveEmbedder(kind=Tables(categorical=[1]), max_epochs=1, random_state=0)
     >>> embedder.fit_transform([[22.0, 3], [None, 1], [35.0, 1], [54.0, 3]]).shape
-    (4, 128)
+    (4, 20)
     """
 
     name = "tables"

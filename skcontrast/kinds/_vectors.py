@@ -49,7 +49,7 @@ class Vectors(ArrayKind):  # numpydoc ignore=PR02
     >>> series = np.random.default_rng(0).normal(size=(50, 3, 8))
     >>> embedder = ContrastiveEmbedder(kind=Vectors(), max_epochs=1, random_state=0)
     >>> embedder.fit_transform(series.reshape(50, -1)).shape
-    (50, 128)
+    (50, 152)
     """
 
     name = "vectors"

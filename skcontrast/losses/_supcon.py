@@ -121,7 +121,7 @@ class SemiSupCon(SupCon):
     >>> few[:50] = y[:50]
     >>> embedder = ContrastiveEmbedder(loss=SemiSupCon(), max_epochs=3, random_state=0)
     >>> embedder.fit(X, few).transform(X).shape
-    (1797, 128)
+    (1797, 192)
     """
 
     _parameter_constraints: dict = {
