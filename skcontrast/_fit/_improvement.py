@@ -1,0 +1,113 @@
+"""Whether training has improved the score without labels on that of its own start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from .._network._build import Directions
+from .._network._inference import embedded_views, score_views
+from .._runtime._random import seeded_rng
+from .._warnings import warn
+from ..encoders._wide import Leading
+from ..kinds._recognise import naming_kind
+from ..metrics import neighbor_agreement
+from ._setup import Setup, scored_views
+from ._watch import CollapseCheck
+
+# Training samples that are scored: at most, and at least.
+_MOST_SAMPLES, _LEAST_SAMPLES = 256, 50
+# In shorter fits the difference is noise, and measuring it takes a good part of the time.
+_LEAST_EPOCHS, _LEAST_STEPS = 2, 100
+
+
+class Improvement:
+    """The score without labels at the start of a fit, and how much higher it is later.
+
+    It is `ContrastiveEmbedder.score` of training samples, evenly spread; features that are not
+    learned are left out. The score draws views from a generator of its own, so the fit is the same
+    without it, and a resumed fit has the same start.
+
+    Parameters
+    ----------
+    net : ContrastiveNet
+        About to train.
+    setup : Setup
+        What the training starts from.
+    X : array-like of length n_samples
+        The training samples, as their kind returns them.
+    output : {"representation", "projection"}
+        What `transform` will return.
+    """
+
+    def __init__(self, net: Any, setup: Setup, X: Any, output: str):
+        self.net, self.setup, self.output = net, setup, output
+        self.start: float | None = None
+        is_long = net.max_epochs >= _LEAST_EPOCHS and _n_steps(net, net.max_epochs) >= _LEAST_STEPS
+        if is_long and len(X) >= _LEAST_SAMPLES:
+            self.samples = X[np.arange(0, len(X), -(-len(X) // _MOST_SAMPLES))]
+            self.start = self._score()
+
+    def found(self) -> float | None:
+        """Return the score now minus that at the start, None if there is no such score."""
+        end = None if self.start is None else self._score()
+        if end is None or self.start is None:
+            return None
+        net, n_epochs = self.net, len(self.net.history) - self.net.first_epoch_
+        is_first = net.plan.world is None or net.plan.world.rank == 0
+        is_long = n_epochs >= _LEAST_EPOCHS and _n_steps(net, n_epochs) >= _LEAST_STEPS
+        if end <= self.start and is_long and is_first and not _has_collapsed(net.callbacks_):
+            warn(
+                "Training has not improved on the start: the score without labels of training "
+                f"samples is {end:.3f}, and was {self.start:.3f} before. Train for more epochs, "
+                "with other views ('augmentation') or a different 'lr', and see by "
+                "metrics.compare_with_baselines whether the embedding is worth its training."
+            )
+        return end - self.start
+
+    def _score(self) -> float | None:
+        """Return the score, None where the views or embeddings of these samples have none."""
+        setup, device = self.setup, self.net.plan.device
+        try:
+            with self._seeded(), naming_kind(setup.schema.kind):
+                chain = scored_views(setup, self.samples)
+                if not chain:  # both views are the sample
+                    return None
+                parts = embedded_views(
+                    self._network(),
+                    setup.composed(chain, device),
+                    len(self.samples),
+                    lambda rows: setup.scaler.to_tensor(self.samples[rows], device),
+                    device,
+                )
+                return score_views(neighbor_agreement, parts, len(self.samples))
+        except (RuntimeError, TypeError, ValueError):
+            return None
+
+    def _seeded(self) -> AbstractContextManager[None]:
+        """Return a context for layers that draw random numbers in inference mode, too."""
+        return seeded_rng(0, self.net.plan.device) if self.net.plan.seeds_layers else nullcontext()
+
+    def _network(self) -> nn.Module:
+        """Return the map from samples to what is learned of the output of `transform`."""
+        network = self.net.module_.eval()
+        if self.output == "projection":
+            directions = Directions(self.setup.similarity, self.setup.widths.n_parts)
+            return nn.Sequential(network.encoder, network.projector, directions)
+        reads = next(network.projector.children(), None)
+        learned = [reads] if isinstance(reads, Leading) else []
+        return nn.Sequential(network.encoder, *learned)
+
+
+def _n_steps(net: Any, n_epochs: int) -> int:
+    """Return the number of steps of so many epochs."""
+    return n_epochs * -(-net.plan.n_samples // net.plan.batch_size)
+
+
+def _has_collapsed(callbacks: Sequence[tuple[str, Any]]) -> bool:
+    """Return whether a warning about collapse says it already."""
+    return any(isinstance(c, CollapseCheck) and c.has_warned_ for _, c in callbacks)
