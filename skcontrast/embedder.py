@@ -219,10 +219,11 @@ class ContrastiveEmbedder(
         The last values of the loss's hyperparameters that are "auto".
     improvement_ : float or None
         How much higher the score without labels, see `score`, is after `fit` than it was before,
-        on at most 256 training samples; features that are not learned are left out. If it is not
-        above 0, `fit` warns. None where the difference would be noise or cannot be scored: after
-        `partial_fit`, fits of a single epoch, of fewer than 100 steps or of fewer than 50 samples,
-        in an embedder from a file, and where the samples have no views other than themselves.
+        on at most 256 training samples; features that are not learned are left out. Below 0.01
+        a fit that does not continue another warns. None where the difference would be noise or
+        cannot be scored: after `partial_fit`, fits of a single epoch, of fewer than 100 steps or
+        of fewer than 50 samples, in an embedder from a file, and where the samples have no views
+        other than themselves.
     n_epochs_ : int
         Epochs trained in total.
     n_features_in_ : int

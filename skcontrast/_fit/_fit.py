@@ -136,7 +136,8 @@ def fit_network(
         setup = run.setup()
         net = run.net(setup, epoch_state, as_fitted)
         with net.interrupt_:
-            improvement = Improvement(net, setup, data.X, settings.given["output"])
+            output = settings.given["output"]
+            improvement = Improvement(net, setup, data.X, output, continues=past is not None)
             # Other threads wait only where the network itself draws random numbers.
             draws = net.plan.seeds_layers
             with seeded_rng(run.seed, settings.device) if draws else nullcontext():

@@ -23,6 +23,8 @@ from ._watch import CollapseCheck
 _MOST_SAMPLES, _LEAST_SAMPLES = 256, 50
 # In shorter fits the difference is noise, and measuring it takes a good part of the time.
 _LEAST_EPOCHS, _LEAST_STEPS = 2, 100
+# A smaller rise of the score of 256 samples is noise.
+_LEAST_RISE = 0.01
 
 
 class Improvement:
@@ -42,13 +44,14 @@ class Improvement:
         The training samples, as their kind returns them.
     output : {"representation", "projection"}
         What `transform` will return.
+    continues : bool
+        Whether the fit continues an earlier one, after which there may be little to gain.
     """
 
-    def __init__(self, net: Any, setup: Setup, X: Any, output: str):
-        self.net, self.setup, self.output = net, setup, output
+    def __init__(self, net: Any, setup: Setup, X: Any, output: str, *, continues: bool):
+        self.net, self.setup, self.output, self.continues = net, setup, output, continues
         self.start: float | None = None
-        is_long = net.max_epochs >= _LEAST_EPOCHS and _n_steps(net, net.max_epochs) >= _LEAST_STEPS
-        if is_long and len(X) >= _LEAST_SAMPLES:
+        if _is_long(net, net.max_epochs) and len(X) >= _LEAST_SAMPLES:
             self.samples = X[np.arange(0, len(X), -(-len(X) // _MOST_SAMPLES))]
             self.start = self._score()
 
@@ -57,10 +60,7 @@ class Improvement:
         end = None if self.start is None else self._score()
         if end is None or self.start is None:
             return None
-        net, n_epochs = self.net, len(self.net.history) - self.net.first_epoch_
-        is_first = net.plan.world is None or net.plan.world.rank == 0
-        is_long = n_epochs >= _LEAST_EPOCHS and _n_steps(net, n_epochs) >= _LEAST_STEPS
-        if end <= self.start and is_long and is_first and not _has_collapsed(net.callbacks_):
+        if end - self.start < _LEAST_RISE and self._is_to_warn():
             warn(
                 "Training has not improved on the start: the score without labels of training "
                 f"samples is {end:.3f}, and was {self.start:.3f} before. Train for more epochs, "
@@ -68,6 +68,13 @@ class Improvement:
                 "metrics.compare_with_baselines whether the embedding is worth its training."
             )
         return end - self.start
+
+    def _is_to_warn(self) -> bool:
+        """Return whether a score that has not risen says something, and is not said elsewhere."""
+        net = self.net
+        is_first = net.plan.world is None or net.plan.world.rank == 0
+        is_new = is_first and not self.continues and not _has_collapsed(net.callbacks_)
+        return is_new and _is_long(net, len(net.history))
 
     def _score(self) -> float | None:
         """Return the score, None where the views or embeddings of these samples have none."""
@@ -103,9 +110,10 @@ class Improvement:
         return nn.Sequential(network.encoder, *learned)
 
 
-def _n_steps(net: Any, n_epochs: int) -> int:
-    """Return the number of steps of so many epochs."""
-    return n_epochs * -(-net.plan.n_samples // net.plan.batch_size)
+def _is_long(net: Any, n_epochs: int) -> bool:
+    """Return whether a fit of so many epochs is long enough to be judged."""
+    n_steps = n_epochs * -(-net.plan.n_samples // net.plan.batch_size)
+    return n_epochs >= _LEAST_EPOCHS and n_steps >= _LEAST_STEPS
 
 
 def _has_collapsed(callbacks: Sequence[tuple[str, Any]]) -> bool:
