@@ -17,8 +17,14 @@ from skcontrast.callbacks import CollapseWarning
 from skcontrast.kinds import Kind
 from tests.common import X_DIGITS, small
 
-LONG = {"max_epochs": 50, "batch_size": 100}  # 100 steps
+LONG = {"max_epochs": 20, "batch_size": 100, "lr": 0.01}  # 40 steps
 DESTROYS = GaussianNoise(scale=100.0)
+
+
+@pytest.fixture(autouse=True)
+def fits_of_40_steps_are_long(monkeypatch):
+    assert _improvement._LEAST_STEPS == 100
+    monkeypatch.setattr(_improvement, "_LEAST_STEPS", 40)
 
 
 def messages(embedder, X=X_DIGITS, fit="fit"):
@@ -54,7 +60,7 @@ def test_the_improvement_is_the_score_after_training_minus_that_before(scores):
 
 def test_at_most_256_samples_are_scored_evenly_spread(scores):
     X = load_digits().data[:1000]
-    embedder = small(max_epochs=13).fit(X)
+    embedder = small(max_epochs=5).fit(X)
     assert scores[-1] == embedder.score(X[::4])
 
 
@@ -72,9 +78,9 @@ def test_a_good_fit_does_not_warn():
 @pytest.mark.parametrize(
     "params, n",
     [
-        ({"max_epochs": 49, "batch_size": 100}, 200),
+        ({"max_epochs": 19, "batch_size": 100}, 200),
         ({"max_epochs": 1, "batch_size": 2}, 200),
-        ({"max_epochs": 100}, 49),
+        ({"max_epochs": 40}, 49),
     ],
     ids=["few steps", "one epoch", "few samples"],
 )
@@ -166,7 +172,7 @@ class Stops(Callback):
     is_due = False
 
     def on_epoch_end(self, net, **kwargs):
-        if Stops.is_due and len(net.history) == 20:
+        if Stops.is_due and len(net.history) == 7:
             Stops.is_due = False
             raise RuntimeError("killed")
 
