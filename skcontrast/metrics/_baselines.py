@@ -48,7 +48,7 @@ _MOST = 1000
 _N_NEIGHBORS = 20
 _MAX_ITER = 2000
 # Differences with a smaller p-value are not taken for chance.
-_LEVEL = 0.05
+LEVEL = 0.05
 
 _ROW = Callable[[], NDArray]
 
@@ -149,7 +149,7 @@ class BaselineComparison:
         row = self.best_baseline(column)
         found = self.compare(row, column)
         # Where all repeats differ by the same, there is no p-value, but no chance either.
-        is_chance = found.p_t >= _LEVEL
+        is_chance = found.p_t >= LEVEL
         sign = 0 if is_chance else int(np.sign(found.mean))
         name = ("level with", "ahead of", "behind")[sign]
         return sign, f"{name} {row} ({found.mean:+.3f}, p = {found.p_t:.2g})"
