@@ -142,7 +142,7 @@ class BaselineComparison:
         is_ahead, is_behind = 1 in signs, -1 in signs
         helps = "helps in part" if is_ahead and is_behind else "helps"
         said = f"The embedding {helps if is_ahead else 'does not help'}"
-        return f"{said}. " + "; ".join(f"{c}: {text}" for c, (_, text) in found.items()) + "."
+        return f"{said}: " + "; ".join(f"{c} {text}" for c, (_, text) in found.items()) + "."
 
     def _against_best(self, column: str) -> tuple[int, str]:
         """Return 1 where the embedder is ahead, −1 where behind, 0 for chance, and the figures."""
