@@ -148,9 +148,8 @@ class BaselineComparison:
         """Return 1 where the embedder is ahead, −1 where behind, 0 for chance, and the figures."""
         row = self.best_baseline(column)
         found = self.compare(row, column)
-        # Where all repeats differ by the same, there is no p-value, but no chance either.
-        is_chance = found.p_t >= LEVEL
-        sign = 0 if is_chance else int(np.sign(found.mean))
+        # Where all repeats differ by the same, there is no p-value.
+        sign = int(np.sign(found.mean)) if found.p_t < LEVEL else 0
         name = ("level with", "ahead of", "behind")[sign]
         return sign, f"{name} {row} ({found.mean:+.3f}, p = {found.p_t:.2g})"
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from .._parameters import check_component
 from ..metrics import BaselineComparison, compare_with_baselines
-from ..metrics._baselines import COLUMNS, LEVEL
+from ..metrics._baselines import COLUMNS, LEVEL, OURS
 from ._axes import MARKERS, Axes, axes, class_colors
 
 if TYPE_CHECKING:
@@ -158,12 +158,12 @@ class BaselinesDisplay:
             )
             for place, record in enumerate(records):
                 row, offset = record["row"], _SPREAD * ((k + 0.5) / len(COLUMNS) - 0.5)
-                is_level = record[f"p, {column}"] >= LEVEL
+                differs = row == OURS or record[f"p, {column}"] < LEVEL
                 style = {
                     "color": colors[k],
                     "marker": MARKERS[k % len(MARKERS)],
                     "markersize": 5,
-                    "markerfacecolor": "white" if is_level else colors[k],
+                    "markerfacecolor": colors[k] if differs else "white",
                     "lw": 1,
                     **kwargs,
                 }
