@@ -218,6 +218,13 @@ class ContrastiveEmbedder(
         scores of an :class:`~skcontrast.callbacks.Evaluation`.
     estimates_ : dict of str to float
         The last values of the loss's hyperparameters that are "auto".
+    improvement_ : float or None
+        How much higher the score without labels, see `score`, is after `fit` than it was before,
+        on at most 256 training samples; features that are not learned are left out. Below 0.01
+        a fit that does not continue another warns. None where the difference would be noise or
+        cannot be scored: after `partial_fit`, fits of a single epoch, of fewer than 100 steps or
+        of fewer than 50 samples, in an embedder from a file, and where the samples have no views
+        other than themselves.
     n_epochs_ : int
         Epochs trained in total.
     n_features_in_ : int
@@ -292,6 +299,7 @@ class ContrastiveEmbedder(
     augmentation_: list[Augmentation]
     history_: History
     estimates_: dict[str, float]
+    improvement_: float | None
     n_epochs_: int
     n_features_in_: int
     feature_names_in_: NDArray[np.str_]
@@ -524,7 +532,7 @@ class ContrastiveEmbedder(
             self.similarity_, self.augmentation_ = fitted.similarity, fitted.augmentation
             self.encoder_, self.projector_ = fitted.network.encoder, fitted.network.projector
             self.history_, self.n_epochs_ = fitted.history, fitted.n_epochs
-            self.estimates_ = fitted.estimates
+            self.estimates_, self.improvement_ = fitted.estimates, fitted.improvement
             fitted.schema.assign_names(self)
         if fitted.interrupted or interrupt.came:
             raise KeyboardInterrupt(

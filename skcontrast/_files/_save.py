@@ -58,7 +58,7 @@ _PARTS = {
     "estimates": dict,
 }
 # Needed only to train on, or about the end of the fit: not in a file.
-_OF_A_FIT = ("optimizer_state", "framework_state", "interrupted")
+_OF_A_FIT = ("optimizer_state", "framework_state", "interrupted", "improvement")
 # What set_output leaves in an embedder.
 _OUTPUTS = ({}, *({"transform": name} for name in ("default", "pandas", "polars")))
 # Numbers in one sample, of which networks are tried on two.

@@ -30,6 +30,7 @@ from ..kinds._recognise import is_custom, naming_kind
 from ._checkpoint import EpochState, opened_state
 from ._estimated_parameters import AutoParameters
 from ._identity import identity_of
+from ._improvement import Improvement
 from ._label_spreading import LabelSpreader
 from ._net import ContrastiveNet
 from ._plan import Plan
@@ -56,6 +57,8 @@ class Fitted(Setup):
         The states from which a later fit resumes.
     interrupted : bool
         Whether the user interrupted the fit.
+    improvement : float or None
+        How much the score without labels has risen in this fit, where it is measured.
     """
 
     history: History
@@ -63,6 +66,7 @@ class Fitted(Setup):
     optimizer_state: dict[str, Any] | None = None
     framework_state: dict[str, Any] | None = None
     interrupted: bool = False
+    improvement: float | None = None
 
     @property
     def n_epochs(self) -> int:
@@ -132,13 +136,20 @@ def fit_network(
         setup = run.setup()
         net = run.net(setup, epoch_state, as_fitted)
         with net.interrupt_:
+            output = settings.given["output"]
+            improvement = Improvement(net, setup, data.X, output, continues=past is not None)
             # Other threads wait only where the network itself draws random numbers.
             draws = net.plan.seeds_layers
             with seeded_rng(run.seed, settings.device) if draws else nullcontext():
                 interrupted = train(net)
             check_embeddings(net)
             whole = {**vars(setup), "network": net.module_.eval()}
-            fitted = Fitted(**whole, history=net.history, estimates=net.auto.values)
+            fitted = Fitted(
+                **whole,
+                history=net.history,
+                estimates=net.auto.values,
+                improvement=improvement.found(),
+            )
             if settings.warm_start or one_epoch:
                 fitted = replace(
                     fitted,

@@ -37,6 +37,7 @@ class CollapseCheck(Callback):
     def on_train_begin(self, net: Any, **kwargs: Any) -> None:
         """Forget the samples of an earlier fit."""
         self.rows_, self.rank_, self._samples = None, np.nan, None
+        self.has_warned_ = False
 
     def on_batch_begin(self, net: Any, batch: Any = None, **kwargs: Any) -> None:
         """Take samples of the first batch before the network has learned from them."""
@@ -65,7 +66,7 @@ class CollapseCheck(Callback):
                     "or batch norm in 'encoder'.",
                     CollapseWarning,
                 )
-            self.rank_ = np.nan
+            self.rank_, self.has_warned_ = np.nan, True
 
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
         """Let go of the samples."""

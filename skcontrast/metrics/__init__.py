@@ -5,7 +5,8 @@ Functions take arrays of embeddings, and return the same number at every call. W
 training and a test part or of one part alone. With two views of each sample, or embeddings of two
 embedders: ``alignment``, ``top_k``, ``bits_above_chance``, ``neighbor_agreement`` and
 ``linear_cka``. Of one embedding alone: ``uniformity`` and ``effective_rank``. Of the scores of two
-embedders: ``compare_paired``.
+embedders: ``compare_paired``. Of an embedder and all that needs no training:
+``compare_with_baselines``.
 
 A scorer is called as ``scorer(estimator, X, y=None)`` and can be the ``scoring`` of
 ``GridSearchCV``, ``cross_validate`` and ``cross_val_score``: ``make_embedding_scorer`` makes it
@@ -13,6 +14,7 @@ from a measure of embeddings, ``make_view_scorer`` from a measure of two views.
 """
 
 from ._agreement import bits_above_chance, linear_cka, neighbor_agreement, top_k
+from ._baselines import BaselineComparison, compare_with_baselines
 from ._embeddings import alignment, effective_rank, uniformity
 from ._neighbors import knn_accuracy, map_at_r, recall_at_k
 from ._paired import PairedComparison, compare_paired
@@ -20,10 +22,12 @@ from ._probes import few_label_accuracy, linear_probe
 from ._scorers import make_embedding_scorer, make_view_scorer
 
 __all__ = [
+    "BaselineComparison",
     "PairedComparison",
     "alignment",
     "bits_above_chance",
     "compare_paired",
+    "compare_with_baselines",
     "effective_rank",
     "few_label_accuracy",
     "knn_accuracy",

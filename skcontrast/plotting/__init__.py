@@ -3,6 +3,7 @@
 They need matplotlib.
 """
 
+from ._baselines import BaselinesDisplay
 from ._embedding import EmbeddingDisplay
 from ._reliability import ReliabilityDisplay
 from ._retrieval import RetrievalDisplay
@@ -11,6 +12,7 @@ from ._training_curve import TrainingCurveDisplay
 from ._views import ViewsDisplay
 
 __all__ = [
+    "BaselinesDisplay",
     "EmbeddingDisplay",
     "ReliabilityDisplay",
     "RetrievalDisplay",

@@ -1,0 +1,454 @@
+"""Is an embedding worth its training: its accuracies beside those of what needs none."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from numbers import Integral
+from time import process_time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from torch import nn
+
+from .._arguments import Interval, StrOptions, check_arguments, checked
+from .._data._metadata import validate_labels
+from ..features import (
+    Features,
+    GraphProfile,
+    PartialWhitening,
+    PatchDictionary,
+    WeisfeilerLehman,
+)
+from ..kinds import Graphs, Images, Tables, Vectors
+from ._neighbors import knn_accuracy
+from ._paired import PairedComparison, compare_paired
+from ._parts import check_count
+from ._probes import _few_rows, _first_seed
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from ..embedder import ContrastiveEmbedder
+
+OURS, LEARNED = "embedder", "learned"
+COLUMNS = ("few labels", "neighbours", "linear")
+# Labeled samples that neighbours and the linear model learn from, and are tested on, at most.
+_MOST = 1000
+_N_NEIGHBORS = 20
+_MAX_ITER = 2000
+# Differences with a smaller p-value are not taken for chance.
+LEVEL = 0.05
+
+_ROW = Callable[[], NDArray]
+
+
+@dataclass(frozen=True)
+class BaselineComparison:
+    """The result of :func:`compare_with_baselines`; as a string, a table and what follows from it.
+
+    Attributes
+    ----------
+    scores : dict of str to dict of str to ndarray of shape (n_repeats,)
+        The accuracies by row, such as "raw" and "embedder", and column: "few labels",
+        "neighbours" and "linear".
+    seconds : dict of str to float
+        CPU seconds of fitting and embedding, by row. Of an embedder that was fitted before, the
+        time that passed during its epochs.
+    n_labels : int
+        Labels of each class in the column of few labels.
+    n_labeled : int
+        Samples whose class is known.
+    """
+
+    scores: dict[str, dict[str, NDArray[np.float64]]]
+    seconds: dict[str, float]
+    n_labels: int
+    n_labeled: int
+
+    def compare(self, row: str, column: str) -> PairedComparison:
+        """Compare the embedder with a row, repeat by repeat.
+
+        Parameters
+        ----------
+        row : str
+            One of the rows.
+        column : {"few labels", "neighbours", "linear"}
+            One of the columns.
+
+        Returns
+        -------
+        comparison : PairedComparison
+            Of embedder − row. The halves of the labels, on which neighbours and the linear model
+            learn and are tested, overlap from repeat to repeat, which widens the interval, see
+            :func:`compare_paired`; few labels are drawn anew.
+        """
+        one_of = {"row": [StrOptions(set(self.scores))], "column": [StrOptions(set(COLUMNS))]}
+        check_arguments("compare", one_of, {"row": row, "column": column})
+        ours, theirs = self.scores[OURS][column], self.scores[row][column]
+        ratio = None if column == COLUMNS[0] else 1.0
+        return compare_paired(ours, theirs, test_train_ratio=ratio)
+
+    def best_baseline(self, column: str) -> str:
+        """Return the row without training that has the highest mean.
+
+        Parameters
+        ----------
+        column : {"few labels", "neighbours", "linear"}
+            One of the columns.
+
+        Returns
+        -------
+        row : str
+        """
+        check_arguments(
+            "best_baseline", {"column": [StrOptions(set(COLUMNS))]}, {"column": column}
+        )
+        rows = [row for row in self.scores if row not in (OURS, LEARNED)]
+        return max(rows, key=lambda row: self.scores[row][column].mean())
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """A dict for each row: mean accuracies, p-values against the embedder, seconds."""
+        return [self._record(row) for row in self.scores]
+
+    def to_frame(self) -> DataFrame:
+        """Return the records as a DataFrame, which needs pandas.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Its index are the rows.
+        """
+        from pandas import DataFrame
+
+        return DataFrame(self.records).set_index("row")
+
+    @property
+    def verdict(self) -> str:
+        """Whether the embedding helps, and where, against the best row without training."""
+        found = {column: self._against_best(column) for column in COLUMNS}
+        signs = {sign for sign, _ in found.values()}
+        is_ahead, is_behind = 1 in signs, -1 in signs
+        helps = "helps in part" if is_ahead and is_behind else "helps"
+        said = f"The embedding {helps if is_ahead else 'does not help'}"
+        return f"{said}: " + "; ".join(f"{c} {text}" for c, (_, text) in found.items()) + "."
+
+    def _against_best(self, column: str) -> tuple[int, str]:
+        """Return 1 where the embedder is ahead, −1 where behind, 0 for chance, and the figures."""
+        row = self.best_baseline(column)
+        found = self.compare(row, column)
+        # Where all repeats differ by the same, there is no p-value.
+        sign = int(np.sign(found.mean)) if found.p_t < LEVEL else 0
+        name = ("level with", "ahead of", "behind")[sign]
+        return sign, f"{name} {row} ({found.mean:+.3f}, p = {found.p_t:.2g})"
+
+    def _record(self, row: str) -> dict[str, Any]:
+        record: dict[str, Any] = {"row": row}
+        for column, values in self.scores[row].items():
+            record[column] = float(values.mean())
+            is_ours = row == OURS
+            record[f"p, {column}"] = np.nan if is_ours else self.compare(row, column).p_t
+        return {**record, "seconds": self.seconds[row]}
+
+    def __str__(self) -> str:
+        heads = [c for name in COLUMNS for c in (name, "p")] + ["seconds"]
+        lines = [["", *heads]]
+        for record in self.records:
+            cells = [record["row"]]
+            for column in COLUMNS:
+                p = record[f"p, {column}"]
+                cells += [f"{record[column]:.3f}", "" if np.isnan(p) else f"{p:.1g}"]
+            lines.append([*cells, f"{record['seconds']:.1f}"])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        table = "\n".join(
+            "  ".join(
+                cell.ljust(width) if place == 0 else cell.rjust(width)
+                for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        )
+        plural = "" if self.n_labels == 1 else "s"
+        n_repeats = len(self.scores[OURS][COLUMNS[0]])
+        return (
+            f"Accuracy on {self.n_labeled:,} labeled samples, {n_repeats} repeats; few: "
+            f"{self.n_labels} label{plural} a class; p: against the embedder\n{table}\n"
+            f"{self.verdict}"
+        )
+
+
+@checked(
+    n_labels=[Interval(Integral, 1, None, closed="left")],
+    n_repeats=[Interval(Integral, 2, None, closed="left")],
+    random_state=[Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None],
+)
+def compare_with_baselines(
+    embedder: ContrastiveEmbedder | Pipeline,
+    X: Any,
+    y: ArrayLike,
+    *,
+    n_labels: int = 5,
+    n_repeats: int = 10,
+    random_state: int | np.random.RandomState | None = None,
+) -> BaselineComparison:
+    r"""Return whether an embedding is worth its training on your data.
+
+    A table of the embedder and of what needs no training, judged on the same samples by the same
+    labels:
+
+    - "raw": the features, or the pixels, as the encoder gets them; not for graphs;
+    - "PCA": at most 64 principal components of these, standardised; "UMAP": ten dimensions, where
+      umap-learn is installed;
+    - "patches" of images, "profile" and "colours" of graphs, see :mod:`skcontrast.features`;
+    - "untrained": the same embedder with its first weights;
+    - "learned": where features that are not learned stand beside those that are, the latter alone;
+    - "embedder": what `transform` returns.
+
+    And three questions: a logistic regression that knows `n_labels` labels of each class; the 20
+    nearest neighbours in :class:`~skcontrast.features.PartialWhitening`, by the cosine, or fewer
+    where the smallest class has fewer labels; a logistic regression that knows half of the labels,
+    1,000 at most. The first is tested on all other labeled samples, the others on the other half.
+    No row has seen a label before. All of X, labeled or not, fits the baselines, and the means and
+    standard deviations by which features are standardised; PCA and UMAP keep their scale.
+
+    Parameters
+    ----------
+    embedder : ContrastiveEmbedder, or Pipeline that ends in one
+        Fitted; otherwise a clone is fitted to X, without y.
+    X : array-like, DataFrame, Dataset or list of graphs
+        Samples of the shape seen in `fit`: those of the fit, or others. Many rows learn from all
+        of them, so more unlabeled samples are better.
+    y : array-like of shape (n_samples,)
+        Classes, at least two; −1 where unknown.
+    n_labels : int, default=5
+        Few labels: how many of each class, below the size of the smallest class.
+    n_repeats : int, default=10
+        Draws of labels, and of halves, at least 2; repeat i has the seed ``random_state + i``.
+    random_state : int, RandomState or None, default=None
+        Seeds the draws and the baselines.
+
+    Returns
+    -------
+    comparison : BaselineComparison
+        Printed, it is a table; ``verdict`` is a sentence, ``to_frame()`` a DataFrame. The p-values
+        speak of other labels of these samples, not of other data.
+
+    Raises
+    ------
+    TypeError
+        If `embedder` is not an embedder and does not end in one.
+    ValueError
+        If y has not one entry per sample, fewer than two classes are known, a class has no more
+        than `n_labels` samples, or a parameter is outside its range.
+
+    See Also
+    --------
+    skcontrast.plotting.BaselinesDisplay : Draws the table.
+    few_label_accuracy, knn_accuracy, linear_probe : The same questions, about any embedding.
+    compare_paired : The test.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.metrics import compare_with_baselines
+    >>> X, y = load_iris(return_X_y=True)
+    >>> embedder = ContrastiveEmbedder(max_epochs=5, random_state=0).fit(X)
+    >>> found = compare_with_baselines(embedder, X, y, n_repeats=3, random_state=0)
+    >>> [row for row in found.scores if row != "UMAP"]
+    ['raw', 'PCA', 'untrained', 'embedder']
+    >>> found.scores["raw"]["linear"].shape
+    (3,)
+    """
+    before, last = _split(embedder)
+    codes = validate_labels(y, None, needed_by="compare_with_baselines")
+    known = np.flatnonzero(codes >= 0)
+    _check_classes(codes[known], n_labels)
+    start = process_time()
+    is_fitted = last.__sklearn_is_fitted__()
+    if not is_fitted:
+        before, last = _split(clone(embedder).fit(X))
+    plain = X if before is None else before.transform(X)
+    ours = _flat(last.transform(plain))
+    if len(ours) != len(codes):
+        raise ValueError(f"y must have one entry per sample, {len(ours)}, got {len(codes)}.")
+    spent = process_time() - start
+    if is_fitted:
+        spent += sum(row.get("dur", 0.0) for row in last.history_)
+    seed = _first_seed(random_state, n_repeats) % (2**32 - n_repeats)
+    judge = _Judge(codes, known, n_labels, range(seed, seed + n_repeats))
+    scores, seconds = {}, {}
+    for name, row in _rows(last, plain, seed):
+        start = process_time()
+        H = row()
+        seconds[name] = process_time() - start
+        scores[name] = judge(H, scale=name not in ("PCA", "UMAP"))
+    width = _learned_width(last)
+    if width is not None:
+        scores[LEARNED], seconds[LEARNED] = judge(ours[:, :width]), spent
+    scores[OURS], seconds[OURS] = judge(ours), spent
+    return BaselineComparison(scores, seconds, n_labels, len(known))
+
+
+def _split(estimator: Any) -> tuple[Pipeline | None, Any]:
+    """Return the steps before an embedder, and the embedder."""
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    if not hasattr(last, "_score_views") or isinstance(last, type):
+        raise TypeError(
+            "embedder must be a ContrastiveEmbedder or a Pipeline that ends in one, got "
+            f"{estimator!r}."
+        )
+    several = isinstance(estimator, Pipeline) and len(estimator) > 1
+    return (estimator[:-1] if several else None), last
+
+
+def _check_classes(y: NDArray[np.int64], n_labels: int) -> None:
+    """Raise ValueError unless two classes or more have samples to learn from and to test on."""
+    sizes = np.unique(y, return_counts=True)[1]
+    if len(sizes) < 2:
+        raise ValueError(f"y must hold 2 or more known classes, got {len(sizes)}; -1 is unknown.")
+    most = int(sizes.min()) - 1
+    check_count(n_labels, "n_labels", most, "one less than the size of the smallest class in y")
+
+
+def _flat(H: Any) -> NDArray:
+    """Return embeddings, which `set_output` may have made a DataFrame, as an array."""
+    return np.asarray(H, dtype=np.float32)
+
+
+class _Judge:
+    """The accuracies of a representation of all samples, by repeat: the same draws for each.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Classes, −1 where unknown.
+    known : ndarray of int
+        The rows with a class.
+    n_labels : int
+        Few labels.
+    seeds : range
+        One for each repeat.
+    """
+
+    def __init__(self, y: NDArray[np.int64], known: NDArray, n_labels: int, seeds: range):
+        self.y, self.few, self.halves = y, [], []
+        for seed in seeds:
+            drawn = known[_few_rows(y[known], n_labels, seed)]
+            self.few.append((drawn, np.setdiff1d(known, drawn)))
+            self.halves.append(_halves(y, known, seed))
+        smallest = min(np.unique(y[half], return_counts=True)[1].min() for half, _ in self.halves)
+        self.n_neighbors = min(_N_NEIGHBORS, int(smallest))
+
+    def __call__(self, H: NDArray, *, scale: bool = True) -> dict[str, NDArray[np.float64]]:
+        y = self.y
+        scaled = _scaled(H) if scale else H
+        whitened = PartialWhitening(random_state=0).fit_transform(H)
+        few = [_linear_accuracy(scaled, y, *rows) for rows in self.few]
+        neighbors = [
+            knn_accuracy(whitened[a], y[a], whitened[b], y[b], n_neighbors=self.n_neighbors)
+            for a, b in self.halves
+        ]
+        linear = [_linear_accuracy(scaled, y, *rows) for rows in self.halves]
+        return dict(zip(COLUMNS, map(np.array, (few, neighbors, linear)), strict=True))
+
+
+def _halves(y: NDArray[np.int64], known: NDArray, seed: int) -> tuple[NDArray, NDArray]:
+    """Return rows to learn from and to test on, stratified."""
+    most = max(_MOST, len(np.unique(y[known])))
+    n_train, n_test = min(most, len(known) // 2), min(most, len(known) - len(known) // 2)
+    sizes = {"train_size": n_train, "test_size": n_test, "random_state": seed}
+    train, test = train_test_split(known, stratify=y[known], **sizes)
+    return train, test
+
+
+def _linear_accuracy(H: NDArray, y: NDArray, train: NDArray, test: NDArray) -> float:
+    probe = LogisticRegression(max_iter=_MAX_ITER).fit(H[train], y[train])
+    return float(np.mean(probe.predict(H[test]) == y[test]))
+
+
+class _Raw(Features):
+    """Samples as an encoder gets them, as rows of numbers."""
+
+    def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
+        """Return the identity."""
+        return nn.Flatten()
+
+
+def _rows(embedder: Any, X: Any, seed: int) -> Iterator[tuple[str, _ROW]]:
+    """Yield the name of each row without training, and what returns its representation of X."""
+    kind, owned = embedder._fitted.schema.kind, embedder.kind
+
+    def of(features: Features) -> NDArray:
+        if owned != "auto":
+            features.kind = owned
+        return _flat(features.fit_transform(X))
+
+    if isinstance(kind, (Vectors, Tables, Images)):
+        raw = cache(lambda: of(_Raw()))
+        yield "raw", raw
+        yield (
+            "PCA",
+            lambda: PCA(min(64, *raw().shape), random_state=seed).fit_transform(_scaled(raw())),
+        )
+        if importlib.util.find_spec("umap") is not None:
+            yield "UMAP", lambda: _umap(_scaled(raw()), seed)
+    if isinstance(kind, Images):
+        yield "patches", lambda: of(PatchDictionary(random_state=seed))
+    if isinstance(kind, Graphs):
+        yield "profile", lambda: of(GraphProfile())
+        yield "colours", lambda: of(WeisfeilerLehman())
+    yield "untrained", lambda: _flat(_untrained(embedder, seed).fit_transform(X))
+
+
+def _scaled(H: NDArray) -> NDArray:
+    return StandardScaler().fit_transform(H)
+
+
+def _umap(X: NDArray, seed: int) -> NDArray:
+    """Return ten dimensions of UMAP, which takes all cores otherwise, and leaves it so."""
+    from umap import UMAP
+
+    n_threads = torch.get_num_threads()
+    try:
+        reducer = UMAP(n_components=min(10, X.shape[1]), random_state=seed, n_jobs=1)
+        return np.asarray(reducer.fit_transform(X))
+    finally:
+        torch.set_num_threads(n_threads)
+
+
+def _untrained(embedder: Any, seed: int) -> Any:
+    """Return an embedder whose fit gathers the statistics of its network and changes no weight."""
+    given = embedder.get_params(deep=False)
+    return clone(embedder).set_params(
+        loss=None,
+        max_epochs=1,
+        lr=1e-12,
+        augmentation=embedder.augmentation_
+        if given["augmentation"] is None
+        else given["augmentation"],
+        random_state=seed if given["random_state"] is None else given["random_state"],
+        callbacks=None,
+        checkpoint=None,
+        warm_start=False,
+        verbose=0,
+    )
+
+
+def _learned_width(embedder: Any) -> int | None:
+    """Return how many columns are learned, which come first, where others stand beside them."""
+    if embedder.output != "representation":
+        return None
+    widths = [getattr(part, "learned_width", None) for part in embedder.encoder_.modules()]
+    found = next((width for width in widths if width is not None), None)
+    return found if found != embedder._n_features_out else None

@@ -1,0 +1,243 @@
+"""An embedder beside what needs no training: the same draws, and sentences that follow."""
+
+import importlib.util
+import sys
+import types
+from functools import partial
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skcontrast import ContrastiveEmbedder
+from skcontrast.augmentation import RandomAffine, Unflatten
+from skcontrast.encoders import GIN, PatchNet
+from skcontrast.encoders._wide import Beside
+from skcontrast.features import PatchDictionary, WeisfeilerLehman
+from skcontrast.losses import Supervised
+from skcontrast.metrics import (
+    BaselineComparison,
+    _baselines,
+    compare_paired,
+    compare_with_baselines,
+    few_label_accuracy,
+)
+from tests.common import X_DIGITS, small
+
+Y = np.repeat(np.arange(3), 20)
+X = np.random.default_rng(0).normal(size=(60, 6)) + 2 * np.eye(6)[Y]
+GRAPHS = [nx.gnp_random_graph(8, 0.2 + 0.2 * y, seed=k) for k, y in enumerate(Y)]
+FEW, NEAR, LINEAR = "few labels", "neighbours", "linear"
+
+
+@pytest.fixture(autouse=True)
+def without_umap(monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *a: None if name == "umap" else find(name, *a)
+    )
+
+
+@pytest.fixture(autouse=True)
+def with_few_patches(monkeypatch):
+    few = partial(PatchDictionary, n_patches=8, patch_size=3)
+    monkeypatch.setattr(_baselines, "PatchDictionary", few)
+
+
+@pytest.fixture(scope="module")
+def embedder():
+    return small().fit(X)
+
+
+def compared(estimator, X=X, y=Y, **kwargs):
+    return compare_with_baselines(estimator, X, y, **{"n_repeats": 2, "random_state": 0, **kwargs})
+
+
+def rows(estimator, X=X, y=Y):
+    return list(compared(estimator, X, y).scores)
+
+
+def test_each_kind_has_its_rows(embedder):
+    assert rows(embedder) == ["raw", "PCA", "untrained", "embedder"]
+    images = np.tile(X_DIGITS[:60].reshape(-1, 1, 8, 8), (1, 1, 2, 2))
+    encoder = PatchNet(widths=(8,), n_patches=8, patch_size=4, wide=True)
+    wide = small(encoder=encoder, max_epochs=1).fit(images)
+    expected = ["raw", "PCA", "patches", "untrained", "learned", "embedder"]
+    assert rows(wide, images) == expected
+    graphs = small(encoder=GIN(n_layers=1, width=8, wide=True), max_epochs=1).fit(GRAPHS)
+    assert rows(graphs, GRAPHS) == ["profile", "colours", "untrained", "learned", "embedder"]
+    table = pd.DataFrame({"a": X[:, 0], "b": np.where(Y == 1, "x", "y")})
+    assert rows(small().fit(table), table) == ["raw", "PCA", "untrained", "embedder"]
+
+
+def test_few_labels_are_those_of_few_label_accuracy_on_features_scaled_by_all_samples(embedder):
+    found = compared(embedder, n_labels=3, random_state=7)
+    H = StandardScaler().fit_transform(embedder.transform(X))
+    expected = few_label_accuracy(H, Y, n_labels=3, n_draws=2, random_state=7, scale=False)
+    np.testing.assert_array_equal(found.scores["embedder"][FEW], expected)
+    raw = StandardScaler().fit_transform(X)
+    expected = few_label_accuracy(raw, Y, n_labels=3, n_draws=2, random_state=7, scale=False)
+    np.testing.assert_allclose(found.scores["raw"][FEW], expected, atol=0.02)
+
+
+def test_unlabeled_samples_fit_the_baselines_but_are_no_class(embedder):
+    y = np.where(np.arange(60) % 2, Y, -1)
+    found = compared(embedder, y=y)
+    assert found.n_labeled == 30
+    H = StandardScaler().fit_transform(embedder.transform(X))[1::2]
+    expected = few_label_accuracy(H, Y[1::2], n_draws=2, scale=False)
+    np.testing.assert_array_equal(found.scores["embedder"][FEW], expected)
+
+
+def test_wide_rows_are_those_of_the_public_features():
+    graphs = small(encoder=GIN(n_layers=1, width=8, wide=True), max_epochs=1).fit(GRAPHS)
+    found = compared(graphs, GRAPHS)
+    H = StandardScaler().fit_transform(WeisfeilerLehman().fit_transform(GRAPHS))
+    expected = few_label_accuracy(H, Y, n_draws=2, scale=False)
+    np.testing.assert_array_equal(found.scores["colours"][FEW], expected)
+    (width,) = (part.learned_width for part in graphs.encoder_.modules() if type(part) is Beside)
+    H = StandardScaler().fit_transform(graphs.transform(GRAPHS)[:, :width])
+    expected = few_label_accuracy(H, Y, n_draws=2, scale=False)
+    np.testing.assert_array_equal(found.scores["learned"][FEW], expected)
+
+
+def test_the_untrained_row_has_the_first_weights(embedder):
+    found = compared(embedder)
+    untrained = small(max_epochs=1, lr=1e-12).fit_transform(X)
+    H = StandardScaler().fit_transform(untrained)
+    expected = few_label_accuracy(H, Y, n_draws=2, scale=False)
+    np.testing.assert_array_equal(found.scores["untrained"][FEW], expected)
+
+
+def test_a_recipe_is_fitted_once_without_labels_and_is_not_changed(embedder):
+    recipe = small()
+    found, expected = compared(recipe), compared(embedder)
+    assert not recipe.__sklearn_is_fitted__()
+    for row, scores in expected.scores.items():
+        np.testing.assert_array_equal(found.scores[row][LINEAR], scores[LINEAR])
+    assert found.seconds["embedder"] > 0 and set(found.seconds) == set(found.scores)
+    with pytest.raises(ValueError, match="requires y"):
+        compared(small(loss=Supervised()))
+
+
+def test_a_pipeline_prepares_x_for_all_rows(embedder):
+    images = X_DIGITS[:60]
+    pipe = make_pipeline(Unflatten((1, 8, 8)), RandomAffine(), small(max_epochs=1))
+    expected = ["raw", "PCA", "patches", "untrained", "embedder"]
+    assert rows(pipe, images) == rows(pipe.fit(images), images) == expected
+    assert rows(make_pipeline(embedder)) == rows(embedder)
+
+
+def test_umap_is_a_row_where_it_is_installed(embedder, monkeypatch):
+    class UMAP:
+        def __init__(self, n_components, random_state, n_jobs):
+            self.n_components = n_components
+
+        def fit_transform(self, X):
+            return PCA(self.n_components).fit_transform(X)
+
+    module = types.ModuleType("umap")
+    module.UMAP = UMAP
+    monkeypatch.setitem(sys.modules, "umap", module)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: module)
+    found = compared(embedder)
+    assert list(found.scores)[2] == "UMAP"
+    np.testing.assert_array_equal(found.scores["UMAP"][NEAR], found.scores["PCA"][NEAR])
+
+
+def test_the_same_seed_gives_the_same_table_and_another_one_other_draws(embedder):
+    first, again, other = (compared(embedder, random_state=seed) for seed in (0, 0, 5))
+    for row in first.scores:
+        for column in (FEW, NEAR, LINEAR):
+            np.testing.assert_array_equal(first.scores[row][column], again.scores[row][column])
+    assert not np.array_equal(first.scores["raw"][FEW], other.scores["raw"][FEW])
+    compared(embedder, random_state=None), compared(embedder, random_state=2**32 - 1)
+
+
+def made(**rows):
+    """Return a comparison of rows whose columns have the same accuracies."""
+    scores = {
+        row: {column: np.array(values) for column in (FEW, NEAR, LINEAR)}
+        for row, values in rows.items()
+    }
+    return BaselineComparison(scores, dict.fromkeys(rows, 1.0), 5, 60)
+
+
+LOW, HIGH = [0.70, 0.72, 0.71, 0.70], [0.80, 0.83, 0.82, 0.80]
+
+
+@pytest.mark.parametrize(
+    "ours, theirs, begin, place",
+    [
+        (HIGH, LOW, "The embedding helps:", "ahead of raw"),
+        (LOW, HIGH, "The embedding does not help:", "behind raw"),
+        (LOW, [0.69, 0.73, 0.71, 0.70], "The embedding does not help:", "level with raw"),
+        (HIGH, np.subtract(HIGH, 0.1), "The embedding does not help:", "level with raw (+0.100"),
+        (LOW, LOW, "The embedding does not help:", "level with raw"),
+    ],
+    ids=["ahead", "behind", "chance", "always by the same", "equal"],
+)
+def test_the_verdict_follows_from_the_best_row_without_training(ours, theirs, begin, place):
+    found = made(raw=theirs, PCA=[0.1] * 4, learned=[0.9] * 4, embedder=ours)
+    assert found.best_baseline(FEW) == "raw"
+    assert found.verdict.startswith(begin) and found.verdict.count(place) == 3
+
+
+def test_ahead_here_and_behind_there_helps_in_part():
+    found = made(raw=LOW, embedder=HIGH)
+    found.scores["raw"][NEAR] = np.add(HIGH, [0.1, 0.11, 0.1, 0.12])
+    assert found.verdict.startswith("The embedding helps in part: few labels ahead")
+
+
+def test_halves_that_overlap_widen_the_test_and_drawn_labels_do_not():
+    found = made(raw=[0.70, 0.74, 0.71, 0.72], embedder=HIGH)
+    pair = found.scores["embedder"][FEW], found.scores["raw"][FEW]
+    assert found.compare("raw", FEW).p_t == compare_paired(*pair).p_t
+    for column in (NEAR, LINEAR):
+        expected = compare_paired(*pair, test_train_ratio=1.0).p_t
+        assert found.compare("raw", column).p_t == expected
+
+
+def test_the_table_is_text_and_a_data_frame():
+    found = made(raw=LOW, embedder=HIGH)
+    title, head, *lines, verdict = str(found).splitlines()
+    assert title.startswith("Accuracy on 60 labeled samples, 4 repeats; few: 5 labels a class")
+    assert head.split() == ["few", "labels", "p", "neighbours", "p", "linear", "p", "seconds"]
+    assert [line.split()[0] for line in lines] == ["raw", "embedder"]
+    assert lines[0].split()[1] == "0.708" and verdict == found.verdict
+    frame = found.to_frame()
+    assert list(frame.index) == ["raw", "embedder"]
+    assert frame.loc["embedder", LINEAR] == pytest.approx(np.mean(HIGH))
+    assert np.isnan(frame.loc["embedder", f"p, {LINEAR}"])
+
+
+@pytest.mark.parametrize(
+    "change, error, message",
+    [
+        ({"estimator": LogisticRegression()}, TypeError, "embedder must be a ContrastiveEmbedder"),
+        ({"estimator": ContrastiveEmbedder}, TypeError, "embedder must be a ContrastiveEmbedder"),
+        ({"y": None}, ValueError, "target y is None"),
+        ({"y": Y[:-1]}, ValueError, "y must have one entry per sample, 60, got 59"),
+        ({"y": np.where(Y, -1, 0)}, ValueError, "y must hold 2 or more known classes, got 1"),
+        ({"n_labels": 20}, ValueError, "n_labels must be at most 19"),
+        ({"n_labels": 0}, ValueError, "'n_labels' parameter of compare_with_baselines"),
+        ({"n_repeats": 1}, ValueError, "'n_repeats' parameter of compare_with_baselines"),
+        ({"random_state": -1}, ValueError, "'random_state' parameter of compare_with_baselines"),
+    ],
+)
+def test_refusals_name_the_argument(embedder, change, error, message):
+    with pytest.raises(error, match=message):
+        compared(**{"estimator": embedder, **change})
+
+
+def test_unknown_rows_and_columns_are_refused():
+    found = made(raw=LOW, embedder=HIGH)
+    with pytest.raises(ValueError, match="'row' parameter of compare"):
+        found.compare("HOG", FEW)
+    with pytest.raises(ValueError, match="'column' parameter of best_baseline"):
+        found.best_baseline("few")

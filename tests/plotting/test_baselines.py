@@ -1,0 +1,59 @@
+"""The display draws the means of a comparison, and which are level with the embedder."""
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_hex
+
+from skcontrast.metrics import BaselineComparison, compare_with_baselines
+from skcontrast.plotting import BaselinesDisplay
+from tests.common import small
+
+COLUMNS = ("few labels", "neighbours", "linear")
+SCORES = {"raw": [0.7, 0.72, 0.71], "PCA": [0.82, 0.79, 0.8], "embedder": [0.8, 0.83, 0.82]}
+
+
+def comparison():
+    scores = {row: {c: np.array(values) for c in COLUMNS} for row, values in SCORES.items()}
+    return BaselineComparison(scores, dict.fromkeys(scores, 1.0), 5, 60)
+
+
+def test_points_are_means_and_bars_deviations():
+    display = BaselinesDisplay.from_comparison(comparison())
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == list(SCORES)
+    for row, values in SCORES.items():
+        for column in COLUMNS:
+            line, _, (bars,) = display.points_[row][column]
+            assert line.get_xdata() == pytest.approx(np.mean(values))
+            ends = bars.get_segments()[0][:, 0]
+            assert ends == pytest.approx(np.mean(values) + np.array([-1, 1]) * np.std(values))
+    assert display.lines_["linear"].get_xdata()[0] == pytest.approx(np.mean(SCORES["embedder"]))
+    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert names == ["5 labels a class", "neighbours", "linear"]
+
+
+def test_a_hollow_point_is_level_with_the_embedder():
+    points = BaselinesDisplay.from_comparison(comparison()).points_
+    hollow = {row: to_hex(of["few labels"][0].get_markerfacecolor()) for row, of in points.items()}
+    assert [row for row, color in hollow.items() if color == "#ffffff"] == ["PCA"]
+
+
+def test_from_estimator_is_the_comparison_on_the_axes_of_the_user():
+    y = np.repeat([0, 1], 20)
+    X = np.random.default_rng(0).normal(size=(40, 4)) + y[:, None]
+    embedder, options = small(max_epochs=1).fit(X), {"n_labels": 3, "n_repeats": 2}
+    _, ax = plt.subplots()
+    display = BaselinesDisplay.from_estimator(
+        embedder, X, y, **options, random_state=0, ax=ax, alpha=0.5
+    )
+    expected = compare_with_baselines(embedder, X, y, **options, random_state=0)
+    for row, scores in expected.scores.items():
+        for column in COLUMNS:
+            np.testing.assert_array_equal(display.comparison.scores[row][column], scores[column])
+    assert display.ax_ is ax and display.figure_ is ax.figure
+    assert display.points_["raw"]["linear"][0].get_alpha() == 0.5
+
+
+def test_only_a_comparison_is_drawn():
+    with pytest.raises(TypeError, match="comparison"):
+        BaselinesDisplay({"raw": 1.0})
