@@ -31,7 +31,7 @@ class Encoder(ParameterObject):
 
     See Also
     --------
-    MLP, ConvNet, PatchNet, ResNet, GIN, GCN : The encoders of the package.
+    MLP, ConvNet, PatchNet, ResNet, SeriesNet, GIN, GCN : The encoders of the package.
     skcontrast.kinds.Kind : A kind of data.
 
     Examples
@@ -120,6 +120,8 @@ def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None)
     if len(sizes) in (2, 3) and sizes[0] is None:
         # Graphs without edges and attributes have no features of nodes: they get a constant.
         sizes = [1 if size == 0 else size for size in sizes[1:]]
+    elif len(sizes) == 2 and sizes[1] is None:  # series of any length
+        sizes = sizes[:1]
     if not all(map(_SIZE.is_satisfied_by, sizes)):
         raise ValueError(f"sample_shape must hold ints of at least 1, got {sample_shape!r}.")
     own = named_kinds(encoder.kind, owner=type(encoder).__name__)
