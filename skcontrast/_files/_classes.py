@@ -43,10 +43,10 @@ _PUBLIC = (
 _PARTS: tuple[type, ...] = (
     Apart, Beside, ColourCounts, Column, ContrastiveEmbedder, EdgeFeatures, ForeignNetwork,
     GCNLayer, GINELayer, GINLayer, GraphNetwork, ImageScaler, KernelLayer, Lab, Leading,
-    MessagePassing, Network, NodeFeatures, NonDynamicallyQuantizableLinear, PartsScaler, PatchLayer, Profile,
-    Scale, Schema, SideBySide, Slices, Split, Standardize, TableInput, TableScaler, Unscaled,
-    VectorScaler, Widths, WithExtra, _BasicBlock, _Bottleneck, _PatchNetwork, _ResNet,
-    _SeriesBlock, _SeriesNetwork,
+    MessagePassing, Network, NodeFeatures, NonDynamicallyQuantizableLinear, PartsScaler,
+    PatchLayer, Profile, Scale, Schema, SideBySide, Slices, Split, Standardize, TableInput,
+    TableScaler, Unscaled, VectorScaler, Widths, WithExtra, _BasicBlock, _Bottleneck,
+    _PatchNetwork, _ResNet, _SeriesBlock, _SeriesNetwork,
 )  # fmt: skip
 
 

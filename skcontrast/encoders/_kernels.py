@@ -164,7 +164,7 @@ def _inside(mask: Tensor, dilation: int) -> Tensor:
 
 
 def _dilations(longest: int, n: int) -> tuple[int, ...]:
-    """Return n dilations, from 1 to that of a kernel as long as a series, evenly on a log scale."""
+    """Return n dilations, from 1 to that of a kernel as long as a series, on a log scale."""
     most = min(max((longest - 1) / (_SIZE - 1), 1), _LARGEST_DILATION)
     several = np.logspace(0, np.log2(most), min(n, _MOST_DILATIONS), base=2).astype(int)
     return tuple(sorted(int(several[k % len(several)]) for k in range(n)))

@@ -138,7 +138,8 @@ class _SeriesNetwork(nn.Module):
         found = []
         for place, block in enumerate(self.blocks):
             if place:  # maps are at least 0, as they are behind the end of a series
-                h, mask = (F.max_pool1d(one, 2, ceil_mode=True) for one in (h, mask))
+                # In two dimensions, whose length an exported network leaves open.
+                h, mask = (F.max_pool2d(one, (1, 2), ceil_mode=True) for one in (h, mask))
             h = block(h, mask)
             found += [(h @ _cells(mask, self.pool_size)).flatten(1), h.amax(-1)]
         learned = self.last(torch.cat(found, 1))
