@@ -42,7 +42,7 @@ from .augmentation import Augmentation, Views
 from .encoders import Encoder
 from .frameworks import Framework
 from .kinds import Kind, Tables
-from .kinds._recognise import naming_kind
+from .kinds._recognise import KindName, naming_kind
 from .losses import Loss
 from .metrics import neighbor_agreement
 from .optimizers import ALGORITHMS, Algorithm, Optimizer, as_optimizer
@@ -153,7 +153,7 @@ class ContrastiveEmbedder(
     lr_schedule : {"cosine", "constant"} or Schedule, default="cosine"
         Factor on the learning rate by the progress of the fit. `partial_fit` keeps the learning
         rate constant, since it has no end.
-    kind : {"auto", "vectors", "tables", "images", "graphs"} or Kind, default="auto"
+    kind : {"auto", "vectors", "tables", "series", "images", "graphs"} or Kind, default="auto"
         The kind of data in X, and how it is prepared: ``Vectors(standardize=False)`` or
         ``Graphs(node_features="degree")``, see :mod:`skcontrast.kinds`. "auto" recognises the kind
         of X, unless the augmentations or the encoder declare a custom one, see :ref:`own-kind`.
@@ -318,7 +318,7 @@ class ContrastiveEmbedder(
         lr: float = 1e-3,
         weight_decay: float = 1e-6,
         lr_schedule: Literal["cosine", "constant"] | Schedule = "cosine",
-        kind: Literal["auto", "vectors", "tables", "images", "graphs"] | Kind = "auto",
+        kind: Literal["auto"] | KindName | Kind = "auto",
         device: str | int | torch.device = "auto",
         precision: Literal["auto", "float32", "bf16"] = "auto",
         compile: bool = False,

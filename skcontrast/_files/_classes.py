@@ -28,6 +28,7 @@ from ..kinds._base import Schema, Unscaled
 from ..kinds._images import ImageScaler
 from ..kinds._recognise import PartsScaler
 from ..kinds._scaling import Standardize
+from ..kinds._series import SeriesScaler
 from ..kinds._table_input import TableInput
 from ..kinds._tables import Column, TableScaler
 from ..kinds._vectors import VectorScaler
@@ -44,9 +45,9 @@ _PARTS: tuple[type, ...] = (
     Apart, Beside, ColourCounts, Column, ContrastiveEmbedder, EdgeFeatures, ForeignNetwork,
     GCNLayer, GINELayer, GINLayer, GraphNetwork, ImageScaler, KernelLayer, Lab, Leading,
     MessagePassing, Network, NodeFeatures, NonDynamicallyQuantizableLinear, PartsScaler,
-    PatchLayer, Profile, Scale, Schema, SideBySide, Slices, Split, Standardize, TableInput,
-    TableScaler, Unscaled, VectorScaler, Widths, WithExtra, _BasicBlock, _Bottleneck,
-    _PatchNetwork, _ResNet, _SeriesBlock, _SeriesNetwork,
+    PatchLayer, Profile, Scale, Schema, SeriesScaler, SideBySide, Slices, Split, Standardize,
+    TableInput, TableScaler, Unscaled, VectorScaler, Widths, WithExtra, _BasicBlock,
+    _Bottleneck, _PatchNetwork, _ResNet, _SeriesBlock, _SeriesNetwork,
 )  # fmt: skip
 
 

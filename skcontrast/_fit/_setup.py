@@ -22,6 +22,7 @@ from ..augmentation import (
     Augmentation,
     ColorJitter,
     GaussianBlur,
+    GaussianNoise,
     MarginalCorruption,
     NodeDrop,
     PerPart,
@@ -37,6 +38,7 @@ from ..kinds._base import Kind, Scaler, Schema
 from ..kinds._graphs import Graphs
 from ..kinds._images import Images
 from ..kinds._recognise import PartsKind, is_custom, naming_kind
+from ..kinds._series import Series
 from ..kinds._tables import Tables
 from ..kinds._vectors import Vectors
 from ..losses import Loss
@@ -380,6 +382,8 @@ def default_chain(
         return [MarginalCorruption(rate=0.3)]
     if isinstance(kind, Images):
         return _chain_of_images(sample_shape, mixes_channels)
+    if isinstance(kind, Series):
+        return [GaussianNoise()]
     if isinstance(kind, Graphs):
         return [] if takes_one_view else [NodeDrop()]
     return None
