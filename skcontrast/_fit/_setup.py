@@ -23,15 +23,18 @@ from ..augmentation import (
     ColorJitter,
     GaussianBlur,
     GaussianNoise,
+    MagnitudeScale,
     MarginalCorruption,
     NodeDrop,
     PerPart,
     RandomAffine,
     RandomResizedCrop,
     SimCLRAugmentation,
+    TimeCrop,
+    TimeMask,
     compose,
 )
-from ..encoders import GIN, MLP, ConvNet, Encoder, PatchNet, ResNet
+from ..encoders import GIN, MLP, ConvNet, Encoder, PatchNet, ResNet, SeriesNet
 from ..frameworks import Framework
 from ..frameworks._parts import Apart, Split
 from ..kinds._base import Kind, Scaler, Schema
@@ -345,6 +348,8 @@ def default_encoder(kind: Kind, sample_shape: tuple, *, is_wide: bool = True) ->
         return MLP()
     if isinstance(kind, Graphs):
         return GIN(wide=is_wide)
+    if isinstance(kind, Series):
+        return SeriesNet(wide=is_wide)
     if not isinstance(kind, Images):
         raise _missing("encoder", kind)
     least, most = sorted(sample_shape[-2:])
@@ -383,7 +388,7 @@ def default_chain(
     if isinstance(kind, Images):
         return _chain_of_images(sample_shape, mixes_channels)
     if isinstance(kind, Series):
-        return [GaussianNoise()]
+        return [TimeCrop(), GaussianNoise(), MagnitudeScale(), TimeMask()]
     if isinstance(kind, Graphs):
         return [] if takes_one_view else [NodeDrop()]
     return None

@@ -148,13 +148,13 @@ def build_network(
     parts = _parts(subset, kind, scaler, split)
     chosen = [choose_encoder(place, part.kind, part.shape) for place, part in enumerate(parts)]
     built = [
-        # An encoder of arrays is tried on zeros, of anything else on what it will get.
+        # An encoder of numbers is tried on zeros, of anything else on what it will get.
         build_encoder(
             own,
             part.shape,
             n_components,
             kind=part.kind,
-            tried_on=None if _is_array(part) else _samples(part, split, place, 2),
+            tried_on=None if part.kind.float_batches else _samples(part, split, place, 2),
             owner=owner,
         )
         for place, (own, part) in enumerate(zip(chosen, parts, strict=True))
@@ -185,11 +185,6 @@ def build_network(
             widths[place] = beside.width
     network = _assembled(split, encoders, layers, heads, widths)
     return network.float(), Widths(sum(widths), sum(projections), len(parts))
-
-
-def _is_array(part: _Part) -> bool:
-    """Return whether batches of a part are tensors of numbers of a fixed shape."""
-    return part.kind.float_batches and None not in part.shape
 
 
 def _samples(

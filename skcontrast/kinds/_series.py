@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
@@ -23,6 +24,8 @@ from ._scaling import NUMBERS_PER_CALL, AffineScaler, ArrayKind, float_of
 _EXPECTED = "series, an array of numbers of shape (n_samples, n_channels, n_times)"
 # A channel has more steps than there are channels, by more than this factor.
 _LEAST_RATIO = 2
+# Steps of the series on which a network is tried that was built without any.
+_EXAMPLE_LENGTH = 64
 _FORMS = (
     "pass an array (n_samples, n_channels, n_times), or a list of arrays (n_channels, n_times)"
 )
@@ -49,6 +52,11 @@ class Series(ArrayKind):
     interpolate : bool, default=False
         Whether NaN before the end of a series is a gap that is filled: linearly between its
         neighbours, with the nearest value at either end. If False, gaps are refused.
+
+    Attributes
+    ----------
+    n_times_ : int
+        Length of the longest series in `fit`; only on the copy of the kind in a fitted embedder.
 
     See Also
     --------
@@ -77,6 +85,8 @@ class Series(ArrayKind):
         "standardize": [StrOptions({"channel", "series"}), None],
         "interpolate": ["boolean"],
     }
+
+    n_times_: int
 
     def __init__(
         self,
@@ -111,6 +121,10 @@ class Series(ArrayKind):
         """Return the number of channels."""
         return f"series of shape ({sample_shape[0]} channels, n_times)"
 
+    def example_batch(self, sample_shape: tuple) -> Tensor:
+        """Return two series of zeros, of the length in `fit`."""
+        return torch.zeros(2, sample_shape[0], getattr(self, "n_times_", _EXAMPLE_LENGTH))
+
     def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
         request.refuse_graphs(X, self)
         _refuse_frames(X)
@@ -130,7 +144,11 @@ class Series(ArrayKind):
         _check_channels(X, request)
         if not isinstance(X, LazySamples):  # which check themselves what they read
             X = self._without_gaps(X)
-        return X, Schema(self, self.sample_shape(X))
+        if request.seen is not None:
+            return X, request.seen
+        kind = clone(self)
+        kind.n_times_ = X.shape[2]
+        return X, Schema(kind, self.sample_shape(X))
 
     def check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Refuse series that seem to have their channels last, unless they were declared."""

@@ -138,7 +138,7 @@ def test_a_long_side_makes_series(shape):
 def test_a_declared_kind_of_arrays_is_asked_first():
     for X in (np.zeros((20, 8, 8)), np.zeros((20, 8, 32)), np.zeros((20, 3, 4))):
         for kind in (Images(), Series()):
-            assert read_samples(X, hint=kind, owner=small())[1].kind is kind
+            assert type(read_samples(X, hint=kind, owner=small())[1].kind) is type(kind)
 
 
 def test_what_names_images_settles_the_question():

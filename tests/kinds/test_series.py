@@ -153,7 +153,7 @@ def test_what_is_not_declared_series_is_refused_by_name(given, error, message):
 
 def test_a_table_with_series_in_its_cells_is_refused_with_advice():
     nested = pd.DataFrame({"a": [pd.Series(x[0]) for x in X], "b": [pd.Series(x[1]) for x in X]})
-    with pytest.raises(ValueError, match=r"Column a of X holds Series.*np.stack\(row\)"):
+    with pytest.raises(ValueError, match=r"Column 'a' of X holds Series.*np.stack\(row\)"):
         small().fit(nested)
     np.testing.assert_array_equal(read([np.stack(row) for row in nested.to_numpy()]), X[:, :2])
 
