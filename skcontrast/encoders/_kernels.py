@@ -71,7 +71,7 @@ class KernelLayer(nn.Module):
         for place, (dilation, columns) in enumerate(layer._groups()):
             drawn = series[torch.from_numpy(rng.randint(len(series), size=N_KERNELS))]
             x, mask = without_end(drawn)
-            found = layer.convolved(layer.mixed(x, place), dilation)
+            found = layer.convolved(layer.mixed(x).roll(place, 1), dilation)
             for kernel in range(N_KERNELS):  # each of its own series
                 values = found[kernel, kernel, mask[kernel, 0] > 0]
                 thresholds[kernel, columns] = values.quantile(shares[kernel, columns])
@@ -81,9 +81,10 @@ class KernelLayer(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map (n, channels, times), NaN behind the end of a series, to (n, n_features)."""
         x, mask = without_end(x)
-        shares = []
+        x, shares = self.mixed(x), []
         for place, (dilation, columns) in enumerate(self._groups()):
-            found = self.convolved(self.mixed(x, place), dilation)
+            # A kernel reads other channels at each dilation.
+            found = self.convolved(x.roll(place, 1), dilation)
             counted = torch.cat([mask, _inside(mask, dilation)], 1).transpose(1, 2)
             n_counted = counted.sum(1, keepdim=True).clamp(min=1)
             is_padded = (torch.arange(N_KERNELS, device=x.device) + place) % 2 == 0
@@ -93,15 +94,14 @@ class KernelLayer(nn.Module):
                 shares.append(torch.where(is_padded, share[..., 0], share[..., 1]))
         return torch.cat(shares, 1)
 
-    def mixed(self, x: Tensor, place: int) -> Tensor:
-        """Return the sums of channels that the kernels convolve, at the place of a dilation."""
+    def mixed(self, x: Tensor) -> Tensor:
+        """Return sums of a few channels, (n, 84, times), or the only channel, (n, 1, times)."""
         if x.shape[1] == 1:
             return x
         x = torch.cat([x, torch.zeros_like(x[:, :1])], 1)
-        chosen = self.channels.roll(place, 0)  # a kernel reads others at each dilation
-        total = x[:, chosen[:, 0]]
-        for column in range(1, chosen.shape[1]):
-            total = total + x[:, chosen[:, column]]
+        total = x.index_select(1, self.channels[:, 0])
+        for column in range(1, self.channels.shape[1]):
+            total = total + x.index_select(1, self.channels[:, column])
         return total
 
     def convolved(self, x: Tensor, dilation: int) -> Tensor:

@@ -16,7 +16,7 @@ from ._base import Encoder, check_build, init_kaiming
 from ._kernels import KernelLayer, without_end
 from ._wide import Beside
 
-_SIZE = 5
+_SIZE, _FIRST_STRIDE = 5, 2
 # Features of the fixed kernels beside what is learned, and samples that go through them together.
 _WIDE_WIDTH = 2016
 _BATCH = 100
@@ -25,12 +25,13 @@ _BATCH = 100
 class SeriesNet(Encoder):
     """A dilated residual convolutional network: the default encoder of series.
 
-    Each block is a convolution of 5 times, normalised over the batch, to which what it got is
-    added, and rectified. From block to block a max-pooling halves the number of times and the
-    dilation doubles, so that three blocks see nearly 90 times at once, and each further one four
-    times as many [1]_. The maps of all blocks are averaged over the cells of a grid, from the
-    beginning to the end of each series, however long it is, and their greatest values stand beside
-    them. Times behind the end of a series count nowhere.
+    Each block is a convolution with a kernel of 5, normalised over the batch, to which a linear
+    map of what the block got is added, and rectified. Each halves the number of times, the first
+    by its stride, the others by a max-pooling before them, and from block to block the dilation
+    doubles, so that three blocks see some 170 times at once, and each further one four times as
+    many [1]_. The maps of all blocks are averaged over the cells of a grid, from the beginning to
+    the end of each series, however long it is, and their greatest values stand beside them. Times
+    behind the end of a series count nowhere.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ class SeriesNet(Encoder):
         check_build(self, sample_shape, n_components)
         widths = list(self.widths)
         channels = [sample_shape[0], *widths]
-        blocks = [_SeriesBlock(*channels[k : k + 2], 2**k) for k in range(len(widths))]
+        blocks = [_SeriesBlock(*channels[k : k + 2], k) for k in range(len(widths))]
         learned_width = sum(widths) * (self.pool_size + 1)
         last: nn.Module = nn.Identity()
         if n_components is not None:
@@ -135,41 +136,54 @@ class _SeriesNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         h, mask = without_end(x)
+        # Training is faster where nothing is masked.
+        is_full = self.training and bool(mask.all())
+        mask = mask[:1] if is_full else mask
         found = []
         for place, block in enumerate(self.blocks):
+            # In two dimensions, whose length an exported network leaves open.
+            mask = F.max_pool2d(mask, (1, 2), ceil_mode=True)
             if place:  # maps are at least 0, as they are behind the end of a series
-                # In two dimensions, whose length an exported network leaves open.
-                h, mask = (F.max_pool2d(one, (1, 2), ceil_mode=True) for one in (h, mask))
-            h = block(h, mask)
+                h = F.max_pool2d(h, (1, 2), ceil_mode=True)
+            h = block(h, None if is_full else mask)
             found += [(h @ _cells(mask, self.pool_size)).flatten(1), h.amax(-1)]
         learned = self.last(torch.cat(found, 1))
         return learned if self.beside is None else self.beside(learned, x)
 
 
 class _SeriesBlock(nn.Module):
-    """A dilated convolution, normalised, with a short cut; the first block has none."""
+    """A dilated convolution, normalised, and a linear map of what it got; the first has none."""
 
-    def __init__(self, channels: int, width: int, dilation: int):
+    def __init__(self, channels: int, width: int, place: int):
         super().__init__()
-        padding = _SIZE // 2 * dilation
+        dilation = 2**place
         self.convolution: nn.Module = init_kaiming(
-            nn.Conv1d(channels, width, _SIZE, padding=padding, dilation=dilation, bias=False)
+            nn.Conv1d(
+                channels,
+                width,
+                _SIZE,
+                stride=1 if place else _FIRST_STRIDE,
+                padding=_SIZE // 2 * dilation,
+                dilation=dilation,
+                bias=False,
+            )
         )
         self.normal = nn.BatchNorm1d(width)
-        self.short_cut = nn.Conv1d(channels, width, 1, bias=False) if dilation > 1 else None
-        if self.short_cut is not None:
-            init_kaiming(self.short_cut)
+        self.short_cut: nn.Module | None = None
+        if place:
+            self.short_cut = init_kaiming(nn.Conv1d(channels, width, 1, bias=False))
 
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """Map (n, channels, times) to (n, width, times), both 0 where the mask is."""
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """Map (n, channels, times) to (n, width, times), at least 0, and 0 where the mask is."""
         found = self._normalised(self.convolution(x), mask)
         if self.short_cut is not None:
             found = found + self.short_cut(x)
-        return found.relu() * mask
+        found = found.relu()
+        return found if mask is None else found * mask
 
-    def _normalised(self, x: Tensor, mask: Tensor) -> Tensor:
+    def _normalised(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Return x normalised over the times of the batch at which series are."""
-        if not self.training or mask.all():
+        if mask is None or not self.training:
             return self.normal(x)
         is_there, rows = mask[:, 0] > 0, x.transpose(1, 2)
         normal = self.normal(rows[is_there])
