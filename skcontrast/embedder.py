@@ -42,7 +42,7 @@ from .augmentation import Augmentation, Views
 from .encoders import Encoder
 from .frameworks import Framework
 from .kinds import Kind, Tables
-from .kinds._recognise import naming_kind
+from .kinds._recognise import KindName, naming_kind
 from .losses import Loss
 from .metrics import neighbor_agreement
 from .optimizers import ALGORITHMS, Algorithm, Optimizer, as_optimizer
@@ -99,16 +99,18 @@ class ContrastiveEmbedder(
     encoder : Encoder, torch.nn.Module, callable or list of them, default=None
         The network from sample to representation. None chooses by the kind of X:
         ``MLP(wide=True)`` for vectors, not wide if they have more than 1,000 features;
-        ``MLP(wide=True, n_learned=16)`` for tables; ``PatchNet(wide=True)`` for images of 16 to 32
-        pixels, ``ConvNet()`` for smaller ones, ``ResNet(18)`` for larger ones; ``GIN(wide=True)``
-        for graphs, but not wide with ``InfoGraph()``. An object of
+        ``MLP(wide=True, n_learned=16)`` for tables; ``SeriesNet(wide=True)`` for series;
+        ``PatchNet(wide=True)`` for images of 16 to 32 pixels, ``ConvNet()`` for smaller ones,
+        ``ResNet(18)`` for larger ones; ``GIN(wide=True)`` for graphs, but not wide with
+        ``InfoGraph()``. An object of
         :mod:`skcontrast.encoders` is built once the shape of X is known; a module is copied, never
-        trained in place; a callable receives the shape of one sample, ``(None, n_node_features)``
-        for graphs, or with a third number ``n_edge_features`` if their edges have any, and returns
-        a module. Encoders of tables get the features of a row as a vector. Modules for graphs are
-        called as in PyTorch Geometric, ``module(x, edge_index, batch=batch)``, with ``edge_attr``
-        and ``edge_weight`` if they take them. With a framework of several encoders, a list has one
-        for each part.
+        trained in place; a callable receives the shape of one sample, ``(n_channels, None)`` for
+        series, ``(None, n_node_features)`` for graphs, or with a third number ``n_edge_features``
+        if their edges have any, and returns a module. Encoders of tables get the features of a row
+        as a vector; those of series find NaN behind the end of series that are shorter than others
+        in their batch. Modules for graphs are called as in PyTorch Geometric,
+        ``module(x, edge_index, batch=batch)``, with ``edge_attr`` and ``edge_weight`` if they take
+        them. With a framework of several encoders, a list has one for each part.
     loss : Loss, default=None
         An object of :mod:`skcontrast.losses`; None is ``InfoNCE()``. Its hyperparameters may be
         schedules.
@@ -121,7 +123,7 @@ class ContrastiveEmbedder(
         Draws the views. None takes the augmentation steps before the embedder in a Pipeline. If
         there are none, it depends on the kind of X, see :ref:`default-views`:
         ``MarginalCorruption`` for vectors and tables (which keeps rows of X in the fitted
-        embedder);
+        embedder); ``TimeCrop``, ``GaussianNoise``, ``MagnitudeScale`` and ``TimeMask`` for series;
         crops, or for fewer than 16 pixels ``RandomAffine``, and a strong ``ColorJitter`` for grey
         images; ``SimCLRAugmentation()`` for colour images, or ``RandomAffine()`` if the framework
         contrasts their channels or there are neither one nor three; ``NodeDrop()`` for graphs, or
@@ -154,7 +156,7 @@ class ContrastiveEmbedder(
     lr_schedule : {"cosine", "constant"} or Schedule, default="cosine"
         Factor on the learning rate by the progress of the fit. `partial_fit` keeps the learning
         rate constant, since it has no end.
-    kind : {"auto", "vectors", "tables", "images", "graphs"} or Kind, default="auto"
+    kind : {"auto", "vectors", "tables", "series", "images", "graphs"} or Kind, default="auto"
         The kind of data in X, and how it is prepared: ``Vectors(standardize=False)`` or
         ``Graphs(node_features="degree")``, see :mod:`skcontrast.kinds`. "auto" recognises the kind
         of X, unless the augmentations or the encoder declare a custom one, see :ref:`own-kind`.
@@ -327,7 +329,7 @@ class ContrastiveEmbedder(
         lr: float = 1e-3,
         weight_decay: float = 1e-6,
         lr_schedule: Literal["cosine", "constant"] | Schedule = "cosine",
-        kind: Literal["auto", "vectors", "tables", "images", "graphs"] | Kind = "auto",
+        kind: Literal["auto"] | KindName | Kind = "auto",
         device: str | int | torch.device = "auto",
         precision: Literal["auto", "float32", "bf16"] = "auto",
         compile: bool = False,
@@ -422,12 +424,14 @@ class ContrastiveEmbedder(
         ----------
         X : array-like or Views
             At least 2 samples: vectors of shape (n_samples, n_features), dense or sparse; a
-            DataFrame with categories, times or gaps, see :ref:`tables`; grey images (n_samples,
-            height, width); images (n_samples, channels, height, width), uint8 or float; torch
-            tensors; memory maps; a torch Dataset whose items are samples or tuples that start with
-            one; with ``framework=CMC()`` :class:`~skcontrast.datasets.Parts`, or a tuple, of
-            several of these with the same samples; a list of networkx graphs or of PyTorch
-            Geometric's ``Data``, or :class:`~skcontrast.graphs.PackedGraphs`; samples of a
+            DataFrame with categories, times or gaps, see :ref:`tables`; series (n_samples,
+            n_channels, n_times), or of unequal lengths a list of arrays (n_channels, n_times), see
+            :ref:`series`; square grey images (n_samples, height, width); images (n_samples,
+            channels, height, width), uint8 or float; torch tensors; memory maps; a torch Dataset
+            whose items are samples or tuples that start with one; with ``framework=CMC()``
+            :class:`~skcontrast.datasets.Parts`, or a tuple, of several of these with the same
+            samples; a list of networkx graphs or of PyTorch Geometric's ``Data``, or
+            :class:`~skcontrast.graphs.PackedGraphs`; samples of a
             :ref:`kind of your own <own-kind>`; or the views that an augmentation step of a
             Pipeline returns.
         y : array-like of shape (n_samples,), default=None

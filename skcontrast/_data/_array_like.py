@@ -28,8 +28,15 @@ _SPARSE_NUMBERS = [np.float64, np.float32]
 _CHECKED_IN_PLACE = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-def as_array_like(X: Any) -> Any:
+def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
     """Convert what scikit-learn does not read to arrays: tensors, lists of images, Datasets.
+
+    Parameters
+    ----------
+    X : object
+        The argument of the user.
+    one_shape : bool, default=True
+        If False, a sequence of arrays of unequal shapes is returned as a list.
 
     Raises
     ------
@@ -58,6 +65,8 @@ def as_array_like(X: Any) -> Any:
                 f"X must hold samples, got a {type(X[0]).__name__} with the keys "
                 f"{sorted(map(str, X[0]))}: pass the values of one key."
             )
+        if not one_shape and len({getattr(x, "shape", None) for x in X}) > 1:
+            return list(X)
         if getattr(X[0], "ndim", 0) > 1:
             X = _stacked(X)
     if isinstance(X, torch.Tensor):
@@ -129,7 +138,8 @@ def _stacked(images: Any) -> Any:
     if len(shapes) > 1:
         hint = " A pair of arrays must be a tuple, and needs framework=CMC()."
         raise ValueError(
-            f"The images in X must have one shape, got {len(shapes)}: {sorted(shapes)[:3]}."
+            f"The images in X must have one shape, got {len(shapes)}: {sorted(shapes)[:3]}. If X "
+            "holds series (n_channels, n_times), pass kind='series'."
             f"{hint if len(images) == 2 else ''}"
         )
     return torch.stack(list(images)) if is_torch else np.stack(images)
@@ -145,13 +155,13 @@ def check_dimensions(X: Any) -> None:
     """Raise ValueError for arrays with more dimensions than images have."""
     if isinstance(X, LazySamples) and not 2 <= X.ndim <= 4:
         raise ValueError(
-            "The samples of a Dataset must be vectors, grey images (height, width) or images "
-            f"(channels, height, width), got shape {X.shape[1:]}."
+            "The samples of a Dataset must be vectors, series (channels, times), grey images "
+            f"(height, width) or images (channels, height, width), got shape {X.shape[1:]}."
         )
     if getattr(X, "ndim", 2) > 4:
         raise ValueError(
-            "X must have 2 dimensions (vectors), 3 (grey images) or 4 (images: n_samples, "
-            f"channels, height, width), got an array of shape {X.shape}."
+            "X must have 2 dimensions (vectors), 3 (series or grey images) or 4 (images: "
+            f"n_samples, channels, height, width), got an array of shape {X.shape}."
         )
 
 

@@ -246,6 +246,12 @@ def _of_objects(values: list, name: str) -> Values:
         return Values("duration", _seconds(np.array(values, dtype="timedelta64[us]")))
     found = ", ".join(sorted(type_.__name__ for type_ in types))
     several = "values of several types" if len(types) > 1 else "values of a type"
+    if all(getattr(value, "ndim", 0) == 1 for value in values):
+        raise ValueError(
+            f"Column {name} of X holds {found}, which a table cannot have. If these are series, "
+            "pass them as a list of arrays (n_channels, n_times), of the same n_channels: "
+            "[np.stack(row) for row in X.to_numpy()]."
+        )
     raise ValueError(
         f"Column {name} of X holds {several} that a table cannot have ({found}): convert it to "
         "numbers, strings, booleans or times, or drop it."

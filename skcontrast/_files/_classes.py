@@ -13,10 +13,12 @@ from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from .._network._build import Network, Widths
 from ..embedder import ContrastiveEmbedder
 from ..encoders._graph import GCNLayer, GINELayer, GINLayer, MessagePassing
+from ..encoders._kernels import KernelLayer
 from ..encoders._patch_net import _PatchNetwork
 from ..encoders._patches import PatchLayer
 from ..encoders._projection import WithExtra
 from ..encoders._resnet import _BasicBlock, _Bottleneck, _ResNet
+from ..encoders._series_net import _SeriesBlock, _SeriesNetwork
 from ..encoders._wide import Beside, Leading, RunningScale, Scale, WideNetwork
 from ..frameworks._parts import Apart, Lab, SideBySide, Slices, Split
 from ..graphs._counts import ColourCounts, Profile
@@ -26,6 +28,7 @@ from ..kinds._base import Schema, Unscaled
 from ..kinds._images import ImageScaler
 from ..kinds._recognise import PartsScaler
 from ..kinds._scaling import Standardize
+from ..kinds._series import SeriesScaler
 from ..kinds._table_input import TableInput
 from ..kinds._tables import Column, TableScaler
 from ..kinds._vectors import VectorScaler
@@ -40,11 +43,11 @@ _PUBLIC = (
 # Everything else that a fitted embedder consists of, under the names of the classes.
 _PARTS: tuple[type, ...] = (
     Apart, Beside, ColourCounts, Column, ContrastiveEmbedder, EdgeFeatures, ForeignNetwork,
-    GCNLayer, GINELayer, GINLayer, GraphNetwork, ImageScaler, Lab, Leading, MessagePassing,
-    Network, NodeFeatures, NonDynamicallyQuantizableLinear, PartsScaler, PatchLayer, Profile,
-    RunningScale, Scale, Schema, SideBySide, Slices, Split, Standardize, TableInput, TableScaler,
-    Unscaled, VectorScaler, WideNetwork, Widths, WithExtra, _BasicBlock, _Bottleneck,
-    _PatchNetwork, _ResNet,
+    GCNLayer, GINELayer, GINLayer, GraphNetwork, ImageScaler, KernelLayer, Lab, Leading,
+    MessagePassing, Network, NodeFeatures, NonDynamicallyQuantizableLinear, PartsScaler,
+    PatchLayer, Profile, RunningScale, Scale, Schema, SeriesScaler, SideBySide, Slices, Split,
+    Standardize, TableInput, TableScaler, Unscaled, VectorScaler, WideNetwork, Widths, WithExtra,
+    _BasicBlock, _Bottleneck, _PatchNetwork, _ResNet, _SeriesBlock, _SeriesNetwork,
 )  # fmt: skip
 
 

@@ -41,7 +41,7 @@ def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike)
     Parameters
     ----------
     embedder : ContrastiveEmbedder
-        Fitted on vectors or images.
+        Fitted on vectors, series or images.
     path : str or path-like
         Where to write. The suffix is the format: ``.onnx`` for ONNX, which needs onnx,
         onnxscript and onnxruntime; ``.pt2`` for a program of ``torch.export``.
@@ -120,7 +120,8 @@ def _example(embedder: ContrastiveEmbedder, X: Any) -> tuple[NDArray[Any], NDArr
     if issparse(X):
         raise ValueError("X must be a dense array, got a sparse matrix: pass X[:2].toarray().")
     # Whatever transform refuses is refused in its words, such as columns in a different order.
-    embedder._fitted.read(X, owner=embedder)
+    checked = embedder._fitted.read(X, owner=embedder)
+    X = checked if isinstance(X, list) else X  # such as series of unequal lengths
     array = np.ascontiguousarray(X.detach().cpu() if isinstance(X, Tensor) else X)
     if array.dtype not in (np.uint8, np.float32, np.float64):
         array = array.astype(np.float64)
@@ -130,37 +131,44 @@ def _example(embedder: ContrastiveEmbedder, X: Any) -> tuple[NDArray[Any], NDArr
         return array, np.asarray(embedder.transform(array))
 
 
-def _network(embedder: ContrastiveEmbedder) -> nn.Module:
+def _network(embedder: ContrastiveEmbedder) -> _Embedding:
     """Return everything that `transform` does as one module on the CPU."""
     fitted = embedder._fitted.on_cpu()
     if not hasattr(fitted.scaler, "layer"):
         raise ValueError(
-            f"An embedder of {fitted.schema.kind.name} cannot be exported: only vectors and "
-            "images are arrays of numbers of a fixed shape. Use skcontrast.save."
+            f"An embedder of {fitted.schema.kind.name} cannot be exported: only vectors, series "
+            "and images are arrays of numbers of a fixed shape or length. Use skcontrast.save."
         )
-    return _Embedding(fitted.scaler.layer(), embedder._transforming().cpu()).eval()
+    shape = fitted.schema.sample_shape
+    layer, network = fitted.scaler.layer(), embedder._transforming().cpu()
+    n_axes = 1 + len(fitted.schema.kind.image_shape(shape) or shape)
+    return _Embedding(layer, network, n_axes, None in shape).eval()
 
 
 class _Embedding(nn.Module):
-    """Scaling and network; grey images without an axis of channels get one."""
+    """Scaling and network; samples without an axis of channels get one."""
 
-    def __init__(self, scaling: nn.Module, network: nn.Module):
+    def __init__(
+        self, scaling: nn.Module, network: nn.Module, n_axes: int, takes_any_length: bool
+    ):
         super().__init__()
         self.scaling, self.network = scaling, network
+        self.n_axes, self.takes_any_length = n_axes, takes_any_length
 
     def forward(self, x: Tensor) -> Tensor:
         """Embed X of shape (n, ...), in its own units."""
-        return self.network(self.scaling(x[:, None] if x.ndim == 3 else x))
+        return self.network(self.scaling(x[:, None] if x.ndim < self.n_axes else x))
 
 
-def _program(network: nn.Module, samples: Tensor) -> torch.export.ExportedProgram:
-    """Return the network as a graph for any number of samples."""
-    return torch.export.export(
-        network, (samples,), dynamic_shapes=({0: torch.export.Dim("n_samples")},)
-    )
+def _program(network: _Embedding, samples: Tensor) -> torch.export.ExportedProgram:
+    """Return the network as a graph for any number of samples, and any length of series."""
+    sizes = {0: torch.export.Dim("n_samples")}
+    if network.takes_any_length:
+        sizes[samples.ndim - 1] = torch.export.Dim.AUTO
+    return torch.export.export(network, (samples,), dynamic_shapes=(sizes,))
 
 
-def _write_program(network: nn.Module, samples: Tensor) -> bytes:
+def _write_program(network: _Embedding, samples: Tensor) -> bytes:
     # torch ends the process if it writes to a disk that is full.
     buffer = io.BytesIO()
     torch.export.save(_program(network, samples), buffer)
@@ -172,7 +180,7 @@ def _run_program(data: bytes, array: NDArray[Any]) -> NDArray[Any]:
         return torch.export.load(io.BytesIO(data)).module()(torch.from_numpy(array)).numpy()
 
 
-def _write_onnx(network: nn.Module, samples: Tensor) -> bytes:
+def _write_onnx(network: _Embedding, samples: Tensor) -> bytes:
     onnx = torch.onnx.export(
         _program(network, samples),
         (samples,),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import fields
@@ -359,7 +358,7 @@ def _check_network(fitted: Fitted, before: Any, is_ours: bool) -> None:
     widths, shape = fitted.widths, fitted.schema.sample_shape
     if not fitted.schema.kind.float_batches:
         return
-    if len(shape) > 3 or not 0 < math.prod(shape) <= _LARGEST_SAMPLE:
+    if len(shape) > 3 or not 0 < _sample_size(fitted.schema.kind, shape) <= _LARGEST_SAMPLE:
         raise ValueError(f"its samples have the shape {shape[:4]}")
     try:
         outputs = _outputs(fitted, torch.device("meta" if is_ours else "cpu"))
@@ -375,6 +374,15 @@ def _check_network(fitted: Fitted, before: Any, is_ours: bool) -> None:
             "its network returns different embeddings than when it was saved: what was passed as "
             "own differs in an attribute or in code"
         )
+
+
+def _sample_size(kind: Kind, shape: tuple) -> int:
+    """Return the number of numbers in a sample on which a network is tried; 0 if there is none."""
+    try:
+        with torch.device("meta"):
+            return kind.example_batch(shape)[0].numel()
+    except Exception:
+        return 0
 
 
 @torch.inference_mode()

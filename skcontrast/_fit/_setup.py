@@ -23,21 +23,26 @@ from ..augmentation import (
     Augmentation,
     ColorJitter,
     GaussianBlur,
+    GaussianNoise,
+    MagnitudeScale,
     MarginalCorruption,
     NodeDrop,
     PerPart,
     RandomAffine,
     RandomResizedCrop,
     SimCLRAugmentation,
+    TimeCrop,
+    TimeMask,
     compose,
 )
-from ..encoders import GIN, MLP, ConvNet, Encoder, PatchNet, ResNet
+from ..encoders import GIN, MLP, ConvNet, Encoder, PatchNet, ResNet, SeriesNet
 from ..frameworks import Framework
 from ..frameworks._parts import Apart, Split
 from ..kinds._base import Kind, Scaler, Schema
 from ..kinds._graphs import Graphs
 from ..kinds._images import Images
 from ..kinds._recognise import PartsKind, is_custom, naming_kind
+from ..kinds._series import Series
 from ..kinds._tables import Tables
 from ..kinds._vectors import Vectors
 from ..losses import Loss
@@ -349,6 +354,8 @@ def default_encoder(kind: Kind, sample_shape: tuple, *, is_wide: bool = True) ->
         return MLP(wide=math.prod(sample_shape) <= _MOST_FEATURES_BESIDE)
     if isinstance(kind, Graphs):
         return GIN(wide=is_wide)
+    if isinstance(kind, Series):
+        return SeriesNet(wide=is_wide)
     if not isinstance(kind, Images):
         raise _missing("encoder", kind)
     least, most = sorted(sample_shape[-2:])
@@ -386,6 +393,8 @@ def default_chain(
         return [MarginalCorruption(rate=0.3)]
     if isinstance(kind, Images):
         return _chain_of_images(sample_shape, mixes_channels)
+    if isinstance(kind, Series):
+        return [TimeCrop(), GaussianNoise(), MagnitudeScale(), TimeMask()]
     if isinstance(kind, Graphs):
         return [] if takes_one_view else [NodeDrop()]
     return None

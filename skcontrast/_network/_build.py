@@ -154,14 +154,15 @@ def build_network(
             part.shape,
             n_components,
             kind=part.kind,
-            tried_on=None if part.kind.float_batches else part.subset[torch.arange(2)],
+            tried_on=None if part.kind.float_batches else _samples(part, split, place, 2),
             owner=owner,
         )
-        for own, part in zip(chosen, parts, strict=True)
+        for place, (own, part) in enumerate(zip(chosen, parts, strict=True))
     ]
     encoders, widths = map(list, zip(*built, strict=True))
-    for encoder, own, part in zip(encoders, chosen, parts, strict=True):
-        part.kind.check_encoder(encoder, part.subset, getattr(own, "__name__", type(own).__name__))
+    for place, (own, part) in enumerate(zip(chosen, parts, strict=True)):
+        name = getattr(own, "__name__", type(own).__name__)
+        part.kind.check_encoder(encoders[place], _samples(part, split, place), name)
     channels_last = [
         to_channels_last(encoder, part.kind, part.shape)
         for encoder, part in zip(encoders, parts, strict=True)
@@ -177,7 +178,7 @@ def build_network(
     ]
     for place, own in enumerate(chosen):
         if isinstance(own, Encoder) and type(own).learn is not Encoder.learn:
-            own.learn(encoders[place], _learned_from(parts[place], layers[place], split, place))
+            own.learn(encoders[place], _samples(parts[place], split, place, layer=layers[place]))
     for place, encoder in enumerate(encoders):
         if isinstance(beside := getattr(encoder, "beside", None), Beside):
             heads[place] = nn.Sequential(Leading(beside.learned_width), heads[place])
@@ -186,11 +187,15 @@ def build_network(
     return network.float(), Widths(sum(widths), sum(projections), len(parts))
 
 
-def _learned_from(
-    part: _Part, layer: nn.Module | None, split: Split | Apart | None, place: int
+def _samples(
+    part: _Part,
+    split: Split | Apart | None,
+    place: int,
+    n: int = _ENOUGH_SAMPLES,
+    layer: nn.Module | None = None,
 ) -> Any:
-    """Return samples as the encoder of a part gets them: standardised, and its part alone."""
-    step = -(-len(part.subset) // _ENOUGH_SAMPLES)
+    """Return at most n samples as the encoder of a part gets them behind a layer."""
+    step = -(-len(part.subset) // n)
     batch = part.subset[torch.arange(0, len(part.subset), step)]
     batch = batch if layer is None else layer(batch)
     return split(batch)[place] if isinstance(split, Split) else batch
@@ -213,12 +218,13 @@ def _parts(subset: Any, kind: Kind, scaler: Any, split: Split | Apart | None) ->
     shape = kind.encoded_shape(tuple(subset.shape[1:]))
     if not isinstance(split, Split):
         return [_Part(kind, shape, subset, scaler)]
-    if shape != tuple(subset.shape[1:]):
+    if shape[0] != subset.shape[1]:
         raise ValueError(
             f"X holds {kind.name}, whose samples cannot be split: pass a framework with one "
             "encoder, such as SimCLR() or MoCo(), or several arrays as the parts."
         )
-    return [_Part(kind, part, split.convert(subset), scaler) for part in split.shapes]
+    converted = split.convert(subset)
+    return [_Part(kind, (part[0], *shape[1:]), converted, scaler) for part in split.shapes]
 
 
 def _assembled(

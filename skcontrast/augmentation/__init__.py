@@ -7,6 +7,17 @@ from ._geometric import RandomAffine, RandomFlip, RandomResizedCrop
 from ._graphs import AttributeMask, EdgePerturb, NodeDrop, RandomWalkSubgraph
 from ._images import ColorJitter, GaussianBlur, RandomGrayscale, SimCLRAugmentation
 from ._per_part import PerPart
+from ._series import (
+    AxisRotation,
+    ChannelDropout,
+    FrequencyMask,
+    MagnitudeScale,
+    MagnitudeWarp,
+    SegmentPermutation,
+    TimeCrop,
+    TimeMask,
+    TimeWarp,
+)
 from ._unflatten import Unflatten
 from ._vectors import FeatureDropout, GaussianNoise, MarginalCorruption
 from ._views import AugmentationDropped, Views
@@ -15,12 +26,17 @@ __all__ = [
     "AttributeMask",
     "Augmentation",
     "AugmentationDropped",
+    "AxisRotation",
+    "ChannelDropout",
     "ColorJitter",
     "EdgePerturb",
     "FeatureDropout",
+    "FrequencyMask",
     "FunctionAugmentation",
     "GaussianBlur",
     "GaussianNoise",
+    "MagnitudeScale",
+    "MagnitudeWarp",
     "MarginalCorruption",
     "NodeDrop",
     "PerPart",
@@ -29,7 +45,11 @@ __all__ = [
     "RandomGrayscale",
     "RandomResizedCrop",
     "RandomWalkSubgraph",
+    "SegmentPermutation",
     "SimCLRAugmentation",
+    "TimeCrop",
+    "TimeMask",
+    "TimeWarp",
     "Unflatten",
     "Views",
     "compose",

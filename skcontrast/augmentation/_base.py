@@ -51,7 +51,7 @@ class Augmentation(Transformer):
 
     Attributes
     ----------
-    kind : {"vectors", "tables", "images", "graphs"}, Kind, a tuple of these or None
+    kind : {"vectors", "tables", "series", "images", "graphs"}, Kind, a tuple of these or None
         The kind of samples that it augments, see :class:`skcontrast.kinds.Kind`; None is for
         vectors and images.
 

@@ -22,7 +22,7 @@ from ._checks import as_float, generator_for
 
 
 class GaussianNoise(Augmentation):
-    """Add independent Gaussian noise to the features of vectors and pixels of images.
+    """Add independent Gaussian noise to features of vectors, steps of series, pixels of images.
 
     In tables, to numbers and times; categories and gaps stay.
 
@@ -30,14 +30,16 @@ class GaussianNoise(Augmentation):
         \\qquad \\varepsilon_j \\sim \\mathcal{N}(0, 1)
 
     with :math:`\\sigma_j` the standard deviation of feature j over the training samples for
-    vectors, and 1 for images. Images are not clamped to [0, 1] afterwards.
+    vectors, and 1 for series, which are standardised before, and images. Images are not clamped
+    to [0, 1] afterwards.
 
     Parameters
     ----------
     scale : float, default=0.1
         Standard deviation of the noise, at least 0: as a fraction of the standard deviation of
-        each feature for vectors, in units of the intensity range [0, 1] for images. A feature
-        that is constant in the training samples gets no noise.
+        each feature for vectors, in the units of the batch for series (with the default
+        ``kinds.Series()``, the standard deviation of each channel), and in units of the intensity
+        range [0, 1] for images. A feature that is constant in the training samples gets no noise.
 
     Attributes
     ----------
@@ -65,7 +67,7 @@ class GaussianNoise(Augmentation):
 
     _parameter_constraints: dict = {"scale": [Interval(Real, 0, None, closed="left")]}
 
-    kind = ("vectors", "tables", "images")
+    kind = ("vectors", "tables", "series", "images")
     mean_: Any
     std_: Any
 

@@ -6,5 +6,6 @@ from ._graph import GCN, GIN
 from ._mlp import MLP
 from ._patch_net import PatchNet
 from ._resnet import ResNet
+from ._series_net import SeriesNet
 
-__all__ = ["GCN", "GIN", "MLP", "ConvNet", "Encoder", "PatchNet", "ResNet"]
+__all__ = ["GCN", "GIN", "MLP", "ConvNet", "Encoder", "PatchNet", "ResNet", "SeriesNet"]

@@ -10,11 +10,11 @@ from torch import nn
 from .._arguments import check_arguments
 from .._parameters import Interval, ParameterObject, validate_parameters
 from ..kinds._base import Kind
-from ..kinds._recognise import named_kinds
+from ..kinds._recognise import KindName, named_kinds
 
 _SIZE = Interval(Integral, 1, None, closed="left")
 
-KindOrName: TypeAlias = Kind | Literal["vectors", "tables", "images", "graphs"]
+KindOrName: TypeAlias = Kind | KindName
 
 
 class Encoder(ParameterObject):
@@ -25,13 +25,13 @@ class Encoder(ParameterObject):
 
     Attributes
     ----------
-    kind : {"vectors", "images", "graphs"}, Kind or a tuple of these, default=None
+    kind : {"vectors", "series", "images", "graphs"}, Kind or a tuple of these, default=None
         The data that it encodes, see :class:`skcontrast.kinds.Kind`; None leaves the check to
         `build`. If it is a custom kind, the embedder reads X as that kind.
 
     See Also
     --------
-    MLP, ConvNet, PatchNet, ResNet, GIN, GCN : The encoders of the package.
+    MLP, ConvNet, PatchNet, ResNet, SeriesNet, GIN, GCN : The encoders of the package.
     skcontrast.kinds.Kind : A kind of data.
 
     Examples
@@ -68,8 +68,8 @@ class Encoder(ParameterObject):
         Parameters
         ----------
         sample_shape : tuple of int
-            Shape of one sample: ``(n_features,)``, ``(channels, height, width)`` or, for graphs,
-            ``(None, n_node_features)``.
+            Shape of one sample: ``(n_features,)``, ``(channels, height, width)``, for series
+            ``(channels, None)`` or, for graphs, ``(None, n_node_features)``.
         n_components : int or None, default=None
             Width of the representation; None leaves the choice to the encoder.
 
@@ -120,7 +120,8 @@ def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None)
     if len(sizes) in (2, 3) and sizes[0] is None:
         # Graphs without edges and attributes have no features of nodes: they get a constant.
         sizes = [1 if size == 0 else size for size in sizes[1:]]
-    if not all(map(_SIZE.is_satisfied_by, sizes)):
+    sizes = [size for size in sizes if size is not None]  # series have any length
+    if not sizes or not all(map(_SIZE.is_satisfied_by, sizes)):
         raise ValueError(f"sample_shape must hold ints of at least 1, got {sample_shape!r}.")
     own = named_kinds(encoder.kind, owner=type(encoder).__name__)
     for kind in own:

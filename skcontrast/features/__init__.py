@@ -3,6 +3,14 @@
 from ._base import Features
 from ._graphs import GraphProfile, WeisfeilerLehman
 from ._patches import PatchDictionary
+from ._series import MiniRocket
 from ._whitening import PartialWhitening
 
-__all__ = ["Features", "GraphProfile", "PartialWhitening", "PatchDictionary", "WeisfeilerLehman"]
+__all__ = [
+    "Features",
+    "GraphProfile",
+    "MiniRocket",
+    "PartialWhitening",
+    "PatchDictionary",
+    "WeisfeilerLehman",
+]

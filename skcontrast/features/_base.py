@@ -32,7 +32,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     Attributes
     ----------
-    kind : {"vectors", "tables", "images", "graphs"}, Kind, a tuple of these or None
+    kind : {"vectors", "tables", "series", "images", "graphs"}, Kind, a tuple of these or None
         The kind of samples, see :class:`skcontrast.kinds.Kind`.
 
     See Also

@@ -67,12 +67,12 @@ class CMC(Framework):
     ----------
     split : "auto", "lab", "random", int, list of int or list of lists of int, default="auto"
         The parts of samples that are one array. "lab": RGB images are converted to CIE L*a*b*,
-        and L is contrasted with ab. "random": a random half of the features is contrasted with
-        the other half. An int k: the first k features (vectors) or channels (images) are
-        contrasted with the others. A list: these features or channels are contrasted with the
-        others. A list of lists: each is a part; the rest is not used. "auto": "lab" for
-        images of three channels and "random" for vectors. If X is several arrays, these are the
-        parts and `split` must be "auto".
+        and L is contrasted with ab. "random": a random half of the features or channels is
+        contrasted with the other half. An int k: the first k features (vectors) or channels
+        (series, images) are contrasted with the others. A list: these features or channels are
+        contrasted with the others. A list of lists: each is a part; the rest is not used. "auto":
+        "lab" for images of three channels, "random" for vectors and series. If X is several
+        arrays, these are the parts and `split` must be "auto".
     n_negatives : int or "auto", default="auto"
         The most samples drawn from the bank, N; all other samples if they are fewer. "auto" is
         4,096.
@@ -168,15 +168,15 @@ class CMC(Framework):
             return Apart()
         if not kind.float_batches:
             raise ValueError(
-                f"CMC contrasts parts of vectors or images, but X holds {kind.name}: pass a "
-                "different framework, such as SimCLR() or, for graphs, InfoGraph()."
+                f"CMC contrasts parts of vectors, series or images, but X holds {kind.name}: "
+                "pass a different framework, such as SimCLR() or, for graphs, InfoGraph()."
             )
         is_auto = split == "auto"
         if is_auto:
-            split = "random" if len(sample_shape) == 1 else "lab"
+            split = "random" if kind.image_shape(sample_shape) is None else "lab"
         if split == "lab":
             if len(sample_shape) != 3 or sample_shape[0] != 3:
-                rule = "'auto' needs vectors or" if is_auto else "'lab' needs"
+                rule = "'auto' needs vectors, series or" if is_auto else "'lab' needs"
                 raise _bad_split(f"{rule} images of three channels", sample_shape)
             return Split([torch.tensor([0]), torch.tensor([1, 2])], sample_shape, Lab())
         return Split(_columns(split, sample_shape), sample_shape)

@@ -9,10 +9,11 @@ from ._base import Kind
 from ._graphs import Graphs
 from ._images import Images
 from ._recognise import PartsKind
+from ._series import Series
 from ._tables import Tables
 from ._vectors import Vectors
 
 # Where users find it, in messages and pickles.
 Kind.__module__ = TensorBatch.__module__ = __name__
 
-__all__ = ["Graphs", "Images", "Kind", "PartsKind", "Tables", "TensorBatch", "Vectors"]
+__all__ = ["Graphs", "Images", "Kind", "PartsKind", "Series", "Tables", "TensorBatch", "Vectors"]

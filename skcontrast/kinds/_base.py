@@ -207,6 +207,8 @@ class Kind(ParameterObject):
     holds_arrays : bool
         Whether X is an array, so that tensors, lists of images and Datasets are converted before
         `recognise`.
+    differs_in_length : bool
+        Whether arrays of unequal shapes may be samples, so that a list of them stays a list.
 
     See Also
     --------
@@ -248,6 +250,7 @@ class Kind(ParameterObject):
     trains_in_bf16: bool = False
     shares_batches: bool = False
     holds_arrays: bool = False
+    differs_in_length: bool = False
 
     def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return X, as `read` takes it, if it holds such samples, else None.

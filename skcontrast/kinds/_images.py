@@ -26,7 +26,8 @@ class Images(ArrayKind):  # numpydoc ignore=PR02
     """Images, (n_samples, height, width) or (n_samples, channels, height, width).
 
     In uint8, 255 is white; floats are mapped to [0, 1] by the range of the training set. Where the
-    kind is guessed, grey images that are not square are refused, because they may be series.
+    kind is guessed, grey images that are not square are refused, because they may be series; those
+    of which one side is more than twice the other are taken for `Series`.
 
     Parameters
     ----------
@@ -73,8 +74,7 @@ class Images(ArrayKind):  # numpydoc ignore=PR02
         raise ValueError(
             f"X of shape {X.shape} may hold grey images of {X.shape[1]} × {X.shape[2]} pixels or "
             f"series of {channels} channels and {length} steps: pass kind='images' or X[:, None] "
-            "for images, X.reshape(len(X), -1) for vectors, or a custom kind, see "
-            "skcontrast.kinds.Kind."
+            "for images, kind='series' for series."
         )
 
     def image_shape(self, sample_shape: tuple) -> tuple[int, ...]:

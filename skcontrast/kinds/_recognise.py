@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -17,13 +17,16 @@ from .._parameters import belongs_to_package, check_component, validate_paramete
 from ._base import Kind, Request, Scaler, Schema, as_given
 from ._graphs import Graphs
 from ._images import Images
+from ._series import Series
 from ._tables import Tables
 from ._vectors import Vectors
 
+KindName: TypeAlias = Literal["vectors", "tables", "series", "images", "graphs"]
 # In the order in which they are asked whether X is theirs; vectors take what is left.
 KINDS: dict[str, Any] = {
     "graphs": Graphs,
     "tables": Tables,
+    "series": Series,
     "images": Images,
     "vectors": Vectors,
 }
@@ -79,11 +82,13 @@ def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
         If X is neither an array nor a table nor graphs, or its kind is ambiguous.
     """
     is_array = isinstance(X, (np.ndarray, torch.Tensor)) and X.ndim > 1
-    for known in KINDS.values():
+    # Of the kinds of arrays, the declared one is asked first.
+    for known in sorted(KINDS.values(), key=lambda k: k.holds_arrays and not isinstance(hint, k)):
         kind = hint if isinstance(hint, known) else known()
         if is_array and not kind.holds_arrays and kind is not hint:
             continue
-        X = as_array_like(X) if kind.holds_arrays else X
+        if kind.holds_arrays:
+            X = as_array_like(X, one_shape=not kind.differs_in_length)
         if (found := kind.recognise(X, is_declared=kind is hint)) is not None:
             return kind, found
     raise TypeError(f"X must be an array, a table or a list of graphs, got {type(X).__name__}.")
@@ -94,7 +99,7 @@ def named_kind(kind: str | Kind, *, owner: str, parameter: str = "kind") -> Kind
 
     Parameters
     ----------
-    kind : {"vectors", "images", "graphs", "tables"} or Kind
+    kind : {"vectors", "tables", "series", "images", "graphs"} or Kind
         The declared kind.
     owner : str
         The class that declared it, for messages.

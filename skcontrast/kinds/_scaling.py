@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from .._data._statistics import FARTHEST, as_tensor
 from ._base import Kind
 
-_NUMBERS_PER_CALL = 2**20
+NUMBERS_PER_CALL = 2**20
 
 
 def rows_for(numbers_per_sample: int) -> int:
@@ -22,7 +22,7 @@ def rows_for(numbers_per_sample: int) -> int:
 
     Many if samples are small, since each call has a fixed cost; few if activations are large.
     """
-    return min(max(_NUMBERS_PER_CALL // numbers_per_sample, 32), 2**14)
+    return min(max(NUMBERS_PER_CALL // numbers_per_sample, 32), 2**14)
 
 
 def cast(X: np.ndarray, standardize: bool) -> Tensor:
@@ -44,7 +44,7 @@ def scaled(X: np.ndarray, center: Any, scale: Any, lowest: float, highest: float
     result = np.empty(X.shape, np.float32)
     # Values that overflow are clipped to the bounds.
     with np.errstate(over="ignore"):
-        step = max(1, _NUMBERS_PER_CALL // max(1, X[:1].size))
+        step = max(1, NUMBERS_PER_CALL // max(1, X[:1].size))
         for start in range(0, len(X), step):
             rows = slice(start, start + step)
             mapped = np.subtract(X[rows], center, dtype=np.float64)

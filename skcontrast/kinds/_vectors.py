@@ -36,19 +36,20 @@ class Vectors(ArrayKind):  # numpydoc ignore=PR02
     See Also
     --------
     Tables : For columns of numbers, categories and times, with gaps.
-    Images : For arrays of three or four dimensions.
+    Series, Images : For arrays of three or four dimensions.
     Kind : The base class.
 
     Examples
     --------
-    A series of 3 channels and 8 steps is not an image; as a vector it has 24 features:
+    Spectra whose features are on one scale already:
 
     >>> import numpy as np
     >>> from skcontrast import ContrastiveEmbedder
     >>> from skcontrast.kinds import Vectors
-    >>> series = np.random.default_rng(0).normal(size=(50, 3, 8))
-    >>> embedder = ContrastiveEmbedder(kind=Vectors(), max_epochs=1, random_state=0)
-    >>> embedder.fit_transform(series.reshape(50, -1)).shape
+    >>> X = np.random.default_rng(0).normal(size=(50, 24))
+    >>> kind = Vectors(standardize=False)
+    >>> embedder = ContrastiveEmbedder(kind=kind, max_epochs=1, random_state=0)
+    >>> embedder.fit_transform(X).shape
     (50, 152)
     """
 
@@ -60,8 +61,8 @@ class Vectors(ArrayKind):  # numpydoc ignore=PR02
     )
 
     def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
-        """Return X: vectors take what no other kind has recognised."""
-        return X
+        """Return X unless it has more dimensions; vectors take what no other kind recognises."""
+        return X if getattr(X, "ndim", 2) <= 2 else None
 
     def describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(n_features,)``."""

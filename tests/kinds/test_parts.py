@@ -185,7 +185,7 @@ def test_declared_kinds_decide():
     with pytest.raises(ValueError, match="X must have 2 parts, got a ndarray"):
         small(framework=CMC(), kind=PartsKind(kinds)).fit(X)
     with pytest.raises(ValueError, match=r"Part 0 of X: .*may hold grey images"):
-        small(framework=CMC()).fit(Parts(X.reshape(101, 4, 16), X))
+        small(framework=CMC()).fit(Parts(np.zeros((101, 6, 8)), X))
     parts = small(framework=CMC()).fit((IMAGES, IMAGES))._fitted.schema.parts
     assert [type(part.kind) for part in parts] == [Images, Images]
 

@@ -1,0 +1,178 @@
+"""Series: the default embedder against raw series, random kernels and other losses.
+
+    python -m benchmarks.studies.series --data-home FOLDER
+    python -m benchmarks.studies.series --data-home FOLDER --sets HAR_part --n 1200
+    python -m benchmarks.studies.series --data-home FOLDER --standardize series --rows default
+
+Both parts of a set are pooled and split anew: at most ``--n`` series and at most half of them to
+train on, at most ``--n-test`` others to test on; so the figures are not those of the official
+splits. A seed sets the split, the labels, the weights and the views, for all rows alike.
+
+Rows that learn nothing: the numbers of the series, features of MiniRocket, and the default with
+its first weights. "learned" is the learned part of the default. Then come the default
+(``ContrastiveEmbedder(random_state=seed)``), the same with other losses at the prior of the
+classes, and SupCon, which has all labels. Dynamic time warping is left out: no package that the
+project uses has it.
+
+Columns: accuracy on the test part of a logistic regression with 1, 5 and 20 labels a class, or all
+of a class that has fewer, mean of ten draws; of one neighbour (Euclidean) and of five (cosine); of
+a logistic regression and of an SVM with a Gaussian kernel and C = 10 with all labels of the
+training part; CPU minutes of training and embedding. Embeddings are used as they are; series,
+random kernels and "learned" are standardised by the training part, without labels.
+"""
+
+from __future__ import annotations
+
+import os
+from time import process_time
+
+import numpy as np
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from benchmarks._results import Table, make_parser, spread
+from benchmarks._series_sets import load_series
+from benchmarks.studies.worth import learned_width
+from skcontrast import ContrastiveEmbedder
+from skcontrast.estimation import tau_plus_from_labels
+from skcontrast.features import MiniRocket
+from skcontrast.kinds import Series
+from skcontrast.losses import BCL, DCL, HCL, SoftRing, SupCon
+from skcontrast.metrics import knn_accuracy, linear_probe
+
+UCR = (
+    "SwedishLeaf", "SyntheticControl", "FacesUCR", "MedicalImages", "CBF", "ECG5000",
+    "TwoPatterns", "PhalangesOutlinesCorrect", "ECGFiveDays",
+)  # fmt: skip
+SETS = (*UCR, "BasicMotions", "JapaneseVowels", "HAR_part")
+LABELS = (1, 5, 20)
+N_DRAWS = 10
+RAW, KERNELS = "as they are", "MiniRocket"
+
+
+def losses(tau_plus):
+    """Return the losses by row, at the prior of the classes."""
+    return {
+        "default": None,
+        "DCL": DCL(tau_plus),
+        "HCL": HCL(tau_plus, beta=0.5),
+        "BCL": BCL(0.9, tau_plus),
+        "SoftRing, k = 4": SoftRing(4.0, tau_plus),
+        "SupCon (all labels)": SupCon(),
+    }
+
+
+ROWS = [RAW, KERNELS, "untrained", "learned", *losses(0.1)]
+
+
+def split(y, args, seed):
+    """Return rows to train on, which have some of each class, and rows to test on."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(y))
+    n = min(args.n, len(y) // 2)
+    two = [order[y[order] == k][:2] for k in np.unique(y)]
+    order = np.concatenate([*two, order[~np.isin(order, np.concatenate(two))]])
+    return order[:n], order[n : n + args.n_test]
+
+
+def few_labels(H, y, H_test, y_test, k, seed):
+    """Return the mean accuracy over draws of k labels a class, or all of a smaller class."""
+    found = []
+    for draw in range(N_DRAWS):
+        rng = np.random.default_rng([seed, draw])
+        rows = np.concatenate(
+            [rng.permutation(np.flatnonzero(y == label))[:k] for label in np.unique(y)]
+        )
+        probe = LogisticRegression(max_iter=2000).fit(H[rows], y[rows])
+        found.append(probe.score(H_test, y_test))
+    return np.mean(found)
+
+
+def judged(H, y, H_test, y_test, seed):
+    """Return the columns of a representation."""
+    data = H, y, H_test, y_test
+    found = {f"{k} label" + "s" * (k > 1): few_labels(*data, k, seed) for k in LABELS}
+    found["1-NN"] = knn_accuracy(*data, n_neighbors=1, metric="euclidean")
+    found["5-NN"] = knn_accuracy(*data, n_neighbors=5, metric="cosine")
+    found["linear"] = linear_probe(*data, scale=False)
+    found["SVM"] = SVC(C=10).fit(H, y).score(H_test, y_test)
+    return found
+
+
+def learned(row, X, y, args, seed):
+    """Return the fitted embedder of a row."""
+    given = {"kind": Series(args.standardize), "random_state": seed, "device": "cpu"}
+    if args.epochs:
+        given["max_epochs"] = args.epochs
+    if row == "untrained":
+        return ContrastiveEmbedder(**{**given, "max_epochs": 1, "lr": 1e-12}).fit(X)
+    own = losses(tau_plus_from_labels(y).value)
+    return ContrastiveEmbedder(**given, loss=own["default" if row == "learned" else row]).fit(X, y)
+
+
+def representations(row, X, y, X_test, args, seed):
+    """Return training and test part as a row has them."""
+    if row == RAW:
+        H, H_test = (np.nan_to_num(part.reshape(len(part), -1)) for part in (X, X_test))
+    else:
+        is_wide = row == KERNELS
+        made = MiniRocket(random_state=seed) if is_wide else learned(row, X, y, args, seed)
+        made = made.fit(X) if is_wide else made
+        H, H_test = made.transform(X), made.transform(X_test)
+    if row == "learned":
+        width = learned_width(made)
+        H, H_test = H[:, :width], H_test[:, :width]
+    if row in (RAW, KERNELS, "learned"):
+        scaler = StandardScaler().fit(H)
+        H, H_test = scaler.transform(H), scaler.transform(H_test)
+    return H, H_test
+
+
+def run(row, X, y, args, seed):
+    """Return the columns of a row for a seed."""
+    train, test = split(y, args, seed)
+    start = process_time()
+    H, H_test = representations(row, X[train], y[train], X[test], args, seed)
+    minutes = (process_time() - start) / 60
+    return {**judged(H, y[train], H_test, y[test], seed), "CPU min": minutes}
+
+
+def mean_of(runs):
+    """Return the columns of one row as means over runs, with their spread where they are many."""
+    columns = {name: [one[name] for one in runs] for name in runs[0]}
+    return {n: spread(v) if len(v) > 1 else v[0] for n, v in columns.items()}
+
+
+def main():
+    """Print a table for each set, and one of the means over the sets."""
+    parser = make_parser(__doc__)
+    parser.add_argument("--sets", nargs="+", default=list(UCR), choices=SETS)
+    parser.add_argument("--rows", nargs="+", default=ROWS, choices=ROWS)
+    parser.add_argument("--data-home", help="folder of the sets, see benchmarks/_series_sets.py")
+    parser.add_argument("--standardize", default="channel", choices=["channel", "series"])
+    parser.add_argument("--n", type=int, default=250, help="series to train on, at most")
+    parser.add_argument("--n-test", type=int, default=1000, help="series to test on, at most")
+    parser.add_argument("--epochs", type=int, help="those of the embedder if left out")
+    parser.add_argument("--seeds", type=int, default=3)
+    args = parser.parse_args()
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
+    found = {row: [] for row in args.rows}
+    suffix = "" if args.standardize == "channel" else ", standardised by series"
+    for name in args.sets:
+        X, y = load_series(name, args.data_home)
+        with Table(f"{name}{suffix}", args, ratios=["5 labels", "5-NN", "SVM"]) as table:
+            for row in args.rows:
+                runs = [run(row, X, y, args, seed) for seed in range(args.seeds)]
+                table.add({"row": row, **mean_of(runs)})
+                found[row].append({c: np.mean([one[c] for one in runs]) for c in runs[0]})
+    title = f"mean of {len(args.sets)} sets{suffix}"
+    with Table(title, args, ratios=["5 labels", "5-NN", "SVM"]) as table:
+        for row, of_sets in found.items():
+            columns = {c: np.mean([one[c] for one in of_sets]) for c in of_sets[0]}
+            table.add({"row": row, **columns})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""The convolutional network of series, of any length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import cast
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .._parameters import Interval, PositiveInts
+from ._base import Encoder, check_build, init_kaiming
+from ._kernels import KernelLayer, without_end
+from ._wide import Beside
+
+_SIZE, _FIRST_STRIDE = 5, 2
+# Features of the fixed kernels beside what is learned, and samples that go through them together.
+_WIDE_WIDTH = 2016
+_BATCH = 100
+
+
+class SeriesNet(Encoder):
+    """A dilated residual convolutional network: the default encoder of series.
+
+    Each block is a convolution with a kernel of 5, normalised over the batch, to which a linear
+    map of what the block got is added, and rectified. Each halves the number of times, the first
+    by its stride, the others by a max-pooling before them, and from block to block the dilation
+    doubles, so that three blocks see some 170 times at once, and each further one four times as
+    many [1]_. The maps of all blocks are averaged over the cells of a grid, from the beginning to
+    the end of each series, however long it is, and their greatest values stand beside them. Times
+    behind the end of a series count nowhere.
+
+    Parameters
+    ----------
+    widths : tuple of int, default=(32, 64, 128)
+        Number of channels of each block, one block or more.
+    pool_size : int, default=4
+        Cells of the grid.
+    wide : bool, default=False
+        Whether the shares of :class:`~skcontrast.features.MiniRocket` are a part of the
+        representation, beside what is learned. Both blocks are standardised and weigh alike. The
+        embedder's default is ``SeriesNet(wide=True)``.
+
+    See Also
+    --------
+    skcontrast.features.MiniRocket : The fixed kernels alone, as a transformer.
+
+    References
+    ----------
+    .. [1] S. Bai, J. Z. Kolter, V. Koltun, "An Empirical Evaluation of Generic Convolutional and
+       Recurrent Networks for Sequence Modeling", 2018.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast.encoders import SeriesNet
+    >>> network = SeriesNet(widths=(8, 16)).build((3, None))
+    >>> network(torch.zeros(2, 3, 50)).shape, network(torch.zeros(2, 3, 70)).shape
+    (torch.Size([2, 120]), torch.Size([2, 120]))
+    """
+
+    kind = "series"
+    _parameter_constraints: dict = {
+        "widths": [PositiveInts(min_length=1)],
+        "pool_size": [Interval(Integral, 1, None, closed="left")],
+        "wide": ["boolean"],
+    }
+
+    def __init__(
+        self, widths: Sequence[int] = (32, 64, 128), pool_size: int = 4, wide: bool = False
+    ):
+        self.widths = widths
+        self.pool_size = pool_size
+        self.wide = wide
+
+    def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
+        """Return a new network for series of shape `sample_shape`.
+
+        The weights are drawn from torch's global random state.
+
+        Parameters
+        ----------
+        sample_shape : tuple
+            ``(channels, None)``: series of any length.
+        n_components : int or None, default=None
+            Width of the representation, which is then learned alone and ends with a linear layer.
+            None leaves this layer out: the learned block has the sum of `widths` times
+            ``pool_size + 1`` columns, and a wide one 2,016.
+
+        Returns
+        -------
+        module : torch.nn.Module
+            Maps a float32 batch (n, channels, times), NaN behind the end of a series, to a batch
+            (n, n_components).
+
+        Raises
+        ------
+        ValueError
+            If a hyperparameter is outside its range, or the samples are not series.
+        """
+        check_build(self, sample_shape, n_components)
+        widths = list(self.widths)
+        channels = [sample_shape[0], *widths]
+        blocks = [_SeriesBlock(*channels[k : k + 2], k) for k in range(len(widths))]
+        learned_width = sum(widths) * (self.pool_size + 1)
+        last: nn.Module = nn.Identity()
+        if n_components is not None:
+            last = init_kaiming(nn.Linear(learned_width, n_components), "linear")
+        beside = Beside(learned_width) if self.wide and n_components is None else None
+        return _SeriesNetwork(blocks, self.pool_size, last, beside)
+
+    def learn(self, module: nn.Module, batch: Tensor) -> None:
+        """Put the shares of fixed kernels beside what is learned, if `wide`; see `Encoder`."""
+        beside = cast(_SeriesNetwork, module).beside
+        if beside is not None:
+            rng = np.random.RandomState(int(torch.randint(2**31, ())))
+            beside.add(KernelLayer.of(batch, _WIDE_WIDTH, rng), batch.split(_BATCH))
+
+
+class _SeriesNetwork(nn.Module):
+    """The blocks, what is read out of them, and the shares of fixed kernels beside it or None."""
+
+    def __init__(
+        self,
+        blocks: Sequence[_SeriesBlock],
+        pool_size: int,
+        last: nn.Module,
+        beside: Beside | None,
+    ):
+        super().__init__()
+        self.pool_size = pool_size
+        self.blocks, self.last, self.beside = nn.ModuleList(blocks), last, beside
+
+    def forward(self, x: Tensor) -> Tensor:
+        h, mask = without_end(x)
+        # Training is faster where nothing is masked.
+        is_full = self.training and bool(mask.all())
+        mask = mask[:1] if is_full else mask
+        found = []
+        for place, block in enumerate(self.blocks):
+            # In two dimensions, whose length an exported network leaves open.
+            mask = F.max_pool2d(mask, (1, 2), ceil_mode=True)
+            if place:  # maps are at least 0, as they are behind the end of a series
+                h = F.max_pool2d(h, (1, 2), ceil_mode=True)
+            h = block(h, None if is_full else mask)
+            found += [(h @ _cells(mask, self.pool_size)).flatten(1), h.amax(-1)]
+        learned = self.last(torch.cat(found, 1))
+        return learned if self.beside is None else self.beside(learned, x)
+
+
+class _SeriesBlock(nn.Module):
+    """A dilated convolution, normalised, and a linear map of what it got; the first has none."""
+
+    def __init__(self, channels: int, width: int, place: int):
+        super().__init__()
+        dilation = 2**place
+        self.convolution: nn.Module = init_kaiming(
+            nn.Conv1d(
+                channels,
+                width,
+                _SIZE,
+                stride=1 if place else _FIRST_STRIDE,
+                padding=_SIZE // 2 * dilation,
+                dilation=dilation,
+                bias=False,
+            )
+        )
+        self.normal = nn.BatchNorm1d(width)
+        self.short_cut: nn.Module | None = None
+        if place:
+            self.short_cut = init_kaiming(nn.Conv1d(channels, width, 1, bias=False))
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """Map (n, channels, times) to (n, width, times), at least 0, and 0 where the mask is."""
+        found = self._normalised(self.convolution(x), mask)
+        if self.short_cut is not None:
+            found = found + self.short_cut(x)
+        found = found.relu()
+        return found if mask is None else found * mask
+
+    def _normalised(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """Return x normalised over the times of the batch at which series are."""
+        if mask is None or not self.training:
+            return self.normal(x)
+        is_there, rows = mask[:, 0] > 0, x.transpose(1, 2)
+        normal = self.normal(rows[is_there])
+        return normal.new_zeros(rows.shape).index_put((is_there,), normal).transpose(1, 2)
+
+
+def _cells(mask: Tensor, n_cells: int) -> Tensor:
+    """Return weights (n, times, n_cells) that average each series over cells of equal length.
+
+    A time that two cells share counts for each by its part in it.
+    """
+    lengths = mask.sum(-1, keepdim=True)  # (n, 1, 1)
+    first = torch.arange(mask.shape[-1], device=mask.device, dtype=mask.dtype)[:, None]
+    cell = torch.arange(n_cells, device=mask.device, dtype=mask.dtype)
+    size = lengths / n_cells
+    shared = torch.minimum(first + 1, (cell + 1) * size) - torch.maximum(first, cell * size)
+    return shared.clamp(min=0) / size

@@ -1,0 +1,423 @@
+"""Series: sensors, curves and recordings, of one or several channels and of any length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_array
+from torch import Tensor, nn
+
+from .._data._array_like import as_array_like, checked_numbers
+from .._data._memory_maps import row_blocks
+from .._data._sources import LazySamples, subset
+from .._data._statistics import FARTHEST, as_tensor, mean_and_std
+from .._parameters import StrOptions
+from ._base import Request, Schema
+from ._scaling import NUMBERS_PER_CALL, AffineScaler, ArrayKind, float_of
+
+_EXPECTED = "series, an array of numbers of shape (n_samples, n_channels, n_times)"
+# A channel has more steps than there are channels, by more than this factor.
+_LEAST_RATIO = 2
+# Steps of the series on which a network is tried that was built without any.
+_EXAMPLE_LENGTH = 64
+_FORMS = (
+    "pass an array (n_samples, n_channels, n_times), or a list of arrays (n_channels, n_times)"
+)
+
+
+class Series(ArrayKind):
+    """Series of one or several channels, shape (n_samples, n_channels, n_times).
+
+    Series of unequal lengths are a list of arrays (n_channels, n_times), or one array in which NaN
+    follows the end of the shorter ones. The embedding of a series does not depend on what it is
+    padded to. Later series may have other lengths than those in `fit`.
+
+    An array of three dimensions is recognised as series if one of the last two is more than twice
+    the other. Square images and those that are nearly so stay images; declare either by ``kind=``,
+    such as ``kind="images"`` for spectrograms of 8 bands and 32 steps. Where the kind is declared,
+    an array (n_samples, n_times) is read as series of one channel.
+
+    Parameters
+    ----------
+    standardize : {"channel", "series"} or None, default="channel"
+        What is scaled to zero mean and unit variance. "channel": each channel over all training
+        samples, which keeps the level and the amplitude of a series. "series": each channel of
+        each series by itself, which leaves the shape alone. None: nothing.
+    interpolate : bool, default=False
+        Whether NaN before the end of a series is a gap that is filled: linearly between its
+        neighbours, with the nearest value at either end. If False, gaps are refused.
+
+    Attributes
+    ----------
+    n_times_ : int
+        Length of the longest series in `fit`; only on the copy of the kind in a fitted embedder.
+
+    See Also
+    --------
+    Images : For arrays of three dimensions that are images.
+    Vectors : For curves whose points are features without an order.
+    Kind : The base class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast.kinds import Series
+    >>> kind = Series()
+    >>> X = np.array([[[1.0, 2, 4, 2, 1]], [[3.0, 2, np.nan, np.nan, np.nan]]])
+    >>> batch = kind.scaler().fit(X).to_tensor(X, "cpu")
+    >>> batch.shape, batch[1].isnan().sum()
+    (torch.Size([2, 1, 5]), tensor(3))
+    """
+
+    name = "series"
+    expected = "series, X of shape (n_samples, n_channels, n_times)"
+    augmentation_advice = "; choose an augmentation of series such as TimeCrop"
+    has_gaps = True
+    differs_in_length = True
+
+    _parameter_constraints: dict = {
+        "standardize": [StrOptions({"channel", "series"}), None],
+        "interpolate": ["boolean"],
+    }
+
+    n_times_: int
+
+    def __init__(
+        self,
+        standardize: Literal["channel", "series"] | None = "channel",
+        interpolate: bool = False,
+    ):
+        self.standardize = standardize
+        self.interpolate = interpolate
+
+    def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
+        """Return X if it has three dimensions of which one is long, or is a list of series."""
+        if isinstance(X, list):
+            return X if lists_series(X, is_declared) else None
+        n_axes = getattr(X, "ndim", 0)
+        if is_declared:
+            return X if n_axes in (2, 3) and not hasattr(X, "columns") else None
+        return X if n_axes == 3 and is_long(*X.shape[1:]) else None
+
+    def describes(self, sample_shape: tuple) -> bool:
+        """Return whether this is ``(n_channels, None)``."""
+        return len(sample_shape) == 2 and sample_shape[0] is not None and sample_shape[1] is None
+
+    def sample_shape(self, X: Any) -> tuple:
+        """Return ``(n_channels, None)``."""
+        return X.shape[1], None
+
+    def encoded_shape(self, sample_shape: tuple) -> tuple:
+        """Return ``(n_channels, None)``: networks take series of any length."""
+        return sample_shape[0], None
+
+    def describe(self, sample_shape: tuple) -> str:
+        """Return the number of channels."""
+        return f"series of shape ({sample_shape[0]} channels, n_times)"
+
+    def example_batch(self, sample_shape: tuple) -> Tensor:
+        """Return two series of zeros, of the length in `fit`."""
+        return torch.zeros(2, sample_shape[0], getattr(self, "n_times_", _EXAMPLE_LENGTH))
+
+    def read(self, X: Any, request: Request) -> tuple[Any, Schema]:
+        request.refuse_graphs(X, self)
+        _refuse_frames(X)
+        X = as_array_like(X, one_shape=False)
+        X = padded(X) if isinstance(X, list) and _are_arrays(X) else X
+        convert = partial(check_array, allow_nd=True, estimator=request.owner, input_name="X")
+        X = checked_numbers(X, _EXPECTED, convert, request.min_samples, check_finite=False)
+        if X.ndim == 2 and not isinstance(X, LazySamples):
+            X = X[:, None]
+        if X.ndim != 3:
+            raise ValueError(f"X must hold series, got an array of shape {X.shape}: {_FORMS}.")
+        if 0 in X.shape[1:]:
+            raise ValueError(
+                f"Found series of {X.shape[1]} channel(s) and {X.shape[2]} steps in X: each must "
+                "be at least 1."
+            )
+        _check_channels(X, request)
+        if not isinstance(X, LazySamples):  # which check themselves what they read
+            X = self._without_gaps(X)
+        if request.seen is not None:
+            return X, request.seen
+        kind = clone(self)
+        kind.n_times_ = X.shape[2]
+        return X, Schema(kind, self.sample_shape(X))
+
+    def check_unusual(self, X: Any, *, is_declared: bool) -> None:
+        """Refuse series that seem to have their channels last, unless they were declared."""
+        n_channels, n_times = X.shape[1:]
+        if not is_declared and n_channels > n_times:
+            raise ValueError(
+                f"X of shape {X.shape} looks like series of {n_times} channel(s) and {n_channels} "
+                "steps with the channels last; skcontrast expects (n_samples, n_channels, "
+                "n_times): pass X.transpose(0, 2, 1). If there are indeed "
+                f"{n_channels} channels, pass kind='series', and kind='images' for images."
+            )
+
+    def check_encoder(self, module: nn.Module, batch: Tensor, name: str) -> None:
+        """Refuse a module that returns NaN for series that are shorter than others."""
+        ends = batch[:, 0].isnan().any(1).nonzero()[:, 0][:2]
+        if not len(ends) or _output(module, batch[ends]).isfinite().all():
+            return
+        raise ValueError(
+            f"The encoder {name} returns NaN for series of unequal lengths. In a batch (n, "
+            f"{batch.shape[1]}, n_times), NaN follows the end of a series: the encoder must leave "
+            "these steps out, as SeriesNet() does, or all series must have one length."
+        )
+
+    def scaler(self) -> SeriesScaler:
+        """Return a `SeriesScaler`."""
+        return SeriesScaler(self.standardize)
+
+    def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
+        """Return X as float32, unscaled."""
+        return as_tensor(X).to(device, torch.float32)
+
+    def _without_gaps(self, X: NDArray) -> NDArray:
+        """Return X if NaN is only behind the ends of series, else a copy whose gaps are filled."""
+        filled = X
+        start = 0
+        for block in row_blocks(X, 256):
+            for row in _rows_with_gaps(block, start):
+                if not self.interpolate:
+                    raise ValueError(_gap(block[row], start + row))
+                filled = X.copy() if filled is X else filled
+                filled[start + row] = _interpolated(block[row], start + row)
+            start += len(block)
+        return filled
+
+
+def is_long(n_channels: int, n_times: int) -> bool:
+    """Return whether one of two sides is so much longer that an array is not an image."""
+    short, long = sorted((n_channels, n_times))
+    return short > 0 and long > _LEAST_RATIO * short
+
+
+def _are_arrays(X: Sequence) -> bool:
+    """Return whether the items of a list are arrays of one or two dimensions."""
+    return bool(len(X)) and all(getattr(x, "ndim", 0) in (1, 2) for x in X)
+
+
+def lists_series(X: list, is_declared: bool) -> bool:
+    """Return whether a list holds series of unequal lengths, or any if they are declared."""
+    if not _are_arrays(X) or len({x.ndim for x in X}) > 1:
+        return False
+    if is_declared or X[0].ndim == 1:
+        return is_declared or len({len(x) for x in X}) > 1
+    firsts, lasts = ({x.shape[axis] for x in X} for axis in (0, 1))
+    # Or, with the channels last, to be refused with advice.
+    several, one = (lasts, firsts) if len(firsts) == 1 else (firsts, lasts)
+    return len(one) == 1 and len(several) > 1 and max(several) > _LEAST_RATIO * max(one)
+
+
+def _refuse_frames(X: Any) -> None:
+    """Raise TypeError for DataFrames, whose rows or cells are not in the form of series."""
+    is_listed = isinstance(X, (list, tuple)) and len(X) > 0 and hasattr(X[0], "columns")
+    if is_listed:
+        raise TypeError(
+            "X is a list of DataFrames, whose rows are steps: pass [x.to_numpy().T for x in X]."
+        )
+    if hasattr(X, "columns"):
+        raise TypeError(
+            f"X is a {type(X).__name__}, which cannot hold series: {_FORMS}. From a long table, "
+            "[part[channels].to_numpy().T for _, part in X.groupby('series')]; from a table with "
+            "series in its cells, [np.stack(row) for row in X.to_numpy()]."
+        )
+
+
+def padded(X: Sequence) -> NDArray:
+    """Return a list of series as one array, (n, n_channels, n_times), with NaN behind ends."""
+    arrays = [
+        np.atleast_2d(np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)) for x in X
+    ]
+    for place, array in enumerate(arrays):
+        if array.dtype.kind not in "biuf":
+            raise TypeError(f"X must hold series of numbers: series {place} has {array.dtype}.")
+        if array.shape[0] != arrays[0].shape[0]:
+            same = array.shape[1] == arrays[0].shape[1]
+            advice = ": if the channels are last, pass [x.T for x in X]" if same else ""
+            raise ValueError(
+                f"The series in X must have as many channels as each other: series {place} has "
+                f"shape {array.shape}, series 0 has {arrays[0].shape}{advice}."
+            )
+        if not array.size:
+            raise ValueError(f"Series {place} of X has no steps: its shape is {array.shape}.")
+    longest = max(array.shape[1] for array in arrays)
+    dtype = np.result_type(np.float32, *{array.dtype.newbyteorder("=") for array in arrays})
+    array = np.full((len(arrays), arrays[0].shape[0], longest), np.nan, dtype)
+    for row, series in zip(array, arrays, strict=True):
+        row[:, : series.shape[1]] = series
+    return array
+
+
+def _check_channels(X: Any, request: Request) -> None:
+    """Raise ValueError unless series have as many channels as in `fit`."""
+    if request.seen is None or X.shape[1] == request.seen.sample_shape[0]:
+        return
+    expected = request.seen.sample_shape[0]
+    advice = ""
+    if X.shape[2] == expected:
+        advice = ": pass X.transpose(0, 2, 1)"
+    elif (len(X), X.shape[1]) == (expected, 1):
+        advice = ": pass X[None] if it is a single series"
+    raise ValueError(
+        f"X has series of {X.shape[1]} channel(s), but {request.name} was fitted on series of "
+        f"{expected}{advice}."
+    )
+
+
+def _length(series: NDArray) -> int:
+    """Return the number of steps of a series (n_channels, n_times) before NaN in all channels."""
+    known = ~np.isnan(series).all(axis=0)
+    return int(known.nonzero()[0].max(initial=-1)) + 1
+
+
+def _rows_with_gaps(X: NDArray, start: int) -> Iterator[int]:
+    """Yield the rows of X whose NaN is not only behind the end; refuse infinity."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = X.sum(axis=(1, 2), dtype=np.float64)
+    for row in np.flatnonzero(~np.isfinite(sums)):
+        if np.isinf(X[row]).any():
+            raise ValueError(f"Series {start + row} of X contains infinity.")
+        if np.isnan(X[row][:, : _length(X[row])]).any() or not _length(X[row]):
+            yield int(row)
+
+
+def _gap(series: NDArray, row: int) -> str:
+    """Return what is wrong with a series that has gaps."""
+    length = _length(series)
+    if not length:
+        return f"Series {row} of X contains NaN alone."
+    channel, step = np.argwhere(np.isnan(series[:, :length]))[0]
+    return (
+        f"Series {row} of X contains NaN in channel {channel} at step {step}, before its end at "
+        f"step {length}. NaN may only follow the end, in all channels: fill the gaps, or pass "
+        "kind=Series(interpolate=True)."
+    )
+
+
+def _interpolated(series: NDArray, row: int) -> NDArray:
+    """Return a series whose gaps are filled by straight lines, with what follows its end."""
+    length, filled = _length(series), series.copy()
+    steps = np.arange(length)
+    for channel, values in enumerate(filled[:, :length]):
+        known = ~np.isnan(values)
+        if not known.any():
+            raise ValueError(
+                f"Channel {channel} of series {row} of X contains NaN alone, which cannot be "
+                "interpolated: drop the series or the channel."
+            )
+        values[~known] = np.interp(steps[~known], steps[known], values[known])
+    if not length:
+        raise ValueError(_gap(series, row))
+    return filled
+
+
+def _output(module: nn.Module, batch: Tensor) -> Tensor:
+    """Return the output of a module in inference mode, which it leaves."""
+    mode = module.training
+    try:
+        with torch.no_grad():
+            return module.eval()(batch)
+    finally:
+        module.train(mode)
+
+
+class SeriesScaler(AffineScaler):
+    """The map from series to the float32 tensors that augmentations and networks work on.
+
+    NaN, which follows the end of a series, stays.
+
+    Parameters
+    ----------
+    standardize : {"channel", "series"} or None, default="channel"
+        As in `Series`.
+    """
+
+    finds_nonfinite = False
+    standardize: Any
+
+    def __init__(self, standardize: Literal["channel", "series"] | None = "channel"):
+        super().__init__(standardize)  # type: ignore[arg-type]
+
+    def fit(self, X: NDArray) -> SeriesScaler:
+        """Learn mean and standard deviation of each channel of X (n, n_channels, n_times)."""
+        self.only_casts_ = self.standardize is None
+        if self.standardize == "channel":
+            X = subset(X)
+            columns = (X[:, channel].ravel() for channel in range(X.shape[1]))
+            found = [mean_and_std(x[~np.isnan(x)][:, None]) for x in columns]
+            self.center_, self.scale_ = np.array(found)[:, :, 0].T[:, :, None]
+        return self
+
+    def to_tensor(self, X: NDArray, device: torch.device | str) -> Tensor:
+        """Return X as a float32 tensor (n, n_channels, n_times) on a device."""
+        if isinstance(self.standardize, str) and self.standardize == "series":
+            step = max(1, NUMBERS_PER_CALL // X[0].size) if len(X) else 1
+            parts = [X[start : start + step] for start in range(0, len(X), step)]
+            return torch.cat([own_scale(as_tensor(part)) for part in parts]).to(device)
+        if not self.only_casts_:
+            return super().to_tensor(X, device)
+        tensor = as_tensor(X).to(torch.float32)
+        if tensor.isinf().any():
+            raise ValueError(
+                "X holds values too large for float32: pass standardize='channel' or rescale X."
+            )
+        return tensor.to(device)
+
+    def from_tensor(self, batch: Tensor, X: NDArray) -> NDArray:
+        """Return views of X in its own units, as floats that hold its dtype."""
+        center, scale = 0.0, 1.0
+        if self.standardize == "series":
+            center, scale = (part.numpy() for part in own_moments(as_tensor(X)))
+        elif not self.only_casts_:
+            center, scale = self.center_, self.scale_
+        return (batch.double().numpy() * scale + center).astype(float_of(X))
+
+    def layer(self) -> nn.Module:
+        """Return the map as a layer on tensors of the dtype of `fit`."""
+        return OwnScale() if self.standardize == "series" else super().layer()
+
+
+def own_moments(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return mean and standard deviation of each channel of each series, (n, n_channels, 1).
+
+    Parameters
+    ----------
+    x : Tensor of shape (n, n_channels, n_times)
+        Series; steps of NaN do not count. A constant channel has a standard deviation of 1.
+    """
+    rounding = torch.finfo(x.dtype if x.dtype.is_floating_point else torch.float64).eps
+    x = x.double()
+    is_known = ~x.isnan()
+    known = torch.where(is_known, x, 0.0)
+    # Scaled before it is squared, so that nothing overflows.
+    unit = known.abs().amax(-1, keepdim=True)
+    unit = torch.where(unit > 0, unit, 1.0)
+    count = is_known.sum(-1, keepdim=True)
+    mean = (known / unit).sum(-1, keepdim=True) / count
+    deviation = torch.where(is_known, known / unit - mean, 0.0)
+    std = (deviation.square().sum(-1, keepdim=True) / count).sqrt()
+    is_constant = std <= 10 * rounding * mean.abs()
+    return mean * unit, torch.where(is_constant, 1.0, std * unit)
+
+
+def own_scale(x: Tensor) -> Tensor:
+    """Return series of zero mean and unit variance per channel, float32; see `own_moments`."""
+    mean, std = own_moments(x)
+    return ((x.double() - mean) / std).clamp(-FARTHEST, FARTHEST).float()
+
+
+class OwnScale(nn.Module):
+    """`own_scale` as a layer."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Standardise each channel of each series of x, shape (n, n_channels, n_times)."""
+        return own_scale(x)

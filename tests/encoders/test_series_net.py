@@ -1,0 +1,282 @@
+"""SeriesNet: series of any length, what is behind their ends, and fixed kernels beside."""
+
+import copy
+import io
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from sklearn.base import clone
+
+import skcontrast
+from skcontrast import ContrastiveEmbedder
+from skcontrast._parameters import InvalidParameterError
+from skcontrast.augmentation import GaussianNoise
+from skcontrast.encoders import SeriesNet
+from skcontrast.encoders._kernels import without_end
+from skcontrast.encoders._series_net import _cells
+from skcontrast.encoders._wide import Beside
+from skcontrast.features import MiniRocket
+from skcontrast.frameworks import CMC, MoCo
+from tests.encoders.common import random_batch, same_state, seeded
+
+SMALL = SeriesNet(widths=(4, 5), pool_size=3, wide=True)
+DEEP, WIDE = 9 * 4, 2016  # columns of SMALL
+X = random_batch(24, (2, 40)).numpy()
+
+
+def small(**kwargs):
+    """Return an embedder that trains in a moment."""
+    defaults = {"max_epochs": 2, "batch_size": 12, "projection_dim": 5, "random_state": 0}
+    defaults |= {"encoder": SMALL, "device": "cpu", "augmentation": [GaussianNoise(0.1)]}
+    return ContrastiveEmbedder(**{**defaults, **kwargs})
+
+
+def ragged(n, n_channels, longest):
+    """Return series of all lengths from 1 on."""
+    x = random_batch(n, (n_channels, longest))
+    for row, length in zip(x, np.linspace(1, longest, n).astype(int), strict=True):
+        row[:, length:] = torch.nan
+    return x
+
+
+def learned(encoder, x):
+    """Return a network that has seen a batch in training mode, and has learned its kernels."""
+    module = seeded(encoder, (x.shape[1], None))
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        module(x)
+        encoder.learn(module, x)
+    return module.eval()
+
+
+@pytest.mark.parametrize("n_channels, longest", [(1, 1), (1, 64), (3, 7), (12, 29), (2, 131)])
+@pytest.mark.parametrize("encoder", [SMALL, SeriesNet()], ids=["small", "default"])
+def test_a_series_has_the_same_embedding_alone_and_among_longer_ones(encoder, n_channels, longest):
+    x = ragged(20, n_channels, longest)
+    module = learned(encoder, x)
+    together = module(x)
+    alone = torch.cat([module(row[None, :, ~row[0].isnan()]) for row in x])
+    torch.testing.assert_close(alone, together, rtol=0, atol=1e-5 * float(together.abs().max()))
+
+
+def test_training_does_not_depend_on_what_series_are_padded_to():
+    x = ragged(20, 2, 40)
+    longer = F.pad(x, (0, 30), value=torch.nan)
+    first, second = (seeded(SMALL, (2, None)) for _ in range(2))
+    torch.testing.assert_close(first(x), second(longer), rtol=0, atol=1e-4)
+    torch.testing.assert_close(first.state_dict(), second.state_dict(), rtol=0, atol=1e-5)
+
+
+def test_statistics_are_those_of_the_times_at_which_series_are():
+    x = ragged(20, 2, 40)
+    module = seeded(SeriesNet(widths=(3,)), (2, None))
+    block = module.blocks[0]
+    block.normal.momentum = 1.0
+    module(x)
+    filled, mask = without_end(x)
+    found = block.convolution(filled).transpose(1, 2)[mask[:, 0, ::2] > 0]
+    torch.testing.assert_close(block.normal.running_mean, found.mean(0))
+    torch.testing.assert_close(block.normal.running_var, found.var(0))
+
+
+def test_series_of_one_length_are_as_if_they_were_masked():
+    x = random_batch(8, (2, 40))
+    first, second = (seeded(SeriesNet(widths=(3, 4)), (2, None)) for _ in range(2))
+    expected = first(x)
+    rows = torch.cat([x, torch.full((8, 2, 1), torch.nan)], 2)
+    torch.testing.assert_close(second(rows), expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_cells", [1, 3, 4])
+def test_cells_average_a_series_from_its_beginning_to_its_end(n_cells):
+    mask = without_end(ragged(12, 1, 12))[1]
+    weights = _cells(mask, n_cells)
+    torch.testing.assert_close(weights.sum(1), torch.ones(12, n_cells))
+    assert not (weights * (1 - mask.transpose(1, 2))).any()
+    # A step of a series counts in each cell by the part of it that lies there.
+    x = mask * torch.arange(12.0)
+    fine = F.interpolate(x[11:], scale_factor=n_cells, mode="nearest").view(1, n_cells, -1)
+    torch.testing.assert_close((x[11:] @ weights[11:])[0], fine.mean(2))
+
+
+@pytest.mark.parametrize("n_components", [None, 7])
+@pytest.mark.parametrize("pool_size", [1, 4])
+def test_the_width_is_that_of_the_grid_and_the_greatest_of_all_blocks(pool_size, n_components):
+    encoder = SeriesNet(widths=(3, 4, 5), pool_size=pool_size, wide=True)
+    module = seeded(encoder, (2, None), n_components)
+    for n_times in (1, 50, 300):
+        assert module(random_batch(3, (2, n_times))).shape == (
+            3,
+            n_components or 12 * (pool_size + 1),
+        )
+
+
+def test_each_further_block_sees_four_times_as_much():
+    reach = []
+    for n_blocks in (1, 2, 3):
+        module = seeded(SeriesNet(widths=(4,) * n_blocks, pool_size=1), (1, None)).eval()
+        h = random_batch(1, (1, 800)).requires_grad_()
+        *_, last = module.blocks
+        found = {}
+        last.register_forward_hook(lambda block, x, out, found=found: found.update(out=out))
+        module(h)
+        found["out"][0, :, 50].sum().backward()
+        seen = h.grad[0, 0].nonzero()
+        reach.append(int(seen.max() - seen.min()))
+    assert reach[0] < 5 < 30 < reach[1] < 45 and 130 < reach[2] < 175
+
+
+def test_the_kernels_beside_are_those_of_minirocket():
+    x = random_batch(24, (2, 40))
+    module = learned(SMALL, x)
+    block, scale = module.beside.blocks[0], module.beside.scales[0]
+    h = module(x)[:, DEEP:]
+    shares = block(x)
+    factor = ((DEEP + WIDE) / 2 / WIDE) ** 0.5
+    torch.testing.assert_close(h, scale(shares) * factor)
+    alone = MiniRocket(random_state=0).fit(x.numpy())
+    assert alone.transform(x.numpy()).shape == shares.shape
+    assert block.dilations == next(
+        part.dilations for part in alone.module_.modules() if hasattr(part, "dilations")
+    )
+
+
+def test_training_leaves_the_wide_block_as_it_was():
+    short, long = (small(max_epochs=n).fit(X) for n in (1, 3))
+    first, last = short.transform(X), long.transform(X)
+    assert first.shape == (24, DEEP + WIDE)
+    np.testing.assert_array_equal(last[:, DEEP:], first[:, DEEP:])
+    assert not np.isclose(last[:, :DEEP], first[:, :DEEP]).all()
+    assert first[:, DEEP:].any()
+
+
+def test_in_inference_a_row_does_not_depend_on_the_others():
+    data = ragged(24, 2, 40).numpy()
+    embedder = small().fit(data)
+    h = embedder.transform(data)
+    for rows in ([3], [5, 3], list(range(20))):
+        length = int((~np.isnan(data[rows, 0])).sum(1).max())
+        found = embedder.transform(data[rows][:, :, :length])
+        np.testing.assert_allclose(found, h[rows], rtol=0, atol=1e-5 * np.abs(h).max())
+
+
+@pytest.mark.parametrize("params", [{"n_components": 7}, {"encoder": clone(SMALL)}], ids=str)
+def test_without_the_wide_block_all_is_learned(params):
+    if "encoder" in params:
+        params["encoder"].set_params(wide=False)
+    embedder = small(**params).fit(X)
+    assert not any(isinstance(part, Beside) for part in embedder.encoder_.modules())
+    assert embedder.transform(X).shape == (24, params.get("n_components", DEEP))
+
+
+@pytest.mark.parametrize("framework", [CMC(), MoCo(queue_size=16)], ids=repr)
+def test_each_part_has_kernels_of_its_own(framework):
+    n_parts = 2 if isinstance(framework, CMC) else 1
+    h = small(framework=framework).fit(X).transform(X)
+    assert h.shape == (24, n_parts * (DEEP + WIDE)) and np.isfinite(h).all()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        np.ones((24, 2, 40)),
+        np.arange(24 * 7).reshape(24, 1, 7),
+        np.zeros((24, 7, 1)),
+        X * 1e6 + 1e9,
+        np.where(np.arange(40) < 3, X, 5.0),
+    ],
+    ids=["constant", "short", "one time", "far from zero", "flat"],
+)
+def test_series_of_any_sort_have_finite_embeddings(data):
+    embedder = small(kind="series").fit(data)
+    assert np.isfinite(embedder.transform(data)).all()
+
+
+def test_a_series_of_one_time_is_enough():
+    assert np.isfinite(small().fit(X).transform(X[:, :, :1])).all()
+
+
+@pytest.mark.parametrize("way", ["pickle", "save", "clone", "copy"])
+def test_copies_have_the_same_bits(way, tmp_path):
+    embedder = small().fit(X)
+    if way == "pickle":
+        copied = pickle.loads(pickle.dumps(embedder))
+    elif way == "save":
+        skcontrast.save(embedder, tmp_path / "a.skc")
+        copied = skcontrast.load(tmp_path / "a.skc")
+    else:
+        copied = clone(embedder).fit(X) if way == "clone" else copy.deepcopy(embedder)
+    np.testing.assert_array_equal(copied.transform(X), embedder.transform(X))
+
+
+def test_the_seed_of_torch_decides():
+    x = random_batch(20, (2, 40))
+    assert same_state(learned(SMALL, x), learned(SMALL, x))
+    assert not same_state(seeded(SMALL, (2, None), seed=1), seeded(SMALL, (2, None)))
+
+
+def test_gradients_are_finite_for_series_of_all_lengths():
+    module = seeded(SMALL, (2, None))
+    module(ragged(20, 2, 40)).square().sum().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in module.parameters())
+
+
+@pytest.mark.parametrize(
+    "encoder, expected",
+    [
+        (SeriesNet(widths=()), r"'widths' parameter of .*length 1 or more"),
+        (SeriesNet(widths=8), r"'widths' parameter of"),
+        (SeriesNet(pool_size=0), r"'pool_size' parameter of"),
+        (SeriesNet(wide="yes"), r"'wide' parameter of"),
+    ],
+    ids=["no widths", "an int", "no cells", "a word"],
+)
+def test_a_parameter_outside_its_range_is_named(encoder, expected):
+    with pytest.raises(InvalidParameterError, match=f"The {expected}"):
+        encoder.build((2, None))
+
+
+@pytest.mark.parametrize("shape", [(6,), (3, 8, 8), (None, 3)])
+def test_samples_of_another_kind_are_refused(shape):
+    with pytest.raises(ValueError, match=r"SeriesNet expects series"):
+        SeriesNet().build(shape)
+
+
+def exported(module, x, *, leaves_length_open):
+    """Return a program of torch for any number of series, and perhaps of any length."""
+    axes = {0: torch.export.Dim("n")}
+    if leaves_length_open:
+        axes[2] = torch.export.Dim.DYNAMIC
+    return torch.export.export(module, (x,), dynamic_shapes=(axes,))
+
+
+@pytest.mark.parametrize("leaves_length_open", [False, True])
+def test_an_exported_network_is_the_network(leaves_length_open):
+    x = ragged(20, 2, 40)
+    module = learned(SMALL, x)
+    program = exported(module, x, leaves_length_open=leaves_length_open).module()
+    for data in (x, x[:1], random_batch(5, (2, 77 if leaves_length_open else 40))):
+        torch.testing.assert_close(program(data), module(data), rtol=0, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("leaves_length_open", [False, True])
+def test_onnx_is_the_network(leaves_length_open):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    x = ragged(20, 2, 40)
+    module = learned(SMALL, x)
+    program = exported(module, x, leaves_length_open=leaves_length_open)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        onnx = torch.onnx.export(
+            program, (x,), input_names=["X"], external_data=False, dynamo=True, verbose=False
+        )
+    buffer = io.BytesIO(onnx.model_proto.SerializeToString())
+    session = onnxruntime.InferenceSession(buffer.getvalue(), providers=["CPUExecutionProvider"])
+    for data in (x, random_batch(5, (2, 77 if leaves_length_open else 40))):
+        found = session.run(None, {"X": data.numpy()})[0]
+        np.testing.assert_allclose(found, module(data).detach(), rtol=0, atol=1e-4)

@@ -1,0 +1,281 @@
+"""Series: forms, lengths, gaps, scales."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from torch import nn
+
+import skcontrast
+from skcontrast import ContrastiveEmbedder
+from skcontrast.augmentation import GaussianNoise
+from skcontrast.datasets import Parts
+from skcontrast.frameworks import CMC, MoCo
+from skcontrast.kinds import Series
+from skcontrast.kinds._recognise import read_samples
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(30, 3, 25)).cumsum(axis=2)
+LENGTHS = np.array([25, *RNG.integers(4, 25, len(X) - 1)])
+UNEQUAL = [x[:, :length] for x, length in zip(X, LENGTHS, strict=True)]
+PADDED = np.where(np.arange(25) < LENGTHS[:, None, None], X, np.nan)
+
+
+class MaskedMean(nn.Sequential):
+    """A convolution and the mean of what it returns at the steps of a series."""
+
+    def __init__(self, sample_shape):
+        super().__init__(nn.Conv1d(sample_shape[0], 8, 3, padding=1), nn.ReLU(), nn.Linear(8, 6))
+
+    def forward(self, x):
+        is_step = ~x[:, :1].isnan()
+        h = self[1](self[0](torch.where(is_step, x, 0.0))) * is_step
+        return self[2](h.sum(-1) / is_step.sum(-1))
+
+
+def masked_mean(sample_shape):
+    return MaskedMean(sample_shape)
+
+
+def small(**kwargs):
+    chosen = {"encoder": masked_mean, "augmentation": [GaussianNoise()], "max_epochs": 1} | kwargs
+    return ContrastiveEmbedder(random_state=0, device="cpu", **chosen)
+
+
+def read(X, kind=None):
+    return read_samples(X, kind, owner=small())[0]
+
+
+def scaled(X, **kwargs):
+    kind = Series(**kwargs)
+    checked = read(X, kind)
+    return kind.scaler().fit(checked).to_tensor(checked, "cpu")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        UNEQUAL,
+        tuple(UNEQUAL),
+        [torch.from_numpy(x) for x in UNEQUAL],
+        pd.Series(UNEQUAL, index=np.arange(len(X)) + 7),
+        torch.from_numpy(PADDED),
+        PADDED.astype(object),
+    ],
+    ids=["list", "tuple", "tensors", "pandas", "tensor", "objects"],
+)
+def test_series_of_unequal_lengths_in_every_form_are_one_padded_array(given):
+    np.testing.assert_array_equal(read(given, Series()), PADDED)
+
+
+def test_padding_and_objects_are_recognised():
+    for given in (UNEQUAL, PADDED, pd.Series(UNEQUAL)):
+        np.testing.assert_array_equal(read(given), PADDED)
+    lists_of_curves = [x[0] for x in UNEQUAL]
+    np.testing.assert_array_equal(read(lists_of_curves), PADDED[:, :1])
+
+
+def test_declared_series_of_one_channel_need_no_axis_for_it():
+    np.testing.assert_array_equal(read(X[:, 0], Series()), X[:, :1])
+    np.testing.assert_array_equal(read(list(X[:, 0]), Series()), X[:, :1])
+
+
+def test_integers_keep_their_type_and_get_floats_where_they_end():
+    assert read((X * 10).astype(np.int16)).dtype == np.int16
+    assert read([x.astype(np.int16) for x in UNEQUAL]).dtype == np.float32
+
+
+def test_a_memory_map_stays_one_and_gives_what_the_array_gives(tmp_path):
+    np.save(tmp_path / "X.npy", PADDED)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert np.shares_memory(read(mapped), mapped)
+    in_memory, streamed = small().fit(PADDED), small(memory_budget=0).fit(mapped)
+    np.testing.assert_array_equal(in_memory.transform(PADDED), streamed.transform(mapped))
+
+
+def test_a_series_is_embedded_alone_as_among_longer_ones():
+    embedder = small().fit(UNEQUAL)
+    together = embedder.transform(UNEQUAL)
+    alone = np.concatenate([embedder.transform([x]) for x in UNEQUAL])
+    longer = np.concatenate([embedder.transform([x, X[0]])[:1] for x in UNEQUAL])
+    np.testing.assert_allclose(alone, together, atol=1e-6)
+    np.testing.assert_allclose(longer, together, atol=1e-6)
+
+
+def test_series_of_other_lengths_than_in_fit_are_embedded():
+    embedder = small().fit(X)
+    assert embedder.transform(np.tile(X, 3)).shape == embedder.transform(X[:, :, :2]).shape
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (X.transpose(0, 2, 1), r"channels last.*X.transpose\(0, 2, 1\).*kind='images'"),
+        ([x.T for x in UNEQUAL], r"channels are last, pass \[x.T for x in X\]"),
+        ([x[: 1 + k % 2] for k, x in enumerate(UNEQUAL)], r"one shape.*kind='series'"),
+        (np.where(X > 9, np.nan, X), r"Series \d+ of X contains NaN in channel \d at step \d+"),
+        (np.where(PADDED > 8, np.inf, PADDED), r"Series \d+ of X contains infinity"),
+        (
+            np.where(np.arange(30)[:, None, None] == 4, np.nan, X),
+            "Series 4 .* contains NaN alone",
+        ),
+        (np.zeros((5, 3, 0)), r"kind='series'|3 channel\(s\) and 0 steps|at least 1"),
+        (X[:1], "a minimum of 2 is required"),
+    ],
+    ids=["transposed", "transposed list", "channels", "gap", "infinity", "NaN", "empty", "one"],
+)
+def test_what_is_not_series_is_refused_by_name(given, message):
+    with pytest.raises(ValueError, match=message):
+        small().fit(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (pd.DataFrame(X[:, 0]), TypeError, r"X is a DataFrame, which cannot hold.*groupby"),
+        ([pd.DataFrame(x.T) for x in X], TypeError, r"list of DataFrames.*x.to_numpy\(\).T"),
+        (X[:, None], ValueError, r"got an array of shape \(30, 1, 3, 25\): pass an array"),
+        ([*UNEQUAL[:-1], UNEQUAL[-1][:2]], ValueError, r"as many channels.*series 29 has"),
+        ([*UNEQUAL[:-1], np.zeros((3, 0))], ValueError, "Series 29 of X has no steps"),
+        ([x.astype(str) for x in UNEQUAL], TypeError, "series of numbers: series 0 has <U"),
+        (np.zeros((5, 3, 0)), ValueError, r"3 channel\(s\) and 0 steps"),
+    ],
+    ids=["frame", "frames", "4-D", "channels", "no steps", "strings", "empty"],
+)
+def test_what_is_not_declared_series_is_refused_by_name(given, error, message):
+    with pytest.raises(error, match=message):
+        small(kind="series").fit(given)
+
+
+def test_a_table_with_series_in_its_cells_is_refused_with_advice():
+    nested = pd.DataFrame({"a": [pd.Series(x[0]) for x in X], "b": [pd.Series(x[1]) for x in X]})
+    with pytest.raises(ValueError, match=r"Column 'a' of X holds Series.*np.stack\(row\)"):
+        small().fit(nested)
+    np.testing.assert_array_equal(read([np.stack(row) for row in nested.to_numpy()]), X[:, :2])
+
+
+def test_transform_names_the_channels_that_differ():
+    embedder = small().fit(X)
+    for given, advice in (
+        (X[:, :2], "of 2 channel.* fitted on series of 3"),
+        (X.transpose(0, 2, 1), r"pass X.transpose\(0, 2, 1\)"),
+        (X[0], r"pass X\[None\] if it is a single series"),
+    ):
+        with pytest.raises(ValueError, match=advice):
+            embedder.transform(given)
+
+
+def test_interpolation_fills_gaps_by_lines_and_keeps_the_end():
+    ramp = np.arange(12.0).reshape(1, 1, 12).repeat(4, 0)
+    holed = ramp.copy()
+    holed[0, 0, [3, 4, 8]] = holed[1, 0, 0] = np.nan
+    holed[2, 0, 9:] = holed[2, 0, 5] = np.nan
+    expected = ramp.copy()
+    expected[1, 0, 0], expected[2, 0, 9:] = 1, np.nan
+    before = holed.copy()
+    np.testing.assert_array_equal(read(holed, Series(interpolate=True)), expected)
+    np.testing.assert_array_equal(holed, before)
+    two = np.concatenate([ramp, np.full_like(ramp, np.nan)], 1)
+    with pytest.raises(ValueError, match="Channel 1 of series 0 of X contains NaN alone"):
+        read(two, Series(interpolate=True))
+
+
+def test_channels_are_standardised_over_the_set():
+    batch = scaled(PADDED * 100 + 7)
+    assert batch.dtype == torch.float32 and (batch.isnan().numpy() == np.isnan(PADDED)).all()
+    np.testing.assert_allclose(np.nanmean(batch, axis=(0, 2)), 0, atol=1e-5)
+    np.testing.assert_allclose(np.nanstd(batch, axis=(0, 2)), 1, atol=1e-5)
+
+
+def test_each_series_is_standardised_by_itself():
+    batch = scaled(PADDED * 1e200 + 7e200, standardize="series")
+    np.testing.assert_allclose(np.nanmean(batch, axis=2), 0, atol=1e-5)
+    np.testing.assert_allclose(np.nanstd(batch, axis=2), 1, atol=1e-4)
+    flat = np.ones((4, 1, 9)) * np.array([0.0, 0.1, -5.0, 1e300])[:, None, None]
+    assert (scaled(flat, standardize="series") == 0).all()
+
+
+def test_nothing_is_standardised_on_request():
+    np.testing.assert_array_equal(scaled(PADDED, standardize=None), PADDED.astype(np.float32))
+    with pytest.raises(ValueError, match="too large for float32: pass standardize='channel'"):
+        scaled(X * 1e300, standardize=None)
+
+
+@pytest.mark.parametrize("standardize", ["channel", "series", None])
+def test_views_are_in_the_units_of_X(standardize):
+    embedder = small(kind=Series(standardize), augmentation=[])
+    (view,) = embedder.views(PADDED, n_views=1)
+    np.testing.assert_allclose(view, PADDED, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("standardize", ["channel", "series", None])
+def test_files_and_searches(standardize, tmp_path):
+    embedder = small(kind=Series(standardize), encoder=nn.Sequential(
+        nn.Conv1d(3, 6, 3), nn.AdaptiveAvgPool1d(1), nn.Flatten())).fit(X)  # fmt: skip
+    skcontrast.save(embedder, tmp_path / "a.skc")
+    loaded = skcontrast.load(tmp_path / "a.skc")
+    np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
+    skcontrast.export(embedder, tmp_path / "a.pt2", X)
+    network = torch.export.load(tmp_path / "a.pt2").module()
+    for given in (X, X[:7, :, :11]):  # any number, of any length
+        found = network(torch.from_numpy(np.ascontiguousarray(given))).detach()
+        np.testing.assert_allclose(found, embedder.transform(given), atol=1e-5)
+
+
+def test_a_search_over_the_scale_splits_lists_of_series():
+    pipe = make_pipeline(small(kind=Series()), LogisticRegression())
+    grid = {"contrastiveembedder__kind__standardize": ["channel", "series"]}
+    search = GridSearchCV(pipe, grid, cv=2).fit(UNEQUAL, np.arange(len(X)) % 2)
+    assert search.predict(UNEQUAL).shape == (len(X),)
+
+
+def test_a_fit_in_parts_is_continued_with_series_of_other_lengths():
+    embedder = small().partial_fit(X).partial_fit(UNEQUAL)
+    assert embedder.transform(X).shape == (len(X), 6)
+    with pytest.raises(ValueError, match="2 channel"):
+        embedder.partial_fit(X[:, :2])
+
+
+def test_a_fit_goes_on_from_a_checkpoint(tmp_path):
+    whole = small(max_epochs=3).fit(UNEQUAL)
+    path = tmp_path / "fit.pt"
+    small(max_epochs=3, checkpoint=path).fit(UNEQUAL)
+    again = small(max_epochs=3, checkpoint=path).fit(UNEQUAL)
+    np.testing.assert_array_equal(again.transform(UNEQUAL), whole.transform(UNEQUAL))
+
+
+@pytest.mark.parametrize("framework", [CMC(), CMC(split=1), MoCo(8)], ids=repr)
+def test_frameworks_contrast_channels_or_whole_series(framework):
+    embedder = small(framework=framework).fit(UNEQUAL)
+    width = 6 if isinstance(framework, MoCo) else 12
+    assert embedder.transform(UNEQUAL).shape == (len(X), width)
+
+
+def test_one_channel_cannot_be_split():
+    with pytest.raises(ValueError, match="cannot be split"):
+        small(framework=CMC()).fit(X[:, :1])
+
+
+def test_series_beside_a_table():
+    table = pd.DataFrame({"age": RNG.normal(size=len(X)), "sex": ["a", "b"] * 15})
+    pair = Parts(UNEQUAL, table)
+    embedder = small(framework=CMC(), encoder=[masked_mean, nn.LazyLinear(6)], augmentation=None)
+    assert embedder.fit(pair).transform(pair[:5]).shape == (5, 12)
+
+
+def test_an_encoder_that_reads_what_follows_an_end_is_refused():
+    plain = nn.Sequential(nn.Conv1d(3, 6, 3), nn.AdaptiveAvgPool1d(1), nn.Flatten())
+    assert small(encoder=plain).fit_transform(X).shape == (len(X), 6)
+    with pytest.raises(ValueError, match="encoder Sequential returns NaN for series of unequal"):
+        small(encoder=plain).fit(UNEQUAL)
+
+
+def test_the_kind_is_cloned_with_its_parameters():
+    kind = clone(Series(standardize="series", interpolate=True))
+    assert repr(kind) == "Series(interpolate=True, standardize='series')"
+    with pytest.raises(ValueError, match="'standardize' parameter of Series"):
+        small(kind=Series(standardize=True)).fit(X)
