@@ -26,11 +26,12 @@ from .._data._metadata import validate_labels
 from ..features import (
     Features,
     GraphProfile,
+    MiniRocket,
     PartialWhitening,
     PatchDictionary,
     WeisfeilerLehman,
 )
-from ..kinds import Graphs, Images, Tables, Vectors
+from ..kinds import Graphs, Images, Series, Tables, Vectors
 from ._neighbors import knn_accuracy
 from ._paired import PairedComparison, compare_paired
 from ._parts import check_count
@@ -206,10 +207,12 @@ def compare_with_baselines(
     A table of the embedder and of what needs no training, judged on the same samples by the same
     labels:
 
-    - "raw": the features, or the pixels, as the encoder gets them; not for graphs;
+    - "raw": the features, or the pixels, as the encoder gets them; not for graphs and series of
+      unequal lengths;
     - "PCA": at most 64 principal components of these, standardised; "UMAP": ten dimensions, where
       umap-learn is installed;
-    - "patches" of images, "profile" and "colours" of graphs, see :mod:`skcontrast.features`;
+    - "patches" of images, "kernels" of series, "profile" and "colours" of graphs, see
+      :mod:`skcontrast.features`;
     - "untrained": the same embedder with its first weights;
     - "learned": where features that are not learned stand beside those that are, the latter alone;
     - "embedder": what `transform` returns.
@@ -266,7 +269,7 @@ def compare_with_baselines(
     >>> embedder = ContrastiveEmbedder(max_epochs=5, random_state=0).fit(X)
     >>> found = compare_with_baselines(embedder, X, y, n_repeats=3, random_state=0)
     >>> [row for row in found.scores if row != "UMAP"]
-    ['raw', 'PCA', 'untrained', 'embedder']
+    ['raw', 'PCA', 'untrained', 'learned', 'embedder']
     >>> found.scores["raw"]["linear"].shape
     (3,)
     """
@@ -394,7 +397,7 @@ def _rows(embedder: Any, X: Any, seed: int) -> Iterator[tuple[str, _ROW]]:
             features.kind = owned
         return _flat(features.fit_transform(X))
 
-    if isinstance(kind, (Vectors, Tables, Images)):
+    if isinstance(kind, (Vectors, Tables, Images)) or _has_columns(kind, X):
         raw = cache(lambda: of(_Raw()))
         yield "raw", raw
         yield (
@@ -405,10 +408,18 @@ def _rows(embedder: Any, X: Any, seed: int) -> Iterator[tuple[str, _ROW]]:
             yield "UMAP", lambda: _umap(_scaled(raw()), seed)
     if isinstance(kind, Images):
         yield "patches", lambda: of(PatchDictionary(random_state=seed))
+    if isinstance(kind, Series):
+        yield "kernels", lambda: of(MiniRocket(random_state=seed))
     if isinstance(kind, Graphs):
         yield "profile", lambda: of(GraphProfile())
         yield "colours", lambda: of(WeisfeilerLehman())
     yield "untrained", lambda: _flat(_untrained(embedder, seed).fit_transform(X))
+
+
+def _has_columns(kind: Any, X: Any) -> bool:
+    """Return whether these are series of one length, whose steps are columns."""
+    is_array = isinstance(kind, Series) and isinstance(X, np.ndarray) and X.dtype != object
+    return is_array and bool(np.isfinite(X).all())
 
 
 def _scaled(H: NDArray) -> NDArray:
