@@ -417,10 +417,11 @@ class ContrastiveEmbedder(
             DataFrame with categories, times or gaps, see :ref:`tables`; series (n_samples,
             n_channels, n_times), or of unequal lengths a list of arrays (n_channels, n_times), see
             :ref:`series`; square grey images (n_samples, height, width); images (n_samples,
-            channels, height, width), uint8 or float; torch tensors; memory maps; a torch Dataset whose items are samples or tuples that start with
-            one; with ``framework=CMC()`` :class:`~skcontrast.datasets.Parts`, or a tuple, of
-            several of these with the same samples; a list of networkx graphs or of PyTorch
-            Geometric's ``Data``, or :class:`~skcontrast.graphs.PackedGraphs`; samples of a
+            channels, height, width), uint8 or float; torch tensors; memory maps; a torch Dataset
+            whose items are samples or tuples that start with one; with ``framework=CMC()``
+            :class:`~skcontrast.datasets.Parts`, or a tuple, of several of these with the same
+            samples; a list of networkx graphs or of PyTorch Geometric's ``Data``, or
+            :class:`~skcontrast.graphs.PackedGraphs`; samples of a
             :ref:`kind of your own <own-kind>`; or the views that an augmentation step of a
             Pipeline returns.
         y : array-like of shape (n_samples,), default=None

@@ -99,11 +99,11 @@ class Series(ArrayKind):
     def recognise(self, X: Any, *, is_declared: bool = False) -> Any | None:
         """Return X if it has three dimensions of which one is long, or is a list of series."""
         if isinstance(X, list):
-            return X if _lists_series(X, is_declared) else None
+            return X if lists_series(X, is_declared) else None
         n_axes = getattr(X, "ndim", 0)
         if is_declared:
             return X if n_axes in (2, 3) and not hasattr(X, "columns") else None
-        return X if n_axes == 3 and _is_long(*X.shape[1:]) else None
+        return X if n_axes == 3 and is_long(*X.shape[1:]) else None
 
     def describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(n_channels, None)``."""
@@ -129,7 +129,7 @@ class Series(ArrayKind):
         request.refuse_graphs(X, self)
         _refuse_frames(X)
         X = as_array_like(X, one_shape=False)
-        X = _padded(X) if isinstance(X, list) and _are_arrays(X) else X
+        X = padded(X) if isinstance(X, list) and _are_arrays(X) else X
         convert = partial(check_array, allow_nd=True, estimator=request.owner, input_name="X")
         X = checked_numbers(X, _EXPECTED, convert, request.min_samples, check_finite=False)
         if X.ndim == 2 and not isinstance(X, LazySamples):
@@ -194,7 +194,7 @@ class Series(ArrayKind):
         return filled
 
 
-def _is_long(n_channels: int, n_times: int) -> bool:
+def is_long(n_channels: int, n_times: int) -> bool:
     """Return whether one of two sides is so much longer that an array is not an image."""
     short, long = sorted((n_channels, n_times))
     return short > 0 and long > _LEAST_RATIO * short
@@ -205,7 +205,7 @@ def _are_arrays(X: Sequence) -> bool:
     return bool(len(X)) and all(getattr(x, "ndim", 0) in (1, 2) for x in X)
 
 
-def _lists_series(X: list, is_declared: bool) -> bool:
+def lists_series(X: list, is_declared: bool) -> bool:
     """Return whether a list holds series of unequal lengths, or any if they are declared."""
     if not _are_arrays(X) or len({x.ndim for x in X}) > 1:
         return False
@@ -232,7 +232,7 @@ def _refuse_frames(X: Any) -> None:
         )
 
 
-def _padded(X: Sequence) -> NDArray:
+def padded(X: Sequence) -> NDArray:
     """Return a list of series as one array, (n, n_channels, n_times), with NaN behind ends."""
     arrays = [
         np.atleast_2d(np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)) for x in X
@@ -251,10 +251,10 @@ def _padded(X: Sequence) -> NDArray:
             raise ValueError(f"Series {place} of X has no steps: its shape is {array.shape}.")
     longest = max(array.shape[1] for array in arrays)
     dtype = np.result_type(np.float32, *{array.dtype.newbyteorder("=") for array in arrays})
-    padded = np.full((len(arrays), arrays[0].shape[0], longest), np.nan, dtype)
-    for row, array in zip(padded, arrays, strict=True):
-        row[:, : array.shape[1]] = array
-    return padded
+    array = np.full((len(arrays), arrays[0].shape[0], longest), np.nan, dtype)
+    for row, series in zip(array, arrays, strict=True):
+        row[:, : series.shape[1]] = series
+    return array
 
 
 def _check_channels(X: Any, request: Request) -> None:

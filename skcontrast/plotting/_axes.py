@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._arguments import naming
+from ..kinds._series import is_long, lists_series, padded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
     from matplotlib.image import AxesImage
+    from matplotlib.lines import Line2D
 else:
     Axes = Any
 
@@ -91,6 +93,23 @@ def is_images(X: Any) -> bool:
     return getattr(X, "ndim", 0) in (3, 4) and not hasattr(X, "topology")
 
 
+def is_series(X: Any) -> bool:
+    """Return whether X is an array that is recognised as series, (n, n_channels, n_times)."""
+    return getattr(X, "ndim", 0) == 3 and is_long(*X.shape[1:])
+
+
+def as_pictures(X: Any) -> Any:
+    """Return series of unequal lengths, in a list, as one array, and all else unchanged."""
+    X = list(X) if isinstance(X, tuple) or getattr(X, "dtype", None) == np.dtype(object) else X
+    return padded(X) if isinstance(X, list) and lists_series(X, is_declared=False) else X
+
+
+def ranges(series: NDArray) -> NDArray[np.float64]:
+    """Return the least and the greatest value of each channel, shape (n_channels, 2)."""
+    low, high = (f(series, axis=(0, 2)).astype(np.float64) for f in (np.nanmin, np.nanmax))
+    return np.stack([low, np.where(high > low, high, low + 1)], axis=1)
+
+
 def intensities(X: NDArray) -> tuple[float, float]:
     """Return the intensities that are drawn black and white."""
     if X.dtype == np.uint8:
@@ -147,6 +166,33 @@ def draw_cell(
     style = {"cmap": "gray", "vmin": limits[0], "vmax": limits[1], "interpolation": "nearest"}
     extent = (column - half_width, column + half_width, row + half_height, row - half_height)
     return ax.imshow(shown, extent=extent, **{**style, **kwargs})
+
+
+def draw_series(
+    ax: Axes, series: NDArray, row: int, column: int, limits: NDArray, **kwargs: Any
+) -> list[Line2D]:
+    """Draw a series in a cell of a grid as `draw_cell` draws an image, a line for each channel.
+
+    Parameters
+    ----------
+    ax : Axes
+        Where y grows downwards.
+    series : ndarray of shape (n_channels, n_times)
+        The series; NaN is not drawn.
+    row, column : int
+        The cell.
+    limits : ndarray of shape (n_channels, 2)
+        The values at the bottom and at the top of the cell, for each channel.
+    **kwargs : dict
+        Passed to ``Axes.plot``.
+    """
+    x = column + _COVERED * (np.linspace(0, 1, series.shape[1]) - 0.5)
+    heights = (series - limits[:, :1]) / np.diff(limits)
+    colors = class_colors(len(series))
+    return [
+        ax.plot(x, row - _COVERED * (y - 0.5), **{"color": color, "linewidth": 0.8, **kwargs})[0]
+        for y, color in zip(heights, colors, strict=True)
+    ]
 
 
 def frame_grid(ax: Axes, n_rows: int, n_columns: int) -> None:

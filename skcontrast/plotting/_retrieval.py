@@ -13,7 +13,20 @@ from sklearn.utils import check_random_state
 
 from .._arguments import Interval, check_arguments, checked, naming, numbers
 from ..metrics._parts import EMBEDDINGS
-from ._axes import Axes, axes, draw_cell, frame_grid, grid_size, intensities, is_images, one_each
+from ._axes import (
+    Axes,
+    as_pictures,
+    axes,
+    draw_cell,
+    draw_series,
+    frame_grid,
+    grid_size,
+    intensities,
+    is_images,
+    is_series,
+    one_each,
+    ranges,
+)
 from ._estimators import split_at_embedder, transformer
 
 _RIGHT = {"edgecolor": "#009E73", "linestyle": "-"}
@@ -26,7 +39,9 @@ class RetrievalDisplay:
     Parameters
     ----------
     pictures : array-like of shape (n, h, w) or (n, channels, h, w), or sequence of n str
-        An image or a text for each sample.
+        An image, a series or a text for each sample. What the embedder recognises as series is
+        drawn as lines, one for each channel, each on a scale of its own; of images of such a
+        shape, pass ``pictures[:, None]``.
     queries : array-like of shape (n_queries,), int
         Rows of `pictures`.
     neighbors : array-like of shape (n_queries, n_neighbors), int
@@ -43,7 +58,7 @@ class RetrievalDisplay:
         The axes of the grid.
     figure_ : Figure
         The figure of `ax_`.
-    cells_ : list of list of AxesImage or Text
+    cells_ : list of list of AxesImage, Text or list of Line2D
         For each query, itself and its neighbours.
     frames_ : dict of (int, int) to Rectangle
         The frames, by query and rank of the neighbour from 0.
@@ -80,7 +95,7 @@ class RetrievalDisplay:
         concentration: ArrayLike | None = None,
     ):
         with naming("pictures", "an array of images or texts", pictures):
-            self.pictures = np.asarray(pictures)
+            self.pictures = np.asarray(as_pictures(pictures))
         if not (is_images(self.pictures) or self.pictures.ndim == 1):
             raise ValueError(
                 f"pictures must be images or texts, got shape {self.pictures.shape}: pass "
@@ -122,8 +137,8 @@ class RetrievalDisplay:
             Samples as the estimator takes them, among which neighbours are looked for.
         y : array-like of shape (n_samples,), default=None
             Classes, −1 where unknown.
-        pictures : array-like of images or sequence of str, default=None
-            An image or a text for each sample; None takes X.
+        pictures : array-like of images or series or sequence of str, default=None
+            An image, a series or a text for each sample; None takes X.
         **kwargs : dict
             Passed to `from_embeddings`.
 
@@ -158,8 +173,8 @@ class RetrievalDisplay:
         ----------
         h : array-like of shape (n_samples, d)
             Embeddings.
-        pictures : array-like of images or sequence of str
-            An image or a text for each sample, as for the class.
+        pictures : array-like of images or series or sequence of str
+            An image, a series or a text for each sample, as for the class.
         y : array-like of shape (n_samples,), default=None
             Classes, −1 where unknown.
         queries : int or array-like of int, default=5
@@ -173,7 +188,7 @@ class RetrievalDisplay:
         random_state : int, RandomState instance or None, default=0
             Seeds the choice of the queries.
         **kwargs : dict
-            Passed to ``Axes.imshow``, or ``Axes.text`` for texts.
+            Passed to ``Axes.imshow``, to ``Axes.plot`` for series or ``Axes.text`` for texts.
 
         Returns
         -------
@@ -186,7 +201,7 @@ class RetrievalDisplay:
             If there are fewer samples than queries or neighbours, or lengths differ.
         """
         points: NDArray = numbers(h, "h", EMBEDDINGS, ensure_min_samples=2)
-        pictures = one_each(pictures, "pictures", len(points))
+        pictures = one_each(as_pictures(pictures), "pictures", len(points))
         rows = _queries(queries, len(points), random_state)
         within = [Interval(Integral, 1, len(points) - 1, closed="both")]
         check_arguments("RetrievalDisplay", {"n_neighbors": within}, {"n_neighbors": n_neighbors})
@@ -202,7 +217,7 @@ class RetrievalDisplay:
         ax : Axes, default=None
             The axes to draw on; None makes a figure.
         **kwargs : dict
-            Passed to ``Axes.imshow``, or ``Axes.text`` for texts.
+            Passed to ``Axes.imshow``, to ``Axes.plot`` for series or ``Axes.text`` for texts.
 
         Returns
         -------
@@ -233,6 +248,9 @@ class RetrievalDisplay:
         return self
 
     def _cell(self, k: int, row: int, column: int, **kwargs: Any) -> Any:
+        if is_series(self.pictures):
+            limits = ranges(self.pictures)
+            return draw_series(self.ax_, self.pictures[k], row, column, limits, **kwargs)
         if is_images(self.pictures):
             limits = intensities(self.pictures)
             return draw_cell(self.ax_, self.pictures[k], row, column, limits, **kwargs)

@@ -13,6 +13,7 @@ from .._data._sources import LazySamples, array_of
 from .._data._statistics import mean_and_std
 from .._fit._drawn_views import chosen_rows, drawn_views
 from ..kinds._images import Images
+from ..kinds._series import Series
 from ..kinds._vectors import Vectors
 from ._axes import (
     MARKERS,
@@ -20,11 +21,14 @@ from ._axes import (
     axes,
     class_colors,
     draw_cell,
+    draw_series,
     frame_grid,
     grid_size,
     intensities,
     is_images,
+    is_series,
     one_each,
+    ranges,
 )
 from ._estimators import embedder_and_input
 
@@ -35,14 +39,16 @@ _MOST_BARS = 30
 class ViewsDisplay:
     """Samples and their views: the first thing to look at.
 
-    Images are drawn in a grid with a column for each sample, the original on top. Of vectors, the
-    features are bars (lines if there are more than 30) and those of the views markers (or lines),
-    each sample at its own height.
+    Images are drawn in a grid with a column for each sample, the original on top; series in one
+    with a row for each sample, the original on the left, a line for each channel, each channel on
+    a scale of its own. Of vectors, the features are bars (lines if there are more than 30) and
+    those of the views markers (or lines), each sample at its own height.
 
     Parameters
     ----------
     samples : array-like of shape (n, n_features), (n, h, w) or (n, channels, h, w)
-        The originals.
+        The originals: vectors, images, or series (n, n_channels, n_times), in which NaN follows
+        the end.
     views : sequence of array-likes of the shape of `samples`
         Each holds one view of each sample, as
         :meth:`ContrastiveEmbedder.views <skcontrast.ContrastiveEmbedder.views>` returns them.
@@ -55,6 +61,8 @@ class ViewsDisplay:
         Names of the features of vectors.
     xlabel : str, default="feature"
         Label of the x axis of vectors.
+    as_series : bool, default=None
+        Whether arrays of three dimensions are series; None is what an embedder recognises.
 
     Attributes
     ----------
@@ -64,6 +72,8 @@ class ViewsDisplay:
         The figure of `ax_`.
     images_ : list of list of AxesImage
         The originals, and then each set of views; only for images.
+    series_ : list of list of list of Line2D
+        The originals, and then each set of views, a line for each channel; only for series.
     originals_ : list of BarContainer or Line2D
         A sample each; only for vectors.
     lines_ : list of list of Line2D
@@ -96,17 +106,20 @@ class ViewsDisplay:
         names: Sequence[str] | None = None,
         feature_names: Sequence[str] | None = None,
         xlabel: str = "feature",
+        as_series: bool | None = None,
     ):
         settings: dict[str, Any] = {"ensure_2d": False, "allow_nd": True, "dtype": None}
+        self.as_series = is_series(samples) if as_series is None else as_series
+        settings["ensure_all_finite"] = "allow-nan" if self.as_series else True
         self.samples = numbers(samples, "samples", **settings)
         with naming("views", "a sequence of arrays", views):
             self.views = [numbers(view, "views", **settings) for view in views]
         shapes = {view.shape for view in (self.samples, *self.views)}
         if len(shapes) > 1 or not views or self.samples.ndim not in (2, 3, 4):
             raise ValueError(
-                "samples and each of views must be arrays of one shape, vectors (n, n_features) "
-                f"or images (n, h, w) or (n, channels, h, w), got {sorted(shapes)} and "
-                f"{len(views)} views."
+                "samples and each of views must be arrays of one shape, vectors (n, n_features), "
+                "images (n, h, w) or (n, channels, h, w) or series (n, channels, times), got "
+                f"{sorted(shapes)} and {len(views)} views."
             )
         self.limits, self.xlabel = limits, xlabel
         self.names = _texts(names, "names", len(self.samples))
@@ -135,7 +148,7 @@ class ViewsDisplay:
             :meth:`ContrastiveEmbedder.views <skcontrast.ContrastiveEmbedder.views>`; a Pipeline
             with an embedder as a step; or what an embedder is passed as ``augmentation``.
         X : array-like
-            Images or vectors, as the estimator takes them.
+            Images, series or vectors, as the estimator takes them.
         rows : array-like of int or bool, or slice, default=slice(8)
             The samples that are shown.
         n_views : int, default=2
@@ -148,7 +161,8 @@ class ViewsDisplay:
         random_state : int, RandomState instance or None, default=0
             Seeds the views.
         **kwargs : dict
-            Passed to ``Axes.imshow`` for images and to ``Axes.plot`` for the views of vectors.
+            Passed to ``Axes.imshow`` for images and to ``Axes.plot`` for series and the views of
+            vectors.
 
         Returns
         -------
@@ -158,25 +172,25 @@ class ViewsDisplay:
         Raises
         ------
         ValueError
-            If X holds neither images nor vectors.
+            If X holds neither images nor series nor vectors.
         """
         embedder, X = embedder_and_input(estimator, X)
         drawn = drawn_views(embedder, X, n_views, rows, random_state)
         kind = drawn.schema.kind
-        if not isinstance(kind, (Images, Vectors)):
+        if not isinstance(kind, (Images, Series, Vectors)):
             raise ValueError(
-                f"{cls.__name__} draws images and vectors, not {kind.name}. "
+                f"{cls.__name__} draws images, series and vectors, not {kind.name}. "
                 "ContrastiveEmbedder.views returns their views."
             )
         names = [str(row) for row in chosen_rows(rows, len(drawn.X))]
-        settings: dict[str, Any] = {"names": names}
+        settings: dict[str, Any] = {"names": names, "as_series": isinstance(kind, Series)}
         settings["feature_names"] = drawn.schema.feature_names_in
         if isinstance(kind, Images):
             # Those of a Dataset would have to be read first.
             is_lazy = isinstance(drawn.X, LazySamples)
             settings["limits"] = intensities(drawn.samples if is_lazy else drawn.X)
         samples, views = drawn.samples, list(drawn.views)
-        if standardize and not isinstance(kind, Images):
+        if standardize and isinstance(kind, Vectors):
             mean, std = mean_and_std(array_of(drawn.X))
             samples, *views = ((vectors - mean) / std for vectors in (samples, *views))
             settings["xlabel"] = "feature, in standard deviations from its mean"
@@ -190,18 +204,21 @@ class ViewsDisplay:
         ax : Axes, default=None
             The axes to draw on; None makes a figure.
         **kwargs : dict
-            Passed to ``Axes.imshow`` for images and to ``Axes.plot`` for the views of vectors.
+            Passed to ``Axes.imshow`` for images and to ``Axes.plot`` for series and the views of
+            vectors.
 
         Returns
         -------
         display : ViewsDisplay
             This display.
         """
-        of_images, n = is_images(self.samples), len(self.samples)
-        size = grid_size(1 + len(self.views), n) if of_images else (6.5, 2.0 + 0.9 * n)
-        self.ax_ = axes(ax, figsize=size)
+        of_images, n = is_images(self.samples) and not self.as_series, len(self.samples)
+        size = (6.5, (0.4 if self.as_series else 2.0) + 0.9 * n)
+        self.ax_ = axes(ax, figsize=grid_size(1 + len(self.views), n) if of_images else size)
         self.figure_ = self.ax_.figure
-        if of_images:
+        if self.as_series:
+            self._plot_series(**kwargs)
+        elif of_images:
             self._plot_images(**kwargs)
         else:
             self._plot_vectors(**kwargs)
@@ -216,6 +233,19 @@ class ViewsDisplay:
             self.images_.append([draw_cell(self.ax_, *cell, **kwargs) for cell in cells])
         frame_grid(self.ax_, len(shown), len(self.samples))
         self.ax_.set_yticks(range(len(shown)), self._labels())
+
+    def _plot_series(self, **kwargs: Any) -> None:
+        n, shown = len(self.samples), (self.samples, *self.views)
+        limits = ranges(np.concatenate(shown))
+        self.series_ = [
+            [draw_series(self.ax_, x, row, column, limits, **kwargs) for row, x in enumerate(each)]
+            for column, each in enumerate(shown)
+        ]
+        frame_grid(self.ax_, n, len(shown))
+        self.ax_.set_aspect("auto")
+        self.ax_.set_xticks(range(len(shown)), self._labels())
+        self.ax_.set_yticks(range(n), self.names or [str(k) for k in range(n)])
+        self.ax_.xaxis.tick_top()
 
     def _plot_vectors(self, **kwargs: Any) -> None:
         originals, views = self.samples, self.views

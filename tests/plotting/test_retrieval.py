@@ -105,3 +105,13 @@ def test_what_cannot_be_drawn_is_refused():
         RetrievalDisplay.from_embeddings(X_DIGITS, IMAGES[:50])
     with pytest.raises(ValueError, match="queries and neighbors must have shapes"):
         RetrievalDisplay(IMAGES, [0], [[1, 2], [3, 4]])
+
+
+def test_series_are_drawn_as_lines_also_of_unequal_lengths():
+    rng = np.random.default_rng(0)
+    series = [rng.normal(size=(2, length)) for length in (20, 12, 33, 9, 20, 20)]
+    embedder = small().fit(rng.normal(size=(6, 4)))
+    h = embedder.transform(rng.normal(size=(6, 4)))
+    display = RetrievalDisplay.from_embeddings(h, series, queries=[1], n_neighbors=3)
+    for lines, k in zip(display.cells_[0], [1, *display.neighbors[0]], strict=True):
+        assert [np.isfinite(line.get_ydata()).sum() for line in lines] == [series[k].shape[1]] * 2

@@ -6,7 +6,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from torch.utils.data import Dataset
 
-from skcontrast.augmentation import GaussianNoise, RandomAffine, Unflatten
+from skcontrast.augmentation import GaussianNoise, RandomAffine, TimeCrop, Unflatten
 from skcontrast.plotting import ViewsDisplay
 from tests.common import IMAGES, X_DIGITS, images, small, small_images, vectors
 
@@ -90,7 +90,7 @@ def test_given_axes_and_settings_are_used(figures):
 
 def test_graphs_and_arrays_of_other_shapes_are_refused():
     nx = pytest.importorskip("networkx")
-    with pytest.raises(ValueError, match="draws images and vectors, not graphs"):
+    with pytest.raises(ValueError, match="draws images, series and vectors, not graphs"):
         graphs = [nx.cycle_graph(5) for _ in range(4)]
         ViewsDisplay.from_estimator(small(encoder=None), graphs)
     with pytest.raises(ValueError, match=r"arrays of one shape.* got \[\(2, 3\), \(2, 4\)\]"):
@@ -129,3 +129,35 @@ def test_a_fitted_embedder_reads_only_the_drawn_images_of_a_dataset():
     display = ViewsDisplay.from_estimator(embedder, X, rows=[50, 60])
     assert set(X.reads) <= {0, 50, 60}
     assert display.limits == (X.X[[50, 60]].min(), X.X[[50, 60]].max())
+
+
+def test_series_are_drawn_as_a_line_for_each_channel_until_they_end():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6, 2, 40)) * np.array([1, 100])[:, None]
+    X[1, :, 30:] = np.nan
+    embedder = small(encoder=None, augmentation=TimeCrop())
+    display = ViewsDisplay.from_estimator(embedder, X, rows=[1, 4], n_views=3)
+    views = embedder.views(X, 3, rows=[1, 4], random_state=0)
+    for column, (drawn, expected) in enumerate(
+        zip(display.series_, (X[[1, 4]], *views), strict=True)
+    ):
+        for row, (lines, series) in enumerate(zip(drawn, expected, strict=True)):
+            for line, values in zip(lines, series, strict=True):
+                x, y = line.get_data()
+                np.testing.assert_array_equal(np.isnan(y), np.isnan(values))
+                assert column - 0.5 < x.min() and x.max() < column + 0.5
+                assert row - 0.5 < np.nanmin(y) and np.nanmax(y) < row + 0.5
+                assert np.corrcoef(y[:30], values[:30])[0, 1] < -0.999  # y grows downwards
+    assert ticks(display.ax_.xaxis) == ["original", "view 1", "view 2", "view 3"]
+    assert ticks(display.ax_.yaxis) == ["1", "4"]
+
+
+def test_declared_series_are_drawn_as_series_whatever_their_shape():
+    X = np.random.default_rng(0).normal(size=(6, 8, 8))
+    assert (
+        len(
+            ViewsDisplay.from_estimator(small(encoder=None, augmentation=TimeCrop()), X).series_[0]
+        )
+        == 6
+    )
+    assert not ViewsDisplay(X, [X]).as_series and ViewsDisplay(X, [X], as_series=True).as_series
