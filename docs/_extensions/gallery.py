@@ -8,6 +8,7 @@ READING_ORDER = (
     "plot_few_labels",
     "plot_image_folder",
     "plot_tables",
+    "plot_series",
     "plot_graphs",
     "plot_function_augmentation",
     "plot_pretrained",
