@@ -16,7 +16,7 @@ import skcontrast
 from skcontrast import ContrastiveEmbedder
 from skcontrast._files._classes import classes
 from skcontrast._storage._file import pack
-from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet
+from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, SeriesNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.losses import HCL
 from skcontrast.similarity import VonMisesFisher
@@ -26,6 +26,7 @@ VECTORS = RNG.normal(size=(30, 5))
 TABLE = pd.DataFrame({"a": VECTORS[:, 0], "b": RNG.choice(list("xyz"), 30)})
 IMAGES = RNG.random((12, 3, 8, 8))
 PHOTOS = RNG.random((12, 1, 9, 9))
+SERIES = RNG.random((12, 2, 9))
 GRAPHS = [nx.gnp_random_graph(5, 0.5, seed=k) for k in range(12)]
 CASES = {
     "vectors": (VECTORS, {"encoder": MLP(8), "loss": HCL()}),
@@ -33,6 +34,7 @@ CASES = {
     "graphs": (GRAPHS, {"encoder": GIN(1, 4), "framework": InfoGraph()}),
     "parts": (VECTORS, {"encoder": MLP(4), "framework": CMC(), "similarity": VonMisesFisher()}),
     "patches": (PHOTOS, {"encoder": PatchNet(4, 3, (4,), wide=True)}),
+    "series": (SERIES, {"encoder": SeriesNet((4,), 2, wide=True)}),
     "wide graphs": (GRAPHS, {"encoder": GIN(1, 4, wide=True)}),
     "table": (TABLE, {"encoder": MLP(4)}),
 }

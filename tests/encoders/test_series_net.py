@@ -59,7 +59,7 @@ def test_a_series_has_the_same_embedding_alone_and_among_longer_ones(encoder, n_
     module = learned(encoder, x)
     together = module(x)
     alone = torch.cat([module(row[None, :, ~row[0].isnan()]) for row in x])
-    torch.testing.assert_close(alone, together, rtol=0, atol=1e-5 * float(together.abs().max()))
+    torch.testing.assert_close(alone, together, rtol=0, atol=1e-5 * together.abs().max().item())
 
 
 def test_training_does_not_depend_on_what_series_are_padded_to():
@@ -253,10 +253,18 @@ def exported(module, x, *, leaves_length_open):
     return torch.export.export(module, (x,), dynamic_shapes=(axes,))
 
 
-@pytest.mark.parametrize("leaves_length_open", [False, True])
-def test_an_exported_network_is_the_network(leaves_length_open):
+@pytest.mark.parametrize(
+    "encoder, leaves_length_open",
+    [
+        (clone(SMALL).set_params(wide=False), True),
+        pytest.param(SMALL, True, marks=pytest.mark.slow),
+        pytest.param(SMALL, False, marks=pytest.mark.slow),
+    ],
+    ids=["any length", "wide, any length", "wide"],
+)
+def test_an_exported_network_is_the_network(encoder, leaves_length_open):
     x = ragged(20, 2, 40)
-    module = learned(SMALL, x)
+    module = learned(encoder, x)
     program = exported(module, x, leaves_length_open=leaves_length_open).module()
     for data in (x, x[:1], random_batch(5, (2, 77 if leaves_length_open else 40))):
         torch.testing.assert_close(program(data), module(data), rtol=0, atol=1e-5)

@@ -15,7 +15,13 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 from torch.utils.data import TensorDataset
 
-from skcontrast.features import Features, GraphProfile, PatchDictionary, WeisfeilerLehman
+from skcontrast.features import (
+    Features,
+    GraphProfile,
+    MiniRocket,
+    PatchDictionary,
+    WeisfeilerLehman,
+)
 from skcontrast.graphs import pack_graphs
 from tests.common import images
 
@@ -23,8 +29,13 @@ X = images(24, side=8)
 Y = np.arange(24) % 2
 GRAPHS = [nx.gnp_random_graph(4 + k % 5, 0.3 + 0.3 * (k % 2), seed=k) for k in range(24)]
 PATCHES = PatchDictionary(n_patches=6, patch_size=3, random_state=0)
-CASES = [(PATCHES, X), (GraphProfile(), GRAPHS), (WeisfeilerLehman(2), GRAPHS)]
-every_case = pytest.mark.parametrize("features, data", CASES, ids=["patches", "profile", "wl"])
+SERIES = np.random.default_rng(0).normal(size=(24, 2, 30))
+SERIES[1::2, :, :15] += 3
+KERNELS = MiniRocket(n_features=84, random_state=0)
+CASES = [(PATCHES, X), (GraphProfile(), GRAPHS), (WeisfeilerLehman(2), GRAPHS), (KERNELS, SERIES)]
+every_case = pytest.mark.parametrize(
+    "features, data", CASES, ids=["patches", "profile", "wl", "series"]
+)
 
 
 class Means(Features):
