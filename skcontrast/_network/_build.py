@@ -162,7 +162,9 @@ def build_network(
     encoders, widths = map(list, zip(*built, strict=True))
     for place, (own, part) in enumerate(zip(chosen, parts, strict=True)):
         name = getattr(own, "__name__", type(own).__name__)
-        part.kind.check_encoder(encoders[place], _samples(part, split, place), name)
+        part.kind.check_encoder(
+            encoders[place], _samples(part, split, place, _ENOUGH_SAMPLES), name
+        )
     channels_last = [
         to_channels_last(encoder, part.kind, part.shape)
         for encoder, part in zip(encoders, parts, strict=True)
@@ -178,7 +180,10 @@ def build_network(
     ]
     for place, own in enumerate(chosen):
         if isinstance(own, Encoder) and type(own).learn is not Encoder.learn:
-            own.learn(encoders[place], _samples(parts[place], split, place, layer=layers[place]))
+            own.learn(
+                encoders[place],
+                _samples(parts[place], split, place, _ENOUGH_SAMPLES, layers[place]),
+            )
     for place, encoder in enumerate(encoders):
         if isinstance(beside := getattr(encoder, "beside", None), Beside):
             heads[place] = nn.Sequential(Leading(beside.learned_width), heads[place])
@@ -191,7 +196,7 @@ def _samples(
     part: _Part,
     split: Split | Apart | None,
     place: int,
-    n: int = _ENOUGH_SAMPLES,
+    n: int,
     layer: nn.Module | None = None,
 ) -> Any:
     """Return at most n samples as the encoder of a part gets them behind a layer."""

@@ -170,7 +170,7 @@ class Endless(IterableDataset):
         (Endless(), TypeError, "X must be a Dataset with __len__"),
         (Samples(X[:0]), ValueError, "Dataset with 0 samples"),
         (Samples(X[:1]), ValueError, "1 sample.* minimum of 2"),
-        (Samples(np.zeros((5, 2, 2, 2, 2))), ValueError, "must be vectors, grey images"),
+        (Samples(np.zeros((5, 2, 2, 2, 2))), ValueError, "must be vectors, series"),
     ],
     ids=["shape", "NaN", "iterable", "empty", "single", "dimensions"],
 )
