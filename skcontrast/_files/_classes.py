@@ -13,6 +13,7 @@ from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from .._network._build import Network, Widths
 from ..embedder import ContrastiveEmbedder
 from ..encoders._graph import GCNLayer, GINELayer, GINLayer, MessagePassing
+from ..encoders._graph_blocks import Components
 from ..encoders._patch_net import _PatchNetwork
 from ..encoders._patches import PatchLayer
 from ..encoders._projection import WithExtra
@@ -39,12 +40,12 @@ _PUBLIC = (
 )  # fmt: skip
 # Everything else that a fitted embedder consists of, under the names of the classes.
 _PARTS: tuple[type, ...] = (
-    Apart, Beside, ColourCounts, Column, ContrastiveEmbedder, EdgeFeatures, ForeignNetwork,
-    GCNLayer, GINELayer, GINLayer, GraphNetwork, ImageScaler, Lab, Leading, MessagePassing,
-    Network, NodeFeatures, NonDynamicallyQuantizableLinear, PartsScaler, PatchLayer, Profile,
-    RunningScale, Scale, Schema, SideBySide, Slices, Split, Standardize, TableInput, TableScaler,
-    Unscaled, VectorScaler, WideNetwork, Widths, WithExtra, _BasicBlock, _Bottleneck,
-    _PatchNetwork, _ResNet,
+    Apart, Beside, ColourCounts, Column, Components, ContrastiveEmbedder, EdgeFeatures,
+    ForeignNetwork, GCNLayer, GINELayer, GINLayer, GraphNetwork, ImageScaler, Lab, Leading,
+    MessagePassing, Network, NodeFeatures, NonDynamicallyQuantizableLinear, PartsScaler,
+    PatchLayer, Profile, RunningScale, Scale, Schema, SideBySide, Slices, Split, Standardize,
+    TableInput, TableScaler, Unscaled, VectorScaler, WideNetwork, Widths, WithExtra, _BasicBlock,
+    _Bottleneck, _PatchNetwork, _ResNet,
 )  # fmt: skip
 
 

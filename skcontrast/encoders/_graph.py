@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from .._parameters import Interval, StrOptions
 from ..graphs import GraphBatch
-from ..graphs._counts import ColourCounts, Profile
 from ..graphs._networks import GraphNetwork
 from ..graphs._sums import edge_sum, message_sum, neighbour_sum, weighted_neighbour_sum
 from ._base import Encoder, check_build
+from ._graph_blocks import add_blocks
 from ._wide import Beside
 
 
@@ -84,12 +84,10 @@ class _GraphEncoder(Encoder):
         return GraphNetwork(layers, self.pooling, self._reads, beside)
 
     def learn(self, module: nn.Module, batch: GraphBatch) -> None:
-        """Put the profile of graphs and their colours beside what is learned, if `wide`."""
+        """Put sizes of graphs, their profile and colours beside what is learned, if `wide`."""
         beside = cast(GraphNetwork, module).beside
         if isinstance(beside, Beside):
-            beside.add(Profile(), [batch])
-            colours = ColourCounts.of(batch, n_rounds=4, min_share=0.01, max_features=4000)
-            beside.add(colours, [batch], one_scale=True)
+            add_blocks(beside, batch)
 
     def _layer(self, edge_features: int) -> Callable[[int, int], nn.Module]:
         """Return what makes a layer from the number of its inputs and its width."""

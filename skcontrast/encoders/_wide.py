@@ -81,7 +81,10 @@ class Beside(nn.Module):
             variance = variance.mean().expand_as(variance)
         deviation = variance.sqrt()
         # As in StandardScaler: what varies less than the rounding of its mean is constant.
-        deviation = torch.where(deviation > 1e-5 * (1 + mean.abs()), deviation, 1.0)
+        varies = deviation > 1e-5 * (1 + mean.abs())
+        deviation = torch.where(varies, deviation, 1.0)
+        if not one_scale:  # a block weighs as much with constant columns as without
+            deviation = deviation * varies.float().mean().clamp_min(1 / len(varies)).sqrt()
         self.blocks.append(block)
         self.scales.append(Scale(mean, deviation))
         self.weights.append(weight)
