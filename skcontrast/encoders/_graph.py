@@ -139,10 +139,12 @@ class GIN(_GraphEncoder):  # numpydoc ignore=PR02
         Whether the features of the nodes, and of the edges, are used alongside the outputs of the
         layers.
     wide : bool, default=False
-        Whether a profile of each graph and the colours of Weisfeiler and Lehman, see
+        Whether the size of each graph, its profile and the colours of Weisfeiler and Lehman, see
         :class:`~skcontrast.features.GraphProfile` and
         :class:`~skcontrast.features.WeisfeilerLehman`, are a part of the representation, beside
-        what is learned. The blocks are standardised and weigh alike. The embedder's default
+        what is learned. Of the colours, these are the first 256 principal components, at most,
+        rotated so that all vary alike. The blocks are standardised and weigh alike, but for the
+        size, which counts half. The embedder's default
         is ``GIN(wide=True)``, but not with ``InfoGraph``.
 
     See Also
@@ -213,10 +215,12 @@ class GCN(_GraphEncoder):  # numpydoc ignore=PR02
     readout_input : bool, default=True
         Whether the features of the nodes are used alongside the outputs of the layers.
     wide : bool, default=False
-        Whether a profile of each graph and the colours of Weisfeiler and Lehman, see
+        Whether the size of each graph, its profile and the colours of Weisfeiler and Lehman, see
         :class:`~skcontrast.features.GraphProfile` and
         :class:`~skcontrast.features.WeisfeilerLehman`, are a part of the representation, beside
-        what is learned. The blocks are standardised and weigh alike.
+        what is learned. Of the colours, these are the first 256 principal components, at most,
+        rotated so that all vary alike. The blocks are standardised and weigh alike, but for the
+        size, which counts half.
 
     See Also
     --------
