@@ -13,6 +13,7 @@ from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from .._network._build import Network, Widths
 from ..embedder import ContrastiveEmbedder
 from ..encoders._graph import GCNLayer, GINELayer, GINLayer, MessagePassing
+from ..encoders._graph_blocks import Components
 from ..encoders._kernels import KernelLayer
 from ..encoders._patch_net import _PatchNetwork
 from ..encoders._patches import PatchLayer
@@ -42,9 +43,9 @@ _PUBLIC = (
 )  # fmt: skip
 # Everything else that a fitted embedder consists of, under the names of the classes.
 _PARTS: tuple[type, ...] = (
-    Apart, Beside, ColourCounts, Column, ContrastiveEmbedder, EdgeFeatures, ForeignNetwork,
-    GCNLayer, GINELayer, GINLayer, GraphNetwork, ImageScaler, KernelLayer, Lab, Leading,
-    MessagePassing, Network, NodeFeatures, NonDynamicallyQuantizableLinear, PartsScaler,
+    Apart, Beside, ColourCounts, Column, Components, ContrastiveEmbedder, EdgeFeatures,
+    ForeignNetwork, GCNLayer, GINELayer, GINLayer, GraphNetwork, ImageScaler, KernelLayer, Lab,
+    Leading, MessagePassing, Network, NodeFeatures, NonDynamicallyQuantizableLinear, PartsScaler,
     PatchLayer, Profile, RunningScale, Scale, Schema, SeriesScaler, SideBySide, Slices, Split,
     Standardize, TableInput, TableScaler, Unscaled, VectorScaler, WideNetwork, Widths, WithExtra,
     _BasicBlock, _Bottleneck, _PatchNetwork, _ResNet, _SeriesBlock, _SeriesNetwork,

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from .._parameters import Interval, StrOptions
 from ..graphs import GraphBatch
-from ..graphs._counts import ColourCounts, Profile
 from ..graphs._networks import GraphNetwork
 from ..graphs._sums import edge_sum, message_sum, neighbour_sum, weighted_neighbour_sum
 from ._base import Encoder, check_build
+from ._graph_blocks import add_blocks
 from ._wide import Beside
 
 
@@ -84,12 +84,10 @@ class _GraphEncoder(Encoder):
         return GraphNetwork(layers, self.pooling, self._reads, beside)
 
     def learn(self, module: nn.Module, batch: GraphBatch) -> None:
-        """Put the profile of graphs and their colours beside what is learned, if `wide`."""
+        """Put sizes of graphs, their profile and colours beside what is learned, if `wide`."""
         beside = cast(GraphNetwork, module).beside
         if isinstance(beside, Beside):
-            beside.add(Profile(), [batch])
-            colours = ColourCounts.of(batch, n_rounds=4, min_share=0.01, max_features=4000)
-            beside.add(colours, [batch], one_scale=True)
+            add_blocks(beside, batch)
 
     def _layer(self, edge_features: int) -> Callable[[int, int], nn.Module]:
         """Return what makes a layer from the number of its inputs and its width."""
@@ -141,10 +139,12 @@ class GIN(_GraphEncoder):  # numpydoc ignore=PR02
         Whether the features of the nodes, and of the edges, are used alongside the outputs of the
         layers.
     wide : bool, default=False
-        Whether a profile of each graph and the colours of Weisfeiler and Lehman, see
+        Whether the size of each graph, its profile and the colours of Weisfeiler and Lehman, see
         :class:`~skcontrast.features.GraphProfile` and
         :class:`~skcontrast.features.WeisfeilerLehman`, are a part of the representation, beside
-        what is learned. The blocks are standardised and weigh alike. The embedder's default
+        what is learned. Of the colours, these are the first 256 principal components, at most,
+        rotated so that all vary alike. The blocks are standardised and weigh alike, but for the
+        size, which counts half. The embedder's default
         is ``GIN(wide=True)``, but not with ``InfoGraph``.
 
     See Also
@@ -215,10 +215,12 @@ class GCN(_GraphEncoder):  # numpydoc ignore=PR02
     readout_input : bool, default=True
         Whether the features of the nodes are used alongside the outputs of the layers.
     wide : bool, default=False
-        Whether a profile of each graph and the colours of Weisfeiler and Lehman, see
+        Whether the size of each graph, its profile and the colours of Weisfeiler and Lehman, see
         :class:`~skcontrast.features.GraphProfile` and
         :class:`~skcontrast.features.WeisfeilerLehman`, are a part of the representation, beside
-        what is learned. The blocks are standardised and weigh alike.
+        what is learned. Of the colours, these are the first 256 principal components, at most,
+        rotated so that all vary alike. The blocks are standardised and weigh alike, but for the
+        size, which counts half.
 
     See Also
     --------

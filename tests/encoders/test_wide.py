@@ -1,4 +1,4 @@
-"""Beside: blocks that weigh alike, of which one is trained."""
+"""Beside: weighed blocks, of which one is trained."""
 
 import networkx as nx
 import numpy as np
@@ -32,6 +32,26 @@ def test_all_blocks_are_standardised_and_weigh_alike():
     squares = found.square().mean(0)
     sums = torch.stack([squares[:3].sum(), squares[3:10].sum(), squares[10:].sum()])
     torch.testing.assert_close(sums, torch.full((3,), 4.0), rtol=1e-2, atol=0)
+
+
+def test_a_weight_is_a_share_of_the_squared_norm():
+    module, x, h = beside(nn.Linear(5, 7), weight=3.0)
+    with torch.no_grad():
+        squares = module(h, x).square().mean(0)
+    sums = torch.stack([squares[:3].sum(), squares[3:].sum()])
+    torch.testing.assert_close(sums, torch.tensor([2.5, 7.5]), rtol=1e-2, atol=0)
+
+
+def test_constant_columns_do_not_lessen_the_weight_of_a_block():
+    constant = nn.Linear(5, 7)
+    nn.init.zeros_(constant.weight[2:].data)
+    module, x, h = beside(constant, weight=3.0)
+    with torch.no_grad():
+        squares = module(h, x).square().mean(0)
+    assert not squares[5:].gt(1e-6).any()
+    torch.testing.assert_close(
+        squares[3:].sum() / squares[:3].sum(), torch.tensor(3.0), rtol=1e-2, atol=0
+    )
 
 
 def test_columns_of_one_unit_keep_their_proportions():
