@@ -26,6 +26,7 @@ N = 12
 Y = np.arange(N) % 3
 VECTORS = np.random.default_rng(0).normal(size=(N, 4))
 PICTURES = np.random.default_rng(1).random((N, 3, 8, 8)).astype(np.float32)
+SERIES = np.random.default_rng(2).normal(size=(N, 3, 20))
 GRAPHS = [nx.gnp_random_graph(6, 0.6, seed=k) for k in range(N)]
 Z = tuple(torch.from_numpy(VECTORS + 0.1 * k) for k in range(2))
 LABELS = torch.from_numpy(Y)

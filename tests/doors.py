@@ -42,7 +42,7 @@ from skcontrast import (
     similarity,
     simulation,
 )
-from tests.bad_values import GRAPHS, LABELS, PICTURES, VECTORS, N, Y, Z, bad_values
+from tests.bad_values import GRAPHS, LABELS, PICTURES, SERIES, VECTORS, N, Y, Z, bad_values
 
 MODULES = (
     *(skcontrast, augmentation, callbacks, datasets, encoders, estimation, features, frameworks),
@@ -203,7 +203,7 @@ def batch_of(k):
     X = SAMPLES[k]
     plain = augmentation.Augmentation, ()
     base, given = (augmentation.PerPart, [[None, None]]) if X is PAIRS else plain
-    own = {"augment": augment, "kind": "graphs" if X is GRAPHS else None}
+    own = {"augment": augment, "kind": {id(GRAPHS): "graphs", id(SERIES): "series"}.get(id(X))}
     of_samples(X, augmentation=type("Seen", (base,), own)(*given)).views(X, rows=slice(2))
     return seen[0]
 
@@ -222,7 +222,7 @@ def _search_results():
     }
 
 
-SAMPLES = (VECTORS, PICTURES, GRAPHS, PAIRS)
+SAMPLES = (VECTORS, PICTURES, GRAPHS, SERIES, PAIRS)
 # Valid values of arguments without a default, by name, each made when it is needed.
 VALID = {
     **dict.fromkeys(("X", "X1", "h", "H", "z", "base"), lambda: VECTORS),
@@ -304,6 +304,7 @@ def _encoder(shape, cls, **kwargs):
     return cls(**kwargs).build(shape)
 
 
+_SHAPES = (4,), (3, 8, 8), (None, 3), (3, None)
 DISPLAYS = [getattr(plotting, name) for name in plotting.__all__]
 # How the objects of a class are used, by a base class; the first of several that works.
 USES = {
@@ -319,7 +320,7 @@ USES = {
     augmentation.Unflatten: [lambda cls, **kw: cls(**kw).fit_transform(VECTORS)],
     frameworks.Framework: [partial(_framework, X) for X in SAMPLES],
     kinds.Kind: [partial(_of_kind, X) for X in (*SAMPLES, pd.DataFrame(VECTORS))],
-    encoders.Encoder: [partial(_encoder, shape) for shape in ((4,), (3, 8, 8), (None, 3))],
+    encoders.Encoder: [partial(_encoder, shape) for shape in _SHAPES],
     skorch.callbacks.Callback: [
         lambda cls, **kw: tiny(callbacks=[cls(**kw)], max_epochs=2).fit(VECTORS)
     ],

@@ -40,8 +40,8 @@ class Series(ArrayKind):
 
     An array of three dimensions is recognised as series if one of the last two is more than twice
     the other. Square images and those that are nearly so stay images; declare either by ``kind=``,
-    such as ``kind="images"`` for spectrograms of 8 bands and 32 steps. Where the kind is declared,
-    an array (n_samples, n_times) is read as series of one channel.
+    such as ``kind="images"`` for spectrograms of 8 bands and 32 steps. With ``kind="series"``, an
+    array (n_samples, n_times) is read as series of one channel.
 
     Parameters
     ----------
@@ -101,10 +101,8 @@ class Series(ArrayKind):
         """Return X if it has three dimensions of which one is long, or is a list of series."""
         if isinstance(X, list):
             return X if lists_series(X, is_declared) else None
-        n_axes = getattr(X, "ndim", 0)
-        if is_declared:
-            return X if n_axes in (2, 3) and not hasattr(X, "columns") else None
-        return X if n_axes == 3 and is_long(*X.shape[1:]) else None
+        is_known = getattr(X, "ndim", 0) == 3 and (is_declared or is_long(*X.shape[1:]))
+        return X if is_known else None
 
     def describes(self, sample_shape: tuple) -> bool:
         """Return whether this is ``(n_channels, None)``."""
@@ -211,7 +209,7 @@ def lists_series(X: list, is_declared: bool) -> bool:
     if not _are_arrays(X) or len({x.ndim for x in X}) > 1:
         return False
     if is_declared or X[0].ndim == 1:
-        return is_declared or len({len(x) for x in X}) > 1
+        return X[0].ndim == 2 or len({len(x) for x in X}) > 1
     firsts, lasts = ({x.shape[axis] for x in X} for axis in (0, 1))
     # Or, with the channels last, to be refused with advice.
     several, one = (lasts, firsts) if len(firsts) == 1 else (firsts, lasts)

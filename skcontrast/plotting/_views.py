@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._arguments import checked, naming, numbers
+from .._arguments import check_arguments, checked, naming, numbers
 from .._data._sources import LazySamples, array_of
 from .._data._statistics import mean_and_std
 from .._fit._drawn_views import chosen_rows, drawn_views
@@ -109,13 +109,16 @@ class ViewsDisplay:
         as_series: bool | None = None,
     ):
         settings: dict[str, Any] = {"ensure_2d": False, "allow_nd": True, "dtype": None}
-        self.as_series = is_series(samples) if as_series is None else as_series
+        wanted = {"as_series": ["boolean", None]}
+        check_arguments("ViewsDisplay", wanted, {"as_series": as_series})
+        self.as_series = is_series(samples) if as_series is None else bool(as_series)
         settings["ensure_all_finite"] = "allow-nan" if self.as_series else True
         self.samples = numbers(samples, "samples", **settings)
         with naming("views", "a sequence of arrays", views):
             self.views = [numbers(view, "views", **settings) for view in views]
+        dimensions = (3,) if self.as_series else (2, 3, 4)
         shapes = {view.shape for view in (self.samples, *self.views)}
-        if len(shapes) > 1 or not views or self.samples.ndim not in (2, 3, 4):
+        if len(shapes) > 1 or not views or self.samples.ndim not in dimensions:
             raise ValueError(
                 "samples and each of views must be arrays of one shape, vectors (n, n_features), "
                 "images (n, h, w) or (n, channels, h, w) or series (n, channels, times), got "
