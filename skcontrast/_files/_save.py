@@ -55,6 +55,7 @@ _PARTS = {
     "augmentation": list,
     "built_from": dict,
     "estimates": dict,
+    "n_samples": int,
 }
 # Needed only to train on, or about the end of the fit: not in a file.
 _OF_A_FIT = ("optimizer_state", "framework_state", "interrupted", "improvement")

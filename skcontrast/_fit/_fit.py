@@ -40,6 +40,9 @@ from ._settings import Settings, plain_callbacks
 from ._setup import Setup, continued_setup, new_setup
 from ._watch import ProgressBar, check_embeddings
 
+# A fit to so many times fewer samples than the one that it replaces is hardly meant.
+_FEWER = 10
+
 
 @dataclass(frozen=True, kw_only=True)
 class Fitted(Setup):
@@ -57,12 +60,15 @@ class Fitted(Setup):
         The states from which a later fit resumes.
     interrupted : bool
         Whether the user interrupted the fit.
+    n_samples : int
+        The most samples of a fit.
     improvement : float or None
         How much the score without labels has risen in this fit, where it is measured.
     """
 
     history: History
     estimates: dict[str, float]
+    n_samples: int
     optimizer_state: dict[str, Any] | None = None
     framework_state: dict[str, Any] | None = None
     interrupted: bool = False
@@ -126,6 +132,9 @@ def fit_network(
     """
     data = read_training_data(settings, X, y, metadata or {}, owner, past)
     world, seed = current_world(), settings.seed
+    n_samples = max(len(data.X), 0 if past is None else past.n_samples)
+    if past is None and (world is None or world.rank == 0):
+        _warn_of_loss(n_samples, getattr(owner, "_fitted", None))
     if world is not None:
         seed = agree_on_seed(settings, data, past, world, one_epoch)
     identity = partial(identity_of, settings, data, None if past is None else past.network)
@@ -148,6 +157,7 @@ def fit_network(
                 **whole,
                 history=net.history,
                 estimates=net.auto.values,
+                n_samples=n_samples,
                 improvement=improvement.found(),
             )
             if settings.warm_start or one_epoch:
@@ -159,6 +169,17 @@ def fit_network(
             if world is not None:
                 interrupted = any(exchange(interrupted))
         return replace(fitted, interrupted=interrupted or net.interrupt_.came)
+
+
+def _warn_of_loss(n_samples: int, lost: Fitted | None) -> None:
+    """Warn if a fit to few samples replaces one to many, as in a Pipeline with few labels."""
+    if lost is not None and _FEWER * n_samples <= lost.n_samples:
+        warn(
+            f"This fit to {n_samples:,} samples replaces what the embedder has learned from "
+            f"{lost.n_samples:,}. To keep that before a classifier that knows few samples, pass "
+            "sklearn.frozen.FrozenEstimator(embedder) to the Pipeline; to train on, set "
+            "warm_start=True."
+        )
 
 
 @dataclass(frozen=True)
@@ -311,7 +332,8 @@ def _as_estimator(setup: Setup, as_fitted: Callable[[Fitted], Any], net: Contras
     rows = History({**row, "batches": []} for row in net.history)
     network, values = copy.deepcopy(net.module_).eval(), dict(net.auto.values)
     whole = {**vars(setup), "network": network}
-    return as_fitted(Fitted(**whole, history=rows, estimates=values))
+    n_samples = net.plan.n_samples
+    return as_fitted(Fitted(**whole, history=rows, estimates=values, n_samples=n_samples))
 
 
 def train(net: ContrastiveNet) -> bool:
