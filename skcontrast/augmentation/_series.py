@@ -491,7 +491,7 @@ class AxisRotation(SeriesAugmentation):
             return [[k, k + 1, k + 2] for k in range(0, n_channels, 3)]
         sensors: list[Any] = [list(s) if np.iterable(s) else [s] for s in self.sensors]
         named = [channel for sensor in sensors for channel in sensor]
-        are_places = all(isinstance(c, Integral) and 0 <= c < n_channels for c in named)
+        are_places = all(isinstance(c, (int, np.integer)) and 0 <= c < n_channels for c in named)
         if not are_places or len(set(named)) < len(named) or {*map(len, sensors)} - {3}:
             raise ValueError(
                 "The 'sensors' parameter of AxisRotation must be lists of three channels below "

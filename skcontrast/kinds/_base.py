@@ -1,4 +1,4 @@
-"""Base class of the kinds of data: all that depends on what X holds: vectors, series, graphs and so on.
+"""Base class of the kinds of data: all that depends on whether X holds vectors, series or graphs.
 
 The rest of the package asks a kind and never tests what X is. The package's kinds have a module
 each.

@@ -88,7 +88,7 @@ class AffineScaler:
             return cast(X, self.standardize).to(device)
         return scaled(X, self.center_, self.scale_, self.lowest, self.highest).to(device)
 
-    def layer(self) -> Rescale:
+    def layer(self) -> nn.Module:
         """Return the map as a layer on tensors of the dtype of `fit`."""
         if self.only_casts_:
             return Rescale()

@@ -87,6 +87,7 @@ class Series(ArrayKind):
     }
 
     n_times_: int
+    standardize: Any
 
     def __init__(
         self,
@@ -374,7 +375,8 @@ class SeriesScaler(AffineScaler):
 
     def from_tensor(self, batch: Tensor, X: NDArray) -> NDArray:
         """Return views of X in its own units, as floats that hold its dtype."""
-        center, scale = 0.0, 1.0
+        center: Any = 0.0
+        scale: Any = 1.0
         if self.standardize == "series":
             center, scale = (part.numpy() for part in own_moments(as_tensor(X)))
         elif not self.only_casts_:

@@ -249,8 +249,8 @@ class RetrievalDisplay:
 
     def _cell(self, k: int, row: int, column: int, **kwargs: Any) -> Any:
         if is_series(self.pictures):
-            limits = ranges(self.pictures)
-            return draw_series(self.ax_, self.pictures[k], row, column, limits, **kwargs)
+            channels = ranges(self.pictures)
+            return draw_series(self.ax_, self.pictures[k], row, column, channels, **kwargs)
         if is_images(self.pictures):
             limits = intensities(self.pictures)
             return draw_cell(self.ax_, self.pictures[k], row, column, limits, **kwargs)

@@ -14,6 +14,7 @@ import skcontrast
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.datasets import Parts
+from skcontrast.encoders import SeriesNet
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.kinds import Series
 from skcontrast.kinds._recognise import read_samples
@@ -279,3 +280,43 @@ def test_the_kind_is_cloned_with_its_parameters():
     assert repr(kind) == "Series(interpolate=True, standardize='series')"
     with pytest.raises(ValueError, match="'standardize' parameter of Series"):
         small(kind=Series(standardize=True)).fit(X)
+
+
+def fuzzed(number):
+    """Return random series, and the kind that scales them."""
+    rng = np.random.default_rng(number)
+    channels, longest = rng.integers(1, 6), int(rng.choice([1, 2, 3, 9, 30, 60]))
+    scale = 10.0 ** rng.choice([-30, -3, 0, 0, 0, 3, 30])
+    series = []
+    for _ in range(rng.integers(2, 12)):
+        length = longest if number % 2 else rng.integers(1, longest + 1)
+        x = rng.normal(size=(channels, length)).cumsum(axis=1) + rng.choice([0, 0, 1e3])
+        x[rng.random(channels) < 0.2] = rng.choice([0.0, 1.0])
+        series.append((x * scale).astype(rng.choice([np.float32, np.float64])))
+    kind = Series([None, "channel", "series"][rng.integers(0 if scale == 1 else 1, 3)])
+    return series, kind
+
+
+def check_fuzzed(number):
+    """Fit a network to random series: finite, the same alone as together, and after a copy."""
+    series, kind = fuzzed(number)
+    encoder = SeriesNet(widths=(4, 8), wide=bool(number % 3))
+    embedder = ContrastiveEmbedder(encoder, kind=kind, max_epochs=1, batch_size=4, random_state=0)
+    together = embedder.fit(series).transform(series)
+    assert np.isfinite(together).all()
+    alone = np.concatenate([embedder.transform([x]) for x in series])
+    np.testing.assert_allclose(alone, together, rtol=1e-4, atol=1e-4 * np.abs(together).max())
+    assert np.isfinite(clone(embedder).set_params(n_views=3).fit(series).transform(series)).all()
+
+
+@pytest.mark.filterwarnings("ignore::skcontrast.callbacks.CollapseWarning")
+@pytest.mark.parametrize("number", range(6))
+def test_random_series_have_finite_embeddings_alone_as_together(number):
+    check_fuzzed(number)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::skcontrast.callbacks.CollapseWarning")
+@pytest.mark.parametrize("number", range(6, 500))
+def test_many_random_series_have_finite_embeddings_alone_as_together(number):
+    check_fuzzed(number)
