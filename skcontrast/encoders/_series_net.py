@@ -104,10 +104,11 @@ class SeriesNet(Encoder):
             If a hyperparameter is outside its range, or the samples are not series.
         """
         check_build(self, sample_shape, n_components)
-        widths = list(self.widths)
-        channels = [sample_shape[0], *widths]
-        blocks = [_SeriesBlock(*channels[k : k + 2], k) for k in range(len(widths))]
-        learned_width = sum(widths) * (self.pool_size + 1)
+        channels = [sample_shape[0], *self.widths]
+        blocks = [
+            _SeriesBlock(channels[place], width, place) for place, width in enumerate(self.widths)
+        ]
+        learned_width = sum(self.widths) * (self.pool_size + 1)
         last: nn.Module = nn.Identity()
         if n_components is not None:
             last = init_kaiming(nn.Linear(learned_width, n_components), "linear")
