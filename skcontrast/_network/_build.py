@@ -191,11 +191,11 @@ def _samples(
     part: _Part,
     split: Split | Apart | None,
     place: int,
-    n: int = _ENOUGH_SAMPLES,
+    n: int | None = None,
     layer: nn.Module | None = None,
 ) -> Any:
-    """Return at most n samples as the encoder of a part gets them behind a layer."""
-    step = -(-len(part.subset) // n)
+    """Return at most n samples, or enough, as the encoder of a part gets them behind a layer."""
+    step = -(-len(part.subset) // (n or _ENOUGH_SAMPLES))
     batch = part.subset[torch.arange(0, len(part.subset), step)]
     batch = batch if layer is None else layer(batch)
     return split(batch)[place] if isinstance(split, Split) else batch

@@ -17,8 +17,9 @@ from ._kernels import KernelLayer, without_end
 from ._wide import Beside
 
 _SIZE, _FIRST_STRIDE = 5, 2
-# Features of the fixed kernels beside what is learned, and samples that go through them together.
-_WIDE_WIDTH = 2016
+# Features of the fixed kernels beside what is learned, their weight, with which few labels are as
+# good as from the kernels alone, and samples that go through them together.
+_WIDE_WIDTH, _WIDE_WEIGHT = 2016, 4.0
 _BATCH = 100
 
 
@@ -41,7 +42,8 @@ class SeriesNet(Encoder):
         Cells of the grid.
     wide : bool, default=False
         Whether the shares of :class:`~skcontrast.features.MiniRocket` are a part of the
-        representation, beside what is learned. Both blocks are standardised and weigh alike. The
+        representation, beside what is learned. Both blocks are standardised; the shares have four
+        times the weight, so that few labels are worth as much as with the shares alone. The
         embedder's default is ``SeriesNet(wide=True)``.
 
     See Also
@@ -102,10 +104,11 @@ class SeriesNet(Encoder):
             If a hyperparameter is outside its range, or the samples are not series.
         """
         check_build(self, sample_shape, n_components)
-        widths = list(self.widths)
-        channels = [sample_shape[0], *widths]
-        blocks = [_SeriesBlock(*channels[k : k + 2], k) for k in range(len(widths))]
-        learned_width = sum(widths) * (self.pool_size + 1)
+        channels = [sample_shape[0], *self.widths]
+        blocks = [
+            _SeriesBlock(channels[place], width, place) for place, width in enumerate(self.widths)
+        ]
+        learned_width = sum(self.widths) * (self.pool_size + 1)
         last: nn.Module = nn.Identity()
         if n_components is not None:
             last = init_kaiming(nn.Linear(learned_width, n_components), "linear")
@@ -117,7 +120,8 @@ class SeriesNet(Encoder):
         beside = cast(_SeriesNetwork, module).beside
         if beside is not None:
             rng = np.random.RandomState(int(torch.randint(2**31, ())))
-            beside.add(KernelLayer.of(batch, _WIDE_WIDTH, rng), batch.split(_BATCH))
+            kernels = KernelLayer.of(batch, _WIDE_WIDTH, rng)
+            beside.add(kernels, batch.split(_BATCH), weight=_WIDE_WEIGHT)
 
 
 class _SeriesNetwork(nn.Module):

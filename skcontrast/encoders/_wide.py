@@ -13,13 +13,14 @@ _FARTHEST = 10.0
 
 
 class Beside(nn.Module):
-    r"""Blocks of features beside what a network has learned, standardised and weighed alike.
+    r"""Blocks of features beside what a network has learned, standardised and weighed.
 
-    .. math:: h = \Big(\sqrt{\tfrac{w}{b w_1}}\, \frac{h_1 - \mu_1}{\sigma_1},\;
-        \sqrt{\tfrac{w}{b w_2}}\, \frac{h_2 - \mu_2}{\sigma_2},\; \dots\Big)
+    .. math:: h = \Big(\sqrt{\tfrac{a_1 w}{a w_1}}\, \frac{h_1 - \mu_1}{\sigma_1},\;
+        \sqrt{\tfrac{a_2 w}{a w_2}}\, \frac{h_2 - \mu_2}{\sigma_2},\; \dots\Big)
 
-    with b blocks of widths :math:`w_1, w_2, \dots`, in all w; what is not learned is clipped at
-    ten standard deviations. While the network is trained, the blocks that are not learned are
+    with blocks of widths :math:`w_1, w_2, \dots`, in all w, and of weights :math:`a_1 = 1, a_2,
+    \dots`, in all a, which are 1 unless said otherwise; what is not learned is clipped at ten
+    standard deviations. While the network is trained, the blocks that are not learned are
     zero, and the projection head reads the learned one alone.
 
     Parameters
@@ -41,18 +42,26 @@ class Beside(nn.Module):
 
     def forward(self, learned: Tensor, x: Any) -> Tensor:
         """Map the learned block (n, learned_width) of a batch x to (n, width)."""
-        mean_width = self.width / (1 + len(self.blocks))
-        parts = [self.scale(learned) * (mean_width / self.learned_width) ** 0.5]
+        total = 1 + sum(cast(Scale, scale).weight for scale in self.scales)
+        share = self.width / total
+        parts = [self.scale(learned) * (share / self.learned_width) ** 0.5]
         for block, scale in zip(self.blocks, self.scales, strict=True):
-            width = len(cast(Scale, scale).mean)
+            width, weight = len(cast(Scale, scale).mean), cast(Scale, scale).weight
             if self.training:
                 parts.append(learned.new_zeros(len(learned), width))
             else:
-                parts.append(scale(block(x)) * (mean_width / width) ** 0.5)
+                parts.append(scale(block(x)) * (weight * share / width) ** 0.5)
         return torch.cat(parts, 1)
 
     @torch.no_grad()
-    def add(self, block: nn.Module, batches: Iterable[Any], *, one_scale: bool = False) -> None:
+    def add(
+        self,
+        block: nn.Module,
+        batches: Iterable[Any],
+        *,
+        one_scale: bool = False,
+        weight: float = 1.0,
+    ) -> None:
         """Add a block, standardised by what it returns for training samples.
 
         Parameters
@@ -63,6 +72,8 @@ class Beside(nn.Module):
             Training samples.
         one_scale : bool, default=False
             Whether its columns have one unit, and are divided by one number.
+        weight : float, default=1.0
+            Its weight, where what is learned has 1.
         """
         found = torch.cat([block(batch) for batch in batches])
         variance, mean = torch.var_mean(found, 0, correction=0)
@@ -72,7 +83,7 @@ class Beside(nn.Module):
         # As in StandardScaler: what varies less than the rounding of its mean is constant.
         deviation = torch.where(deviation > 1e-5 * (1 + mean.abs()), deviation, 1.0)
         self.blocks.append(block)
-        self.scales.append(Scale(mean, deviation))
+        self.scales.append(Scale(mean, deviation, weight))
 
 
 class Scale(nn.Module):
@@ -82,13 +93,17 @@ class Scale(nn.Module):
     ----------
     mean, deviation : Tensor of shape (width,)
         Of training samples.
+    weight : float, default=1.0
+        The weight of the columns among others, for :class:`Beside`.
     """
 
     mean: Tensor
     deviation: Tensor
+    weight: float = 1.0
 
-    def __init__(self, mean: Tensor, deviation: Tensor):
+    def __init__(self, mean: Tensor, deviation: Tensor, weight: float = 1.0):
         super().__init__()
+        self.weight = weight
         self.register_buffer("mean", mean)
         self.register_buffer("deviation", deviation)
 

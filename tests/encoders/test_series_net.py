@@ -135,7 +135,7 @@ def test_the_kernels_beside_are_those_of_minirocket():
     block, scale = module.beside.blocks[0], module.beside.scales[0]
     h = module(x)[:, DEEP:]
     shares = block(x)
-    factor = ((DEEP + WIDE) / 2 / WIDE) ** 0.5
+    factor = (4 / 5 * (DEEP + WIDE) / WIDE) ** 0.5
     torch.testing.assert_close(h, scale(shares) * factor)
     alone = MiniRocket(random_state=0).fit(x.numpy())
     assert alone.transform(x.numpy()).shape == shares.shape

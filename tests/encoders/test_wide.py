@@ -2,6 +2,7 @@
 
 import networkx as nx
 import numpy as np
+import pytest
 import torch
 from torch import nn
 
@@ -91,3 +92,17 @@ def test_a_momentum_network_does_not_change_the_scale_of_what_is_not_trained():
 def test_leading_keeps_the_first_columns():
     h = random_batch(4, (6,))
     assert Leading(2)(h).equal(h[:, :2])
+
+
+def test_a_block_has_its_share_of_the_squared_distances():
+    x = torch.randn(400, 6, generator=torch.Generator().manual_seed(0))
+    beside = Beside(6)
+    beside.add(nn.Linear(6, 3), [x], weight=4.0)
+    beside.add(nn.Identity(), [x])
+    with torch.no_grad():
+        for _ in range(100):  # until the running statistics are those of x
+            beside.train()(x, x)
+        squares = beside.eval()(x, x).square().mean(0)
+    parts = [part.sum().item() for part in squares.split([6, 3, 6])]
+    assert sum(parts) == pytest.approx(15, rel=0.02)
+    assert parts == pytest.approx([15 / 6, 4 * 15 / 6, 15 / 6], rel=0.02)
