@@ -197,7 +197,7 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
             return np.rint(views).clip(0, 255).reshape(X.shape).astype(np.uint8)
         return views.reshape(X.shape).astype(float_of(X))
 
-    def layer(self) -> Rescale:
+    def layer(self) -> nn.Module:
         """Return the map as a layer on tensors of the dtype of `fit`, uint8 or floats."""
         return Rescale() if self.keeps_uint8_ else super().layer()
 
