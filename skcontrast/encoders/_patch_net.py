@@ -22,6 +22,8 @@ _COUNT = Interval(Integral, 1, None, closed="left")
 _THRESHOLD = 1.0
 # Rows and columns of the grid over which the codes are averaged.
 _WIDE_GRID = 3
+# Of the codes, where what is learned has 1: better with few labels and for neighbours than 1 each.
+_WIDE_WEIGHT = 0.5
 # Samples whose codes are averaged together.
 _BATCH = 250
 # What is learned sees each second patch of each second row, and 2×2 of their codes averaged: with
@@ -54,7 +56,7 @@ class PatchNet(Encoder):
         Rows and columns of the grid to which the last map is averaged, at most those of the map.
     wide : bool, default=False
         Whether the codes of the dictionary, averaged over a grid of 3×3 cells, are a part of the
-        representation, beside what is learned. Both blocks are standardised and weigh alike. The
+        representation, beside what is learned. Both are standardised; the codes count half. The
         embedder's default is ``PatchNet(wide=True)``.
 
     See Also
@@ -160,7 +162,8 @@ class PatchNet(Encoder):
         sides = network.dictionary(batch[:1]).shape[-2:]
         cells = [min(side, _WIDE_GRID) for side in sides]
         pooled = nn.Sequential(average_to(cells, sides), nn.Flatten())
-        network.beside.add(pooled, map(network.dictionary, batch.split(_BATCH)))
+        codes = map(network.dictionary, batch.split(_BATCH))
+        network.beside.add(pooled, codes, weight=_WIDE_WEIGHT)
 
 
 class _PatchNetwork(nn.Module):
