@@ -91,7 +91,12 @@ class Door(NamedTuple):
 # parts of a custom framework, which the engine calls with what it has made; base classes, whose
 # parameters are those of a class derived from them; what needs a package that tests do not have.
 NO_DOORS = {
-    *(estimation.Estimate, estimation.Reliability, metrics.PairedComparison),
+    *(
+        estimation.Estimate,
+        estimation.Reliability,
+        metrics.PairedComparison,
+        metrics.BaselineComparison,
+    ),
     *(simulation.EstimatorComparison, simulation.EstimatorCurve, simulation.ScoreSample),
     *(frameworks.Batch, frameworks.Contrast, frameworks.FitContext, graphs.GraphBatch),
     *(frameworks.KeyQueue, frameworks.MomentumNetwork, frameworks.Session, frameworks.in_batch),
@@ -149,6 +154,11 @@ def of_samples(X, **kwargs):
 @cache
 def fitted():
     return tiny().fit(VECTORS)
+
+
+@cache
+def baselines():
+    return metrics.compare_with_baselines(fitted(), VECTORS, Y, n_labels=1, n_repeats=2)
 
 
 @cache
@@ -227,7 +237,8 @@ SAMPLES = (VECTORS, PICTURES, GRAPHS, SERIES, PAIRS)
 VALID = {
     **dict.fromkeys(("X", "X1", "h", "H", "z", "base"), lambda: VECTORS),
     **dict.fromkeys(("embedder", "estimator"), fitted),
-    "curve": curve, "folder": folder, "sample": score_sample, "search": search,
+    "comparison": baselines, "curve": curve, "folder": folder, "sample": score_sample,
+    "search": search,
     "generator": torch.Generator, "loss": losses.DCL, "obj": losses.DCL, "chain": tuple,
     "model": simulation.ScoreModel, "cv_results": _search_results,
     "densities": lambda: {"TN": (np.arange(3.0), np.arange(3.0))},
@@ -252,7 +263,7 @@ VALUES = {
 # Less than the default, wherever an argument has this name.
 SMALL = {
     "n_neighbors": 2, "n_labels": 1, "n_draws": 2, "cv": 2, "n_bins": 4, "n_candidates": 8,
-    "n_anchors": 20, "n_positives": 2, "n_patches": 4, "data_home": "nowhere",
+    "n_anchors": 20, "n_repeats": 2, "n_positives": 2, "n_patches": 4, "data_home": "nowhere",
     "download_if_missing": False, "n_retries": 0, "timeout": 0.01, "delay": 0.0,
 }  # fmt: skip
 # What a callable needs besides, by its name.
