@@ -150,7 +150,9 @@ class _SeriesNetwork(nn.Module):
             if place:  # maps are at least 0, as they are behind the end of a series
                 h = F.max_pool2d(h, (1, 2), ceil_mode=True)
             h = block(h, None if is_full else mask)
-            found += [(h @ _cells(mask, self.pool_size)).flatten(1), h.amax(-1)]
+            cells = _cells(mask, self.pool_size)
+            # One product of matrices for all series, where they are equally long.
+            found += [(h @ (cells[0] if is_full else cells)).flatten(1), h.amax(-1)]
         learned = self.last(torch.cat(found, 1))
         return learned if self.beside is None else self.beside(learned, x)
 

@@ -54,8 +54,8 @@ def read_samples(
     Raises
     ------
     ValueError, TypeError
-        If X is neither an array nor a table nor graphs, its kind is ambiguous, or its values are
-        not as its kind needs them.
+        If X is neither an array nor a table nor a list of series or graphs, its kind is
+        ambiguous, or its values are not as its kind needs them.
     """
     if kind is None and hint is not None and (is_custom(hint) or isinstance(hint, PartsKind)):
         kind = hint
@@ -79,7 +79,8 @@ def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
     Raises
     ------
     ValueError, TypeError
-        If X is neither an array nor a table nor graphs, or its kind is ambiguous.
+        If X is neither an array nor a table nor a list of series or graphs, or its kind is
+        ambiguous.
     """
     is_array = isinstance(X, (np.ndarray, torch.Tensor)) and X.ndim > 1
     # Of the kinds of arrays, the declared one is asked first.
@@ -91,7 +92,9 @@ def recognised(X: Any, hint: Kind | None = None) -> tuple[Any, Any]:
             X = as_array_like(X, one_shape=not kind.differs_in_length)
         if (found := kind.recognise(X, is_declared=kind is hint)) is not None:
             return kind, found
-    raise TypeError(f"X must be an array, a table or a list of graphs, got {type(X).__name__}.")
+    raise TypeError(
+        f"X must be an array, a table or a list of series or graphs, got {type(X).__name__}."
+    )
 
 
 def named_kind(kind: str | Kind, *, owner: str, parameter: str = "kind") -> Kind:

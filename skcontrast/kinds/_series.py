@@ -19,7 +19,7 @@ from .._data._sources import LazySamples, subset
 from .._data._statistics import FARTHEST, as_tensor, mean_and_std
 from .._parameters import StrOptions
 from ._base import Request, Schema
-from ._scaling import NUMBERS_PER_CALL, AffineScaler, ArrayKind, float_of
+from ._scaling import NUMBERS_PER_CALL, AffineScaler, ArrayKind, float_of, rows_for
 
 _EXPECTED = "series, an array of numbers of shape (n_samples, n_channels, n_times)"
 # A channel has more steps than there are channels, by more than this factor.
@@ -35,8 +35,8 @@ class Series(ArrayKind):
     """Series of one or several channels, shape (n_samples, n_channels, n_times).
 
     Series of unequal lengths are a list of arrays (n_channels, n_times), or one array in which NaN
-    follows the end of the shorter ones. The embedding of a series does not depend on what it is
-    padded to. Later series may have other lengths than those in `fit`.
+    follows the end of the shorter ones. In `transform`, the embedding of a series does not depend
+    on what it is padded to. Later series may have other lengths than those in `fit`.
 
     An array of three dimensions is recognised as series if one of the last two is more than twice
     the other. Square images and those that are nearly so stay images; declare either by ``kind=``,
@@ -142,7 +142,7 @@ class Series(ArrayKind):
             )
         _check_channels(X, request)
         if not isinstance(X, LazySamples):  # which check themselves what they read
-            X = self._without_gaps(X)
+            X = _without_padding(self._without_gaps(X))
         if request.seen is not None:
             return X, request.seen
         kind = clone(self)
@@ -178,6 +178,10 @@ class Series(ArrayKind):
     def to_tensor(self, X: Any, device: torch.device | str) -> Tensor:
         """Return X as float32, unscaled."""
         return as_tensor(X).to(device, torch.float32)
+
+    def rows_per_call(self, X: Any) -> int:
+        """Return the number of series that have about a million numbers as 64 maps."""
+        return rows_for(64 * X.shape[-1])
 
     def _without_gaps(self, X: NDArray) -> NDArray:
         """Return X if NaN is only behind the ends of series, else a copy whose gaps are filled."""
@@ -289,11 +293,24 @@ def _rows_with_gaps(X: NDArray, start: int) -> Iterator[int]:
             yield int(row)
 
 
+def _without_padding(X: NDArray) -> NDArray:
+    """Return X up to the end of its longest series."""
+    if X.dtype.kind != "f" or not np.isnan(X[:, 0, -1]).all():
+        return X
+    return X[..., : max(map(_length, X))]
+
+
 def _gap(series: NDArray, row: int) -> str:
     """Return what is wrong with a series that has gaps."""
     length = _length(series)
     if not length:
         return f"Series {row} of X contains NaN alone."
+    n_known = _length(series.T)
+    if n_known and not np.isnan(series[:n_known]).any():
+        return (
+            f"NaN follows the end of series {row} of X along its first axis: the channels seem to "
+            "be last. Pass X.transpose(0, 2, 1)."
+        )
     channel, step = np.argwhere(np.isnan(series[:, :length]))[0]
     return (
         f"Series {row} of X contains NaN in channel {channel} at step {step}, before its end at "

@@ -320,3 +320,21 @@ def test_random_series_have_finite_embeddings_alone_as_together(number):
 @pytest.mark.parametrize("number", range(6, 500))
 def test_many_random_series_have_finite_embeddings_alone_as_together(number):
     check_fuzzed(number)
+
+
+@pytest.mark.parametrize("kind", ["auto", "series"])
+def test_channels_last_are_noticed_behind_padding_too(kind):
+    X = np.random.default_rng(0).normal(size=(6, 40, 3))
+    X[::2, 25:] = np.nan
+    with pytest.raises(ValueError, match=r"channels seem to be last.*X\.transpose\(0, 2, 1\)"):
+        ContrastiveEmbedder(kind=kind).fit(X)
+
+
+def test_what_all_series_are_padded_with_changes_nothing():
+    X = np.random.default_rng(0).normal(size=(40, 2, 20))
+    X[::2, :, 15:] = np.nan
+    padded = np.concatenate([X, np.full((40, 2, 3), np.nan)], axis=2)
+    embedders = [ContrastiveEmbedder(max_epochs=1, random_state=0).fit(x) for x in (X, padded)]
+    expected, found = (embedder.transform(X) for embedder in embedders)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(embedders[0].transform(padded), expected)
