@@ -19,7 +19,7 @@ from skcontrast._distributed._shared_network import SharedNetwork
 from skcontrast._distributed._world import World
 from skcontrast.callbacks import Evaluation
 from skcontrast.datasets import Parts
-from skcontrast.encoders import GCN, GIN, MLP, ConvNet
+from skcontrast.encoders import GCN, GIN, MLP, ConvNet, SeriesNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.graphs import pack_graphs
 from skcontrast.kinds import Graphs
@@ -132,6 +132,13 @@ MORE = {
         "framework": CMC(n_negatives=30),
         "encoder": [ConvNet(widths=(4,)), MLP((8,))],
         "n_components": 16,
+    },
+    "series, some shorter": {
+        "X": np.where(
+            np.arange(101)[:, None, None] % 9 + np.arange(32) < 36, X.reshape(-1, 2, 32), np.nan
+        ),
+        "encoder": SeriesNet(widths=(4, 8)),
+        "batch_size": 10,
     },
     "a custom framework": {"framework": Trains()},
     "auto from ranks": {"loss": BCL(alpha=Auto(every=2)), "max_epochs": 4, "batch_size": 40},
