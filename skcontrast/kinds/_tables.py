@@ -180,8 +180,8 @@ class Tables(ArrayKind):
     Codes that are categories, in an array:
 
     >>> from skcontrast.kinds import Tables
-    >>> embedder.set_params(kind=Tables(categorical=[1]))
-    ContrastiveEmbedder(kind=Tables(categorical=[1]), max_epochs=1, random_state=0)
+    >>> kind = Tables(categorical=[1])
+    >>> embedder = ContrastiveEmbedder(kind=kind, max_epochs=1, random_state=0)
     >>> embedder.fit_transform([[22.0, 3], [None, 1], [35.0, 1], [54.0, 3]]).shape
     (4, 20)
     """
