@@ -504,7 +504,7 @@ def lambda_free(embedder, X, y=None):
     return 0.5
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_grid_search_evaluates_every_candidate(n_jobs):
     embedder = small(callbacks=[Evaluation(None, HELD_OUT)])
     search = GridSearchCV(embedder, {"lr": [1e-3, 1e-2]}, cv=2, n_jobs=n_jobs).fit(TRAIN)

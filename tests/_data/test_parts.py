@@ -144,6 +144,7 @@ def test_a_search_over_alpha_is_the_loop_by_hand():
     assert search.best_estimator_.transform(MIXED).shape == (101, 16)
 
 
+@pytest.mark.slow
 def test_workers_of_joblib_get_the_same_parts():
     search = GridSearchCV(mixed(max_epochs=1), {"projection_dim": [4, 8]}, cv=2, refit=False)
     alone = clone(search).fit(MIXED).cv_results_["mean_test_score"]

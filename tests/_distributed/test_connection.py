@@ -223,7 +223,12 @@ def loss(store, place, action):
 
 
 @pytest.mark.parametrize(
-    "place, action", [(None, None), ("on_batch_begin", sleep), ("on_epoch_end", kill)]
+    "place, action",
+    [
+        (None, None),
+        pytest.param("on_batch_begin", sleep, marks=pytest.mark.slow),
+        ("on_epoch_end", kill),
+    ],
 )
 def test_a_rank_that_is_absent_hangs_or_is_killed_is_named(lost, tmp_path, place, action):
     ends, _ = lost(loss, tmp_path / "store", place, action)

@@ -47,10 +47,8 @@ CASES = {
 }
 QUICK = ("far from zero", "uint8", "patches", "grey")
 HAS_ONNX = all(importlib.util.find_spec(name) for name in ("onnx", "onnxscript", "onnxruntime"))
-SUFFIXES = [
-    pytest.param(".onnx", marks=pytest.mark.skipif(not HAS_ONNX, reason="needs onnxruntime")),
-    ".pt2",
-]
+NEEDS_ONNX = pytest.mark.skipif(not HAS_ONNX, reason="needs onnxruntime")
+SUFFIXES = [pytest.param(".onnx", marks=NEEDS_ONNX), ".pt2"]
 
 
 def slow(case):
@@ -182,7 +180,9 @@ except OSError as error:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="needs limits of processes")
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize(
+    "suffix", [".pt2", pytest.param(".onnx", marks=[NEEDS_ONNX, pytest.mark.slow])]
+)
 def test_without_room_nothing_is_left_and_the_error_names_the_file(suffix, tmp_path):
     path = str(tmp_path / f"network{suffix}")
     done = subprocess.run([sys.executable, "-c", FULL_DISK, path], capture_output=True, text=True)
