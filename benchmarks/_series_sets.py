@@ -17,12 +17,15 @@ FOLDER = "SKCONTRAST_BENCHMARK_DATA"
 
 
 def load_series(name, data_home=None):
-    """Return all series of a set, float32 (n, channels, times), and their classes 0, 1, …"""
+    """Return the series of a set, float32 (n, channels, times), their classes 0, 1, … and how
+    many come first as the train part of the file.
+    """
     with np.load(_path(name, data_home)) as file:
         parts = [(file[f"X{part}"], file[f"y{part}"]) for part in _parts(file)]
     longest = max(X.shape[2] for X, _ in parts)
     X = np.concatenate([_padded(X.astype(np.float32), longest) for X, _ in parts])
-    return X, np.unique(np.concatenate([y for _, y in parts]), return_inverse=True)[1]
+    y = np.unique(np.concatenate([y for _, y in parts]), return_inverse=True)[1]
+    return X, y, len(parts[0][0])
 
 
 def _path(name, data_home):

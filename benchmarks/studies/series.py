@@ -3,22 +3,26 @@
     python -m benchmarks.studies.series --data-home FOLDER
     python -m benchmarks.studies.series --data-home FOLDER --sets HAR_part --n 1200
     python -m benchmarks.studies.series --data-home FOLDER --standardize series --rows default
+    python -m benchmarks.studies.series --data-home FOLDER --parts  # train and test as in the file
 
 Both parts of a set are pooled and split anew: at most ``--n`` series and at most half of them to
 train on, at most ``--n-test`` others to test on; so the figures are not those of the official
 splits. A seed sets the split, the labels, the weights and the views, for all rows alike.
 
-Rows that learn nothing: the numbers of the series, features of MiniRocket, and the default with
-its first weights. Then come the default (``ContrastiveEmbedder(random_state=seed)``), the learned
-part of it alone, the same with other losses at the prior of the
-classes, and SupCon, which has all labels. Dynamic time warping is left out: no package that the
-project uses has it.
+Rows that learn nothing: the numbers of the series, catch22 with mean and deviation (needs
+``pycatch22``), features of MiniRocket, the default with its first weights, and the nearest
+neighbour by dynamic time warping without a window (needs ``dtaidistance``), which is a distance
+and has that column alone. Then come the default (``ContrastiveEmbedder(random_state=seed)``), the
+learned part of it alone, the same with other losses at the prior of the classes, and SupCon, which
+has all labels.
 
 Columns: accuracy on the test part of a logistic regression with 1, 5 and 20 labels a class, or all
 of a class that has fewer, mean of ten draws; of one neighbour (Euclidean) and of five (cosine); of
 a logistic regression and of an SVM with a Gaussian kernel and C = 10 with all labels of the
-training part; CPU minutes of training and embedding. Embeddings are used as they are; series and
-random kernels are standardised by the training part, without labels.
+training part; CPU minutes of training and embedding. Embeddings are used as they are; the other
+rows are standardised by the training part, without labels. With ``--parts`` the SVM is that of
+TS2Vec (Yue et al. 2022): fitted on the train part of the file alone, C from 10⁻⁴ to 10⁴ or no
+penalty by five folds of it.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from time import process_time
 import numpy as np
 import torch
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
@@ -49,7 +54,8 @@ UCR = (
 SETS = (*UCR, "BasicMotions", "JapaneseVowels", "HAR_part")
 LABELS = (1, 5, 20)
 N_DRAWS = 10
-RAW, KERNELS, LEARNED = "as they are", "MiniRocket", "learned"
+RAW, DTW, CATCH22, KERNELS = "as they are", "DTW", "catch22", "MiniRocket"
+LEARNED = "learned"
 
 
 def losses(tau_plus):
@@ -64,11 +70,13 @@ def losses(tau_plus):
     }
 
 
-ROWS = [RAW, KERNELS, "untrained", *losses(0.1)]
+ROWS = [RAW, DTW, CATCH22, KERNELS, "untrained", *losses(0.1)]
 
 
-def split(y, args, seed):
+def split(y, n_first, args, seed):
     """Return rows to train on, which have some of each class, and rows to test on."""
+    if args.parts:
+        return np.arange(n_first), np.arange(n_first, len(y))
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(y))
     n = min(args.n, len(y) // 2)
@@ -90,15 +98,46 @@ def few_labels(H, y, H_test, y_test, k, seed):
     return np.mean(found)
 
 
-def judged(H, y, H_test, y_test, seed):
+def support_vectors(n_least, args):
+    """Return the SVM of the last column, where the rarest class has so many samples."""
+    if not args.parts or n_least < 5:
+        return SVC(C=10)
+    return GridSearchCV(SVC(), {"C": [*10.0 ** np.arange(-4, 5), np.inf]}, cv=5)
+
+
+def judged(H, y, H_test, y_test, args, seed):
     """Return the columns of a representation."""
     data = H, y, H_test, y_test
     found = {f"{k} label" + "s" * (k > 1): few_labels(*data, k, seed) for k in LABELS}
     found["1-NN"] = knn_accuracy(*data, n_neighbors=1, metric="euclidean")
     found["5-NN"] = knn_accuracy(*data, n_neighbors=5, metric="cosine")
     found["linear"] = linear_probe(*data, scale=False)
-    found["SVM"] = SVC(C=10).fit(H, y).score(H_test, y_test)
+    svm = support_vectors(np.bincount(y).min(), args)
+    found["SVM"] = svm.fit(H, y).score(H_test, y_test)
     return found
+
+
+def warped(X, y, X_test, y_test):
+    """Return the accuracy of the nearest neighbour by dynamic time warping."""
+    from dtaidistance import dtw_ndim
+
+    X, X_test = ([x.T[~np.isnan(x).all(0)].astype(float) for x in part] for part in (X, X_test))
+    block = ((0, len(X_test)), (len(X_test), len(X_test) + len(X)))
+    found = dtw_ndim.distance_matrix_fast([*X_test, *X], block=block, parallel=False)
+    return np.mean(y[found[: len(X_test), len(X_test) :].argmin(1)] == y_test)
+
+
+def catch22(X):
+    """Return the 22 features, mean and deviation of each channel."""
+    from pycatch22 import catch22_all
+
+    ends = (~np.isnan(X).all(1)).sum(1)
+    return np.nan_to_num(
+        [
+            [v for row in x[:, :end] for v in catch22_all(row.tolist(), catch24=True)["values"]]
+            for x, end in zip(X, ends, strict=True)
+        ]
+    )
 
 
 def fitted(row, X, y, args, seed):
@@ -120,6 +159,8 @@ def representations(row, X, y, X_test, args, seed):
     if row == RAW:
         flat = [np.nan_to_num(part.reshape(len(part), -1)) for part in (X, X_test)]
         return {RAW: standardised(*flat)}
+    if row == CATCH22:
+        return {CATCH22: standardised(catch22(X), catch22(X_test))}
     if row == KERNELS:
         kernels = MiniRocket(random_state=seed).fit(X)
         return {KERNELS: standardised(kernels.transform(X), kernels.transform(X_test))}
@@ -137,14 +178,17 @@ def standardised(H, H_test):
     return scaler.transform(H), scaler.transform(H_test)
 
 
-def run(row, X, y, args, seed):
+def run(row, X, y, n_first, args, seed):
     """Return the columns of a row for a seed, and of what comes with it."""
-    train, test = split(y, args, seed)
+    train, test = split(y, n_first, args, seed)
     start = process_time()
+    if row == DTW:
+        nearest = warped(X[train], y[train], X[test], y[test])
+        return {DTW: {"1-NN": nearest, "CPU min": (process_time() - start) / 60}}
     made = representations(row, X[train], y[train], X[test], args, seed)
     minutes = (process_time() - start) / 60
     return {
-        name: {**judged(H, y[train], H_test, y[test], seed), "CPU min": minutes}
+        name: {**judged(H, y[train], H_test, y[test], args, seed), "CPU min": minutes}
         for name, (H, H_test) in made.items()
     }
 
@@ -167,6 +211,7 @@ def main():
     parser.add_argument("--rows", nargs="+", default=ROWS, choices=ROWS)
     parser.add_argument("--data-home", help="folder of the sets, see benchmarks/_series_sets.py")
     parser.add_argument("--standardize", default="channel", choices=["channel", "series"])
+    parser.add_argument("--parts", action="store_true", help="train and test as in the file")
     parser.add_argument("--n", type=int, default=250, help="series to train on, at most")
     parser.add_argument("--n-test", type=int, default=1000, help="series to test on, at most")
     parser.add_argument("--epochs", type=int, help="those of the embedder if left out")
@@ -175,11 +220,12 @@ def main():
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
     found = {}
     suffix = "" if args.standardize == "channel" else ", standardised by series"
+    suffix += ", parts of the file" if args.parts else ""
     for name in args.sets:
-        X, y = load_series(name, args.data_home)
+        X, y, n_first = load_series(name, args.data_home)
         with Table(f"{name}{suffix}", args, ratios=["5 labels", "5-NN", "SVM"]) as table:
             for row in args.rows:
-                runs = [run(row, X, y, args, seed) for seed in range(args.seeds)]
+                runs = [run(row, X, y, n_first, args, seed) for seed in range(args.seeds)]
                 for made in runs[0]:
                     columns = mean_of([one[made] for one in runs])
                     table.add({"row": made, **columns})
