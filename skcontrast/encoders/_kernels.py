@@ -19,6 +19,8 @@ _MOST_DILATIONS = 32
 _LARGEST_DILATION = 4096
 # A kernel reads at most so many channels.
 _MOST_CHANNELS = 9
+# Where padding makes a batch of series larger by this factor, its parts are computed apart.
+_MOST_PADDING = 4
 # The golden ratio: its multiples modulo 1 are spread evenly, however many there are.
 _PHI = (5**0.5 + 1) / 2
 
@@ -71,9 +73,11 @@ class KernelLayer(nn.Module):
         for place, (dilation, columns) in enumerate(layer._groups()):
             drawn = series[torch.from_numpy(rng.randint(len(series), size=N_KERNELS))]
             x, mask = without_end(drawn)
-            found = layer.convolved(layer.mixed(x).roll(place, 1), dilation)
-            for kernel in range(N_KERNELS):  # each of its own series
-                values = found[kernel, kernel, mask[kernel, 0] > 0]
+            mixed = layer.mixed(x).roll(place, 1).expand(-1, N_KERNELS, -1)
+            own = mixed.diagonal().T[None]  # each kernel has its own series
+            found = layer.convolved(own, dilation)[0]
+            for kernel in range(N_KERNELS):
+                values = found[kernel, mask[kernel, 0] > 0]
                 thresholds[kernel, columns] = values.quantile(shares[kernel, columns])
         return layer
 
@@ -81,6 +85,11 @@ class KernelLayer(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map (n, channels, times), NaN behind the end of a series, to (n, n_features)."""
         x, mask = without_end(x)
+        parts = of_like_length(mask)
+        return in_order([self._shares(x[part], mask[part]) for part in parts], parts)
+
+    def _shares(self, x: Tensor, mask: Tensor) -> Tensor:
+        """Return the features of series (n, channels, times), 0 where the mask is."""
         x, shares = self.mixed(x), []
         for place, (dilation, columns) in enumerate(self._groups()):
             # A kernel reads other channels at each dilation.
@@ -153,6 +162,32 @@ def without_end(x: Tensor) -> tuple[Tensor, Tensor]:
     """
     is_end = x[:, :1].isnan()
     return torch.where(is_end, 0.0, x), (~is_end).to(x.dtype)
+
+
+def of_like_length(mask: Tensor) -> list[tuple]:
+    """Return a batch of series in parts, indices of (n, channels, times), each of like lengths.
+
+    It is one part unless most of it is padding, or its program is traced.
+
+    Parameters
+    ----------
+    mask : Tensor of shape (n, 1, times)
+        As `without_end` returns it.
+    """
+    is_traced = mask.is_meta or torch.compiler.is_compiling()
+    if is_traced or _MOST_PADDING * mask.sum() >= mask.numel():
+        return [(slice(None),)]
+    lengths = mask.sum((1, 2)).long().clamp(min=1)
+    size = lengths.log2() // 2  # up to a factor of 4
+    rows = [(size == one).nonzero()[:, 0] for one in size.unique()]
+    return [(some, slice(None), slice(int(lengths[some].max()))) for some in rows]
+
+
+def in_order(found: list[Tensor], parts: list[tuple]) -> Tensor:
+    """Return what was computed for the parts of a batch in the order of its rows."""
+    if len(parts) == 1:
+        return found[0]
+    return torch.cat(found)[torch.cat([part[0] for part in parts]).argsort()]
 
 
 def _inside(mask: Tensor, dilation: int) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from .._parameters import Interval, PositiveInts
 from ._base import Encoder, check_build, init_kaiming
-from ._kernels import KernelLayer, without_end
+from ._kernels import KernelLayer, in_order, of_like_length, without_end
 from ._wide import Beside
 
 _SIZE, _FIRST_STRIDE = 5, 2
@@ -139,21 +139,24 @@ class _SeriesNetwork(nn.Module):
         self.blocks, self.last, self.beside = nn.ModuleList(blocks), last, beside
 
     def forward(self, x: Tensor) -> Tensor:
-        h, mask = without_end(x)
+        whole, mask = without_end(x)
         # Training is faster where nothing is masked.
         is_full = self.training and bool(mask.all())
-        mask = mask[:1] if is_full else mask
-        found = []
+        parts = of_like_length(mask)
+        maps, masks = ([tensor[part] for part in parts] for tensor in (whole, mask))
+        masks = [masks[0][:1]] if is_full else masks
+        found: list[list[Tensor]] = [[] for _ in parts]
         for place, block in enumerate(self.blocks):
             # In two dimensions, whose length an exported network leaves open.
-            mask = F.max_pool2d(mask, (1, 2), ceil_mode=True)
+            masks = [F.max_pool2d(mask, (1, 2), ceil_mode=True) for mask in masks]
             if place:  # maps are at least 0, as they are behind the end of a series
-                h = F.max_pool2d(h, (1, 2), ceil_mode=True)
-            h = block(h, None if is_full else mask)
-            cells = _cells(mask, self.pool_size)
-            # One product of matrices for all series, where they are equally long.
-            found += [(h @ (cells[0] if is_full else cells)).flatten(1), h.amax(-1)]
-        learned = self.last(torch.cat(found, 1))
+                maps = [F.max_pool2d(h, (1, 2), ceil_mode=True) for h in maps]
+            maps = block(maps, None if is_full else masks)
+            for of_part, h, mask in zip(found, maps, masks, strict=True):
+                cells = _cells(mask, self.pool_size)
+                # One product of matrices for all series, where they are equally long.
+                of_part += [(h @ (cells[0] if is_full else cells)).flatten(1), h.amax(-1)]
+        learned = self.last(in_order([torch.cat(of_part, 1) for of_part in found], parts))
         return learned if self.beside is None else self.beside(learned, x)
 
 
@@ -179,21 +182,32 @@ class _SeriesBlock(nn.Module):
         if place:
             self.short_cut = init_kaiming(nn.Conv1d(channels, width, 1, bias=False))
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Map (n, channels, times) to (n, width, times), at least 0, and 0 where the mask is."""
-        found = self._normalised(self.convolution(x), mask)
-        if self.short_cut is not None:
-            found = found + self.short_cut(x)
-        found = found.relu()
-        return found if mask is None else found * mask
+    def forward(self, maps: list[Tensor], masks: list[Tensor] | None) -> list[Tensor]:
+        """Map (n, channels, times) to (n, width, times), at least 0, and 0 where the mask is.
 
-    def _normalised(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Return x normalised over the times of the batch at which series are."""
-        if mask is None or not self.training:
-            return self.normal(x)
-        is_there, rows = mask[:, 0] > 0, x.transpose(1, 2)
-        normal = self.normal(rows[is_there])
-        return normal.new_zeros(rows.shape).index_put((is_there,), normal).transpose(1, 2)
+        Each for the parts of a batch, which are normalised together.
+        """
+        found = self._normalised([self.convolution(x) for x in maps], masks)
+        if self.short_cut is not None:
+            short_cut = self.short_cut
+            found = [h + short_cut(x) for h, x in zip(found, maps, strict=True)]
+        found = [h.relu() for h in found]
+        if masks is None:
+            return found
+        return [h * mask for h, mask in zip(found, masks, strict=True)]
+
+    def _normalised(self, maps: list[Tensor], masks: list[Tensor] | None) -> list[Tensor]:
+        """Return maps normalised over the times of the batch at which series are."""
+        if masks is None or not self.training:
+            return [self.normal(x) for x in maps]
+        are_there, rows = [m[:, 0] > 0 for m in masks], [x.transpose(1, 2) for x in maps]
+        pairs = list(zip(rows, are_there, strict=True))
+        normal = self.normal(torch.cat([x[is_there] for x, is_there in pairs]))
+        parts = normal.split([int(is_there.sum()) for is_there in are_there])
+        return [
+            normal.new_zeros(x.shape).index_put((is_there,), part).transpose(1, 2)
+            for (x, is_there), part in zip(pairs, parts, strict=True)
+        ]
 
 
 def _cells(mask: Tensor, n_cells: int) -> Tensor:

@@ -16,7 +16,7 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast._parameters import InvalidParameterError
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.encoders import SeriesNet
-from skcontrast.encoders._kernels import without_end
+from skcontrast.encoders._kernels import of_like_length, without_end
 from skcontrast.encoders._series_net import _cells
 from skcontrast.encoders._wide import Beside
 from skcontrast.features import MiniRocket
@@ -123,7 +123,7 @@ def test_each_further_block_sees_four_times_as_much():
         found = {}
         last.register_forward_hook(lambda block, x, out, found=found: found.update(out=out))
         module(h)
-        found["out"][0, :, 50].sum().backward()
+        found["out"][0][0, :, 50].sum().backward()
         seen = h.grad[0, 0].nonzero()
         reach.append(int(seen.max() - seen.min()))
     assert reach[0] < 5 < 30 < reach[1] < 45 and 130 < reach[2] < 175
@@ -288,3 +288,36 @@ def test_onnx_is_the_network(leaves_length_open):
     for data in (x, random_batch(5, (2, 77 if leaves_length_open else 40))):
         found = session.run(None, {"X": data.numpy()})[0]
         np.testing.assert_allclose(found, module(data).detach(), rtol=0, atol=1e-4)
+
+
+def few_far_longer():
+    """Return series of which two are far longer than all others."""
+    x = random_batch(20, (2, 400))
+    for row, length in enumerate([9, 12, 5, 400, 11] * 2 + [10] * 10):
+        x[row, :, length:] = torch.nan
+    return x
+
+
+def test_parts_of_like_length_train_as_the_whole_batch_padded(monkeypatch):
+    x, found = few_far_longer().double(), []
+    start = learned(SMALL, x.float()).double()
+    for most_padding in (4, 1e9):
+        monkeypatch.setattr("skcontrast.encoders._kernels._MOST_PADDING", most_padding)
+        module = copy.deepcopy(start).train()
+        module(x)[:, ::2].square().sum().backward()
+        tensors = [p.grad for p in module.parameters()] + list(module.buffers())
+        found.append([module.eval()(x), *tensors])
+    assert len(found[0]) > 20
+    for part, whole in zip(*found, strict=True):
+        torch.testing.assert_close(part, whole)
+
+
+def test_a_batch_is_cut_where_most_of_it_would_be_padding():
+    def sizes(x):
+        mask = without_end(x)[1]
+        return [tuple(mask[part].shape[::2]) for part in of_like_length(mask)]
+
+    assert sizes(few_far_longer()) == [(18, 12), (2, 400)]
+    assert sizes(few_far_longer()[10:]) == [(10, 10)]
+    assert sizes(ragged(20, 2, 131)) == [(20, 131)]
+    assert sizes(torch.full((2, 1, 30), torch.nan)) == [(2, 1)]
