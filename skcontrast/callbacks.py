@@ -16,6 +16,7 @@ from skorch.callbacks import Callback
 from torch import Tensor
 
 from ._parameters import Interval, validate_parameters
+from ._unknown_names import names_checked
 from ._warnings import CollapseWarning
 
 __all__ = ["CollapseWarning", "Evaluation"]
@@ -114,6 +115,7 @@ class Evaluation(Callback):
         "name": [str, None],
     }
 
+    @names_checked
     def __init__(
         self,
         scoring: Callable[..., Any] | dict | None,
