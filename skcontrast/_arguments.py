@@ -18,6 +18,7 @@ from ._parameters import Interval as Interval
 from ._parameters import StrOptions as StrOptions
 from ._parameters import check_component
 from ._sklearn_compat import validate_parameter_constraints
+from ._unknown_names import refuse_unknown
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -64,6 +65,7 @@ int in the range [1, 9]. Got True instead.
             try:
                 given = bind(*args, **kwargs).arguments
             except TypeError:
+                refuse_unknown(function, args, kwargs)
                 return function(*args, **kwargs)  # which says what is wrong, by its name
             check_arguments(
                 owner,

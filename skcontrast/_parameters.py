@@ -11,16 +11,16 @@ from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from ._sklearn_compat import Interval as _Interval
 from ._sklearn_compat import InvalidParameterError, StrOptions, validate_parameter_constraints
+from ._unknown_names import NamesChecked
 
 # Names that resemble each other this much are taken for a misspelling.
 _CLOSE = 0.85
 
 
-class ParameterObject(BaseEstimator):
+class ParameterObject(NamesChecked):
     """A choice with hyperparameters, passed as one parameter of an estimator.
 
     Losses, similarities, frameworks, encoders and schedules are parameter objects: they have

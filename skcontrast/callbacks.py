@@ -16,6 +16,7 @@ from skorch.callbacks import Callback
 from torch import Tensor
 
 from ._parameters import Interval, validate_parameters
+from ._unknown_names import names_checked
 from ._warnings import CollapseWarning
 
 __all__ = ["CollapseWarning", "Evaluation"]
@@ -36,12 +37,11 @@ class Evaluation(Callback):
     Parameters
     ----------
     scoring : callable, dict or None
-        A function ``scoring(embedder, X, y)`` that returns a number, or a dictionary of numbers by
-        name. A measure of :mod:`skcontrast.metrics` becomes one by
-        :func:`~skcontrast.metrics.make_embedding_scorer` or
-        :func:`~skcontrast.metrics.make_view_scorer`. A dictionary of such functions works too, but
-        not the names of scikit-learn's scorers, which need predictions. None is
-        ``ContrastiveEmbedder.score``. Greater is better.
+        A measure of :mod:`skcontrast.metrics`, or a function ``scoring(embedder, X, y)`` that
+        returns a number, or a dictionary of numbers by name. A dictionary of such functions works
+        too, but not the names of scikit-learn's scorers, which need predictions. None is
+        ``ContrastiveEmbedder.score``. Greater is better: measures of which less is better count
+        with a minus.
     X : array-like, Dataset, Parts or list of graphs
         Held-out samples, as the embedder gets them: in a Pipeline, after the steps before it.
     y : array-like of shape (n_samples,), default=None
@@ -71,8 +71,8 @@ class Evaluation(Callback):
 
     See Also
     --------
-    skcontrast.metrics.make_embedding_scorer : Scores with labels.
-    skcontrast.metrics.make_view_scorer : Scores without labels.
+    skcontrast.metrics.make_embedding_scorer : Scores by your own measure, or by other options.
+    skcontrast.metrics.make_view_scorer : Scores of two views, without labels.
     skorch.callbacks.EarlyStopping : Stops by any column of the history.
 
     Notes
@@ -93,11 +93,10 @@ class Evaluation(Callback):
     >>> from sklearn.model_selection import train_test_split
     >>> from skcontrast import ContrastiveEmbedder
     >>> from skcontrast.callbacks import Evaluation
-    >>> from skcontrast.metrics import knn_accuracy, make_embedding_scorer
+    >>> from skcontrast.metrics import knn_accuracy
     >>> X, y = load_digits(return_X_y=True)
     >>> X_train, X_test, _, y_test = train_test_split(X, y, test_size=300, random_state=0)
-    >>> scorer = make_embedding_scorer(knn_accuracy)
-    >>> evaluation = Evaluation(scorer, X_test, y_test, restore_best=True)
+    >>> evaluation = Evaluation(knn_accuracy, X_test, y_test, restore_best=True)
     >>> embedder = ContrastiveEmbedder(max_epochs=3, callbacks=[evaluation], random_state=0)
     >>> accuracies = embedder.fit(X_train).history_[:, "knn_accuracy"]
     >>> len(accuracies), max(accuracies) == evaluation.best_score_
@@ -114,6 +113,7 @@ class Evaluation(Callback):
         "name": [str, None],
     }
 
+    @names_checked
     def __init__(
         self,
         scoring: Callable[..., Any] | dict | None,
@@ -136,7 +136,6 @@ class Evaluation(Callback):
     def initialize(self) -> Self:
         """Check the parameters and forget the scores of an earlier fit."""
         validate_parameters(self)
-        _check_scorers(self.scoring)
         if self.X is None:
             raise ValueError(
                 "Evaluation has no held-out samples. The pickle of a fitted embedder leaves them "
@@ -215,17 +214,6 @@ class Evaluation(Callback):
         given = {name: getattr(self, name) for name in shown if getattr(self, name) != shown[name]}
         options = [f"{name}={value!r}" for name, value in given.items()]
         return f"Evaluation({', '.join([_name_of(self.scoring), 'X=...', *options])})"
-
-
-def _check_scorers(scoring: Any) -> None:
-    """Refuse measures of embeddings, which get an embedder only through a scorer."""
-    for scorer in scoring.values() if isinstance(scoring, dict) else [scoring]:
-        measure: Any = getattr(scorer, "func", scorer)
-        if hasattr(measure, "as_scorer"):
-            raise ValueError(
-                f"{measure.__name__} measures embeddings, while 'scoring' is called with an "
-                f"embedder. Wrap it: skcontrast.metrics.{measure.as_scorer}."
-            )
 
 
 def _name_of(scoring: Any) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
@@ -36,6 +36,7 @@ from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
 from ._runtime._random import resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
+from ._unknown_names import NamesChecked
 from ._version import __version__
 from ._warnings import warn
 from .augmentation import Augmentation, Views
@@ -66,7 +67,7 @@ def _has_concentrations(embedder: ContrastiveEmbedder) -> bool:
 
 
 class ContrastiveEmbedder(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, NamesChecked
 ):
     r"""Learn a representation from unlabeled samples by contrasting their augmented views.
 

@@ -39,7 +39,7 @@ from skcontrast.metrics import (
     alignment,
     effective_rank,
     knn_accuracy,
-    linear_probe,
+    make_embedding_scorer,
     make_view_scorer,
     top_k,
     uniformity,
@@ -142,28 +142,35 @@ def test_errors_say_what_is_wrong(options, message):
         small(callbacks=[evaluation]).fit(TRAIN)
 
 
+_OF_SPREAD = {"needs_y": False, "greater_is_better": False}
 MEASURES = {
-    "with classes": (knn_accuracy, r"make_embedding_scorer\(knn_accuracy\)"),
-    "with arguments": (partial(knn_accuracy, n_neighbors=5), r"scorer\(knn_accuracy\)"),
-    "of scores": (macro_auc, r"make_embedding_scorer\(macro_auc\)"),
-    "in a dictionary": ({"a": linear_probe}, r"make_embedding_scorer\(linear_probe\)"),
-    "without classes": (effective_rank, r"scorer\(effective_rank, needs_y=False\)"),
-    "lower is better": (uniformity, "uniformity, needs_y=False, greater_is_better=False"),
-    "of two views": (top_k, r"make_view_scorer\(top_k\)"),
-    "of two views, lower": (alignment, r"make_view_scorer\(alignment, greater_is_better=False\)"),
+    "with classes": (knn_accuracy, make_embedding_scorer(knn_accuracy)),
+    "with arguments": (
+        partial(knn_accuracy, n_neighbors=3),
+        make_embedding_scorer(knn_accuracy, n_neighbors=3),
+    ),
+    "of scores": (macro_auc, make_embedding_scorer(macro_auc)),
+    "without classes": (effective_rank, make_embedding_scorer(effective_rank, needs_y=False)),
+    "lower is better": (uniformity, make_embedding_scorer(uniformity, **_OF_SPREAD)),
+    "of two views": (partial(top_k, k=3), make_view_scorer(partial(top_k, k=3))),
+    "of two views, lower": (alignment, make_view_scorer(alignment, greater_is_better=False)),
 }
 
 
-@pytest.mark.parametrize("measure, message", MEASURES.values(), ids=MEASURES)
-def test_a_measure_is_not_a_scorer_and_the_message_makes_it_one(measure, message):
-    with pytest.raises(ValueError, match=message):
-        small(callbacks=[Evaluation(measure, HELD_OUT, Y)]).fit(TRAIN)
+@pytest.mark.parametrize("measure, scorer", MEASURES.values(), ids=MEASURES)
+def test_a_measure_is_its_own_scorer(measure, scorer):
+    embedder = small(callbacks=[Evaluation(measure, HELD_OUT, Y)]).fit(TRAIN)
+    name = getattr(measure, "func", measure).__name__
+    assert embedder.history_[-1, name] == scorer(embedder, HELD_OUT, Y)
 
 
-def test_a_search_by_a_measure_says_how_to_make_a_scorer():
-    search = GridSearchCV(small(), {"max_epochs": [1]}, scoring=knn_accuracy, error_score="raise")
-    with pytest.raises(TypeError, match=r"make_embedding_scorer\(knn_accuracy\)"):
-        search.fit(HELD_OUT, Y)
+def test_a_search_takes_measures_as_scoring():
+    scoring = {"neighbors": knn_accuracy, "views": alignment}
+    search = GridSearchCV(small(), {"max_epochs": [1]}, scoring=scoring, refit="views", cv=2)
+    found = search.fit(HELD_OUT, Y).cv_results_
+    assert 0 <= found["mean_test_neighbors"][0] <= 1 and found["mean_test_views"][0] <= 0
+    with pytest.raises(ValueError, match="knn_accuracy needs the classes of the samples: pass y"):
+        small(callbacks=[Evaluation(knn_accuracy, HELD_OUT)]).fit(TRAIN)
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,11 @@ import matplotlib
 import numpy as np
 import pytest
 import torch
-from sklearn.model_selection import GridSearchCV
 
 import skcontrast
 from skcontrast import (
     encoders,
     graphs,
-    metrics,
 )
 from skcontrast.augmentation import FunctionAugmentation, MarginalCorruption
 from skcontrast.kinds import Images
@@ -186,14 +184,6 @@ def test_a_bool_is_not_an_int_and_an_int_fits_into_a_tensor():
             tiny(n_views=bad).fit(VECTORS)
         with pytest.raises(ValueError, match="'widths' parameter of MLP"):
             encoders.MLP(bad).build((4,))
-
-
-@pytest.mark.parametrize("measure", [metrics.uniformity, metrics.alignment, metrics.knn_accuracy])
-@pytest.mark.parametrize("y", [None, np.arange(12) % 2])
-def test_a_measure_that_is_passed_as_scoring_says_how_to_wrap_it(measure, y):
-    search = GridSearchCV(tiny(), {"lr": [0.1]}, scoring=measure, cv=2, error_score="raise")
-    with pytest.raises(TypeError, match=f"wrap it: make_.*_scorer.{measure.__name__}"):
-        search.fit(VECTORS, y)
 
 
 def test_floats_up_to_255_that_are_not_scaled_warn():

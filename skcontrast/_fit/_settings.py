@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from skorch.callbacks.scoring import ScoringBase
 from .._objective._tile import GroupRole
 from .._parameters import check_component, parameter_owners, validate_parameters
 from .._runtime._random import resolve_seed
+from .._unknown_names import advice_on
 from ..augmentation import Augmentation
 from ..callbacks import Evaluation
 from ..encoders import Encoder
@@ -102,14 +102,10 @@ def default_with(role: str, parameters: dict[str, Any]) -> Any:
     unknown = {name.partition("__")[0] for name in parameters} - known
     if unknown:
         name = min(unknown)
-        others, close = parameter_owners(base, name), difflib.get_close_matches(name, known, 1)
-        if close and not others:
-            advice = f". Did you mean {role}__{close[0]}?"
-        else:
-            example = (
-                f", such as {' or '.join(f'{other}()' for other in others)}" if others else ""
-            )
-            advice = f": pass an object as {role} first{example}."
+        advice, others = advice_on(name, known), parameter_owners(base, name)
+        if others:
+            examples = " or ".join(f"{other}()" for other in others)
+            advice = f": pass an object as {role} first, such as {examples}."
         raise ValueError(
             f"The {role!r} parameter of ContrastiveEmbedder is None, that is {default()!r}, which "
             f"has no parameter {name!r}{advice}"

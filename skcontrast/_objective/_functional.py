@@ -21,6 +21,7 @@ from torch import Tensor
 from .._arguments import StrOptions, check_arguments, numbers
 from .._parameters import check_component
 from .._runtime._modes import plain_modes
+from .._unknown_names import names_checked
 from ..losses import InfoNCE, Loss
 from ..schedules import check_numbers
 from ..similarity import Cosine, Similarity
@@ -36,6 +37,7 @@ _Marks: TypeAlias = tuple[Tensor | None, Tensor | None]
 _GROUP_ROLES = [StrOptions({"neutral", "positive"})]
 
 
+@names_checked
 def contrastive_loss(
     *views: View,
     loss: Loss | None = None,

@@ -7,12 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 
 from .._arguments import checked
 from .._data._row_labels import along_rows, label_rows, row_labels
 from .._parameters import check_names
+from .._unknown_names import NamesChecked
 from .._warnings import warn
 
 
@@ -105,7 +106,7 @@ class Views:
         return f"Views(base of shape {self.shape}, chain={self.chain})"
 
 
-class Transformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class Transformer(OneToOneFeatureMixin, TransformerMixin, NamesChecked):
     """Base of transformers whose output is never wrapped in a DataFrame."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

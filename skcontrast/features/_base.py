@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
@@ -18,13 +18,14 @@ from .._network._inference import encode
 from .._parameters import check_names, validate_parameters
 from .._runtime._modes import plain_modes
 from .._runtime._random import seeded_rng
+from .._unknown_names import NamesChecked
 from ..kinds._base import Kind, Request, Scaler, Schema
 from ..kinds._recognise import declared_kind, named_kinds, naming_kind, read_samples
 
 _CPU = torch.device("cpu")
 
 
-class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesChecked):
     """Base class of features that need no training by gradient: plain transformers.
 
     They cost seconds, and a trained embedding must be worth more. A subclass sets `kind` and

@@ -7,19 +7,20 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._arguments import naming, refuse_masked
 from .._parameters import Interval, validate_parameters
+from .._unknown_names import NamesChecked
 
 _FLOATS = [np.float64, np.float32]
 # Components that vary less, relative to the first, are rounding.
 _LEAST_SPREAD = 1e-6
 
 
-class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesChecked):
     r"""Rotate vectors to their principal components, and make the spread of these more alike.
 
     .. math:: z_j = v_j^\top (h - \mu) / s_j^p

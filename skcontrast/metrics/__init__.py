@@ -9,8 +9,9 @@ embedders: ``compare_paired``. Of an embedder and all that needs no training:
 ``compare_with_baselines``.
 
 A scorer is called as ``scorer(estimator, X, y=None)`` and can be the ``scoring`` of
-``GridSearchCV``, ``cross_validate`` and ``cross_val_score``: ``make_embedding_scorer`` makes it
-from a measure of embeddings, ``make_view_scorer`` from a measure of two views.
+``GridSearchCV``, ``cross_validate`` and ``cross_val_score``. So can the measures themselves;
+``make_embedding_scorer`` makes it from your own measure of embeddings, ``make_view_scorer`` from
+one of two views.
 """
 
 from ._agreement import bits_above_chance, linear_cka, neighbor_agreement, top_k

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -14,10 +15,11 @@ from sklearn.utils import check_consistent_length
 
 from .._arguments import Interval, numbers
 from ._parts import EMBEDDINGS, measure
+from ._scorers import make_embedding_scorer, make_view_scorer
 from ._search import batches, on_sphere
 
 
-@measure("make_view_scorer({}, greater_is_better=False)")
+@measure(partial(make_view_scorer, greater_is_better=False))
 def alignment(z1: ArrayLike, z2: ArrayLike) -> float:
     r"""Return how far apart two views of a sample are on the sphere, on average; 0 is best.
 
@@ -62,7 +64,7 @@ def alignment(z1: ArrayLike, z2: ArrayLike) -> float:
 
 
 @measure(
-    "make_embedding_scorer({}, needs_y=False, greater_is_better=False)",
+    partial(make_embedding_scorer, needs_y=False, greater_is_better=False),
     t=[Interval(Real, 0, None, closed="neither")],
 )
 def uniformity(z: ArrayLike, t: float = 2.0) -> float:
@@ -113,7 +115,7 @@ def uniformity(z: ArrayLike, t: float = 2.0) -> float:
     return float(logsumexp(parts) - np.log(n * (n - 1) / 2))
 
 
-@measure("make_embedding_scorer({}, needs_y=False)")
+@measure(partial(make_embedding_scorer, needs_y=False))
 def effective_rank(z: ArrayLike) -> float:
     r"""Return in how many directions embeddings spread: between 1 and d.
 

@@ -12,39 +12,43 @@ from sklearn.utils import column_or_1d
 
 from .._arguments import checked, naming, numbers, refuse_masked
 from .._data._metadata import validate_labels
+from ._scorers import make_embedding_scorer, make_view_scorer
 
 INTEGERS = (int, np.integer)
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
+# What a measure compares.
+OF_CLASSES = make_embedding_scorer
+OF_TWO_VIEWS = make_view_scorer
 
-def measure(factory: str, **constraints: Any) -> Callable[[_F], _F]:
+
+def measure(
+    as_scorer: Callable[[Callable[..., Any]], Any], **constraints: Any
+) -> Callable[[_F], _F]:
     """Return a decorator of measures of embeddings, which checks arguments as `checked` does.
 
-    A measure that is passed an estimator, as it is where the measure itself is the ``scoring`` of
-    a search, tells how to wrap it; its attribute `as_scorer` is that call.
+    A measure that is passed an estimator, X and y, as it is where the measure itself is the
+    ``scoring`` of a search or a callback, is the scorer of itself.
 
     Parameters
     ----------
-    factory : str
-        The call that makes a scorer of the measure, where ``{}`` is its name.
+    as_scorer : callable
+        Returns the scorer of a measure.
     **constraints : list or type
         As in `checked`.
     """
 
     def decorate(function: _F) -> _F:
-        inner, name = checked(**constraints)(function), function.__name__
-        as_scorer = factory.format(name)
+        inner = checked(**constraints)(function)
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             if args and hasattr(args[0], "fit"):
-                raise TypeError(
-                    f"{name} measures embeddings. As a scorer of estimators, wrap it: {as_scorer}."
-                )
+                measured = functools.partial(inner, **kwargs)
+                return as_scorer(functools.update_wrapper(measured, inner))(*args)
             return inner(*args, **kwargs)
 
-        cast(Any, call).as_scorer = as_scorer
         return cast(_F, call)
 
     return decorate
@@ -52,8 +56,6 @@ def measure(factory: str, **constraints: Any) -> Callable[[_F], _F]:
 
 # How messages describe embeddings.
 EMBEDDINGS = "embeddings, an array of numbers of shape (n_samples, d)"
-OF_CLASSES = "make_embedding_scorer({})"
-OF_TWO_VIEWS = "make_view_scorer({})"
 
 
 class Parts(NamedTuple):

@@ -27,6 +27,9 @@ def make_embedding_scorer(
 ) -> EmbeddingScorer:
     """Return a scorer that embeds held-out samples and measures the embedding.
 
+    The measures of this module are scorers, too: called with an estimator, X and y, as by
+    ``scoring=knn_accuracy``, they do the same with the options that suit them.
+
     Neither the estimator nor the measure sees the training part: measures with classes judge each
     held-out sample by the other held-out samples. To let a classifier learn from the training
     part, end the Pipeline in the classifier and score it as usual.

@@ -1,0 +1,87 @@
+"""Arguments that do not exist name the ones that were meant."""
+
+import inspect
+
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from skcontrast import ContrastiveEmbedder, contrastive_loss
+from skcontrast._unknown_names import names_checked
+from skcontrast.augmentation import GaussianNoise, RandomAffine
+from skcontrast.callbacks import Evaluation
+from skcontrast.encoders import MLP
+from skcontrast.features import MiniRocket, PartialWhitening
+from skcontrast.losses import DCL, InfoNCE
+from skcontrast.metrics import make_view_scorer
+from skcontrast.optimizers import Optimizer
+from skcontrast.similarity import Cosine
+from tests.common import X_DIGITS, small
+
+TEMPERATURE = r"similarity=Cosine\(temperature=0\.1\); in a search, .* similarity__temperature"
+
+
+@pytest.mark.parametrize(
+    ("construct", "given", "answer"),
+    [
+        (ContrastiveEmbedder, "temperature", TEMPERATURE),
+        (InfoNCE, "temperature", TEMPERATURE),
+        (DCL, "temperature", TEMPERATURE),
+        (contrastive_loss, "temperature", TEMPERATURE),
+        (DCL, "tau", "'tau_plus'"),
+        (ContrastiveEmbedder, "epochs", "'max_epochs'"),
+        (ContrastiveEmbedder, "learning_rate", "'lr'"),
+        (ContrastiveEmbedder, "batchsize", "'batch_size'"),
+        (ContrastiveEmbedder, "early_stopping", r"Evaluation\(None, X_test, patience=5\)"),
+        (ContrastiveEmbedder, "n_jobs", "torch.set_num_threads"),
+        (MLP, "hidden", "'widths'"),
+        (RandomAffine, "degrees", "'rotation'"),
+        (GaussianNoise, "std", "'scale'"),
+        (MiniRocket, "seed", "'random_state'"),
+        (PartialWhitening, "powr", "'power'"),
+        (Evaluation, "patient", "'patience'"),
+        (make_view_scorer, "augmentations", "'augmentation'"),
+        (InfoNCE, "zzz", "it has no parameters"),
+        (DCL, "zzz", "its parameters are tau_plus"),
+    ],
+)
+def test_an_unknown_argument_names_the_one_that_is_meant(construct, given, answer):
+    message = rf"^{construct.__name__}\(\) got an unexpected keyword argument '{given}'.*{answer}"
+    with pytest.raises(TypeError, match=message):
+        construct(**{given: 1})
+
+
+def test_an_unknown_parameter_of_a_search_does_so_too():
+    with pytest.raises(ValueError, match="^Invalid parameter 'temperature'.*" + TEMPERATURE):
+        GridSearchCV(small(), {"temperature": [0.1, 1]}, cv=2).fit(X_DIGITS)
+    with pytest.raises(ValueError, match="no parameter 'temperature'.*" + TEMPERATURE):
+        small().set_params(loss__temperature=0.1)
+    with pytest.raises(ValueError, match=r"^Invalid parameter 'epochs'.*'max_epochs'"):
+        small().set_params(epochs=3)
+
+
+def test_constructors_of_other_classes_in_the_mro_are_still_called():
+    class Noise(GaussianNoise, torch.nn.Module):
+        def __init__(self, scale=0.1):
+            torch.nn.Module.__init__(self)
+            self.scale = scale
+
+    assert clone(Noise(0.2)).training and Noise(0.2).get_params() == {"scale": 0.2}
+    with pytest.raises(TypeError, match=r"Noise\(\) got .* 'std'\. Did you mean 'scale'"):
+        Noise(std=0.1)
+
+
+def test_signatures_are_those_of_the_constructors_and_python_names_what_else_is_wrong():
+    assert list(inspect.signature(Cosine).parameters) == ["temperature"]
+    assert list(inspect.signature(InfoNCE).parameters) == []
+    assert list(inspect.signature(contrastive_loss).parameters)[:2] == ["views", "loss"]
+    with pytest.raises(TypeError, match=r"Cosine.__init__\(\) takes from 1 to 2 positional"):
+        Cosine(0.1, 0.2)
+    with pytest.raises(TypeError, match=r"Cosine.__init__\(\) got multiple values"):
+        Cosine(0.1, temperature=0.2)
+
+
+def test_a_function_that_takes_any_argument_is_left_alone():
+    assert names_checked(lambda **given: given)(epochs=1) == {"epochs": 1}
+    assert Optimizer("adam", foreach=True).foreach
