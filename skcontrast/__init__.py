@@ -2,13 +2,7 @@
 
 import importlib
 import pkgutil
-import warnings
 from typing import Any
-
-with warnings.catch_warnings():
-    # skorch imports PyTorch Geometric where it is installed, which uses torch.jit.script.
-    warnings.filterwarnings("ignore", message="`torch.jit", category=DeprecationWarning)
-    import skorch  # noqa: F401
 
 from ._files._card import model_card
 from ._files._export import export

@@ -12,10 +12,10 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 from sklearn.metrics import check_scoring
-from skorch.callbacks import Callback
 from torch import Tensor
 
 from ._parameters import Interval, validate_parameters
+from ._skorch import Callback
 from ._unknown_names import names_checked
 from ._warnings import CollapseWarning
 

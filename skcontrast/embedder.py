@@ -13,24 +13,23 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
-from skorch.callbacks import Callback
-from skorch.history import History
 from torch import nn
 
 from ._arguments import check_arguments
 from ._data._row_labels import labeled_output
 from ._distributed._agreement import failing_together
-from ._fit._drawn_views import drawn_views
-from ._fit._fit import Fitted, fit_network
-from ._fit._settings import COMPONENTS, Settings, default_with, resolve_device, resolve_settings
-from ._fit._setup import scored_views
-from ._fit._watch import EpochTasks
 from ._network._build import Directions
-from ._network._inference import Measure, embedded_views, encode, on_device, score_views
+from ._network._inference import (
+    Measure,
+    embedded_views,
+    encode,
+    on_device,
+    resolve_device,
+    score_views,
+)
 from ._parameters import Interval, StrOptions, validate_parameters
 from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
@@ -45,12 +44,23 @@ from .frameworks import Framework
 from .kinds import Kind, Tables
 from .kinds._recognise import KindName, naming_kind
 from .losses import Loss
-from .metrics import neighbor_agreement
 from .optimizers import ALGORITHMS, Algorithm, Optimizer, as_optimizer
 from .schedules import Schedule
 from .similarity import Cosine, ProbabilisticSimilarity, Similarity
 
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+    from ._fit._fit import Fitted
+    from ._fit._settings import Settings
+    from ._skorch import Callback, History
+
 __all__ = ["ContrastiveEmbedder"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 _OUTPUTS = {"representation", "projection"}
 
@@ -386,6 +396,8 @@ class ContrastiveEmbedder(
         -------
         self : ContrastiveEmbedder
         """
+        from ._fit._settings import COMPONENTS, default_with
+
         for role in {name.split("__")[0] for name in params if "__" in name}:
             value = params.get(role, getattr(self, role, None))
             is_unset = value is None and role in COMPONENTS
@@ -471,6 +483,9 @@ class ContrastiveEmbedder(
             If the user interrupts. The embedder is then, to the bit, what it was at the end of the
             last finished epoch.
         """
+        from ._fit._settings import resolve_settings
+        from ._fit._watch import EpochTasks
+
         settings = resolve_settings(self)
         past = getattr(self, "_fitted", None) if settings.warm_start else None
         has_tasks = getattr(self, "_skl_callbacks", None)
@@ -503,6 +518,8 @@ class ContrastiveEmbedder(
         -------
         self : ContrastiveEmbedder
         """
+        from ._fit._settings import resolve_settings
+
         past = getattr(self, "_fitted", None)
         return self._train(resolve_settings(self), X, y, metadata, past, one_epoch=True)
 
@@ -510,6 +527,8 @@ class ContrastiveEmbedder(
         self, settings: Settings, X: Any, y: Any, metadata: Any, past: Any, one_epoch: bool = False
     ) -> Self:
         """Train, and take over all that was learned."""
+        from ._fit._fit import fit_network
+
         with plain_modes(settings.device):
             fitted = fit_network(
                 settings,
@@ -627,10 +646,14 @@ class ContrastiveEmbedder(
         --------
         skcontrast.metrics.make_view_scorer : Scores by a different measure or different views.
         """
+        from .metrics import neighbor_agreement
+
         return self._score_views(X, neighbor_agreement)
 
     def _score_views(self, X: Any, measure: Measure, augmentation: Any = None) -> float:
         """Return a measure of two views; None draws them by the default of the kind of X."""
+        from ._fit._setup import scored_views
+
         module, fitted = self._transforming(), self._fitted
         device = resolve_device(self.device, type(self).__name__)
         with plain_modes(device), naming_kind(fitted.schema.kind):
@@ -702,6 +725,8 @@ class ContrastiveEmbedder(
         >>> first.shape, bool(first.max() <= X.max())
         ((5, 8, 8), True)
         """
+        from ._fit._drawn_views import drawn_views
+
         with plain_modes(resolve_device(self.device, type(self).__name__)):
             return drawn_views(self, X, n_views, rows, random_state).views
 

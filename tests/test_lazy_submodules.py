@@ -15,13 +15,19 @@ PUBLIC = sorted(
     module.name for module in pkgutil.iter_modules(skcontrast.__path__) if module.name[0] != "_"
 )
 SUBMODULES = [name for name in PUBLIC if name != "embedder"]  # its class is at the top
+# Imported where they are used; scikit-learn itself imports pandas where it is installed.
+UNUSED = {
+    "matplotlib", "networkx", "pandas", "sklearn.cluster", "sklearn.decomposition",
+    "sklearn.linear_model", "sklearn.metrics", "sklearn.model_selection", "sklearn.neighbors",
+    "skorch", "torch_geometric",
+}  # fmt: skip
 
 
 def test_dir_lists_the_public_names_only():
     assert dir(skcontrast) == sorted([*skcontrast.__all__, *SUBMODULES])
 
 
-@pytest.mark.parametrize("name", SUBMODULES)
+@pytest.mark.parametrize("name", PUBLIC)
 def test_dir_of_a_module_lists_its_own_names_only(name):
     module = importlib.import_module(f"skcontrast.{name}")
     assert [found for found in dir(module) if found[0] != "_"] == sorted(module.__all__)
@@ -31,15 +37,22 @@ def test_dir_of_a_module_lists_its_own_names_only(name):
 def fresh():
     """A new interpreter that imports the package alone, with warnings as errors, and what it says.
 
-    Its second line has the submodules that it reached, its third those of the packages that only
-    drawing or graphs need which are imported by then.
+    Its second line has what else is imported once there is an embedder, its third whether fitting
+    it imports PyTorch Geometric, its fourth the submodules that it reaches, its fifth those of the
+    packages that only drawing or graphs need which are imported by then.
     """
-    names = ", ".join(f"skcontrast.{name}" for name in SUBMODULES)
-    code = (
-        "import skcontrast, sys; print('imported'); "
-        f"print(*(m.__name__ for m in [{names}])); "
-        "print(*{'matplotlib', 'networkx'}.intersection(sys.modules))"
-    )
+    code = f"""
+import sys, torch, sklearn.base
+before = set(sys.modules)
+import skcontrast
+embedder = skcontrast.ContrastiveEmbedder(max_epochs=1)
+print("imported")
+print(*{UNUSED} & (sys.modules.keys() - before))
+embedder.fit(torch.rand(9, 2))
+print(*{{"torch_geometric"}} & sys.modules.keys())
+print(*(m.__name__ for m in [{", ".join(f"skcontrast.{name}" for name in SUBMODULES)}]))
+print(*{{"matplotlib", "networkx", "torch_geometric"}} & sys.modules.keys())
+"""
     return subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True
     )
@@ -49,12 +62,20 @@ def test_importing_the_package_warns_of_nothing(fresh):
     assert fresh.stdout.startswith("imported") and not fresh.stderr
 
 
+def test_an_embedder_imports_nothing_that_it_does_not_use(fresh):
+    assert fresh.stdout.splitlines()[1] == ""
+
+
+def test_a_fit_without_graphs_imports_no_library_of_graphs(fresh):
+    assert fresh.stdout.splitlines()[2] == ""
+
+
 def test_submodules_are_reached_after_importing_the_package_alone(fresh):
-    assert fresh.stdout.splitlines()[1].split() == [f"skcontrast.{name}" for name in SUBMODULES]
+    assert fresh.stdout.splitlines()[3].split() == [f"skcontrast.{name}" for name in SUBMODULES]
 
 
 def test_what_only_drawing_or_graphs_need_is_not_imported_with_the_submodules(fresh):
-    assert fresh.stdout.splitlines()[2] == ""
+    assert fresh.stdout.splitlines()[4] == ""
 
 
 def test_other_names_are_attribute_errors():

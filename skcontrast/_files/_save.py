@@ -7,18 +7,16 @@ from collections.abc import Mapping
 from dataclasses import fields
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError
 from sklearn.utils.validation import check_is_fitted
-from skorch.history import History
 from torch import Tensor, nn
 
 from .._arguments import Interval, checked
-from .._fit._fit import Fitted
-from .._fit._settings import resolve_device
 from .._network._build import Network, Widths
+from .._network._inference import resolve_device
 from .._storage._file import (
     check_content,
     file_path,
@@ -38,6 +36,9 @@ from ..kinds._base import Kind, Schema
 from ..losses import Loss
 from ..similarity import Similarity
 from ._classes import classes, names
+
+if TYPE_CHECKING:
+    from .._fit._fit import Fitted
 
 # Raised when a change makes older versions misread the files of this one.
 FORMAT = 1
@@ -322,6 +323,9 @@ def _embedder(cls: type, parameters: dict[str, Any], parts: dict[str, Any]) -> C
         raise ValueError("it holds no fitted embedder")
     if of_a_run := sorted(parameters.keys() & set(_NOT_SAVED)):
         raise ValueError(f"it sets {', '.join(of_a_run)}, which a file must not set")
+    from .._fit._fit import Fitted
+    from .._skorch import History
+
     expected = {field.name for field in fields(Fitted)} - set(_OF_A_FIT)
     if wrong := sorted(parts.keys() ^ expected):
         raise ValueError(f"its fitted parts lack or have unknown {', '.join(wrong)}")

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from .._arguments import Interval, check_arguments, naming
 from .._data._sources import LazySamples
+from .._network._inference import resolve_device
 from .._runtime._random import resolve_seed
 from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Schema, as_given
 from ..kinds._images import Images
 from ._samples import read_training_samples
-from ._settings import resolve_device, resolve_settings
+from ._settings import resolve_settings
 from ._setup import Setup, new_setup
 
 

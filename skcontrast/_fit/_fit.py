@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from skorch.callbacks import PrintLog
-from skorch.history import History
 from torch import Tensor
 
 from .._data._batches import TrainingSet
@@ -23,6 +21,7 @@ from .._distributed._world import Shares, World, current_world
 from .._network._acceleration import prepared, trains_in_bf16
 from .._network._inference import on_cpu
 from .._runtime._random import draws_random_numbers, seeded_rng
+from .._skorch import History, PrintLog
 from .._warnings import warn
 from ..callbacks import Evaluation
 from ..kinds._base import Request

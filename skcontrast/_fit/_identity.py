@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
-from skorch.callbacks import EpochTimer, PrintLog, ProgressBar
-from skorch.callbacks.training import ParamMapper
 from torch import Tensor, nn
 
 from .._data._checksum import checksum
 from .._data._parts import Parts
 from .._data._sources import LazySamples
 from .._network._build import Network
+from .._skorch import EpochTimer, ParamMapper, PrintLog, ProgressBar
 from ..callbacks import Evaluation
 from ..kinds._base import Kind
 from ._settings import Settings, plain_callbacks

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Self
 
-import skorch
 import torch
-from skorch.callbacks import Callback, EpochTimer, PassthroughScoring
 from torch import Tensor, nn
 
 from .._data._batches import Batch, BatchSampler, TrainingSet
@@ -20,6 +18,7 @@ from .._distributed._world import World, broadcast_weights, sum_gradients
 from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
 from .._runtime._interrupts import NotedInterrupt
+from .._skorch import Callback, EpochTimer, NeuralNet, PassthroughScoring
 from ..frameworks import Session
 from ..frameworks._checks import as_contrasts, check_contrasts, started
 from ._estimated_parameters import AutoParameters
@@ -42,7 +41,7 @@ class _AgreedStop(KeyboardInterrupt):
     """Ends the training, on all ranks at the same step if there are several."""
 
 
-class ContrastiveNet(skorch.NeuralNet):
+class ContrastiveNet(NeuralNet):
     """skorch's loop, history and callbacks around one contrastive training step.
 
     Parameters
@@ -149,9 +148,7 @@ class ContrastiveNet(skorch.NeuralNet):
         )
         return self.sampler_
 
-    def on_train_begin(
-        self, net: skorch.NeuralNet, X: Any = None, y: Any = None, **kwargs: Any
-    ) -> None:
+    def on_train_begin(self, net: NeuralNet, X: Any = None, y: Any = None, **kwargs: Any) -> None:
         """Note the learning rates; give all ranks the same weights."""
         super().on_train_begin(net, X=X, y=y, **kwargs)
         self.base_lr_ = [group["lr"] for group in self.optimizer_.param_groups]
@@ -159,9 +156,7 @@ class ContrastiveNet(skorch.NeuralNet):
             broadcast_weights(self.module_)
             broadcast_weights(self.criterion_)
 
-    def on_epoch_begin(
-        self, net: skorch.NeuralNet, dataset_train: Any = None, **kwargs: Any
-    ) -> None:
+    def on_epoch_begin(self, net: NeuralNet, dataset_train: Any = None, **kwargs: Any) -> None:
         """Resolve the schedules and seed the epoch's generators."""
         super().on_epoch_begin(net, dataset_train=dataset_train, **kwargs)
         self.epoch_ = len(self.history) - 1 - self.first_epoch_
@@ -200,7 +195,7 @@ class ContrastiveNet(skorch.NeuralNet):
             labels = spreader.draw(probabilities, [plan.seed, epoch])
         self.training_set.metadata["labels"] = labels.to(self.training_set.device)
 
-    def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
+    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         """Record the learning rate, check for divergence and make the due estimates."""
         self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
         losses = [batch["train_loss"] for batch in self.history[-1]["batches"]]

@@ -7,9 +7,9 @@ from itertools import chain
 from typing import Any
 
 import torch
-from skorch.history import History
 from torch import nn
 
+from .._skorch import History
 from ..encoders import Encoder
 from ..frameworks import Framework, Session
 from ..kinds._base import Kind

@@ -11,12 +11,12 @@ from typing import Any
 import torch
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from skorch.callbacks import Callback, LRScheduler
-from skorch.callbacks.scoring import ScoringBase
 
+from .._network._inference import resolve_device
 from .._objective._tile import GroupRole
 from .._parameters import check_component, parameter_owners, validate_parameters
 from .._runtime._random import resolve_seed
+from .._skorch import Callback, LRScheduler, ScoringBase
 from .._unknown_names import advice_on
 from ..augmentation import Augmentation
 from ..callbacks import Evaluation
@@ -225,31 +225,6 @@ def _check_callback(callback: Any, lr_schedule: Any, owner: str, is_evaluated: b
 def encoders_of(encoder: Any) -> list[Any]:
     """Return the encoders of the parts of samples, or the only one."""
     return list(encoder) if isinstance(encoder, (list, tuple)) else [encoder]
-
-
-def resolve_device(device: Any, owner: str) -> torch.device:
-    """Return the torch device; "auto" is the first available of CUDA, MPS and CPU.
-
-    Raises
-    ------
-    ValueError
-        If the device is unknown or not available.
-    """
-    if device == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-    try:
-        device = torch.device(device.lower() if isinstance(device, str) else device)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ValueError(
-            f"The 'device' parameter of {owner} must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps' "
-            f"and be available on this machine, got {device!s}."
-        ) from error
-    if device.type == "meta":
-        raise ValueError(f"The 'device' parameter of {owner} must hold data, got 'meta'.")
-    return device
 
 
 def augmentations_of(augmentation: Any, owner: str) -> list[Augmentation] | None:

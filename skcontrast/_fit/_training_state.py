@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from skorch.callbacks import Callback
-from skorch.history import History
 from torch import Tensor, nn
 
 from .._network._inference import map_leaves, tensors_in
+from .._skorch import Callback, History
 from ._net import ContrastiveNet
 from ._resume import parameter_places
 

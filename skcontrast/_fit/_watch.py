@@ -7,14 +7,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
-import skorch
 import torch
-from skorch.callbacks import Callback
 from torch import nn
 from tqdm.auto import tqdm
 
 from .._network._inference import encode_batches
 from .._runtime._random import forked_rng
+from .._skorch import Callback, NeuralNet
 from .._warnings import CollapseWarning, warn
 from ..callbacks import Evaluation
 from ..encoders._wide import Leading, RunningScale
@@ -153,10 +152,10 @@ def _diverged(epoch: int, what: str) -> ValueError:
 class ProgressBar(Callback):
     """A bar over epochs that shows the loss and the latest scores."""
 
-    def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
+    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
         self.bar_ = tqdm(total=net.max_epochs, unit="epoch", desc="ContrastiveEmbedder")
 
-    def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
+    def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         shown = {"loss": net.history[-1, "train_loss"]}
         for _, callback in net.callbacks_:
             if isinstance(callback, Evaluation):
@@ -165,7 +164,7 @@ class ProgressBar(Callback):
         self.bar_.set_postfix(postfix, refresh=False)
         self.bar_.update(net.epoch_ + 1 - self.bar_.n)
 
-    def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
+    def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
         self.bar_.close()
 
 

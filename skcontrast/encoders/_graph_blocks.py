@@ -7,7 +7,6 @@ from typing import Self
 import numpy as np
 import torch
 from scipy.linalg import hadamard
-from sklearn.decomposition import PCA
 from torch import Tensor, nn
 
 from ..graphs import GraphBatch
@@ -57,6 +56,8 @@ class Components(nn.Module):
     @torch.no_grad()
     def of(cls, block: nn.Module, batch: GraphBatch) -> Self:
         """Return the components of what a block returns for training samples."""
+        from sklearn.decomposition import PCA
+
         found = block(batch)
         counts = found.cpu().numpy()
         with np.errstate(invalid="ignore"):  # equal rows have no variance to take shares of

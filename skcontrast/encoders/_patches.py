@@ -8,7 +8,6 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
@@ -104,6 +103,8 @@ def _whitening(patches: NDArray) -> tuple[NDArray, NDArray]:
 
 def _directions(white: NDArray, n: int, rng: np.random.RandomState) -> NDArray:
     """Return n directions (n, d) by k-means on the directions of rows (m, d)."""
+    from sklearn.cluster import KMeans
+
     unit = white / np.maximum(np.linalg.norm(white, axis=1, keepdims=True), 1e-6)
     kmeans = KMeans(n, n_init=1, max_iter=_ITERATIONS, random_state=rng)
     # The sums of several threads are rounded in an order of chance.
