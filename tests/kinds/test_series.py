@@ -15,6 +15,7 @@ from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.datasets import Parts
 from skcontrast.encoders import SeriesNet
+from skcontrast.features import MiniRocket
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.kinds import Series
 from skcontrast.kinds._recognise import read_samples
@@ -105,6 +106,66 @@ def test_a_series_is_embedded_alone_as_among_longer_ones():
     longer = np.concatenate([embedder.transform([x, X[0]])[:1] for x in UNEQUAL])
     np.testing.assert_allclose(alone, together, atol=1e-6)
     np.testing.assert_allclose(longer, together, atol=1e-6)
+
+
+class Recordings(torch.utils.data.Dataset):
+    """A Dataset of series, with labels alongside."""
+
+    def __init__(self, series):
+        self.series = series
+
+    def __len__(self):
+        return len(self.series)
+
+    def __getitem__(self, row):
+        return torch.as_tensor(self.series[row]), 0
+
+
+@pytest.mark.parametrize("n_workers", [0, 1])
+def test_a_dataset_may_hold_series_of_unequal_lengths_with_gaps(n_workers):
+    holed = [x.copy() for x in UNEQUAL]
+    for x in holed[::3]:
+        x[1, 1:3] = np.nan
+    given = Recordings(holed)
+    for block in (slice(None), slice(3, 9)):
+        filled = read(given, Series(interpolate=True))[block]
+        np.testing.assert_array_equal(filled, read(holed[block], Series(interpolate=True)))
+    embedder = small(kind=Series(interpolate=True), n_workers=n_workers).fit(given)
+    expected = embedder.transform(holed)
+    np.testing.assert_allclose(embedder.transform(given), expected, atol=1e-5)
+    found = small(kind=Series(interpolate=True)).fit(holed).transform(holed)
+    np.testing.assert_allclose(found, expected, atol=0.1)  # other noise for other padding
+    with pytest.raises(ValueError, match="Series 6 of X contains NaN in channel 1 at step 1"):
+        small().fit(Recordings([*UNEQUAL[:6], *holed[6:]]))
+
+
+def test_a_dataset_of_series_is_read_as_they_are():
+    curves = Recordings([x[0] for x in UNEQUAL])
+    np.testing.assert_array_equal(read(curves, Series())[:], PADDED[:, :1])
+    with pytest.raises(ValueError, match="If they are series, pass kind='series'"):
+        small().fit(curves)
+    with pytest.raises(ValueError, match=r"series 7 has shape .* series 0 has"):
+        small().fit(Recordings([*UNEQUAL[:7], UNEQUAL[7][:2]]))
+    together = read(Recordings(UNEQUAL))
+    together.has_one_length = True  # as under several processes
+    with pytest.raises(ValueError, match="Under several processes"):
+        together[:]
+    assert MiniRocket(random_state=0).fit(Recordings(UNEQUAL)).transform(UNEQUAL).shape[0] == 30
+    embedder = small().partial_fit(Recordings(UNEQUAL)).partial_fit(UNEQUAL)
+    (views,) = embedder.views(Recordings(UNEQUAL), n_views=1)
+    assert views.shape == X.shape and 0 <= embedder.score(Recordings(UNEQUAL)) <= 1
+
+
+def test_a_file_has_no_part_in_filling_gaps(tmp_path):
+    holed = X.copy()
+    holed[:2, 1, 4:6] = np.nan
+    embedder = small(kind=Series(interpolate=True)).fit(holed)
+    with pytest.raises(ValueError, match="and no gaps to be filled"):
+        skcontrast.export(embedder, tmp_path / "a.pt2", holed)
+    skcontrast.export(embedder, tmp_path / "a.pt2", Recordings(UNEQUAL))
+    network = torch.export.load(tmp_path / "a.pt2").module()
+    found = network(torch.from_numpy(PADDED)).detach()
+    np.testing.assert_allclose(found, embedder.transform(PADDED), atol=1e-5)
 
 
 def test_series_of_other_lengths_than_in_fit_are_embedded():
