@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
+from .._arguments import naming
 from .._data._array_like import as_array_like, checked_numbers
 from .._data._memory_maps import row_blocks
 from .._data._sources import LazySamples, subset
@@ -35,8 +36,8 @@ class Series(ArrayKind):
     """Series of one or several channels, shape (n_samples, n_channels, n_times).
 
     Series of unequal lengths are a list or a Dataset of arrays (n_channels, n_times), or one array
-    in which NaN follows the end of the shorter ones. In `transform`, the embedding of a series does
-    not depend on what it is padded to. Later series may have other lengths than those in `fit`.
+    in which NaN follows the end of the shorter ones. In `transform`, the embedding of a series
+    does not depend on what it is padded to. Later series may have other lengths than in `fit`.
 
     An array of three dimensions is recognised as series if one of the last two is more than twice
     the other. Square images and those that are nearly so stay images; declare either by ``kind=``,
@@ -128,6 +129,9 @@ class Series(ArrayKind):
         request.refuse_graphs(X, self)
         _refuse_frames(X)
         X = as_array_like(X, one_shape=False)
+        if isinstance(X, list) and X and all(isinstance(x, (list, tuple)) for x in X):
+            with naming("X", "lists of numbers"):
+                X = [np.asarray(x) for x in X]
         X = padded(X) if isinstance(X, list) and _are_arrays(X) else X
         convert = partial(check_array, allow_nd=True, estimator=request.owner, input_name="X")
         X = checked_numbers(X, _EXPECTED, convert, request.min_samples, check_finite=False)
@@ -355,6 +359,12 @@ def _gap(series: NDArray, row: int) -> str:
         return (
             f"NaN follows the end of series {row} of X along its first axis: the channels seem to "
             "be last. Pass X.transpose(0, 2, 1)."
+        )
+    first = int((~np.isnan(series).all(axis=0)).argmax())
+    if not np.isnan(series[:, first:length]).any():
+        return (
+            f"Series {row} of X begins with NaN, up to step {first}: NaN may only follow the end. "
+            "Pass a list of series, [x[:, ~np.isnan(x).all(axis=0)] for x in X]."
         )
     channel, step = np.argwhere(np.isnan(series[:, :length]))[0]
     return (
