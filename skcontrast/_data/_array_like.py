@@ -65,6 +65,9 @@ def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
                 f"X must hold samples, got a {type(X[0]).__name__} with the keys "
                 f"{sorted(map(str, X[0]))}: pass the values of one key."
             )
+        if _is_nested(X) and _is_nested(X[0]):
+            with naming("X", "lists of samples, each of one shape"):
+                X = [np.asarray(x) for x in X]
         if not one_shape and len({getattr(x, "shape", None) for x in X}) > 1:
             return list(X)
         if getattr(X[0], "ndim", 0) > 1:
@@ -75,6 +78,11 @@ def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
             X = (X.float() if X.dtype == torch.bfloat16 else X).numpy()
     check_dimensions(X)
     return X
+
+
+def _is_nested(X: Any) -> bool:
+    """Return whether X is a list of lists."""
+    return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], (list, tuple))
 
 
 def _acts_like_dataset(X: Any) -> bool:
@@ -138,8 +146,9 @@ def _stacked(images: Any) -> Any:
     if len(shapes) > 1:
         hint = " A pair of arrays must be a tuple, and needs framework=CMC()."
         raise ValueError(
-            f"The images in X must have one shape, got {len(shapes)}: {sorted(shapes)[:3]}. If X "
-            "holds series (n_channels, n_times), pass kind='series'."
+            f"The samples in X must have one shape, got {len(shapes)}: {sorted(shapes)[:3]}. "
+            "Series (n_channels, n_times) may differ in n_times alone: if X holds series, pass "
+            "kind='series'."
             f"{hint if len(images) == 2 else ''}"
         )
     return torch.stack(list(images)) if is_torch else np.stack(images)

@@ -85,7 +85,7 @@ class LazySamples:
             if item.shape != self.shape[1:]:
                 raise ValueError(
                     f"The samples in X must have one shape: sample {row} has {item.shape}, "
-                    f"sample 0 has {self.shape[1:]}."
+                    f"sample 0 has {self.shape[1:]}. If they are series, pass kind='series'."
                 )
         batch = np.stack(items)
         if batch.dtype.kind == "f":

@@ -121,7 +121,7 @@ def _example(embedder: ContrastiveEmbedder, X: Any) -> tuple[NDArray[Any], NDArr
         raise ValueError("X must be a dense array, got a sparse matrix: pass X[:2].toarray().")
     # Whatever transform refuses is refused in its words, such as columns in a different order.
     checked = embedder._fitted.read(X, owner=embedder)
-    X = checked if isinstance(X, list) else X  # such as series of unequal lengths
+    X = X if getattr(X, "ndim", 1) > 1 else checked[:]  # lists of series, and Datasets
     array = np.ascontiguousarray(X.detach().cpu() if isinstance(X, Tensor) else X)
     if array.dtype not in (np.uint8, np.float32, np.float64):
         array = array.astype(np.float64)
@@ -211,7 +211,7 @@ def _check(found: NDArray[Any], expected: NDArray[Any], path: Path) -> None:
     if not error <= _TOLERANCE * max(float(np.abs(expected).max()), 1.0):
         raise ValueError(
             f"{path} was not written: the exported network differs from transform by {error:.2g}. "
-            "X must have the units and the dtype that it had in fit."
+            "X must have the units and the dtype that it had in fit, and no gaps to be filled."
         )
 
 

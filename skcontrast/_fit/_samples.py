@@ -17,6 +17,7 @@ from .._network._inference import tensors_in
 from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._recognise import PartsKind, declared_kind, is_custom, read_samples
+from ..kinds._series import LazySeries
 from ._estimated_parameters import auto_parameters
 from ._identity import as_arguments, described
 from ._resume import check_same_network, same_kind
@@ -156,6 +157,9 @@ def agree_on_seed(
             f"{schema.kind.name.capitalize()} are trained in one process: start fit without "
             "torchrun."
         )
+    for part in X.parts if isinstance(X, Parts) else (X,):
+        if isinstance(part, LazySeries):  # ranks draw views for batches of one shape
+            part.has_one_length = True
     facts = {"method": "partial_fit" if one_epoch else "fit", "kind": schema.kind.name}
     given = {k: v for k, v in settings.given.items() if k not in _RANKS_OWN}
     if settings.augmentation is None:

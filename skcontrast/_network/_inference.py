@@ -110,16 +110,23 @@ def encode(
         h = _of_any_size(module, batch if to_tensor is None else to_tensor(batch))
         parts.append(h.float().cpu())
     h = torch.cat(parts) if len(parts) > 1 else parts[0]
-    check_finite(h)
+    check_finite(h, data)
     return h.numpy()
 
 
-def check_finite(h: Tensor) -> None:
+def check_finite(h: Tensor, X: Any = None) -> None:
     """Raise ValueError if the embedding of a sample in X, a row of h, is not finite."""
     # The sum is cheaper than looking at every number, and finite if nothing overflows.
     if h.sum().isfinite():
         return
     (rows,) = torch.nonzero(~h.flatten(1).isfinite().all(1), as_tuple=True)
+    if len(rows) and X is not None and _ends_early(X[int(rows[0]) : int(rows[0]) + 1]):
+        raise ValueError(
+            f"X holds series of unequal lengths, and the network returns NaN for {len(rows)} of "
+            f"{len(h)}, first for X[{int(rows[0])}]. In a batch (n, n_channels, n_times), NaN "
+            "follows the end of a series that is shorter than others: the encoder must leave "
+            "these steps out, as SeriesNet() does, or all series of a call must have one length."
+        )
     if len(rows):
         raise ValueError(
             f"X holds {len(h)} samples, and the network returns NaN or infinity for {len(rows)} "
@@ -127,6 +134,11 @@ def check_finite(h: Tensor) -> None:
             "the network was trained on, or its training was about to diverge: lower 'lr' or "
             "raise the similarity's 'temperature'."
         )
+
+
+def _ends_early(X: Any) -> bool:
+    """Return whether samples are series behind whose ends NaN follows."""
+    return isinstance(X, np.ndarray) and X.ndim == 3 and bool(np.isnan(X[:, 0, -1]).any())
 
 
 @torch.inference_mode()

@@ -18,7 +18,7 @@ from .._data._row_labels import label_rows, row_labels
 from .._data._sources import array_of
 from .._parameters import Interval, validate_parameters
 from ..kinds._base import Kind, Request, Schema
-from ..kinds._recognise import declared_kind, kind_of_shape, named_kinds, read_samples
+from ..kinds._recognise import KINDS, declared_kind, kind_of_shape, named_kinds, read_samples
 from ._views import Transformer, Views, is_dataframe
 
 # Constraints of fractions.
@@ -212,9 +212,10 @@ class Augmentation(Transformer):
             expected = " or ".join(one.expected or one.name for one in own)
             shape = f"(n, {', '.join(map(str, sample_shape))})"
             got = kind.name if None in sample_shape else f"{kind.name} of shape {shape}"
-            raise ValueError(
-                f"{type(self).__name__} expects {expected}, got {got}{kind.augmentation_advice}."
-            )
+            advice = kind.augmentation_advice
+            if self.kind is None and kind.name in KINDS:
+                advice = f": if it is for {kind.name}, set kind={kind.name!r}"
+            raise ValueError(f"{type(self).__name__} expects {expected}, got {got}{advice}.")
 
     def parts(self, sample_shape: tuple) -> tuple[Augmentation, ...]:
         """Return the augmentations that this one consists of for samples of a shape."""

@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 
 from .._arguments import Interval, checked
-from .._parameters import check_component
+from .._parameters import belongs_to_package, check_component
 from ..kinds._base import Kind
 from ..kinds._recognise import kind_of_shape
 from ._base import Augmentation
 from ._checks import as_float, check_batch, checked_views, generator_for
+from ._function import FunctionAugmentation
 from ._matrices import after, apply, recolor, warp
 
 _SIZE = Interval(Integral, 0, None, closed="left")
@@ -158,7 +159,9 @@ class Composition:
         return views if self.image_shape is None else views.reshape(batch.shape)
 
 
-def _drawn(augmentation: Augmentation, batch: Any, generator: torch.Generator) -> Any:
+def _drawn(
+    augmentation: Augmentation, keeps_ends: bool, batch: Any, generator: torch.Generator
+) -> Any:
     """Return the checked views that an augmentation draws by itself."""
     version = _version(batch)
     views = augmentation.augment(batch, generator)
@@ -166,7 +169,13 @@ def _drawn(augmentation: Augmentation, batch: Any, generator: torch.Generator) -
         raise ValueError(
             f"{type(augmentation).__name__}.augment changes its batch in place: use batch.clone()."
         )
-    return checked_views(views, batch, type(augmentation))
+    views = checked_views(views, batch, type(augmentation))
+    if keeps_ends and not torch.equal(views.isnan(), batch.isnan()):
+        raise ValueError(
+            f"{type(augmentation).__name__} must return NaN where its batch has NaN, behind the "
+            "end of a series that is shorter than others, and nowhere else."
+        )
+    return views
 
 
 def _version(batch: Any) -> int:
@@ -252,7 +261,8 @@ def compose(
     passes: list[Callable[..., Any]] = []
     for part in (part for augmentation in augmentations for part in augmentation.parts(shape)):
         if not isinstance(part, (GeometricAugmentation, ColorAugmentation)):
-            passes.append(partial(_drawn, part))
+            is_users = isinstance(part, FunctionAugmentation) or not belongs_to_package(type(part))
+            passes.append(partial(_drawn, part, is_users and kind.differs_in_length))
         elif not (passes and isinstance(passes[-1], _Fused) and passes[-1].absorb(part)):
             passes.append(_Fused(part))
     return Composition(passes, kind, shape)

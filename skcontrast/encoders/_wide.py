@@ -19,9 +19,10 @@ class Beside(nn.Module):
         \sqrt{\tfrac{a_2 w}{a w_2}}\, \frac{h_2 - \mu_2}{\sigma_2},\; \dots\Big)
 
     with blocks of widths :math:`w_1, w_2, \dots`, in all w, and weights :math:`a_1 = 1, a_2,
-    \dots`, in all a: the shares of the blocks in the squared norm. What is not learned is clipped
-    at ten standard deviations. While the network is trained, the blocks that are not learned are
-    zero, and the projection head reads the learned one alone.
+    \dots`, in all a: the shares of the blocks in the squared norm. All columns are clipped at ten
+    standard deviations, so that no sample is told by one of them alone. While the network is
+    trained, nothing is clipped, the blocks that are not learned are zero, and the projection head
+    reads the learned one alone.
 
     Parameters
     ----------
@@ -44,7 +45,10 @@ class Beside(nn.Module):
     def forward(self, learned: Tensor, x: Any) -> Tensor:
         """Map the learned block (n, learned_width) of a batch x to (n, width)."""
         unit = self.width / sum(self.weights)
-        parts = [self.scale(learned) * (unit / self.learned_width) ** 0.5]
+        scaled = self.scale(learned)
+        if not self.training:
+            scaled = scaled.clamp(-_FARTHEST, _FARTHEST)
+        parts = [scaled * (unit / self.learned_width) ** 0.5]
         for block, scale, weight in zip(self.blocks, self.scales, self.weights[1:], strict=True):
             width = len(cast(Scale, scale).mean)
             if self.training:

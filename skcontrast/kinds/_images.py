@@ -17,6 +17,7 @@ from .._data._statistics import as_tensor
 from .._warnings import warn
 from ._base import Request, Schema
 from ._scaling import AffineScaler, ArrayKind, Rescale, Standardize, channel_statistics, float_of
+from ._series import is_long
 
 # Floats beyond it are not in [0, 1], nor standardised by the statistics of a pretrained network.
 _LARGEST_UNSCALED = 10.0
@@ -96,7 +97,15 @@ class Images(ArrayKind):  # numpydoc ignore=PR02
             raise ValueError(_no_images(request))
         convert = partial(check_array, allow_nd=True, estimator=request.owner, input_name="X")
         expected = "images, an array of numbers"
-        X = checked_numbers(X, expected, convert, request.min_samples, request.check_finite)
+        try:
+            X = checked_numbers(X, expected, convert, request.min_samples, request.check_finite)
+        except ValueError as error:
+            if X.ndim > 3 or seen is not None or "NaN" not in str(error):
+                raise
+            raise ValueError(
+                f"X of shape {X.shape} contains NaN, which images must not. If it holds series, "
+                "whose ends NaN may follow, pass kind='series'."
+            ) from error
         if seen is not None and X.shape == seen.sample_shape:
             raise ValueError(
                 f"X must hold several images, got a single one of shape {X.shape}: pass X[None]."
@@ -110,8 +119,19 @@ class Images(ArrayKind):  # numpydoc ignore=PR02
         return X, Schema(self, shape, math.prod(shape))
 
     def check_unusual(self, X: Any, *, is_declared: bool) -> None:
-        """Refuse images that seem to have their channels last, unless they were declared."""
+        """Refuse images that seem to have their channels last, and warn of series.
+
+        Unless they were declared.
+        """
         shape = X.shape[1:]
+        is_guessed = not is_declared and type(self) is Images
+        if is_guessed and len(shape) == 2 and is_long(*shape):
+            warn(
+                f"X of shape {X.shape} looks like series of {min(shape)} channel(s) and "
+                f"{max(shape)} steps, but is read as images, for which the augmentation or the "
+                "encoder is: choose one of series such as TimeCrop or SeriesNet. For images, pass "
+                "kind='images' or X[:, None]."
+            )
         if not is_declared and len(shape) == 3 and shape[0] > 4 and shape[-1] in (1, 3, 4):
             raise ValueError(
                 f"X looks like channels-last images of shape {shape}; skcontrast expects "

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
+from .._arguments import naming
 from .._data._array_like import as_array_like, checked_numbers
 from .._data._memory_maps import row_blocks
 from .._data._sources import LazySamples, subset
@@ -34,9 +35,9 @@ _FORMS = (
 class Series(ArrayKind):
     """Series of one or several channels, shape (n_samples, n_channels, n_times).
 
-    Series of unequal lengths are a list of arrays (n_channels, n_times), or one array in which NaN
-    follows the end of the shorter ones. In `transform`, the embedding of a series does not depend
-    on what it is padded to. Later series may have other lengths than those in `fit`.
+    Series of unequal lengths are a list or a Dataset of arrays (n_channels, n_times), or one array
+    in which NaN follows the end of the shorter ones. In `transform`, the embedding of a series
+    does not depend on what it is padded to. Later series may have other lengths than in `fit`.
 
     An array of three dimensions is recognised as series if one of the last two is more than twice
     the other. Square images and those that are nearly so stay images; declare either by ``kind=``,
@@ -128,10 +129,15 @@ class Series(ArrayKind):
         request.refuse_graphs(X, self)
         _refuse_frames(X)
         X = as_array_like(X, one_shape=False)
+        if isinstance(X, list) and X and all(isinstance(x, (list, tuple)) for x in X):
+            with naming("X", "lists of numbers"):
+                X = [np.asarray(x) for x in X]
         X = padded(X) if isinstance(X, list) and _are_arrays(X) else X
         convert = partial(check_array, allow_nd=True, estimator=request.owner, input_name="X")
         X = checked_numbers(X, _EXPECTED, convert, request.min_samples, check_finite=False)
-        if X.ndim == 2 and not isinstance(X, LazySamples):
+        if isinstance(X, LazySamples):
+            X = X if isinstance(X, LazySeries) else LazySeries(X, self)
+        elif X.ndim == 2:
             X = X[:, None]
         if X.ndim != 3:
             raise ValueError(f"X must hold series, got an array of shape {X.shape}: {_FORMS}.")
@@ -141,8 +147,8 @@ class Series(ArrayKind):
                 "be at least 1."
             )
         _check_channels(X, request)
-        if not isinstance(X, LazySamples):  # which check themselves what they read
-            X = _without_padding(self._without_gaps(X))
+        if not isinstance(X, LazySeries):  # which check themselves what they read
+            X = self.clean(X)
         if request.seen is not None:
             return X, request.seen
         kind = clone(self)
@@ -183,18 +189,60 @@ class Series(ArrayKind):
         """Return the number of series that have about a million numbers as 64 maps."""
         return rows_for(64 * X.shape[-1])
 
-    def _without_gaps(self, X: NDArray) -> NDArray:
-        """Return X if NaN is only behind the ends of series, else a copy whose gaps are filled."""
-        filled = X
+    def clean(self, X: NDArray, names: Sequence[int] | None = None) -> NDArray:
+        """Return series up to the end of the longest, a copy if gaps are filled.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_channels, n_times)
+            Series.
+        names : sequence of int, default=None
+            Their numbers in messages; None counts them.
+        """
+        filled, names = X, range(len(X)) if names is None else names
         start = 0
         for block in row_blocks(X, 256):
-            for row in _rows_with_gaps(block, start):
+            for row in _rows_with_gaps(block, names[start:]):
                 if not self.interpolate:
-                    raise ValueError(_gap(block[row], start + row))
+                    raise ValueError(_gap(block[row], names[start + row]))
                 filled = X.copy() if filled is X else filled
-                filled[start + row] = _interpolated(block[row], start + row)
+                filled[start + row] = _interpolated(block[row], names[start + row])
             start += len(block)
-        return filled
+        return _without_padding(filled)
+
+
+class LazySeries(LazySamples):
+    """A Dataset of series, whose rows are one array with NaN behind the ends of shorter ones.
+
+    Parameters
+    ----------
+    samples : LazySamples of shape (n, n_channels, n_times) or (n, n_times)
+        The Dataset. The shape is that of its first series.
+    kind : Series
+        Says what becomes of gaps.
+
+    Attributes
+    ----------
+    has_one_length : bool
+        Whether series of unequal lengths are refused.
+    """
+
+    has_one_length = False
+
+    def __init__(self, samples: LazySamples, kind: Series):
+        vars(self).update(vars(samples), kind=kind)
+        if self.ndim == 2:
+            self.shape, self.ndim = (self.shape[0], 1, self.shape[1]), 3
+
+    def __getitem__(self, rows: Any) -> NDArray:
+        rows = np.atleast_1d(np.arange(len(self))[rows])
+        X = self.kind.clean(padded([self._item(row) for row in rows], rows), rows)
+        if self.has_one_length and (X.shape[2] != self.shape[2] or np.isnan(X[:, 0, -1]).any()):
+            raise ValueError(
+                "Under several processes, the series of a Dataset must have one length: pad them "
+                "with NaN in a list or an array, or cut them."
+            )
+        return X
 
 
 def is_long(n_channels: int, n_times: int) -> bool:
@@ -235,12 +283,13 @@ def _refuse_frames(X: Any) -> None:
         )
 
 
-def padded(X: Sequence) -> NDArray:
+def padded(X: Sequence, names: Sequence[int] | None = None) -> NDArray:
     """Return a list of series as one array, (n, n_channels, n_times), with NaN behind ends."""
     arrays = [
         np.atleast_2d(np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)) for x in X
     ]
-    for place, array in enumerate(arrays):
+    names = range(len(X)) if names is None else names
+    for place, array in zip(names, arrays, strict=True):
         if array.dtype.kind not in "biuf":
             raise TypeError(f"X must hold series of numbers: series {place} has {array.dtype}.")
         if array.shape[0] != arrays[0].shape[0]:
@@ -248,7 +297,7 @@ def padded(X: Sequence) -> NDArray:
             advice = ": if the channels are last, pass [x.T for x in X]" if same else ""
             raise ValueError(
                 f"The series in X must have as many channels as each other: series {place} has "
-                f"shape {array.shape}, series 0 has {arrays[0].shape}{advice}."
+                f"shape {array.shape}, series {names[0]} has {arrays[0].shape}{advice}."
             )
         if not array.size:
             raise ValueError(f"Series {place} of X has no steps: its shape is {array.shape}.")
@@ -282,13 +331,13 @@ def _length(series: NDArray) -> int:
     return int(known.nonzero()[0].max(initial=-1)) + 1
 
 
-def _rows_with_gaps(X: NDArray, start: int) -> Iterator[int]:
+def _rows_with_gaps(X: NDArray, names: Sequence[int]) -> Iterator[int]:
     """Yield the rows of X whose NaN is not only behind the end; refuse infinity."""
     with np.errstate(over="ignore", invalid="ignore"):
         sums = X.sum(axis=(1, 2), dtype=np.float64)
     for row in np.flatnonzero(~np.isfinite(sums)):
         if np.isinf(X[row]).any():
-            raise ValueError(f"Series {start + row} of X contains infinity.")
+            raise ValueError(f"Series {names[row]} of X contains infinity.")
         if np.isnan(X[row][:, : _length(X[row])]).any() or not _length(X[row]):
             yield int(row)
 
@@ -310,6 +359,12 @@ def _gap(series: NDArray, row: int) -> str:
         return (
             f"NaN follows the end of series {row} of X along its first axis: the channels seem to "
             "be last. Pass X.transpose(0, 2, 1)."
+        )
+    first = int((~np.isnan(series).all(axis=0)).argmax())
+    if not np.isnan(series[:, first:length]).any():
+        return (
+            f"Series {row} of X begins with NaN, up to step {first}: NaN may only follow the end. "
+            "Pass a list of series, [x[:, ~np.isnan(x).all(axis=0)] for x in X]."
         )
     channel, step = np.argwhere(np.isnan(series[:, :length]))[0]
     return (

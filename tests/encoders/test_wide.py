@@ -122,3 +122,12 @@ def test_the_scale_of_a_short_fit_is_the_mean_of_its_batches():
     variances = torch.stack([batch.var(0) for batch in batches])
     torch.testing.assert_close(scale.running_mean, means.mean(0))
     torch.testing.assert_close(scale.running_var, variances.mean(0))
+
+
+def test_no_column_of_an_odd_sample_outweighs_all_others():
+    module, x, h = beside(nn.Linear(5, 7))
+    h[0, 1], x[1, 2] = 1e6, -1e6
+    with torch.no_grad():
+        largest = module(h, x).abs().amax(0)
+    unit = torch.tensor([5 / 3] * 3 + [5 / 7] * 7).sqrt()
+    assert (largest <= 10 * unit + 1e-5).all() and largest[1] > 9.9 * unit[1]

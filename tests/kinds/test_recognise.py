@@ -142,7 +142,7 @@ def test_a_declared_kind_of_arrays_is_asked_first():
 
 
 def test_what_names_images_settles_the_question():
-    X = series()
+    X = series(length=6)
     encoder = ConvNet(widths=(4,))
     expected = small(encoder=encoder, augmentation=RandomAffine()).fit_transform(X[:, None])
     for embedder in (

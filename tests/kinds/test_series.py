@@ -12,9 +12,10 @@ from torch import nn
 
 import skcontrast
 from skcontrast import ContrastiveEmbedder
-from skcontrast.augmentation import GaussianNoise
+from skcontrast.augmentation import Augmentation, FunctionAugmentation, GaussianNoise, RandomFlip
 from skcontrast.datasets import Parts
-from skcontrast.encoders import SeriesNet
+from skcontrast.encoders import ConvNet, SeriesNet
+from skcontrast.features import MiniRocket
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.kinds import Series
 from skcontrast.kinds._recognise import read_samples
@@ -66,8 +67,10 @@ def scaled(X, **kwargs):
         pd.Series(UNEQUAL, index=np.arange(len(X)) + 7),
         torch.from_numpy(PADDED),
         PADDED.astype(object),
+        [x.tolist() for x in UNEQUAL],
+        pd.Series([x.tolist() for x in UNEQUAL]),
     ],
-    ids=["list", "tuple", "tensors", "pandas", "tensor", "objects"],
+    ids=["list", "tuple", "tensors", "pandas", "tensor", "objects", "lists", "pandas of lists"],
 )
 def test_series_of_unequal_lengths_in_every_form_are_one_padded_array(given):
     np.testing.assert_array_equal(read(given, Series()), PADDED)
@@ -76,6 +79,8 @@ def test_series_of_unequal_lengths_in_every_form_are_one_padded_array(given):
 def test_padding_and_objects_are_recognised():
     for given in (UNEQUAL, PADDED, pd.Series(UNEQUAL)):
         np.testing.assert_array_equal(read(given), PADDED)
+    np.testing.assert_array_equal(read([x.tolist() for x in UNEQUAL]), PADDED)
+    np.testing.assert_array_equal(read([x[0].tolist() for x in UNEQUAL], Series()), PADDED[:, :1])
     lists_of_curves = [x[0] for x in UNEQUAL]
     np.testing.assert_array_equal(read(lists_of_curves), PADDED[:, :1])
 
@@ -107,6 +112,66 @@ def test_a_series_is_embedded_alone_as_among_longer_ones():
     np.testing.assert_allclose(longer, together, atol=1e-6)
 
 
+class Recordings(torch.utils.data.Dataset):
+    """A Dataset of series, with labels alongside."""
+
+    def __init__(self, series):
+        self.series = series
+
+    def __len__(self):
+        return len(self.series)
+
+    def __getitem__(self, row):
+        return torch.as_tensor(self.series[row]), 0
+
+
+@pytest.mark.parametrize("n_workers", [0, 1])
+def test_a_dataset_may_hold_series_of_unequal_lengths_with_gaps(n_workers):
+    holed = [x.copy() for x in UNEQUAL]
+    for x in holed[::3]:
+        x[1, 1:3] = np.nan
+    given = Recordings(holed)
+    for block in (slice(None), slice(3, 9)):
+        filled = read(given, Series(interpolate=True))[block]
+        np.testing.assert_array_equal(filled, read(holed[block], Series(interpolate=True)))
+    embedder = small(kind=Series(interpolate=True), n_workers=n_workers).fit(given)
+    expected = embedder.transform(holed)
+    np.testing.assert_allclose(embedder.transform(given), expected, atol=1e-5)
+    found = small(kind=Series(interpolate=True)).fit(holed).transform(holed)
+    np.testing.assert_allclose(found, expected, atol=0.1)  # other noise for other padding
+    with pytest.raises(ValueError, match="Series 6 of X contains NaN in channel 1 at step 1"):
+        small().fit(Recordings([*UNEQUAL[:6], *holed[6:]]))
+
+
+def test_a_dataset_of_series_is_read_as_they_are():
+    curves = Recordings([x[0] for x in UNEQUAL])
+    np.testing.assert_array_equal(read(curves, Series())[:], PADDED[:, :1])
+    with pytest.raises(ValueError, match="If they are series, pass kind='series'"):
+        small().fit(curves)
+    with pytest.raises(ValueError, match=r"series 7 has shape .* series 0 has"):
+        small().fit(Recordings([*UNEQUAL[:7], UNEQUAL[7][:2]]))
+    together = read(Recordings(UNEQUAL))
+    together.has_one_length = True  # as under several processes
+    with pytest.raises(ValueError, match="Under several processes"):
+        together[:]
+    assert MiniRocket(random_state=0).fit(Recordings(UNEQUAL)).transform(UNEQUAL).shape[0] == 30
+    embedder = small().partial_fit(Recordings(UNEQUAL)).partial_fit(UNEQUAL)
+    (views,) = embedder.views(Recordings(UNEQUAL), n_views=1)
+    assert views.shape == X.shape and 0 <= embedder.score(Recordings(UNEQUAL)) <= 1
+
+
+def test_a_file_has_no_part_in_filling_gaps(tmp_path):
+    holed = X.copy()
+    holed[:2, 1, 4:6] = np.nan
+    embedder = small(kind=Series(interpolate=True)).fit(holed)
+    with pytest.raises(ValueError, match="and no gaps to be filled"):
+        skcontrast.export(embedder, tmp_path / "a.pt2", holed)
+    skcontrast.export(embedder, tmp_path / "a.pt2", Recordings(UNEQUAL))
+    network = torch.export.load(tmp_path / "a.pt2").module()
+    found = network(torch.from_numpy(PADDED)).detach()
+    np.testing.assert_allclose(found, embedder.transform(PADDED), atol=1e-5)
+
+
 def test_series_of_other_lengths_than_in_fit_are_embedded():
     embedder = small().fit(X)
     assert embedder.transform(np.tile(X, 3)).shape == embedder.transform(X[:, :, :2]).shape
@@ -126,8 +191,23 @@ def test_series_of_other_lengths_than_in_fit_are_embedded():
         ),
         (np.zeros((5, 3, 0)), r"kind='series'|3 channel\(s\) and 0 steps|at least 1"),
         (X[:1], "a minimum of 2 is required"),
+        (np.stack([np.roll(x, 9, 1) for x in PADDED]), r"Series \d+ of X begins with NaN, up to"),
+        ([*UNEQUAL[:-1], UNEQUAL[-1][:2]], "Series .* may differ in n_times alone"),
+        (PADDED[:, [0, 1, 2] * 8 + [0]], "NaN, which images must not. .* kind='series'"),
     ],
-    ids=["transposed", "transposed list", "channels", "gap", "infinity", "NaN", "empty", "one"],
+    ids=[
+        "transposed",
+        "transposed list",
+        "channels",
+        "gap",
+        "infinity",
+        "NaN",
+        "empty",
+        "one",
+        "padded before",
+        "one of fewer channels",
+        "square",
+    ],
 )
 def test_what_is_not_series_is_refused_by_name(given, message):
     with pytest.raises(ValueError, match=message):
@@ -142,10 +222,15 @@ def test_what_is_not_series_is_refused_by_name(given, message):
         (X[:, None], ValueError, r"got an array of shape \(30, 1, 3, 25\): pass an array"),
         ([*UNEQUAL[:-1], UNEQUAL[-1][:2]], ValueError, r"as many channels.*series 29 has"),
         ([*UNEQUAL[:-1], np.zeros((3, 0))], ValueError, "Series 29 of X has no steps"),
+        (
+            [[[1, 2], [3]], [[1, 2], [3, 4]]],
+            ValueError,
+            "X must be lists of samples, each of one shape",
+        ),
         ([x.astype(str) for x in UNEQUAL], TypeError, "series of numbers: series 0 has <U"),
         (np.zeros((5, 3, 0)), ValueError, r"3 channel\(s\) and 0 steps"),
     ],
-    ids=["frame", "frames", "4-D", "channels", "no steps", "strings", "empty"],
+    ids=["frame", "frames", "4-D", "channels", "no steps", "ragged", "strings", "empty"],
 )
 def test_what_is_not_declared_series_is_refused_by_name(given, error, message):
     with pytest.raises(error, match=message):
@@ -273,6 +358,48 @@ def test_an_encoder_that_reads_what_follows_an_end_is_refused():
     assert small(encoder=plain).fit_transform(X).shape == (len(X), 6)
     with pytest.raises(ValueError, match="encoder Sequential returns NaN for series of unequal"):
         small(encoder=plain).fit(UNEQUAL)
+    with pytest.raises(
+        ValueError, match=r"network returns NaN for \d+ of 30, .* as SeriesNet\(\)"
+    ):
+        small(encoder=plain).fit(X).transform(UNEQUAL)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [{"augmentation": [RandomFlip()]}, {"augmentation": None, "encoder": ConvNet(widths=(4,))}],
+    ids=["augmentation", "encoder"],
+)
+def test_pieces_for_images_do_not_silently_make_images_of_series(piece):
+    given = {"encoder": nn.Sequential(nn.Flatten(), nn.Linear(75, 4))} | piece
+    with pytest.warns(UserWarning, match=r"looks like series of 3 channel.*kind='images'"):
+        small(**given).fit(X)
+    for images, kind in ((X, "images"), (X[:, None], "auto")):
+        assert small(kind=kind, **given).fit_transform(images).shape[0] == len(X)
+
+
+def flipped(x):
+    return x.flip(2)
+
+
+class Filled(Augmentation):
+    kind = "series"
+
+    def augment(self, batch, generator=None):
+        return batch.nan_to_num()
+
+
+@pytest.mark.parametrize(
+    "view", [FunctionAugmentation(flipped, kind="series"), Filled()], ids=["function", "class"]
+)
+def test_views_must_leave_ends_where_they_are(view):
+    assert small(augmentation=[view]).fit_transform(X).shape == (30, 6)
+    with pytest.raises(ValueError, match="must return NaN where its batch has NaN"):
+        small(augmentation=[view]).fit(PADDED)
+
+
+def test_a_function_for_no_kind_is_told_how_to_be_for_series():
+    with pytest.raises(ValueError, match="if it is for series, set kind='series'"):
+        small(augmentation=[FunctionAugmentation(flipped)]).fit(X)
 
 
 def test_the_kind_is_cloned_with_its_parameters():
