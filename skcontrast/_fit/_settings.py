@@ -122,8 +122,15 @@ def resolve_settings(estimator: Any) -> Settings:
         If a parameter, at any depth, is outside its range or has a wrong type; the message names
         the parameter.
     """
-    validate_parameters(estimator)
     owner, given = type(estimator).__name__, estimator.get_params(deep=False)
+    if isinstance(given["optimizer"], torch.optim.Optimizer):
+        name = type(given["optimizer"]).__name__
+        raise TypeError(
+            f"The 'optimizer' parameter of {owner} must be a class, because fit makes the network "
+            f"whose weights it changes, got an instance of {name}: pass the class, "
+            f"optimizer=torch.optim.{name}, or Optimizer of skcontrast.optimizers with options."
+        )
+    validate_parameters(estimator)
     for encoder in encoders_of(given["encoder"]):
         if isinstance(encoder, Encoder):
             validate_parameters(encoder)
@@ -245,11 +252,22 @@ def resolve_device(device: Any, owner: str) -> torch.device:
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueError(
             f"The 'device' parameter of {owner} must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps' "
-            f"and be available on this machine, got {device!s}."
+            f"and be available on this machine, got {device!s}{_why_missing(str(device))}."
         ) from error
     if device.type == "meta":
         raise ValueError(f"The 'device' parameter of {owner} must hold data, got 'meta'.")
     return device
+
+
+def _why_missing(device: str) -> str:
+    """Return the end of a message: why there is no such device."""
+    if device.startswith("mps"):
+        return "" if torch.backends.mps.is_built() else ": this torch is built without MPS"
+    if not (device.startswith("cuda") or device.isdecimal()):
+        return ""
+    if not torch.backends.cuda.is_built():
+        return f": this torch, {torch.__version__}, is built without CUDA"
+    return f": torch finds {torch.cuda.device_count() or 'no'} CUDA device(s)"
 
 
 def augmentations_of(augmentation: Any, owner: str) -> list[Augmentation] | None:
