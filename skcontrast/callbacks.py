@@ -5,6 +5,7 @@ Pass them to an embedder as ``callbacks``, alone or together with those of skorc
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from numbers import Integral
@@ -187,8 +188,7 @@ class Evaluation(Callback):
         self.misses_, self.best_epoch_ = 0, epoch
         self.best_score_ = next(iter(self.scores_.values()))
         if self.restore_best:
-            weights = net.module_.state_dict().items()
-            self.best_weights_ = {name: tensor.clone() for name, tensor in weights}
+            self.best_weights_ = copy.deepcopy(net.module_.state_dict())
 
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
         """Restore the weights of the best epoch."""

@@ -63,6 +63,8 @@ def __dir__() -> list[str]:
 
 
 _OUTPUTS = {"representation", "projection"}
+# Of so few samples, `score` compares ten neighbours with all others, or is noise.
+_FEWEST_SCORED, _FEW_SCORED = 12, 100
 
 
 def _has_concentrations(embedder: ContrastiveEmbedder) -> bool:
@@ -210,7 +212,7 @@ class ContrastiveEmbedder(
         Seeds weights, batches and views. The global generators of numpy and torch are left
         untouched.
     verbose : int, default=0
-        1 shows a progress bar.
+        1 shows a progress bar and says, after the first steps, how long the fit will take.
 
     Attributes
     ----------
@@ -584,7 +586,7 @@ class ContrastiveEmbedder(
         h : ndarray of shape (n_samples, n_components), dtype float32
             Representations, or projections if ``output="projection"``. If the similarity has
             concentrations, projections are mean directions, of length 1 for each encoder. The row
-            of a sample does not depend on the other samples in X.
+            of a sample does not depend on the other samples in X, except for the last digits.
         """
         return labeled_output(self._encode(X, self._transforming()), X, self)
 
@@ -631,8 +633,9 @@ class ContrastiveEmbedder(
         Parameters
         ----------
         X : array-like, Dataset, Parts or list of graphs
-            At least 2 samples of the shape seen in `fit`; better a few hundred that were not used
-            in it. Scores of the same number of samples can be compared.
+            At least 12 samples of the shape seen in `fit`; better a few hundred that were not used
+            in it: fewer than 100 are warned about. Scores of the same number of samples can be
+            compared.
         y : ignored
             Present for API consistency.
 
@@ -648,9 +651,11 @@ class ContrastiveEmbedder(
         """
         from .metrics import neighbor_agreement
 
-        return self._score_views(X, neighbor_agreement)
+        return self._score_views(X, neighbor_agreement, min_samples=_FEWEST_SCORED)
 
-    def _score_views(self, X: Any, measure: Measure, augmentation: Any = None) -> float:
+    def _score_views(
+        self, X: Any, measure: Measure, augmentation: Any = None, *, min_samples: int = 2
+    ) -> float:
         """Return a measure of two views; None draws them by the default of the kind of X."""
         from ._fit._setup import scored_views
 
@@ -658,6 +663,16 @@ class ContrastiveEmbedder(
         device = resolve_device(self.device, type(self).__name__)
         with plain_modes(device), naming_kind(fitted.schema.kind):
             X = fitted.read(_plain(X), self, min_samples=2)
+            if len(X) < min_samples:
+                raise ValueError(
+                    f"score needs {min_samples} samples or more, got {len(X)}: the ten nearest "
+                    "neighbours of each must not be all others."
+                )
+            if len(X) < _FEW_SCORED and min_samples == _FEWEST_SCORED:
+                warn(
+                    f"The score of {len(X)} samples is mostly noise: pass a few hundred, in a "
+                    "search by larger folds, or another 'scoring'."
+                )
             draw = fitted.composed(scored_views(fitted, X, augmentation), device)
             parts = embedded_views(
                 on_device(module, device).eval(),

@@ -7,13 +7,16 @@ import warnings
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from PIL import Image
 
 import skcontrast
 from skcontrast import (
     encoders,
     graphs,
+    losses,
 )
 from skcontrast.augmentation import FunctionAugmentation, MarginalCorruption
 from skcontrast.kinds import Images
@@ -228,3 +231,73 @@ def test_sparse_and_meta_tensors_are_refused_by_name():
         skcontrast.contrastive_loss(z, z.to_sparse())
     with pytest.raises(ValueError, match="view 2 must hold data"):
         skcontrast.contrastive_loss(z, z.to("meta"))
+
+
+PILLOW = [Image.fromarray(np.full((8, 8, 3), k, dtype=np.uint8)) for k in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (PILLOW, r"a list of images of Pillow: .*np\.stack.*ImageFolder"),
+        ([(image, 0) for image in PILLOW], r"pairs \(image, label\) of Pillow.* labels as y"),
+        (PILLOW[0], "an image of Pillow"),
+        ((VECTORS, np.arange(len(VECTORS))), r"samples and their classes: pass both, fit\(X, y\)"),
+        ((PICTURES, list(range(len(PICTURES)))), r"fit\(X, y\)"),
+    ],
+)
+def test_images_of_pillow_and_pairs_with_labels_say_what_to_pass(X, message):
+    with pytest.raises(TypeError, match=message):
+        tiny(encoder=None).fit(X)
+
+
+def test_unknown_classes_and_groups_are_minus_1_and_not_nan():
+    y = np.arange(len(VECTORS)) % 2.0
+    y[0] = np.nan
+    for gaps in (y, pd.Series(y).astype("Int64")):
+        with pytest.raises(ValueError, match="y holds None or NaN: mark unlabeled samples by -1"):
+            tiny(loss=losses.SupCon()).fit(VECTORS, gaps)
+    with pytest.raises(ValueError, match=r"groups holds .*: mark samples without a group by -1"):
+        tiny().fit(VECTORS, groups=y)
+
+
+def test_an_optimizer_is_a_class_and_no_instance():
+    adam = torch.optim.Adam([torch.zeros(2, requires_grad=True)])
+    with pytest.raises(TypeError, match=r"got an instance of Adam: pass the class"):
+        tiny(optimizer=adam).fit(VECTORS)
+
+
+@pytest.mark.skipif(torch.backends.cuda.is_built(), reason="torch is built for a GPU")
+def test_a_missing_gpu_says_that_torch_is_built_without():
+    with pytest.raises(ValueError, match=r"got cuda: this torch, .*, is built without CUDA\.$"):
+        tiny(device="cuda").fit(VECTORS)
+
+
+def test_samples_that_are_all_alike_warn():
+    for X in (np.ones((20, 4)), np.zeros((20, 8, 8)), np.repeat(PICTURES[:1], 20, axis=0)):
+        with pytest.warns(UserWarning, match="All samples in X are alike"):
+            tiny(encoder=None).fit(X)
+
+
+def test_one_image_in_colour_warns_and_a_declared_kind_does_not():
+    colors = np.random.default_rng(0).random((3, 8, 8))
+    with pytest.warns(UserWarning, match="three grey images, not as one image in colour"):
+        tiny(encoder=None).fit(colors)
+    tiny(encoder=None, kind="images").fit(colors)
+
+
+def test_the_advice_on_intensities_follows_their_range():
+    for white, advice in ((255, "divide X by 255, or pass uint8"), (16, "by their maximum, 16")):
+        images = white * PICTURES / PICTURES.max()
+        with pytest.warns(UserWarning, match=advice):
+            tiny(encoder=None, kind=Images(standardize=False)).views(images)
+
+
+def test_a_score_of_a_few_samples_is_refused_and_of_some_warned_about():
+    X = np.random.default_rng(0).normal(size=(100, VECTORS.shape[1]))
+    embedder = tiny().fit(X)
+    with pytest.raises(ValueError, match="score needs 12 samples or more, got 11"):
+        embedder.score(X[:11])
+    with pytest.warns(UserWarning, match="The score of 99 samples is mostly noise"):
+        assert 0 <= embedder.score(X[:99]) <= 1
+    embedder.score(X)

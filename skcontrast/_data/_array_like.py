@@ -48,8 +48,11 @@ def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
         raise ValueError("X must be an array of samples, got None.")
     refuse_unordered(X)
     _refuse_files(X)
+    _refuse_pictures(X)
     refuse_masked(X, "X")
     is_pair = isinstance(X, tuple) and len(X) == 2
+    if is_pair and getattr(X[0], "ndim", 0) > 1 and np.shape(X[1]) == X[0].shape[:1]:
+        raise TypeError("X is a tuple of samples and their classes: pass both, fit(X, y).")
     if isinstance(X, Parts) or (is_pair and all(getattr(x, "ndim", 0) > 1 for x in X)):
         raise ValueError(
             f"X is a {type(X).__name__} of several arrays, parts of each sample, which needs "
@@ -123,6 +126,22 @@ def _refuse_files(X: Any) -> None:
             f"X must hold samples, got a path, {str(next(iter(X)))!r}: pass "
             "skcontrast.datasets.ImageFolder(folder, files=X), the images as arrays, or a torch "
             "Dataset that reads them."
+        )
+
+
+def _refuse_pictures(X: Any) -> None:
+    """Raise TypeError for images of Pillow, alone, in a list, or in pairs with their labels."""
+    first = X[0] if isinstance(X, (list, tuple)) and len(X) else X
+    is_pair = isinstance(first, tuple) and len(first) > 0
+    if hasattr(first[0] if is_pair else first, "getbands"):
+        found = "an image" if first is X else "a list of images"
+        found = "pairs (image, label)" if is_pair else found
+        labels = " and the labels as y" if is_pair else ""
+        raise TypeError(
+            f"X must hold samples, got {found} of Pillow: of one size, pass "
+            f"np.stack([np.asarray(image) for image in images]){labels}, colours "
+            "after .transpose(0, 3, 1, 2); of any size, skcontrast.datasets.ImageFolder(folder) "
+            "reads files."
         )
 
 

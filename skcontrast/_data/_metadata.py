@@ -37,7 +37,7 @@ def validate_labels(y: Any, n_samples: int | None, *, needed_by: str) -> NDArray
             f"{needed_by} requires y to be passed, but the target y is None: pass the classes, "
             "with -1 where they are unknown."
         )
-    y = _column(y, "y", "classes")
+    y = _column(y, "y", "classes", "unlabeled samples")
     if y.dtype.kind == "f" and not np.array_equal(y, np.rint(y)):
         raise ValueError(f"{needed_by} needs classes as y, got numbers that are not integers.")
     return _codes(y, n_samples, "y", "unlabeled samples")
@@ -47,9 +47,8 @@ def validate_groups(groups: Any, n_samples: int) -> NDArray[np.int64] | None:
     """Return the groups of the samples as integers, −1 where there is none; None stays None."""
     if groups is None:
         return None
-    codes = _codes(
-        _column(groups, "groups", "groups"), n_samples, "groups", "samples without a group"
-    )
+    unknown = "samples without a group"
+    codes = _codes(_column(groups, "groups", "groups", unknown), n_samples, "groups", unknown)
     if len(np.unique(codes[codes >= 0])) == (codes >= 0).sum():
         warn("groups have no effect: every group has a single sample.")
     if len(codes) > 1 and (codes == codes[0]).all() and codes[0] >= 0:
@@ -57,13 +56,15 @@ def validate_groups(groups: Any, n_samples: int) -> NDArray[np.int64] | None:
     return codes
 
 
-def _column(values: Any, name: str, what: str) -> NDArray:
+def _column(values: Any, name: str, what: str, unknown: str) -> NDArray:
     """Return an array of one dimension without NaN and infinity."""
     refuse_masked(values, name)
     with naming(name, f"an array of {what}, shape (n_samples,)"):
         is_tensor = isinstance(values, torch.Tensor)
         values = column_or_1d(values.detach().cpu().numpy() if is_tensor else values)
     if values.dtype.kind == "f":
+        if np.isnan(values).any():
+            raise ValueError(f"{name} holds None or NaN: mark {unknown} by -1.")
         assert_all_finite(values, input_name=name)
     return values
 

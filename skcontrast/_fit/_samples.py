@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from .._data._checksum import checksum, fingerprint
+from .._data._memory_maps import row_blocks
 from .._data._metadata import read_metadata
 from .._data._parts import Parts
 from .._distributed._agreement import agree
 from .._distributed._world import World
 from .._network._inference import tensors_in
+from .._warnings import warn
 from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._recognise import PartsKind, declared_kind, is_custom, read_samples
@@ -93,6 +96,8 @@ def read_training_samples(
     else:
         X, schema = read_samples(X, settings.kind, hint=hint, owner=owner, min_samples=2)
     schema.kind.check_unusual(X, is_declared=settings.kind is not None)
+    if isinstance(X, np.ndarray) and all((rows == X[0]).all() for rows in row_blocks(X, 64)):
+        warn("All samples in X are alike: there is nothing to learn that tells them apart.")
     return X, schema, chain
 
 

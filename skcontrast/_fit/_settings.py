@@ -122,8 +122,15 @@ def resolve_settings(estimator: Any) -> Settings:
         If a parameter, at any depth, is outside its range or has a wrong type; the message names
         the parameter.
     """
-    validate_parameters(estimator)
     owner, given = type(estimator).__name__, estimator.get_params(deep=False)
+    if isinstance(given["optimizer"], torch.optim.Optimizer):
+        name = type(given["optimizer"]).__name__
+        raise TypeError(
+            f"The 'optimizer' parameter of {owner} must be a class, because fit makes the network "
+            f"whose weights it changes, got an instance of {name}: pass the class, "
+            f"optimizer=torch.optim.{name}, or Optimizer of skcontrast.optimizers with options."
+        )
+    validate_parameters(estimator)
     for encoder in encoders_of(given["encoder"]):
         if isinstance(encoder, Encoder):
             validate_parameters(encoder)

@@ -6,6 +6,8 @@ Random generators are not part of it, since each epoch seeds them by the fit's s
 from __future__ import annotations
 
 import copy
+import hashlib
+import pickle
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from .._network._inference import map_leaves, tensors_in
+from .._parameters import belongs_to_package
 from .._skorch import Callback, History
+from ._identity import digest
 from ._net import ContrastiveNet
 from ._resume import parameter_places
 
@@ -144,9 +148,47 @@ def _check_optimizer(net: ContrastiveNet, state: dict[str, Any]) -> None:
             _check_alike(f"optimizer.state.{index}.{name}", value, kept.get(name))
 
 
-def attributes_not_saved(net: ContrastiveNet) -> list[str]:
-    """Return the attributes of the user's callbacks that `capture` leaves out."""
-    return [
+def own_attributes(net: ContrastiveNet) -> dict[str, str]:
+    """Return digests of what `capture` leaves out of the user's modules and augmentations."""
+    pieces: list[Any] = [
+        part
+        for module in (net.module_, net.criterion_)
+        for part in module.modules()
+        if not type(part).__module__.startswith(("torch.", "torch_geometric.", "skcontrast."))
+        and type(part).get_extra_state is nn.Module.get_extra_state
+    ]
+    pieces += net.plan.draw.augmentations
+    return {
+        f"{type(piece).__name__}.{name}": _content(value)
+        for piece in pieces
+        for name, value in vars(piece).items()
+        if name not in (_MODULE if isinstance(piece, nn.Module) else ())
+        and not (isinstance(piece, nn.Module) and isinstance(value, (bool, int, float)))
+        # What is of the package may call the user's function, and remembers nothing itself.
+        and (callable(value) or not any(map(belongs_to_package, (type(piece), type(value)))))
+    }
+
+
+def _content(value: Any) -> str:
+    """Return a text that differs, almost surely, for a value in another state."""
+    try:
+        return hashlib.sha256(pickle.dumps(value)).hexdigest()
+    except Exception:  # whatever the classes of the user raise
+        return digest(value)
+
+
+def attributes_not_saved(net: ContrastiveNet, at_start: dict[str, str]) -> list[str]:
+    """Return the user's attributes that `capture` leaves out, and that the fit may change.
+
+    Parameters
+    ----------
+    net : ContrastiveNet
+        After an epoch.
+    at_start : dict
+        What `own_attributes` returned before it.
+    """
+    changed = sorted({name for name, _ in own_attributes(net).items() ^ at_start.items()})
+    return changed + [
         f"{type(callback).__name__}.{name}"
         for _, callback in net.callbacks_
         if not type(callback).__module__.startswith(("skorch.", "skcontrast."))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -11,6 +13,7 @@ import torch
 from torch import nn
 from tqdm.auto import tqdm
 
+from .._network._build import Directions
 from .._network._inference import encode_batches
 from .._runtime._random import forked_rng
 from .._skorch import Callback, NeuralNet
@@ -119,7 +122,8 @@ def check_epoch(epoch: int, losses: Sequence[float], network: nn.Module) -> None
     network : Network
         The network that is trained.
     """
-    state = [t.sum() for t in network.state_dict().values() if t.is_floating_point()]
+    values = [t for t in network.state_dict().values() if isinstance(t, torch.Tensor)]
+    state = [t.sum() for t in values if t.is_floating_point()]
     if not (np.isfinite(losses).all() and bool(torch.stack(state).isfinite().all())):
         raise _diverged(epoch, "loss or weights")
 
@@ -135,7 +139,8 @@ def check_embeddings(net: Any) -> None:
         At the end of the training.
     """
     h = encode_batches(net.module_.encoder, [net.training_set.samples(_SAMPLES_CHECKED)])
-    z = encode_batches(net.module_.projector, [h])
+    directions = Directions(net.plan.similarity, net.plan.n_parts)
+    z = encode_batches(nn.Sequential(net.module_.projector, directions), [h])
     if not bool(h.isfinite().all() & z.isfinite().all()):
         raise _diverged(len(net.history), "embeddings")
 
@@ -149,11 +154,37 @@ def _diverged(epoch: int, what: str) -> ValueError:
     )
 
 
+# The first steps, which allocate and compile, do not count in an estimate of the time of a fit,
+# for which so many seconds of steps are measured. Shorter fits are not announced.
+_WARM_UP, _MEASURED, _ANNOUNCED = 3, 1.0, 10.0
+
+
 class ProgressBar(Callback):
-    """A bar over epochs that shows the loss and the latest scores."""
+    """A bar over epochs that shows the loss and the latest scores, and a line before the first.
+
+    The line says how long the fit will take, as measured in the first steps.
+    """
 
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
         self.bar_ = tqdm(total=net.max_epochs, unit="epoch", desc="ContrastiveEmbedder")
+        self.steps_: list[float] | None = []
+
+    def on_batch_end(self, net: Any, **kwargs: Any) -> None:
+        """Say, once, how long the fit will take."""
+        if self.steps_ is None:
+            return
+        self.steps_.append(time.perf_counter())
+        measured = self.steps_[_WARM_UP - 1 :]
+        if len(measured) < 2 or measured[-1] - measured[0] < _MEASURED:
+            return
+        seconds = (measured[-1] - measured[0]) / (len(measured) - 1)
+        n_steps = -(-net.plan.n_samples // net.plan.batch_size)
+        n_epochs = self.bar_.total - self.bar_.n
+        self.steps_ = None
+        if (whole := seconds * n_steps * n_epochs) >= _ANNOUNCED:
+            text = f"about {duration(whole)} for {n_epochs} epochs"
+            tqdm.write(f"{text} of {n_steps} steps, {seconds:.2g} s each", file=sys.stderr)
+            self.bar_.set_postfix_str(text)
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         shown = {"loss": net.history[-1, "train_loss"]}
@@ -166,6 +197,14 @@ class ProgressBar(Callback):
 
     def on_train_end(self, net: NeuralNet, **kwargs: Any) -> None:
         self.bar_.close()
+
+
+def duration(seconds: float) -> str:
+    """Return a time in a unit that suits it."""
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.2g} {unit}"
+    return f"{seconds:.0f} s"
 
 
 class EpochTasks(Callback):

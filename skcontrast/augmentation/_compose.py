@@ -138,14 +138,22 @@ class Composition:
     ----------
     passes : list of callable
         Applied to a batch and a generator, one after the other.
+    augmentations : list of Augmentation
+        Those that the passes call.
     kind : Kind
         The kind of the samples.
     sample_shape : tuple
         Shape of a sample.
     """
 
-    def __init__(self, passes: Sequence[Callable[..., Any]], kind: Kind, sample_shape: tuple):
-        self.passes = passes
+    def __init__(
+        self,
+        passes: Sequence[Callable[..., Any]],
+        augmentations: Sequence[Augmentation],
+        kind: Kind,
+        sample_shape: tuple,
+    ):
+        self.passes, self.augmentations = passes, augmentations
         self.float_batches = kind.float_batches
         self.image_shape = kind.image_shape(sample_shape) if kind.float_batches else None
 
@@ -259,10 +267,11 @@ def compose(
     if convert is not None:
         augmentations = [augmentation.prepared(convert) for augmentation in augmentations]
     passes: list[Callable[..., Any]] = []
-    for part in (part for augmentation in augmentations for part in augmentation.parts(shape)):
+    parts = [part for augmentation in augmentations for part in augmentation.parts(shape)]
+    for part in parts:
         if not isinstance(part, (GeometricAugmentation, ColorAugmentation)):
             is_users = isinstance(part, FunctionAugmentation) or not belongs_to_package(type(part))
             passes.append(partial(_drawn, part, is_users and kind.differs_in_length))
         elif not (passes and isinstance(passes[-1], _Fused) and passes[-1].absorb(part)):
             passes.append(_Fused(part))
-    return Composition(passes, kind, shape)
+    return Composition(passes, parts, kind, shape)

@@ -88,7 +88,9 @@ class GaussianNoise(Augmentation):
             return self
         centre = convert(self.mean_[np.newaxis])
         prepared = copy.copy(self)
-        prepared.std_ = (convert((self.mean_ + self.std_)[np.newaxis]) - centre).abs()[0]
+        with np.errstate(over="ignore"):  # near the limit of float64, of which batches are cut
+            above = np.minimum(self.mean_ + self.std_, np.finfo(np.float64).max)
+        prepared.std_ = (convert(above[np.newaxis]) - centre).abs()[0]
         return prepared
 
     def augment(self, batch: Tensor, generator: torch.Generator | None = None) -> Tensor:

@@ -21,6 +21,8 @@ from ._series import is_long
 
 # Floats beyond it are not in [0, 1], nor standardised by the statistics of a pretrained network.
 _LARGEST_UNSCALED = 10.0
+# Intensities up to 255 are seldom all below it.
+_LARGEST_OTHER_UNIT = 127.0
 
 
 class Images(ArrayKind):  # numpydoc ignore=PR02
@@ -132,6 +134,11 @@ class Images(ArrayKind):  # numpydoc ignore=PR02
                 "encoder is: choose one of series such as TimeCrop or SeriesNet. For images, pass "
                 "kind='images' or X[:, None]."
             )
+        if not is_declared and X.ndim == 3 and len(X) == 3:
+            warn(
+                f"X of shape {X.shape} is read as three grey images, not as one image in colour: "
+                "training needs several images, (n_samples, 3, height, width)."
+            )
         if not is_declared and len(shape) == 3 and shape[0] > 4 and shape[-1] in (1, 3, 4):
             raise ValueError(
                 f"X looks like channels-last images of shape {shape}; skcontrast expects "
@@ -191,10 +198,12 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
         if self.standardize and not self.keeps_uint8_:
             self.center_, self.scale_ = _range(X)
         if self.only_casts_ and (largest := max(map(abs, _extremes(X)))) > _LARGEST_UNSCALED:
+            is_byte = _LARGEST_OTHER_UNIT < largest <= 255
+            advice = "divide X by 255, or pass uint8 images"
+            advice = advice if is_byte else f"divide X by their maximum, {largest:g}"
             warn(
                 f"X holds float images with values up to {largest:g}, which standardize=False "
-                "leaves as they are, while augmentations expect values in [0, 1]: divide X by "
-                "255, or pass uint8 images."
+                f"leaves as they are, while augmentations expect values in [0, 1]: {advice}."
             )
         return self
 

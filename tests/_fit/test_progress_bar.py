@@ -1,5 +1,11 @@
-"""Only who asks for it sees a progress bar."""
+"""Only who asks for it sees a progress bar, which says how long the fit will take."""
 
+import itertools
+import time
+
+import pytest
+
+from skcontrast._fit._watch import duration
 from tests.common import X_DIGITS, small
 
 
@@ -10,3 +16,19 @@ def test_silent_unless_asked(capfd):
     small(verbose=1).fit(X_DIGITS)
     out, err = capfd.readouterr()
     assert "2/2" in err and "loss" in err
+
+
+@pytest.mark.parametrize(
+    ("step", "said"), [(2.0, "about 3.3 min for 2 epochs of 50 steps"), (0.05, "")]
+)
+def test_a_long_fit_is_announced_once_after_its_first_steps(step, said, capfd, monkeypatch):
+    clock = itertools.count(0, step)
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+    small(verbose=1, batch_size=4).fit(X_DIGITS)
+    err = capfd.readouterr().err
+    assert err.count("steps") == bool(said) and said in err
+
+
+def test_a_duration_has_a_unit_that_suits_it():
+    times = (40, 200, 9_000, 260_000)
+    assert [duration(s) for s in times] == ["40 s", "3.3 min", "2.5 hours", "3 days"]
