@@ -1,8 +1,9 @@
-"""Seconds and memory of importing the package and making an embedder, beside torch and scikit-learn.
+"""Seconds and memory of importing the package, beside those of torch and scikit-learn.
 
     python -m benchmarks.speed.imports --save
 
-Each call is a new process; they take turns, and the figures are medians. Linux only.
+The last rows also make an embedder, and fit it. Each call is a new process; they take turns, and the
+figures are medians. Linux only.
 """
 
 from __future__ import annotations
