@@ -2,8 +2,8 @@
 
     python -m benchmarks.speed.imports --save
 
-The last rows also make an embedder, and fit it. Each call is a new process; they take turns, and the
-figures are medians. Linux only.
+The last rows also make an embedder, and fit it. Each call is a new process; they take turns, and
+the figures are medians. Linux only.
 """
 
 from __future__ import annotations
