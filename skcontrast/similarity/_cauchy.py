@@ -1,0 +1,96 @@
+"""The Cauchy kernel of two points, whose embeddings are maps to look at."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ._base import Similarity
+
+
+class Cauchy(Similarity):
+    r"""Logarithm of the Cauchy kernel of two points, which is for embeddings in the plane.
+
+    .. math:: s(z_1, z_2) = -\log\left(1 + |z_1 - z_2|^2\right)
+
+    It is the similarity of t-SNE, and with ``InfoNCE`` the objective of t-SimCNE [1]_: projections
+    are points, not directions, so that those in two dimensions are a map of the samples, see
+    :ref:`map`. The kernel has heavy tails: samples that differ need not be far apart in one scale.
+    Scores are at most 0 and have no lower bound, which ``PositiveDebiased`` would need.
+
+    See Also
+    --------
+    Cosine : For representations in many dimensions.
+    skcontrast.plotting.EmbeddingDisplay : Draws the map.
+
+    References
+    ----------
+    .. [1] J. N. Böhm, P. Berens, D. Kobak, "Unsupervised visualization of image datasets using
+       contrastive learning", ICLR 2023.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast.similarity import Cauchy
+    >>> Cauchy()(torch.tensor([[3.0, 4.0]]), torch.tensor([[0.0, 0.0], [3.0, 4.0]]))
+    tensor([[-3.2581, -0.0000]])
+
+    Projections in the plane:
+
+    >>> import numpy as np
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> X = np.random.default_rng(0).normal(size=(100, 5))
+    >>> embedder = ContrastiveEmbedder(
+    ...     similarity=Cauchy(),
+    ...     projection_dim=2,
+    ...     output="projection",
+    ...     max_epochs=1,
+    ...     random_state=0,
+    ... )
+    >>> embedder.fit_transform(X).shape
+    (100, 2)
+    """
+
+    n_terms = 1
+
+    def bounds(self, width: int) -> tuple[float, float]:
+        """Return (−∞, 0)."""
+        return -math.inf, 0.0
+
+    def embed(self, z: Tensor) -> Tensor:
+        """Return `z` and its squared length, shape (..., d + 1)."""
+        return torch.cat([z, z.square().sum(-1, keepdim=True)], -1)
+
+    def scores(self, u: Tensor, v: Tensor) -> Tensor:
+        """Return the scores of all pairs."""
+        squares = u[:, -1:] + v[:, -1] - 2 * u[:, :-1] @ v[:, :-1].T
+        return -squares.clamp_min(0).log1p()  # rounding makes some negative
+
+    def pairs(self, u: Tensor, v: Tensor) -> Tensor:
+        """Return the scores of matching rows."""
+        return -(u - v)[..., :-1].square().sum(-1).log1p()
+
+    def link(
+        self,
+        products: Tensor,
+        u_terms: Tensor,
+        v_terms: Tensor,
+        slopes: Tensor | None = None,
+        *,
+        d: int,
+    ) -> None:
+        """Turn dot products into scores, in place, and write their slopes, 2 / (1 + distance²)."""
+        products.mul_(-2).add_(u_terms).add_(v_terms[:, 0]).clamp_min_(0)
+        if slopes is not None:
+            torch.add(products, 1, out=slopes).reciprocal_().mul_(2)
+        products.log1p_().neg_()
+
+    def pull_terms(self, terms: Tensor, d_scores: Tensor, d_products: Tensor, *, d: int) -> Tensor:
+        """Return the gradient with respect to the squared length."""
+        return -d_products[:, None] / 2
+
+    def bank_vectors(self, z: Tensor) -> Tensor:
+        """Return `z` unchanged: a bank remembers points."""
+        return z
