@@ -29,7 +29,8 @@ class PositiveDebiased(Loss):
     preprint writes :math:`e^{s^+} + g` for P, which is not a mean. With the consistent
     :math:`P = \tau^+ e^{s^+} + \tau^- g` the loss would be exactly InfoNCE; the authors' P pulls
     positives with a weight of about 1/(N + 2). The numerator can only be negative where
-    N + 2 < 2/τ⁺; it is floored at :math:`\tau^+ e^{s_{\min}}`, with a warning.
+    N + 2 < 2/τ⁺; it is floored at :math:`\tau^+ e^{s_{\min}}`, with a warning. At low temperatures
+    the constant :math:`e^{s_{\max}}` is most of P, and little is learned: take .5 rather than .2.
 
     Parameters
     ----------
