@@ -96,7 +96,8 @@ def read_training_samples(
     else:
         X, schema = read_samples(X, settings.kind, hint=hint, owner=owner, min_samples=2)
     schema.kind.check_unusual(X, is_declared=settings.kind is not None)
-    if isinstance(X, np.ndarray) and all((rows == X[0]).all() for rows in row_blocks(X, 64)):
+    is_numbers = isinstance(X, np.ndarray) and X.dtype != object
+    if is_numbers and all((rows == X[0]).all() for rows in row_blocks(X, 64)):
         warn("All samples in X are alike: there is nothing to learn that tells them apart.")
     return X, schema, chain
 
