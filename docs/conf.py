@@ -103,6 +103,7 @@ html_static_path = [
     ),
 ]
 html_css_files = ["skcontrast.css"]
+html_extra_path = ["_extra"]
 html_js_files = ["skcontrast.js"]
 html_theme_options = {
     "navigation_with_keys": False,

@@ -8,7 +8,7 @@ from ._files._card import model_card
 from ._files._export import export
 from ._files._save import load, save
 from ._objective._functional import contrastive_loss
-from ._version import __version__
+from ._version import __version__, show_versions
 from .embedder import ContrastiveEmbedder
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "load",
     "model_card",
     "save",
+    "show_versions",
 ]
 
 # Some are imported only where they are used; the class of `embedder` is at the top.

@@ -102,7 +102,7 @@ NO_DOORS = {
     *(frameworks.KeyQueue, frameworks.MomentumNetwork, frameworks.Session, frameworks.in_batch),
     *(augmentation.Augmentation, encoders.Encoder, frameworks.Framework, kinds.Kind, losses.Loss),
     *(schedules.Schedule, similarity.ProbabilisticSimilarity, similarity.Similarity),
-    *(features.Features, graphs.PackedGraphs, skcontrast.export),
+    *(features.Features, graphs.PackedGraphs, skcontrast.export, skcontrast.show_versions),
 }
 # Methods that users call; the embedder's are in `_embedder`.
 METHODS = (

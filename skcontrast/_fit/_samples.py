@@ -96,10 +96,15 @@ def read_training_samples(
     else:
         X, schema = read_samples(X, settings.kind, hint=hint, owner=owner, min_samples=2)
     schema.kind.check_unusual(X, is_declared=settings.kind is not None)
-    is_numbers = isinstance(X, np.ndarray) and X.dtype != object
-    if is_numbers and all((rows == X[0]).all() for rows in row_blocks(X, 64)):
+    if _are_alike(X):
         warn("All samples in X are alike: there is nothing to learn that tells them apart.")
     return X, schema, chain
+
+
+def _are_alike(X: Any) -> bool:
+    """Return whether all samples of an array of numbers are equal; others are not looked at."""
+    is_array = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+    return is_array and all((rows == X[0]).all() for rows in row_blocks(X, 64))
 
 
 def _split_views(settings: Settings, X: Any) -> tuple[Any, list[Augmentation] | None, Any]:

@@ -373,7 +373,7 @@ def test_tables_cannot_be_exported(tmp_path):
 def test_reading_a_table_twice_warns_about_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        small(encoder=MLP((4,))).fit(FRAME).score(FRAME)
+        small(encoder=MLP((4,))).fit(FRAME).transform(FRAME)
 
 
 @pytest.mark.parametrize("categorical", [np.array(1), dict])

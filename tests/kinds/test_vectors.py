@@ -50,6 +50,7 @@ def test_standardize_false_takes_vectors_as_they_are():
     np.testing.assert_allclose(embedder.transform(X), expected, rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:All samples in X are alike")
 @pytest.mark.parametrize(
     "X",
     [
