@@ -9,10 +9,13 @@ from ._files._export import export
 from ._files._save import load, save
 from ._objective._functional import contrastive_loss
 from ._version import __version__, show_versions
+from .classifier import ContrastiveClassifier, LabeledFolds
 from .embedder import ContrastiveEmbedder
 
 __all__ = [
+    "ContrastiveClassifier",
     "ContrastiveEmbedder",
+    "LabeledFolds",
     "__version__",
     "contrastive_loss",
     "export",
@@ -22,9 +25,9 @@ __all__ = [
     "show_versions",
 ]
 
-# Some are imported only where they are used; the class of `embedder` is at the top.
+# Some are imported only where they are used; the classes of these two are at the top.
 _SUBMODULES = {name for _, name, _ in pkgutil.iter_modules(__path__) if name[0] != "_"}
-_SUBMODULES -= {"embedder"}
+_SUBMODULES -= {"classifier", "embedder"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,499 @@
+"""A classifier for many samples of which few have labels, and folds to judge it by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+    is_classifier,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import BaseCrossValidator, check_cv
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import Tags, assert_all_finite, check_consistent_length, column_or_1d, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from ._arguments import naming, refuse_masked
+from ._fit._label_spreading import N_NEIGHBORS, spread_labels
+from ._parameters import check_component, validate_parameters
+from .embedder import ContrastiveEmbedder
+from .features import PartialWhitening
+from .losses import SemiSupCon
+
+__all__ = ["ContrastiveClassifier", "LabeledFolds"]
+
+# The default embedder is trained for about so many steps, in at least and at most so many epochs.
+_STEPS, _FEWEST_EPOCHS, _MOST_EPOCHS = 720, 10, 100
+# Principal components of the embedding in which classes are spread to neighbours.
+_N_COMPONENTS = 32
+
+
+def _has(method: str) -> Any:
+    """Return a decorator of a method that exists where the classifier has it."""
+
+    def has_it(model: ContrastiveClassifier) -> bool:
+        fallback = LogisticRegression if model.classifier is None else model.classifier
+        return hasattr(getattr(model, "classifier_", fallback), method)
+
+    return available_if(has_it)
+
+
+class ContrastiveClassifier(
+    ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator
+):
+    """Classify samples of which few have labels, by an embedding of all of them.
+
+    `fit` trains an embedder on all rows, standardises the embedding by all rows, and fits a
+    classifier to the rows whose class is known. Rows of unknown class on whose class this
+    classifier agrees with their neighbours then get this class, and the classifier is fitted
+    again, with them.
+
+    Parameters
+    ----------
+    embedder : ContrastiveEmbedder or FrozenEstimator, default=None
+        A copy of it is trained. If it is fitted, it is used as it is and never trained again, in
+        copies of the classifier (as searches and cross-validation make them) neither: there it is
+        a ``FrozenEstimator``. None is a ``ContrastiveEmbedder`` of about 720 steps: 30 epochs of
+        3,000 samples, never fewer than 10 or more than 100.
+    classifier : classifier, default=None
+        A classifier of scikit-learn, which gets the standardised embedding; a copy of it is
+        fitted. None is ``LogisticRegression(C=0.01, max_iter=1000)``.
+    use_labels : bool, default=False
+        Whether the embedder is trained with the known labels too. If its `loss` is None, that is
+        ``SemiSupCon()`` then. It takes a quarter longer, and gains little beside `guess`.
+    guess : bool, default=True
+        Whether the classifier is fitted again with guessed classes: those that it gives to rows
+        of unknown class, where label spreading along their neighbours gives the same. The rows are
+        weighted so that classes keep their shares of the known rows, if the classifier takes
+        ``sample_weight``. If False, it learns from known classes alone.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the embedder, where its own `random_state` is None.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The known classes, sorted; without −1 and missing values.
+    embedder_ : ContrastiveEmbedder
+        The trained embedder.
+    scaler_ : sklearn.preprocessing.StandardScaler
+        Mean and standard deviation of the embeddings of all rows.
+    classifier_ : classifier
+        The fitted classifier.
+    n_features_in_ : int
+        As of the embedder; absent for graphs.
+    feature_names_in_ : ndarray of str
+        As of the embedder, if X has names that are all strings.
+
+    See Also
+    --------
+    LabeledFolds : Cross-validation with rows of unknown class.
+    ContrastiveEmbedder : The embedding alone.
+    skcontrast.losses.SemiSupCon : The loss of an embedder that knows few labels.
+
+    Notes
+    -----
+    A pair of guesses that agree is wrong less often than either: see :ref:`few-labels`, which has
+    figures. It is a simple case of co-training [1]_.
+
+    References
+    ----------
+    .. [1] A. Blum, T. Mitchell, "Combining Labeled and Unlabeled Data with Co-Training",
+       COLT 1998.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from skcontrast import ContrastiveClassifier, ContrastiveEmbedder
+    >>> X, y = load_digits().images, load_digits().target
+    >>> few = np.where(np.arange(len(y)) < 50, y, -1)  # -1 where the class is unknown
+    >>> model = ContrastiveClassifier(ContrastiveEmbedder(max_epochs=4), random_state=0)
+    >>> model.fit(X[:1300], few[:1300]).score(X[1300:], y[1300:]) > 0.8
+    True
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        "embedder": "no_validation",  # checked with a better message
+        "classifier": "no_validation",
+        "use_labels": ["boolean"],
+        "guess": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        embedder: ContrastiveEmbedder | FrozenEstimator | None = None,
+        classifier: Any = None,
+        use_labels: bool = False,
+        guess: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.embedder = embedder
+        self.classifier = classifier
+        self.use_labels = use_labels
+        self.guess = guess
+        self.random_state = random_state
+
+    # Not in the signature of fit, for the reason that ContrastiveEmbedder has.
+    __metadata_request__fit = {"sample_weight": None, "descriptions": None, "groups": None}
+
+    def fit(self, X: Any, y: ArrayLike, **metadata: Any) -> Self:
+        """Train the embedder on all rows and the classifier on those whose class is known.
+
+        Parameters
+        ----------
+        X : array-like or Views
+            Samples as :meth:`ContrastiveEmbedder.fit` takes them.
+        y : array-like of shape (n_samples,)
+            Classes, numbers or strings, at least two of them; −1, None, NaN or ``pandas.NA``
+            where unknown.
+        **metadata : dict
+            ``groups`` and ``descriptions`` for the embedder, as :meth:`ContrastiveEmbedder.fit`
+            takes them, if it is to be trained; ``sample_weight``, array-like of shape
+            (n_samples,), for the embedder and the classifier. In a Pipeline, pass them with the
+            name of the step or by metadata routing.
+
+        Returns
+        -------
+        self : ContrastiveClassifier
+
+        Raises
+        ------
+        ValueError
+            If y has not one entry per sample, or holds fewer than two classes or numbers that are
+            not integers; and as :meth:`ContrastiveEmbedder.fit` does.
+        TypeError
+            If `embedder` is no embedder or `classifier` no classifier, for an unknown keyword, or
+            one that a fitted embedder or the classifier cannot use.
+        """
+        validate_parameters(self)
+        values, is_known = _classes(y)
+        classes, known = np.unique(values, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y must hold at least two known classes, got {len(classes)} class.")
+        codes = np.full(len(is_known), -1)
+        codes[is_known] = known
+        if not isinstance(X, tuple):  # its length is the number of parts
+            check_consistent_length(X, codes, metadata.get("sample_weight"))
+        classifier = self._new_classifier(metadata)
+        embedder = self._trained(X, codes, metadata)
+        H = np.asarray(embedder.transform(X))
+        scaler = StandardScaler().fit(H)
+        Z, weight = scaler.transform(H), metadata.get("sample_weight")
+        weight = None if weight is None else np.asarray(weight)
+        _fit_known(classifier, Z, codes, classes, weight)
+        if self.guess and not is_known.all():
+            guesses = np.searchsorted(classes, classifier.predict(Z))
+            agreed = _agreed(codes, guesses, Z)
+            if has_fit_parameter(classifier, "sample_weight"):
+                weight = _in_known_shares(agreed, codes) * (1 if weight is None else weight)
+            _fit_known(classifier, Z, agreed, classes, weight)
+        self.embedder_, self.scaler_, self.classifier_ = embedder, scaler, classifier
+        self.classes_ = classes
+        return self
+
+    def _new_classifier(self, metadata: dict[str, Any]) -> Any:
+        """Return the classifier, not fitted; raise TypeError if it is none or takes no weights."""
+        if self.classifier is None:
+            return LogisticRegression(C=0.01, max_iter=1000)
+        if isinstance(self.classifier, type) or not is_classifier(self.classifier):
+            raise TypeError(
+                "The 'classifier' parameter of ContrastiveClassifier must be an instance of a "
+                f"classifier of scikit-learn, got {self.classifier!r}."
+            )
+        if metadata.get("sample_weight") is not None and not has_fit_parameter(
+            self.classifier, "sample_weight"
+        ):
+            raise TypeError(f"{self.classifier!r} takes no sample_weight.")
+        return clone(self.classifier)
+
+    def _trained(self, X: Any, codes: NDArray, metadata: dict[str, Any]) -> ContrastiveEmbedder:
+        """Return a trained embedder: the one that was passed, if it is fitted."""
+        given = self.embedder
+        is_frozen = isinstance(given, FrozenEstimator)
+        given = given.estimator if is_frozen else given
+        owner = type(self).__name__
+        if given is None:
+            n_epochs = ceil(_STEPS / ceil(len(codes) / 128))
+            n_epochs = min(max(n_epochs, _FEWEST_EPOCHS), _MOST_EPOCHS)
+            given = ContrastiveEmbedder(max_epochs=n_epochs)
+        check_component(given, ContrastiveEmbedder, owner=owner, parameter="embedder")
+        if is_frozen or given.__sklearn_is_fitted__():
+            check_is_fitted(given)
+            if unused := sorted(metadata.keys() - {"sample_weight"}):
+                raise TypeError(f"fit got {unused[0]!r}, which a fitted embedder cannot use.")
+            return given
+        embedder = clone(given)
+        if embedder.random_state is None:
+            embedder.random_state = self.random_state
+        if self.use_labels and embedder.loss is None:
+            embedder.loss = SemiSupCon()
+        return embedder.fit(X, codes if self.use_labels else None, **metadata)
+
+    def __sklearn_clone__(self) -> Self:
+        """Return a copy that is not fitted, in which a fitted embedder is frozen."""
+        embedder = self.embedder
+        if isinstance(embedder, ContrastiveEmbedder) and embedder.__sklearn_is_fitted__():
+            embedder = FrozenEstimator(embedder)
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__, embedder=embedder)
+        return super(ContrastiveClassifier, copy).__sklearn_clone__()
+
+    def transform(self, X: Any) -> NDArray:
+        """Return what the classifier sees: the embedding, standardised.
+
+        Parameters
+        ----------
+        X : array-like, Dataset, Parts or list of graphs
+            Samples of the shape seen in `fit`.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        return self.scaler_.transform(np.asarray(self.embedder_.transform(X)))
+
+    def predict(self, X: Any) -> NDArray:
+        """Predict classes, never −1.
+
+        Parameters
+        ----------
+        X : array-like, Dataset, Parts or list of graphs
+            Samples of the shape seen in `fit`.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        return self._call("predict", X)
+
+    @_has("predict_proba")
+    def predict_proba(self, X: Any) -> NDArray:
+        """Predict the probability of each class; only if the classifier does.
+
+        Parameters
+        ----------
+        X : array-like, Dataset, Parts or list of graphs
+            Samples of the shape seen in `fit`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        return self._call("predict_proba", X)
+
+    @_has("decision_function")
+    def decision_function(self, X: Any) -> NDArray:
+        """Return the classifier's scores of the classes; only if it has them.
+
+        Parameters
+        ----------
+        X : array-like, Dataset, Parts or list of graphs
+            Samples of the shape seen in `fit`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Of two classes, those of the second.
+        """
+        return self._call("decision_function", X)
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the accuracy on the samples whose class is known.
+
+        Parameters
+        ----------
+        X : array-like, Dataset, Parts or list of graphs
+            Samples of the shape seen in `fit`.
+        y : array-like of shape (n_samples,)
+            Their classes, as in `fit`; samples of unknown class do not count.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        score : float
+            In [0, 1].
+        """
+        values, is_known = _classes(y)
+        weight = None if sample_weight is None else np.asarray(sample_weight)[is_known]
+        return accuracy_score(values, self.predict(X)[is_known], sample_weight=weight)
+
+    def _call(self, method: str, X: Any) -> NDArray:
+        Z = self.transform(X)
+        return getattr(self.classifier_, method)(Z)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Numbers per sample."""
+        return self.embedder_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.str_]:
+        """Names of the features."""
+        return self.embedder_.feature_names_in_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.embedder_._n_features_out
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classifier_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        embedder = ContrastiveEmbedder() if self.embedder is None else self.embedder
+        tags.input_tags = get_tags(embedder).input_tags
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+
+class LabeledFolds(BaseCrossValidator):
+    """Folds of the samples whose class is known; all others are in every training part.
+
+    Other splitters put samples of unknown class into the test parts, where every prediction is
+    counted as wrong.
+
+    Parameters
+    ----------
+    cv : int or splitter, default=5
+        How the samples of known class are divided; an int is the number of stratified folds.
+
+    See Also
+    --------
+    ContrastiveClassifier : What it is for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcontrast import LabeledFolds
+    >>> y = np.array([0, 1, -1, 0, 1, -1])
+    >>> for train, test in LabeledFolds(2).split(np.zeros(6), y):
+    ...     print(train, test)
+    [2 3 4 5] [0 1]
+    [0 1 2 5] [3 4]
+    """
+
+    __metadata_request__split = {"groups": True}
+
+    def __init__(self, cv: Any = 5):
+        self.cv = cv
+
+    def split(
+        self, X: Any, y: ArrayLike, groups: ArrayLike | None = None
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Yield the rows of each training and test part.
+
+        Parameters
+        ----------
+        X : object
+            Ignored.
+        y : array-like of shape (n_samples,)
+            Classes; −1, None, NaN or ``pandas.NA`` where unknown.
+        groups : array-like of shape (n_samples,), default=None
+            Groups for a splitter that needs them, such as ``GroupKFold``.
+
+        Yields
+        ------
+        train, test : ndarray of int
+            Rows of X.
+        """
+        values, is_known = _classes(y)
+        known, unknown = np.flatnonzero(is_known), np.flatnonzero(~is_known)
+        groups = None if groups is None else np.asarray(groups)[known]
+        for train, test in check_cv(self.cv, values, classifier=True).split(known, values, groups):
+            yield np.sort(np.r_[unknown, known[train]]), known[test]
+
+    def get_n_splits(
+        self, X: Any = None, y: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> int:
+        """Return the number of folds.
+
+        Parameters
+        ----------
+        X, y, groups : object, default=None
+            As in `split`; a splitter may need them to count its folds.
+
+        Returns
+        -------
+        n_splits : int
+        """
+        if y is None:
+            return check_cv(self.cv).get_n_splits(X, y, groups)
+        return sum(1 for _ in self.split(X, y, groups))
+
+
+def _classes(y: Any) -> tuple[NDArray, NDArray[np.bool_]]:
+    """Return the classes that y knows, and which entries these are."""
+    if y is None:
+        raise ValueError(
+            "ContrastiveClassifier requires y to be passed, but the target y is None: pass the "
+            "classes, with -1 where they are unknown."
+        )
+    refuse_masked(y, "y")
+    with naming("y", "an array of classes, shape (n_samples,)"):
+        if isinstance(y, torch.Tensor):
+            y = y.detach().cpu().numpy()
+        # A list of strings and NaN would become strings.
+        y = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
+        y = column_or_1d(y, warn=True)
+        is_known = np.array([not _is_unknown(value) for value in y.tolist()], dtype=bool)
+    known = y[is_known]
+    if known.dtype == object:
+        if len({isinstance(value, str) for value in known}) > 1:
+            raise ValueError("y must hold numbers or strings, got both.")
+        known = np.array(known.tolist())
+    if known.dtype.kind == "f":
+        assert_all_finite(known, input_name="y")
+    if known.dtype.kind in "US" and "-1" in known.astype(str):
+        raise ValueError("y holds the string '-1': mark unknown classes by the number -1 or None.")
+    check_classification_targets(known)
+    return known, is_known
+
+
+def _is_unknown(value: Any) -> bool:
+    """Return whether an entry of y is −1, None, NaN or pandas.NA."""
+    try:
+        return value is None or bool(value != value) or bool(value == -1)
+    except TypeError:  # pandas.NA is neither equal to anything nor unequal
+        return True
+
+
+def _agreed(codes: NDArray, guesses: NDArray, Z: NDArray) -> NDArray:
+    """Return known classes, and guesses where label spreading guesses the same; otherwise −1."""
+    n_components = min(_N_COMPONENTS, max(len(Z) // 32, 2))
+    h = PartialWhitening(n_components, random_state=0).fit_transform(Z)
+    spread = spread_labels(torch.from_numpy(h), torch.from_numpy(codes), N_NEIGHBORS)
+    is_agreed = (spread.argmax(1) == guesses) & (spread.max(1) > 0)
+    return np.where(codes >= 0, codes, np.where(is_agreed, guesses, -1))
+
+
+def _fit_known(
+    classifier: Any, Z: NDArray, codes: NDArray, classes: NDArray, weight: NDArray | None
+) -> None:
+    """Fit a classifier to the rows whose class is known."""
+    rows = codes >= 0
+    weights = {} if weight is None else {"sample_weight": weight[rows]}
+    classifier.fit(Z[rows], classes[codes[rows]], **weights)
+
+
+def _in_known_shares(agreed: NDArray, codes: NDArray) -> NDArray[np.float64]:
+    """Return weights of rows by which guessed classes have the shares of known ones."""
+    known, found = (np.bincount(rows[rows >= 0]) for rows in (codes, agreed))
+    return (known / known.sum() * found.sum() / found)[agreed]

@@ -1,0 +1,247 @@
+"""The classifier for few labels: embedder, scaler and classifier in one, and its folds."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+import torch
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import skcontrast
+from skcontrast import ContrastiveClassifier, LabeledFolds
+from skcontrast.augmentation import GaussianNoise
+from skcontrast.losses import SemiSupCon, SupCon
+from tests.common import small
+
+Y = np.random.default_rng(0).integers(3, size=90)
+X = np.random.default_rng(1).normal(size=(90, 6)) + 3 * np.eye(3)[Y].repeat(2, axis=1)
+FEW = np.where(np.arange(90) < 30, Y, -1)
+UNKNOWN = "-1 marks unknown classes"
+
+
+def model(embedder=None, classifier=None, **kwargs):
+    return ContrastiveClassifier(embedder or small(max_epochs=1), classifier, **kwargs)
+
+
+@parametrize_with_checks(
+    [
+        model(),
+        model(classifier=KNeighborsClassifier(3), guess=False),
+        model(use_labels=True),
+    ],
+    # Its labels are -1 and 1.
+    expected_failed_checks=lambda estimator: {"check_classifiers_classes": UNKNOWN},
+)
+def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("use_labels", [False, True])
+def test_without_guesses_it_is_embedder_scaler_and_classifier_written_by_hand(use_labels):
+    found = model(use_labels=use_labels, guess=False, random_state=3).fit(X, FEW)
+    embedder = small(max_epochs=1, loss=SemiSupCon() if use_labels else None)
+    H = embedder.fit(X, FEW).transform(X)
+    scaler = StandardScaler().fit(H)
+    known = FEW >= 0
+    Z = scaler.transform(H)
+    by_hand = LogisticRegression(C=0.01, max_iter=1000).fit(Z[known], FEW[known])
+    np.testing.assert_array_equal(found.transform(X), Z)
+    np.testing.assert_array_equal(found.predict_proba(X), by_hand.predict_proba(Z))
+    np.testing.assert_array_equal(found.decision_function(X), by_hand.decision_function(Z))
+
+
+def test_guesses_are_what_classifier_and_neighbours_agree_on():
+    plain, guessing = (model(guess=guess, random_state=0).fit(X, FEW) for guess in (False, True))
+    assert not np.array_equal(plain.classifier_.coef_, guessing.classifier_.coef_)
+    for y in (Y, np.where(Y > 0, Y, 7)):  # nothing to guess
+        both = (model(guess=guess).fit(X, y).classifier_.coef_ for guess in (False, True))
+        np.testing.assert_array_equal(*both)
+
+
+NAMES = np.array(["b", "a", "c"], dtype=object)[Y]
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        (FEW, [0, 1, 2]),
+        (FEW.tolist(), [0, 1, 2]),
+        (torch.from_numpy(FEW), [0, 1, 2]),
+        (np.where(FEW < 0, np.nan, FEW), [0, 1, 2]),
+        (np.where(FEW < 0, None, FEW), [0, 1, 2]),
+        (pd.Series(FEW, dtype="Int64").replace(-1, pd.NA), [0, 1, 2]),
+        (np.where(FEW < 0, None, NAMES), ["a", "b", "c"]),
+        (np.where(FEW < 0, -1, NAMES), ["a", "b", "c"]),
+        ([name if k >= 0 else float("nan") for k, name in zip(FEW, NAMES, strict=True)], "abc"),
+        (pd.Series(np.where(FEW < 0, None, NAMES), dtype="string"), ["a", "b", "c"]),
+        (pd.Series(np.where(FEW < 0, None, NAMES), dtype="category"), ["a", "b", "c"]),
+    ],
+)
+def test_unknown_classes_may_be_missing_and_are_never_predicted(y, classes):
+    found = model(classifier=KNeighborsClassifier(1)).fit(X, y)
+    assert found.classes_.tolist() == list(classes)
+    assert set(found.predict(X)) <= set(classes)
+    assert found.score(X, y) == 1.0  # of the known ones
+
+
+def test_guessed_classes_weigh_as_the_known_ones():
+    seen = []
+
+    class Noting(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            seen.append((y, sample_weight))
+            return super().fit(X, y, sample_weight)
+
+    model(classifier=Noting()).fit(X, FEW)
+    (known, nothing), (guessed, weights) = seen
+    assert nothing is None and len(guessed) > len(known)
+    shares = np.bincount(guessed, weights) / len(guessed)
+    np.testing.assert_allclose(shares, np.bincount(known) / len(known))
+
+
+def test_rows_of_unknown_class_are_embedded_and_scale():
+    found = model().fit(X, FEW)
+    H = found.embedder_.transform(X)
+    np.testing.assert_allclose(found.scaler_.mean_, H.mean(axis=0), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("freeze", [lambda e: e, FrozenEstimator])
+def test_a_fitted_embedder_is_never_trained_again(freeze):
+    embedder = small(max_epochs=1).fit(X)
+    H = embedder.transform(X)
+    found = model(freeze(embedder)).fit(X[:40], FEW[:40])
+    assert found.embedder_ is embedder
+    copy = clone(Pipeline([("c", found)]))["c"].fit(X[:40], FEW[:40])
+    assert copy.embedder_ is embedder
+    np.testing.assert_array_equal(embedder.transform(X), H)
+    np.testing.assert_array_equal(copy.predict_proba(X), found.predict_proba(X))
+    with pytest.raises(ValueError, match="cannot set parameters of the inner estimator"):
+        clone(found).set_params(embedder__max_epochs=2)
+    with pytest.raises(TypeError, match="'groups', which a fitted embedder cannot use"):
+        found.fit(X, FEW, groups=Y)
+
+
+def test_a_copy_has_the_parameters_and_requests_and_is_not_fitted():
+    with sklearn.config_context(enable_metadata_routing=True):
+        found = model(use_labels=True).set_fit_request(groups=True).fit(X, FEW)
+    copy = clone(found)
+    assert not hasattr(copy, "classifier_") and copy.embedder is not found.embedder
+    assert repr(copy) == repr(found)
+    assert copy.get_metadata_routing().fit.requests["groups"] is True
+    again = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(again.predict_proba(X), found.predict_proba(X))
+
+
+def test_it_ends_a_pipeline_of_augmentations():
+    pipe = Pipeline([("noise", GaussianNoise()), ("classify", model())]).fit(X, FEW)
+    assert type(pipe["classify"].embedder_.augmentation_[0]) is GaussianNoise
+    assert pipe.predict(X).shape == (90,)
+
+
+def test_default_epochs_make_about_as_many_steps():
+    found = ContrastiveClassifier()
+    epochs = []
+
+    def fit(self, X, y=None, **metadata):
+        epochs.append(self.max_epochs)
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(skcontrast.ContrastiveEmbedder, "fit", fit)
+        for n in (100, 3060, 100_000):
+            with pytest.raises(KeyboardInterrupt):
+                found.fit(np.zeros((n, 1)), np.arange(n) % 2)
+    assert epochs == [100, 30, 10]
+
+
+def test_labeled_folds_test_each_known_row_once_and_train_on_every_unknown_one():
+    y = np.where(FEW < 0, None, NAMES)
+    folds = list(LabeledFolds(3).split(X, y))
+    assert len(folds) == LabeledFolds(3).get_n_splits() == LabeledFolds(3).get_n_splits(X, y)
+    tested = np.concatenate([test for _, test in folds])
+    assert sorted(tested) == list(range(30))
+    for train, test in folds:
+        assert set(range(30, 90)) <= set(train)
+        assert len(np.r_[train, test]) == len(set(np.r_[train, test])) == 90
+    groups = np.arange(90) // 10
+    for _, test in LabeledFolds(GroupKFold(3)).split(X, FEW, groups):
+        assert len(set(groups[test])) == 1
+
+
+def test_cross_validation_and_search_score_known_rows_alone():
+    scores = cross_val_score(model(), X, FEW, cv=LabeledFolds(3), scoring="accuracy")
+    assert scores.shape == (3,) and (scores > 0.5).all()
+    search = GridSearchCV(model(), {"embedder__lr": [1e-3, 1e-2]}, cv=LabeledFolds(2))
+    assert search.fit(X, FEW).predict(X).min() >= 0
+
+
+def test_groups_and_weights_are_routed(monkeypatch):
+    seen = []
+    fit = LogisticRegression.fit
+
+    def noting(self, X, y, sample_weight=None):
+        seen.append(sample_weight)
+        return fit(self, X, y, sample_weight)
+
+    monkeypatch.setattr(LogisticRegression, "fit", noting)
+    weights, groups = np.linspace(1, 2, 90), np.arange(90) // 10
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed = model(guess=False).set_fit_request(groups=True, sample_weight=True)
+        routed.set_score_request(sample_weight=True)
+        found = cross_validate(
+            routed,
+            X,
+            FEW,
+            cv=LabeledFolds(GroupKFold(3)),
+            params={"groups": groups, "sample_weight": weights},
+            error_score="raise",
+        )
+    assert len(found["test_score"]) == 3
+    assert sorted(map(len, seen)) == [20, 20, 20]
+    plain, weighted = (
+        model(guess=False).fit(X, FEW, **given)
+        for given in ({}, {"sample_weight": weights, "groups": groups})
+    )
+    assert not np.array_equal(plain.transform(X), weighted.transform(X))
+
+
+@pytest.mark.parametrize(
+    ("change", "fit", "message"),
+    [
+        ({}, {"y": None}, "y is None: pass the classes"),
+        ({}, {"y": FEW[:5]}, "inconsistent numbers of samples"),
+        ({}, {"y": np.full(90, -1)}, "at least two known classes, got 0"),
+        ({}, {"y": np.where(FEW < 0, "-1", NAMES)}, "the string '-1'"),
+        ({}, {"y": np.where(FEW < 0, NAMES, Y)}, "numbers or strings, got both"),
+        ({}, {"y": X[:, 0]}, "Unknown label type"),
+        ({}, {"y": np.ma.masked_equal(FEW, -1)}, "y has masked entries"),
+        ({}, {"y": FEW, "sample_weight": [1.0]}, "inconsistent numbers of samples"),
+        ({}, {"y": FEW, "weights": np.ones(90)}, "unexpected 'weights'"),
+        ({"embedder": skcontrast.ContrastiveEmbedder}, {"y": FEW}, "Write embedder=Contrastive"),
+        ({"embedder": StandardScaler()}, {"y": FEW}, "'embedder' parameter of ContrastiveClass"),
+        ({"classifier": StandardScaler()}, {"y": FEW}, "'classifier' parameter"),
+        ({"classifier": LogisticRegression}, {"y": FEW}, "'classifier' parameter"),
+        ({"use_labels": 1}, {"y": FEW}, "'use_labels' parameter"),
+        ({"embedder": small(loss=SupCon())}, {"y": FEW}, "SupCon requires y"),
+        ({"embedder": FrozenEstimator(small())}, {"y": FEW}, "not fitted"),
+        (
+            {"classifier": KNeighborsClassifier()},
+            {"y": FEW, "sample_weight": np.ones(90)},
+            "takes no sample_weight",
+        ),
+    ],
+)
+def test_mistakes_are_named(change, fit, message):
+    found = model().set_params(**change)
+    with pytest.raises((TypeError, ValueError), match=message):
+        found.fit(X, **fit)
+    assert not hasattr(found, "classifier_")
