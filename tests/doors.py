@@ -23,7 +23,9 @@ from sklearn.model_selection import GridSearchCV
 
 import skcontrast
 from skcontrast import (
+    ContrastiveClassifier,
     ContrastiveEmbedder,
+    LabeledFolds,
     augmentation,
     callbacks,
     contrastive_loss,
@@ -341,6 +343,8 @@ USES = {
     **{cls: [lambda cls, **kw: cls(**kw).plot()] for cls in DISPLAYS},
     graphs.NodeFeatures: [lambda cls, **kw: cls(**kw).fit(graphs.pack_graphs(GRAPHS))],
     datasets.ImageFolder: [lambda cls, **kw: cls(**kw)[0]],
+    ContrastiveClassifier: [lambda cls, **kw: cls(**{"embedder": tiny(), **kw}).fit(VECTORS, Y)],
+    LabeledFolds: [lambda cls, **kw: list(cls(**kw).split(VECTORS, Y))],
 }
 
 
@@ -426,6 +430,7 @@ MADE = {
     simulation.EstimatorComparison: lambda: curve().comparisons[0],
     augmentation.Unflatten: lambda: augmentation.Unflatten((1, 2, 2)).fit(VECTORS),
     datasets.ImageFolder: lambda: datasets.ImageFolder(folder(), 8),
+    ContrastiveClassifier: lambda: ContrastiveClassifier(tiny()).fit(VECTORS, Y),
 }
 
 

@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, c
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skcontrast
@@ -212,6 +213,58 @@ def test_groups_and_weights_are_routed(monkeypatch):
         for given in ({}, {"sample_weight": weights, "groups": groups})
     )
     assert not np.array_equal(plain.transform(X), weighted.transform(X))
+
+
+@pytest.mark.parametrize("y", [FEW, np.where(FEW < 0, None, NAMES), np.where(FEW == 2, 0, FEW)])
+@pytest.mark.parametrize("classifier", [None, LinearSVC(random_state=0)])
+def test_a_file_holds_all_of_it(tmp_path, y, classifier):
+    found = model(classifier=classifier, random_state=1).fit(X, y)
+    skcontrast.save(found, tmp_path / "model.safetensors")
+    loaded = skcontrast.load(tmp_path / "model.safetensors")
+    assert repr(loaded) == repr(found)
+    np.testing.assert_array_equal(loaded.classes_, found.classes_)
+    np.testing.assert_array_equal(loaded.transform(X), found.transform(X))
+    np.testing.assert_array_equal(loaded.predict(X), found.predict(X))
+    np.testing.assert_array_equal(loaded.decision_function(X), found.decision_function(X))
+    again = loaded.fit(X, y)
+    np.testing.assert_array_equal(again.decision_function(X), found.decision_function(X))
+
+
+def test_a_file_says_whether_the_embedder_is_trained_again(tmp_path):
+    embedder = small(max_epochs=1).fit(X)
+    for given in (embedder, FrozenEstimator(embedder)):
+        skcontrast.save(model(given).fit(X, FEW), tmp_path / "a")
+        loaded = skcontrast.load(tmp_path / "a")
+        assert isinstance(loaded.embedder, FrozenEstimator)
+        assert loaded.fit(X, FEW).embedder_ is loaded.embedder.estimator
+
+
+def test_a_file_takes_linear_classifiers_only(tmp_path):
+    found = model(classifier=KNeighborsClassifier()).fit(X, FEW)
+    with pytest.raises(TypeError, match="got KNeighborsClassifier"):
+        skcontrast.save(found, tmp_path / "a")
+    with pytest.raises(ValueError, match="Only a LogisticRegression can be exported"):
+        skcontrast.export(found, tmp_path / "a.pt2", X)
+    found = model().fit(X, FEW)
+    found.scaler_ = found.classifier_
+    skcontrast.save(found, tmp_path / "a")
+    with pytest.raises(ValueError, match="its scaler or classifier has a wrong type"):
+        skcontrast.load(tmp_path / "a")
+    found = model().fit(X, FEW)
+    found.classifier_.coef_ = found.classifier_.coef_[:2]
+    skcontrast.save(found, tmp_path / "a")
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        skcontrast.load(tmp_path / "a")
+
+
+@pytest.mark.parametrize("y", [FEW, np.where(FEW == 2, 0, FEW)])
+def test_an_exported_one_returns_probabilities(tmp_path, y):
+    found = model().fit(X, y)
+    skcontrast.export(found, tmp_path / "a.pt2", X)
+    network = torch.export.load(tmp_path / "a.pt2").module()
+    with torch.inference_mode():
+        probabilities = network(torch.from_numpy(X)).numpy()
+    np.testing.assert_allclose(probabilities, found.predict_proba(X), atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,9 @@ from functools import cache
 from importlib import import_module
 
 import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from torch import nn
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
@@ -41,14 +44,17 @@ _PUBLIC = (
     "augmentation", "encoders", "frameworks", "kinds", "losses", "optimizers", "schedules",
     "similarity",
 )  # fmt: skip
+# Linear classifiers of scikit-learn: fitted, they are a few arrays.
+LINEAR = (LinearSVC, LogisticRegression)
 # Everything else that a fitted embedder consists of, under the names of the classes.
 _PARTS: tuple[type, ...] = (
     Apart, Beside, ColourCounts, Column, Components, ContrastiveEmbedder, EdgeFeatures,
     ForeignNetwork, GCNLayer, GINELayer, GINLayer, GraphNetwork, ImageScaler, KernelLayer, Lab,
     Leading, MessagePassing, Network, NodeFeatures, NonDynamicallyQuantizableLinear, PartsScaler,
     PatchLayer, Profile, RunningScale, Scale, Schema, SeriesScaler, SideBySide, Slices, Split,
-    Standardize, TableInput, TableScaler, Unscaled, VectorScaler, WideNetwork, Widths, WithExtra,
-    _BasicBlock, _Bottleneck, _PatchNetwork, _ResNet, _SeriesBlock, _SeriesNetwork,
+    StandardScaler, Standardize, TableInput, TableScaler, Unscaled, VectorScaler, WideNetwork,
+    Widths, WithExtra, _BasicBlock, _Bottleneck, _PatchNetwork, _ResNet, _SeriesBlock,
+    _SeriesNetwork, *LINEAR,
 )  # fmt: skip
 
 

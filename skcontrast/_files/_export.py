@@ -17,21 +17,25 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from .._arguments import checked
 from .._data._parts import Parts
 from .._storage._file import file_path, replace_file
+from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
 
 # How far the file may be off, relative to the largest number of the embedding.
 _TOLERANCE = 1e-5
 
 
-@checked(embedder=ContrastiveEmbedder, path=[str, os.PathLike])
-def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike) -> None:
-    """Write the network from X to the embedding for use without skcontrast.
+@checked(embedder=[ContrastiveEmbedder, ContrastiveClassifier], path=[str, os.PathLike])
+def export(
+    embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.PathLike, X: ArrayLike
+) -> None:
+    """Write the network from X to the embedding, or to probabilities, for use without skcontrast.
 
     The exported network does everything that `transform` does with an array: it scales X, applies
     the encoder and, with ``output="projection"``, the head. It takes any number of samples, in the
@@ -40,8 +44,9 @@ def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike)
 
     Parameters
     ----------
-    embedder : ContrastiveEmbedder
-        Fitted on vectors, series or images.
+    embedder : ContrastiveEmbedder or ContrastiveClassifier
+        Fitted on vectors, series or images. Of a classifier, whose `classifier_` must be a
+        ``LogisticRegression``, the file returns what `predict_proba` does.
     path : str or path-like
         Where to write. The suffix is the format: ``.onnx`` for ONNX, which needs onnx,
         onnxscript and onnxruntime; ``.pt2`` for a program of ``torch.export``.
@@ -54,8 +59,8 @@ def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike)
     ------
     ValueError
         If the suffix is neither, if X is not such an array, if samples of the embedder's kind
-        cannot be exported (graphs, tables, several parts, custom kinds), or if
-        the exported network differs from `transform`.
+        cannot be exported (graphs, tables, several parts, custom kinds), if the classifier is a
+        different one, or if the exported network differs from `transform` or `predict_proba`.
     ImportError
         If a package is missing.
     OSError
@@ -67,7 +72,8 @@ def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike)
 
     Notes
     -----
-    Input and output of an ONNX file are called ``X`` and ``embedding``.
+    Input and output of an ONNX file are called ``X`` and ``embedding``, or ``probabilities`` of a
+    classifier.
 
     Examples
     --------
@@ -93,8 +99,13 @@ def export(embedder: ContrastiveEmbedder, path: str | os.PathLike, X: ArrayLike)
         raise FileNotFoundError(errno.ENOENT, "There is no such folder to write to", str(place))
     if place.suffix == ".onnx":
         _require_onnx()
-    network = _network(embedder)
+    model = embedder if isinstance(embedder, ContrastiveClassifier) else None
+    head = nn.Identity() if model is None else _head(model)
+    embedder = embedder if model is None else model.embedder_
+    network = _network(embedder, head)
     array, expected = _example(embedder, X)
+    if model is not None:
+        expected = model.predict_proba(array)
     write, run = _WRITERS[place.suffix]
     with _quiet():
         data = write(network, torch.from_numpy(array[:2].copy()))
@@ -131,8 +142,26 @@ def _example(embedder: ContrastiveEmbedder, X: Any) -> tuple[NDArray[Any], NDArr
         return array, np.asarray(embedder.transform(array))
 
 
-def _network(embedder: ContrastiveEmbedder) -> _Embedding:
-    """Return everything that `transform` does as one module on the CPU."""
+def _head(model: ContrastiveClassifier) -> nn.Module:
+    """Return scaler and logistic regression as one layer."""
+    scaler, fitted = model.scaler_, model.classifier_
+    if not isinstance(fitted, LogisticRegression):
+        raise ValueError(
+            f"Only a LogisticRegression can be exported, and the classifier_ is {fitted!r}: "
+            "export its embedder_."
+        )
+    weight = fitted.coef_ / scaler.scale_
+    bias = fitted.intercept_ - weight @ scaler.mean_
+    if len(bias) == 1:  # the score of the second of two classes
+        weight, bias = np.pad(weight, ((1, 0), (0, 0))), np.pad(bias, (1, 0))
+    layer = nn.Linear(*weight.shape[::-1])
+    tensors = {"weight": torch.as_tensor(weight), "bias": torch.as_tensor(bias)}
+    layer.load_state_dict(tensors)
+    return nn.Sequential(layer, nn.Softmax(dim=1))
+
+
+def _network(embedder: ContrastiveEmbedder, head: nn.Module) -> _Embedding:
+    """Return everything that `transform` does as one module on the CPU, before a head."""
     fitted = embedder._fitted.on_cpu()
     if not hasattr(fitted.scaler, "layer"):
         raise ValueError(
@@ -142,22 +171,28 @@ def _network(embedder: ContrastiveEmbedder) -> _Embedding:
     shape = fitted.schema.sample_shape
     layer, network = fitted.scaler.layer(), embedder._transforming().cpu()
     n_axes = 1 + len(fitted.schema.kind.image_shape(shape) or shape)
-    return _Embedding(layer, network, n_axes, None in shape).eval()
+    return _Embedding(layer, network, head, n_axes, None in shape).eval()
 
 
 class _Embedding(nn.Module):
-    """Scaling and network; samples without an axis of channels get one."""
+    """Scaling, network and head; samples without an axis of channels get one."""
 
     def __init__(
-        self, scaling: nn.Module, network: nn.Module, n_axes: int, takes_any_length: bool
+        self,
+        scaling: nn.Module,
+        network: nn.Module,
+        head: nn.Module,
+        n_axes: int,
+        takes_any_length: bool,
     ):
         super().__init__()
-        self.scaling, self.network = scaling, network
+        self.scaling, self.network, self.head = scaling, network, head
         self.n_axes, self.takes_any_length = n_axes, takes_any_length
 
     def forward(self, x: Tensor) -> Tensor:
-        """Embed X of shape (n, ...), in its own units."""
-        return self.network(self.scaling(x[:, None] if x.ndim < self.n_axes else x))
+        """Embed or classify X of shape (n, ...), in its own units."""
+        x = x[:, None] if x.ndim < self.n_axes else x
+        return self.head(self.network(self.scaling(x)))
 
 
 def _program(network: _Embedding, samples: Tensor) -> torch.export.ExportedProgram:
@@ -185,7 +220,7 @@ def _write_onnx(network: _Embedding, samples: Tensor) -> bytes:
         _program(network, samples),
         (samples,),
         input_names=["X"],
-        output_names=["embedding"],
+        output_names=["embedding" if isinstance(network.head, nn.Identity) else "probabilities"],
         external_data=False,
         dynamo=True,
         verbose=False,

@@ -1,4 +1,4 @@
-"""``save`` and ``load``: a fitted embedder as one safetensors file, whose header is JSON."""
+"""``save`` and ``load``: what is fitted as one safetensors file, whose header is JSON."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
@@ -30,12 +34,13 @@ from .._storage._file import (
 from .._storage._values import Reader, Writer
 from .._version import versions
 from ..augmentation import Augmentation
+from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
 from ..frameworks import Framework
 from ..kinds._base import Kind, Schema
 from ..losses import Loss
 from ..similarity import Similarity
-from ._classes import classes, names
+from ._classes import LINEAR, classes, names
 
 if TYPE_CHECKING:
     from .._fit._fit import Fitted
@@ -44,6 +49,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 _HEADER = "skcontrast"
 _FIELDS = {"format", "versions", "class", "parameters", "fitted", "output", "own", "outputs"}
+# Of a classifier alone.
+_MODEL = "classifier"
 _PACKAGES = ("skcontrast", "torch", "numpy", "scikit-learn", "skorch")
 # What the parts of a fitted embedder are.
 _PARTS = {
@@ -81,9 +88,12 @@ _DEVICE = [str, torch.device, Interval(Integral, 0, None, closed="left"), None]
 
 @checked(path=_PATH, training_samples=["boolean"])
 def save(
-    embedder: ContrastiveEmbedder, path: str | os.PathLike, *, training_samples: bool = False
+    embedder: ContrastiveEmbedder | ContrastiveClassifier,
+    path: str | os.PathLike,
+    *,
+    training_samples: bool = False,
 ) -> None:
-    """Write a fitted embedder to a file that runs no code when it is loaded.
+    """Write a fitted embedder or classifier to a file that runs no code when it is loaded.
 
     Numbers are stored as safetensors; parameters, shapes, history and versions as JSON in the
     header of the same file. Whatever is not a class of skcontrast, a layer or an optimizer of
@@ -94,8 +104,9 @@ def save(
 
     Parameters
     ----------
-    embedder : ContrastiveEmbedder
-        A fitted embedder.
+    embedder : ContrastiveEmbedder or ContrastiveClassifier
+        A fitted embedder; or a fitted classifier whose `classifier_` is a ``LogisticRegression``
+        or ``LinearSVC``.
     path : str or path-like
         Where to write, usually ``NAME.safetensors``. A file that is there is replaced.
     training_samples : bool, default=False
@@ -112,7 +123,7 @@ def save(
         If the file cannot be written.
     TypeError
         If the embedder holds something that cannot be written, such as a layer of torch with a
-        hook or a parametrization (``weight_norm``).
+        hook or a parametrization (``weight_norm``), or a different classifier.
     ValueError
         If `path` does not name a file, or everything except arrays, such as the history, takes
         more than 16 MiB as JSON.
@@ -146,14 +157,18 @@ def save(
     >>> np.array_equal(loaded.transform(X), embedder.transform(X))
     True
     """
-    if not isinstance(embedder, ContrastiveEmbedder):
+    if not isinstance(embedder, (ContrastiveEmbedder, ContrastiveClassifier)):
         raise TypeError(
-            f"save writes a ContrastiveEmbedder, got a {type(embedder).__name__}. Of a Pipeline, "
-            "save the embedder, and the other steps with joblib or skops."
+            "save writes a ContrastiveEmbedder or a ContrastiveClassifier, got a "
+            f"{type(embedder).__name__}. Of a Pipeline, save the embedder, and the other steps "
+            "with joblib or skops."
         )
     check_is_fitted(embedder)
     place = file_path(path, "save")
     writer = Writer(names(), training_samples)
+    model = _model(embedder) if isinstance(embedder, ContrastiveClassifier) else None
+    if isinstance(embedder, ContrastiveClassifier):
+        embedder = embedder.embedder_
     given = embedder.get_params(deep=False).items()
     parameters = {key: value for key, value in given if key not in _NOT_SAVED}
     if not isinstance(parameters["random_state"], Integral):
@@ -172,6 +187,8 @@ def save(
     # What a custom network returns, to notice a different one.
     outputs = _outputs(embedder._fitted.on_cpu(), torch.device("cpu")) if writer.own else None
     content["outputs"] = writer.write(outputs, "outputs")
+    if model is not None:
+        content[_MODEL] = writer.write(model, _MODEL)
     replace_file(place, pack(content, writer.tensors, _HEADER))
 
 
@@ -181,8 +198,8 @@ def load(
     *,
     own: Mapping[str, Any] | None = None,
     device: str | int | torch.device | None = None,
-) -> ContrastiveEmbedder:
-    """Read a fitted embedder from a file that :func:`save` has written.
+) -> Any:
+    """Read a fitted embedder or classifier from a file that :func:`save` has written.
 
     Nothing in the file is executed: it can only name classes of skcontrast, layers and optimizers
     of torch, and what you pass as `own`. So files of strangers can be opened.
@@ -205,8 +222,8 @@ def load(
 
     Returns
     -------
-    embedder : ContrastiveEmbedder
-        Its embeddings equal those of the embedder that was saved.
+    embedder : ContrastiveEmbedder or ContrastiveClassifier
+        Its embeddings and predictions equal those of what was saved.
 
     Raises
     ------
@@ -265,6 +282,8 @@ def load(
             embedder.set_output(**content["output"])
         if device is not None:
             embedder.set_params(device=device)
+        if _MODEL in content:
+            return _classifier(embedder, reader.read(content[_MODEL]))
     except _MALFORMED as error:
         raise ValueError(f"{path} cannot be loaded: {problem_in(error)}.") from error
     return embedder
@@ -298,7 +317,8 @@ def _hint(data: bytes) -> str:
 
 def _check_header(content: Any) -> None:
     """Raise ValueError unless a header is one that this version can read."""
-    check_content(content, FORMAT, _FIELDS)
+    is_model = isinstance(content, dict) and _MODEL in content
+    check_content(content, FORMAT, _FIELDS | {_MODEL} if is_model else _FIELDS)
     own = content["own"]
     if not isinstance(own, dict) or not all(isinstance(place, str) for place in own.values()):
         raise ValueError("its field 'own' does not say where its names are used")
@@ -315,6 +335,37 @@ def inference_parts(fitted: Fitted) -> dict[str, Any]:
     names = sorted(vars(fitted).keys() - set(_OF_A_FIT), key=lambda name: alike.get(name, name))
     parts = {name: getattr(fitted, name) for name in names}
     return parts | {"history": without_batches(fitted.history)}
+
+
+def _model(model: ContrastiveClassifier) -> dict[str, Any]:
+    """Return what a classifier has besides its embedder."""
+    if type(model.classifier_) not in LINEAR:
+        raise TypeError(
+            "save writes a classifier whose classifier_ is a LogisticRegression or a LinearSVC, "
+            f"got {model.classifier_!r}. Save its embedder_, and the rest with joblib or skops."
+        )
+    given, seed = model.get_params(deep=False), model.random_state
+    given["random_state"] = int(seed) if isinstance(seed, Integral) else None
+    if model.embedder is not None:  # for which embedder_ stands, as it is or to be trained
+        is_used = getattr(model.embedder, "estimator", model.embedder) is model.embedder_
+        given["embedder"] = "fitted" if is_used else "trained"
+    return {"parameters": given, "scaler": model.scaler_, "fitted": model.classifier_}
+
+
+def _classifier(embedder: ContrastiveEmbedder, parts: dict[str, Any]) -> ContrastiveClassifier:
+    """Return a classifier from what is read of a file."""
+    parameters, scaler, fitted = parts["parameters"], parts["scaler"], parts["fitted"]
+    if type(scaler) is not StandardScaler or type(fitted) not in LINEAR:
+        raise ValueError("its scaler or classifier has a wrong type")
+    made = {"fitted": FrozenEstimator, "trained": clone, None: lambda embedder: None}
+    embedders = {"embedder": made[parameters["embedder"]](embedder)}
+    model = ContrastiveClassifier(**{**parameters, **embedders})
+    model.embedder_, model.scaler_, model.classifier_ = embedder, scaler, fitted
+    model.classes_ = fitted.classes_
+    scores = fitted.decision_function(scaler.transform(np.zeros((1, embedder._n_features_out))))
+    if scores.size != (1 if len(model.classes_) == 2 else len(model.classes_)):
+        raise ValueError("its classifier does not score its classes")
+    return model
 
 
 def _embedder(cls: type, parameters: dict[str, Any], parts: dict[str, Any]) -> ContrastiveEmbedder:
