@@ -76,7 +76,6 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "subsection_order": ["../examples/data", "../examples/judging", "../examples/losses"],
     "within_subsection_order": "gallery.ExampleOrder",
-    "reset_modules": ("matplotlib", "seaborn", "gallery.link_documentation"),
     "thumbnail_size": (320, 280),
     "doc_module": ("skcontrast",),
     "reference_url": {"skcontrast": None},

@@ -1,6 +1,5 @@
-"""The order of the gallery's examples, and where HTML representations in it link to."""
+"""The order of the gallery's examples."""
 
-import os
 from pathlib import Path
 
 # Within a folder: examples in this order, then all others by name.
@@ -16,6 +15,7 @@ READING_ORDER = (
     "plot_training_curve",
     "plot_watch_training",
     "plot_embedding",
+    "plot_map",
     "plot_retrieval",
     "plot_compare_embedders",
     "plot_search",
@@ -40,11 +40,3 @@ class ExampleOrder:
         stem = Path(file_name).stem
         known = stem in READING_ORDER
         return (READING_ORDER.index(stem) if known else len(READING_ORDER), stem)
-
-
-def link_documentation(gallery_conf, file_name):
-    """Let the estimators of an example link to the API pages of the same build."""
-    examples = Path(__file__).parents[2] / "examples"
-    for path in examples.rglob(Path(file_name).name):
-        depth = len(path.relative_to(examples).parts)
-        os.environ["SKCONTRAST_DOCS_URL"] = "/".join([".."] * depth)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
@@ -152,7 +153,8 @@ class EmbeddingDisplay:
         method : {"pca", "tsne"} or transformer, default="tsne"
             How they are brought into the plane: by their first two principal components; by
             t-SNE on cosine distances; or by the ``fit_transform`` of an object, which returns two
-            columns, such as ``umap.UMAP(metric="cosine")``.
+            columns, such as ``umap.UMAP(metric="cosine")``. Embeddings in two dimensions are a map
+            already (see :class:`~skcontrast.similarity.Cauchy`): only an object changes them.
         subsample : int or None, default=2000
             The most samples that are drawn, at random; None draws all.
         thumbnails : ndarray of shape (n_samples, ..., h, w), default=None
@@ -183,6 +185,8 @@ class EmbeddingDisplay:
         if subsample is not None and subsample < len(points):
             rows = np.sort(rng.choice(len(points), subsample, replace=False))
         reducer, name = _reducer(method, len(rows), rng.randint(2**31 - 1))
+        if points.shape[1] == 2 and isinstance(method, str):
+            reducer, name = FunctionTransformer(), "map, axis"
         display = cls(
             np.asarray(reducer.fit_transform(points[rows])),
             None if labels is None else labels[rows],

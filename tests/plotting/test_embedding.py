@@ -118,3 +118,12 @@ def test_unknown_methods_shapes_and_lengths_are_refused():
         EmbeddingDisplay(POINTS, thumbnails=X_DIGITS[:30])
     with pytest.raises(ValueError, match=r"y must have shape \(n_samples,\)"):
         EmbeddingDisplay(POINTS, np.zeros((30, 2))).plot()
+
+
+@pytest.mark.parametrize("method", ["tsne", "pca"])
+def test_embeddings_in_the_plane_are_a_map_already(method):
+    display = EmbeddingDisplay.from_embeddings(POINTS, method=method)
+    np.testing.assert_array_equal(display.points, POINTS)
+    assert display.xlabel == "map, axis 1"
+    reduced = EmbeddingDisplay.from_embeddings(POINTS, method=PCA(2))
+    assert not np.allclose(reduced.points, POINTS)

@@ -1,0 +1,71 @@
+"""
+A map that is learned
+=====================
+
+t-SNE and UMAP bring an embedding into the plane afterwards. With the similarity of t-SNE, the
+network's own output can be the plane: the contrast of views then draws the map, and what it must
+not show is said by the augmentation. This is t-SimCNE (Böhm, Berens & Kobak 2023).
+
+The result: the map places samples that the fit has not seen, which t-SNE cannot, and shows far
+more of the digits than two principal components. Where all samples are known and their neighbours
+are all that counts, t-SNE of the embedding is still better.
+"""
+
+# %%
+# First the embedding, then the map
+# ---------------------------------
+# A plane is a narrow place to learn in, so a usual embedder comes first. Its encoder is then
+# trained further, under a head with two outputs, which ``transform`` returns with
+# ``output="projection"``.
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+
+from skcontrast import ContrastiveEmbedder
+from skcontrast.plotting import EmbeddingDisplay
+from skcontrast.similarity import Cauchy
+
+digits = load_digits()
+X_train, X_test, y_train, y_test = train_test_split(
+    digits.images, digits.target, test_size=500, stratify=digits.target, random_state=0
+)
+embedder = ContrastiveEmbedder(max_epochs=30, random_state=0).fit(X_train)
+mapper = ContrastiveEmbedder(
+    embedder.encoder_,
+    similarity=Cauchy(),
+    projection_dim=2,
+    output="projection",
+    max_epochs=50,
+    lr=5e-3,
+    random_state=0,
+).fit(X_train)
+
+# %%
+# The same samples on two maps
+# ----------------------------
+# None of them was used in the fit. Embeddings with two columns are drawn as they are. The number
+# is the accuracy of the 15 nearest neighbours in the plane.
+
+pca = PCA(2, random_state=0).fit(embedder.transform(X_train))
+maps = {
+    "principal components": lambda X: pca.transform(embedder.transform(X)),
+    "map": mapper.transform,
+}
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.4), layout="constrained")
+for ax, (name, to_plane) in zip(axes, maps.items(), strict=True):
+    neighbors = KNeighborsClassifier(15).fit(to_plane(X_train), y_train)
+    accuracy = neighbors.score(to_plane(X_test), y_test)
+    EmbeddingDisplay.from_embeddings(to_plane(X_test), y_test, ax=ax)
+    ax.set_title(f"{name}: {accuracy:.0%}")
+axes[0].get_legend().remove()
+plt.show()
+
+# %%
+# Images at their places
+# ----------------------
+
+EmbeddingDisplay.from_estimator(mapper, X_test, thumbnails=X_test)
+plt.show()
