@@ -167,7 +167,7 @@ assert_type(embedder.n_epochs_, int)
 assert_type(embedder.output, Literal["representation", "projection"])
 assert_type(Ring().outer, float | Schedule)
 assert_type(BCL().alpha, float | Schedule | Auto | Literal["auto"])
-assert_type(BCL().cdf, Literal["inverted", "printed"])
+assert_type(BCL().form, Literal["inverted", "printed"])
 assert_type(Cosine().temperature, float | Schedule)
 assert_type(Cosine().bounds(2), tuple[float, float])
 assert_type(VonMisesFisher().kappa_max, float)
@@ -184,7 +184,7 @@ REFUSED = [
     'ContrastiveEmbedder(lr_schedule="linear")',
     'kinds.Graphs(node_features="labels")',
     'ContrastiveEmbedder(loss="infonce")',
-    'losses.BCL(cdf="empirical")',
+    'losses.BCL(form="empirical")',
     'losses.Ring(outer="auto")',
     'frameworks.InfoGraph(objective="infonce")',
     'frameworks.CMC(split="rgb")',

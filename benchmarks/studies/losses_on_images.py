@@ -43,7 +43,7 @@ ROWS = {
     "Ring": (Ring(outer=0.5, inner=0.1), False),
     "BCL": (BCL(alpha=0.7, tau_plus=0.1), False),
     "BCL-hard": (BCL(alpha=0.7, tau_plus=0.1, beta=1.0), False),
-    "BCL-printed": (BCL(alpha=0.7, tau_plus=0.1, cdf="printed"), False),
+    "BCL-printed": (BCL(alpha=0.7, tau_plus=0.1, form="printed"), False),
     "BCL-auto": (AUTO, False),
     "NonparametricBCL": (NonparametricBCL(alpha=0.7, beta=0.7, tau_plus=0.1), False),
     "PositiveDebiased": (PositiveDebiased(tau_plus=0.1), False),

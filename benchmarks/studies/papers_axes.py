@@ -157,7 +157,7 @@ def schedules(figures, args):
         BIASED: InfoNCE(),
         "HCL, β 2 → 0": HCL(0.1, beta=falling),
         "BCL, warm start, β 2 → 0 (paper)": BCL(warm, beta=falling),
-        "the same, cdf as printed": BCL(warm, beta=falling, cdf="printed"),
+        "the same, cdf as printed": BCL(warm, beta=falling, form="printed"),
         "BCL, warm start, β = 0": BCL(warm),
         "BCL, α .5 → .85, β 2 → 0": BCL(Linear(0.5, 0.85), beta=falling),
         "NonparametricBCL, α .5 → .85, β = 1 (rebuttal)": NonparametricBCL(

@@ -96,7 +96,7 @@ def losses(auc, sample):
         "InfoNCE": InfoNCE(),
         "DCL": DCL(tau_plus),
         "PUCL": PUCL(min(1.2 * tau_plus, 0.9), c=0.1),
-        "BCL(.9), printed": BCL(0.9, tau_plus=tau_plus, cdf="printed"),
+        "BCL(.9), printed": BCL(0.9, tau_plus=tau_plus, form="printed"),
         "BCL(.9)": BCL(0.9, tau_plus=tau_plus),
         "BCL(.999)": BCL(0.999, tau_plus=tau_plus),
         "BCL fitted": BCL(alpha, tau_plus=tau_plus),

@@ -6,6 +6,8 @@ Mean squared error against the mean over the true negatives, and bias, for class
 parameters and numbers of candidates; temperature .5, the losses set to the true α and τ⁺. All
 losses see the same scores, so that their errors are compared anchor by anchor. A cell is marked
 where BCL with the inverted cdf is worse than another loss; at the end stands which claims hold.
+Two small tables: candidates that are the rest after a share c of the class was taken as positives,
+the premise of PUCL; and hardness β, with which the estimates aim elsewhere.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks._results import Table, make_parser
+from skcontrast.losses import BCL, NonparametricBCL
 from skcontrast.simulation import ScoreModel, compare_estimators, matched_estimators
 
 TAUS = (0.05, 0.1, 0.2, 0.3)
@@ -40,8 +43,8 @@ class Cell(NamedTuple):
 
 
 def label_free(model):
-    """Return the losses that read no labels."""
-    return {name: loss for name, loss in matched_estimators(model).items() if name != "oracle"}
+    """Return the losses that are compared."""
+    return {name: loss for name, loss in matched_estimators(model).items() if name in NAMES}
 
 
 def simulate(n_anchors):
@@ -76,6 +79,37 @@ def add_cells(table, cells, quantity):
         setting = {"τ⁺": cell.tau_plus, "α": cell.alpha, "N": cell.n_candidates}
         found = cell.comparison.summary(quantity)
         table.add({**setting, **{name: found[name][0] * 1e4 for name in NAMES}})
+
+
+def add_frequencies(args):
+    """Store the relative bias where a share c of the class is not among the candidates."""
+    with Table("label frequency", args, ratios=[], labels=2) as table:
+        for tau_plus, c in product((0.1, 0.3), (0.0, 0.2, 0.4)):
+            model = ScoreModel(tau_plus=tau_plus, c=c)
+            names = ("BIASED", "DCL", "PUCL")
+            table.add({"τ⁺": tau_plus, "c": c, **relative_bias(model, names, args.n_anchors)})
+
+
+def add_hardness(args):
+    """Store the relative bias of BCL and NonparametricBCL by their β, which differ in meaning."""
+    with Table("hardness", args, ratios=[]) as table:
+        for beta in (0.0, 0.25, 0.5, 0.75, 1.0):
+            losses = {
+                "BCL": BCL(0.9, beta, tau_plus=0.1),
+                "NonparametricBCL": NonparametricBCL(0.9, beta, tau_plus=0.1),
+                "the same, printed": NonparametricBCL(0.9, beta, tau_plus=0.1, form="printed"),
+            }
+            table.add({"β": beta, **relative_bias(ScoreModel(), losses, args.n_anchors, 512)})
+
+
+def relative_bias(model, losses, n_anchors, n_candidates=256):
+    """Return the bias of losses, or of matched ones by their names, as a share of the truth."""
+    if not isinstance(losses, dict):
+        losses = {name: matched_estimators(model)[name] for name in losses}
+    size = {"n_anchors": n_anchors, "n_candidates": n_candidates}
+    found = compare_estimators(model, losses, random_state=0, **size)
+    truth = found.supervised.mean()
+    return {name: bias / truth for name, (bias, _) in found.summary("bias").items()}
 
 
 def worse_in(cell):
@@ -134,7 +168,12 @@ def main():
     """Print the table and the claims."""
     parser = make_parser(__doc__)
     parser.add_argument("--n-anchors", type=int, default=4000)
+    parser.add_argument("--parameters", action="store_true", help="tables of c and β only")
     args = parser.parse_args()
+    add_frequencies(args)
+    add_hardness(args)
+    if args.parameters:
+        return
     cells = simulate(args.n_anchors)
     with Table("mse", args, labels=3, digits=2) as table:
         add_cells(table, cells, "mse")

@@ -172,8 +172,10 @@ class AutoParameters:
             if not self.has_labels:
                 self._estimate_from_ranks(observed.cpu().numpy(), loss)
             elif not bool(observed.isnan().all()):
-                alpha = alpha_from_auc(mean_auc(observed)).value
-                self._set(self._of_quantity("alpha", self.due), "alpha", alpha)
+                auc, given = mean_auc(observed), loss.get_params()
+                for name in self._of_quantity("alpha", self.due):
+                    printed = given.get(f"{self.declared[name].owner}form") == "printed"
+                    self._set({name}, "alpha", (auc if printed else alpha_from_auc(auc)).value)
         if self.by_rank:
             counts = torch.stack(self.by_rank).sum(0)
             if world is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.optimize import brentq
 from torch import Tensor
 
 from .._arguments import Interval, checked
@@ -21,9 +22,8 @@ from ._rank_statistics import Estimate, class_aucs
 
 _SHARE = Interval(Real, 0, 1, closed="both")
 _ERROR = Interval(Real, 0, None, closed="left")
-# The sharpest posterior that is looked for, and how finely.
+# The sharpest posterior that is looked for, and how finely ranks are divided.
 _SHARPEST = 100.0
-_BISECTIONS = 50
 _RANKS = 2**12
 
 
@@ -34,7 +34,7 @@ def alpha_from_auc(auc: float | Estimate, standard_error: float = math.nan) -> E
     .. math:: \alpha = (6A - 1)/4, \qquad \mathrm{clipped\ to}\ [1/2, 1]
 
     since the model has :math:`A = P(s_{\mathrm{FN}} > s_{\mathrm{TN}}) = (1 + 4\alpha)/6`. The
-    paper takes A itself for α [1]_.
+    paper takes A itself for α [1]_, as does ``BCL("auto", form="printed")``.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def sharpness_from_auc(auc: float | Estimate, tau_plus: float) -> Estimate:
 
     .. math:: A(k) = \int_0^1 f_{\mathrm{FN}}(u) \int_0^u f_{\mathrm{TN}}(v)\, dv\, du,
 
-    which increases in the sharpness k from 1/2 at k = 0 to 1; k is found by bisection.
+    which increases in the sharpness k from 1/2 at k = 0 to 1; k is its root.
 
     Parameters
     ----------
@@ -99,15 +99,14 @@ def sharpness_from_auc(auc: float | Estimate, tau_plus: float) -> Estimate:
     1.23
     """
     value, error = _value_and_error(auc, math.nan)
-    if value <= 0.5:
+    if value <= _auc_of(0.0, tau_plus):  # 1/2, but for rounding
         return Estimate(0.0, math.nan)
-    low, high = 0.0, _SHARPEST
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _auc_of(middle, tau_plus) < value else (low, middle)
-    step = 1e-3 * max(high, 1e-3)
-    slope = (_auc_of(high + step, tau_plus) - _auc_of(high, tau_plus)) / step
-    return Estimate(high, error / slope if slope > 0 else math.nan)
+    sharpness = _SHARPEST
+    if _auc_of(sharpness, tau_plus) > value:
+        sharpness = float(brentq(lambda k: _auc_of(k, tau_plus) - value, 0.0, sharpness))
+    step = 1e-3 * max(sharpness, 1e-3)
+    slope = (_auc_of(sharpness + step, tau_plus) - _auc_of(sharpness, tau_plus)) / step
+    return Estimate(sharpness, error / slope if slope > 0 else math.nan)
 
 
 def _value_and_error(auc: float | Estimate, standard_error: float) -> tuple[float, float]:

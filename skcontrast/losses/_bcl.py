@@ -9,7 +9,7 @@ from torch import Tensor
 from .._parameters import StrOptions
 from ..schedules import EstimableNumber, Number, current_value, interval
 from ._base import Loss
-from ._posterior import invert_unlabeled_cdf, true_negative_probability
+from ._posterior import phi_by_rank, true_negative_probability
 
 
 class BCL(Loss):
@@ -32,14 +32,16 @@ class BCL(Loss):
     ----------
     alpha : float, Schedule or "auto", default=0.7
         Location parameter α in [.5, 1]: how well the encoder separates the classes. It is
-        (6A − 1)/4 for a macro-AUC of A. At .5 ranks carry no information.
+        (6A − 1)/4 for a macro-AUC of A. At .5 ranks carry no information; at 1 the closest
+        candidate has the weight 0, if τ⁺ > 0, so that a single one leaves only the floor.
     beta : float or Schedule, default=0.0
         Hardness β ≥ 0, as in :class:`HCL`.
     tau_plus : float, Schedule or "auto", default=0.1
         Class prior τ⁺ in [0, 1).
-    cdf : {"inverted", "printed"}, default="inverted"
-        Whether Φ is obtained from the empirical cdf by inversion, or is the empirical cdf itself
-        as in the paper.
+    form : {"inverted", "printed"}, default="inverted"
+        Whether Φ is obtained from the empirical cdf by inversion, or the loss is that of the
+        printed paper: Φ is the empirical cdf itself, and ``alpha="auto"`` takes from labels the
+        macro-AUC A itself instead of (6A − 1)/4.
     detach_weights : bool, default=True
         Whether the factor :math:`e^{\beta s}` of the weights carries no gradient. The posterior
         never does.
@@ -73,7 +75,7 @@ class BCL(Loss):
         "alpha": interval(0.5, 1, "both", auto="alpha"),
         "beta": interval(0, None, "left"),
         "tau_plus": interval(0, 1, "left", auto="tau_plus"),
-        "cdf": [StrOptions({"inverted", "printed"})],
+        "form": [StrOptions({"inverted", "printed"})],
         "detach_weights": ["boolean"],
     }
 
@@ -82,13 +84,13 @@ class BCL(Loss):
         alpha: EstimableNumber = 0.7,
         beta: Number = 0.0,
         tau_plus: EstimableNumber = 0.1,
-        cdf: Literal["inverted", "printed"] = "inverted",
+        form: Literal["inverted", "printed"] = "inverted",
         detach_weights: bool = True,
     ):
         self.alpha = alpha
         self.beta = beta
         self.tau_plus = tau_plus
-        self.cdf = cdf
+        self.form = form
         self.detach_weights = detach_weights
 
     def hardness(self) -> float:
@@ -102,7 +104,5 @@ class BCL(Loss):
     def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | s) by rank."""
         alpha, tau_plus = current_value(self.alpha), current_value(self.tau_plus)
-        phi = ranks_from_farthest / n_candidates
-        if self.cdf == "inverted":
-            phi = invert_unlabeled_cdf(phi, alpha, tau_plus)
+        phi = phi_by_rank(ranks_from_farthest, n_candidates, alpha, tau_plus, self.form)
         return true_negative_probability(phi, alpha, tau_plus)

@@ -6,9 +6,10 @@ from typing import Literal
 
 from torch import Tensor
 
+from .._parameters import StrOptions
 from ..schedules import EstimableNumber, Number, current_value, interval
 from ._base import Loss
-from ._posterior import invert_unlabeled_cdf, ratio, true_negative_probability
+from ._posterior import phi_by_rank, ratio, true_negative_probability
 
 
 class NonparametricBCL(Loss):
@@ -39,6 +40,11 @@ class NonparametricBCL(Loss):
         Whether the weights are scaled to mean 1. The authors' code does not. They are a ratio of
         densities and have mean 1 in expectation, so that the estimate is one of an expectation
         either way, under the Jensen–Shannon objective too.
+    form : {"inverted", "printed"}, default="inverted"
+        Whether Φ is obtained from the empirical cdf by inversion, or the loss is that of the
+        printed rebuttal: Φ is the empirical cdf itself, and ``alpha="auto"`` takes from labels the
+        macro-AUC A itself instead of (6A − 1)/4.
+        The mean of the weights is then not 1.
 
     See Also
     --------
@@ -64,6 +70,7 @@ class NonparametricBCL(Loss):
         "beta": interval(0, 1, "both"),
         "tau_plus": interval(0, 1, "left", auto="tau_plus"),
         "normalize_weights": ["boolean"],
+        "form": [StrOptions({"inverted", "printed"})],
     }
 
     def __init__(
@@ -72,11 +79,13 @@ class NonparametricBCL(Loss):
         beta: Number = 0.5,
         tau_plus: EstimableNumber = 0.1,
         normalize_weights: bool = False,
+        form: Literal["inverted", "printed"] = "inverted",
     ):
         self.alpha = alpha
         self.beta = beta
         self.tau_plus = tau_plus
         self.normalize_weights = normalize_weights
+        self.form = form
 
     @property
     def sum_of_weights(self) -> Literal["N", "free"]:  # type: ignore[override]
@@ -94,7 +103,7 @@ class NonparametricBCL(Loss):
     def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return ω by rank."""
         alpha, beta, tau_plus = map(current_value, (self.alpha, self.beta, self.tau_plus))
-        phi = invert_unlabeled_cdf(ranks_from_farthest / n_candidates, alpha, tau_plus)
+        phi = phi_by_rank(ranks_from_farthest, n_candidates, alpha, tau_plus, self.form)
         wanted = 2 * (alpha * (1 - beta) * (1 - phi) + (1 - alpha) * beta * phi)
         wanted = wanted / (alpha * (1 - beta) + (1 - alpha) * beta)
         true = 2 * (alpha * (1 - phi) + (1 - alpha) * phi)
@@ -104,5 +113,5 @@ class NonparametricBCL(Loss):
     def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return p(TN | s) by rank: that of :class:`BCL`, whatever is wanted of the negatives."""
         alpha, tau_plus = current_value(self.alpha), current_value(self.tau_plus)
-        phi = invert_unlabeled_cdf(ranks_from_farthest / n_candidates, alpha, tau_plus)
+        phi = phi_by_rank(ranks_from_farthest, n_candidates, alpha, tau_plus, self.form)
         return true_negative_probability(phi, alpha, tau_plus)

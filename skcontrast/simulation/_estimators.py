@@ -16,7 +16,18 @@ from sklearn.base import clone
 from .._arguments import Interval, StrOptions, check_arguments, checked, generator_of, naming
 from .._objective._exponential import log_expectation
 from .._parameters import check_component, validate_parameters
-from ..losses import BCL, DCL, HCL, InfoNCE, Loss, NonparametricBCL, Supervised
+from ..losses import (
+    BCL,
+    DCL,
+    HCL,
+    PUCL,
+    InfoNCE,
+    Loss,
+    NonparametricBCL,
+    Ring,
+    SoftRing,
+    Supervised,
+)
 from ..schedules import check_numbers
 from ._scores import COUNT, RandomState, ScoreModel, ScoreSample, with_negatives
 
@@ -93,19 +104,22 @@ def matched_estimators(model: ScoreModel) -> Losses:
     Parameters
     ----------
     model : ScoreModel
-        Gives α and τ⁺.
+        Gives α, τ⁺ and c.
 
     Returns
     -------
     estimators : dict of str to Loss
-        "BIASED" (InfoNCE), "DCL", "HCL" with β = .5, "BCL (printed)" and "BCL (inverted)" with
-        β = 0, "NonparametricBCL" with β = .5, and "oracle" (Supervised).
+        "BIASED" (InfoNCE), "DCL", "PUCL", "HCL" with β = .5, "BCL (printed)" and
+        "BCL (inverted)" with β = 0, "BCL, β = .5", "NonparametricBCL" with β = .5, "Ring" without
+        the closest share τ⁺, "SoftRing" with the sharpness of the model's AUC, and "oracle"
+        (Supervised). Only PUCL knows c; the others take τ⁺ for the share of false negatives.
 
     Notes
     -----
-    HCL aims at a mean that is tilted towards hard negatives: not all of its difference from the
-    truth is an error. DCL and HCL do better here than in training: here their positives are drawn
-    from the density of false negatives, which the views of a sample are not.
+    HCL and BCL with β = .5 aim at a mean that is tilted towards hard negatives, and Ring at a sum
+    over fewer candidates: not all of their difference from the truth is an error. DCL, PUCL and
+    HCL do better here than in training: here their positives are drawn from the density of false
+    negatives, which the views of a sample are not.
 
     Examples
     --------
@@ -113,15 +127,22 @@ def matched_estimators(model: ScoreModel) -> Losses:
     >>> matched_estimators(ScoreModel(tau_plus=0.2))["DCL"]
     DCL(tau_plus=0.2)
     """
+    from ..estimation import sharpness_from_auc  # which imports this module
+
     validate_parameters(model)
     alpha, tau_plus = model.alpha, model.tau_plus
+    sharpness = sharpness_from_auc(model.auc, tau_plus).value if tau_plus else 0.0
     return {
         "BIASED": InfoNCE(),
         "DCL": DCL(tau_plus),
+        "PUCL": PUCL(tau_plus, model.c),
         "HCL": HCL(tau_plus, beta=0.5),
-        "BCL (printed)": BCL(alpha, tau_plus=tau_plus, cdf="printed"),
+        "BCL (printed)": BCL(alpha, tau_plus=tau_plus, form="printed"),
         "BCL (inverted)": BCL(alpha, tau_plus=tau_plus),
+        "BCL, β = .5": BCL(alpha, beta=0.5, tau_plus=tau_plus),
         "NonparametricBCL": NonparametricBCL(alpha, tau_plus=tau_plus),
+        "Ring": Ring(outer=1.0, inner=tau_plus),
+        "SoftRing": SoftRing(sharpness, tau_plus),
         "oracle": Supervised(),
     }
 
@@ -304,7 +325,9 @@ def _resolve_estimators(
     return losses
 
 
-CurveParameter: TypeAlias = Literal["alpha", "tau_plus", "temperature", "gamma", "n_candidates"]
+CurveParameter: TypeAlias = Literal[
+    "alpha", "tau_plus", "temperature", "gamma", "c", "n_candidates"
+]
 
 
 class EstimatorCurve(NamedTuple):
@@ -357,7 +380,7 @@ def estimator_curve(
     ----------
     model : ScoreModel
         Its other parameters are kept; the object itself is not changed.
-    parameter : {"alpha", "tau_plus", "temperature", "gamma", "n_candidates"}
+    parameter : {"alpha", "tau_plus", "temperature", "gamma", "c", "n_candidates"}
         The parameter that varies.
     values : array-like of shape (n_values,)
         Its values, at least one.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import torch
@@ -23,7 +23,9 @@ RandomState: TypeAlias = int | np.random.Generator | None
 
 # Numbers of anchors, candidates and positives.
 COUNT = [Interval(Integral, 1, None, closed="left")]
-_COMPONENT = [StrOptions({"TN", "FN", "UN"})]
+Component: TypeAlias = Literal["TN", "FN", "UN", "lower", "upper", "wanted"]
+_COMPONENT = [StrOptions(set(get_args(Component)))]
+_BETA = [Interval(Real, 0, 1, closed="both")]
 
 
 class ScoreSample(NamedTuple):
@@ -156,7 +158,8 @@ class ScoreModel(ParameterObject):
     alpha : float, default=0.9
         Location parameter α in [.5, 1]: how well scores separate the classes. At .5 they do not.
     tau_plus : float, default=0.1
-        Class prior τ⁺ in [0, 1): the probability that a candidate is a false negative.
+        Class prior τ⁺ in [0, 1): the probability that a random sample has the anchor's class, and
+        with c = 0 that a candidate is a false negative.
     temperature : float, default=0.5
         The temperature t > 0.
     gamma : float, default=0.1
@@ -168,6 +171,10 @@ class ScoreModel(ParameterObject):
     proposal : {"uniform", "normal"}, default="uniform"
         φ before the shift: uniform on [−.5, .5], or standard normal as in the paper's Figures 3
         and 4. Normal scores have no lower bound.
+    c : float, default=0.0
+        Label frequency in [0, 1], as in :class:`~skcontrast.losses.PUCL`: where this fraction of
+        the anchor's class serves as positives, the candidates are the unlabeled rest, and false
+        negatives with probability τ⁺(1 − c)/(1 − τ⁺c).
 
     Notes
     -----
@@ -196,6 +203,7 @@ class ScoreModel(ParameterObject):
         "gamma": [Interval(Real, 0, 1, closed="both")],
         "form": [StrOptions({"once", "printed"})],
         "proposal": [StrOptions({"uniform", "normal"})],
+        "c": [Interval(Real, 0, 1, closed="both")],
     }
 
     def __init__(
@@ -206,6 +214,7 @@ class ScoreModel(ParameterObject):
         gamma: float = 0.1,
         form: Literal["once", "printed"] = "once",
         proposal: Literal["uniform", "normal"] = "uniform",
+        c: float = 0.0,
     ):
         self.alpha = alpha
         self.tau_plus = tau_plus
@@ -213,6 +222,7 @@ class ScoreModel(ParameterObject):
         self.gamma = gamma
         self.form = form
         self.proposal = proposal
+        self.c = c
 
     @property
     def auc(self) -> float:
@@ -269,7 +279,7 @@ class ScoreModel(ParameterObject):
         """
         validate_parameters(self)
         rng = generator_of(random_state, "ScoreModel.sample")
-        is_negative = rng.random((n_anchors, n_candidates)) >= self.tau_plus
+        is_negative = rng.random((n_anchors, n_candidates)) >= self._rest_prior
         phi_candidates = _draw(np.where(is_negative, self.alpha, 1 - self.alpha), rng)
         phi_positives = _draw(np.full((n_anchors, n_positives), 1 - self.alpha), rng)
         largest_shift = self.gamma * max(self._largest() - 0.5, 0.0)
@@ -282,18 +292,22 @@ class ScoreModel(ParameterObject):
             upper_bound=-self.lower_bound,  # x is as far above 0 as below
         )
 
-    @checked(component=_COMPONENT)
-    def density(self, x: ArrayLike, component: Literal["TN", "FN", "UN"] = "UN") -> np.ndarray:
+    @checked(component=_COMPONENT, beta=_BETA)
+    def density(self, x: ArrayLike, component: Component = "UN", beta: float = 0.5) -> np.ndarray:
         r"""Return the density of x = s · t of an anchor without shift.
 
         Parameters
         ----------
         x : array-like
             Where.
-        component : {"TN", "FN", "UN"}, default="UN"
+        component : {"TN", "FN", "UN", "lower", "upper", "wanted"}, default="UN"
             True negatives, false negatives, or unlabeled candidates:
             :math:`\varphi_{\mathrm{UN}} = \tau^- \varphi_{\mathrm{TN}}
-            + \tau^+ \varphi_{\mathrm{FN}}`.
+            + \tau^+ \varphi_{\mathrm{FN}}`. Or what they are made of, :math:`\varphi_{(1)}` and
+            :math:`\varphi_{(2)}`; or ψ, the mixture of true negatives that
+            :class:`~skcontrast.losses.NonparametricBCL` wants.
+        beta : float, default=0.5
+            Share of hard negatives in ψ, in [0, 1]; not both it and α may be 1.
 
         Returns
         -------
@@ -306,23 +320,27 @@ class ScoreModel(ParameterObject):
         >>> ScoreModel(alpha=1.0).density([-0.5, 0.0, 0.5], "TN")
         array([2., 1., 0.])
         """
-        lower, x = self._lower_share(component), _points(x)
+        lower, x = self._lower_share(component, beta), _points(x)
         phi = self._proposal.cdf(x)
         return 2 * (lower * (1 - phi) + (1 - lower) * phi) * self._proposal.pdf(x)
 
-    @checked(component=_COMPONENT)
-    def cdf(self, x: ArrayLike, component: Literal["TN", "FN", "UN"] = "UN") -> np.ndarray:
+    @checked(component=_COMPONENT, beta=_BETA)
+    def cdf(self, x: ArrayLike, component: Component = "UN", beta: float = 0.5) -> np.ndarray:
         r"""Return the cdf of x = s · t of an anchor without shift.
 
         .. math:: 2 \lambda \Phi + (1 - 2 \lambda) \Phi^2, \qquad \lambda = \alpha
             \text{ (TN)},\; 1 - \alpha \text{ (FN)},\;
-            \tau^- \alpha + \tau^+ (1 - \alpha) \text{ (UN)}
+            \tau^- \alpha + \tau^+ (1 - \alpha) \text{ (UN)},\; 1 \text{ (lower)},\;
+            0 \text{ (upper)},\;
+            \frac{(1 - \beta)\alpha}{(1 - \beta)\alpha + \beta(1 - \alpha)} \text{ (wanted)}
 
         Parameters
         ----------
         x : array-like
             Where.
-        component : {"TN", "FN", "UN"}, default="UN"
+        component : {"TN", "FN", "UN", "lower", "upper", "wanted"}, default="UN"
+            As in `density`.
+        beta : float, default=0.5
             As in `density`.
 
         Returns
@@ -336,16 +354,26 @@ class ScoreModel(ParameterObject):
         >>> ScoreModel(alpha=1.0).cdf([-0.5, 0.0, 0.5], "TN")
         array([0.  , 0.75, 1.  ])
         """
-        lower = self._lower_share(component)
+        lower = self._lower_share(component, beta)
         phi = self._proposal.cdf(_points(x))
         return 2 * lower * phi + (1 - 2 * lower) * phi**2
 
-    def _lower_share(self, component: Literal["TN", "FN", "UN"]) -> float:
+    def _lower_share(self, component: Component, beta: float) -> float:
         """Return the share of φ₍₁₎ in a component."""
         validate_parameters(self)
-        shares = {"TN": self.alpha, "FN": 1 - self.alpha}
-        shares["UN"] = (1 - self.tau_plus) * shares["TN"] + self.tau_plus * shares["FN"]
+        shares = {"TN": self.alpha, "FN": 1 - self.alpha, "lower": 1.0, "upper": 0.0}
+        shares["UN"] = (1 - self._rest_prior) * shares["TN"] + self._rest_prior * shares["FN"]
+        if component == "wanted":
+            if self.alpha == beta == 1:
+                raise ValueError("'beta' and 'alpha' must not both be 1: no density is wanted.")
+            easy, hard = (1 - beta) * self.alpha, beta * (1 - self.alpha)
+            return easy / (easy + hard)
         return shares[component]
+
+    @property
+    def _rest_prior(self) -> float:
+        """The probability that a candidate is a false negative."""
+        return self.tau_plus * (1 - self.c) / (1 - self.tau_plus * self.c)
 
     def _largest(self) -> float:
         return 1.0 if self.form == "once" else 1 / self.temperature**2

@@ -110,7 +110,7 @@ def posterior(loss, ranks, n):
         u = (ranks - 0.5) / n
         return 1 - false_negative(u, p["sharpness"], tau, p.get("floor", 0.0))
     alpha, phi = p["alpha"], ranks / n
-    if p.get("cdf") != "printed":
+    if p["form"] != "printed":
         phi = cdf_inverted(phi, alpha, tau)
     first, second = 2 * (1 - phi), 2 * phi
     true = alpha * first + (1 - alpha) * second

@@ -34,7 +34,7 @@ def test_the_printed_cdf_is_the_inverted_one_where_both_classes_are_alike():
     ranks = torch.arange(1, 51, dtype=torch.float64)
     for alpha, tau_plus, same in ((0.5, 0.1, True), (0.8, 0.5, True), (0.8, 0.1, False)):
         printed, inverted = (
-            BCL(alpha=alpha, tau_plus=tau_plus, cdf=cdf).rank_weights(ranks, 50)
-            for cdf in ("printed", "inverted")
+            BCL(alpha=alpha, tau_plus=tau_plus, form=form).rank_weights(ranks, 50)
+            for form in ("printed", "inverted")
         )
         assert torch.allclose(printed, inverted) == same

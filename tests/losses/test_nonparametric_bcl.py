@@ -21,6 +21,16 @@ def test_weights_are_a_ratio_of_densities_and_have_mean_one():
         assert weights.mean().item() == pytest.approx(1, abs=1e-4)
 
 
+def test_weights_with_the_printed_cdf_do_not_have_mean_one():
+    ranks = torch.arange(1, 511, dtype=torch.float64)
+    printed, inverted = (
+        NonparametricBCL(0.85, beta=1.0, tau_plus=0.1, form=form).rank_weights(ranks, 510)
+        for form in ("printed", "inverted")
+    )
+    assert printed.mean().item() == pytest.approx(1.37, abs=0.005)
+    assert inverted.mean().item() == pytest.approx(1.0, abs=0.005)
+
+
 def test_weights_change_from_debiasing_to_mining_at_the_stated_beta():
     alpha, tau_plus = 0.8, 0.1
     a = (1 - 2 * alpha) * (1 - 2 * tau_plus)

@@ -75,8 +75,8 @@ def naive_soft_ring(sample, k=3.0):
     return weighted(sample, (1 - false_negative(u, m)) * np.exp(BETA * sample.scores))
 
 
-def naive_nonparametric(sample):
-    phi = inverted(cdf_of(sample))
+def naive_nonparametric(sample, phi_of_cdf=inverted):
+    phi = phi_of_cdf(cdf_of(sample))
     wanted = 2 * ALPHA * (1 - BETA) * (1 - phi) + 2 * (1 - ALPHA) * BETA * phi
     wanted /= ALPHA * (1 - BETA) + (1 - ALPHA) * BETA
     true = 2 * ALPHA * (1 - phi) + 2 * (1 - ALPHA) * phi
@@ -138,8 +138,11 @@ def test_estimates_are_those_of_the_naive_formula(loss, naive):
 def test_printed_bcl_takes_the_empirical_cdf_for_phi():
     sample = ScoreModel(ALPHA, TAU).sample(30, 40, random_state=0)
     naive = weighted(sample, posterior(cdf_of(sample)))
-    printed = BCL(ALPHA, tau_plus=TAU, cdf="printed")
+    printed = BCL(ALPHA, tau_plus=TAU, form="printed")
     np.testing.assert_allclose(estimate(printed, sample), naive, rtol=1e-12)
+    rebuttal = NonparametricBCL(ALPHA, BETA, TAU, form="printed")
+    naive = naive_nonparametric(sample, lambda cdf: cdf)
+    np.testing.assert_allclose(estimate(rebuttal, sample), naive, rtol=1e-12)
 
 
 def test_every_loss_is_an_estimator_or_refused():
@@ -227,7 +230,7 @@ def test_inverted_bcl_has_the_smallest_error(comparison):
 
 
 def test_printed_and_inverted_bcl_at_512_candidates():
-    losses = {cdf: BCL(0.9, tau_plus=0.1, cdf=cdf) for cdf in ("printed", "inverted")}
+    losses = {form: BCL(0.9, tau_plus=0.1, form=form) for form in ("printed", "inverted")}
     comparison = compare_estimators(
         ScoreModel(), losses, n_anchors=2000, n_candidates=512, random_state=0
     )
@@ -285,10 +288,29 @@ def test_estimators_may_be_a_dict_or_a_function_of_the_model():
 
 
 def test_matched_estimators_know_the_model():
-    losses = matched_estimators(ScoreModel(alpha=0.7, tau_plus=0.3))
+    losses = matched_estimators(ScoreModel(alpha=0.7, tau_plus=0.3, c=0.4))
+    truth = {"alpha": 0.7, "tau_plus": 0.3, "inner": 0.3, "c": 0.4}
     for name, loss in losses.items():
-        params = loss.get_params()
-        assert params.get("alpha", 0.7) == 0.7 and params.get("tau_plus", 0.3) == 0.3, name
+        for parameter in truth.keys() & loss.get_params().keys():
+            assert loss.get_params()[parameter] == truth[parameter], name
+    assert matched_estimators(ScoreModel(tau_plus=0.0))["SoftRing"].sharpness == 0
+
+
+def test_pucl_alone_corrects_for_positives_that_are_missing_among_the_candidates():
+    model = ScoreModel(tau_plus=0.3, c=0.4)
+    comparison = compare_estimators(model, n_anchors=2000, n_candidates=256, random_state=0)
+    bias, error = comparison.summary("bias")["PUCL"]
+    assert abs(bias) < 3 * error
+    relative = comparison.summary("bias")["DCL"][0] / comparison.supervised.mean()
+    assert relative == pytest.approx(-0.093, abs=0.01)
+
+
+def test_a_hardness_biases_the_estimate_of_bcl():
+    bias = compare_estimators(
+        ScoreModel(), n_anchors=1000, n_candidates=512, random_state=0
+    ).summary("bias")
+    assert bias["BCL, β = .5"][0] == pytest.approx(0.136, abs=0.005)
+    assert abs(bias["BCL (inverted)"][0]) < 3 * bias["BCL (inverted)"][1]
 
 
 # Curves
@@ -311,7 +333,7 @@ def test_a_curve_compares_at_every_value_and_follows_the_model():
     np.testing.assert_allclose(fixed["BCL (inverted)"], fixed["BIASED"])
 
 
-@pytest.mark.parametrize("parameter", ["tau_plus", "temperature", "gamma"])
+@pytest.mark.parametrize("parameter", ["tau_plus", "temperature", "gamma", "c"])
 def test_every_parameter_of_the_model_may_vary(parameter):
     curve = estimator_curve(ScoreModel(), parameter, [0.2, 0.4], n_anchors=50, random_state=0)
     means = curve.summary("mean")["oracle"][0]
