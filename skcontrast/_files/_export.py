@@ -75,6 +75,12 @@ def export(
     Input and output of an ONNX file are called ``X`` and ``embedding``, or ``probabilities`` of a
     classifier.
 
+    Series are one array (n_samples, n_channels, n_times), with NaN behind the ends of shorter
+    ones. If the encoder takes series of any length, as the default does, so does the file: longer
+    ones than in `fit`, too. A ``.pt2`` file may need a few steps at least, 9 with the default
+    encoder: pad shorter arrays with NaN, which changes nothing. If the encoder takes one length
+    alone, the file takes only this one. Gaps are not filled.
+
     Examples
     --------
     >>> import os

@@ -153,11 +153,18 @@ def kind_of_shape(sample_shape: Sequence[int | None]) -> Kind:
 
 @contextmanager
 def naming_kind(kind: Kind) -> Iterator[None]:
-    """Say in torch's error about a batch of a custom kind that it is X that does not fit."""
+    """Say in torch's error about a batch of a custom kind or of series that X does not fit."""
     try:
         yield
     except RuntimeError as error:
-        if not is_custom(kind) or isinstance(error, torch.OutOfMemoryError):
+        if isinstance(error, torch.OutOfMemoryError):
+            raise
+        if type(kind) is Series:
+            raise ValueError(
+                f"X holds series of a length that the encoder cannot take: {error}. In fit, the "
+                f"longest had {getattr(kind, 'n_times_', 'other')} steps. SeriesNet() takes any."
+            ) from error
+        if not is_custom(kind):
             raise
         owner = type(kind).__name__
         raise ValueError(

@@ -244,6 +244,15 @@ def test_a_table_with_series_in_its_cells_is_refused_with_advice():
     np.testing.assert_array_equal(read([np.stack(row) for row in nested.to_numpy()]), X[:, :2])
 
 
+def test_tables_with_an_index_of_series_and_steps_are_read_as_the_guide_says():
+    table = pd.concat({k: pd.DataFrame(x.T) for k, x in enumerate(UNEQUAL)})
+    with pytest.raises(TypeError, match=r"X is a DataFrame, which cannot hold series.*groupby"):
+        small(kind="series").fit(table)
+    np.testing.assert_array_equal(
+        read([part.to_numpy().T for _, part in table.groupby(level=0)]), PADDED
+    )
+
+
 def test_transform_names_the_channels_that_differ():
     embedder = small().fit(X)
     for given, advice in (
@@ -395,6 +404,12 @@ def test_views_must_leave_ends_where_they_are(view):
     assert small(augmentation=[view]).fit_transform(X).shape == (30, 6)
     with pytest.raises(ValueError, match="must return NaN where its batch has NaN"):
         small(augmentation=[view]).fit(PADDED)
+
+
+def test_an_encoder_for_one_length_names_it():
+    embedder = small(encoder=nn.Sequential(nn.Flatten(), nn.Linear(75, 4))).fit(X)
+    with pytest.raises(ValueError, match=r"length that the encoder cannot take.* had 25 steps"):
+        embedder.transform(X[:, :, :20])
 
 
 def test_a_function_for_no_kind_is_told_how_to_be_for_series():
