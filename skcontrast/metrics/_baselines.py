@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -428,7 +429,9 @@ def _scaled(H: NDArray) -> NDArray:
 
 def _umap(X: NDArray, seed: int) -> NDArray:
     """Return ten dimensions of UMAP, which takes all cores otherwise, and leaves it so."""
-    from umap import UMAP
+    with warnings.catch_warnings():  # of parts of it that need TensorFlow
+        warnings.simplefilter("ignore", ImportWarning)
+        from umap import UMAP
 
     n_threads = torch.get_num_threads()
     try:
