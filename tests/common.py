@@ -95,6 +95,7 @@ LOSSES = [
     NonparametricBCL(alpha=0.6, beta=0.9, tau_plus=0.3, normalize_weights=True, form="printed"),
     PositiveDebiased(tau_plus=0.15),
     PositiveDebiased(tau_plus=0.15, negatives=HCL(tau_plus=0.1, beta=0.7)),
+    PositiveDebiased(tau_plus=0.15, negatives=BCL(), form="printed"),
     PositiveDebiased(tau_plus=0.15, negatives=Ring(outer=0.7, inner=0.2)),
     PositiveDebiased(tau_plus=0.1, negatives=Supervised()),
     Supervised(),

@@ -230,6 +230,19 @@ def curves(figures, args):
                 table.add({"epochs": epochs, "loss": name, **cells(of[:, i], reference)})
 
 
+def positive(figures, args):
+    """PositiveDebiased as the mean over the row and as printed, 15 epochs, at two temperatures."""
+    losses = {
+        BIASED: InfoNCE(),
+        "PositiveDebiased": PositiveDebiased(0.1),
+        "PositiveDebiased, printed": PositiveDebiased(0.1, form="printed"),
+    }
+    with axis_table("positive", args) as table:
+        for t in (0.2, 0.5):
+            rows = settings_of(losses, losses, temperature=t, epochs=15)
+            add_rows(table, "t", t, rows, figures, args)
+
+
 def curve_of(loss, seed, figures):
     """Return the accuracies at every checkpoint of one fit."""
 
@@ -363,6 +376,7 @@ AXES = {
     "tau_plus": tau_plus,
     "schedules": schedules,
     "curves": curves,
+    "positive": positive,
     "pucl": pucl,
     "pucl_pairs": pucl_pairs,
     "negatives_epochs": equal_epochs,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from .._parameters import check_component
+from .._parameters import StrOptions, check_component
 from .._warnings import warn
 from ..schedules import EstimableNumber, current_value, interval
 from ._base import Loss
@@ -26,11 +27,12 @@ class PositiveDebiased(Loss):
         L = -\log \frac{P - \tau^- g}{P + (N \tau^+ - \tau^-)\, g}
 
     where :math:`s_{\max}` is the score of an anchor with itself (1/temperature for cosine). The
-    preprint writes :math:`e^{s^+} + g` for P, which is not a mean. With the consistent
+    preprint writes :math:`e^{s^+} + g` for P, which is a sum and not a mean. With the consistent
     :math:`P = \tau^+ e^{s^+} + \tau^- g` the loss would be exactly InfoNCE; the authors' P pulls
     positives with a weight of about 1/(N + 2). The numerator can only be negative where
     N + 2 < 2/τ⁺; it is floored at :math:`\tau^+ e^{s_{\min}}`, with a warning. At low temperatures
-    the constant :math:`e^{s_{\max}}` is most of P, and little is learned: take .5 rather than .2.
+    the constant :math:`e^{s_{\max}}` is most of P, and little is learned: take .5 rather than .2,
+    or the printed form.
 
     Parameters
     ----------
@@ -40,6 +42,9 @@ class PositiveDebiased(Loss):
         How the expectation over true negatives is estimated: an object such as ``DCL()`` or
         ``BCL()``, whose :math:`\hat E^-` replaces the factor g of N in the denominator. None is
         ``InfoNCE()``, the loss above.
+    form : {"mean", "printed"}, default="mean"
+        P as above, or that of the preprint, whose numerator :math:`e^{s^+} + \tau^+ g` needs no
+        floor.
 
     See Also
     --------
@@ -64,11 +69,18 @@ class PositiveDebiased(Loss):
     _parameter_constraints: dict = {
         "tau_plus": interval(0, 1, "neither", auto="tau_plus"),
         "negatives": "no_validation",  # checked in validate, which has the better message
+        "form": [StrOptions({"mean", "printed"})],
     }
 
-    def __init__(self, tau_plus: EstimableNumber = 0.1, negatives: Loss | None = None):
+    def __init__(
+        self,
+        tau_plus: EstimableNumber = 0.1,
+        negatives: Loss | None = None,
+        form: Literal["mean", "printed"] = "mean",
+    ):
         self.tau_plus = tau_plus
         self.negatives = negatives
+        self.form = form
 
     @property
     def requires_y(self) -> bool:
@@ -120,9 +132,11 @@ class PositiveDebiased(Loss):
     ) -> Tensor:
         """Return log(P − τ⁻ g), floored, shape (n_anchors, n_positives)."""
         (lowest, highest), tau_plus = bounds, current_value(self.tau_plus)
-        # One for each positive: far below the others, all of its terms would vanish.
+        if self.form == "printed":
+            return torch.logaddexp(positives, log_mean[:, None] + math.log(tau_plus))
         if isinstance(highest, Tensor):
             highest = highest[:, None]
+        # One for each positive: far below the others, all of its terms would vanish.
         top = torch.maximum(log_mean[:, None], positives).detach().clamp_min(highest)
         g, p = (log_mean[:, None] - top).exp(), (positives - top).exp()
         itself = (highest - top).exp()

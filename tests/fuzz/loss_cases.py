@@ -152,8 +152,8 @@ def _loss(rng: random.Random, n_candidates: int, similarity: Any) -> Any:
     others = [lambda: SoftSupCon(rng.choice([0.0, 4.0]), soft_tau, pull)]
     others += [lambda: SupCon(), lambda: SemiSupCon()]
     if not isinstance(similarity, DotProduct):
-        inner = rng.choice([None, *estimates])
-        others += [lambda: PositiveDebiased(some_tau, inner and inner())] * 2
+        inner, form = rng.choice([None, *estimates]), rng.choice(["mean", "printed"])
+        others += [lambda: PositiveDebiased(some_tau, inner and inner(), form)] * 2
     return rng.choice(estimates + others)()
 
 

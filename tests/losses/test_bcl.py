@@ -1,5 +1,7 @@
 """BCL: weights by the posterior probability of a true negative."""
 
+import math
+
 import pytest
 import torch
 
@@ -19,6 +21,13 @@ def test_weights_that_are_zero_are_zero_in_every_dtype():
             similarity=Cosine(1 / 80),
         )
         assert value.item() == pytest.approx(1.0986, abs=1e-3)  # log 3: the other one alone counts
+
+
+def test_a_single_candidate_leaves_the_floor_at_alpha_one():
+    z1, z2, negative = torch.eye(3, dtype=torch.float64)[:, None]
+    given = {"queue": negative, "similarity": Cosine(0.5)}
+    value = contrastive_loss(z1, z2, loss=BCL(1.0, tau_plus=0.1), **given)
+    assert value.item() == pytest.approx(math.log1p(math.exp(-1 / 0.5)))
 
 
 def test_weights_fall_with_the_rank_from_alpha_to_its_rest():

@@ -42,6 +42,7 @@ GOLDEN = {
     "supcon_sup": lambda s: SupCon(),
     "supcon_unsup": lambda s: SupCon(),
     "pos_debiased": lambda s: PositiveDebiased(s["tau_plus"]),
+    "pos_debiased_preprint_eq11_13": lambda s: PositiveDebiased(s["tau_plus"], form="printed"),
 }
 GOLDEN_LABELS = {
     "supcon_sup": lambda n: torch.arange(n) % 3,
@@ -56,7 +57,6 @@ OTHER_GOLDEN = {
     "pos_debiased_M2_loss_combination": "the mean over pairs of views",
     "pos_debiased_M2_pos_grouping": "the loss of the mean e^s over positives",
     "pucl_printed_floor": "the floor e^-1, which forgets the temperature",
-    "pos_debiased_preprint_eq11_13": "e^s+ + g in the place of the mean over the row",
     "neg_debiased_M2_pos_grouping": "a view that only serves in the correction",
     "bcl_v2_code_head": "adds 1e-3 in two places",
     "bcl_v2_code_rebuttal": "ranks among all scores, the anchor's own and its positive included",
