@@ -7,10 +7,11 @@
     python -m benchmarks.studies.worth --sets PTC_MR ENZYMES --data-home FOLDER
 
 Rows that learn nothing: the data as they are, standardised, their principal components, UMAP where
-umap-learn is installed, the bag of labels or degrees of a graph, patches of images, profiles and
-colours of graphs, and the default with its first weights. "learned" is the learned part of the
-default. A denoising autoencoder has the encoder and the views of the default embedder and a linear
-decoder. Then come the default embedder (``ContrastiveEmbedder(random_state=seed)``), the same with
+umap-learn is installed, the bag of labels or degrees of a graph, histograms of oriented gradients
+where scikit-image is installed (4×4 pixels to a cell, 2×2 cells to a block), patches of images,
+profiles and colours of graphs, and the default with its first weights. "learned" is the
+learned part of the default. A denoising autoencoder has the encoder and the views of the default
+embedder and a linear decoder. Then come the default embedder (``ContrastiveEmbedder(random_state=seed)``), the same with
 other losses, and the oracles, which have all labels. For a few labels in fit see few_labels.py.
 
 Columns: accuracy on test data of a logistic regression on standardised features with 1, 5 and 20
@@ -37,7 +38,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.decomposition import PCA
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from torch import nn
 
 from benchmarks._graph_sets import load_graphs
@@ -72,7 +73,19 @@ TABLES = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_can
 LABELS = (1, 5, 20)
 FEW, ORACLE = "5 labels", "Supervised (all labels)"
 PLAIN = ("as they are", "standardised", "PCA", "UMAP")
+
+
+def oriented_gradients(X):
+    """Return histograms of oriented gradients of images (n, channels, height, width)."""
+    from skimage.feature import hog
+
+    cells = {"pixels_per_cell": (4, 4), "cells_per_block": (2, 2)}
+    return np.stack([hog(x, channel_axis=0, **cells) for x in X]).astype(np.float32)
+
+
+IMAGES = ("HOG", "patches")
 WIDE = {
+    "HOG": FunctionTransformer(oriented_gradients),
     "patches": PatchDictionary(random_state=0),
     "profile": GraphProfile(),
     "colours": WeisfeilerLehman(),
@@ -228,9 +241,11 @@ def fits(row, X):
     """Return whether a row can be had for such samples."""
     if row == "UMAP":
         return importlib.util.find_spec("umap") is not None
+    if row == "HOG" and importlib.util.find_spec("skimage") is None:
+        return False
     is_array = isinstance(X, np.ndarray)
     if row in WIDE:
-        return is_array == (row == "patches") and (not is_array or X.ndim == 4)
+        return is_array == (row in IMAGES) and (not is_array or X.ndim == 4)
     return row != "autoencoder" or is_array
 
 
