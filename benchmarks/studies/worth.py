@@ -11,8 +11,9 @@ umap-learn is installed, the bag of labels or degrees of a graph, histograms of 
 where scikit-image is installed (4×4 pixels to a cell, 2×2 cells to a block), patches of images,
 profiles and colours of graphs, and the default with its first weights. "learned" is the
 learned part of the default. A denoising autoencoder has the encoder and the views of the default
-embedder and a linear decoder. Then come the default embedder (``ContrastiveEmbedder(random_state=seed)``), the same with
-other losses, and the oracles, which have all labels. For a few labels in fit see few_labels.py.
+embedder and a linear decoder. Then come the default embedder
+(``ContrastiveEmbedder(random_state=seed)``), the same with other losses, and the oracles, which
+have all labels. For a few labels in fit see few_labels.py.
 
 Columns: accuracy on test data of a logistic regression on standardised features with 1, 5 and 20
 labels a class, of 20 neighbours (Euclidean, features as they are), of 20 neighbours by cosine in
