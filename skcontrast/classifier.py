@@ -187,8 +187,11 @@ class ContrastiveClassifier(
             raise ValueError(f"y must hold at least two known classes, got {len(classes)} class.")
         codes = np.full(len(is_known), -1)
         codes[is_known] = known
+        with naming("sample_weight", "an array of numbers, one for each entry of y"):
+            check_consistent_length(codes, metadata.get("sample_weight"))
         if not isinstance(X, tuple):  # its length is the number of parts
-            check_consistent_length(X, codes, metadata.get("sample_weight"))
+            with naming("X", "samples, one for each entry of y"):
+                check_consistent_length(X, codes)
         classifier = self._new_classifier(metadata)
         embedder = self._trained(X, codes, metadata)
         H = np.asarray(embedder.transform(X))
@@ -210,7 +213,9 @@ class ContrastiveClassifier(
         """Return the classifier, not fitted; raise TypeError if it is none or takes no weights."""
         if self.classifier is None:
             return LogisticRegression(C=0.01, max_iter=1000)
-        if isinstance(self.classifier, type) or not is_classifier(self.classifier):
+        is_object = hasattr(self.classifier, "__sklearn_tags__")
+        is_object = is_object and not isinstance(self.classifier, type)
+        if not (is_object and is_classifier(self.classifier)):
             raise TypeError(
                 "The 'classifier' parameter of ContrastiveClassifier must be an instance of a "
                 f"classifier of scikit-learn, got {self.classifier!r}."

@@ -163,6 +163,7 @@ def schedules(figures, args):
         "NonparametricBCL, α .5 → .85, β = 1 (rebuttal)": NonparametricBCL(
             Linear(0.5, 0.85), beta=1.0
         ),
+        "the rebuttal as printed": NonparametricBCL(Linear(0.5, 0.85), beta=1.0, form="printed"),
         "BCL, α = .7, β = 0": BCL(0.7),
         "BCL, α = .7, β = 1": BCL(0.7, beta=1.0),
         "BCL": BCL(0.9),
