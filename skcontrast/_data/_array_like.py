@@ -124,8 +124,8 @@ def _refuse_files(X: Any) -> None:
     if all(isinstance(item, PurePath) or _names_image(item) for item in X):
         raise TypeError(
             f"X must hold samples, got a path, {str(next(iter(X)))!r}: pass "
-            "skcontrast.datasets.ImageFolder(folder, files=X), the images as arrays, or a torch "
-            "Dataset that reads them."
+            "skcontrast.datasets.ImageFolder(folder, files=X), their contents as arrays, or a "
+            "torch Dataset that reads them."
         )
 
 

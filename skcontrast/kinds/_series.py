@@ -228,6 +228,7 @@ class LazySeries(LazySamples):
     """
 
     has_one_length = False
+    kind: Series
 
     def __init__(self, samples: LazySamples, kind: Series):
         vars(self).update(vars(samples), kind=kind)
@@ -335,11 +336,11 @@ def _rows_with_gaps(X: NDArray, names: Sequence[int]) -> Iterator[int]:
     """Yield the rows of X whose NaN is not only behind the end; refuse infinity."""
     with np.errstate(over="ignore", invalid="ignore"):
         sums = X.sum(axis=(1, 2), dtype=np.float64)
-    for row in np.flatnonzero(~np.isfinite(sums)):
+    for row in map(int, np.flatnonzero(~np.isfinite(sums))):
         if np.isinf(X[row]).any():
             raise ValueError(f"Series {names[row]} of X contains infinity.")
         if np.isnan(X[row][:, : _length(X[row])]).any() or not _length(X[row]):
-            yield int(row)
+            yield row
 
 
 def _without_padding(X: NDArray) -> NDArray:
