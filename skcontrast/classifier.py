@@ -228,7 +228,7 @@ class ContrastiveClassifier(
 
     def _trained(self, X: Any, codes: NDArray, metadata: dict[str, Any]) -> ContrastiveEmbedder:
         """Return a trained embedder: the one that was passed, if it is fitted."""
-        given = self.embedder
+        given: Any = self.embedder
         is_frozen = isinstance(given, FrozenEstimator)
         given = given.estimator if is_frozen else given
         owner = type(self).__name__
