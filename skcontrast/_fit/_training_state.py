@@ -157,7 +157,8 @@ def own_attributes(net: ContrastiveNet) -> dict[str, str]:
         if not type(part).__module__.startswith(("torch.", "torch_geometric.", "skcontrast."))
         and type(part).get_extra_state is nn.Module.get_extra_state
     ]
-    pieces += net.plan.draw.augmentations
+    composition: Any = net.plan.draw
+    pieces += composition.augmentations
     return {
         f"{type(piece).__name__}.{name}": _content(value)
         for piece in pieces
