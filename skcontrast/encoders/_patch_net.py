@@ -14,16 +14,20 @@ from torch import Tensor, nn
 from .._parameters import Interval, PositiveInts
 from ._base import Encoder, check_build, init_kaiming
 from ._convnet import average_to, block
+from ._gradients import GradientLayer
 from ._patches import PatchLayer
-from ._wide import Beside
+from ._wide import Beside, Item
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 # Soft threshold of the code of a patch.
 _THRESHOLD = 1.0
 # Rows and columns of the grid over which the codes are averaged.
 _WIDE_GRID = 3
-# Of the codes, where what is learned has 1: better with few labels and for neighbours than 1 each.
+# Of codes and gradients, where what is learned has 1: with few labels and for neighbours better
+# than 1 each.
 _WIDE_WEIGHT = 0.5
+# Pixels on a side of a cell, and directions in it.
+_CELL_SIZE, _N_ORIENTATIONS = 4, 9
 # Samples whose codes are averaged together.
 _BATCH = 250
 # What is learned sees each second patch of each second row, and 2×2 of their codes averaged: with
@@ -42,7 +46,8 @@ class PatchNet(Encoder):
     :class:`~skcontrast.features.PatchDictionary` [1]_, and is not trained by gradient. Then come
     blocks of a 3×3 convolution, normalised over the batch and rectified, on the average codes of
     four patches. The last map, averaged to a small grid, is what is learned; with ``wide=True``,
-    the codes of the dictionary, which keep the detail that is lost on the way, stand beside it.
+    the codes of the dictionary and oriented gradients, which keep the detail that is lost on the
+    way, stand beside it.
 
     Parameters
     ----------
@@ -55,15 +60,17 @@ class PatchNet(Encoder):
     pool_size : int, default=3
         Rows and columns of the grid to which the last map is averaged, at most those of the map.
     wide : bool, default=False
-        Whether the codes of the dictionary, averaged over a grid of 3×3 cells, are a part of the
-        representation, beside what is learned. Both are standardised; the codes count half. The
-        embedder's default is ``PatchNet(wide=True)``.
+        Whether the codes of the dictionary, averaged over a grid of 3×3 cells, and oriented
+        gradients, in cells of 4×4 pixels, are a part of the representation, beside what is
+        learned. All are standardised; codes and gradients count half each. The embedder's default
+        is ``PatchNet(wide=True)``.
 
     See Also
     --------
     ConvNet : Learns its first layer too: the default of smaller images.
     ResNet : The default encoder of larger images.
     skcontrast.features.PatchDictionary : The dictionary alone, as a transformer.
+    skcontrast.features.OrientedGradients : The gradients alone.
 
     References
     ----------
@@ -116,7 +123,7 @@ class PatchNet(Encoder):
         n_components : int or None, default=None
             Width of the representation, which is then learned alone and ends with a linear layer.
             None leaves this layer out: the learned block has the last of `widths` times
-            ``pool_size**2`` columns, and a wide one nine times `n_patches`.
+            ``pool_size**2`` columns, and the wide ones nine times `n_patches`, and nine a cell.
 
         Returns
         -------
@@ -161,13 +168,19 @@ class PatchNet(Encoder):
             return
         sides = network.dictionary(batch[:1]).shape[-2:]
         cells = [min(side, _WIDE_GRID) for side in sides]
-        pooled = nn.Sequential(average_to(cells, sides), nn.Flatten())
-        codes = map(network.dictionary, batch.split(_BATCH))
-        network.beside.add(pooled, codes, weight=_WIDE_WEIGHT)
+        codes = nn.Sequential(Item(0), average_to(cells, sides), nn.Flatten())
+        gradients = GradientLayer(batch.shape[2:], _CELL_SIZE, _N_ORIENTATIONS)
+        parts = batch.split(_BATCH)
+        network.beside.add(codes, ([network.dictionary(x)] for x in parts), weight=_WIDE_WEIGHT)
+        network.beside.add(
+            nn.Sequential(Item(1), gradients, nn.Flatten()),
+            ([None, x] for x in parts),
+            weight=_WIDE_WEIGHT,
+        )
 
 
 class _PatchNetwork(nn.Module):
-    """The dictionary, the blocks on top of it, and its codes beside them or None."""
+    """The dictionary, the blocks on top of it, and its codes and gradients beside them or None."""
 
     def __init__(self, dictionary: PatchLayer, deep: nn.Module, beside: Beside | None):
         super().__init__()
@@ -176,9 +189,9 @@ class _PatchNetwork(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if self.beside is None:
             return self.deep(self.dictionary(x, _STRIDE))
-        if self.training:  # when the wide block is not computed
+        if self.training:  # when the wide blocks are not computed
             codes = thinned = self.dictionary(x, _STRIDE)
         else:
             codes = self.dictionary(x)
             thinned = codes[..., ::_STRIDE, ::_STRIDE]
-        return self.beside(self.deep(thinned), codes)
+        return self.beside(self.deep(thinned), (codes, x))

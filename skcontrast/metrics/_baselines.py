@@ -28,6 +28,7 @@ from ..features import (
     Features,
     GraphProfile,
     MiniRocket,
+    OrientedGradients,
     PartialWhitening,
     PatchDictionary,
     WeisfeilerLehman,
@@ -408,6 +409,7 @@ def _rows(embedder: Any, X: Any, seed: int) -> Iterator[tuple[str, _ROW]]:
         if importlib.util.find_spec("umap") is not None:
             yield "UMAP", lambda: _umap(_scaled(raw()), seed)
     if isinstance(kind, Images):
+        yield "gradients", lambda: of(OrientedGradients())
         yield "patches", lambda: of(PatchDictionary(random_state=seed))
     if isinstance(kind, Series):
         yield "kernels", lambda: of(MiniRocket(random_state=seed))

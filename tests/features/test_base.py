@@ -19,6 +19,7 @@ from skcontrast.features import (
     Features,
     GraphProfile,
     MiniRocket,
+    OrientedGradients,
     PatchDictionary,
     WeisfeilerLehman,
 )
@@ -32,9 +33,15 @@ PATCHES = PatchDictionary(n_patches=6, patch_size=3, random_state=0)
 SERIES = np.random.default_rng(0).normal(size=(24, 2, 30))
 SERIES[1::2, :, :15] += 3
 KERNELS = MiniRocket(n_features=84, random_state=0)
-CASES = [(PATCHES, X), (GraphProfile(), GRAPHS), (WeisfeilerLehman(2), GRAPHS), (KERNELS, SERIES)]
+CASES = [
+    (PATCHES, X),
+    (OrientedGradients(), X),
+    (GraphProfile(), GRAPHS),
+    (WeisfeilerLehman(2), GRAPHS),
+    (KERNELS, SERIES),
+]
 every_case = pytest.mark.parametrize(
-    "features, data", CASES, ids=["patches", "profile", "wl", "series"]
+    "features, data", CASES, ids=["patches", "gradients", "profile", "wl", "series"]
 )
 
 
