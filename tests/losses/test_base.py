@@ -128,7 +128,7 @@ def positive_debiased(loss, negatives, positives, same_class, temperature):
         loss.negatives or InfoNCE(), negatives, positives, same_class, temperature
     )
     self_score = torch.tensor(1 / temperature, dtype=p.dtype).exp()
-    mean = (n * g + p + self_score) / (n + 2)
+    mean = p + g if loss.form == "printed" else (n * g + p + self_score) / (n + 2)
     rest = 1 - loss.tau_plus
     floor = loss.tau_plus / self_score
     top = torch.maximum(mean - rest * g, floor)
