@@ -35,8 +35,9 @@ class GradientLayer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (n, channels, height, width) to (n, n_orientations, rows, columns)."""
-        right = pad(x[..., 2:] - x[..., :-2], (1, 1))
-        down = pad(x[..., 2:, :] - x[..., :-2, :], (0, 0, 1, 1))
+        height, width = x.shape[2:]
+        right = pad(x[..., 2:] - x[..., :-2], (1, 1))[..., :width]
+        down = pad(x[..., 2:, :] - x[..., :-2, :], (0, 0, 1, 1))[..., :height, :]
         strongest = (right.square() + down.square()).argmax(1, keepdim=True)
         right, down = right.gather(1, strongest), down.gather(1, strongest)
         bins = torch.arange(self.n_orientations, device=x.device).view(1, -1, 1, 1)

@@ -17,7 +17,8 @@ from tests.encoders.common import random_batch, same_state, seeded
 
 SMALL = PatchNet(n_patches=6, patch_size=3, widths=(4,), wide=True)
 X = images(24, side=16)
-DEEP, WIDE = 4 * 3**2, 6 * 3**2  # columns of SMALL for X
+# Learned; of the wide block, six codes in 9 cells and nine directions in 16.
+DEEP, WIDE = 4 * 3**2, 6 * 3**2 + 9 * 4**2
 
 
 def small(**kwargs):
@@ -54,7 +55,8 @@ def test_the_representation_is_a_grid_of_what_is_learned_and_one_of_codes(
 ):
     encoder = PatchNet(n_patches=5, widths=(4, 8), wide=True)
     module, x = learned(encoder, shape, n_components)
-    expected = n_components or 8 * learned_cells + 5 * wide_cells
+    gradient_cells = max(1, shape[1] // 4) * max(1, shape[2] // 4)
+    expected = n_components or 8 * learned_cells + 5 * wide_cells + 9 * gradient_cells
     for mode in (True, False):
         assert module.train(mode)(x).shape == (9, expected)
         channels_last = x.contiguous(memory_format=torch.channels_last)

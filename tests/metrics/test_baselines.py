@@ -67,7 +67,7 @@ def test_each_kind_has_its_rows(embedder):
     images = np.tile(X_DIGITS[:60].reshape(-1, 1, 8, 8), (1, 1, 2, 2))
     encoder = PatchNet(widths=(8,), n_patches=8, patch_size=4, wide=True)
     wide = small(encoder=encoder, max_epochs=1).fit(images)
-    expected = ["raw", "PCA", "patches", "untrained", "learned", "embedder"]
+    expected = ["raw", "PCA", "gradients", "patches", "untrained", "learned", "embedder"]
     assert rows(wide, images) == expected
     graphs = small(encoder=GIN(n_layers=1, width=8, wide=True), max_epochs=1).fit(GRAPHS)
     assert rows(graphs, GRAPHS) == ["profile", "colours", "untrained", "learned", "embedder"]
@@ -128,7 +128,7 @@ def test_a_recipe_is_fitted_once_without_labels_and_is_not_changed(embedder):
 def test_a_pipeline_prepares_x_for_all_rows(embedder):
     images = X_DIGITS[:60]
     pipe = make_pipeline(Unflatten((1, 8, 8)), RandomAffine(), small(max_epochs=1))
-    expected = ["raw", "PCA", "patches", "untrained", "embedder"]
+    expected = ["raw", "PCA", "gradients", "patches", "untrained", "embedder"]
     assert rows(pipe, images) == rows(pipe.fit(images), images) == expected
     assert rows(make_pipeline(embedder)) == rows(embedder)
 
