@@ -2,15 +2,17 @@
 
 import importlib
 import pkgutil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ._files._card import model_card
-from ._files._export import export
-from ._files._save import load, save
 from ._objective._functional import contrastive_loss
 from ._version import __version__, show_versions
-from .classifier import ContrastiveClassifier, LabeledFolds
 from .embedder import ContrastiveEmbedder
+
+if TYPE_CHECKING:
+    from ._files._card import model_card
+    from ._files._export import export
+    from ._files._save import load, save
+    from .classifier import ContrastiveClassifier, LabeledFolds
 
 __all__ = [
     "ContrastiveClassifier",
@@ -25,7 +27,16 @@ __all__ = [
     "show_versions",
 ]
 
-# Some are imported only where they are used; the classes of these two are at the top.
+# Imported only where they are used: those modules import much of scikit-learn.
+_PLACES = {
+    "ContrastiveClassifier": ".classifier",
+    "LabeledFolds": ".classifier",
+    "export": "._files._export",
+    "load": "._files._save",
+    "model_card": "._files._card",
+    "save": "._files._save",
+}
+# The names of these two are at the top.
 _SUBMODULES = {name for _, name, _ in pkgutil.iter_modules(__path__) if name[0] != "_"}
 _SUBMODULES -= {"classifier", "embedder"}
 
@@ -33,6 +44,9 @@ _SUBMODULES -= {"classifier", "embedder"}
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f".{name}", __name__)
+    if name in _PLACES:
+        found = globals()[name] = getattr(importlib.import_module(_PLACES[name], __name__), name)
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -73,9 +73,11 @@ def advice_on(name: str, known: Iterable[str]) -> str:
 def names_checked(function: _F) -> _F:
     """Return a function that says, if an argument does not exist, which one may be meant."""
 
+    known = _names_of(function)
+
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
+        if known is not None and any(name not in known for name in kwargs):
             refuse_unknown(function, args, kwargs)
         return function(*args, **kwargs)
 
@@ -94,7 +96,6 @@ def refuse_unknown(function: Callable[..., Any], args: tuple, given: Iterable[st
         )
 
 
-@functools.cache
 def _names_of(function: Callable[..., Any]) -> list[str] | None:
     """Return the names of the arguments of a function, None if it takes any."""
     parameters = inspect.signature(function).parameters.values()

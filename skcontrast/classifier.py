@@ -36,6 +36,11 @@ from .losses import SemiSupCon
 
 __all__ = ["ContrastiveClassifier", "LabeledFolds"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 # The default embedder is trained for about so many steps, in at least and at most so many epochs.
 _STEPS, _FEWEST_EPOCHS, _MOST_EPOCHS = 720, 10, 100
 # Principal components of the embedding in which classes are spread to neighbours.

@@ -665,13 +665,13 @@ class ContrastiveEmbedder(
             X = fitted.read(_plain(X), self, min_samples=2)
             if len(X) < min_samples:
                 raise ValueError(
-                    f"score needs {min_samples} samples or more, got {len(X)}: the ten nearest "
-                    "neighbours of each must not be all others."
+                    f"X must hold {min_samples} samples or more for score, got {len(X)}: the ten "
+                    "nearest neighbours of each must not be all others."
                 )
             if len(X) < _FEW_SCORED and min_samples == _FEWEST_SCORED:
                 warn(
-                    f"The score of {len(X)} samples is mostly noise: pass a few hundred, in a "
-                    "search by larger folds, or another 'scoring'."
+                    f"X has {len(X)} samples, and their score is mostly noise: pass a few hundred, "
+                    "in a search by larger folds, or another 'scoring'."
                 )
             draw = fitted.composed(scored_views(fitted, X, augmentation), device)
             parts = embedded_views(

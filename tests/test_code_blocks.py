@@ -22,7 +22,8 @@ from sklearn.pipeline import Pipeline
 from torch import nn
 
 import skcontrast.datasets
-from skcontrast import ContrastiveEmbedder, embedder
+from skcontrast import ContrastiveEmbedder
+from skcontrast._fit import _settings
 from skcontrast.callbacks import Evaluation
 from skcontrast.encoders import GIN
 from skcontrast.losses import DCL
@@ -112,13 +113,13 @@ def stubs(monkeypatch, tmp_path):
     molecule = found["rdkit"].Chem.MolFromSmiles.return_value
     molecule.GetAtoms.return_value = [atom(place) for place in range(3)]
     molecule.GetBonds.return_value = [bond(0, 1), bond(1, 2)]
-    resolve = embedder.resolve_settings
+    resolve = _settings.resolve_settings
 
     def briefly(estimator):
         settings = resolve(estimator)
         return replace(settings, max_epochs=1, n_workers=0, encoder=small_network)
 
-    monkeypatch.setattr(embedder, "resolve_settings", briefly)
+    monkeypatch.setattr(_settings, "resolve_settings", briefly)
     joblib.register_parallel_backend("dask", SequentialBackend)
     monkeypatch.setenv("RANK", "0")
     monkeypatch.chdir(tmp_path)

@@ -263,7 +263,7 @@ def test_unknown_classes_and_groups_are_minus_1_and_not_nan():
 
 def test_an_optimizer_is_a_class_and_no_instance():
     adam = torch.optim.Adam([torch.zeros(2, requires_grad=True)])
-    with pytest.raises(TypeError, match=r"got an instance of Adam: pass the class"):
+    with pytest.raises(ValueError, match=r"got an instance of Adam: pass the class"):
         tiny(optimizer=adam).fit(VECTORS)
 
 
@@ -296,8 +296,8 @@ def test_the_advice_on_intensities_follows_their_range():
 def test_a_score_of_a_few_samples_is_refused_and_of_some_warned_about():
     X = np.random.default_rng(0).normal(size=(100, VECTORS.shape[1]))
     embedder = tiny().fit(X)
-    with pytest.raises(ValueError, match="score needs 12 samples or more, got 11"):
+    with pytest.raises(ValueError, match="X must hold 12 samples or more for score, got 11"):
         embedder.score(X[:11])
-    with pytest.warns(UserWarning, match="The score of 99 samples is mostly noise"):
+    with pytest.warns(UserWarning, match="X has 99 samples, and their score is mostly noise"):
         assert 0 <= embedder.score(X[:99]) <= 1
     embedder.score(X)

@@ -14,7 +14,12 @@ from sklearn.pipeline import Pipeline
 
 from .._network._inference import resolve_device
 from .._objective._tile import GroupRole
-from .._parameters import check_component, parameter_owners, validate_parameters
+from .._parameters import (
+    InvalidParameterError,
+    check_component,
+    parameter_owners,
+    validate_parameters,
+)
 from .._runtime._random import resolve_seed
 from .._skorch import Callback, LRScheduler, ScoringBase
 from .._unknown_names import advice_on
@@ -125,10 +130,10 @@ def resolve_settings(estimator: Any) -> Settings:
     owner, given = type(estimator).__name__, estimator.get_params(deep=False)
     if isinstance(given["optimizer"], torch.optim.Optimizer):
         name = type(given["optimizer"]).__name__
-        raise TypeError(
+        raise InvalidParameterError(
             f"The 'optimizer' parameter of {owner} must be a class, because fit makes the network "
             f"whose weights it changes, got an instance of {name}: pass the class, "
-            f"optimizer=torch.optim.{name}, or Optimizer of skcontrast.optimizers with options."
+            f"optimizer=torch.optim.{name}, or skcontrast.optimizers.Optimizer with options."
         )
     validate_parameters(estimator)
     for encoder in encoders_of(given["encoder"]):

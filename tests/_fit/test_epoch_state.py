@@ -63,6 +63,7 @@ def test_an_interrupt_in_the_first_epoch_of_a_warm_start_leaves_the_embedder_as_
     assert_same_bits(left_behind(embedder), before)
 
 
+@pytest.mark.filterwarnings("ignore:'checkpoint' does not keep Interrupted._left")
 def test_an_interrupted_fit_is_resumed_by_the_same_call(tmp_path):
     expected = interrupted(0).fit(X)
     found = interrupted(8, checkpoint=tmp_path)

@@ -181,6 +181,7 @@ class MyEmbedder(ContrastiveEmbedder):
     pass
 
 
+@pytest.mark.filterwarnings("ignore:All samples in X are alike")
 @pytest.mark.parametrize("given", [MLP, "mlp"])
 def test_messages_name_the_class_of_the_estimator(given):
     with pytest.raises(TypeError, match="The 'encoder' parameter of MyEmbedder must"):

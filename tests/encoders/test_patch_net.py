@@ -142,6 +142,7 @@ def test_several_arrays_have_a_dictionary_each_for_the_images():
     assert h.shape == (24, 2 * (DEEP + WIDE))
 
 
+@pytest.mark.filterwarnings("ignore:All samples in X are alike")
 @pytest.mark.parametrize(
     "data, params",
     [

@@ -179,6 +179,7 @@ def test_each_part_has_kernels_of_its_own(framework):
     assert h.shape == (24, n_parts * (DEEP + WIDE)) and np.isfinite(h).all()
 
 
+@pytest.mark.filterwarnings("ignore:All samples in X are alike")
 @pytest.mark.parametrize(
     "data",
     [

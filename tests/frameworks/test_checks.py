@@ -202,6 +202,7 @@ def test_positives_that_are_no_scores_are_refused(function, similarity, message)
         fit(changed("positives", function), similarity=similarity)
 
 
+@pytest.mark.filterwarnings("ignore:All samples in X are alike")
 def test_samples_that_are_all_alike_are_not_taken_for_own_ones():
     same = np.ones((40, 5))
     small(framework=Own(), augmentation=[]).fit(same)

@@ -137,6 +137,7 @@ def test_losses_without_a_jensen_shannon_form_name_the_way_out(loss):
     assert np.isfinite(embedder.history_[:, "train_loss"]).all()
 
 
+@pytest.mark.filterwarnings("ignore:All samples in X are alike")
 @pytest.mark.parametrize("X", [np.eye(12), np.zeros((12, 8, 8))], ids=["vectors", "images"])
 def test_data_without_nodes_are_refused(X):
     with pytest.raises(ValueError, match=r"InfoGraph .* needs X to be a list of graphs"):

@@ -105,6 +105,7 @@ def test_an_outlying_pixel_does_not_take_the_range_of_all():
     assert embedder.transform(IMAGES).std() > 0.1 * small_images().fit_transform(IMAGES).std()
 
 
+@pytest.mark.filterwarnings("ignore:All samples in X are alike")
 @pytest.mark.parametrize(
     "X",
     [
