@@ -670,8 +670,8 @@ class ContrastiveEmbedder(
                 )
             if len(X) < _FEW_SCORED and min_samples == _FEWEST_SCORED:
                 warn(
-                    f"X has {len(X)} samples, and their score is mostly noise: pass a few hundred, "
-                    "in a search by larger folds, or another 'scoring'."
+                    f"X has {len(X)} samples, and their score is mostly noise: pass a few "
+                    "hundred, in a search by larger folds, or another 'scoring'."
                 )
             draw = fitted.composed(scored_views(fitted, X, augmentation), device)
             parts = embedded_views(
