@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import ceil
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -427,7 +428,7 @@ class LabeledFolds(BaseCrossValidator):
         values, is_known = _classes(y)
         known, unknown = np.flatnonzero(is_known), np.flatnonzero(~is_known)
         groups = None if groups is None else np.asarray(groups)[known]
-        for train, test in check_cv(self.cv, values, classifier=True).split(known, values, groups):
+        for train, test in self._splitter(values).split(known, values, groups):
             yield np.sort(np.r_[unknown, known[train]]), known[test]
 
     def get_n_splits(
@@ -445,8 +446,19 @@ class LabeledFolds(BaseCrossValidator):
         n_splits : int
         """
         if y is None:
-            return check_cv(self.cv).get_n_splits(X, y, groups)
+            return self._splitter(None).get_n_splits(X, y, groups)
         return sum(1 for _ in self.split(X, y, groups))
+
+    def _splitter(self, y: NDArray | None) -> BaseCrossValidator:
+        """Return the splitter of known rows, or raise an error that names cv."""
+        cv = self.cv
+        has_split = callable(getattr(cv, "split", None)) and not isinstance(cv, str)
+        if not (has_split or (isinstance(cv, Integral) and cv > 1)):
+            raise ValueError(
+                "The 'cv' parameter of LabeledFolds must be a number of folds, two or more, or a "
+                f"splitter of scikit-learn, got {cv!r}."
+            )
+        return check_cv(cv, y, classifier=True)
 
 
 def _classes(y: Any) -> tuple[NDArray, NDArray[np.bool_]]:
