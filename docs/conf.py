@@ -31,7 +31,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
-    "api_sidebar",
+    "api_pages",
     "sklearn_pages",
 ]
 exclude_patterns = ["_build", "auto_examples/**/GALLERY_HEADER.rst"]
@@ -76,7 +76,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "subsection_order": ["../examples/data", "../examples/judging", "../examples/losses"],
     "within_subsection_order": "gallery.ExampleOrder",
-    "thumbnail_size": (320, 280),
+    "thumbnail_size": (640, 560),
     "doc_module": ("skcontrast",),
     "reference_url": {"skcontrast": None},
     "backreferences_dir": "generated/backreferences",

@@ -98,14 +98,15 @@ class ContrastiveEmbedder(
     where :math:`\hat E_i^-` is the loss's estimate of the mean of :math:`e^s` over true negatives
     [1]_.
 
-    The parameters form five groups:
+    The parameters form six groups:
 
-    - what is learned: `loss`, `framework`, `similarity`, `augmentation`, `n_views`, `same_group`;
-    - the representation: `encoder`, `n_components`, `projection_dim`, `output`;
-    - training: `batch_size`, `max_epochs`, `optimizer`, `lr`, `weight_decay`, `lr_schedule`,
-      `callbacks`, `warm_start`, `random_state`;
+    - what is learned: `encoder`, `loss`, `framework`, `similarity`, `augmentation`, `n_views`,
+      `same_group`;
+    - representation: `n_components`, `projection_dim`, `output`;
+    - training: `batch_size`, `max_epochs`, `optimizer`, `lr`, `weight_decay`, `lr_schedule`;
     - data: `kind`, `memory_budget`, `n_workers`;
-    - running: `device`, `precision`, `compile`, `checkpoint`, `verbose`.
+    - machine: `device`, `precision`, `compile`;
+    - running: `callbacks`, `warm_start`, `checkpoint`, `random_state`, `verbose`.
 
     Parameters
     ----------

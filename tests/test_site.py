@@ -46,7 +46,7 @@ def test_a_figure_fits_the_column(path):
 def test_the_sidebar_of_the_api_has_the_names_of_the_page():
     pytest.importorskip("markupsafe")
     page = ROOT / "docs" / "api.rst"
-    listed = extension("api_sidebar").modules(page)
+    listed = extension("api_pages").modules(page)
     assert listed["skcontrast"][:2] == ["ContrastiveEmbedder", "ContrastiveClassifier"]
     assert sum(map(len, listed.values())) == len(
         re.findall(r"^   \w+$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
