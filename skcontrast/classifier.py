@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import ceil
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -453,7 +452,7 @@ class LabeledFolds(BaseCrossValidator):
         """Return the splitter of known rows, or raise an error that names cv."""
         cv = self.cv
         has_split = callable(getattr(cv, "split", None)) and not isinstance(cv, str)
-        if not (has_split or (isinstance(cv, Integral) and cv > 1)):
+        if not (has_split or (isinstance(cv, int | np.integer) and cv > 1)):
             raise ValueError(
                 "The 'cv' parameter of LabeledFolds must be a number of folds, two or more, or a "
                 f"splitter of scikit-learn, got {cv!r}."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, pad, relu
@@ -19,7 +21,7 @@ class GradientLayer(nn.Module):
 
     Parameters
     ----------
-    sides : tuple of int
+    sides : sequence of int
         Height and width of the images.
     cell_size : int
         Pixels on a side of a cell, if the image has so many.
@@ -27,7 +29,7 @@ class GradientLayer(nn.Module):
         Bins of the half circle of directions.
     """
 
-    def __init__(self, sides: tuple[int, int], cell_size: int, n_orientations: int):
+    def __init__(self, sides: Sequence[int], cell_size: int, n_orientations: int):
         super().__init__()
         self.n_orientations = n_orientations
         self.cells = average_to([max(1, side // cell_size) for side in sides], sides)
