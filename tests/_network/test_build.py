@@ -138,7 +138,7 @@ def test_a_head_reads_what_was_learned_and_not_what_is_beside_it():
         similarity=Cosine(),
         owner="Embedder",
     )
-    deep, wide = 2 * 3**2, 4 * 3**2
+    deep, wide = 2 * 3**2, 4 * 3**2 + 9 * 2**2
     assert widths == Widths(representation=deep + wide, projection=deep)
     h = network.eval().encoder(images)
     assert torch.equal(network(images), h[:, :deep])
