@@ -43,6 +43,52 @@ def test_a_figure_fits_the_column(path):
     assert all(float(width) <= 7 for width in widths)
 
 
+@pytest.mark.parametrize("rule", ["overflow-wrap: anywhere", "minmax(0, 1fr)", "size: 0.85rem"])
+def test_the_style_sheet_keeps_a_page_as_wide_as_its_window(rule):
+    style = (ROOT / "docs" / "_static" / "skcontrast.css").read_text(encoding="utf-8")
+    assert rule in style
+    assert style.count("{") == style.count("}")
+
+
+def test_code_on_the_pages_fits_the_column():
+    docs = ROOT / "docs"
+    pages = [*docs.glob("*.rst"), *docs.glob("guide/*.rst"), *EXAMPLES]
+    too_long = [
+        (page.name, line)
+        for page in pages
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if len(line) > 99 and (page.suffix == ".py" or line.startswith((">>>", "...", "    ")))
+    ]
+    assert not too_long
+
+
+@pytest.mark.parametrize("path", ["index.rst", "guide/few_labels.rst"])
+def test_a_first_page_keeps_a_trained_embedder_in_a_pipeline(path):
+    text = (ROOT / "docs" / path).read_text(encoding="utf-8")
+    assert "FrozenEstimator" in text and "ContrastiveClassifier" in text
+    assert all((ROOT / "docs" / image).exists() for image in re.findall(r"_static/[\w.]+", text))
+
+
+def test_pages_link_to_no_raw_text():
+    assert ".rst" not in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "nosearch: true" in (ROOT / "docs" / "changelog.md").read_text(encoding="utf-8")
+
+
+def test_parameters_stand_under_their_groups():
+    pytest.importorskip("markupsafe")
+    text = (
+        "They form two groups:\n\n- one: `a`,\n  `c`;\n- two: `b`.\n\n:Parameters:\n\n"
+        "    **a** : int\n        A.\n\n    **b** : int\n        B.\n\n    **c** : int\n\n"
+        ":Attributes:\n"
+    )
+    grouped = extension("api_pages").grouped
+    order = re.findall(r"rubric:: \w+|\*\*\w\*\*", grouped(text))
+    assert order == ["rubric:: One", "**a**", "**c**", "rubric:: Two", "**b**"]
+    assert grouped(text).endswith(":Attributes:\n")
+    with pytest.raises(ValueError, match=r"lack \['b'\]"):
+        grouped(text.replace("`b`", ""))
+
+
 def test_the_sidebar_of_the_api_has_the_names_of_the_page():
     pytest.importorskip("markupsafe")
     page = ROOT / "docs" / "api.rst"
