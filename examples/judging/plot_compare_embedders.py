@@ -85,7 +85,7 @@ comparisons = {
     for first, second in pairs
 }
 for name, comparison in comparisons.items():
-    print(name.replace("\n", " "), comparison, sep=": ")
+    print(name.replace("\n", " "), comparison, sep=":\n  ")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3.4), layout="constrained")
 left.plot(list(scores), np.array(list(scores.values())), color="0.6", marker="o", markersize=3)

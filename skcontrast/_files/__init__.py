@@ -1,1 +1,1 @@
-"""Fitted embedders as files that run no code: numbers as safetensors, everything else as JSON."""
+"""Fitted embedders as files that run no code: numbers as safetensors, all else as JSON."""
