@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import ceil
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ._arguments import naming, refuse_masked
 from ._fit._label_spreading import N_NEIGHBORS, spread_labels
+from ._fit._settings import automatic_epochs
 from ._parameters import check_component, validate_parameters
 from .embedder import ContrastiveEmbedder
 from .features import PartialWhitening
@@ -41,8 +41,8 @@ def __dir__() -> list[str]:
     return __all__
 
 
-# The default embedder is trained for about so many steps, in at least and at most so many epochs.
-_STEPS, _FEWEST_EPOCHS, _MOST_EPOCHS = 720, 10, 100
+# The default embedder is trained for about so many steps, in at least so many epochs.
+_STEPS, _FEWEST_EPOCHS = 720, 10
 # Principal components of the embedding in which classes are spread to neighbours.
 _N_COMPONENTS = 32
 
@@ -238,8 +238,7 @@ class ContrastiveClassifier(
         given = given.estimator if is_frozen else given
         owner = type(self).__name__
         if given is None:
-            n_epochs = ceil(_STEPS / ceil(len(codes) / 128))
-            n_epochs = min(max(n_epochs, _FEWEST_EPOCHS), _MOST_EPOCHS)
+            n_epochs = automatic_epochs(len(codes), 128, _STEPS, _FEWEST_EPOCHS)
             given = ContrastiveEmbedder(max_epochs=n_epochs)
         check_component(given, ContrastiveEmbedder, owner=owner, parameter="embedder")
         if is_frozen or given.__sklearn_is_fitted__():

@@ -158,8 +158,9 @@ class ContrastiveEmbedder(
     batch_size : int, default=128
         The most samples in a step. An epoch is divided into random batches whose sizes differ by
         at most one, so that no batch has a single sample.
-    max_epochs : int, default=100
-        Passes over the data.
+    max_epochs : int or "auto", default="auto"
+        Passes over the data. "auto" takes 100, and for larger X as many as give about 4,000 steps,
+        at least 5: beyond that, more samples pay more than more passes, see :ref:`cost`.
     optimizer : {"adam", "adamw", "sgd"}, torch.optim.Optimizer class or Optimizer, default="adam"
         "sgd" has momentum 0.9. An :class:`~skcontrast.optimizers.Optimizer` sets other options,
         and gives parts of the network, such as a pretrained encoder, a separate learning rate.
@@ -288,7 +289,7 @@ class ContrastiveEmbedder(
         "same_group": [StrOptions({"neutral", "positive"})],
         "n_views": [Interval(Integral, 2, None, closed="left")],
         "batch_size": [Interval(Integral, 2, None, closed="left")],
-        "max_epochs": [Interval(Integral, 1, None, closed="left")],
+        "max_epochs": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "optimizer": [StrOptions(set(ALGORITHMS)), type, Optimizer],
         "lr": [Interval(Real, 0, None, closed="neither")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
@@ -338,7 +339,7 @@ class ContrastiveEmbedder(
         same_group: Literal["neutral", "positive"] = "neutral",
         n_views: int = 2,
         batch_size: int = 128,
-        max_epochs: int = 100,
+        max_epochs: int | Literal["auto"] = "auto",
         optimizer: Algorithm | Optimizer = "adam",
         lr: float = 1e-3,
         weight_decay: float = 1e-6,

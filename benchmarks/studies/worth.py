@@ -47,6 +47,7 @@ from benchmarks._image_sets import load_images
 from benchmarks._results import Table, make_parser, spread
 from benchmarks.studies.graph_table import bag
 from skcontrast import ContrastiveEmbedder
+from skcontrast._fit._settings import automatic_epochs
 from skcontrast.augmentation import compose
 from skcontrast.estimation import tau_plus_from_labels
 from skcontrast.features import (
@@ -259,7 +260,7 @@ def learned(name, X, y, args, seed):
         given["similarity"] = Cosine(args.temperature)
     if name in ("untrained", "autoencoder"):
         embedder = ContrastiveEmbedder(**{**given, "max_epochs": 1, "lr": 1e-12}).fit(X)
-        epochs = args.epochs or ContrastiveEmbedder().max_epochs
+        epochs = args.epochs or automatic_epochs(len(X), 128)
         return embedder if name == "untrained" else autoencoded(embedder, X, epochs, seed)
     own = {"default": None, **losses(tau_plus_from_labels(y).value), **ORACLES}
     return ContrastiveEmbedder(**given, loss=own[name]).fit(X, y)

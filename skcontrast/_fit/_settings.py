@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -42,6 +42,9 @@ COMPONENTS = {
     "similarity": (Similarity, Cosine),
 }
 
+# max_epochs="auto": steps beyond which further passes pay little, and the bounds of the epochs.
+_STEPS, _FEWEST_EPOCHS, _MOST_EPOCHS = 4_000, 5, 100
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -59,6 +62,8 @@ class Settings:
         Clones, validated.
     kind : Kind or None
         None guesses.
+    max_epochs : int or None
+        None until the number of samples is known, where it depends on it.
     augmentation : list of Augmentation or None
         None takes the augmentations that come with X, or the default of its kind.
     optimizer : Optimizer
@@ -84,7 +89,7 @@ class Settings:
     same_group: GroupRole
     n_views: int
     batch_size: int
-    max_epochs: int
+    max_epochs: int | None
     optimizer: Optimizer
     lr: float
     weight_decay: float
@@ -98,6 +103,20 @@ class Settings:
     warm_start: bool
     seed: int
     verbose: int
+
+    def for_samples(self, n_samples: int | None) -> Settings:
+        """Return the same with the epochs that so many samples, None if unknown, are trained."""
+        known = n_samples is not None
+        n_epochs = automatic_epochs(n_samples, self.batch_size) if known else _MOST_EPOCHS
+        return replace(self, max_epochs=self.max_epochs or n_epochs)
+
+
+def automatic_epochs(
+    n_samples: int, batch_size: int, n_steps: int = _STEPS, fewest: int = _FEWEST_EPOCHS
+) -> int:
+    """Return the number of epochs that gives about so many steps."""
+    n_epochs = math.ceil(n_steps / math.ceil(n_samples / batch_size))
+    return min(max(n_epochs, fewest), _MOST_EPOCHS)
 
 
 def default_with(role: str, parameters: dict[str, Any]) -> Any:
@@ -139,7 +158,8 @@ def resolve_settings(estimator: Any) -> Settings:
     for encoder in encoders_of(given["encoder"]):
         if isinstance(encoder, Encoder):
             validate_parameters(encoder)
-    check_lr_schedule(given["lr_schedule"], given["max_epochs"], owner)
+    max_epochs = None if given["max_epochs"] == "auto" else given["max_epochs"]
+    check_lr_schedule(given["lr_schedule"], max_epochs or _MOST_EPOCHS, owner)
     _check_callbacks(given["callbacks"], given["lr_schedule"], owner)
     framework = _component("framework", given, owner)
     default = framework.default_similarity
@@ -158,6 +178,7 @@ def resolve_settings(estimator: Any) -> Settings:
         "augmentation": augmentations_of(given["augmentation"], owner),
         "optimizer": optimizer,
         "lr_schedule": lr_schedule,
+        "max_epochs": max_epochs,
         "device": resolve_device(given["device"], owner),
         "seed": resolve_seed(given["random_state"], owner),
     }
@@ -174,8 +195,9 @@ def _component(role: str, given: dict[str, Any], owner: str, default: type | Non
     value = check_component(
         given[role], base, owner=owner, parameter=role, default=default or usual
     )
-    value, n_epochs = clone(value), given["max_epochs"]
+    value = clone(value)
     validate_parameters(value)
+    n_epochs = _MOST_EPOCHS if given["max_epochs"] == "auto" else given["max_epochs"]
     if any(isinstance(v, Schedule) for v in value.get_params().values()):
         for epoch in range(n_epochs):
             at_progress(value, epoch_progress(epoch, n_epochs))

@@ -216,11 +216,11 @@ class EpochTasks(Callback):
         The embedder that is fitted, with callbacks.
     X, y : array-like
         The arguments of `fit`.
-    n_epochs : int
-        The most epochs.
+    n_epochs : int or None
+        The most epochs, None if they depend on the number of samples.
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any, n_epochs: int):
+    def __init__(self, estimator: Any, X: Any, y: Any, n_epochs: int | None):
         # Not the metadata: ScoringMonitor would pass it to `score`, which takes none.
         self.passed_ = {"estimator": estimator, "X": X, "y": y}
         self.fit_ = estimator._init_callback_context(max_subtasks=n_epochs)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 from sklearn.pipeline import make_pipeline
-from skorch.callbacks import EarlyStopping, EpochScoring, LRScheduler
+from skorch.callbacks import Callback, EarlyStopping, EpochScoring, LRScheduler
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast._fit._samples import kind_hint
-from skcontrast._fit._settings import resolve_device, resolve_settings
+from skcontrast._fit._settings import automatic_epochs, resolve_device, resolve_settings
 from skcontrast.augmentation import GaussianNoise, MarginalCorruption, RandomAffine, Views
 from skcontrast.encoders import MLP, ConvNet
 from skcontrast.frameworks import InfoGraph, SimCLR
@@ -147,3 +147,39 @@ def test_what_reads_X_is_declared_by_the_user_first_and_by_the_pieces_next():
     assert isinstance(kind_hint(pieces, X, [RandomAffine()]), Images)
     with pytest.raises(ValueError, match="need a framework with an encoder for each"):
         kind_hint(resolve_settings(small(kind=PartsKind())), X, None)
+
+
+@pytest.mark.parametrize("n_samples", [2, 128, 5_120, 5_121, 60_000, 102_400, 10**6])
+def test_automatic_epochs_give_4000_steps_within_bounds(n_samples):
+    n_epochs, n_steps = automatic_epochs(n_samples, 128), -(-n_samples // 128)
+    if n_epochs not in (5, 100):
+        assert n_epochs * n_steps >= 4000 > (n_epochs - 1) * n_steps
+    assert (n_epochs == 100) == (99 * n_steps < 4000)
+    assert (n_epochs == 5) == (5 * n_steps >= 4000)
+
+
+class StopAtOnce(Callback):
+    """Ends a fit after its first epoch."""
+
+    def on_epoch_end(self, net, **kwargs):
+        self.max_epochs_ = net.max_epochs
+        net.stop()
+
+
+@pytest.mark.parametrize(("batch_size", "n_epochs"), [(60, 100), (2, 45)])
+def test_epochs_are_automatic_by_the_steps_of_an_epoch(batch_size, n_epochs):
+    stop = StopAtOnce()
+    embedder = ContrastiveEmbedder(
+        MLP((4,)), max_epochs="auto", batch_size=batch_size, callbacks=[stop], random_state=0
+    )
+    embedder.fit(np.random.default_rng(0).normal(size=(179, 2)))
+    assert stop.max_epochs_ == n_epochs and embedder.n_epochs_ == 1
+
+
+def test_the_parts_of_a_stream_do_not_shorten_its_schedules():
+    stop = StopAtOnce()
+    embedder = small(max_epochs="auto", batch_size=2, loss=DCL(Linear(0.0, 0.99)))
+    X = np.random.default_rng(0).normal(size=(179, 2))
+    embedder.set_params(callbacks=[stop]).partial_fit(X).partial_fit(X)
+    assert stop.max_epochs_ == 1
+    assert embedder.history_[-1, "loss__tau_plus"] == pytest.approx(0.01)
