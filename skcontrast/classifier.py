@@ -27,6 +27,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ._arguments import naming, refuse_masked
+from ._data._metadata import NAMES
 from ._fit._label_spreading import N_NEIGHBORS, spread_labels
 from ._fit._settings import automatic_epochs
 from ._parameters import check_component, validate_parameters
@@ -154,7 +155,7 @@ class ContrastiveClassifier(
         self.random_state = random_state
 
     # Not in the signature of fit, for the reason that ContrastiveEmbedder has.
-    __metadata_request__fit = {"sample_weight": None, "descriptions": None, "groups": None}
+    __metadata_request__fit = dict.fromkeys(sorted(NAMES))
 
     def fit(self, X: Any, y: ArrayLike, **metadata: Any) -> Self:
         """Train the embedder on all rows and the classifier on those whose class is known.
@@ -167,10 +168,10 @@ class ContrastiveClassifier(
             Classes, numbers or strings, at least two of them; −1, None, NaN or ``pandas.NA``
             where unknown.
         **metadata : dict
-            ``groups`` and ``descriptions`` for the embedder, as :meth:`ContrastiveEmbedder.fit`
-            takes them, if it is to be trained; ``sample_weight``, array-like of shape
-            (n_samples,), for the embedder and the classifier. In a Pipeline, pass them with the
-            name of the step or by metadata routing.
+            ``groups``, ``domains`` and ``descriptions`` for the embedder, as
+            :meth:`ContrastiveEmbedder.fit` takes them, if it is to be trained; ``sample_weight``,
+            array-like of shape (n_samples,), for the embedder and the classifier. In a Pipeline,
+            pass them with the name of the step or by metadata routing.
 
         Returns
         -------

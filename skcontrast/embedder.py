@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from ._arguments import check_arguments
+from ._data._metadata import NAMES
 from ._data._row_labels import labeled_output
 from ._distributed._agreement import failing_together
 from ._network._build import Directions
@@ -422,11 +423,7 @@ class ContrastiveEmbedder(
 
     # Not in the signature of fit, where scikit-learn would take sample_weight as a promise that a
     # weight of 2 equals a sample that occurs twice, which no contrast within a batch can keep.
-    __metadata_request__fit = __metadata_request__partial_fit = {
-        "sample_weight": None,
-        "descriptions": None,
-        "groups": None,
-    }
+    __metadata_request__fit = __metadata_request__partial_fit = dict.fromkeys(sorted(NAMES))
 
     @with_callbacks
     @failing_together()
@@ -461,9 +458,13 @@ class ContrastiveEmbedder(
             max(0, cos(z, description)), so that a view that does not show what its description
             says counts less. ``groups``, array-like of shape (n_samples,): which samples are
             known to belong together, such as those of one patient, video or scene, −1 for a
-            sample without a group; they are never negatives of each other, see `same_group`. In a
+            sample without a group; they are never negatives of each other, see `same_group`.
+            ``domains``, array-like of shape (n_samples,): the plate, batch, site or subject that
+            each sample comes from, −1 where unknown. Every batch is drawn from one domain, so that
+            the negatives of a sample are others of its domain and do not teach the network to tell
+            domains apart; not with frameworks that remember samples, such as ``MoCo``. In a
             Pipeline, pass these as ``embed__groups=``, with the name of the step, or by metadata
-            routing.
+            routing. See :ref:`structure`.
 
         Returns
         -------

@@ -180,6 +180,8 @@ class BatchSampler:
     groups : Tensor of shape (n_samples,), dtype int64, default=None
         Groups of samples of which two at a time should meet in a batch, −1 where there is none:
         the samples of a group are drawn in pairs.
+    domains : Tensor of shape (n_samples,), dtype int64, default=None
+        Numbers from 0 on, each of at least two samples. Every batch is of one domain.
     """
 
     def __init__(
@@ -189,6 +191,7 @@ class BatchSampler:
         labeled: Tensor | None = None,
         labeled_share: float = 0.0,
         groups: Tensor | None = None,
+        domains: Tensor | None = None,
     ):
         self.data = data
         self.n_samples = len(data)
@@ -197,14 +200,15 @@ class BatchSampler:
         # With m added to p rows, of which the natural share is labeled: m = excess · (p + m).
         excess = max(0.0, labeled_share - natural) / (1 - natural) if natural < 1 else 0.0
         self.n_added = min(int(excess * batch_size), len(self.labeled), batch_size - 2)
-        self.n_batches = min(
-            -(-self.n_samples // (batch_size - self.n_added)), self.n_samples // 2
-        )
+        self.domains = None if domains is None else domains.cpu()
+        self.counts = [self.n_samples] if domains is None else self.domains.bincount().tolist()
+        size = batch_size - self.n_added
+        self.n_batches = [min(-(-count // size), count // 2) for count in self.counts]
         self.groups = None if groups is None else groups.cpu()
         self.generator = torch.Generator()
 
     def __len__(self) -> int:
-        return self.n_batches
+        return sum(self.n_batches)
 
     def __iter__(self) -> Generator[Batch, None, None]:
         # The same order in either dtype; of data larger than memory it is what an epoch holds.
@@ -212,10 +216,19 @@ class BatchSampler:
         order = torch.randperm(self.n_samples, generator=self.generator, dtype=dtype)
         if self.groups is not None:
             order = self._in_pairs(order.long(), self.groups)
-        parts: Sequence[Tensor] = _SplitOrder(order.to(self.data.device), self.n_batches)
+        parts: Sequence[Tensor] = self._parts(order)
         if self.n_added:
             parts = [torch.cat([part, self._added_to(part)]) for part in parts]
         yield from self.data.batches(parts, self.generator.initial_seed())
+
+    def _parts(self, order: Tensor) -> Sequence[Tensor]:
+        """Divide rows in a random order into batches."""
+        if self.domains is None or len(self.counts) == 1:
+            return _SplitOrder(order.to(self.data.device), self.n_batches[0])
+        order = order[self.domains[order.long()].sort(stable=True).indices].to(self.data.device)
+        of_domains = zip(order.split(self.counts), self.n_batches, strict=True)
+        parts = [part for rows, n_parts in of_domains for part in _SplitOrder(rows, n_parts)]
+        return [parts[k] for k in torch.randperm(len(parts), generator=self.generator)]
 
     def _in_pairs(self, order: Tensor, groups: Tensor) -> Tensor:
         """Bring two samples of one group at a time next to each other in a random order."""
@@ -229,7 +242,10 @@ class BatchSampler:
         return by_group[rank[pair].sort(stable=True).indices]
 
     def _added_to(self, part: Tensor) -> Tensor:
-        """Draw labeled rows that are not in a part of the rows yet."""
+        """Draw labeled rows, of its domain, that are not in a part of the rows yet."""
         order = torch.randperm(len(self.labeled), generator=self.generator)
-        drawn = self.labeled[order].to(part.device)
+        drawn = self.labeled[order]
+        if self.domains is not None:
+            drawn = drawn[self.domains[drawn] == self.domains[part[0].item()]]
+        drawn = drawn.to(part.device)
         return drawn[~torch.isin(drawn, part)][: self.n_added]

@@ -15,6 +15,9 @@ from .._arguments import naming, numbers, refuse_masked
 from .._warnings import warn
 from ._statistics import as_tensor
 
+# What `fit` takes besides X and y.
+NAMES = frozenset({"sample_weight", "descriptions", "groups", "domains"})
+
 
 def validate_labels(y: Any, n_samples: int | None, *, needed_by: str) -> NDArray[np.int64]:
     """Return y as integers, −1 where unlabeled.
@@ -53,6 +56,28 @@ def validate_groups(groups: Any, n_samples: int) -> NDArray[np.int64] | None:
         warn("groups have no effect: every group has a single sample.")
     if len(codes) > 1 and (codes == codes[0]).all() and codes[0] >= 0:
         warn("groups leave no negatives: all samples are in one group.")
+    return codes
+
+
+def validate_domains(domains: Any, n_samples: int) -> NDArray[np.int64] | None:
+    """Return the domains of the samples as numbers from 0 on; None stays None.
+
+    Samples of an unknown domain, −1, are one more domain.
+    """
+    if domains is None:
+        return None
+    unknown = "samples of an unknown domain"
+    values = _column(domains, "domains", "domains", unknown)
+    codes = _codes(values, n_samples, "domains", unknown)
+    _, first, codes, counts = np.unique(
+        codes, return_index=True, return_inverse=True, return_counts=True
+    )
+    if counts.min() < 2:
+        alone = np.asarray(values)[first[counts.argmin()]]
+        raise ValueError(
+            "domains must hold each domain at least twice, since the negatives of a sample are "
+            f"others of its domain: {str(alone)!r} has one sample."
+        )
     return codes
 
 
@@ -136,9 +161,9 @@ def read_metadata(
             n_entries = len(sized) if getattr(sized, "ndim", 1) else n_samples
         if n_entries != n_samples:
             raise ValueError(f"y must have one entry per sample, {n_samples}, got {n_entries}.")
-    if unknown := sorted(metadata.keys() - {"sample_weight", "descriptions", "groups"}):
+    if unknown := sorted(metadata.keys() - NAMES):
         raise TypeError(
-            "fit takes X, y, sample_weight, descriptions and groups; got an unexpected "
+            "fit takes X, y, sample_weight, descriptions, groups and domains; got an unexpected "
             f"{unknown[0]!r}."
         )
     weights = _numbers_of("sample_weight", metadata, n_samples, ndim=1)
@@ -149,6 +174,7 @@ def read_metadata(
         raise ValueError("descriptions must not hold only zeros: no sample would be learned from.")
     found: dict[str, NDArray | None] = {"weights": weights, "descriptions": descriptions}
     found["groups"] = validate_groups(metadata.get("groups"), n_samples)
+    found["domains"] = validate_domains(metadata.get("domains"), n_samples)
     if loss.requires_y:
         labels = validate_labels(y, n_samples, needed_by=type(loss).__name__)
         known_labels = labels[labels >= 0]

@@ -264,7 +264,8 @@ class _Run:
             n_sharing=1 if world is None or settings.device.type != "cpu" else world.size,
             shares=self.shares,
         )
-        return TrainingSet(source, **self.data.metadata)
+        fields = {name: of for name, of in self.data.metadata.items() if name != "domains"}
+        return TrainingSet(source, **fields)
 
     def _auto(self, labels: Tensor | None) -> AutoParameters:
         """Return the hyperparameters that are "auto"; warn if one keeps its initial value."""
@@ -314,6 +315,7 @@ class _Run:
             n_parts=setup.widths.n_parts,
             groups=None if groups is None else groups.to(device),
             same_group=settings.same_group,
+            domains=self.data.metadata.get("domains"),
             framework=settings.framework,
             loss=settings.loss,
             similarity=settings.similarity,

@@ -144,7 +144,12 @@ class ContrastiveNet(NeuralNet):
         spreader = self.spreader
         groups = self.plan.groups if self.plan.same_group == "positive" else None
         self.sampler_ = BatchSampler(
-            dataset, self.plan.batch_size, spreader.labeled, spreader.labeled_share, groups
+            dataset,
+            self.plan.batch_size,
+            spreader.labeled,
+            spreader.labeled_share,
+            groups,
+            self.plan.domains,
         )
         return self.sampler_
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from .._distributed._world import World
 from .._objective._tile import GroupRole
@@ -41,6 +42,8 @@ class Plan(FitContext):
         Whether the network draws from torch's global generators, as dropout does.
     same_group : {"neutral", "positive"}
         How samples of one group relate.
+    domains : Tensor of shape (n_samples,), dtype int64, or None
+        Numbers of the domains of all samples; each batch is of one.
     world : World or None
         The processes that share the fit; None if there is one.
     """
@@ -55,6 +58,7 @@ class Plan(FitContext):
     seed: int
     seeds_layers: bool
     same_group: GroupRole
+    domains: Tensor | None
     world: World | None
 
     def at(self, epoch: int, auto: AutoParameters) -> tuple[Loss, Similarity, dict[str, float]]:

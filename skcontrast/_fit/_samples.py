@@ -18,6 +18,7 @@ from .._distributed._world import World
 from .._network._inference import tensors_in
 from .._warnings import warn
 from ..augmentation import Augmentation, Views
+from ..frameworks import Framework
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._recognise import PartsKind, declared_kind, is_custom, read_samples
 from ..kinds._series import LazySeries
@@ -77,6 +78,12 @@ def read_training_data(
     X, schema, chain = read_training_samples(settings, X, owner, past)
     uses_classes = bool(auto_parameters(settings.loss))
     tensors = read_metadata(y, metadata, len(X), settings.loss, uses_classes=uses_classes)
+    framework = settings.framework
+    if "domains" in tensors and type(framework).start is not Framework.start:
+        raise ValueError(
+            "domains needs a framework whose negatives are all of the batch, such as SimCLR(): "
+            f"{type(framework).__name__} remembers samples of other domains."
+        )
     return TrainingData(X, schema, chain, tensors)
 
 

@@ -54,6 +54,32 @@ def test_enough_labeled_rows_leave_the_batches_as_they_are():
     assert torch.cat(drawn(100, 20, 100, 0.3)).tolist() == expected
 
 
+@pytest.mark.parametrize("n_labeled, share", [(0, 0.0), (30, 0.5)])
+@pytest.mark.parametrize("batch_size", [2, 5, 16, 300])
+def test_every_batch_is_of_one_domain(batch_size, n_labeled, share):
+    domains = torch.tensor([3] * 2 + [0] * 40 + [1] * 17 + [2] * 61)[torch.randperm(120)]
+    samples = TrainingSet(InMemory(torch.arange(120)))
+    labeled = torch.arange(n_labeled)
+    sampler = BatchSampler(samples, batch_size, labeled, share, domains=domains)
+    batches = [batch.x for batch in sampler]
+    assert len(batches) == len(sampler)
+    assert all(len(domains[rows].unique()) == 1 for rows in batches)
+    assert all(2 <= len(rows.unique()) == len(rows) for rows in batches)
+    assert max(len(rows) for rows in batches) <= batch_size + (batch_size == 2)
+    assert set(torch.cat(batches).tolist()) == set(range(120))
+    of_batches = torch.stack([domains[rows[0]] for rows in batches])
+    assert batch_size == 300 or (of_batches.diff() < 0).any()  # domains take turns
+
+
+def test_a_single_domain_changes_nothing():
+    samples = TrainingSet(InMemory(torch.arange(50)))
+    one, two = (BatchSampler(samples, 8, domains=d) for d in (None, torch.zeros(50).long()))
+    one.generator.manual_seed(0)
+    two.generator.manual_seed(0)
+    for a, b in zip(one, two, strict=True):
+        assert torch.equal(a.x, b.x)
+
+
 def test_samples_come_in_order_too():
     samples = TrainingSet(InMemory(torch.arange(10)))
     assert [x.tolist() for x in samples.in_order(4)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]

@@ -1,4 +1,4 @@
-"""Sample weights and descriptions: what they do, how they reach fit, what is refused."""
+"""What is passed alongside X: what it does, how it reaches fit, and what is refused."""
 
 import numpy as np
 import pandas as pd
@@ -8,15 +8,16 @@ from sklearn import config_context
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skcontrast import contrastive_loss
 from skcontrast._data._batches import Batch
-from skcontrast._data._metadata import validate_groups
+from skcontrast._data._metadata import validate_domains, validate_groups
 from skcontrast._objective._functional import objective_value
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.estimation import tau_plus_from_labels
-from skcontrast.frameworks import SimCLR
+from skcontrast.frameworks import CMC, MoCo, SimCLR
 from skcontrast.losses import DCL, InfoNCE, SemiSupCon, SupCon, Supervised
 from skcontrast.similarity import Cosine
 from tests.common import X_DIGITS, random_views, small, vectors
@@ -288,3 +289,45 @@ def test_one_group_of_all_samples_warns():
 def test_weights_beyond_float32_are_refused_by_name_without_a_warning():
     with pytest.raises(ValueError, match="sample_weight"):
         small().fit(vectors(), sample_weight=np.full(len(vectors()), 1e300))
+
+
+def test_domains_are_numbered_and_the_unknown_one_is_a_domain():
+    assert validate_domains(None, 3) is None
+    assert validate_domains(["b", "a", "b", "a"], 4).tolist() == [1, 0, 1, 0]
+    assert validate_domains([7, -1, 7, -1], 4).tolist() == [1, 0, 1, 0]
+    with pytest.raises(ValueError, match=r"domains must hold each domain at least twice.*'c'"):
+        validate_domains(["b", "a", "b", "a", "c"], 5)
+    with pytest.raises(ValueError, match="domains must have one entry per sample, 5, got 4"):
+        validate_domains([7, -1, 7, -1], 5)
+    with pytest.raises(ValueError, match="domains holds None or NaN"):
+        validate_domains([0.0, np.nan], 2)
+
+
+class SeeDomains(SimCLR):
+    """Keeps the domains that meet in each batch."""
+
+    def contrast(self, network, views, similarity, batch):
+        SEEN.append(set((batch.rows % 3).tolist()))
+        return super().contrast(network, views, similarity, batch)
+
+
+SEEN = []
+
+
+def test_the_negatives_of_a_fit_are_of_the_same_domain(tmp_path):
+    SEEN.clear()
+    X, domains = X_DIGITS[:60], np.array(list("abc") * 20)
+    embedder = small(framework=SeeDomains(), checkpoint=tmp_path).fit(X, domains=domains)
+    assert [len(met) for met in SEEN] == [1] * 6 and len(set(map(min, SEEN))) == 3
+    with pytest.raises(ValueError, match="domains"):  # of the checkpoint
+        embedder.fit(X, domains=domains[::-1])
+    pipe = make_pipeline(StandardScaler(), small(framework=SeeDomains()))
+    pipe.fit(X, contrastiveembedder__domains=domains)
+    assert [len(met) for met in SEEN] == [1] * 12
+
+
+@pytest.mark.parametrize("framework", [MoCo(queue_size=40), CMC(n_negatives=10)])
+def test_what_remembers_other_domains_is_refused(framework):
+    embedder = small(framework=framework, n_components=4)
+    with pytest.raises(ValueError, match=f"domains needs .* {type(framework).__name__} remembers"):
+        embedder.fit(X_DIGITS, domains=np.arange(len(X_DIGITS)) % 2)

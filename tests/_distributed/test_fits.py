@@ -75,6 +75,7 @@ MORE = {
         "same_group": "positive",
         "batch_size": 40,
     },
+    "domains": {"metadata": {"domains": np.arange(101) % 3}, "batch_size": 20},
     "groups and a queue": {
         "metadata": {"groups": np.arange(101) % 30},
         "framework": MoCo(queue_size=40, momentum=0.9),
