@@ -10,6 +10,7 @@ READING_ORDER = (
     "plot_series",
     "plot_graphs",
     "plot_function_augmentation",
+    "plot_domains",
     "plot_pretrained",
     "plot_views",
     "plot_training_curve",

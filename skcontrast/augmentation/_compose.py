@@ -83,15 +83,6 @@ class ColorAugmentation(ImageAugmentation):
         """
         raise NotImplementedError
 
-    def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
-        """Raise ValueError unless samples are images with one or three channels."""
-        super().check_kind(sample_shape, kind)
-        channels = (1, *sample_shape)[-3]
-        if channels not in (1, 3):
-            raise ValueError(
-                f"{type(self).__name__} expects images with 1 or 3 channels, got {channels} in X."
-            )
-
 
 class _Fused:
     """All movements of a run as one interpolation, then all recolourings as one product."""

@@ -31,7 +31,8 @@ class ColorJitter(ColorAugmentation):
     of the HSV hue: it equals the shift on average over all colours, but deviates by up to 40 % for
     single ones. The four maps of colours commute: their order does not matter, and values are
     clamped to [0, 1] only once, at the end. Saturation and hue do not change grey images (one
-    channel).
+    channel). Of images with neither one nor three channels, such as stains of a microscope, each
+    channel is changed by itself, as a grey image.
 
     Parameters
     ----------
@@ -80,6 +81,11 @@ class ColorJitter(ColorAugmentation):
 
     def color_matrix(self, mean: Tensor, n: int, generator: torch.Generator) -> Tensor:
         """Draw the colour maps, (n, C, C + 1); see `ColorAugmentation`."""
+        channels = mean.shape[1]
+        if channels not in (1, 3):
+            maps = self.color_matrix(mean.reshape(-1, 1), n * channels, generator)
+            factors, offsets = maps.view(n, channels, 2).unbind(dim=2)
+            return torch.cat([factors.diag_embed(), offsets.unsqueeze(2)], dim=2)
         u = uniform(n, 5, generator, mean.device).to(mean.dtype)
         drawn = (u[:, 4:] < self.p).to(u.dtype)
         brightness, contrast, saturation, hue = ((u[:, :4] * 2 - 1) * drawn).unbind(dim=1)
@@ -119,6 +125,15 @@ class RandomGrayscale(ColorAugmentation):
 
     def __init__(self, p: float = 0.2):
         self.p = p
+
+    def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
+        """Raise ValueError unless samples are images with one or three channels."""
+        super().check_kind(sample_shape, kind)
+        channels = (1, *sample_shape)[-3]
+        if channels not in (1, 3):
+            raise ValueError(
+                f"{type(self).__name__} expects images with 1 or 3 channels, got {channels} in X."
+            )
 
     def color_matrix(self, mean: Tensor, n: int, generator: torch.Generator) -> Tensor:
         """Draw the colour maps, (n, C, C + 1); see `ColorAugmentation`."""

@@ -155,8 +155,17 @@ def test_color_maps_apply_to_the_mean_as_to_the_pixels():
     torch.testing.assert_close(apply(maps, images.mean(dim=(2, 3))), changed.mean(dim=(2, 3)))
 
 
-@pytest.mark.parametrize("augmentation", [ColorJitter(), RandomGrayscale(), SimCLRAugmentation()])
-def test_colors_need_one_or_three_channels(augmentation):
+@pytest.mark.parametrize("channels", [2, 5])
+def test_channels_that_are_no_colours_are_jittered_as_grey_images(channels):
+    images = random_images(channels=channels)
+    jitter = ColorJitter(0.8, 0.9, p=0.7)
+    alone = jitter.augment(images.flatten(0, 1).unsqueeze(1), seeded())
+    together = jitter.augment(images, seeded())
+    torch.testing.assert_close(together.flatten(0, 1).unsqueeze(1), alone)
+
+
+@pytest.mark.parametrize("augmentation", [RandomGrayscale(), SimCLRAugmentation()])
+def test_grey_and_hue_need_one_or_three_channels(augmentation):
     with pytest.raises(ValueError, match=r"1 or 3 channels, got 4"):
         compose([augmentation], (4, 8, 8))
     for shape in ((8, 8), (1, 8, 8), (3, 8, 8)):
