@@ -139,10 +139,10 @@ class ContrastiveEmbedder(
         there are none, it depends on the kind of X, see :ref:`default-views`:
         ``MarginalCorruption`` for vectors and tables (which keeps rows of X in the fitted
         embedder); ``TimeCrop``, ``GaussianNoise``, ``MagnitudeScale`` and ``TimeMask`` for series;
-        crops, or for fewer than 16 pixels ``RandomAffine``, and a strong ``ColorJitter`` for grey
-        images; ``SimCLRAugmentation()`` for colour images, or ``RandomAffine()`` if the framework
-        contrasts their channels or there are neither one nor three; ``NodeDrop()`` for graphs, or
-        no augmentation with ``InfoGraph()``; the default of each part of ``Parts``.
+        ``SimCLRAugmentation()`` for colour images, or ``RandomAffine()`` if the framework contrasts
+        their channels; crops, or for fewer than 16 pixels ``RandomAffine``, and a strong
+        ``ColorJitter`` for all other images; ``NodeDrop()`` for graphs, or no augmentation with
+        ``InfoGraph()``; the default of each part of ``Parts``.
     n_components : int, default=None
         Width of the representation; with a framework of several encoders, of the output of each.
         None leaves it to the encoder.

@@ -318,10 +318,8 @@ def _chain_of_images(sample_shape: tuple, mixes_channels: bool) -> list[Augmenta
     are photographs: grey ones may be characters.
     """
     channels = sample_shape[0] if len(sample_shape) == 3 else 1
-    if channels == 3 and mixes_channels:
-        return [SimCLRAugmentation()]
-    if channels != 1:
-        return [RandomAffine()]
+    if channels == 3:
+        return [SimCLRAugmentation()] if mixes_channels else [RandomAffine()]
     jitter = ColorJitter(brightness=0.6, contrast=0.6)
     if min(sample_shape[-2:]) < _LEAST_SIDE_FOR_CROPS:
         return [RandomAffine(), jitter]
