@@ -7,9 +7,11 @@ import torch
 from skcontrast._fit._setup import default_chain, default_encoder, scored_views
 from skcontrast.augmentation import (
     ColorJitter,
+    GaussianBlur,
     MarginalCorruption,
     NodeDrop,
     RandomAffine,
+    RandomResizedCrop,
     SimCLRAugmentation,
     compose,
 )
