@@ -247,7 +247,7 @@ VALUES = {
 SMALL = {
     "n_neighbors": 2, "n_labels": 1, "n_draws": 2, "cv": 2, "n_bins": 4, "n_candidates": 8,
     "n_anchors": 20, "n_repeats": 2, "n_positives": 2, "n_patches": 4, "data_home": "nowhere",
-    "download_if_missing": False, "n_retries": 0, "timeout": 0.01, "delay": 0.0,
+    "download_if_missing": False,
 }  # fmt: skip
 # What a callable needs besides, by its name.
 ALSO = {
