@@ -19,12 +19,11 @@ from ..encoders._gradients import GradientLayer
 from ..encoders._graph import GCNLayer, GINELayer, GINLayer, MessagePassing
 from ..encoders._graph_blocks import Components
 from ..encoders._kernels import KernelLayer
-from ..encoders._patch_net import _PatchNetwork
 from ..encoders._patches import PatchLayer
 from ..encoders._projection import WithExtra
 from ..encoders._resnet import _BasicBlock, _Bottleneck, _ResNet
 from ..encoders._series_net import _SeriesBlock, _SeriesNetwork
-from ..encoders._wide import Beside, Item, Leading, RunningScale, Scale, WideNetwork
+from ..encoders._wide import Beside, Leading, RunningScale, Scale, WideNetwork
 from ..frameworks._parts import Apart, Lab, SideBySide, Slices, Split
 from ..graphs._counts import ColourCounts, Profile
 from ..graphs._features import EdgeFeatures, NodeFeatures
@@ -51,11 +50,11 @@ LINEAR = (LinearSVC, LogisticRegression)
 _PARTS: tuple[type, ...] = (
     Apart, Beside, ColourCounts, Column, Components, ContrastiveEmbedder, EdgeFeatures,
     ForeignNetwork, GCNLayer, GINELayer, GINLayer, GradientLayer, GraphNetwork, ImageScaler,
-    Item, KernelLayer, Lab, Leading, MessagePassing, Network, NodeFeatures,
+    KernelLayer, Lab, Leading, MessagePassing, Network, NodeFeatures,
     NonDynamicallyQuantizableLinear, PartsScaler, PatchLayer, Profile, RunningScale, Scale,
     Schema, SeriesScaler, SideBySide, Slices, Split, StandardScaler, Standardize, TableInput,
     TableScaler, Unscaled, VectorScaler, WideNetwork, Widths, WithExtra, _BasicBlock,
-    _Bottleneck, _PatchNetwork, _ResNet, _SeriesBlock, _SeriesNetwork, *LINEAR,
+    _Bottleneck, _ResNet, _SeriesBlock, _SeriesNetwork, *LINEAR,
 )  # fmt: skip
 
 
