@@ -16,7 +16,6 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.decomposition import PCA
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -37,7 +36,7 @@ from ..kinds import Graphs, Images, Series, Tables, Vectors
 from ._neighbors import knn_accuracy
 from ._paired import PairedComparison, compare_paired
 from ._parts import check_count
-from ._probes import _few_rows, _first_seed
+from ._probes import _first_seed, few_label_accuracy, linear_probe
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -49,7 +48,6 @@ COLUMNS = ("few labels", "neighbours", "linear")
 # Labeled samples that neighbours and the linear model learn from, and are tested on, at most.
 _MOST = 1000
 _N_NEIGHBORS = 20
-_MAX_ITER = 2000
 # Differences with a smaller p-value are not taken for chance.
 LEVEL = 0.05
 
@@ -291,7 +289,7 @@ def compare_with_baselines(
     if is_fitted:
         spent += sum(row.get("dur", 0.0) for row in last.history_)
     seed = _first_seed(random_state, n_repeats) % (2**32 - n_repeats)
-    judge = _Judge(codes, known, n_labels, range(seed, seed + n_repeats))
+    judge = _Judge(codes, n_labels, range(seed, seed + n_repeats))
     scores, seconds = {}, {}
     for name, row in _rows(last, plain, seed):
         start = process_time()
@@ -337,34 +335,31 @@ class _Judge:
     Parameters
     ----------
     y : ndarray of shape (n_samples,)
-        Classes, −1 where unknown.
-    known : ndarray of int
-        The rows with a class.
+        The classes, −1 where unknown.
     n_labels : int
-        Few labels.
+        Labels of each class in the column of few labels.
     seeds : range
-        One for each repeat.
+        One per repeat.
     """
 
-    def __init__(self, y: NDArray[np.int64], known: NDArray, n_labels: int, seeds: range):
-        self.y, self.few, self.halves = y, [], []
-        for seed in seeds:
-            drawn = known[_few_rows(y[known], n_labels, seed)]
-            self.few.append((drawn, np.setdiff1d(known, drawn)))
-            self.halves.append(_halves(y, known, seed))
+    def __init__(self, y: NDArray[np.int64], n_labels: int, seeds: range):
+        self.y, self.n_labels, self.seeds = y, n_labels, seeds
+        self.halves = [_halves(y, np.flatnonzero(y >= 0), seed) for seed in seeds]
         smallest = min(np.unique(y[half], return_counts=True)[1].min() for half, _ in self.halves)
         self.n_neighbors = min(_N_NEIGHBORS, int(smallest))
 
     def __call__(self, H: NDArray, *, scale: bool = True) -> dict[str, NDArray[np.float64]]:
-        y = self.y
-        scaled = _scaled(H) if scale else H
+        y, scaled = self.y, _scaled(H) if scale else H
         whitened = PartialWhitening(random_state=0).fit_transform(H)
-        few = [_linear_accuracy(scaled, y, *rows) for rows in self.few]
+        draws: Any = {"n_draws": len(self.seeds), "random_state": self.seeds[0]}
+        few = few_label_accuracy(scaled, y, n_labels=self.n_labels, scale=False, **draws)
         neighbors = [
             knn_accuracy(whitened[a], y[a], whitened[b], y[b], n_neighbors=self.n_neighbors)
             for a, b in self.halves
         ]
-        linear = [_linear_accuracy(scaled, y, *rows) for rows in self.halves]
+        linear = [
+            linear_probe(scaled[a], y[a], scaled[b], y[b], scale=False) for a, b in self.halves
+        ]
         return dict(zip(COLUMNS, map(np.array, (few, neighbors, linear)), strict=True))
 
 
@@ -375,11 +370,6 @@ def _halves(y: NDArray[np.int64], known: NDArray, seed: int) -> tuple[NDArray, N
     sizes = {"train_size": n_train, "test_size": n_test, "random_state": seed}
     train, test = train_test_split(known, stratify=y[known], **sizes)
     return train, test
-
-
-def _linear_accuracy(H: NDArray, y: NDArray, train: NDArray, test: NDArray) -> float:
-    probe = LogisticRegression(max_iter=_MAX_ITER).fit(H[train], y[train])
-    return float(np.mean(probe.predict(H[test]) == y[test]))
 
 
 class _Raw(Features):
