@@ -22,7 +22,6 @@ from skcontrast.datasets import Parts
 from skcontrast.encoders import GCN, GIN, MLP, ConvNet, SeriesNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.graphs import pack_graphs
-from skcontrast.kinds import Graphs
 from skcontrast.losses import BCL, DCL, SemiSupCon, SoftRing, SupCon
 from skcontrast.schedules import Auto
 from tests._distributed.common import CASES, IMAGES, X, Y, rank
@@ -156,7 +155,7 @@ def bonded_graphs(n=31):
 
 ON_GRAPHS = {
     "views": {},
-    "views, GCN": {"encoder": GCN(width=8), "kind": Graphs(node_features="walks")},
+    "views, GCN": {"encoder": GCN(width=8)},
     "a queue": {"framework": MoCo(queue_size=20)},
     "nodes against graphs": {"framework": InfoGraph(), "loss": DCL(tau_plus=0.1)},
     "contrastive, nodes against graphs": {"framework": InfoGraph("contrastive"), "y": Y[:31]},
