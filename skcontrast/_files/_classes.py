@@ -16,7 +16,7 @@ from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from .._network._build import Network, Widths
 from ..embedder import ContrastiveEmbedder
 from ..encoders._gradients import GradientLayer
-from ..encoders._graph import GCNLayer, GINELayer, GINLayer, MessagePassing
+from ..encoders._graph import GINELayer, GINLayer, MessagePassing
 from ..encoders._graph_blocks import Components
 from ..encoders._kernels import KernelLayer
 from ..encoders._patches import PatchLayer
@@ -49,7 +49,7 @@ LINEAR = (LinearSVC, LogisticRegression)
 # Everything else that a fitted embedder consists of, under the names of the classes.
 _PARTS: tuple[type, ...] = (
     Apart, Beside, ColourCounts, Column, Components, ContrastiveEmbedder, EdgeFeatures,
-    ForeignNetwork, GCNLayer, GINELayer, GINLayer, GradientLayer, GraphNetwork, ImageScaler,
+    ForeignNetwork, GINELayer, GINLayer, GradientLayer, GraphNetwork, ImageScaler,
     KernelLayer, Lab, Leading, MessagePassing, Network, NodeFeatures,
     NonDynamicallyQuantizableLinear, PartsScaler, PatchLayer, Profile, RunningScale, Scale,
     Schema, SeriesScaler, SideBySide, Slices, Split, StandardScaler, Standardize, TableInput,
