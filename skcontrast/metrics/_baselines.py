@@ -163,28 +163,20 @@ class BaselineComparison:
         return {**record, "seconds": self.seconds[row]}
 
     def __str__(self) -> str:
-        heads = [c for name in COLUMNS for c in (name, "p")] + ["seconds"]
-        lines = [["", *heads]]
+        heads = "".join(f"{column:>12}{'p':>8}" for column in COLUMNS)
+        lines = [f"{'':10}{heads}{'seconds':>10}"]
         for record in self.records:
-            cells = [record["row"]]
+            line = f"{record['row']:10}"
             for column in COLUMNS:
                 p = record[f"p, {column}"]
-                cells += [f"{record[column]:.3f}", "" if np.isnan(p) else f"{p:.1g}"]
-            lines.append([*cells, f"{record['seconds']:.1f}"])
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        table = "\n".join(
-            "  ".join(
-                cell.ljust(width) if place == 0 else cell.rjust(width)
-                for place, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in lines
-        )
+                line += f"{record[column]:12.3f}{'' if np.isnan(p) else f'{p:.1g}':>8}"
+            lines.append(f"{line}{record['seconds']:10.1f}")
         plural = "" if self.n_labels == 1 else "s"
         n_repeats = len(self.scores[OURS][COLUMNS[0]])
         return (
             f"Accuracy on {self.n_labeled:,} labeled samples, {n_repeats} repeats; few: "
-            f"{self.n_labels} label{plural} a class; p: against the embedder\n{table}\n"
-            f"{self.verdict}"
+            f"{self.n_labels} label{plural} a class; p: against the embedder\n"
+            + "\n".join([*lines, self.verdict])
         )
 
 
