@@ -37,6 +37,7 @@ from ._neighbors import knn_accuracy
 from ._paired import PairedComparison, compare_paired
 from ._parts import check_count
 from ._probes import _first_seed, few_label_accuracy, linear_probe
+from ._scorers import split_at_embedder
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -265,14 +266,14 @@ def compare_with_baselines(
     >>> found.scores["raw"]["linear"].shape
     (3,)
     """
-    before, last = _split(embedder)
+    before, last = split_at_embedder(embedder, "compare_with_baselines")
     codes = validate_labels(y, None, needed_by="compare_with_baselines")
     known = np.flatnonzero(codes >= 0)
     _check_classes(codes[known], n_labels)
     start = process_time()
     is_fitted = last.__sklearn_is_fitted__()
     if not is_fitted:
-        before, last = _split(clone(embedder).fit(X))
+        before, last = split_at_embedder(clone(embedder).fit(X), "compare_with_baselines")
     plain = X if before is None else before.transform(X)
     ours = _flat(last.transform(plain))
     if len(ours) != len(codes):
@@ -293,18 +294,6 @@ def compare_with_baselines(
         scores[LEARNED], seconds[LEARNED] = judge(ours[:, :width]), spent
     scores[OURS], seconds[OURS] = judge(ours), spent
     return BaselineComparison(scores, seconds, n_labels, len(known))
-
-
-def _split(estimator: Any) -> tuple[Pipeline | None, Any]:
-    """Return the steps before an embedder, and the embedder."""
-    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    if not hasattr(last, "_score_views") or isinstance(last, type):
-        raise TypeError(
-            "embedder must be a ContrastiveEmbedder or a Pipeline that ends in one, got "
-            f"{estimator!r}."
-        )
-    several = isinstance(estimator, Pipeline) and len(estimator) > 1
-    return (estimator[:-1] if several else None), last
 
 
 def _check_classes(y: NDArray[np.int64], n_labels: int) -> None:
