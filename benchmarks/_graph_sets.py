@@ -26,7 +26,7 @@ def load_graphs(name, data_home=None):
     """Return packed graphs and their classes."""
     path = Path(data_home or "", f"tu_{name}.npz")
     if not path.is_file():
-        return fetch_tudataset(name, data_home=data_home, return_X_y=True, as_packed=True)
+        return fetch_tudataset(name, data_home=data_home, return_X_y=True)
     with np.load(path) as file:
         arrays = {key: file[stored] for key, stored in OPTIONAL.items() if stored in file}
         graphs = PackedGraphs.from_arrays(file["edge_index"], file["node_ptr"], **arrays)

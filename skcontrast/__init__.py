@@ -9,7 +9,6 @@ from ._version import __version__, show_versions
 from .embedder import ContrastiveEmbedder
 
 if TYPE_CHECKING:
-    from ._files._card import model_card
     from ._files._export import export
     from ._files._save import load, save
     from .classifier import ContrastiveClassifier, LabeledFolds
@@ -22,7 +21,6 @@ __all__ = [
     "contrastive_loss",
     "export",
     "load",
-    "model_card",
     "save",
     "show_versions",
 ]
@@ -33,7 +31,6 @@ _PLACES = {
     "LabeledFolds": ".classifier",
     "export": "._files._export",
     "load": "._files._save",
-    "model_card": "._files._card",
     "save": "._files._save",
 }
 # The names of these two are at the top.

@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 import skorch.callbacks
 import torch
-from sklearn.model_selection import GridSearchCV
 
 import skcontrast
 from skcontrast import (
@@ -99,7 +98,7 @@ NO_DOORS = {
         metrics.PairedComparison,
         metrics.BaselineComparison,
     ),
-    *(simulation.EstimatorComparison, simulation.EstimatorCurve, simulation.ScoreSample),
+    *(simulation.EstimatorComparison, simulation.ScoreSample),
     *(frameworks.Batch, frameworks.Contrast, frameworks.FitContext, graphs.GraphBatch),
     *(frameworks.KeyQueue, frameworks.MomentumNetwork, frameworks.Session, frameworks.in_batch),
     *(augmentation.Augmentation, encoders.Encoder, frameworks.Framework, kinds.Kind, losses.Loss),
@@ -109,7 +108,7 @@ NO_DOORS = {
 # Methods that users call; the embedder's are in `_embedder`.
 METHODS = (
     *("fit", "fit_transform", "transform", "augment", "build", "sample", "density", "cdf"),
-    *("summary", "mse_difference", "plot", "load", "readable", "__call__"),
+    *("summary", "plot", "load", "readable", "__call__"),
 )
 
 # What messages call the samples or the embeddings, wherever they are passed.
@@ -179,15 +178,8 @@ def score_sample():
 
 
 @cache
-def curve():
-    return simulation.estimator_curve(
-        simulation.ScoreModel(), "alpha", [0.6, 0.8], n_anchors=50, random_state=0
-    )
-
-
-@cache
-def search():
-    return GridSearchCV(tiny(), {"lr": [0.1, 0.01]}, cv=2).fit(np.tile(VECTORS, (4, 1)))
+def comparison():
+    return simulation.compare_estimators(simulation.ScoreModel(), n_anchors=50, random_state=0)
 
 
 @cache
@@ -224,25 +216,14 @@ def _noise(x):
     return x + 0.1 * torch.randn(x.shape)
 
 
-def _search_results():
-    scores = {f"{kind}_test_score": np.array([0.1, 0.2]) for kind in ("mean", "split0", "split1")}
-    return {
-        "params": [{"a": 1}, {"a": 2}],
-        "param_a": np.array([1, 2]),
-        "std_test_score": np.array([0.1, 0.1]),
-        **scores,
-    }
-
-
 SAMPLES = (VECTORS, PICTURES, GRAPHS, SERIES, PAIRS)
 # Valid values of arguments without a default, by name, each made when it is needed.
 VALID = {
     **dict.fromkeys(("X", "X1", "h", "H", "z", "base"), lambda: VECTORS),
     **dict.fromkeys(("embedder", "estimator"), fitted),
-    "comparison": baselines, "curve": curve, "folder": folder, "sample": score_sample,
-    "search": search,
+    "comparison": baselines, "folder": folder, "sample": score_sample,
     "generator": torch.Generator, "loss": losses.DCL, "obj": losses.DCL, "chain": tuple,
-    "model": simulation.ScoreModel, "cv_results": _search_results,
+    "model": simulation.ScoreModel,
     "densities": lambda: {"TN": (np.arange(3.0), np.arange(3.0))},
     "histories": lambda: {"a": [{"epoch": 1, "train_loss": 1.0}]},
     "losses": lambda: {"DCL": losses.DCL()},
@@ -266,7 +247,7 @@ VALUES = {
 SMALL = {
     "n_neighbors": 2, "n_labels": 1, "n_draws": 2, "cv": 2, "n_bins": 4, "n_candidates": 8,
     "n_anchors": 20, "n_repeats": 2, "n_positives": 2, "n_patches": 4, "data_home": "nowhere",
-    "download_if_missing": False, "n_retries": 0, "timeout": 0.01, "delay": 0.0,
+    "download_if_missing": False,
 }  # fmt: skip
 # What a callable needs besides, by its name.
 ALSO = {
@@ -276,7 +257,6 @@ ALSO = {
     "PerPart": {"augmentations": [augmentation.GaussianNoise(), None]},
     "Steps": {"values": [0.1, 0.2]},
     "compose": {"sample_shape": (3, 8, 8)},
-    "estimator_curve": {"n_anchors": 20},
     "make_embedding_scorer": {"measure": metrics.map_at_r},
     "save": {"path": pathlib.Path(tempfile.gettempdir()) / "doors.skc"},
 }
@@ -426,8 +406,7 @@ FITTED = (augmentation.Augmentation, features.Features, features.PartialWhitenin
 # Classes whose methods are called by the engine alone, and objects that cannot be made as others.
 ENGINE = (optimizers.Optimizer, graphs.NodeFeatures)
 MADE = {
-    simulation.EstimatorCurve: curve,
-    simulation.EstimatorComparison: lambda: curve().comparisons[0],
+    simulation.EstimatorComparison: comparison,
     augmentation.Unflatten: lambda: augmentation.Unflatten((1, 2, 2)).fit(VECTORS),
     datasets.ImageFolder: lambda: datasets.ImageFolder(folder(), 8),
     ContrastiveClassifier: lambda: ContrastiveClassifier(tiny()).fit(VECTORS, Y),

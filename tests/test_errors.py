@@ -55,7 +55,6 @@ ADMITTED = [
     ("ReliabilityDisplay", "losses", ""),
     ("RetrievalDisplay", "pictures", ""),
     ("EmbeddingDisplay", "method", "embedder"),
-    ("SearchDisplay", "search", "embedder"),
     ("TrainingCurveDisplay", "estimator", "empty dict"),
     ("contrastive_loss", "views", "an empty tuple"),
     # Paths that do not exist, or do not hold what is looked for.

@@ -13,8 +13,7 @@ A representation is scored by a linear probe, RidgeClassifierCV on standardised 
 folds, or as many as the smallest class allows. The seeds change folds, weights and batches.
 Besides the default embedder, trained and untrained, stand bags: how often each node label occurs,
 with and without how often each edge label does. Each column "difference" is paired over the seeds:
-with edges less without, and the p of a paired t-test. `node_features="walks"` is compared with the
-default in the same way.
+with edges less without, and the p of a paired t-test.
 """
 
 from __future__ import annotations
@@ -100,10 +99,6 @@ def rows_of(graphs, y, args):
     for name, params in (("untrained", UNTRAINED), ("trained", trained)):
         without = scores(graphs, y, args, kind=Graphs(edge_features=None), **params)
         yield name, without, scores(graphs, y, args, **params)
-        walks = scores(
-            graphs, y, args, kind=Graphs(edge_features=None, node_features="walks"), **params
-        )
-        yield f"{name}, walks instead of edges", without, walks
 
 
 def main():

@@ -42,35 +42,24 @@ class Cell(NamedTuple):
         return f"τ⁺={self.tau_plus:g} α={self.alpha:g} N={self.n_candidates}"
 
 
-def label_free(model):
-    """Return the losses that are compared."""
-    return {name: loss for name, loss in matched_estimators(model).items() if name in NAMES}
-
-
 def simulate(n_anchors):
     """Return the comparison of every setting, all independent."""
-    rng = np.random.default_rng(0)
-    return [
-        Cell(
-            tau_plus,
-            alpha,
-            n,
-            compare_estimators(
-                ScoreModel(alpha=alpha, tau_plus=tau_plus, temperature=0.5),
-                label_free,
-                n_anchors=n_anchors,
-                n_candidates=n,
-                random_state=rng,
-            ),
-        )
-        for tau_plus, alpha, n in product(TAUS, ALPHAS, SIZES)
-    ]
+    rng, cells = np.random.default_rng(0), []
+    for tau_plus, alpha, n in product(TAUS, ALPHAS, SIZES):
+        model = ScoreModel(alpha=alpha, tau_plus=tau_plus, temperature=0.5)
+        losses = {name: loss for name, loss in matched_estimators(model).items() if name in NAMES}
+        size = {"n_anchors": n_anchors, "n_candidates": n}
+        found = compare_estimators(model, losses, random_state=rng, **size)
+        cells.append(Cell(tau_plus, alpha, n, found))
+    return cells
 
 
 def worse_than(cell, other, factor=1.0):
     """Return whether our squared error is above factor · another's, in standard errors."""
-    difference, error = cell.comparison.mse_difference(OURS, other, factor)
-    return difference / error if error else 0.0
+    estimates, truth = cell.comparison.estimates, cell.comparison.supervised
+    difference = (estimates[OURS] - truth) ** 2 - factor * (estimates[other] - truth) ** 2
+    error = difference.std(ddof=1) / np.sqrt(len(difference))
+    return difference.mean() / error if error else 0.0
 
 
 def add_cells(table, cells, quantity):

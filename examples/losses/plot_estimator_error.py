@@ -18,12 +18,10 @@ cdf as Φ, keeps a bias no matter how many candidates there are.
 # The settings are those of the paper: α = .9, t = .5, γ = .1, and 1,000 anchors with 64 candidates
 # and 10 positives each. The paper does not state τ⁺; it is .1 here. One setting varies at a time.
 
-from functools import partial
-
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skcontrast.simulation import ScoreModel, estimator_curve
+from skcontrast.simulation import ScoreModel, compare_estimators
 
 styles = {
     "BIASED": ("#555555", "s"),
@@ -39,22 +37,38 @@ panels = {
     "gamma": np.linspace(0, 1, 11),
     "n_candidates": 2 ** np.arange(4, 13),
 }
-simulate = partial(estimator_curve, ScoreModel(), n_anchors=1000, random_state=0)
-curves = {parameter: simulate(parameter, values) for parameter, values in panels.items()}
+labels = {
+    "alpha": "location parameter α",
+    "tau_plus": "class prior τ⁺",
+    "temperature": "temperature t",
+    "gamma": "variation of the proposal γ",
+    "n_candidates": "number of candidates N",
+}
 
 
-def draw(axis, curve, label, metric="mse", names=names):
+def simulate(parameter, **settings):
+    """Return the comparisons of the estimators along the values of one parameter."""
+    rng, curve = np.random.default_rng(0), []
+    for value in panels[parameter].tolist():
+        if parameter == "n_candidates":
+            model, size = ScoreModel(**settings), {"n_candidates": value}
+        else:
+            model, size = ScoreModel(**{parameter: value}, **settings), {}
+        curve.append(compare_estimators(model, n_anchors=1000, random_state=rng, **size))
+    return curve
+
+
+def draw(axis, parameter, curve, metric="mse", names=names):
     """Draw a metric of the estimators with bands of two Monte-Carlo standard errors."""
+    values = panels[parameter]
     for name in names:
-        mean, error = curve.summary(metric)[name]
+        mean, error = np.transpose([comparison.summary(metric)[name] for comparison in curve])
         color, marker = styles[name]
-        axis.plot(curve.values, mean, color=color, marker=marker, markersize=4, label=name)
-        axis.fill_between(
-            curve.values, mean - 2 * error, mean + 2 * error, color=color, alpha=0.15
-        )
-    axis.set(xlabel=label, yscale="log" if metric == "mse" else "linear")
-    if curve.parameter in ("temperature", "n_candidates"):
-        ticks = curve.values if curve.parameter == "temperature" else curve.values[::2]
+        axis.plot(values, mean, color=color, marker=marker, markersize=4, label=name)
+        axis.fill_between(values, mean - 2 * error, mean + 2 * error, color=color, alpha=0.15)
+    axis.set(xlabel=labels[parameter], yscale="log" if metric == "mse" else "linear")
+    if parameter in ("temperature", "n_candidates"):
+        ticks = values if parameter == "temperature" else values[::2]
         axis.set_xscale("log", base=2)
         axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
 
@@ -66,20 +80,14 @@ def draw(axis, curve, label, metric="mse", names=names):
 # against the number of candidates. It leaves out BIASED, whose bias is three times as large as
 # that of the printed form.
 
+curves = {parameter: simulate(parameter) for parameter in panels}
 figure, axes = plt.subplots(3, 2, figsize=(7, 8.4), layout="constrained")
-labels = {
-    "alpha": "location parameter α",
-    "tau_plus": "class prior τ⁺",
-    "temperature": "temperature t",
-    "gamma": "variation of the proposal γ",
-    "n_candidates": "number of candidates N",
-}
 for axis, (parameter, curve) in zip(axes.flat, curves.items(), strict=False):
-    draw(axis, curve, labels[parameter])
+    draw(axis, parameter, curve)
 for axis in axes[:, 0]:
     axis.set_ylabel("mean squared error of the mean of $e^s$", size="small")
 axes[0, 0].legend()
-draw(axes[2, 1], curves["n_candidates"], labels["n_candidates"], "bias", names[1:])
+draw(axes[2, 1], "n_candidates", curves["n_candidates"], "bias", names[1:])
 axes[2, 1].axhline(0, color="black", linewidth=0.8, zorder=0)
 axes[2, 1].set_ylabel("bias of the mean of $e^s$", size="small")
 figure.savefig("estimator_error.png", dpi=120)
@@ -88,10 +96,10 @@ figure.savefig("estimator_error.png", dpi=120)
 # In numbers
 # ----------
 
-bias = curves["n_candidates"].summary("bias")
 print("bias of      printed              inverted")
-for k, n in enumerate(panels["n_candidates"]):
-    printed, inverted = bias["BCL (printed)"][:, k], bias["BCL (inverted)"][:, k]
+for n, comparison in zip(panels["n_candidates"], curves["n_candidates"], strict=True):
+    bias = comparison.summary("bias")
+    printed, inverted = bias["BCL (printed)"], bias["BCL (inverted)"]
     print(
         f"N = {n:5d}   {printed[0]:+.4f} ± {printed[1]:.4f}   "
         f"{inverted[0]:+.4f} ± {inverted[1]:.4f}"
@@ -103,9 +111,8 @@ for k, n in enumerate(panels["n_candidates"]):
 # The paper draws scores from the range of a cosine divided by t², and divides them by t once more
 # before taking the exponential. The picture is the same.
 
-printed = partial(estimator_curve, ScoreModel(form="printed"), n_anchors=1000, random_state=0)
 figure, axes = plt.subplots(1, 2, figsize=(7, 3.2), layout="constrained")
 for axis, parameter in zip(axes, ["alpha", "n_candidates"], strict=True):
-    draw(axis, printed(parameter, panels[parameter]), labels[parameter])
+    draw(axis, parameter, simulate(parameter, form="printed"))
 axes[0].set_ylabel("mean squared error of the mean of $e^s$")
 axes[0].legend()

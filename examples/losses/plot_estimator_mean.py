@@ -20,21 +20,26 @@ about one percent of the oracle, however the anchors' scores are shifted; BCL as
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skcontrast.simulation import ScoreModel, estimator_curve
+from skcontrast.simulation import ScoreModel, compare_estimators
 
 names = ["BIASED", "DCL", "BCL (printed)", "BCL (inverted)", "oracle"]
 panels = {"gamma": np.linspace(0, 1, 9), "alpha": np.linspace(0.5, 1, 11)}
+rng = np.random.default_rng(0)
 curves = {
-    parameter: estimator_curve(ScoreModel(), parameter, values, n_anchors=4000, random_state=0)
+    parameter: [
+        compare_estimators(ScoreModel(**{parameter: value}), n_anchors=4000, random_state=rng)
+        for value in values
+    ]
     for parameter, values in panels.items()
 }
 
 figure, axes = plt.subplots(1, 2, figsize=(7, 3.4), layout="constrained")
 labels = "variation of the proposal γ", "location parameter α"
-for axis, label, curve in zip(axes, labels, curves.values(), strict=True):
-    means = curve.summary("mean")
+for axis, label, (parameter, curve) in zip(axes, labels, curves.items(), strict=True):
+    means = [comparison.summary("mean") for comparison in curve]
     for name, marker in zip(names, "sD^o ", strict=True):
-        axis.errorbar(curve.values, *means[name], marker=marker, markersize=4, label=name)
+        points = np.transpose([mean[name] for mean in means])
+        axis.errorbar(panels[parameter], *points, marker=marker, markersize=4, label=name)
     axis.set_xlabel(label)
 axes[0].set_ylabel("estimated mean of $e^s$")
 axes[0].legend()
@@ -44,8 +49,8 @@ figure.savefig("estimator_mean.png", dpi=120)
 # The distance to the oracle
 # --------------------------
 
-bias = curves["alpha"].summary("bias")
 print("   α   " + "   ".join(f"{name:>16s}" for name in names[:-1]))
-for k, alpha in enumerate(panels["alpha"]):
-    cells = (f"{bias[name][0, k]:+.4f} ± {bias[name][1, k]:.4f}" for name in names[:-1])
+for alpha, comparison in zip(panels["alpha"], curves["alpha"], strict=True):
+    bias = comparison.summary("bias")
+    cells = ("{:+.4f} ± {:.4f}".format(*bias[name]) for name in names[:-1])
     print(f"{alpha:5.2f}   " + "   ".join(cells))

@@ -16,15 +16,14 @@ from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from .._network._build import Network, Widths
 from ..embedder import ContrastiveEmbedder
 from ..encoders._gradients import GradientLayer
-from ..encoders._graph import GCNLayer, GINELayer, GINLayer, MessagePassing
+from ..encoders._graph import GINELayer, GINLayer, MessagePassing
 from ..encoders._graph_blocks import Components
 from ..encoders._kernels import KernelLayer
-from ..encoders._patch_net import _PatchNetwork
 from ..encoders._patches import PatchLayer
 from ..encoders._projection import WithExtra
 from ..encoders._resnet import _BasicBlock, _Bottleneck, _ResNet
 from ..encoders._series_net import _SeriesBlock, _SeriesNetwork
-from ..encoders._wide import Beside, Item, Leading, RunningScale, Scale, WideNetwork
+from ..encoders._wide import Beside, Leading, RunningScale, Scale, WideNetwork
 from ..frameworks._parts import Apart, Lab, SideBySide, Slices, Split
 from ..graphs._counts import ColourCounts, Profile
 from ..graphs._features import EdgeFeatures, NodeFeatures
@@ -50,12 +49,12 @@ LINEAR = (LinearSVC, LogisticRegression)
 # Everything else that a fitted embedder consists of, under the names of the classes.
 _PARTS: tuple[type, ...] = (
     Apart, Beside, ColourCounts, Column, Components, ContrastiveEmbedder, EdgeFeatures,
-    ForeignNetwork, GCNLayer, GINELayer, GINLayer, GradientLayer, GraphNetwork, ImageScaler,
-    Item, KernelLayer, Lab, Leading, MessagePassing, Network, NodeFeatures,
+    ForeignNetwork, GINELayer, GINLayer, GradientLayer, GraphNetwork, ImageScaler,
+    KernelLayer, Lab, Leading, MessagePassing, Network, NodeFeatures,
     NonDynamicallyQuantizableLinear, PartsScaler, PatchLayer, Profile, RunningScale, Scale,
     Schema, SeriesScaler, SideBySide, Slices, Split, StandardScaler, Standardize, TableInput,
     TableScaler, Unscaled, VectorScaler, WideNetwork, Widths, WithExtra, _BasicBlock,
-    _Bottleneck, _PatchNetwork, _ResNet, _SeriesBlock, _SeriesNetwork, *LINEAR,
+    _Bottleneck, _ResNet, _SeriesBlock, _SeriesNetwork, *LINEAR,
 )  # fmt: skip
 
 

@@ -131,7 +131,6 @@ def save(
     See Also
     --------
     load : Reads the file.
-    model_card : Describes the embedder in Markdown.
 
     Notes
     -----
@@ -180,7 +179,7 @@ def save(
         "versions": versions(_PACKAGES),
         "class": writer.write(type(embedder), "class"),
         "parameters": writer.write(parameters, "parameters"),
-        "fitted": writer.write(inference_parts(embedder._fitted.on_cpu()), "fitted"),
+        "fitted": writer.write(_inference_parts(embedder._fitted.on_cpu()), "fitted"),
         "output": dict(getattr(embedder, "_sklearn_output_config", {})),
         "own": writer.own,
     }
@@ -326,7 +325,7 @@ def _check_header(content: Any) -> None:
         raise ValueError(f"its field 'output' is {str(content['output'])[:60]}")
 
 
-def inference_parts(fitted: Fitted) -> dict[str, Any]:
+def _inference_parts(fitted: Fitted) -> dict[str, Any]:
     """Return what inference needs, by name; the history without its batches.
 
     The order is that of the parameters, so that custom objects have the same names in both.

@@ -5,20 +5,15 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._fetch import verify
+from .._warnings import warn
 
-# A set of graphs compresses to a tenth. An archive that unpacks to more bytes than this, and to
-# more than this many times its own size, was made to exhaust memory.
-_UNPACKED = 2**24
-_LARGEST_RATIO = 100
 # Raised for an archive that is cut or altered.
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
 _OF_EDGES = ("edge_labels", "edge_attributes")
@@ -30,69 +25,59 @@ def find_dataset(folder: Path, name: str) -> Path | None:
     return archive if archive.is_file() else unpacked if unpacked.is_dir() else None
 
 
-def check_archive(path: Path, sha256: str | None) -> None:
-    """Raise OSError unless a file is a zip archive of a sensible size, with right checksums."""
-    verify(path, sha256)
+def check_archive(path: Path) -> None:
+    """Raise OSError unless a file is a zip archive with right checksums."""
     try:
-        damaged = _opened(path).testzip()
-    except (*_DAMAGED, ValueError) as error:
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()
+    except _DAMAGED as error:
         raise OSError(f"{path.name} is not a zip archive that can be read: {error}") from error
     if damaged:
-        raise OSError(f"{path.name} is damaged: the checksum of {damaged} in it is wrong.")
+        raise OSError(f"{path.name} is damaged: the checksum of {damaged} in it is wrong")
 
 
-def _opened(path: Path) -> zipfile.ZipFile:
-    """Return an archive that has been read to memory, or raise ValueError if it is a bomb."""
-    content = path.read_bytes()
-    archive = zipfile.ZipFile(io.BytesIO(content))
-    unpacked, size = sum(member.file_size for member in archive.infolist()), len(content)
-    if unpacked > max(_UNPACKED, _LARGEST_RATIO * size):
-        raise ValueError(
-            f"it would unpack to {unpacked / 1e6:.0f} MB, {unpacked / size:.0f} times its size."
-        )
-    return archive
-
-
-def read_dataset(path: Path, name: str, sha256: str | None, drop_empty: bool) -> dict[str, Any]:
+def read_dataset(path: Path, name: str) -> dict[str, Any]:
     """Return the arrays of a set by name.
 
-    They are ``edge_index``, ``node_ptr``, ``target``, ``target_names``, ``kept``, the number of
-    graphs in the file, ``n_graphs``, and ``readme``; and ``node_labels``, ``node_attributes``,
-    ``edge_labels``, ``edge_attributes`` and ``graph_attributes``, which are None, like ``target``,
-    where the set has none.
+    Parameters
+    ----------
+    path : Path
+        The archive, or the folder.
+    name : str
+        Name of the set.
 
-    Raises
-    ------
-    OSError
-        If the file has a different SHA-256 than the expected one.
-    ValueError
-        If it does not hold these arrays, or has graphs without nodes and `drop_empty` is False.
+    Returns
+    -------
+    dataset : dict
+        "edge_index" (2, n_edges), each edge once, "node_ptr" (n_graphs + 1,), "kept", the
+        positions of the graphs in the set; "target" and "graph_attributes" with a row for each
+        graph, "node_labels" (n_nodes, k), "node_attributes" (n_nodes, d) and "edge_labels" and
+        "edge_attributes" with a row for each edge, or None; "target_names", the classes, and
+        "readme".
     """
     try:
-        dataset = _from_texts(_files(path, name, sha256), name)
+        dataset = _from_texts(_files(path, name), name)
     except _DAMAGED as error:
         raise ValueError(f"it is damaged: {error}. Remove it to download it again") from error
     _leave_out_repeats(dataset)
-    return _without_empty(dataset, drop_empty)
+    _leave_out_empty(dataset, name)
+    return dataset
 
 
-def _files(path: Path, name: str, sha256: str | None) -> dict[str, Callable[[], bytes]]:
-    """Return functions that read the files of the set, by name."""
+def _files(path: Path, name: str) -> dict[str, bytes]:
+    """Return the contents of the files of the set, by name."""
     if path.is_dir():
-        if sha256 is not None:
-            raise ValueError("the 'sha256' parameter is for an archive, but this is a folder.")
-        return {file.name: file.read_bytes for file in path.iterdir() if file.is_file()}
-    verify(path, sha256)
-    archive = _opened(path)
-    members = {member: PurePosixPath(member) for member in archive.namelist()}
-    return {
-        inside.name: partial(archive.read, member)
-        for member, inside in members.items()
-        if str(inside.parent) in (".", name)
-    }
+        return {file.name: file.read_bytes() for file in path.iterdir() if file.is_file()}
+    with zipfile.ZipFile(path) as archive:
+        members = {member: PurePosixPath(member) for member in archive.namelist()}
+        return {
+            inside.name: archive.read(member)
+            for member, inside in members.items()
+            if str(inside.parent) in (".", name)
+        }
 
 
-def _from_texts(files: Mapping[str, Callable[[], bytes]], name: str) -> dict[str, Any]:
+def _from_texts(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
     """Return the arrays of a set of text files, in which nodes and graphs count from 1."""
 
     def rows(content: str, dtype: type, n_columns: int | None = None) -> Any:
@@ -101,7 +86,7 @@ def _from_texts(files: Mapping[str, Callable[[], bytes]], name: str) -> dict[str
             if n_columns is None:
                 return None
             raise ValueError(f"{file} is missing.")
-        found = _numbers(files[file](), file, dtype, n_columns or 1)
+        found = _numbers(files[file], file, dtype, n_columns or 1)
         if n_columns is not None and found.shape[1] != n_columns:
             raise ValueError(f"{file} must have {n_columns} column(s), got {found.shape[1]}.")
         return found
@@ -122,7 +107,7 @@ def _from_texts(files: Mapping[str, Callable[[], bytes]], name: str) -> dict[str
         "node_attributes": rows("node_attributes", np.float32),
         "edge_labels": rows("edge_labels", np.int64),
         "edge_attributes": rows("edge_attributes", np.float32),
-        "readme": files.get("README.txt", bytes)().decode("utf-8", "replace"),
+        "readme": files.get("README.txt", b"").decode("utf-8", "replace"),
     }
 
 
@@ -176,20 +161,13 @@ def _starts(indicator: NDArray, n_graphs: int) -> NDArray:
     return np.searchsorted(indicator, np.arange(1, n_graphs + 2))
 
 
-def _without_empty(dataset: dict[str, Any], drop_empty: bool) -> dict[str, Any]:
-    """Leave out graphs without nodes with their classes, or raise ValueError if there are any."""
+def _leave_out_empty(dataset: dict[str, Any], name: str) -> None:
+    """Leave out graphs without nodes with their classes: they have no embedding."""
     starts, n_graphs = dataset["node_ptr"], len(dataset["node_ptr"]) - 1
-    sizes = np.diff(starts)
-    kept, empty = np.flatnonzero(sizes), np.flatnonzero(sizes == 0)
-    dataset["n_graphs"], dataset["kept"] = n_graphs, kept
-    if not len(empty):
-        return dataset
-    if not drop_empty:
-        shown = ", ".join(map(str, empty[:5])) + (", …" if len(empty) > 5 else "")
-        raise ValueError(
-            f"{len(empty)} of its {n_graphs} graphs have no nodes, and so no embedding: graphs "
-            f"{shown}, counted from 0. Pass drop_empty=True to leave them out with their classes."
-        )
+    dataset["kept"] = kept = np.flatnonzero(np.diff(starts))
+    if len(kept) == n_graphs:
+        return
+    warn(f"{n_graphs - len(kept)} of the {n_graphs} graphs of {name} have no nodes: left out.")
     dataset["node_ptr"] = starts[np.append(kept, n_graphs)]
     for name in ("target", "graph_attributes"):
         if dataset[name] is not None:
@@ -198,7 +176,6 @@ def _without_empty(dataset: dict[str, Any], drop_empty: bool) -> dict[str, Any]:
         # The classes that are left of a single task are numbered again.
         classes, dataset["target"] = np.unique(dataset["target"], return_inverse=True)
         dataset["target_names"] = dataset["target_names"][classes]
-    return dataset
 
 
 def _leave_out_repeats(dataset: dict[str, Any]) -> None:

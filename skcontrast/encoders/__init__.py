@@ -2,10 +2,10 @@
 
 from ._base import Encoder
 from ._convnet import ConvNet
-from ._graph import GCN, GIN
+from ._graph import GIN
 from ._mlp import MLP
 from ._patch_net import PatchNet
 from ._resnet import ResNet
 from ._series_net import SeriesNet
 
-__all__ = ["GCN", "GIN", "MLP", "ConvNet", "Encoder", "PatchNet", "ResNet", "SeriesNet"]
+__all__ = ["GIN", "MLP", "ConvNet", "Encoder", "PatchNet", "ResNet", "SeriesNet"]

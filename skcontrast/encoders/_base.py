@@ -31,7 +31,7 @@ class Encoder(ParameterObject):
 
     See Also
     --------
-    MLP, ConvNet, PatchNet, ResNet, SeriesNet, GIN, GCN : The encoders of the package.
+    MLP, ConvNet, PatchNet, ResNet, SeriesNet, GIN : The encoders of the package.
     skcontrast.kinds.Kind : A kind of data.
 
     Examples

@@ -1,8 +1,7 @@
-"""Graph neural networks: GIN and GCN."""
+"""The graph isomorphism network."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from numbers import Integral
 from typing import Any, Literal, cast
@@ -13,16 +12,95 @@ from torch import Tensor, nn
 from .._parameters import Interval, StrOptions
 from ..graphs import GraphBatch
 from ..graphs._networks import GraphNetwork
-from ..graphs._sums import edge_sum, message_sum, neighbour_sum, weighted_neighbour_sum
+from ..graphs._sums import edge_sum, message_sum, neighbour_sum
 from ._base import Encoder, check_build
 from ._graph_blocks import add_blocks
 from ._wide import Beside
 
 
-class _GraphEncoder(Encoder):
-    """Base class of GIN and GCN, which differ in their layers."""
+class GIN(Encoder):
+    r"""Graph isomorphism network: the default encoder of graphs.
 
-    _reads: tuple[str, ...]
+    Layer k computes for node v
+
+    .. math:: h_v^{(k)} = \mathrm{MLP}^{(k)}\bigl(g_v^{(k-1)}
+        + \textstyle\sum_{u \to v} g_u^{(k-1)}\bigr), \qquad
+        g_v^{(0)} = x_v, \quad g_v^{(k)} = \mathrm{BN}(h_v^{(k)})
+
+    with a perceptron of two layers, each followed by a ReLU [1]_. If edges have features
+    :math:`e_{uv}`, the sum of GINE [3]_ is added before the first ReLU of the perceptron,
+
+    .. math:: \textstyle\sum_{u \to v}
+        \mathrm{ReLU}\bigl(U^{(k)} g_u^{(k-1)} + V^{(k)} e_{uv} + c^{(k)}\bigr).
+
+    A node is represented by its
+    features :math:`x_v` and the outputs of all layers side by side [2]_, a graph by the sum over
+    its nodes on a logarithmic scale,
+
+    .. math:: h_G = \operatorname{sign}(s) \log(1 + |s|), \qquad
+        s = \sum_{v \in G} \bigl(x_v, h_v^{(1)}, h_v^{(2)}, \dots\bigr).
+
+    The first components of the representation therefore say how many nodes of the graph have each
+    label, or at least each degree: training cannot lose what counting gives. Features of edges, if
+    there are any, stand behind those of the nodes, summed over the edges that end at a node: so
+    undirected edges count twice.
+
+    Parameters
+    ----------
+    n_layers : int, default=3
+        Number of layers, the distance up to which neighbours influence a node.
+    width : int, default=32
+        Width of each layer. The representation has
+        ``n_node_features + n_edge_features + n_layers * width`` components.
+    pooling : {"log-sum", "sum", "mean"}, default="log-sum"
+        How the nodes of a graph become one vector. The sum grows with the graph, and a few large
+        graphs decide on distances and slopes; "log-sum" is its logarithm, as above.
+    batch_norm : bool, default=True
+        Whether what one layer passes to the next is normalised over the nodes of the batch.
+    jumping_knowledge : bool, default=True
+        Whether the outputs of all layers are used; otherwise only the last one is.
+    readout_input : bool, default=True
+        Whether the features of the nodes, and of the edges, are used alongside the outputs of the
+        layers.
+    wide : bool, default=False
+        Whether the size of each graph, its profile and the colours of Weisfeiler and Lehman, see
+        :class:`~skcontrast.features.GraphProfile` and
+        :class:`~skcontrast.features.WeisfeilerLehman`, are a part of the representation, beside
+        what is learned. Of the colours, these are the first 256 principal components, at most,
+        rotated so that all vary alike. The blocks are standardised and weigh alike, but for the
+        size, which counts half. The embedder's default
+        is ``GIN(wide=True)``, but not with ``InfoGraph``.
+
+    See Also
+    --------
+    skcontrast.frameworks.InfoGraph : Contrasts nodes with their graphs.
+
+    References
+    ----------
+    .. [1] K. Xu, W. Hu, J. Leskovec, S. Jegelka, "How Powerful are Graph Neural Networks?", ICLR
+       2019.
+    .. [2] F.-Y. Sun, J. Hoffmann, V. Verma, J. Tang, "InfoGraph: Unsupervised and Semi-supervised
+       Graph-Level Representation Learning via Mutual Information Maximization", ICLR 2020.
+    .. [3] W. Hu, B. Liu, J. Gomes, M. Zitnik, P. Liang, V. Pande, J. Leskovec, "Strategies for
+       Pre-training Graph Neural Networks", ICLR 2020.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import numpy as np
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.encoders import GIN
+    >>> graphs = [nx.gnp_random_graph(10, 0.3, seed=k) for k in range(20)]
+    >>> embedder = ContrastiveEmbedder(encoder=GIN(n_layers=2), max_epochs=2, random_state=0)
+    >>> embedder.fit_transform(graphs).shape
+    (20, 71)
+
+    Degrees go up to 6, and the first 7 components count the nodes that have at least each:
+
+    >>> H = embedder.transform([nx.star_graph(3)])
+    >>> np.expm1(H[0, :7]).round()
+    array([4., 4., 1., 1., 0., 0., 0.], dtype=float32)
+    """
 
     kind = "graphs"
     _parameter_constraints: dict = {
@@ -78,175 +156,15 @@ class _GraphEncoder(Encoder):
             If a hyperparameter is outside its range, or the samples are not graphs.
         """
         check_build(self, sample_shape, n_components)
-        edge_features = sum(sample_shape[2:]) if "edge_attr" in self._reads else 0
-        layers = MessagePassing(self, sample_shape[1], edge_features, n_components)
+        layers = MessagePassing(self, sample_shape[1], sum(sample_shape[2:]), n_components)
         beside = Beside(layers.width) if self.wide and n_components is None else None
-        return GraphNetwork(layers, self.pooling, self._reads, beside)
+        return GraphNetwork(layers, self.pooling, ("edge_attr",), beside)
 
     def learn(self, module: nn.Module, batch: GraphBatch) -> None:
         """Put sizes of graphs, their profile and colours beside what is learned, if `wide`."""
         beside = cast(GraphNetwork, module).beside
         if isinstance(beside, Beside):
             add_blocks(beside, batch)
-
-    def _layer(self, edge_features: int) -> Callable[[int, int], nn.Module]:
-        """Return what makes a layer from the number of its inputs and its width."""
-        raise NotImplementedError
-
-
-class GIN(_GraphEncoder):  # numpydoc ignore=PR02
-    r"""Graph isomorphism network: the default encoder of graphs.
-
-    Layer k computes for node v
-
-    .. math:: h_v^{(k)} = \mathrm{MLP}^{(k)}\bigl(g_v^{(k-1)}
-        + \textstyle\sum_{u \to v} g_u^{(k-1)}\bigr), \qquad
-        g_v^{(0)} = x_v, \quad g_v^{(k)} = \mathrm{BN}(h_v^{(k)})
-
-    with a perceptron of two layers, each followed by a ReLU [1]_. If edges have features
-    :math:`e_{uv}`, the sum of GINE [3]_ is added before the first ReLU of the perceptron,
-
-    .. math:: \textstyle\sum_{u \to v}
-        \mathrm{ReLU}\bigl(U^{(k)} g_u^{(k-1)} + V^{(k)} e_{uv} + c^{(k)}\bigr).
-
-    A node is represented by its
-    features :math:`x_v` and the outputs of all layers side by side [2]_, a graph by the sum over
-    its nodes on a logarithmic scale,
-
-    .. math:: h_G = \operatorname{sign}(s) \log(1 + |s|), \qquad
-        s = \sum_{v \in G} \bigl(x_v, h_v^{(1)}, h_v^{(2)}, \dots\bigr).
-
-    The first components of the representation therefore say how many nodes of the graph have each
-    label, or at least each degree: training cannot lose what counting gives. Features of edges, if
-    there are any, stand behind those of the nodes, summed over the edges that end at a node: so
-    undirected edges count twice.
-
-    Parameters
-    ----------
-    n_layers : int, default=3
-        Number of layers, the distance up to which neighbours influence a node.
-    width : int, default=32
-        Width of each layer. The representation has
-        ``n_node_features + n_edge_features + n_layers * width`` components.
-    pooling : {"log-sum", "sum", "mean"}, default="log-sum"
-        How the nodes of a graph become one vector. The sum grows with the graph, and a few large
-        graphs decide on distances and slopes; "log-sum" is its logarithm, as above.
-    batch_norm : bool, default=True
-        Whether what one layer passes to the next is normalised over the nodes of the batch.
-    jumping_knowledge : bool, default=True
-        Whether the outputs of all layers are used; otherwise only the last one is.
-    readout_input : bool, default=True
-        Whether the features of the nodes, and of the edges, are used alongside the outputs of the
-        layers.
-    wide : bool, default=False
-        Whether the size of each graph, its profile and the colours of Weisfeiler and Lehman, see
-        :class:`~skcontrast.features.GraphProfile` and
-        :class:`~skcontrast.features.WeisfeilerLehman`, are a part of the representation, beside
-        what is learned. Of the colours, these are the first 256 principal components, at most,
-        rotated so that all vary alike. The blocks are standardised and weigh alike, but for the
-        size, which counts half. The embedder's default
-        is ``GIN(wide=True)``, but not with ``InfoGraph``.
-
-    See Also
-    --------
-    GCN : Averages over neighbours, weighted by degrees, instead of summing.
-    skcontrast.frameworks.InfoGraph : Contrasts nodes with their graphs.
-
-    References
-    ----------
-    .. [1] K. Xu, W. Hu, J. Leskovec, S. Jegelka, "How Powerful are Graph Neural Networks?", ICLR
-       2019.
-    .. [2] F.-Y. Sun, J. Hoffmann, V. Verma, J. Tang, "InfoGraph: Unsupervised and Semi-supervised
-       Graph-Level Representation Learning via Mutual Information Maximization", ICLR 2020.
-    .. [3] W. Hu, B. Liu, J. Gomes, M. Zitnik, P. Liang, V. Pande, J. Leskovec, "Strategies for
-       Pre-training Graph Neural Networks", ICLR 2020.
-
-    Examples
-    --------
-    >>> import networkx as nx
-    >>> import numpy as np
-    >>> from skcontrast import ContrastiveEmbedder
-    >>> from skcontrast.encoders import GIN
-    >>> graphs = [nx.gnp_random_graph(10, 0.3, seed=k) for k in range(20)]
-    >>> embedder = ContrastiveEmbedder(encoder=GIN(n_layers=2), max_epochs=2, random_state=0)
-    >>> embedder.fit_transform(graphs).shape
-    (20, 71)
-
-    Degrees go up to 6, and the first 7 components count the nodes that have at least each:
-
-    >>> H = embedder.transform([nx.star_graph(3)])
-    >>> np.expm1(H[0, :7]).round()
-    array([4., 4., 1., 1., 0., 0., 0.], dtype=float32)
-    """
-
-    _reads = ("edge_attr",)
-
-    def _layer(self, edge_features: int) -> Callable[[int, int], nn.Module]:
-        return partial(GINELayer, edge_features=edge_features) if edge_features else GINLayer
-
-
-class GCN(_GraphEncoder):  # numpydoc ignore=PR02
-    r"""Graph convolutional network.
-
-    Layer k computes for node v
-
-    .. math:: h_v^{(k)} = \mathrm{ReLU}\Bigl(b + W^{(k)}
-        \textstyle\sum_{u \to v \text{ or } u = v} \frac{g_u^{(k-1)}}{\sqrt{d_u d_v}}\Bigr),
-        \qquad g_v^{(0)} = x_v, \quad g_v^{(k)} = \mathrm{BN}(h_v^{(k)})
-
-    where :math:`d_v` is one more than the number of edges that end at v [1]_. If a node already
-    has a loop, it counts in addition to the one that is added. If edges have weights, each term is
-    multiplied by the weight, and :math:`d_v` is one more than the sum of their absolute values.
-    Other features of edges are not read. Graphs are represented as in :class:`GIN`, and the
-    parameters are the same.
-
-    Parameters
-    ----------
-    n_layers : int, default=3
-        Number of layers.
-    width : int, default=32
-        Width of each layer.
-    pooling : {"log-sum", "sum", "mean"}, default="log-sum"
-        How the nodes of a graph become one vector.
-    batch_norm : bool, default=True
-        Whether what one layer passes to the next is normalised over the nodes of the batch.
-    jumping_knowledge : bool, default=True
-        Whether the outputs of all layers are used; otherwise only the last one is.
-    readout_input : bool, default=True
-        Whether the features of the nodes are used alongside the outputs of the layers.
-    wide : bool, default=False
-        Whether the size of each graph, its profile and the colours of Weisfeiler and Lehman, see
-        :class:`~skcontrast.features.GraphProfile` and
-        :class:`~skcontrast.features.WeisfeilerLehman`, are a part of the representation, beside
-        what is learned. Of the colours, these are the first 256 principal components, at most,
-        rotated so that all vary alike. The blocks are standardised and weigh alike, but for the
-        size, which counts half.
-
-    See Also
-    --------
-    GIN : Sums over neighbours, and tells more graphs apart.
-    skcontrast.frameworks.InfoGraph : Contrasts nodes with their graphs.
-
-    References
-    ----------
-    .. [1] T. N. Kipf, M. Welling, "Semi-Supervised Classification with Graph Convolutional
-       Networks", ICLR 2017.
-
-    Examples
-    --------
-    >>> import networkx as nx
-    >>> from skcontrast import ContrastiveEmbedder
-    >>> from skcontrast.encoders import GCN
-    >>> graphs = [nx.gnp_random_graph(10, 0.3, seed=k) for k in range(20)]
-    >>> embedder = ContrastiveEmbedder(encoder=GCN(width=16), max_epochs=2, random_state=0)
-    >>> embedder.fit_transform(graphs).shape
-    (20, 55)
-    """
-
-    _reads = ("edge_weight",)
-
-    def _layer(self, edge_features: int) -> Callable[[int, int], nn.Module]:
-        return GCNLayer
 
 
 class GINLayer(nn.Module):
@@ -283,31 +201,6 @@ class GINELayer(GINLayer):
         return self.second(h.relu_()).relu_()
 
 
-class GCNLayer(nn.Module):
-    """One layer of GCN, with self-loops and symmetric normalisation by the in-degrees.
-
-    Edges with weights count as much as their weights say.
-    """
-
-    def __init__(self, in_features: int, width: int):
-        super().__init__()
-        self.linear = nn.Linear(in_features, width, bias=False)
-        self.bias = nn.Parameter(torch.zeros(width))
-
-    def forward(self, x: Tensor | None, graphs: GraphBatch) -> Tensor:
-        """Map node features (n_nodes, in_features), None for those of the graphs, to a width."""
-        h = _linear(self.linear, x, graphs)
-        topology, weight = graphs.topology, graphs.edge_weight
-        degrees = topology.in_degrees
-        if weight is not None:
-            degrees = edge_sum(weight.abs()[:, None], topology)[:, 0]
-        scale = (degrees + 1).to(h.dtype).rsqrt()[:, None]
-        h = h * scale
-        if weight is None:
-            return ((h + neighbour_sum(h, topology)) * scale + self.bias).relu()
-        return ((h + weighted_neighbour_sum(h, weight, topology)) * scale + self.bias).relu()
-
-
 class MessagePassing(nn.Module):
     """A stack of layers; a node is represented by its input and the outputs side by side.
 
@@ -316,25 +209,27 @@ class MessagePassing(nn.Module):
 
     Parameters
     ----------
-    encoder : GIN or GCN
-        Its hyperparameters and layers.
+    encoder : GIN
+        Its hyperparameters.
     in_features : int
         Number of node features.
     edge_features : int
-        Number of features of edges that are read out with those of the nodes.
+        Number of features of edges.
     n_components : int or None
         Width of a linear map at the end; None adds no such map.
     """
 
     def __init__(
         self,
-        encoder: _GraphEncoder,
+        encoder: GIN,
         in_features: int,
         edge_features: int,
         n_components: int | None,
     ):
         super().__init__()
-        width, layer = encoder.width, encoder._layer(edge_features)
+        width, layer = encoder.width, cast(Any, GINLayer)
+        if edge_features:
+            layer = partial(GINELayer, edge_features=edge_features)
         widths = [in_features, *[width] * (encoder.n_layers - 1)]
         self.layers = nn.ModuleList(layer(before, width) for before in widths)
         norm = nn.BatchNorm1d if encoder.batch_norm else nn.Identity

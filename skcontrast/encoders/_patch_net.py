@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from numbers import Integral
-from typing import cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from ._base import Encoder, check_build, init_kaiming
 from ._convnet import average_to, block
 from ._gradients import GradientLayer
 from ._patches import PatchLayer
-from ._wide import Beside, Item
+from ._wide import Beside, WideNetwork
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 # Soft threshold of the code of a patch.
@@ -138,9 +139,9 @@ class PatchNet(Encoder):
         check_build(self, sample_shape, n_components)
         channels, *sides = sample_shape
         height, width = (min(self.patch_size, side) for side in sides)
-        dictionary = PatchLayer(self.n_patches, (channels, height, width), _THRESHOLD)
+        dictionary = PatchLayer(self.n_patches, (channels, height, width), _THRESHOLD, _STRIDE)
         sides = [(sides[0] - height) // _STRIDE + 1, (sides[1] - width) // _STRIDE + 1]
-        layers: list[nn.Module] = []
+        layers: list[nn.Module] = [dictionary]
         last = self.n_patches
         for place, next_width in enumerate(self.widths):
             down, right = (2 if side >= 2 * _SMALLEST_SIDE else 1 for side in sides)
@@ -157,41 +158,21 @@ class PatchNet(Encoder):
         learned_width = last * cells[0] * cells[1]
         if n_components is not None:
             layers.append(init_kaiming(nn.Linear(learned_width, n_components), "linear"))
-        beside = Beside(learned_width) if self.wide and n_components is None else None
-        return _PatchNetwork(dictionary, nn.Sequential(*layers), beside)
+        deep = nn.Sequential(*layers)
+        is_wide = self.wide and n_components is None
+        return WideNetwork(deep, Beside(learned_width)) if is_wide else deep
 
     def learn(self, module: nn.Module, batch: Tensor) -> None:
         """Fill the dictionary with patches of training images; see `Encoder.learn`."""
-        network = cast(_PatchNetwork, module)
-        network.dictionary.learn(batch, np.random.RandomState(int(torch.randint(2**31, ()))))
-        if network.beside is None:
+        deep: Any = module.deep if isinstance(module, WideNetwork) else module
+        deep[0].learn(batch, np.random.RandomState(int(torch.randint(2**31, ()))))
+        if not isinstance(module, WideNetwork):
             return
-        sides = network.dictionary(batch[:1]).shape[-2:]
-        cells = [min(side, _WIDE_GRID) for side in sides]
-        codes = nn.Sequential(Item(0), average_to(cells, sides), nn.Flatten())
+        every_patch = copy.deepcopy(deep[0])
+        every_patch.stride = 1
+        sides = every_patch(batch[:1]).shape[-2:]
+        codes = every_patch, average_to([min(side, _WIDE_GRID) for side in sides], sides)
         gradients = GradientLayer(batch.shape[2:], _CELL_SIZE, _N_ORIENTATIONS)
-        parts = batch.split(_BATCH)
-        network.beside.add(codes, ([network.dictionary(x)] for x in parts), weight=_WIDE_WEIGHT)
-        network.beside.add(
-            nn.Sequential(Item(1), gradients, nn.Flatten()),
-            ([None, x] for x in parts),
-            weight=_WIDE_WEIGHT,
-        )
-
-
-class _PatchNetwork(nn.Module):
-    """The dictionary, the blocks on top of it, and its codes and gradients beside them or None."""
-
-    def __init__(self, dictionary: PatchLayer, deep: nn.Module, beside: Beside | None):
-        super().__init__()
-        self.dictionary, self.deep, self.beside = dictionary, deep, beside
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.beside is None:
-            return self.deep(self.dictionary(x, _STRIDE))
-        if self.training:  # when the wide blocks are not computed
-            codes = thinned = self.dictionary(x, _STRIDE)
-        else:
-            codes = self.dictionary(x)
-            thinned = codes[..., ::_STRIDE, ::_STRIDE]
-        return self.beside(self.deep(thinned), (codes, x))
+        for layers in (codes, [gradients]):
+            block = nn.Sequential(*layers, nn.Flatten())
+            module.beside.add(block, batch.split(_BATCH), weight=_WIDE_WEIGHT)

@@ -41,23 +41,27 @@ class PatchLayer(nn.Module):
         ``(channels, height, width)`` of a patch.
     threshold : float
         θ.
+    stride : int, default=1
+        Of each row and column of patches, each stride-th is compared.
     """
 
     filters: Tensor
     offsets: Tensor
     epsilon: Tensor
 
-    def __init__(self, n_patches: int, shape: tuple[int, int, int], threshold: float):
+    def __init__(
+        self, n_patches: int, shape: tuple[int, int, int], threshold: float, stride: int = 1
+    ):
         super().__init__()
-        self.threshold = threshold
+        self.threshold, self.stride = threshold, stride
         self.register_buffer("filters", torch.zeros(n_patches, *shape))
         self.register_buffer("offsets", torch.zeros(n_patches))
         self.register_buffer("epsilon", torch.ones(()))
 
     @torch.no_grad()
-    def forward(self, x: Tensor, stride: int = 1) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """Map (n, channels, height, width) to (n, n_patches, ...), of each stride-th patch."""
-        size = tuple(self.filters.shape[-2:])
+        size, stride = tuple(self.filters.shape[-2:]), self.stride
         mean = F.avg_pool2d(x.mean(1, keepdim=True), size, stride)
         squares = F.avg_pool2d(x.square().mean(1, keepdim=True), size, stride)
         contrast = (squares - mean.square()).clamp_(min=0).add_(self.epsilon).rsqrt_()

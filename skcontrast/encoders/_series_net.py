@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import cast
 
 import numpy as np
 import torch
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 from .._parameters import Interval, PositiveInts
 from ._base import Encoder, check_build, init_kaiming
 from ._kernels import KernelLayer, in_order, of_like_length, without_end
-from ._wide import Beside
+from ._wide import Beside, WideNetwork
 
 _SIZE, _FIRST_STRIDE = 5, 2
 # Features of the fixed kernels beside what is learned, their weight, with which few labels are as
@@ -112,31 +111,25 @@ class SeriesNet(Encoder):
         last: nn.Module = nn.Identity()
         if n_components is not None:
             last = init_kaiming(nn.Linear(learned_width, n_components), "linear")
-        beside = Beside(learned_width) if self.wide and n_components is None else None
-        return _SeriesNetwork(blocks, self.pool_size, last, beside)
+        deep = _SeriesNetwork(blocks, self.pool_size, last)
+        is_wide = self.wide and n_components is None
+        return WideNetwork(deep, Beside(learned_width)) if is_wide else deep
 
     def learn(self, module: nn.Module, batch: Tensor) -> None:
         """Put the shares of fixed kernels beside what is learned, if `wide`; see `Encoder`."""
-        beside = cast(_SeriesNetwork, module).beside
-        if beside is not None:
+        if isinstance(module, WideNetwork):
             rng = np.random.RandomState(int(torch.randint(2**31, ())))
             kernels = KernelLayer.of(batch, _WIDE_WIDTH, rng)
-            beside.add(kernels, batch.split(_BATCH), weight=_WIDE_WEIGHT)
+            module.beside.add(kernels, batch.split(_BATCH), weight=_WIDE_WEIGHT)
 
 
 class _SeriesNetwork(nn.Module):
-    """The blocks, what is read out of them, and the shares of fixed kernels beside it or None."""
+    """The blocks, and what is read out of them."""
 
-    def __init__(
-        self,
-        blocks: Sequence[_SeriesBlock],
-        pool_size: int,
-        last: nn.Module,
-        beside: Beside | None,
-    ):
+    def __init__(self, blocks: Sequence[_SeriesBlock], pool_size: int, last: nn.Module):
         super().__init__()
         self.pool_size = pool_size
-        self.blocks, self.last, self.beside = nn.ModuleList(blocks), last, beside
+        self.blocks, self.last = nn.ModuleList(blocks), last
 
     def forward(self, x: Tensor) -> Tensor:
         whole, mask = without_end(x)
@@ -156,8 +149,7 @@ class _SeriesNetwork(nn.Module):
                 cells = _cells(mask, self.pool_size)
                 # One product of matrices for all series, where they are equally long.
                 of_part += [(h @ (cells[0] if is_full else cells)).flatten(1), h.amax(-1)]
-        learned = self.last(in_order([torch.cat(of_part, 1) for of_part in found], parts))
-        return learned if self.beside is None else self.beside(learned, x)
+        return self.last(in_order([torch.cat(of_part, 1) for of_part in found], parts))
 
 
 class _SeriesBlock(nn.Module):

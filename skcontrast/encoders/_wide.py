@@ -162,21 +162,3 @@ class Leading(nn.Module):
     def forward(self, h: Tensor) -> Tensor:
         """Map (n, d) to (n, width)."""
         return h[:, : self.width]
-
-
-class Item(nn.Module):
-    """One of the things that a network has of a batch.
-
-    Parameters
-    ----------
-    place : int
-        Its index.
-    """
-
-    def __init__(self, place: int):
-        super().__init__()
-        self.place = place
-
-    def forward(self, x: Any) -> Any:
-        """Return the item of that index of x."""
-        return x[self.place]

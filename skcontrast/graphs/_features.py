@@ -1,8 +1,8 @@
-"""Features of nodes and edges: their attributes, labels and weights, degrees, random walks."""
+"""Features of nodes and edges: their attributes, labels and weights, and degrees."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import torch
@@ -12,20 +12,14 @@ from .._arguments import StrOptions, check_arguments
 from .._data._statistics import FARTHEST, mean_and_std
 from ._batch import EdgeColumns, GraphBatch
 from ._packed import PackedGraphs
-from ._topology import Topology
 
 _CHOICES: dict = {
-    "kind": [StrOptions({"auto", "attributes", "degree", "constant", "walks"})],
+    "kind": [StrOptions({"auto", "attributes", "degree", "constant"})],
     "standardize": ["boolean"],
     "edges": [StrOptions({"auto", "attributes"}), None],
 }
 # Degrees from here on share a code.
 _LARGEST_DEGREE = 64
-# Steps of the random walks.
-_N_STEPS = 16
-# Walks on graphs of up to so many nodes are computed together, as dense matrices of one size.
-_SMALL = 512
-_MOST_NUMBERS = 2**22
 
 
 class EdgeFeatures:
@@ -130,10 +124,9 @@ class NodeFeatures:
 
     Parameters
     ----------
-    kind : {"auto", "attributes", "degree", "constant", "walks"}, default="auto"
+    kind : {"auto", "attributes", "degree", "constant"}, default="auto"
         "attributes" are attributes and labels; "degree" and "constant", a single 1, replace
-        them; "auto" is "attributes" if graphs have any, else "degree". "walks" adds to "auto" the
-        probabilities that a random walk is back at the node after 1 to 16 steps, standardised.
+        them; "auto" is "attributes" if graphs have any, else "degree".
     standardize : bool, default=True
         Whether attributes are standardised.
     edges : {"auto", "attributes"} or None, default="auto"
@@ -158,7 +151,6 @@ class NodeFeatures:
     """
 
     edges_: EdgeFeatures | None = None
-    walks_: tuple[Tensor, Tensor] | None = None
     mean_: Tensor | None
     std_: Any
 
@@ -182,7 +174,7 @@ class NodeFeatures:
                 "edge_features='attributes', but edges in X have no 'x', 'weight' or 'label'."
             )
         self.kind_ = self.kind
-        if self.kind in ("auto", "walks"):
+        if self.kind == "auto":
             self.kind_ = "attributes" if has_any else "degree"
         self.codes_: dict | None = None
         self.mean_, self.std_ = None, None
@@ -194,9 +186,6 @@ class NodeFeatures:
             self.n_codes_ = len(self.codes_)
         if self.kind_ == "attributes" and graphs.attributes is not None:
             self.mean_, self.std_ = standards(graphs.attributes, self.standardize)
-        self.walks_ = None
-        if self.kind == "walks":
-            self.walks_ = standards(return_probabilities(graphs.topology, _N_STEPS), True)
         self.edges_ = None if self.edges is None else EdgeFeatures(self.standardize).fit(graphs)
         return self
 
@@ -214,9 +203,6 @@ class NodeFeatures:
                 dense = standardised(graphs.attributes, self.mean_, self.std_)
             codes = self._coded(graphs)
             n_codes = 0 if codes is None else self.n_codes_
-        if self.walks_ is not None:
-            walks = return_probabilities(topology, _N_STEPS)
-            dense = torch.cat([dense, standardised(walks, *self.walks_)], 1)
         edges = None if self.edges_ is None else self.edges_.to_columns(graphs)
         ordinal = self.kind_ == "degree"
         return GraphBatch(topology, dense, codes, n_codes, ordinal, edges).to(device)
@@ -242,94 +228,11 @@ class NodeFeatures:
         if self.kind_ != "attributes":
             return graphs
         if self.mean_ is not None and len(self.mean_):
-            own = batch.dense[:, : len(self.mean_)].double()
-            graphs.attributes = (own * self.std_ + self.mean_).float()
+            graphs.attributes = (batch.dense.double() * self.std_ + self.mean_).float()
         if batch.codes is not None:
             graphs.labels = batch.codes % (batch.n_codes + 1)
             graphs.categories = (*(self.codes_ or {}), None)
         return graphs
-
-
-def return_probabilities(topology: Topology, n_steps: int) -> Tensor:
-    r"""Return how probable it is that a walk is back where it started, after 1, 2, … steps.
-
-    .. math:: p_k(v) = (P^k)_{vv}, \qquad P_{uv} = n_{uv} / d_u
-
-    with n the number of edges from u to v, and d the number of edges that leave u [1]_. A walk
-    that has reached a node without such edges does not return.
-
-    Parameters
-    ----------
-    topology : Topology
-        Nodes and edges. Memory is needed for three matrices of the size of the largest graph.
-    n_steps : int
-        The number of steps up to which walks are followed.
-
-    Returns
-    -------
-    probabilities : Tensor of shape (n_nodes, n_steps)
-
-    References
-    ----------
-    .. [1] V. P. Dwivedi, A. T. Luu, T. Laurent, Y. Bengio, X. Bresson, "Graph Neural Networks with
-       Learnable Structural and Positional Representations", ICLR 2022.
-    """
-    found = torch.zeros(topology.n_nodes, n_steps)
-    for graphs in _of_similar_size(topology.sizes):
-        part, nodes, _ = topology.take(graphs)
-        place, step, identity = _transitions(part)
-        before = identity
-        for k in range(1, n_steps + 1, 2):
-            after = step(before)
-            found[nodes, k - 1] = _returns(before, after)[place]
-            if k < n_steps:
-                found[nodes, k] = _returns(after, after)[place]
-            before = after
-    return found
-
-
-def _of_similar_size(sizes: Tensor) -> Iterator[Tensor]:
-    """Yield graphs, of similar sizes, whose matrices are computed together."""
-    order = sizes.argsort()
-    start = 0
-    while start < len(order):
-        stop = start + 1
-        # The last graph of a part is the largest.
-        while stop < len(order) and sizes[order[stop]] <= _SMALL:
-            if (stop + 1 - start) * int(sizes[order[stop]]) ** 2 > _MOST_NUMBERS:
-                break
-            stop += 1
-        yield order[start:stop]
-        start = stop
-
-
-def _transitions(topology: Topology) -> tuple[Tensor, Callable[[Tensor], Tensor], Tensor]:
-    """Return where nodes stand in padded graphs, a step of walks, and walks of no steps.
-
-    The first is a mask of shape (n_graphs, n); the step maps P^k to P^(k + 1), which have shape
-    (n_graphs, n, n) with n the size of the largest graph.
-    """
-    n_graphs, n = topology.n_graphs, int(topology.sizes.max())
-    place = torch.arange(n) < topology.sizes[:, None]
-    sources, targets = topology.edge_index
-    leaving = torch.bincount(sources, minlength=topology.n_nodes).clamp_min(1)
-    values = 1.0 / leaving[sources]
-    owner = topology.graph_of_node
-    starts = topology.node_ptr[owner]
-    number = torch.arange(topology.n_nodes) - starts
-    places = (owner[sources], number[sources], number[targets])
-    identity = torch.eye(n).expand(n_graphs, n, n)
-    if n > _SMALL:
-        edges = torch.stack(places[1:])
-        matrix = torch.sparse_coo_tensor(edges, values, (n, n), check_invariants=False)
-        return place, lambda walks: torch.sparse.mm(matrix, walks[0])[None], identity
-    dense = torch.zeros(n_graphs, n, n).index_put_(places, values, accumulate=True)
-    return place, lambda walks: torch.bmm(dense, walks), identity
-
-
-def _returns(walks: Tensor, more: Tensor) -> Tensor:
-    """Return the diagonals of the products of two powers of P, shape (n_graphs, n)."""
-    return (walks * more.transpose(1, 2)).sum(2)
 
 
 def standards(values: Tensor, standardize: bool) -> tuple[Tensor, Tensor]:

@@ -48,7 +48,7 @@ class PackedGraphs:
     See Also
     --------
     pack_graphs : Packs graphs of networkx or PyTorch Geometric.
-    skcontrast.datasets.fetch_tudataset : Loads packed graphs with ``as_packed=True``.
+    skcontrast.datasets.fetch_tudataset : Loads the graphs of TUDataset, packed.
     GraphBatch : Graphs with node features, as passed to encoders and augmentations.
 
     Examples

@@ -17,11 +17,6 @@ def neighbour_sum(x: Tensor, topology: Topology) -> Tensor:
     return _NeighbourSum.apply(_at_least_float32(x), topology)
 
 
-def weighted_neighbour_sum(x: Tensor, weight: Tensor, topology: Topology) -> Tensor:
-    """Return for each node the sum of x over its incoming neighbours, times edge weights (m,)."""
-    return _WeightedNeighbourSum.apply(_at_least_float32(x), weight, topology)
-
-
 def message_sum(x: Tensor, edges: Tensor, topology: Topology) -> Tensor:
     """Return for each node v the sum of ReLU(x_u + e_uv) over its incoming edges.
 
@@ -65,23 +60,6 @@ class _NeighbourSum(torch.autograd.Function):
         return _NeighbourSum.apply(grad, ctx.topology.reversed()), None
 
 
-class _WeightedNeighbourSum(torch.autograd.Function):
-    """The same, each neighbour times the weight of the edge; weights have no gradient."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, topology: Topology) -> Tensor:
-        ctx.topology = topology
-        ctx.save_for_backward(weight)
-        return _bags(x, topology.sources, topology.edge_ptr, weight)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        topology, (weight,) = ctx.topology, ctx.saved_tensors
-        order, ptr = topology.by_source()
-        return _bags(grad, topology.targets[order], ptr, weight[order]), None, None
-
-
 class _MessageSum(torch.autograd.Function):
     """Sum of ReLU(x_u + e_uv) over incoming edges; of the messages only their signs are kept."""
 
@@ -115,12 +93,11 @@ class _GraphSum(torch.autograd.Function):
         return grad[ctx.topology.graph_of_node], None
 
 
-def _bags(x: Tensor, rows: Tensor, ptr: Tensor, weight: Tensor | None = None) -> Tensor:
-    """Return the sums of ``x[rows]``, times weights, over the runs that start at ``ptr``."""
+def _bags(x: Tensor, rows: Tensor, ptr: Tensor) -> Tensor:
+    """Return the sums of ``x[rows]`` over the runs that start at ``ptr``."""
     if not len(rows) or not x.shape[1]:
         return x.new_zeros(len(ptr) - 1, x.shape[1])
-    weight = None if weight is None else weight.to(x.dtype)
-    return F.embedding_bag(rows, x.contiguous(), ptr[:-1], mode="sum", per_sample_weights=weight)
+    return F.embedding_bag(rows, x.contiguous(), ptr[:-1], mode="sum")
 
 
 def _at_least_float32(x: Tensor) -> Tensor:

@@ -29,14 +29,12 @@ class Graphs(Kind):
 
     Parameters
     ----------
-    node_features : {"auto", "attributes", "degree", "constant", "walks"}, default="auto"
+    node_features : {"auto", "attributes", "degree", "constant"}, default="auto"
         The description of nodes. "attributes": their attributes ``x``, standardised except for
         columns of 0 and 1, and a one-hot code of ``label``, which is zero for categories that
         were not seen in `fit`. "degree": a cumulative code of the in-degree d, with component k
         equal to 1 if d ≥ k, up to the largest degree in `fit`, at most 64. "constant": a single
-        1. "auto" takes the attributes if there are any, else the degree. "walks": as "auto", and
-        the probabilities that a random walk is back at the node after 1, 2, …, 16 steps,
-        standardised.
+        1. "auto" takes the attributes if there are any, else the degree.
     edge_features : {"auto", "attributes"} or None, default="auto"
         The description of edges. "auto": their attributes ``x`` and ``weight``, standardised
         except for columns of 0 and 1, and a one-hot code of ``label``, if they have any of these.
@@ -66,14 +64,14 @@ class Graphs(Kind):
     shares_batches = True
 
     _parameter_constraints: dict = {
-        "node_features": [StrOptions({"auto", "attributes", "degree", "constant", "walks"})],
+        "node_features": [StrOptions({"auto", "attributes", "degree", "constant"})],
         "edge_features": [StrOptions({"auto", "attributes"}), None],
         "standardize": ["boolean"],
     }
 
     def __init__(
         self,
-        node_features: Literal["auto", "attributes", "degree", "constant", "walks"] = "auto",
+        node_features: Literal["auto", "attributes", "degree", "constant"] = "auto",
         edge_features: Literal["auto", "attributes"] | None = "auto",
         standardize: bool = True,
     ):

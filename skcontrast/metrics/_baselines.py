@@ -16,7 +16,6 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.decomposition import PCA
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -37,7 +36,8 @@ from ..kinds import Graphs, Images, Series, Tables, Vectors
 from ._neighbors import knn_accuracy
 from ._paired import PairedComparison, compare_paired
 from ._parts import check_count
-from ._probes import _few_rows, _first_seed
+from ._probes import _first_seed, few_label_accuracy, linear_probe
+from ._scorers import split_at_embedder
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -49,7 +49,6 @@ COLUMNS = ("few labels", "neighbours", "linear")
 # Labeled samples that neighbours and the linear model learn from, and are tested on, at most.
 _MOST = 1000
 _N_NEIGHBORS = 20
-_MAX_ITER = 2000
 # Differences with a smaller p-value are not taken for chance.
 LEVEL = 0.05
 
@@ -165,28 +164,20 @@ class BaselineComparison:
         return {**record, "seconds": self.seconds[row]}
 
     def __str__(self) -> str:
-        heads = [c for name in COLUMNS for c in (name, "p")] + ["seconds"]
-        lines = [["", *heads]]
+        heads = "".join(f"{column:>12}{'p':>8}" for column in COLUMNS)
+        lines = [f"{'':10}{heads}{'seconds':>10}"]
         for record in self.records:
-            cells = [record["row"]]
+            line = f"{record['row']:10}"
             for column in COLUMNS:
                 p = record[f"p, {column}"]
-                cells += [f"{record[column]:.3f}", "" if np.isnan(p) else f"{p:.1g}"]
-            lines.append([*cells, f"{record['seconds']:.1f}"])
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        table = "\n".join(
-            "  ".join(
-                cell.ljust(width) if place == 0 else cell.rjust(width)
-                for place, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in lines
-        )
+                line += f"{record[column]:12.3f}{'' if np.isnan(p) else f'{p:.1g}':>8}"
+            lines.append(f"{line}{record['seconds']:10.1f}")
         plural = "" if self.n_labels == 1 else "s"
         n_repeats = len(self.scores[OURS][COLUMNS[0]])
         return (
             f"Accuracy on {self.n_labeled:,} labeled samples, {n_repeats} repeats; few: "
-            f"{self.n_labels} label{plural} a class; p: against the embedder\n{table}\n"
-            f"{self.verdict}"
+            f"{self.n_labels} label{plural} a class; p: against the embedder\n"
+            + "\n".join([*lines, self.verdict])
         )
 
 
@@ -275,14 +266,14 @@ def compare_with_baselines(
     >>> found.scores["raw"]["linear"].shape
     (3,)
     """
-    before, last = _split(embedder)
+    before, last = split_at_embedder(embedder, "compare_with_baselines")
     codes = validate_labels(y, None, needed_by="compare_with_baselines")
     known = np.flatnonzero(codes >= 0)
     _check_classes(codes[known], n_labels)
     start = process_time()
     is_fitted = last.__sklearn_is_fitted__()
     if not is_fitted:
-        before, last = _split(clone(embedder).fit(X))
+        before, last = split_at_embedder(clone(embedder).fit(X), "compare_with_baselines")
     plain = X if before is None else before.transform(X)
     ours = _flat(last.transform(plain))
     if len(ours) != len(codes):
@@ -291,7 +282,7 @@ def compare_with_baselines(
     if is_fitted:
         spent += sum(row.get("dur", 0.0) for row in last.history_)
     seed = _first_seed(random_state, n_repeats) % (2**32 - n_repeats)
-    judge = _Judge(codes, known, n_labels, range(seed, seed + n_repeats))
+    judge = _Judge(codes, n_labels, range(seed, seed + n_repeats))
     scores, seconds = {}, {}
     for name, row in _rows(last, plain, seed):
         start = process_time()
@@ -303,18 +294,6 @@ def compare_with_baselines(
         scores[LEARNED], seconds[LEARNED] = judge(ours[:, :width]), spent
     scores[OURS], seconds[OURS] = judge(ours), spent
     return BaselineComparison(scores, seconds, n_labels, len(known))
-
-
-def _split(estimator: Any) -> tuple[Pipeline | None, Any]:
-    """Return the steps before an embedder, and the embedder."""
-    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    if not hasattr(last, "_score_views") or isinstance(last, type):
-        raise TypeError(
-            "embedder must be a ContrastiveEmbedder or a Pipeline that ends in one, got "
-            f"{estimator!r}."
-        )
-    several = isinstance(estimator, Pipeline) and len(estimator) > 1
-    return (estimator[:-1] if several else None), last
 
 
 def _check_classes(y: NDArray[np.int64], n_labels: int) -> None:
@@ -337,34 +316,31 @@ class _Judge:
     Parameters
     ----------
     y : ndarray of shape (n_samples,)
-        Classes, −1 where unknown.
-    known : ndarray of int
-        The rows with a class.
+        The classes, −1 where unknown.
     n_labels : int
-        Few labels.
+        Labels of each class in the column of few labels.
     seeds : range
-        One for each repeat.
+        One per repeat.
     """
 
-    def __init__(self, y: NDArray[np.int64], known: NDArray, n_labels: int, seeds: range):
-        self.y, self.few, self.halves = y, [], []
-        for seed in seeds:
-            drawn = known[_few_rows(y[known], n_labels, seed)]
-            self.few.append((drawn, np.setdiff1d(known, drawn)))
-            self.halves.append(_halves(y, known, seed))
+    def __init__(self, y: NDArray[np.int64], n_labels: int, seeds: range):
+        self.y, self.n_labels, self.seeds = y, n_labels, seeds
+        self.halves = [_halves(y, np.flatnonzero(y >= 0), seed) for seed in seeds]
         smallest = min(np.unique(y[half], return_counts=True)[1].min() for half, _ in self.halves)
         self.n_neighbors = min(_N_NEIGHBORS, int(smallest))
 
     def __call__(self, H: NDArray, *, scale: bool = True) -> dict[str, NDArray[np.float64]]:
-        y = self.y
-        scaled = _scaled(H) if scale else H
+        y, scaled = self.y, _scaled(H) if scale else H
         whitened = PartialWhitening(random_state=0).fit_transform(H)
-        few = [_linear_accuracy(scaled, y, *rows) for rows in self.few]
+        draws: Any = {"n_draws": len(self.seeds), "random_state": self.seeds[0]}
+        few = few_label_accuracy(scaled, y, n_labels=self.n_labels, scale=False, **draws)
         neighbors = [
             knn_accuracy(whitened[a], y[a], whitened[b], y[b], n_neighbors=self.n_neighbors)
             for a, b in self.halves
         ]
-        linear = [_linear_accuracy(scaled, y, *rows) for rows in self.halves]
+        linear = [
+            linear_probe(scaled[a], y[a], scaled[b], y[b], scale=False) for a, b in self.halves
+        ]
         return dict(zip(COLUMNS, map(np.array, (few, neighbors, linear)), strict=True))
 
 
@@ -375,11 +351,6 @@ def _halves(y: NDArray[np.int64], known: NDArray, seed: int) -> tuple[NDArray, N
     sizes = {"train_size": n_train, "test_size": n_test, "random_state": seed}
     train, test = train_test_split(known, stratify=y[known], **sizes)
     return train, test
-
-
-def _linear_accuracy(H: NDArray, y: NDArray, train: NDArray, test: NDArray) -> float:
-    probe = LogisticRegression(max_iter=_MAX_ITER).fit(H[train], y[train])
-    return float(np.mean(probe.predict(H[test]) == y[test]))
 
 
 class _Raw(Features):

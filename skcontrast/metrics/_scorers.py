@@ -186,12 +186,9 @@ class ViewScorer:
     n_views: int = 2
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
-        if isinstance(estimator, Pipeline):
-            X = estimator[:-1].transform(X) if len(estimator) > 1 else X
-            estimator = estimator[-1]
-        if not hasattr(estimator, "_score_views"):
-            raise TypeError(f"A scorer of views takes a ContrastiveEmbedder, got {estimator!r}.")
-        score = estimator._score_views(X, self._of_views, self.augmentation)
+        before, embedder = split_at_embedder(estimator, "A scorer of views")
+        X = X if before is None else before.transform(X)
+        score = embedder._score_views(X, self._of_views, self.augmentation)
         return score if self.greater_is_better else -score
 
     def _of_views(self, *views: NDArray[np.float32]) -> float:
@@ -200,6 +197,18 @@ class ViewScorer:
 
     def __repr__(self) -> str:
         return _call("make_view_scorer", self)
+
+
+def split_at_embedder(estimator: Any, needed_by: str) -> tuple[Pipeline | None, Any]:
+    """Return the steps before an embedder, None if there are none, and the embedder."""
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    if not hasattr(last, "_score_views") or isinstance(last, type):
+        raise TypeError(
+            f"{needed_by} takes a ContrastiveEmbedder or a Pipeline that ends in one, got "
+            f"{estimator!r}."
+        )
+    has_more = isinstance(estimator, Pipeline) and len(estimator) > 1
+    return (estimator[:-1] if has_more else None), last
 
 
 def _name(measure: Any) -> str:

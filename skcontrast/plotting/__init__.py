@@ -1,4 +1,4 @@
-"""Displays in the manner of scikit-learn: of views, fits, embeddings, searches and ranks.
+"""Displays in the manner of scikit-learn: of views, fits, embeddings and ranks.
 
 They need matplotlib.
 """
@@ -7,7 +7,6 @@ from ._baselines import BaselinesDisplay
 from ._embedding import EmbeddingDisplay
 from ._reliability import ReliabilityDisplay
 from ._retrieval import RetrievalDisplay
-from ._search import SearchDisplay
 from ._training_curve import TrainingCurveDisplay
 from ._views import ViewsDisplay
 
@@ -16,7 +15,6 @@ __all__ = [
     "EmbeddingDisplay",
     "ReliabilityDisplay",
     "RetrievalDisplay",
-    "SearchDisplay",
     "TrainingCurveDisplay",
     "ViewsDisplay",
 ]

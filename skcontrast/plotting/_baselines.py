@@ -69,28 +69,6 @@ class BaselinesDisplay:
         self.comparison = comparison
 
     @classmethod
-    def from_comparison(
-        cls, comparison: BaselineComparison, *, ax: Axes | None = None, **kwargs: Any
-    ) -> BaselinesDisplay:
-        """Draw a comparison.
-
-        Parameters
-        ----------
-        comparison : BaselineComparison
-            As :func:`skcontrast.metrics.compare_with_baselines` returns it.
-        ax : Axes, default=None
-            The axes to draw on; None makes a figure.
-        **kwargs : dict
-            Passed to ``Axes.errorbar``.
-
-        Returns
-        -------
-        display : BaselinesDisplay
-            Already drawn.
-        """
-        return cls(comparison).plot(ax, **kwargs)
-
-    @classmethod
     def from_estimator(
         cls,
         estimator: ContrastiveEmbedder | Pipeline,

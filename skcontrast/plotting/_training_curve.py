@@ -49,7 +49,6 @@ class TrainingCurveDisplay:
 
     See Also
     --------
-    SearchDisplay : Compares fits with different hyperparameters.
     skcontrast.ContrastiveEmbedder : Has ``history_``.
 
     Examples

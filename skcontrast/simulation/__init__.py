@@ -11,21 +11,17 @@ the scores alone. The estimates are computed by the code that trains with these 
 
 from ._estimators import (
     EstimatorComparison,
-    EstimatorCurve,
     compare_estimators,
     estimate,
-    estimator_curve,
     matched_estimators,
 )
 from ._scores import ScoreModel, ScoreSample
 
 __all__ = [
     "EstimatorComparison",
-    "EstimatorCurve",
     "ScoreModel",
     "ScoreSample",
     "compare_estimators",
     "estimate",
-    "estimator_curve",
     "matched_estimators",
 ]

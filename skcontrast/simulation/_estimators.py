@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
-from sklearn.base import clone
 
-from .._arguments import Interval, StrOptions, check_arguments, checked, generator_of, naming
+from .._arguments import StrOptions, checked, generator_of
 from .._objective._exponential import log_expectation
 from .._parameters import check_component, validate_parameters
 from ..losses import (
@@ -188,36 +183,6 @@ class EstimatorComparison:
         """
         return {name: _mean_and_error(self._values(name, metric)) for name in self.estimates}
 
-    @checked(factor=[Interval(Real, None, None, closed="neither")])
-    def mse_difference(self, first: str, second: str, factor: float = 1.0) -> tuple[float, float]:
-        """Return mean and standard error of the paired difference of squared errors.
-
-        Parameters
-        ----------
-        first, second : str
-            Names of two estimators.
-        factor : float, default=1.0
-            Multiplies the squared errors of the second.
-
-        Returns
-        -------
-        difference, error : float
-            Mean over the anchors of (squared error of first − factor · that of second), and its
-            Monte-Carlo standard error. Negative where the first is better.
-
-        Examples
-        --------
-        >>> from skcontrast.simulation import ScoreModel, compare_estimators
-        >>> comparison = compare_estimators(ScoreModel(), random_state=0)
-        >>> difference, error = comparison.mse_difference("BCL (inverted)", "BIASED")
-        >>> difference < -3 * error
-        True
-        """
-        for name, value in (("first", first), ("second", second)):
-            one = {name: [StrOptions(set(self.estimates))]}
-            check_arguments("EstimatorComparison.mse_difference", one, {name: value})
-        return _mean_and_error(self._values(first, "mse") - factor * self._values(second, "mse"))
-
     def _values(self, name: str, metric: Metric) -> np.ndarray:
         if metric == "mean":
             return self.estimates[name]
@@ -228,7 +193,7 @@ class EstimatorComparison:
 @checked(model=ScoreModel, n_anchors=COUNT, n_candidates=COUNT, n_positives=COUNT)
 def compare_estimators(
     model: ScoreModel,
-    estimators: Losses | Callable[[ScoreModel], Losses] | None = None,
+    estimators: Losses | None = None,
     *,
     n_anchors: int = 1000,
     n_candidates: int = 64,
@@ -241,9 +206,8 @@ def compare_estimators(
     ----------
     model : ScoreModel
         Draws the scores.
-    estimators : dict of str to Loss, callable or None, default=None
-        The losses and their names, or a function of the model that returns them; None is
-        :func:`matched_estimators`.
+    estimators : dict of str to Loss, default=None
+        The losses and their names; None is those of :func:`matched_estimators`.
     n_anchors : int, default=1000
         Number of anchors M ≥ 2. They are drawn in chunks: memory does not grow with M · N.
     n_candidates : int, default=64
@@ -267,10 +231,6 @@ def compare_estimators(
     TypeError
         If `model` is not a ScoreModel, or an estimator is not a Loss.
 
-    See Also
-    --------
-    estimator_curve : The same along the values of one parameter.
-
     Examples
     --------
     >>> from skcontrast.losses import DCL
@@ -281,7 +241,7 @@ def compare_estimators(
     True
     """
     validate_parameters(model)
-    losses = _resolve_estimators(estimators, model)
+    losses = _checked_losses(estimators, model)
     rng = generator_of(random_state, "compare_estimators")
     rows = max(1, _CHUNK_ELEMENTS // n_candidates)
     sizes = [min(rows, n_anchors - start) for start in range(0, n_anchors, rows)]
@@ -310,124 +270,10 @@ def _mean_and_error(values: np.ndarray) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
-def _resolve_estimators(
-    estimators: Losses | Callable[[ScoreModel], Losses] | None, model: ScoreModel
-) -> Losses:
-    if estimators is None:
-        estimators = matched_estimators
-    if inspect.isclass(estimators):
-        raise TypeError(f"estimators must be a dict or a function, got {estimators!r}.")
-    losses = estimators(model) if callable(estimators) else estimators
+def _checked_losses(estimators: Losses | None, model: ScoreModel) -> Losses:
+    losses = matched_estimators(model) if estimators is None else estimators
     if not isinstance(losses, dict) or not losses:
         raise ValueError(f"estimators must be a dict of at least one loss, got {losses!r}.")
     for name, loss in losses.items():
         check_component(loss, Loss, owner="compare_estimators", parameter=f"estimators[{name!r}]")
     return losses
-
-
-CurveParameter: TypeAlias = Literal[
-    "alpha", "tau_plus", "temperature", "gamma", "c", "n_candidates"
-]
-
-
-class EstimatorCurve(NamedTuple):
-    """Comparisons of estimators along the values of one parameter.
-
-    Attributes
-    ----------
-    parameter : str
-        Its name.
-    values : tuple of float
-        Its values.
-    comparisons : tuple of EstimatorComparison
-        One per value.
-    """
-
-    parameter: str
-    values: tuple[float, ...]
-    comparisons: tuple[EstimatorComparison, ...]
-
-    def summary(self, metric: Metric = "mse") -> dict[str, np.ndarray]:
-        """Return value and standard error of every estimator along the curve.
-
-        Parameters
-        ----------
-        metric : {"mse", "bias", "mean"}, default="mse"
-            As in :meth:`EstimatorComparison.summary`.
-
-        Returns
-        -------
-        summary : dict of str to ndarray of shape (2, n_values)
-            The values and their Monte-Carlo standard errors.
-        """
-        columns = [comparison.summary(metric) for comparison in self.comparisons]
-        return {name: np.array([column[name] for column in columns]).T for name in columns[0]}
-
-
-@checked(model=ScoreModel, parameter=[StrOptions(set(get_args(CurveParameter)))])
-def estimator_curve(
-    model: ScoreModel,
-    parameter: CurveParameter,
-    values: ArrayLike,
-    estimators: Losses | Callable[[ScoreModel], Losses] | None = None,
-    *,
-    random_state: RandomState = None,
-    **settings: Any,
-) -> EstimatorCurve:
-    """Compare estimators along the values of one parameter, as ``validation_curve`` does scores.
-
-    Parameters
-    ----------
-    model : ScoreModel
-        Its other parameters are kept; the object itself is not changed.
-    parameter : {"alpha", "tau_plus", "temperature", "gamma", "c", "n_candidates"}
-        The parameter that varies.
-    values : array-like of shape (n_values,)
-        Its values, at least one.
-    estimators : dict of str to Loss, callable or None, default=None
-        As in :func:`compare_estimators`. None and a function follow the model along the curve; the
-        losses of a dict do not change.
-    random_state : int, Generator or None, default=None
-        As in :meth:`ScoreModel.sample`. Draws at different values are independent.
-    **settings : dict
-        Further arguments of :func:`compare_estimators`.
-
-    Returns
-    -------
-    curve : EstimatorCurve
-        One comparison per value.
-
-    Raises
-    ------
-    ValueError
-        If `parameter` is not one of these, there are no values, or one is outside its range.
-
-    See Also
-    --------
-    compare_estimators : The comparison that is made for each value.
-
-    Examples
-    --------
-    >>> from skcontrast.simulation import ScoreModel, estimator_curve
-    >>> curve = estimator_curve(ScoreModel(), "n_candidates", [32, 256], random_state=0)
-    >>> mse, error = curve.summary("mse")["BCL (inverted)"]
-    >>> bool(mse[1] < mse[0])
-    True
-    """
-    if parameter == "n_candidates" and parameter in settings:
-        raise ValueError("n_candidates varies along the curve: pass it as values only.")
-    with naming("values", "an array of numbers", values):
-        points = np.atleast_1d(np.asarray(values, dtype=float))
-    if not len(points) or points.ndim > 1:
-        raise ValueError("values must hold at least one value, in one dimension.")
-    if parameter == "n_candidates" and np.array_equal(points, np.rint(points)):
-        points = points.astype(int)
-    rng = generator_of(random_state, "estimator_curve")
-    comparisons = []
-    for value in points.tolist():
-        if parameter == "n_candidates":
-            settings["n_candidates"] = value
-        else:
-            model = clone(model).set_params(**{parameter: value})
-        comparisons.append(compare_estimators(model, estimators, random_state=rng, **settings))
-    return EstimatorCurve(parameter, tuple(points.tolist()), tuple(comparisons))

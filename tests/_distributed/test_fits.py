@@ -19,10 +19,9 @@ from skcontrast._distributed._shared_network import SharedNetwork
 from skcontrast._distributed._world import World
 from skcontrast.callbacks import Evaluation
 from skcontrast.datasets import Parts
-from skcontrast.encoders import GCN, GIN, MLP, ConvNet, SeriesNet
+from skcontrast.encoders import GIN, MLP, ConvNet, SeriesNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.graphs import pack_graphs
-from skcontrast.kinds import Graphs
 from skcontrast.losses import BCL, DCL, SemiSupCon, SoftRing, SupCon
 from skcontrast.schedules import Auto
 from tests._distributed.common import CASES, IMAGES, X, Y, rank
@@ -157,7 +156,6 @@ def bonded_graphs(n=31):
 
 ON_GRAPHS = {
     "views": {},
-    "views, GCN": {"encoder": GCN(width=8), "kind": Graphs(node_features="walks")},
     "a queue": {"framework": MoCo(queue_size=20)},
     "nodes against graphs": {"framework": InfoGraph(), "loss": DCL(tau_plus=0.1)},
     "contrastive, nodes against graphs": {"framework": InfoGraph("contrastive"), "y": Y[:31]},
@@ -169,8 +167,6 @@ def test_fit_on_graphs_is_the_fit_of_one_process(ranks, case):
     # Sums over nodes and edges are large, and so is the rounding of gradients.
     params = {"X": bonded_graphs(), "encoder": GIN(width=8), "batch_size": 11, "lr": 0.005}
     params |= ON_GRAPHS[case]
-    if "GCN" in case:
-        params["X"].edge_labels = None
     first, second = ranks(fitted, **params)
     assert_equal(first, second)
     assert_equal(fitted(**params), first, atol=1e-4)

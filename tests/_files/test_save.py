@@ -32,10 +32,10 @@ from skcontrast.augmentation import (
     MarginalCorruption,
 )
 from skcontrast.datasets import Parts
-from skcontrast.encoders import GCN, GIN, MLP, ConvNet, PatchNet, ResNet
+from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, ResNet
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.graphs import pack_graphs
-from skcontrast.kinds import Graphs, Kind
+from skcontrast.kinds import Kind
 from skcontrast.losses import BCL, DCL, HCL
 from skcontrast.optimizers import Optimizer
 from skcontrast.schedules import Linear
@@ -93,8 +93,7 @@ CASES = {
     "resnet": (IMAGES, {"encoder": ResNet(18, width=4), "projection_dim": 8}),
     "graphs": (GRAPHS, {"encoder": GIN(width=4), "projection_dim": 8}),
     "graphs with edges": (BONDED, {"encoder": GIN(width=4), "projection_dim": 8}),
-    "walks": (GRAPHS, {"encoder": GIN(width=4), "kind": Graphs(node_features="walks")}),
-    "gcn": (GRAPHS, {"encoder": GCN(width=4), "framework": InfoGraph()}),
+    "infograph": (GRAPHS, {"encoder": GIN(width=4), "framework": InfoGraph()}),
     "moco": (VECTORS, {**SMALL, "framework": MoCo(queue_size=16)}),
     "cmc": (IMAGES, {**CONV, "framework": CMC()}),
     "images with vectors": (Parts(IMAGES, VECTORS[: len(IMAGES)]), {"framework": CMC()}),

@@ -47,8 +47,7 @@ class Server:
     Attributes
     ----------
     files : dict
-        By name, the content of a file, or a function of the handler, or a list of these, one for
-        each time that the file is asked for.
+        By name, the content of a file, or a function of the handler.
     asked : list
         The names in the order in which they were asked for.
     """
@@ -81,16 +80,10 @@ class Server:
         name = handler.path.strip("/")
         self.asked.append(name)
         reply = self.files.get(name, status(404))
-        if isinstance(reply, list):
-            reply = reply.pop(0) if len(reply) > 1 else reply[0]
         if callable(reply):
             reply(handler)
         else:
             send(handler, reply)
-
-    def hang(self, handler):
-        """Answer nothing until the end of the test."""
-        self.stopped.wait()
 
     def stall(self, handler, content=b"12345"):
         """Send a few bytes of many, and then nothing."""
@@ -110,19 +103,3 @@ def send(handler, content, length=None):
 def status(code):
     """Return an answer that is a status of HTTP only."""
     return lambda handler: handler.send_error(code)
-
-
-def cut(content):
-    """Return an answer in which the connection breaks in the middle."""
-    return lambda handler: send(handler, content[: len(content) // 2], len(content))
-
-
-def unannounced(content):
-    """Return an answer whose length is not promised."""
-
-    def reply(handler):
-        handler.send_response(200)
-        handler.end_headers()
-        handler.wfile.write(content)
-
-    return reply

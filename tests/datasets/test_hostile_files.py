@@ -17,7 +17,7 @@ POSIX = pytest.mark.skipif(os.name != "posix", reason="no such files there")
 
 
 def load(home, **kwargs):
-    options = {"download_if_missing": False, "as_packed": True, **kwargs}
+    options = {"download_if_missing": False, **kwargs}
     return fetch_tudataset("SET", data_home=home, **options)
 
 

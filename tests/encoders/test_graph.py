@@ -1,4 +1,4 @@
-"""GIN and GCN: widths, pooling, invariances."""
+"""GIN: widths, pooling, invariances."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.base import clone
 from torch import nn
 
 from skcontrast._parameters import InvalidParameterError
-from skcontrast.encoders import GCN, GIN, MLP, ConvNet
+from skcontrast.encoders import GIN, MLP, ConvNet
 from skcontrast.encoders._build import build_encoder
 from skcontrast.graphs import GraphBatch
 from skcontrast.graphs._topology import Topology
@@ -21,8 +21,8 @@ from tests.encoders.graphs_common import KINDS, WIDTH, as_batch, graphs_of, memb
 ENCODERS = [
     GIN(),
     GIN(n_layers=5, width=4, pooling="mean"),
-    GCN(readout_input=False),
-    GCN(2, 4, "sum", batch_norm=False),
+    GIN(readout_input=False),
+    GIN(2, 4, "sum", batch_norm=False),
 ]
 POOLINGS = ["log-sum", "sum", "mean"]
 
@@ -31,15 +31,12 @@ def built(encoder, n_components=None):
     return seeded(lambda: build_encoder(encoder, (None, WIDTH), n_components)[0]).eval()
 
 
-@pytest.mark.parametrize("layer", [GIN, GCN])
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("jumping_knowledge", [True, False])
 @pytest.mark.parametrize("readout_input", [True, False])
 @pytest.mark.parametrize("n_components", [None, 1, 7])
-def test_widths(layer, pooling, jumping_knowledge, readout_input, n_components):
-    encoder = layer(
-        4, 6, pooling, jumping_knowledge=jumping_knowledge, readout_input=readout_input
-    )
+def test_widths(pooling, jumping_knowledge, readout_input, n_components):
+    encoder = GIN(4, 6, pooling, jumping_knowledge=jumping_knowledge, readout_input=readout_input)
     module, width = build_encoder(encoder, (None, WIDTH), n_components)
     expected = (24 if jumping_knowledge else 6) + (WIDTH if readout_input else 0)
     assert width == (n_components or expected)
@@ -71,11 +68,10 @@ def test_jumping_knowledge_is_all_layers_side_by_side():
     torch.testing.assert_close(nodes[:, WIDTH + 8 :], last.nodes(batch)[:, WIDTH:])
 
 
-@pytest.mark.parametrize("layer", [GIN, GCN])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_input_is_read_out_and_changes_nothing_else(layer, kind):
-    batch, module = as_batch(graphs_of(kind)), built(layer(2, 4))
-    without = built(layer(2, 4, readout_input=False))
+def test_the_input_is_read_out_and_changes_nothing_else(kind):
+    batch, module = as_batch(graphs_of(kind)), built(GIN(2, 4))
+    without = built(GIN(2, 4, readout_input=False))
     without.load_state_dict(module.state_dict())
     h = module(batch)
     torch.testing.assert_close(h[:, WIDTH:], without(batch))
@@ -83,9 +79,8 @@ def test_the_input_is_read_out_and_changes_nothing_else(layer, kind):
     torch.testing.assert_close(sums, membership(batch.topology) @ batch.x)
 
 
-@pytest.mark.parametrize("layer", [GIN, GCN])
-def test_outputs_of_layers_are_read_out_before_they_are_normalised(layer):
-    batch, module = as_batch(graphs_of("undirected")), built(layer(3, 4))
+def test_outputs_of_layers_are_read_out_before_they_are_normalised():
+    batch, module = as_batch(graphs_of("undirected")), built(GIN(3, 4))
     assert (module.nodes(batch)[:, WIDTH:] >= 0).all()
     assert len(module.message_passing.norms) == 2
 
@@ -172,8 +167,8 @@ def test_encoders_are_parameter_objects(encoder):
     [
         (GIN(n_layers=0), "'n_layers' parameter of GIN .* range \\[1, 2147483647\\]"),
         (GIN(width=2.5), "'width' parameter of GIN"),
-        (GCN(pooling="max"), "'pooling' parameter of GCN must be a str among .*'log-sum'"),
-        (GCN(batch_norm=None), "'batch_norm' parameter of GCN"),
+        (GIN(pooling="max"), "'pooling' parameter of GIN must be a str among .*'log-sum'"),
+        (GIN(batch_norm=None), "'batch_norm' parameter of GIN"),
         (GIN(jumping_knowledge="cat"), "'jumping_knowledge' parameter of GIN"),
         (GIN(readout_input=2), "'readout_input' parameter of GIN"),
     ],
@@ -185,10 +180,9 @@ def test_hyperparameters_out_of_range_are_named_with_their_range(encoder, messag
 
 
 @pytest.mark.parametrize("shape", [(4,), (1, 8, 8)])
-@pytest.mark.parametrize("encoder", [GIN(), GCN()], ids=repr)
-def test_graph_encoders_refuse_arrays(encoder, shape):
+def test_gin_refuses_arrays(shape):
     with pytest.raises(ValueError, match=r"expects graphs, .* got samples of shape"):
-        build_encoder(encoder, shape)
+        build_encoder(GIN(), shape)
 
 
 @pytest.mark.parametrize("encoder", [MLP(), ConvNet()], ids=repr)

@@ -73,8 +73,8 @@ def test_the_dictionary_is_no_parameter_and_is_empty_until_it_is_learned():
     module = seeded(SMALL, (3, 16, 16))
     trained = {name.partition(".")[0] for name, _ in module.named_parameters()}
     assert trained == {"deep"}
-    assert not module.dictionary.filters.any()
-    assert learned(SMALL, (3, 16, 16))[0].dictionary.filters.any()
+    assert not module.deep[0].filters.any()
+    assert learned(SMALL, (3, 16, 16))[0].deep[0].filters.any()
 
 
 def test_the_seed_of_torch_decides_the_dictionary():
@@ -134,7 +134,8 @@ def test_each_part_has_a_dictionary_of_its_own(framework):
     n_parts = 2 if isinstance(framework, CMC) else 1
     assert h.shape == (24, n_parts * (DEEP + WIDE)) and np.isfinite(h).all()
     found = [part for part in embedder.encoder_.modules() if hasattr(part, "filters")]
-    assert len(found) == n_parts and all(part.filters.any() for part in found)
+    # Each is there a second time, for the wide block, which has all patches.
+    assert len(found) == 2 * n_parts and all(part.filters.any() for part in found)
 
 
 def test_several_arrays_have_a_dictionary_each_for_the_images():

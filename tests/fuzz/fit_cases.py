@@ -29,7 +29,7 @@ from skcontrast.augmentation import (
     NodeDrop,
     RandomAffine,
 )
-from skcontrast.encoders import GCN, GIN, MLP, ConvNet, Encoder
+from skcontrast.encoders import GIN, MLP, ConvNet, Encoder
 from skcontrast.frameworks import CMC, InfoGraph, MoCo, SimCLR
 from skcontrast.graphs import pack_graphs
 from skcontrast.kinds import Graphs, Images, Kind, Vectors
@@ -227,7 +227,7 @@ def _encoder(case: dict[str, Any]) -> Any:
         return MLP((4,)) if of_graphs else GIN(1, 4)
     plain = which == "plain"
     if of_graphs:
-        return GCN(1, 4) if plain else GIN(1, 4)
+        return GIN(1, 4, batch_norm=not plain)
     if kind == "series":
         return Convolution()
     return (ConvNet if kind in _IMAGES else MLP)((4,), batch_norm=not plain)

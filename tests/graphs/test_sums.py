@@ -12,7 +12,6 @@ from skcontrast.graphs._sums import (
     graph_sum,
     message_sum,
     neighbour_sum,
-    weighted_neighbour_sum,
 )
 from skcontrast.graphs._topology import Topology
 from tests.encoders.graphs_common import KINDS, WIDTH, adjacency, as_batch, graphs_of, membership
@@ -33,21 +32,10 @@ def test_sum_over_graphs_is_the_product_with_the_membership_matrix(batch):
     torch.testing.assert_close(graph_sum(batch.x, batch.topology), expected)
 
 
-def edges_of(batch, width=WIDTH):
+def edges_of(batch):
     generator = torch.Generator().manual_seed(1)
     n_edges = len(batch.topology.sources)
-    return torch.randn(n_edges, width, generator=generator, dtype=torch.float64)
-
-
-def test_weighted_sum_is_the_product_with_the_weighted_adjacency_matrix(batch):
-    topology, weight = batch.topology, edges_of(batch, 1)[:, 0]
-    matrix = torch.zeros(batch.n_nodes, batch.n_nodes, dtype=torch.float64)
-    matrix.index_put_((topology.targets, topology.sources), weight, accumulate=True)
-    torch.testing.assert_close(weighted_neighbour_sum(batch.x, weight, topology), matrix @ batch.x)
-    ones = torch.ones_like(weight)
-    torch.testing.assert_close(
-        weighted_neighbour_sum(batch.x, ones, topology), neighbour_sum(batch.x, topology)
-    )
+    return torch.randn(n_edges, WIDTH, generator=generator, dtype=torch.float64)
 
 
 def test_sums_of_messages_are_those_of_each_edge(batch):
@@ -62,10 +50,6 @@ def test_sums_of_messages_are_those_of_each_edge(batch):
 def test_gradients_of_sums_along_edges_with_features(batch):
     x, edges = batch.x.clone().requires_grad_(), edges_of(batch).requires_grad_()
     assert torch.autograd.gradcheck(lambda *some: message_sum(*some, batch.topology), (x, edges))
-    weight = edges_of(batch, 1)[:, 0]
-    assert torch.autograd.gradcheck(
-        lambda x: weighted_neighbour_sum(x, weight, batch.topology).sin(), x
-    )
 
 
 @pytest.mark.parametrize("total", [neighbour_sum, graph_sum])

@@ -219,8 +219,16 @@ def test_the_table_is_text_and_a_data_frame():
 @pytest.mark.parametrize(
     "change, error, message",
     [
-        ({"estimator": LogisticRegression()}, TypeError, "embedder must be a ContrastiveEmbedder"),
-        ({"estimator": ContrastiveEmbedder}, TypeError, "embedder must be a ContrastiveEmbedder"),
+        (
+            {"estimator": LogisticRegression()},
+            TypeError,
+            "compare_with_baselines takes a ContrastiveEmbedder",
+        ),
+        (
+            {"estimator": ContrastiveEmbedder},
+            TypeError,
+            "compare_with_baselines takes a ContrastiveEmbedder",
+        ),
         ({"y": None}, ValueError, "target y is None"),
         ({"y": Y[:-1]}, ValueError, "y must have one entry per sample, 60, got 59"),
         ({"y": np.where(Y, -1, 0)}, ValueError, "y must hold 2 or more known classes, got 1"),

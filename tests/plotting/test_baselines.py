@@ -19,7 +19,7 @@ def comparison():
 
 
 def test_points_are_means_and_bars_deviations():
-    display = BaselinesDisplay.from_comparison(comparison())
+    display = BaselinesDisplay(comparison()).plot()
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == list(SCORES)
     for row, values in SCORES.items():
         for column in COLUMNS:
@@ -33,7 +33,7 @@ def test_points_are_means_and_bars_deviations():
 
 
 def test_a_hollow_point_is_level_with_the_embedder():
-    points = BaselinesDisplay.from_comparison(comparison()).points_
+    points = BaselinesDisplay(comparison()).plot().points_
     hollow = {row: to_hex(of["few labels"][0].get_markerfacecolor()) for row, of in points.items()}
     assert [row for row, color in hollow.items() if color == "#ffffff"] == ["PCA"]
 

@@ -32,7 +32,6 @@ from skcontrast.simulation import (
     _estimators,
     compare_estimators,
     estimate,
-    estimator_curve,
     matched_estimators,
 )
 
@@ -224,9 +223,11 @@ def test_inverting_the_cdf_takes_the_bias_away(comparison):
 
 
 def test_inverted_bcl_has_the_smallest_error(comparison):
+    truth = comparison.supervised
     for other in ("BIASED", "DCL", "HCL", "BCL (printed)"):
-        difference, error = comparison.mse_difference("BCL (inverted)", other, factor=0.5)
-        assert difference < -3 * error
+        errors = {name: values - truth for name, values in comparison.estimates.items()}
+        difference = errors["BCL (inverted)"] ** 2 - 0.5 * errors[other] ** 2
+        assert difference.mean() < -3 * difference.std() / np.sqrt(len(truth))
 
 
 def test_printed_and_inverted_bcl_at_512_candidates():
@@ -247,7 +248,6 @@ def test_summaries_are_means_with_standard_errors(comparison):
         value, error = comparison.summary(metric)["DCL"]
         assert value == pytest.approx(values.mean())
         assert error == pytest.approx(values.std(ddof=1) / np.sqrt(len(values)))
-    assert comparison.mse_difference("DCL", "DCL") == (0, 0)
 
 
 def test_anchors_without_a_true_negative_are_left_out():
@@ -276,12 +276,11 @@ def test_anchors_are_drawn_in_chunks(monkeypatch):
     assert sizes == [(10, 100), (10, 100), (5, 100)] and len(comparison.supervised) == 25
 
 
-def test_estimators_may_be_a_dict_or_a_function_of_the_model():
+def test_estimators_are_matched_ones_by_default():
     model = ScoreModel(alpha=0.8)
     settings = {"n_anchors": 20, "random_state": 0}
     by_default = compare_estimators(model, **settings).summary()
-    for estimators in (matched_estimators, matched_estimators(model)):
-        assert compare_estimators(model, estimators, **settings).summary() == by_default
+    assert compare_estimators(model, matched_estimators(model), **settings).summary() == by_default
     for nothing in ({}, DCL()):
         with pytest.raises(ValueError, match="estimators must be a dict of at least one loss"):
             compare_estimators(model, nothing)
@@ -313,69 +312,35 @@ def test_a_hardness_biases_the_estimate_of_bcl():
     assert abs(bias["BCL (inverted)"][0]) < 3 * bias["BCL (inverted)"][1]
 
 
-# Curves
+# Settings
 
 
-def test_a_curve_compares_at_every_value_and_follows_the_model():
-    model = ScoreModel(alpha=0.5, tau_plus=0.3)
-    curve = estimator_curve(model, "alpha", [0.5, 0.9], n_anchors=200, random_state=0)
-    assert model.alpha == 0.5 and curve.parameter == "alpha" and curve.values == (0.5, 0.9)
-    first = compare_estimators(model, n_anchors=200, random_state=0)
-    values, errors = curve.summary("mse")["DCL"]
-    assert (values[0], errors[0]) == first.summary("mse")["DCL"]
-    # Followed, BCL is InfoNCE at α = .5 only; fixed there, it stays InfoNCE.
-    followed = curve.summary("mse")
-    np.testing.assert_allclose(followed["BCL (inverted)"][0, 0], followed["BIASED"][0, 0])
-    assert followed["BCL (inverted)"][0, 1] < followed["BIASED"][0, 1] / 3
-    fixed = estimator_curve(
-        model, "alpha", [0.9], matched_estimators(model), n_anchors=200, random_state=0
-    ).summary("mse")
-    np.testing.assert_allclose(fixed["BCL (inverted)"], fixed["BIASED"])
+def test_estimators_follow_the_model():
+    # BCL is InfoNCE at α = .5 only.
+    found = [
+        compare_estimators(ScoreModel(alpha=alpha), n_anchors=200, random_state=0).summary()
+        for alpha in (0.5, 0.9)
+    ]
+    np.testing.assert_allclose(found[0]["BCL (inverted)"][0], found[0]["BIASED"][0])
+    assert found[1]["BCL (inverted)"][0] < found[1]["BIASED"][0] / 3
 
 
 @pytest.mark.parametrize("parameter", ["tau_plus", "temperature", "gamma", "c"])
 def test_every_parameter_of_the_model_may_vary(parameter):
-    curve = estimator_curve(ScoreModel(), parameter, [0.2, 0.4], n_anchors=50, random_state=0)
-    means = curve.summary("mean")["oracle"][0]
+    means = [
+        compare_estimators(ScoreModel(**{parameter: value}), n_anchors=50, random_state=0).summary(
+            "mean"
+        )["oracle"][0]
+        for value in (0.2, 0.4)
+    ]
     assert means[0] != means[1]
 
 
-def test_the_number_of_candidates_may_vary():
-    curve = estimator_curve(ScoreModel(), "n_candidates", [16, 256], n_anchors=300, random_state=0)
-    mse = curve.summary("mse")["BCL (inverted)"][0]
-    assert mse[1] < mse[0] / 8
-
-
-@pytest.mark.parametrize(
-    "parameter, values, message",
-    [
-        ("beta", [1.0], "'parameter' parameter of estimator_curve must be"),
-        ("alpha", [], "values must hold at least one value"),
-        ("alpha", [2.0], "'alpha' parameter of ScoreModel must be"),
-    ],
-)
-def test_curves_that_cannot_be_drawn_are_refused(parameter, values, message):
-    with pytest.raises(ValueError, match=message):
-        estimator_curve(ScoreModel(), parameter, values, n_anchors=10)
-
-
-@pytest.mark.parametrize(
-    "function", [compare_estimators, lambda m: estimator_curve(m, "alpha", [1])]
-)
-def test_a_class_in_the_place_of_a_model_is_refused(function):
+def test_a_class_in_the_place_of_a_model_is_refused():
     with pytest.raises(TypeError, match=r"'model' parameter .* must be an instance"):
-        function(ScoreModel)
+        compare_estimators(ScoreModel)
 
 
 def test_an_unknown_metric_is_refused(comparison):
     with pytest.raises(ValueError, match=r"'metric' parameter of .* Got 'rmse'"):
         comparison.summary("rmse")
-
-
-def test_values_of_a_curve_may_be_floats_a_scalar_or_wrong():
-    model = ScoreModel()
-    curve = estimator_curve(model, "n_candidates", np.array([16.0, 32.0]), n_anchors=5)
-    assert curve.values == (16, 32)
-    assert len(estimator_curve(model, "alpha", 0.7, n_anchors=5).comparisons) == 1
-    with pytest.raises(ValueError, match="n_candidates varies along the curve"):
-        estimator_curve(model, "n_candidates", [16], n_candidates=8)
