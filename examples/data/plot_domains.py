@@ -30,7 +30,9 @@ X, y = load_digits(return_X_y=True)
 plates = rng.integers(0, 5, len(X))
 gain, offset = np.linspace(0.2, 0.7, 5)[plates], rng.permutation(np.linspace(0, 0.3, 5))[plates]
 shifts = rng.integers(-1, 2, (5, 2))[plates]
-images = np.stack([np.roll(x, s, (0, 1)) for x, s in zip(X.reshape(-1, 8, 8), shifts, strict=True)])
+images = np.stack(
+    [np.roll(x, s, (0, 1)) for x, s in zip(X.reshape(-1, 8, 8), shifts, strict=True)]
+)
 images = gain[:, None, None] * images / 16 + offset[:, None, None]
 
 # %%
