@@ -139,8 +139,8 @@ class ContrastiveEmbedder(
         there are none, it depends on the kind of X, see :ref:`default-views`:
         ``MarginalCorruption`` for vectors and tables (which keeps rows of X in the fitted
         embedder); ``TimeCrop``, ``GaussianNoise``, ``MagnitudeScale`` and ``TimeMask`` for series;
-        ``SimCLRAugmentation()`` for colour images, or ``RandomAffine()`` if the framework contrasts
-        their channels; crops, or for fewer than 16 pixels ``RandomAffine``, and a strong
+        ``SimCLRAugmentation()`` for colour images, or ``RandomAffine()`` if the framework
+        contrasts their channels; crops, or for fewer than 16 pixels ``RandomAffine``, and a strong
         ``ColorJitter`` for all other images; ``NodeDrop()`` for graphs, or no augmentation with
         ``InfoGraph()``; the default of each part of ``Parts``.
     n_components : int, default=None

@@ -3,9 +3,10 @@
     python -m benchmarks.studies.large  # Fashion-MNIST and CIFAR-10
     python -m benchmarks.studies.large --sets vectors graphs  # made, for time and memory
 
-The default embedder is fitted to `n` samples without labels, for the epochs of ``max_epochs="auto"``
-or those given as ``n:epochs``. The columns are those of worth.py, with labels for 4,000 of the samples,
-and a ridge classifier that knows the labels of all. The vectors have 64 numbers, the graphs are like molecules.
+The default embedder is fitted to `n` samples without labels, for the epochs of
+``max_epochs="auto"`` or those given as ``n:epochs``. The columns are those of worth.py, with
+labels for 4,000 of the samples, and a ridge classifier that knows the labels of all. The vectors
+have 64 numbers, the graphs are like molecules.
 """
 
 from __future__ import annotations
@@ -57,9 +58,8 @@ def run(name, n, epochs, args, seed=0):
     train = rng.choice(n_train, n, replace=False)
     test = n_train + rng.choice(len(X) - n_train, N_TEST, replace=False)
     start = process_time()
-    embedder = ContrastiveEmbedder(max_epochs=epochs, random_state=seed, device="cpu").fit(
-        X[train]
-    )
+    embedder = ContrastiveEmbedder(max_epochs=epochs, random_state=seed, device="cpu")
+    embedder.fit(X[train])
     H, H_test = embedder.transform(X[train]), embedder.transform(X[test])
     row = row_of(n, embedder, (process_time() - start) / 60)
     if y is None:

@@ -7,8 +7,8 @@ in the pixels, and in an embedding that was trained without this knowledge, are 
 plate. ``fit(X, domains=plates)`` draws every batch from one plate, so that the mark tells nothing
 apart.
 
-The result: fewer of the nearest neighbours are from the same plate, and a classifier that knows the
-classes of one plate is right more often on the others.
+The result: fewer of the nearest neighbours are from the same plate, and a classifier that knows
+the classes of one plate is right more often on the others.
 """
 
 # %%
@@ -30,16 +30,15 @@ X, y = load_digits(return_X_y=True)
 plates = rng.integers(0, 5, len(X))
 gain, offset = np.linspace(0.2, 0.7, 5)[plates], rng.permutation(np.linspace(0, 0.3, 5))[plates]
 shifts = rng.integers(-1, 2, (5, 2))[plates]
-images = np.stack(
-    [np.roll(x, s, (0, 1)) for x, s in zip(X.reshape(-1, 8, 8), shifts, strict=True)]
-)
+pairs = zip(X.reshape(-1, 8, 8), shifts, strict=True)
+images = np.stack([np.roll(image, shift, (0, 1)) for image, shift in pairs])
 images = gain[:, None, None] * images / 16 + offset[:, None, None]
 
 # %%
 # Train twice
 # -----------
-# The only difference is ``domains``. Standardising each plate by itself costs nothing, and is right
-# where all plates hold the same mixture of classes.
+# The only difference is ``domains``. Standardising each plate by itself costs nothing, and is
+# right where all plates hold the same mixture of classes.
 
 embedder = ContrastiveEmbedder(max_epochs=20, random_state=0)
 found = {
