@@ -23,7 +23,7 @@ from torch import Tensor
 
 from .._parameters import belongs_to_package
 from ..losses._checks import check_result
-from ._buffers import BufferPool
+from ._buffers import Arena
 
 if TYPE_CHECKING:
     from ..losses import Loss
@@ -47,7 +47,7 @@ def weights_by_rank(
     scores: Tensor,
     excluded: Tensor,
     loss: Loss,
-    buffers: BufferPool | None = None,
+    buffers: Arena | None = None,
     tables: dict[int, RankTable] | None = None,
 ) -> Tensor:
     """Return the weights of all candidates, shape (n_anchors, n).
@@ -61,12 +61,12 @@ def weights_by_rank(
     loss : Loss
         Its ``rank_weights`` gives the weights at ranks 1 to N. By its ``shares_ties``, equal
         scores all have the rank of the last of them or are ordered by column.
-    buffers : BufferPool, default=None
+    buffers : Arena, default=None
         Where the weights, and what is needed to find them, are held; None is fresh memory.
     tables : dict, default=None
         The tables of earlier calls with the same N, by the ids of their losses; filled in.
     """
-    buffers = BufferPool(scores.device) if buffers is None else buffers
+    buffers = Arena(scores.device) if buffers is None else buffers
     weights = buffers.empty(scores.shape, scores.dtype)
     tables = {} if tables is None else tables
     if id(loss) not in tables:
@@ -143,7 +143,7 @@ class _Block(NamedTuple):
     scores: Tensor
     excluded: Tensor
     table: RankTable
-    buffers: BufferPool
+    buffers: Arena
 
     def empty(self, dtype: torch.dtype | None = None) -> Tensor:
         """Return an uninitialised array of the shape of the scores."""

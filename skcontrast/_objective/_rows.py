@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..similarity import Similarity
-from ._buffers import BufferPool, buffers_on
+from ._buffers import Arena, buffers_on
 from ._contrast import Contrast
 from ._loss_inputs import Gradients, LossInputs
 from ._pairwise import PairwiseScores, pairwise_scores
@@ -57,7 +57,7 @@ def tiles(contrast: Contrast, similarity: Similarity) -> Iterator[tuple[slice, T
 
 def _scored(
     contrast: Contrast, similarity: Similarity, needs_gradient: bool
-) -> Iterator[tuple[slice, PairwiseScores, BufferPool]]:
+) -> Iterator[tuple[slice, PairwiseScores, Arena]]:
     anchors, candidates = contrast.anchors, contrast.candidates
     n_rows = tile_rows(anchors, len(candidates))
     with buffers_on(anchors.device) as buffers:
