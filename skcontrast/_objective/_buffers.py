@@ -87,8 +87,7 @@ def buffers_on(device: torch.device) -> Iterator[Arena]:
     lent = getattr(_of_thread, "buffers", None)
     _of_thread.buffers = None  # a loss within a loss gets another
     buffers = Arena(device) if lent is None else lent
-    try:
-        yield buffers
-    finally:
-        buffers.keep(_KEPT_BYTES)
-        _of_thread.buffers = buffers
+    yield buffers
+    # Not after an error, whose traceback holds who would release arrays, some time later.
+    buffers.keep(_KEPT_BYTES)
+    _of_thread.buffers = buffers

@@ -134,3 +134,21 @@ def test_scores_that_a_loss_of_ones_own_keeps_stay_as_they_are():
     before = loss.scores_.clone()
     contrastive_loss(*random_views(21, 4, 2), loss=BCL())
     assert torch.equal(loss.scores_, before)
+
+
+class Fails(Loss):
+    """Raises an error in the middle."""
+
+    def rank_weights(self, ranks_from_farthest, n_candidates):
+        raise RuntimeError("no weights")
+
+
+def test_a_loss_after_an_error_is_what_it_is_without():
+    views = random_views(20, 4, 2)
+    expected = contrastive_loss(*views, loss=BCL())
+    with pytest.raises(RuntimeError, match="no weights") as raised:
+        contrastive_loss(*views, loss=Fails())
+    held = raised.traceback  # and with it, the frames that hold arrays
+    torch.testing.assert_close(contrastive_loss(*views, loss=BCL()), expected)
+    del raised, held
+    torch.testing.assert_close(contrastive_loss(*views, loss=BCL()), expected)
