@@ -38,7 +38,8 @@ class Arena:
 
     def empty(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
         """Return an uninitialised array, reserved until it is released."""
-        n_bytes, (place, start) = math.prod(shape) * dtype.itemsize, self._taken
+        size, (place, start) = math.prod(shape), self._taken
+        n_bytes = size * dtype.itemsize
         while place < len(self._chunks) and start + n_bytes > self._chunks[place].nbytes():
             place, start = place + 1, 0
         if place == len(self._chunks):
@@ -48,7 +49,8 @@ class Arena:
         with torch.inference_mode(False):  # whose tensors cannot be used for training afterwards
             array = torch.empty(0, dtype=dtype, device=self._device)
             # Unlike a view, it does not count changes of other arrays as its own.
-            return array.set_(self._chunks[place], start // dtype.itemsize, shape)
+            array.set_(self._chunks[place], start // dtype.itemsize, (size,), (1,))
+            return array.view(*shape)
 
     def _add_chunk(self, n_bytes: int) -> None:
         self._chunks.append(torch.UntypedStorage(n_bytes, device=self._device))
