@@ -10,17 +10,20 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-# A thread keeps its buffers for the next loss unless they are larger.
+# What a thread keeps for the next loss.
 _KEPT_BYTES = 2**26
+# The least that is asked of the system at a time, and what the places of arrays are multiples of.
+_CHUNK_BYTES = 2**20
+_ALIGNMENT = 64
 
 _of_thread = threading.local()
 
 
-class BufferPool:
-    """A pool of reusable buffers.
+class Arena:
+    """Memory for arrays that are released in the reverse order of their making.
 
     Memory that is new to the process costs more than a pass over it; what is handed out here has
-    mostly been in use before.
+    mostly been in use before, by an array of any dtype.
 
     Parameters
     ----------
@@ -30,47 +33,63 @@ class BufferPool:
 
     def __init__(self, device: torch.device):
         self._device = device
-        self._arrays: dict[torch.dtype, list[Tensor]] = {}
-        self._taken: dict[torch.dtype, int] = {}
+        self._chunks: list[torch.UntypedStorage] = []
+        self._taken = 0, 0  # chunks before the current one, and bytes of that
 
     def empty(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
         """Return an uninitialised array, reserved until it is released."""
-        arrays, size = self._arrays.setdefault(dtype, []), math.prod(shape)
-        place = self._taken.get(dtype, 0)
-        self._taken[dtype] = place + 1
+        size, (place, start) = math.prod(shape), self._taken
+        n_bytes = size * dtype.itemsize
+        while place < len(self._chunks) and start + n_bytes > self._chunks[place].nbytes():
+            place, start = place + 1, 0
+        if place == len(self._chunks):
+            # Chunks double what there is, so that there are few.
+            self._add_chunk(max(n_bytes, self.n_bytes, _CHUNK_BYTES))
+        self._taken = place, start + -(-n_bytes // _ALIGNMENT) * _ALIGNMENT
         with torch.inference_mode(False):  # whose tensors cannot be used for training afterwards
-            if place == len(arrays):
-                arrays.append(torch.empty(0, dtype=dtype, device=self._device))
-            if arrays[place].numel() < size:
-                arrays[place] = torch.empty(size, dtype=dtype, device=self._device)
-            return arrays[place][:size].view(*shape)
+            array = torch.empty(0, dtype=dtype, device=self._device)
+            # Unlike a view, it does not count changes of other arrays as its own.
+            array.set_(self._chunks[place], start // dtype.itemsize, (size,), (1,))
+            return array.view(*shape)
+
+    def _add_chunk(self, n_bytes: int) -> None:
+        self._chunks.append(torch.UntypedStorage(n_bytes, device=self._device))
 
     @contextlib.contextmanager
     def released(self) -> Iterator[None]:
         """Release on leaving what was handed out since entering."""
-        taken = dict(self._taken)
+        taken = self._taken
         try:
             yield
         finally:
             self._taken = taken
 
+    def keep(self, n_bytes: int) -> None:
+        """Release all arrays, and give the system back what is held beyond a number of bytes."""
+        self._taken = 0, 0
+        while self.n_bytes > n_bytes:
+            self._chunks.pop()
+        if len(self._chunks) > 1:  # as one chunk they hold larger arrays
+            n_held = self.n_bytes
+            self._chunks.clear()
+            self._add_chunk(n_held)
+
     @property
     def n_bytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(a.numel() * a.itemsize for part in self._arrays.values() for a in part)
+        """Bytes that are held, handed out or not."""
+        return sum(chunk.nbytes() for chunk in self._chunks)
 
 
 @contextlib.contextmanager
-def buffers_on(device: torch.device) -> Iterator[BufferPool]:
-    """Lend this thread's buffers; on a GPU, whose memory torch keeps itself, new ones."""
+def buffers_on(device: torch.device) -> Iterator[Arena]:
+    """Lend this thread's arena; on a GPU, whose memory torch keeps itself, a new one."""
     if device.type != "cpu":
-        yield BufferPool(device)
+        yield Arena(device)
         return
     lent = getattr(_of_thread, "buffers", None)
     _of_thread.buffers = None  # a loss within a loss gets another
-    buffers = BufferPool(device) if lent is None else lent
-    try:
-        with buffers.released():
-            yield buffers
-    finally:
-        _of_thread.buffers = buffers if buffers.n_bytes <= _KEPT_BYTES else None
+    buffers = Arena(device) if lent is None else lent
+    yield buffers
+    # Not after an error, whose traceback holds who would release arrays, some time later.
+    buffers.keep(_KEPT_BYTES)
+    _of_thread.buffers = buffers

@@ -10,7 +10,7 @@ from torch import Tensor
 from ..losses import Loss
 from ..similarity import Similarity
 from ._base import Objective, ScaledMatrix, TileGradients
-from ._buffers import BufferPool
+from ._buffers import Arena
 from ._contrast import Contrast
 from ._rank_weights import RankTable
 from ._tile import Anchors, GroupRole, Tile
@@ -46,7 +46,7 @@ class LossInputs(NamedTuple):
         self,
         rows: slice,
         scores: Tensor,
-        buffers: BufferPool | None,
+        buffers: Arena | None,
         excluded: Tensor,
         first: int = 0,
     ) -> Tile:

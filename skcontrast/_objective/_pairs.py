@@ -18,7 +18,7 @@ from torch import Tensor
 
 from . import _rows
 from ._base import Expectations
-from ._buffers import BufferPool, buffers_on
+from ._buffers import Arena, buffers_on
 from ._loss_inputs import Gradients, LossInputs
 from ._pairwise import pairwise_scores
 
@@ -72,7 +72,7 @@ def mean_loss(inputs: LossInputs, gradients: Gradients | None) -> Tensor:
 
 
 def _strips(
-    inputs: LossInputs, buffers: BufferPool, keeps: bool
+    inputs: LossInputs, buffers: Arena, keeps: bool
 ) -> Iterator[tuple[slice, Expectations]]:
     """Yield slices of the anchors, and their sums with themselves and all that follow.
 
@@ -103,7 +103,7 @@ def _add_gradients(
     rows: slice,
     strip: Expectations,
     d_sums: list[Tensor],
-    buffers: BufferPool,
+    buffers: Arena,
 ) -> None:
     """Add the gradients of a strip to those of the vectors."""
     d_scores: Any = None

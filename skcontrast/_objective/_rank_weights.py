@@ -23,7 +23,7 @@ from torch import Tensor
 
 from .._parameters import belongs_to_package
 from ..losses._checks import check_result
-from ._buffers import BufferPool
+from ._buffers import Arena
 
 if TYPE_CHECKING:
     from ..losses import Loss
@@ -31,10 +31,12 @@ if TYPE_CHECKING:
 # From this many columns on, counting scores in bins is faster than sorting them.
 _COUNTED_FROM = 1500
 _BINS = 512
+# Bins are numbered in float32, which has two bits left for their parts up to this number.
+_MOST_BINS = 2**22
 # A bin that holds a larger share of the candidates says too little about their ranks.
 _CROWDED = 0.1
 # Scores that spread by less than this, relative to their size, are sorted and not counted.
-_NARROW = 1e-4
+_NARROW = 1e-2
 # float64 has 29 bits more than float32; the number of the column must fit into 20 of them.
 _COLUMN_BITS = 20
 # Scores of which a thread finds the ranks at a time: what that needs stays in its cache.
@@ -45,7 +47,7 @@ def weights_by_rank(
     scores: Tensor,
     excluded: Tensor,
     loss: Loss,
-    buffers: BufferPool | None = None,
+    buffers: Arena | None = None,
     tables: dict[int, RankTable] | None = None,
 ) -> Tensor:
     """Return the weights of all candidates, shape (n_anchors, n).
@@ -59,12 +61,12 @@ def weights_by_rank(
     loss : Loss
         Its ``rank_weights`` gives the weights at ranks 1 to N. By its ``shares_ties``, equal
         scores all have the rank of the last of them or are ordered by column.
-    buffers : BufferPool, default=None
+    buffers : Arena, default=None
         Where the weights, and what is needed to find them, are held; None is fresh memory.
     tables : dict, default=None
         The tables of earlier calls with the same N, by the ids of their losses; filled in.
     """
-    buffers = BufferPool(scores.device) if buffers is None else buffers
+    buffers = Arena(scores.device) if buffers is None else buffers
     weights = buffers.empty(scores.shape, scores.dtype)
     tables = {} if tables is None else tables
     if id(loss) not in tables:
@@ -72,6 +74,7 @@ def weights_by_rank(
     n_rows = len(scores)
     if scores.device.type == "cpu":
         n_rows = _BLOCK_ELEMENTS * torch.get_num_threads() // max(1, scores.shape[1])
+        n_rows = min(n_rows, _MOST_BINS // _BINS)
     write = _by_rank if loss.shares_ties else _by_position
     parts = [array.split(max(1, n_rows)) for array in (scores, excluded, weights)]
     for subset, excluded_of_subset, out in zip(*parts, strict=True):
@@ -140,7 +143,7 @@ class _Block(NamedTuple):
     scores: Tensor
     excluded: Tensor
     table: RankTable
-    buffers: BufferPool
+    buffers: Arena
 
     def empty(self, dtype: torch.dtype | None = None) -> Tensor:
         """Return an uninitialised array of the shape of the scores."""
@@ -253,11 +256,11 @@ def _at_places_by_bin(block: _Block, places: list[int]) -> list[Tensor] | None:
         return None
     bins, counts = binned
     n_rows, n_bins = counts.shape
-    upto = counts.cumsum(1)
+    upto = torch.cumsum(counts, 1, out=block.buffers.empty(counts.shape, torch.int64))
     found = []
     for place in places:
         own = torch.searchsorted(upto, upto.new_full((n_rows, 1), place), right=True)
-        among = place - (upto - counts).gather(1, own)
+        among = place - upto.gather(1, own) + counts.gather(1, own)
         own += torch.arange(0, n_rows * n_bins, n_bins)[:, None]
         members = block.empty(torch.bool)
         # numpy compares integers three times as fast.
@@ -300,10 +303,11 @@ def _binned(block: _Block, n_bins: int) -> _Binned | None:
     high = float(scores.scatter_(1, excluded, low).amax())
     if not high - low > _NARROW * max(abs(low), abs(high)):
         return None  # bins as narrow as rounding, or NaN
-    places = torch.sub(scores, low, out=block.empty())
-    places.mul_((n_bins - 1) / (high - low)).add_(0.5)
+    step = (n_bins - 1) / (high - low)
+    # The whole part of a place is the bin; with half a bin to spare, rounding leaves no row.
+    starts = torch.arange(len(scores), dtype=torch.float64).mul_(n_bins).add_(0.5 - low * step)
+    places = torch.add(starts[:, None].float(), scores, alpha=step, out=block.empty())
     bins = block.empty(torch.int32).copy_(places)
-    bins += torch.arange(len(scores), dtype=torch.int32, device=scores.device)[:, None] * n_bins
     counts = torch.bincount(bins.view(-1), minlength=len(scores) * n_bins)
     counts = counts.view(len(scores), n_bins)
     counts[:, 0] -= excluded.shape[1]
@@ -324,11 +328,12 @@ def _by_bin(block: _Block, n_bins: int, out: Tensor) -> int | None:
     binned = _binned(block, n_bins)
     if binned is None:
         return None
-    bins, counts = binned.bins, binned.counts.int()
+    bins, counts = binned
     by_half_rank = block.table.by_half_rank
     # The members of a bin have ranks from the count below it, plus one, to the count with it.
-    twice_mean = counts.cumsum(1, dtype=torch.int32).mul_(2).sub_(counts).add_(1)
-    places = twice_mean.sub_(1).clamp_(0, len(by_half_rank) - 1).view(-1)
-    weights = by_half_rank.index_select(0, places)
+    twice_mean = torch.cumsum(counts, 1, out=block.buffers.empty(counts.shape, torch.int64))
+    twice_mean.mul_(2).sub_(counts).clamp_(0, len(by_half_rank) - 1)
+    weights = block.buffers.empty((counts.numel(),), out.dtype)
+    torch.index_select(by_half_rank, 0, twice_mean.view(-1), out=weights)
     torch.index_select(weights, 0, bins.view(-1), out=out.view(-1))
     return int(counts.max())

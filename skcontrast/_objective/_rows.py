@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..similarity import Similarity
-from ._buffers import BufferPool, buffers_on
+from ._buffers import Arena, buffers_on
 from ._contrast import Contrast
 from ._loss_inputs import Gradients, LossInputs
 from ._pairwise import PairwiseScores, pairwise_scores
@@ -21,15 +21,17 @@ from ._pairwise import PairwiseScores, pairwise_scores
 # Scores held at a time: large enough to keep the matrix products efficient, small enough to stay
 # in cache. More threads share a larger tile, as each call has to wake them; a GPU takes far larger
 # ones, as the time of each call is that of its launch.
-_TILE_ELEMENTS = 2**20
+_TILE_ELEMENTS = 2**21
 _GPU_TILE_ELEMENTS = 2**24
 _TILE_ROWS = 128
+# Beyond, a matrix and its transpose take longer to add than the product that this saves.
+_WHOLE_ROWS = 1024
 
 
 def mean_loss(inputs: LossInputs, gradients: Gradients | None) -> Tensor:
     """Return the mean loss over all anchors, and fill in its gradients unless they are None."""
     contrast, needs_gradient = inputs.contrast, gradients is not None
-    is_one_tensor = contrast.anchors is contrast.candidates
+    is_small = contrast.anchors is contrast.candidates and len(contrast.anchors) <= _WHOLE_ROWS
     total = contrast.anchors.new_zeros(())
     for rows, pairwise, buffers in _scored(contrast, inputs.similarity, needs_gradient):
         tile = inputs.tile(rows, pairwise.values, buffers, contrast.excluded[rows])
@@ -41,7 +43,7 @@ def mean_loss(inputs: LossInputs, gradients: Gradients | None) -> Tensor:
                 d_scores,
                 gradients.anchors[rows],
                 gradients.candidates,
-                is_whole=is_one_tensor and len(tile.scores) == len(contrast.candidates),
+                is_whole=is_small and len(tile.scores) == len(contrast.candidates),
             )
     return total / len(contrast.anchors)
 
@@ -57,7 +59,7 @@ def tiles(contrast: Contrast, similarity: Similarity) -> Iterator[tuple[slice, T
 
 def _scored(
     contrast: Contrast, similarity: Similarity, needs_gradient: bool
-) -> Iterator[tuple[slice, PairwiseScores, BufferPool]]:
+) -> Iterator[tuple[slice, PairwiseScores, Arena]]:
     anchors, candidates = contrast.anchors, contrast.candidates
     n_rows = tile_rows(anchors, len(candidates))
     with buffers_on(anchors.device) as buffers:

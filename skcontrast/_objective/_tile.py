@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..losses._checks import check_result
-from ._buffers import BufferPool
+from ._buffers import Arena
 from ._rank_weights import RankTable, weights_by_rank
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Tile(NamedTuple):
     is_upper_triangle : bool
         Whether the first candidates are the anchors, and the rest is taken both ways: as
         candidates of these, and these as candidates of the rest.
-    buffers : BufferPool or None
+    buffers : Arena or None
         Where room for numbers of each pair comes from; None is fresh memory.
     rank_tables : dict or None
         The weights by rank that were tabulated for earlier tiles; None is none.
@@ -78,7 +78,7 @@ class Tile(NamedTuple):
     same_group: Tensor | None = None
     group_role: GroupRole = "neutral"
     is_upper_triangle: bool = False
-    buffers: BufferPool | None = None
+    buffers: Arena | None = None
     rank_tables: dict[int, RankTable] | None = None
 
     def empty(self) -> Tensor:

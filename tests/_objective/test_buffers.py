@@ -7,7 +7,7 @@ import torch
 
 from skcontrast import contrastive_loss
 from skcontrast._objective import _buffers
-from skcontrast._objective._buffers import BufferPool, buffers_on
+from skcontrast._objective._buffers import Arena, buffers_on
 from skcontrast.losses import BCL, HCL, InfoNCE, Loss, SupCon
 from tests.common import random_views
 
@@ -47,7 +47,7 @@ def test_losses_in_threads_do_not_overwrite_each_other():
 
 
 def test_a_buffer_is_reserved_until_it_is_released():
-    buffers = BufferPool(torch.device("cpu"))
+    buffers = Arena(torch.device("cpu"))
     first, second = (buffers.empty((2, 3), torch.float32) for _ in range(2))
     assert first.data_ptr() != second.data_ptr()
     with buffers.released():
@@ -57,7 +57,44 @@ def test_a_buffer_is_reserved_until_it_is_released():
     assert buffers.empty((4,), torch.int32).dtype == torch.int32
 
 
-def test_a_thread_keeps_its_buffers_unless_they_are_large(monkeypatch):
+def test_arrays_do_not_overlap_and_begin_where_vectors_do():
+    arena, generator = Arena(torch.device("cpu")), torch.Generator().manual_seed(0)
+    dtypes = [torch.float64, torch.bool, torch.int32, torch.float32]
+    for _ in range(2):
+        sizes = torch.randint(0, 300_000, (40,), generator=generator).tolist()
+        with arena.released():
+            arrays = [arena.empty((n,), dtypes[k % 4]).fill_(k % 2) for k, n in enumerate(sizes)]
+            assert [len(array) for array in arrays] == sizes
+            assert all((array == k % 2).all() for k, array in enumerate(arrays))
+            assert all(array.data_ptr() % 64 == 0 for array in arrays if len(array))
+        arena.keep(2**30)
+
+
+def test_an_arena_keeps_no_more_than_it_is_told_and_that_is_used_again():
+    arena = Arena(torch.device("cpu"))
+    arena.empty((1000,), torch.float32)
+    arena.empty((10**6,), torch.float32)
+    held = arena.n_bytes
+    assert held >= 4 * 10**6
+    arena.keep(held)
+    assert arena.n_bytes == held
+    arena.empty((held // 4,), torch.float32)
+    assert arena.n_bytes == held  # in one piece
+    arena.keep(held - 1)
+    assert arena.n_bytes == 0
+
+
+def test_a_change_of_one_array_is_none_of_another_that_autograd_has_saved():
+    arena = Arena(torch.device("cpu"))
+    factor = arena.empty((3,), torch.float32).fill_(2.0)
+    leaf = torch.ones(3, requires_grad=True)
+    total = (leaf * factor).sum()
+    arena.empty((3,), torch.float32).zero_()
+    total.backward()
+    assert leaf.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_a_thread_keeps_its_arena_but_no_large_memory(monkeypatch):
     cpu = torch.device("cpu")
     with buffers_on(cpu) as buffers:
         buffers.empty((10,), torch.float32)
@@ -65,9 +102,11 @@ def test_a_thread_keeps_its_buffers_unless_they_are_large(monkeypatch):
             assert inner is not buffers
     with buffers_on(cpu) as again:
         assert again is buffers
+        assert again.n_bytes > 8
         monkeypatch.setattr(_buffers, "_KEPT_BYTES", 8)
-    with buffers_on(cpu) as fresh:
-        assert fresh is not buffers
+    with buffers_on(cpu) as again:
+        assert again is buffers
+        assert again.n_bytes == 0
 
 
 @pytest.mark.parametrize("loss", [InfoNCE(), BCL()], ids=repr)
@@ -95,3 +134,21 @@ def test_scores_that_a_loss_of_ones_own_keeps_stay_as_they_are():
     before = loss.scores_.clone()
     contrastive_loss(*random_views(21, 4, 2), loss=BCL())
     assert torch.equal(loss.scores_, before)
+
+
+class Fails(Loss):
+    """Raises an error in the middle."""
+
+    def rank_weights(self, ranks_from_farthest, n_candidates):
+        raise RuntimeError("no weights")
+
+
+def test_a_loss_after_an_error_is_what_it_is_without():
+    views = random_views(20, 4, 2)
+    expected = contrastive_loss(*views, loss=BCL())
+    with pytest.raises(RuntimeError, match="no weights") as raised:
+        contrastive_loss(*views, loss=Fails())
+    held = raised.traceback  # and with it, the frames that hold arrays
+    torch.testing.assert_close(contrastive_loss(*views, loss=BCL()), expected)
+    del raised, held
+    torch.testing.assert_close(contrastive_loss(*views, loss=BCL()), expected)

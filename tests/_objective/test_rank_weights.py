@@ -7,7 +7,7 @@ import torch
 
 from skcontrast import contrastive_loss
 from skcontrast._objective import _rank_weights
-from skcontrast._objective._buffers import BufferPool
+from skcontrast._objective._buffers import Arena
 from skcontrast._objective._rank_weights import weights_by_rank
 from skcontrast.losses import BCL, Loss, NonparametricBCL, Ring, SoftRing, SoftSupCon
 from skcontrast.similarity import Cosine
@@ -119,7 +119,7 @@ def test_counted_ranks_are_off_by_at_most_the_fullest_bin(kind, n_bins, size):
     halves = torch.arange(1, 2 * n_candidates + 1) / 2
     weights = torch.empty_like(scores)
     tables = SimpleNamespace(by_half_rank=halves)
-    block = _rank_weights._Block(scores.clone(), excluded, tables, BufferPool(scores.device))
+    block = _rank_weights._Block(scores.clone(), excluded, tables, Arena(scores.device))
     fullest = _rank_weights._by_bin(block, n_bins, weights)
     if kind in ("constant", "signed zeros"):
         assert fullest is None  # nothing to tell apart
