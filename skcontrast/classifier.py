@@ -451,8 +451,8 @@ class LabeledFolds(BaseCrossValidator):
     def _splitter(self, y: NDArray | None) -> BaseCrossValidator:
         """Return the splitter of known rows, or raise an error that names cv."""
         cv = self.cv
-        has_split = callable(getattr(cv, "split", None)) and not isinstance(cv, str)
-        if not (has_split or (isinstance(cv, int | np.integer) and cv > 1)):
+        is_number = isinstance(cv, int | np.integer) and 1 < cv < 2**31
+        if not (is_number or hasattr(cv, "get_n_splits")):
             raise ValueError(
                 "The 'cv' parameter of LabeledFolds must be a number of folds, two or more, or a "
                 f"splitter of scikit-learn, got {cv!r}."
@@ -475,16 +475,17 @@ def _classes(y: Any) -> tuple[NDArray, NDArray[np.bool_]]:
         y = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
         y = column_or_1d(y, warn=True)
         is_known = np.array([not _is_unknown(value) for value in y.tolist()], dtype=bool)
-    known = y[is_known]
-    if known.dtype == object:
-        if len({isinstance(value, str) for value in known}) > 1:
-            raise ValueError("y must hold numbers or strings, got both.")
-        known = np.array(known.tolist())
+        known = y[is_known]
+        if known.dtype == object:
+            if len({isinstance(value, str) for value in known}) > 1:
+                raise ValueError("y must hold numbers or strings, got both.")
+            known = np.array(known.tolist())
     if known.dtype.kind == "f":
         assert_all_finite(known, input_name="y")
     if known.dtype.kind in "US" and "-1" in known.astype(str):
         raise ValueError("y holds the string '-1': mark unknown classes by the number -1 or None.")
-    check_classification_targets(known)
+    with naming("y", "an array of classes, shape (n_samples,)"):
+        check_classification_targets(known)
     return known, is_known
 
 
