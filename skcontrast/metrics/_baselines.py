@@ -266,14 +266,14 @@ def compare_with_baselines(
     >>> found.scores["raw"]["linear"].shape
     (3,)
     """
-    before, last = split_at_embedder(embedder, "compare_with_baselines")
+    before, last = split_at_embedder(embedder, "embedder")
     codes = validate_labels(y, None, needed_by="compare_with_baselines")
     known = np.flatnonzero(codes >= 0)
     _check_classes(codes[known], n_labels)
     start = process_time()
     is_fitted = last.__sklearn_is_fitted__()
     if not is_fitted:
-        before, last = split_at_embedder(clone(embedder).fit(X), "compare_with_baselines")
+        before, last = split_at_embedder(clone(embedder).fit(X), "embedder")
     plain = X if before is None else before.transform(X)
     ours = _flat(last.transform(plain))
     if len(ours) != len(codes):

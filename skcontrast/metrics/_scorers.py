@@ -186,7 +186,7 @@ class ViewScorer:
     n_views: int = 2
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
-        before, embedder = split_at_embedder(estimator, "A scorer of views")
+        before, embedder = split_at_embedder(estimator, "estimator")
         X = X if before is None else before.transform(X)
         score = embedder._score_views(X, self._of_views, self.augmentation)
         return score if self.greater_is_better else -score
@@ -199,12 +199,12 @@ class ViewScorer:
         return _call("make_view_scorer", self)
 
 
-def split_at_embedder(estimator: Any, needed_by: str) -> tuple[Pipeline | None, Any]:
+def split_at_embedder(estimator: Any, name: str) -> tuple[Pipeline | None, Any]:
     """Return the steps before an embedder, None if there are none, and the embedder."""
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if not hasattr(last, "_score_views") or isinstance(last, type):
         raise TypeError(
-            f"{needed_by} takes a ContrastiveEmbedder or a Pipeline that ends in one, got "
+            f"{name} must be a ContrastiveEmbedder or a Pipeline that ends in one, got "
             f"{estimator!r}."
         )
     has_more = isinstance(estimator, Pipeline) and len(estimator) > 1

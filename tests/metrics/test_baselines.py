@@ -222,12 +222,12 @@ def test_the_table_is_text_and_a_data_frame():
         (
             {"estimator": LogisticRegression()},
             TypeError,
-            "compare_with_baselines takes a ContrastiveEmbedder",
+            "embedder must be a ContrastiveEmbedder",
         ),
         (
             {"estimator": ContrastiveEmbedder},
             TypeError,
-            "compare_with_baselines takes a ContrastiveEmbedder",
+            "embedder must be a ContrastiveEmbedder",
         ),
         ({"y": None}, ValueError, "target y is None"),
         ({"y": Y[:-1]}, ValueError, "y must have one entry per sample, 60, got 59"),

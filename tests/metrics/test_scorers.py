@@ -99,7 +99,7 @@ def test_what_is_no_measure_or_no_embedder_is_refused():
     with pytest.raises(ValueError, match="'n_views' parameter of make_view_scorer must be"):
         make_view_scorer(alignment, n_views=3)
     pipe = make_pipeline(small(), LogisticRegression(max_iter=1000))
-    with pytest.raises(TypeError, match="takes a ContrastiveEmbedder"):
+    with pytest.raises(TypeError, match="estimator must be a ContrastiveEmbedder"):
         MISALIGNED(pipe.fit(X_DIGITS, np.arange(len(X_DIGITS)) % 10), X_DIGITS)
 
 
