@@ -23,8 +23,9 @@ RandomState: TypeAlias = int | np.random.Generator | None
 
 # Numbers of anchors, candidates and positives.
 COUNT = [Interval(Integral, 1, None, closed="left")]
-Component: TypeAlias = Literal["TN", "FN", "UN"]
+Component: TypeAlias = Literal["TN", "FN", "UN", "lower", "upper", "wanted"]
 _COMPONENT = [StrOptions(set(get_args(Component)))]
+_BETA = [Interval(Real, 0, 1, closed="both")]
 
 
 class ScoreSample(NamedTuple):
@@ -291,18 +292,22 @@ class ScoreModel(ParameterObject):
             upper_bound=-self.lower_bound,  # x is as far above 0 as below
         )
 
-    @checked(component=_COMPONENT)
-    def density(self, x: ArrayLike, component: Component = "UN") -> np.ndarray:
+    @checked(component=_COMPONENT, beta=_BETA)
+    def density(self, x: ArrayLike, component: Component = "UN", beta: float = 0.5) -> np.ndarray:
         r"""Return the density of x = s · t of an anchor without shift.
 
         Parameters
         ----------
         x : array-like
             Where.
-        component : {"TN", "FN", "UN"}, default="UN"
+        component : {"TN", "FN", "UN", "lower", "upper", "wanted"}, default="UN"
             True negatives, false negatives, or unlabeled candidates:
             :math:`\varphi_{\mathrm{UN}} = \tau^- \varphi_{\mathrm{TN}}
-            + \tau^+ \varphi_{\mathrm{FN}}`.
+            + \tau^+ \varphi_{\mathrm{FN}}`. Or what they are made of, :math:`\varphi_{(1)}` and
+            :math:`\varphi_{(2)}`; or ψ, the mixture of true negatives that
+            :class:`~skcontrast.losses.NonparametricBCL` wants.
+        beta : float, default=0.5
+            Share of hard negatives in ψ, in [0, 1]; not both it and α may be 1.
 
         Returns
         -------
@@ -315,23 +320,27 @@ class ScoreModel(ParameterObject):
         >>> ScoreModel(alpha=1.0).density([-0.5, 0.0, 0.5], "TN")
         array([2., 1., 0.])
         """
-        lower, x = self._lower_share(component), _points(x)
+        lower, x = self._lower_share(component, beta), _points(x)
         phi = self._proposal.cdf(x)
         return 2 * (lower * (1 - phi) + (1 - lower) * phi) * self._proposal.pdf(x)
 
-    @checked(component=_COMPONENT)
-    def cdf(self, x: ArrayLike, component: Component = "UN") -> np.ndarray:
+    @checked(component=_COMPONENT, beta=_BETA)
+    def cdf(self, x: ArrayLike, component: Component = "UN", beta: float = 0.5) -> np.ndarray:
         r"""Return the cdf of x = s · t of an anchor without shift.
 
         .. math:: 2 \lambda \Phi + (1 - 2 \lambda) \Phi^2, \qquad \lambda = \alpha
             \text{ (TN)},\; 1 - \alpha \text{ (FN)},\;
-            \tau^- \alpha + \tau^+ (1 - \alpha) \text{ (UN)}
+            \tau^- \alpha + \tau^+ (1 - \alpha) \text{ (UN)},\; 1 \text{ (lower)},\;
+            0 \text{ (upper)},\;
+            \frac{(1 - \beta)\alpha}{(1 - \beta)\alpha + \beta(1 - \alpha)} \text{ (wanted)}
 
         Parameters
         ----------
         x : array-like
             Where.
-        component : {"TN", "FN", "UN"}, default="UN"
+        component : {"TN", "FN", "UN", "lower", "upper", "wanted"}, default="UN"
+            As in `density`.
+        beta : float, default=0.5
             As in `density`.
 
         Returns
@@ -345,15 +354,21 @@ class ScoreModel(ParameterObject):
         >>> ScoreModel(alpha=1.0).cdf([-0.5, 0.0, 0.5], "TN")
         array([0.  , 0.75, 1.  ])
         """
-        lower = self._lower_share(component)
+        lower = self._lower_share(component, beta)
         phi = self._proposal.cdf(_points(x))
         return 2 * lower * phi + (1 - 2 * lower) * phi**2
 
-    def _lower_share(self, component: Component) -> float:
+    def _lower_share(self, component: Component, beta: float) -> float:
         """Return the share of φ₍₁₎ in a component."""
         validate_parameters(self)
-        rest = {"TN": 0.0, "FN": 1.0, "UN": self._rest_prior}[component]
-        return (1 - rest) * self.alpha + rest * (1 - self.alpha)
+        shares = {"TN": self.alpha, "FN": 1 - self.alpha, "lower": 1.0, "upper": 0.0}
+        shares["UN"] = (1 - self._rest_prior) * shares["TN"] + self._rest_prior * shares["FN"]
+        if component == "wanted":
+            if self.alpha == beta == 1:
+                raise ValueError("'beta' and 'alpha' must not both be 1: no density is wanted.")
+            easy, hard = (1 - beta) * self.alpha, beta * (1 - self.alpha)
+            return easy / (easy + hard)
+        return shares[component]
 
     @property
     def _rest_prior(self) -> float:

@@ -35,8 +35,8 @@ def test_densities_are_derivatives_of_cdfs_and_integrate_to_one(model, component
     end = reach(model)
     x = np.linspace(-end, end, 7)[1:-1]
     for point in x:
-        area, _ = quad(model.density, -end, point, args=(component,))
-        assert area == pytest.approx(model.cdf(point, component), abs=1e-9)
+        area, _ = quad(model.density, -end, point, args=(component, 0.3))
+        assert area == pytest.approx(model.cdf(point, component, 0.3), abs=1e-9)
     assert model.cdf(end, component) == pytest.approx(1)
     assert model.cdf(-end, component) == pytest.approx(0)
 
@@ -47,15 +47,16 @@ def test_unlabeled_scores_are_a_mixture(model):
     for law in (model.density, model.cdf):
         mixture = rest * law(x, "TN") + model.tau_plus * law(x, "FN")
         np.testing.assert_allclose(law(x, "UN"), mixture, atol=1e-12)
+        halves = model.alpha * law(x, "lower") + (1 - model.alpha) * law(x, "upper")
+        np.testing.assert_allclose(law(x, "TN"), halves, atol=1e-12)
+        for beta, same in ((0.0, "lower"), (0.5, "TN")):
+            np.testing.assert_allclose(law(x, "wanted", beta), law(x, same), atol=1e-12)
 
 
 def test_the_weights_of_nonparametric_bcl_are_the_wanted_density_over_the_unlabeled_one():
     model, n = ScoreModel(alpha=0.8, tau_plus=0.2), 50
     x = quantiles(model, np.arange(1, n + 1) / n)
-    # Of true negatives, a share β = .7 of the hard ones is wanted.
-    easy, hard = 0.3 * 0.8, 0.7 * 0.2
-    wanted = 2 * (easy * (0.5 - x) + hard * (0.5 + x)) / (easy + hard)
-    weights = wanted / model.density(x, "UN")
+    weights = model.density(x, "wanted", 0.7) / model.density(x, "UN")
     ranks = torch.arange(1, n + 1, dtype=torch.float64)
     ours = NonparametricBCL(0.8, 0.7, 0.2).rank_weights(ranks, n)
     np.testing.assert_allclose(ours, weights, rtol=1e-9)
@@ -64,6 +65,13 @@ def test_the_weights_of_nonparametric_bcl_are_the_wanted_density_over_the_unlabe
 def quantiles(model, shares):
     """Return where the cdf of unlabeled scores has given values."""
     return np.array([brentq(lambda x, s=s: model.cdf(x) - s, -0.5, 0.5) for s in shares])
+
+
+def test_no_density_is_wanted_of_hard_negatives_alone_where_there_are_none():
+    with pytest.raises(ValueError, match="'beta' and 'alpha' must not both be 1"):
+        ScoreModel(alpha=1.0).density(0.0, "wanted", 1.0)
+    with pytest.raises(ValueError, match=r"'beta' parameter of ScoreModel\.cdf"):
+        ScoreModel().cdf(0.0, "wanted", 1.5)
 
 
 def test_unlabeled_cdf_is_the_quadratic_that_bcl_inverts():
@@ -75,7 +83,7 @@ def test_unlabeled_cdf_is_the_quadratic_that_bcl_inverts():
 
 def test_without_separation_all_components_are_the_proposal():
     x = np.linspace(-0.4, 0.4, 9)
-    for component in ("TN", "FN", "UN"):
+    for component in ("TN", "FN", "UN", "wanted"):
         np.testing.assert_allclose(ScoreModel(alpha=0.5).density(x, component), 1)
 
 
