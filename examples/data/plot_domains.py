@@ -89,10 +89,10 @@ for name, (same, accuracy) in figures.items():
 # Two principal components, coloured by plate; in the second row each plate is standardised by
 # itself. The more the colours mix, the better.
 
-fig, axes = plt.subplots(2, 3, figsize=(9, 6.4), layout="constrained")
+fig, axes = plt.subplots(2, 3, figsize=(7, 5.2), layout="constrained")
 for ax, (name, H) in zip(axes.flat, scaled.items(), strict=True):
     ax.scatter(*PCA(2, random_state=0).fit_transform(H).T, c=plates, cmap="tab10", vmax=9, s=3)
     same, accuracy = figures[name]
-    ax.set_title(f"{name}\nsame plate {same:.0%}, accuracy {accuracy:.2f}", fontsize=10)
+    ax.set_title(f"{name}\nsame plate {same:.0%}, accuracy {accuracy:.2f}", fontsize=8)
     ax.set(xticks=[], yticks=[])
 plt.show()

@@ -58,7 +58,7 @@ class Plan(FitContext):
     seed: int
     seeds_layers: bool
     same_group: GroupRole
-    domains: Tensor | None
+    domains: Tensor | None = None
     world: World | None
 
     def at(self, epoch: int, auto: AutoParameters) -> tuple[Loss, Similarity, dict[str, float]]:
