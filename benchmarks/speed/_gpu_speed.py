@@ -41,14 +41,14 @@ def seconds_of(function, rounds):
 # The loss
 
 
-class Bf16Products(_pairwise._Products):
+class Bf16Products(_pairwise.Products):
     """Scores and their gradients by products of bfloat16 matrices, summed in float32 on a GPU."""
 
     def __init__(self, anchors, candidates, out):
         self.anchors, self.candidates = anchors.bfloat16(), candidates.bfloat16()
         self.values = out.copy_(product(self.anchors, self.candidates.T))
 
-    def add_gradients(self, d_scores, d_anchors, d_candidates, candidates_are_anchors):
+    def add_gradients(self, d_scores, d_anchors, d_candidates, is_whole):
         """Pull a gradient with respect to the scores back to anchors and candidates."""
         matrix = d_scores.matrix.mul_(d_scores.scale).bfloat16()
         d_anchors.copy_(product(matrix, self.candidates))
@@ -64,14 +64,14 @@ def product(a, b):
 @contextlib.contextmanager
 def in_precision(kind):
     """Let products of float32 matrices be of a kind: those of scores, or all for TF32."""
-    before, exact = torch.get_float32_matmul_precision(), _pairwise._Products
+    before, exact = torch.get_float32_matmul_precision(), _pairwise.Products
     torch.set_float32_matmul_precision("high" if kind == "TF32" else "highest")
-    _pairwise._Products = Bf16Products if kind == "bf16" else exact
+    _pairwise.Products = Bf16Products if kind == "bf16" else exact
     try:
         yield
     finally:
         torch.set_float32_matmul_precision(before)
-        _pairwise._Products = exact
+        _pairwise.Products = exact
 
 
 def measured_loss(name, scores, batch, campaign):
