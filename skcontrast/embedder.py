@@ -494,7 +494,8 @@ class ContrastiveEmbedder(
         settings = resolve_settings(self)
         past = getattr(self, "_fitted", None) if settings.warm_start else None
         has_tasks = getattr(self, "_skl_callbacks", None)
-        tasks = [EpochTasks(self, _plain(X), y, settings.max_epochs)] if has_tasks else []
+        n_epochs = None if self.max_epochs == "auto" else settings.max_epochs
+        tasks = [EpochTasks(self, _plain(X), y, n_epochs)] if has_tasks else []
         settings = replace(settings, callbacks=[*(settings.callbacks or ()), *tasks])
         self._train(settings, X, y, metadata, past)
         for task in tasks:

@@ -201,7 +201,7 @@ class BatchSampler:
         excess = max(0.0, labeled_share - natural) / (1 - natural) if natural < 1 else 0.0
         self.n_added = min(int(excess * batch_size), len(self.labeled), batch_size - 2)
         self.domains = None if domains is None else domains.cpu()
-        self.counts = [self.n_samples] if domains is None else self.domains.bincount().tolist()
+        self.counts = [self.n_samples] if domains is None else domains.bincount().tolist()
         size = batch_size - self.n_added
         self.n_batches = [min(-(-count // size), count // 2) for count in self.counts]
         self.groups = None if groups is None else groups.cpu()
@@ -246,6 +246,6 @@ class BatchSampler:
         order = torch.randperm(len(self.labeled), generator=self.generator)
         drawn = self.labeled[order]
         if self.domains is not None:
-            drawn = drawn[self.domains[drawn] == self.domains[part[0].item()]]
+            drawn = drawn[self.domains[drawn] == self.domains[part[:1].cpu()]]
         drawn = drawn.to(part.device)
         return drawn[~torch.isin(drawn, part)][: self.n_added]

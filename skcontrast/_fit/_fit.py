@@ -130,7 +130,8 @@ def fit_network(
         If the user interrupts before an epoch is finished.
     """
     data = read_training_data(settings, X, y, metadata or {}, owner, past)
-    settings = settings.for_samples(None if one_epoch else len(data.X))
+    if not one_epoch:
+        settings = settings.for_samples(len(data.X))
     world, seed = current_world(), settings.seed
     n_samples = max(len(data.X), 0 if past is None else past.n_samples)
     if past is None and (world is None or world.rank == 0):

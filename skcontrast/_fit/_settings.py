@@ -62,8 +62,8 @@ class Settings:
         Clones, validated.
     kind : Kind or None
         None guesses.
-    max_epochs : int or None
-        None until the number of samples is known, where it depends on it.
+    max_epochs : int
+        The most, until the number of samples is known, if it is "auto".
     augmentation : list of Augmentation or None
         None takes the augmentations that come with X, or the default of its kind.
     optimizer : Optimizer
@@ -89,7 +89,7 @@ class Settings:
     same_group: GroupRole
     n_views: int
     batch_size: int
-    max_epochs: int | None
+    max_epochs: int
     optimizer: Optimizer
     lr: float
     weight_decay: float
@@ -104,11 +104,11 @@ class Settings:
     seed: int
     verbose: int
 
-    def for_samples(self, n_samples: int | None) -> Settings:
-        """Return the same with the epochs that so many samples, None if unknown, are trained."""
-        known = n_samples is not None
-        n_epochs = automatic_epochs(n_samples, self.batch_size) if known else _MOST_EPOCHS
-        return replace(self, max_epochs=self.max_epochs or n_epochs)
+    def for_samples(self, n_samples: int) -> Settings:
+        """Return the same with the epochs for which so many samples are trained."""
+        if self.given["max_epochs"] != "auto":
+            return self
+        return replace(self, max_epochs=automatic_epochs(n_samples, self.batch_size))
 
 
 def automatic_epochs(
@@ -158,8 +158,8 @@ def resolve_settings(estimator: Any) -> Settings:
     for encoder in encoders_of(given["encoder"]):
         if isinstance(encoder, Encoder):
             validate_parameters(encoder)
-    max_epochs = None if given["max_epochs"] == "auto" else given["max_epochs"]
-    check_lr_schedule(given["lr_schedule"], max_epochs or _MOST_EPOCHS, owner)
+    max_epochs = _most_epochs(given)
+    check_lr_schedule(given["lr_schedule"], max_epochs, owner)
     _check_callbacks(given["callbacks"], given["lr_schedule"], owner)
     framework = _component("framework", given, owner)
     default = framework.default_similarity
@@ -195,13 +195,17 @@ def _component(role: str, given: dict[str, Any], owner: str, default: type | Non
     value = check_component(
         given[role], base, owner=owner, parameter=role, default=default or usual
     )
-    value = clone(value)
+    value, n_epochs = clone(value), _most_epochs(given)
     validate_parameters(value)
-    n_epochs = _MOST_EPOCHS if given["max_epochs"] == "auto" else given["max_epochs"]
     if any(isinstance(v, Schedule) for v in value.get_params().values()):
         for epoch in range(n_epochs):
             at_progress(value, epoch_progress(epoch, n_epochs))
     return value
+
+
+def _most_epochs(given: dict[str, Any]) -> int:
+    """Return the number of epochs, or the most of them if it depends on the samples."""
+    return _MOST_EPOCHS if given["max_epochs"] == "auto" else given["max_epochs"]
 
 
 def _needed_by(callback: type) -> str:
