@@ -6,9 +6,9 @@ t-SNE and UMAP bring an embedding into the plane afterwards. With the similarity
 network's own output can be the plane: the contrast of views then draws the map, and what it must
 not show is said by the augmentation. This is t-SimCNE (Böhm, Berens & Kobak 2023).
 
-The result: the map places samples that the fit has not seen, which t-SNE cannot, and shows far
-more of the digits than two principal components. Where all samples are known and their neighbours
-are all that counts, t-SNE of the embedding is still better.
+The result: the map is one network from image to point, places samples that the fit has not seen,
+and shows far more of the digits than two principal components. Where neighbours are all that
+counts, UMAP and t-SNE of the embedding are better.
 """
 
 # %%
