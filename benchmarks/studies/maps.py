@@ -44,7 +44,7 @@ def learned(X, X_test, args, seed):
         projection_dim=2,
         output="projection",
         max_epochs=args.map_epochs,
-        lr=5e-3,
+        lr=1e-2,
         **given,
     ).fit(X)
     return H, (mapper.transform(X), mapper.transform(X_test)), first, process_time() - start
@@ -119,7 +119,7 @@ def main():
     parser.add_argument("--n", type=int, default=2000, help="images to train on")
     parser.add_argument("--data-home", help="folder of the series; else they are fetched")
     parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--map-epochs", type=int, default=50)
+    parser.add_argument("--map-epochs", type=int, default=150)
     parser.add_argument("--seeds", type=int, default=3)
     args = parser.parse_args()
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))

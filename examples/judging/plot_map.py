@@ -38,8 +38,8 @@ mapper = ContrastiveEmbedder(
     similarity=Cauchy(),
     projection_dim=2,
     output="projection",
-    max_epochs=50,
-    lr=5e-3,
+    max_epochs=100,
+    lr=1e-2,
     random_state=0,
 ).fit(X_train)
 
