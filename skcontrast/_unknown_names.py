@@ -118,9 +118,15 @@ class NamesChecked(BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; ``component__parameter`` reaches into a component."""
-        known = self.get_params(deep=False)
-        for name in (name.partition("__")[0] for name in params):
+        known, owner = self.get_params(deep=False), type(self).__name__
+        for name, _, nested in (name.partition("__") for name in params):
             if name not in known:
-                owner, advice = type(self).__name__, advice_on(name, known)
+                advice = advice_on(name, known)
                 raise ValueError(f"Invalid parameter {name!r} for estimator {owner}{advice}")
+            value = params.get(name, known[name])
+            if nested and not hasattr(value, "set_params"):
+                raise ValueError(
+                    f"The {name!r} parameter of {owner} is {value!r} and has no parameters to "
+                    f"set: pass an object as {name} first."
+                )
         return super().set_params(**params)

@@ -160,8 +160,8 @@ class ContrastiveEmbedder(
         The most samples in a step. An epoch is divided into random batches whose sizes differ by
         at most one, so that no batch has a single sample.
     max_epochs : int or "auto", default="auto"
-        Passes over the data. "auto" takes 100, and for larger X as many as give about 4,000 steps,
-        at least 5: beyond that, more samples pay more than more passes, see :ref:`cost`.
+        Passes over the data. "auto" takes 100, but no more than give 4,000 steps of `batch_size`,
+        and at least 5: many samples need not be seen as often as few, see :ref:`cost`.
     optimizer : {"adam", "adamw", "sgd"}, torch.optim.Optimizer class or Optimizer, default="adam"
         "sgd" has momentum 0.9. An :class:`~skcontrast.optimizers.Optimizer` sets other options,
         and gives parts of the network, such as a pretrained encoder, a separate learning rate.
@@ -279,8 +279,8 @@ class ContrastiveEmbedder(
     ...     ContrastiveEmbedder(max_epochs=3, random_state=0),
     ...     LogisticRegression(max_iter=1000),
     ... )
-    >>> pipe.fit(X[:500], y[:500]).score(X[500:], y[500:]) > 0.7
-    True
+    >>> print(f"{pipe.fit(X[:500], y[:500]).score(X[500:], y[500:]):.2f}")
+    0.88
     """
 
     _parameter_constraints: dict[str, Any] = {
@@ -413,11 +413,6 @@ class ContrastiveEmbedder(
                     default_with(role, names)
                     if is_unset
                     else as_optimizer(value).set_params(**names)
-                )
-            elif hasattr(self, role) and not hasattr(value, "set_params"):
-                raise ValueError(
-                    f"The {role!r} parameter of ContrastiveEmbedder is {value!r} and has no "
-                    f"parameters to set: pass an object as {role} first."
                 )
         return super().set_params(**params)
 

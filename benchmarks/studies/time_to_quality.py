@@ -30,7 +30,7 @@ EPOCHS = {
     "autoencoder": (25,),
     LOOP: (25,),
 }
-ROWS = [(row, None) for row in ("as they are", "UMAP", "patches", "gradients", "untrained")]
+ROWS = [(row, None) for row in ("as they are", "UMAP", "HOG", "patches", "untrained")]
 ROWS += [(row, n_epochs) for row, numbers in EPOCHS.items() for n_epochs in numbers]
 QUALITY = ["5 labels", "20-NN", "20-NN, half whitened", "linear"]
 

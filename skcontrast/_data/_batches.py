@@ -179,7 +179,7 @@ class BatchSampler:
         In [0, 1).
     groups : Tensor of shape (n_samples,), dtype int64, default=None
         Groups of samples of which two at a time should meet in a batch, −1 where there is none:
-        the samples of a group are drawn in pairs.
+        the samples of a group are drawn in pairs, of one domain.
     domains : Tensor of shape (n_samples,), dtype int64, default=None
         Numbers from 0 on, each of at least two samples. Every batch is of one domain.
     """
@@ -205,6 +205,9 @@ class BatchSampler:
         size = batch_size - self.n_added
         self.n_batches = [min(-(-count // size), count // 2) for count in self.counts]
         self.groups = None if groups is None else groups.cpu()
+        if self.groups is not None and self.domains is not None:
+            within = self.groups * len(self.counts) + self.domains  # pairs are of one domain, too
+            self.groups = within.where(self.groups >= 0, -1)
         self.generator = torch.Generator()
 
     def __len__(self) -> int:

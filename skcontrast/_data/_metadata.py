@@ -12,6 +12,7 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from torch import Tensor
 
 from .._arguments import naming, numbers, refuse_masked
+from .._unknown_names import advice_on
 from .._warnings import warn
 from ._statistics import as_tensor
 
@@ -62,31 +63,49 @@ def validate_groups(groups: Any, n_samples: int) -> NDArray[np.int64] | None:
 def validate_domains(domains: Any, n_samples: int) -> NDArray[np.int64] | None:
     """Return the domains of the samples as numbers from 0 on; None stays None.
 
-    Samples of an unknown domain, −1, are one more domain.
+    Samples of an unknown domain, −1, are one more domain. Samples that are alone in theirs have no
+    negatives there: together they are one, and a single one joins the largest.
     """
     if domains is None:
         return None
     unknown = "samples of an unknown domain"
     values = _column(domains, "domains", "domains", unknown)
     codes = _codes(values, n_samples, "domains", unknown)
-    _, first, codes, counts = np.unique(
-        codes, return_index=True, return_inverse=True, return_counts=True
-    )
-    if counts.min() < 2:
-        alone = np.asarray(values)[first[counts.argmin()]]
-        raise ValueError(
-            "domains must hold each domain at least twice, since the negatives of a sample are "
-            f"others of its domain: {str(alone)!r} has one sample."
+    codes, counts = np.unique(codes, return_inverse=True, return_counts=True)[1:]
+    alone = np.flatnonzero(counts[codes] == 1)
+    if len(alone):
+        warn(
+            f"{len(alone)} of the domains have a single sample, which has no negatives there: "
+            "together they are taken as one domain."
         )
-    return codes
+        codes[alone] = counts.argmax() if len(alone) == 1 else codes[alone[0]]
+    return np.unique(codes, return_inverse=True)[1]
+
+
+def check_groups_in_domains(groups: NDArray | None, domains: NDArray | None) -> None:
+    """Warn if groups mean nothing, or leave nothing, within the domains."""
+    if groups is None or domains is None:
+        return
+    pairs, counts = np.unique(np.stack([domains, groups]), axis=1, return_counts=True)
+    is_known = pairs[1] >= 0
+    if not (counts[is_known] > 1).any():
+        warn("groups have no effect: no two samples of a group are of one domain.")
+    if (np.bincount(domains)[pairs[0]] == counts)[is_known].any():
+        warn("groups leave no negatives in some domains, all of whose samples are in one group.")
 
 
 def _column(values: Any, name: str, what: str, unknown: str) -> NDArray:
     """Return an array of one dimension without NaN and infinity."""
     refuse_masked(values, name)
-    with naming(name, f"an array of {what}, shape (n_samples,)"):
+    expected = f"an array of {what}, shape (n_samples,)"
+    with naming(name, expected):
         is_tensor = isinstance(values, torch.Tensor)
-        values = column_or_1d(values.detach().cpu().numpy() if is_tensor else values)
+        values = values.detach().cpu().numpy() if is_tensor else values
+        shape = np.shape(values)
+        if len(shape) != 1 and (len(shape) != 2 or shape[1] != 1):
+            got = f"the text {values!r}" if isinstance(values, str) else f"shape {shape}"
+            raise ValueError(f"{name} must be {expected}, got {got}.")
+        values = column_or_1d(values)
     if values.dtype.kind == "f":
         if np.isnan(values).any():
             raise ValueError(f"{name} holds None or NaN: mark {unknown} by -1.")
@@ -103,19 +122,25 @@ def _codes(values: NDArray, n_samples: int | None, name: str, unknown: str) -> N
             f"{name} holds the string '-1': to mark {unknown} among strings by the number "
             f"-1, pass {name} with dtype=object."
         )
+    if values.dtype.kind == "O":
+        with naming(name, "an array of numbers or strings"):
+            is_missing = any(map(_is_missing, values))
+        if is_missing:
+            raise ValueError(f"{name} holds None or NaN: mark {unknown} by -1.")
     with naming(name, "an array of numbers or strings"):
         is_coded = values.dtype.kind in "iufO"
         is_unknown = values == -1 if is_coded else np.zeros(len(values), dtype=bool)
     codes = np.full(len(values), -1, dtype=np.int64)
     known = values[~is_unknown]
     if values.dtype.kind == "O":
-        with naming(name, "an array of numbers or strings"):
-            is_missing = any(value is None or bool(value != value) for value in known)
-        if is_missing:
-            raise ValueError(f"{name} holds None or NaN: mark {unknown} by -1.")
         known = known.astype(str)
     codes[~is_unknown] = np.unique(known, return_inverse=True)[1]
     return codes
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN or pandas.NA, which is neither equal nor unequal."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def classes_or_none(y: Any, n_samples: int) -> NDArray[np.int64] | None:
@@ -162,10 +187,8 @@ def read_metadata(
         if n_entries != n_samples:
             raise ValueError(f"y must have one entry per sample, {n_samples}, got {n_entries}.")
     if unknown := sorted(metadata.keys() - NAMES):
-        raise TypeError(
-            "fit takes X, y, sample_weight, descriptions, groups and domains; got an unexpected "
-            f"{unknown[0]!r}."
-        )
+        advice = advice_on(unknown[0], ("X", "y", *sorted(NAMES)))
+        raise TypeError(f"fit got an unexpected argument {unknown[0]!r}{advice}")
     weights = _numbers_of("sample_weight", metadata, n_samples, ndim=1)
     descriptions = _numbers_of("descriptions", metadata, n_samples, ndim=2)
     if weights is not None and (weights.min() < 0 or weights.max() == 0):
@@ -175,6 +198,7 @@ def read_metadata(
     found: dict[str, NDArray | None] = {"weights": weights, "descriptions": descriptions}
     found["groups"] = validate_groups(metadata.get("groups"), n_samples)
     found["domains"] = validate_domains(metadata.get("domains"), n_samples)
+    check_groups_in_domains(found["groups"], found["domains"])
     if loss.requires_y:
         labels = validate_labels(y, n_samples, needed_by=type(loss).__name__)
         known_labels = labels[labels >= 0]

@@ -18,7 +18,6 @@ from .._distributed._world import World
 from .._network._inference import tensors_in
 from .._warnings import warn
 from ..augmentation import Augmentation, Views
-from ..frameworks import Framework
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._recognise import PartsKind, declared_kind, is_custom, read_samples
 from ..kinds._series import LazySeries
@@ -79,7 +78,7 @@ def read_training_data(
     uses_classes = bool(auto_parameters(settings.loss))
     tensors = read_metadata(y, metadata, len(X), settings.loss, uses_classes=uses_classes)
     framework = settings.framework
-    if "domains" in tensors and type(framework).start is not Framework.start:
+    if "domains" in tensors and framework.remembers_samples:
         raise ValueError(
             "domains needs a framework whose negatives are all of the batch, such as SimCLR(): "
             f"{type(framework).__name__} remembers samples of other domains."

@@ -178,7 +178,7 @@ class ProgressBar(Callback):
         if len(measured) < 2 or measured[-1] - measured[0] < _MEASURED:
             return
         seconds = (measured[-1] - measured[0]) / (len(measured) - 1)
-        n_steps = -(-net.plan.n_samples // net.plan.batch_size)
+        n_steps = len(net.sampler_)
         n_epochs = self.bar_.total - self.bar_.n
         self.steps_ = None
         if (whole := seconds * n_steps * n_epochs) >= _ANNOUNCED:

@@ -21,6 +21,16 @@ _LEAST_SIDE_FOR_BLUR = 64
 _SHARP = 1e4
 
 
+def _check_colors(name: str, sample_shape: tuple) -> None:
+    """Raise ValueError unless images have one or three channels."""
+    channels = (1, *sample_shape)[-3]
+    if channels not in (1, 3):
+        raise ValueError(
+            f"{name} expects images with 1 or 3 channels, got {channels} in X: pass "
+            "[RandomResizedCrop(), RandomFlip(), ColorJitter()], which take any number."
+        )
+
+
 class ColorJitter(ColorAugmentation):
     """Change brightness, contrast, saturation and hue of each image by its own random amounts.
 
@@ -81,14 +91,18 @@ class ColorJitter(ColorAugmentation):
 
     def color_matrix(self, mean: Tensor, n: int, generator: torch.Generator) -> Tensor:
         """Draw the colour maps, (n, C, C + 1); see `ColorAugmentation`."""
+        drawn = (uniform(n, 1, generator, mean.device) < self.p).to(mean.dtype)
         channels = mean.shape[1]
-        if channels not in (1, 3):
-            maps = self.color_matrix(mean.reshape(-1, 1), n * channels, generator)
-            factors, offsets = maps.view(n, channels, 2).unbind(dim=2)
-            return torch.cat([factors.diag_embed(), offsets.unsqueeze(2)], dim=2)
-        u = uniform(n, 5, generator, mean.device).to(mean.dtype)
-        drawn = (u[:, 4:] < self.p).to(u.dtype)
-        brightness, contrast, saturation, hue = ((u[:, :4] * 2 - 1) * drawn).unbind(dim=1)
+        if channels in (1, 3):
+            return self._maps(mean, drawn, generator)
+        each = mean.reshape(-1, 1), drawn.repeat_interleave(channels, dim=0)
+        factors, offsets = self._maps(*each, generator).view(n, channels, 2).unbind(dim=2)
+        return torch.cat([factors.diag_embed(), offsets.unsqueeze(2)], dim=2)
+
+    def _maps(self, mean: Tensor, drawn: Tensor, generator: torch.Generator) -> Tensor:
+        """Draw the maps of grey or colour images, of which only the drawn ones change."""
+        u = uniform(len(mean), 4, generator, mean.device).to(mean.dtype)
+        brightness, contrast, saturation, hue = ((u * 2 - 1) * drawn).unbind(dim=1)
         return jitters(
             brightness=1 + self.brightness * brightness,
             contrast=1 + self.contrast * contrast,
@@ -129,11 +143,7 @@ class RandomGrayscale(ColorAugmentation):
     def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
         """Raise ValueError unless samples are images with one or three channels."""
         super().check_kind(sample_shape, kind)
-        channels = (1, *sample_shape)[-3]
-        if channels not in (1, 3):
-            raise ValueError(
-                f"{type(self).__name__} expects images with 1 or 3 channels, got {channels} in X."
-            )
+        _check_colors(type(self).__name__, sample_shape)
 
     def color_matrix(self, mean: Tensor, n: int, generator: torch.Generator) -> Tensor:
         """Draw the colour maps, (n, C, C + 1); see `ColorAugmentation`."""
@@ -259,6 +269,7 @@ class SimCLRAugmentation(ImageAugmentation):
     def check_kind(self, sample_shape: tuple, kind: Kind | None = None) -> None:
         """Raise ValueError unless samples are images with one or three channels."""
         super().check_kind(sample_shape, kind)
+        _check_colors(type(self).__name__, sample_shape)
         for part in self.parts(sample_shape):
             part.check_kind(sample_shape, kind)
 

@@ -97,6 +97,9 @@ class Framework(ParameterObject):
         Views per sample, if the framework needs a certain number; None leaves it to the user.
     takes_parts : bool
         Whether X may have several parts, and `split_samples` returns how they are split.
+    remembers_samples : bool
+        Whether candidates may be samples of earlier batches, as from a queue. Then `fit` refuses
+        ``domains``.
     only_encodes_views : bool
         Whether a session does nothing with views but to pass all of them, concatenated or each
         alone, to networks of the fit. Then each process of a distributed fit reads only the
@@ -147,6 +150,7 @@ class Framework(ParameterObject):
     draws_random_numbers: bool = True
     n_views: int | None = None
     takes_parts: bool = False
+    remembers_samples: bool = False
     only_encodes_views: bool = False
 
     @property

@@ -121,6 +121,7 @@ class CMC(Framework):
     }
 
     draws_random_numbers = False
+    remembers_samples = True
     takes_parts = True
     only_encodes_views = True
 

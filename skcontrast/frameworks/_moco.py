@@ -99,6 +99,7 @@ class MoCo(Framework):
 
     draws_random_numbers = False
     only_encodes_views = True
+    remembers_samples = True
 
     def __init__(
         self,

@@ -139,7 +139,9 @@ class Images(ArrayKind):  # numpydoc ignore=PR02
                 f"X of shape {X.shape} is read as three grey images, not as one image in colour: "
                 "training needs several images, (n_samples, 3, height, width)."
             )
-        if not is_declared and len(shape) == 3 and shape[0] > 4 and shape[-1] in (1, 3, 4):
+        has_three = not is_declared and len(shape) == 3
+        is_turned = has_three and shape[0] == shape[1] and 2 * shape[2] <= shape[1]
+        if is_turned or (has_three and shape[0] > 4 and shape[-1] in (1, 3, 4)):
             raise ValueError(
                 f"X looks like channels-last images of shape {shape}; skcontrast expects "
                 "(n_samples, channels, height, width): pass X.transpose(0, 3, 1, 2). If the "
