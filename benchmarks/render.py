@@ -4,8 +4,8 @@
 
 Each benchmark has a page ``results/NAME.md`` beside its figures, ``results/NAME.json``: what is
 between the line ``<!-- table: TABLE -->`` and the next ``<!-- end -->`` is replaced by the table.
-In ``docs/measured.rst`` the lines are ``.. table: NAME`` and ``.. end``, and the tables are those
-of `MEASURED`, each made of several stored ones.
+In the pages of the documentation, `DOCUMENTED`, the lines are ``.. table: NAME`` and ``.. end``,
+and each table is made of one or several stored ones.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from benchmarks._results import cell, load, made_with, table_lines
 
 FOLDER = Path(__file__).parent
 MEASURED_PAGE = FOLDER.parent / "docs" / "measured.rst"
+HELP_PAGE = FOLDER.parent / "docs" / "guide" / "do_debiased_losses_help.rst"
 MARKDOWN = re.compile(r"(<!-- table: ([^\n]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 RST = re.compile(r"(^\.\. table: ([^\n]+)\n)(.*?)(^\.\. end$)", re.DOTALL | re.MULTILINE)
 SETS = {
@@ -36,14 +37,15 @@ SETS = {
 
 def pages():
     """Return the paths of all pages."""
-    return [*sorted(FOLDER.glob("*/results/*.md")), MEASURED_PAGE]
+    return [*sorted(FOLDER.glob("*/results/*.md")), *DOCUMENTED]
 
 
 def rendered(path):
     """Return the text of a page with its tables as the stored figures have them."""
     text = path.read_text(encoding="utf-8")
-    if path == MEASURED_PAGE:
-        return RST.sub(lambda m: f"{m[1]}{csv_table(*MEASURED[m[2]]())}\n{m[4]}", text)
+    if path in DOCUMENTED:
+        made = DOCUMENTED[path]
+        return RST.sub(lambda m: f"{m[1]}{csv_table(*made[m[2]]())}\n{m[4]}", text)
     tables = load(path.with_suffix(".json"))
     return MARKDOWN.sub(lambda m: f"{m[1]}\n{markdown(tables[m[2]])}\n\n{m[4]}", text)
 
@@ -148,6 +150,80 @@ def estimation():
     return rows, [content]
 
 
+def starred(difference, p):
+    """Return a difference, with a star where p < .05."""
+    is_beyond_chance = p.startswith("<") or (p != "–" and float(p) < 0.05)
+    return difference + " *" * is_beyond_chance
+
+
+def oracle_gap():
+    """Return the oracle's gap with 5 labels by set and temperature."""
+    content, rows = stored(FALSE_NEGATIVES, "gap")
+    found = {}
+    for row in rows:
+        of = found.setdefault(row["data"], {name: row[name] for name in ("data", "classes")})
+        t = f"{float(row['t']):g}"
+        of[f"AUC, t = {t}"] = row["AUC"]
+        of[f"gap, t = {t}"] = starred(row["Δ 5 labels"], row["p, 5 labels"])
+    order = ["data", "classes", *sorted(name for name in of if "t = " in name)]
+    return [{name: of[name] for name in order} for of in found.values()], [content]
+
+
+def own_best(column):
+    """Return differences from InfoNCE by set and loss, each at its best temperature."""
+    content, rows = stored(FALSE_NEGATIVES, "own best")
+    found = {}
+    for row in rows:
+        of = found.setdefault(row["data"], {"data": row["data"]})
+        is_reference = row["loss"] == "InfoNCE"
+        difference = starred(row[f"Δ {column}"], row[f"p, {column}"])
+        of[row["loss"]] = row[column] if is_reference else difference
+    return list(found.values()), [content]
+
+
+def best_of_each(data):
+    """Return the losses of a set at the temperatures that were chosen on other seeds."""
+    content, rows = stored(FALSE_NEGATIVES, f"best of each, {data}")
+    names = ["loss", "t", "5 labels", "Δ 5 labels", "p, 5 labels", "of the gap, 5 labels"]
+    names += ["20-NN", "Δ 20-NN", "p, 20-NN"]
+    return [{name: row[name] for name in names} for row in rows], [content]
+
+
+def helps():
+    """Return what gains more than a loss: accuracies without it and with it."""
+    found, contents = [], []
+    for what, name, table, before, after in HELPS:
+        content, rows = stored(f"studies/results/{name}", table)
+        contents.append(content)
+        few, neighbours = JUDGED.get(name, ("5 labels", "20-NN"))
+        pair = [next(row for row in rows if one in row.values()) for one in (before, after)]
+        row = {"what": what, "data": table.removeprefix("views, ")}
+        for title, column in (("few labels", few), ("neighbours", neighbours)):
+            row[title] = " → ".join(of[column] for of in pair)
+        found.append(row)
+    return found, contents
+
+
+FALSE_NEGATIVES = "studies/results/false_negatives"
+NO_LABELS = "no labels in fit", "SemiSupCon, few labels"
+LIGHT = "turns and shifts alone", "those of the study"
+JUDGED = {"few_labels": ("few labels", "20-NN, all labels"), "series": ("5 labels", "5-NN")}
+# what, benchmark, table, the row without it and the row with it
+HELPS = (
+    ("light in views", "false_negatives", "views, digits", *LIGHT),
+    ("light in views", "false_negatives", "views, Fashion-MNIST", *LIGHT),
+    ("training", "worth", "digits", "untrained", "default"),
+    ("training", "worth", "Fashion-MNIST, 4,000", "untrained", "default"),
+    ("training", "worth", "CIFAR-10, 5,000", "untrained", "default"),
+    ("wide features", "worth", "Fashion-MNIST, 4,000", "learned", "default"),
+    ("wide features", "worth", "CIFAR-10, 5,000", "learned", "default"),
+    ("wide features", "series", "mean of 9 sets", "learned", "default"),
+    ("groups", "groups", "digits", "default", "groups, positive"),
+    ("groups", "groups", "CIFAR-10, 2,500", "default", "groups, positive"),
+    ("few labels in fit", "few_labels", "digits", *NO_LABELS),
+    ("few labels in fit", "few_labels", "Fashion-MNIST", *NO_LABELS),
+    ("few labels in fit", "few_labels", "CIFAR-10", *NO_LABELS),
+)
 LOSS_COLUMNS = ["row", "1 label", "5 labels", "20 labels", "20-NN", "linear", "p"]
 LABEL_COLUMNS = ["embedding", "few labels", "20-NN, all labels", "difference", "p"]
 PEER_COLUMNS = ["row", "CPU s", "CPU ratio", "5 labels", "20-NN", "linear", "p"]
@@ -167,6 +243,15 @@ MEASURED = {
     "growth": growth,
     "peers": partial(joined, "speed/results/peers_end_to_end", PEER_SETS, PEER_COLUMNS),
 }
+HELP = {
+    "oracle's gap": oracle_gap,
+    "own best, 5 labels": partial(own_best, "5 labels"),
+    "own best, 20-NN": partial(own_best, "20-NN"),
+    "best of each, digits": partial(best_of_each, "digits"),
+    "best of each, Fashion-MNIST": partial(best_of_each, "Fashion-MNIST"),
+    "what helps": helps,
+}
+DOCUMENTED = {MEASURED_PAGE: MEASURED, HELP_PAGE: HELP}
 
 
 if __name__ == "__main__":

@@ -158,6 +158,11 @@ SETS = {
         for n in (2, 5, 10)
     },
 }
+# Poorer views, with which InfoNCE is trained
+VIEWS = {
+    "turns and shifts alone": [RandomAffine()],
+    "brightness and contrast alone": [ColorJitter(0.6, 0.6, 0, 0)],
+}
 # name of the table: set, and the seeds that are reported; its temperatures are chosen on others
 BEST = {
     "digits": ("digits, all", range(10)),
@@ -184,7 +189,7 @@ def make_embedder(fit, y):
     source, trains = SETS[fit.data], fit.loss != UNTRAINED
     return ContrastiveEmbedder(
         encoder=None if fit.loss == DEFAULT else source.encoder,
-        augmentation=source.augmentation,
+        augmentation=VIEWS.get(fit.loss, source.augmentation),
         loss=losses(prior(y)).get(fit.loss, InfoNCE()),
         similarity=Cosine(fit.temperature),
         batch_size=source.batch_size,
@@ -361,6 +366,17 @@ def add_best(table, study, data, seeds):
         table.add(row | compared(loss, scores, biased, oracle))
 
 
+def views(study, args):
+    """InfoNCE with poorer views, compared with the views of the study."""
+    for title, (data, _) in BEST.items():
+        with Table(f"views, {title}", args, ratios=PROBES, packages=("scipy",)) as table:
+            full = study.of(data, BIASED, 0.5)[:, :2]
+            for name in VIEWS:
+                table.add({"views": name, **cells(study.of(data, name, 0.5)[:, :2])})
+            poorer = study.of(data, next(iter(VIEWS)), 0.5)[:, :2]
+            table.add({"views": "those of the study", **cells(full, poorer)})
+
+
 def floors(study, args):
     """What needs no training, and the default embedder with its wide part."""
     with Table("floors", args, ratios=PROBES, labels=2) as table:
@@ -386,6 +402,7 @@ TABLES = {
     "own best": own_best,
     "best": best,
     "floors": floors,
+    "views": views,
 }
 
 
