@@ -157,16 +157,19 @@ def starred(difference, p):
 
 
 def oracle_gap():
-    """Return the oracle's gap with 5 labels by set and temperature."""
+    """Return the oracle's gap by set and temperature, with 5 labels also as a share of errors."""
     content, rows = stored(FALSE_NEGATIVES, "gap")
-    found = {}
+    found = []
     for row in rows:
-        of = found.setdefault(row["data"], {name: row[name] for name in ("data", "classes")})
-        t = f"{float(row['t']):g}"
-        of[f"AUC, t = {t}"] = row["AUC"]
-        of[f"gap, t = {t}"] = starred(row["Δ 5 labels"], row["p, 5 labels"])
-    order = ["data", "classes", *sorted(name for name in of if "t = " in name)]
-    return [{name: of[name] for name in order} for of in found.values()], [content]
+        difference, biased = row["Δ 5 labels"], row["InfoNCE"]
+        of = {name: row[name] for name in ("data", "classes")}
+        of |= {"t": f"{float(row['t']):g}", "AUC": row["AUC"], "InfoNCE": biased}
+        of["gap"] = starred(difference, row["p, 5 labels"])
+        of["of errors"] = f"{float(difference) / (1 - float(biased)):.0%}"
+        of["to best InfoNCE"] = row["5 labels, to best InfoNCE"]
+        of["gap, 20-NN"] = starred(row["Δ 20-NN"], row["p, 20-NN"])
+        found.append(of)
+    return found, [content]
 
 
 def own_best(column):
