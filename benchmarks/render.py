@@ -223,6 +223,8 @@ HELPS = (
     ("wide features", "series", "mean of 9 sets", "learned", "default"),
     ("groups", "groups", "digits", "default", "groups, positive"),
     ("groups", "groups", "CIFAR-10, 2,500", "default", "groups, positive"),
+    ("all labels in fit", "worth", "digits", "default", "SupCon (all labels)"),
+    ("all labels in fit", "series", "mean of 9 sets", "default", "SupCon (all labels)"),
     ("few labels in fit", "few_labels", "digits", *NO_LABELS),
     ("few labels in fit", "few_labels", "Fashion-MNIST", *NO_LABELS),
     ("few labels in fit", "few_labels", "CIFAR-10", *NO_LABELS),
