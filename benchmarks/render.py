@@ -59,7 +59,7 @@ def markdown(table):
 def csv_table(rows, tables):
     """Return rows, dicts of text by column, as reStructuredText, titled by the tables' origin."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(out, list(rows[0]), restval="–", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     head = f".. csv-table:: {origin(tables)}\n   :header-rows: 1"

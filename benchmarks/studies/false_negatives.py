@@ -93,7 +93,7 @@ def losses(tau_plus):
 
 ALL = tuple(losses(0.1))
 MAPPED = ("DCL", "HCL", "BCL", "SoftRing", "SoftSupCon")
-BY_RANK = MAPPED[2:]
+BY_RANK = ("SoftRing", "SoftSupCon")
 
 
 class Source(NamedTuple):
@@ -140,7 +140,7 @@ SETS = {
             partial(digits_split, n_classes=n),
             range(5),
             augmentation=AFFINE,
-            losses=MAPPED if n in (2, 10) else (),
+            losses=MAPPED if n in (2, 10) else BY_RANK,
         )
         for n in (2, 3, 5, 10)
     },

@@ -20,12 +20,23 @@ def gaps(rows):
     return sets, temperatures, np.array([[found[data, t] for t in temperatures] for data in sets])
 
 
+def is_beyond_chance(row):
+    """Return whether p is below .05."""
+    p = row["p, 5 labels"]
+    return p.startswith("<") or float(p) < 0.05
+
+
 def draw_map(axis, rows):
-    """Draw the gap as a map with its numbers, and return the sets from top to bottom."""
+    """Draw the gap as a map with its numbers, and return the sets from top to bottom.
+
+    A number in brackets may be chance.
+    """
     sets, temperatures, gap = gaps(rows)
     axis.imshow(gap, cmap="Blues", vmin=0, vmax=1.6 * gap.max(), aspect="auto")
+    sure = {(row["data"], row["t"]): is_beyond_chance(row) for row in rows}
     for (i, j), value in np.ndenumerate(gap):
-        axis.text(j, i, f"{value:+.1f}", ha="center", va="center", fontsize=9)
+        text = f"{value:+.1f}" if sure[sets[i], temperatures[j]] else f"({value:+.1f})"
+        axis.text(j, i, text, ha="center", va="center", fontsize=9)
     axis.set_xticks(range(len(temperatures)), [f"{t:g}" for t in temperatures])
     axis.set_yticks(range(len(sets)), sets, fontsize=9)
     axis.set(xlabel="temperature", title="oracle − InfoNCE, same t")
@@ -36,7 +47,7 @@ def draw_losses(axis, rows, sets):
     """Draw each loss at its best temperature, as a difference from InfoNCE at its best."""
     for loss, marker in MARKERS.items():
         found = {row["data"]: 100 * float(row[FEW]) for row in rows if row["loss"] == loss}
-        color = "tab:blue" if loss == ORACLE else None
+        color = "black" if loss == ORACLE else None
         label = "oracle" if loss == ORACLE else loss
         y = [i for i, data in enumerate(sets) if data in found]
         x = [found[sets[i]] for i in y]
