@@ -184,9 +184,9 @@ def own_best(column):
     return list(found.values()), [content]
 
 
-def best_of_each(data):
-    """Return the losses of a set at the temperatures that were chosen on other seeds."""
-    content, rows = stored(FALSE_NEGATIVES, f"best of each, {data}")
+def best_of_each():
+    """Return the losses at the temperatures that were chosen on other seeds."""
+    content, rows = stored(FALSE_NEGATIVES, "best of each")
     names = ["loss", "t", "5 labels", "Δ 5 labels", "p, 5 labels", "of the gap, 5 labels"]
     names += ["20-NN", "Δ 20-NN", "p, 20-NN"]
     return [{name: row[name] for name in names} for row in rows], [content]
@@ -195,12 +195,13 @@ def best_of_each(data):
 def helps():
     """Return what gains more than a loss: accuracies without it and with it."""
     found, contents = [], []
-    for what, name, table, before, after in HELPS:
+    for what, data, name, table, before, after in HELPS:
         content, rows = stored(f"studies/results/{name}", table)
         contents.append(content)
         few, neighbours = JUDGED.get(name, ("5 labels", "20-NN"))
+        rows = [row for row in rows if row.get("data", data) == data]
         pair = [next(row for row in rows if one in row.values()) for one in (before, after)]
-        row = {"what": what, "data": table.removeprefix("views, ")}
+        row = {"what": what, "data": data}
         for title, column in (("few labels", few), ("neighbours", neighbours)):
             row[title] = " → ".join(of[column] for of in pair)
         found.append(row)
@@ -210,24 +211,28 @@ def helps():
 FALSE_NEGATIVES = "studies/results/false_negatives"
 NO_LABELS = "no labels in fit", "SemiSupCon, few labels"
 LIGHT = "turns and shifts alone", "those of the study"
+ALL_LABELS = "default", "SupCon (all labels)"
+TEN = "Fashion-MNIST, 10 classes"
+FASHION, CIFAR = SETS["Fashion-MNIST"], SETS["CIFAR-10"]
 JUDGED = {"few_labels": ("few labels", "20-NN, all labels"), "series": ("5 labels", "5-NN")}
-# what, benchmark, table, the row without it and the row with it
+# what, data, benchmark, table, the row without it and the row with it
 HELPS = (
-    ("light in views", "false_negatives", "views, digits", *LIGHT),
-    ("light in views", "false_negatives", "views, Fashion-MNIST", *LIGHT),
-    ("training", "worth", "digits", "untrained", "default"),
-    ("training", "worth", "Fashion-MNIST, 4,000", "untrained", "default"),
-    ("training", "worth", "CIFAR-10, 5,000", "untrained", "default"),
-    ("wide features", "worth", "Fashion-MNIST, 4,000", "learned", "default"),
-    ("wide features", "worth", "CIFAR-10, 5,000", "learned", "default"),
-    ("wide features", "series", "mean of 9 sets", "learned", "default"),
-    ("groups", "groups", "digits", "default", "groups, positive"),
-    ("groups", "groups", "CIFAR-10, 2,500", "default", "groups, positive"),
-    ("all labels in fit", "worth", "digits", "default", "SupCon (all labels)"),
-    ("all labels in fit", "series", "mean of 9 sets", "default", "SupCon (all labels)"),
-    ("few labels in fit", "few_labels", "digits", *NO_LABELS),
-    ("few labels in fit", "few_labels", "Fashion-MNIST", *NO_LABELS),
-    ("few labels in fit", "few_labels", "CIFAR-10", *NO_LABELS),
+    ("light in views", "digits", "false_negatives", "views, digits", *LIGHT),
+    ("light in views", "Fashion-MNIST, 1,000", "false_negatives", "views, Fashion-MNIST", *LIGHT),
+    ("training", "digits", "worth", "digits", "untrained", "default"),
+    ("training", FASHION, "worth", FASHION, "untrained", "default"),
+    ("training", CIFAR, "worth", CIFAR, "untrained", "default"),
+    ("wide features", TEN, "false_negatives", "floors", "InfoNCE", "default"),
+    ("wide features", FASHION, "worth", FASHION, "learned", "default"),
+    ("wide features", CIFAR, "worth", CIFAR, "learned", "default"),
+    ("wide features", "nine sets of series", "series", "mean of 9 sets", "learned", "default"),
+    ("groups", "digits", "groups", "digits", "default", "groups, positive"),
+    ("groups", "CIFAR-10, 2,500", "groups", "CIFAR-10, 2,500", "default", "groups, positive"),
+    ("few labels in fit", "digits", "few_labels", "digits", *NO_LABELS),
+    ("few labels in fit", FASHION, "few_labels", "Fashion-MNIST", *NO_LABELS),
+    ("few labels in fit", CIFAR, "few_labels", "CIFAR-10", *NO_LABELS),
+    ("all labels in fit", "digits", "worth", "digits", *ALL_LABELS),
+    ("all labels in fit", "nine sets of series", "series", "mean of 9 sets", *ALL_LABELS),
 )
 LOSS_COLUMNS = ["row", "1 label", "5 labels", "20 labels", "20-NN", "linear", "p"]
 LABEL_COLUMNS = ["embedding", "few labels", "20-NN, all labels", "difference", "p"]
@@ -252,8 +257,7 @@ HELP = {
     "oracle's gap": oracle_gap,
     "own best, 5 labels": partial(own_best, "5 labels"),
     "own best, 20-NN": partial(own_best, "20-NN"),
-    "best of each, digits": partial(best_of_each, "digits"),
-    "best of each, Fashion-MNIST": partial(best_of_each, "Fashion-MNIST"),
+    "best of each": best_of_each,
     "what helps": helps,
 }
 DOCUMENTED = {MEASURED_PAGE: MEASURED, HELP_PAGE: HELP}
