@@ -4,8 +4,8 @@
 
 Each benchmark has a page ``results/NAME.md`` beside its figures, ``results/NAME.json``: what is
 between the line ``<!-- table: TABLE -->`` and the next ``<!-- end -->`` is replaced by the table.
-In ``docs/measured.rst`` the lines are ``.. table: NAME`` and ``.. end``, and the tables are those
-of `MEASURED`, each made of several stored ones.
+In the pages of the documentation, `DOCUMENTED`, the lines are ``.. table: NAME`` and ``.. end``,
+and each table is made of one or several stored ones.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from benchmarks._results import cell, load, made_with, table_lines
 
 FOLDER = Path(__file__).parent
 MEASURED_PAGE = FOLDER.parent / "docs" / "measured.rst"
+HELP_PAGE = FOLDER.parent / "docs" / "guide" / "do_debiased_losses_help.rst"
 MARKDOWN = re.compile(r"(<!-- table: ([^\n]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 RST = re.compile(r"(^\.\. table: ([^\n]+)\n)(.*?)(^\.\. end$)", re.DOTALL | re.MULTILINE)
 SETS = {
@@ -36,14 +37,15 @@ SETS = {
 
 def pages():
     """Return the paths of all pages."""
-    return [*sorted(FOLDER.glob("*/results/*.md")), MEASURED_PAGE]
+    return [*sorted(FOLDER.glob("*/results/*.md")), *DOCUMENTED]
 
 
 def rendered(path):
     """Return the text of a page with its tables as the stored figures have them."""
     text = path.read_text(encoding="utf-8")
-    if path == MEASURED_PAGE:
-        return RST.sub(lambda m: f"{m[1]}{csv_table(*MEASURED[m[2]]())}\n{m[4]}", text)
+    if path in DOCUMENTED:
+        made = DOCUMENTED[path]
+        return RST.sub(lambda m: f"{m[1]}{csv_table(*made[m[2]]())}\n{m[4]}", text)
     tables = load(path.with_suffix(".json"))
     return MARKDOWN.sub(lambda m: f"{m[1]}\n{markdown(tables[m[2]])}\n\n{m[4]}", text)
 
@@ -57,7 +59,7 @@ def markdown(table):
 def csv_table(rows, tables):
     """Return rows, dicts of text by column, as reStructuredText, titled by the tables' origin."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(out, list(rows[0]), restval="–", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     head = f".. csv-table:: {origin(tables)}\n   :header-rows: 1"
@@ -148,6 +150,90 @@ def estimation():
     return rows, [content]
 
 
+def starred(difference, p):
+    """Return a difference, with a star where p < .05."""
+    is_beyond_chance = p.startswith("<") or (p != "–" and float(p) < 0.05)
+    return difference + " *" * is_beyond_chance
+
+
+def oracle_gap():
+    """Return the oracle's gap by set and temperature, with 5 labels also as a share of errors."""
+    content, rows = stored(FALSE_NEGATIVES, "gap")
+    found = []
+    for row in rows:
+        difference, biased = row["Δ 5 labels"], row["InfoNCE"]
+        of = {name: row[name] for name in ("data", "classes")}
+        of |= {"t": f"{float(row['t']):g}", "AUC": row["AUC"], "InfoNCE": biased}
+        of["gap"] = starred(difference, row["p, 5 labels"])
+        of["of errors"] = f"{float(difference) / (1 - float(biased)):.0%}"
+        of["to best InfoNCE"] = row["5 labels, to best InfoNCE"]
+        of["gap, 20-NN"] = starred(row["Δ 20-NN"], row["p, 20-NN"])
+        found.append(of)
+    return found, [content]
+
+
+def own_best(column):
+    """Return differences from InfoNCE by set and loss, each at its best temperature."""
+    content, rows = stored(FALSE_NEGATIVES, "own best")
+    found = {}
+    for row in rows:
+        of = found.setdefault(row["data"], {"data": row["data"]})
+        is_reference = row["loss"] == "InfoNCE"
+        difference = starred(row[f"Δ {column}"], row[f"p, {column}"])
+        of[row["loss"]] = row[column] if is_reference else difference
+    return list(found.values()), [content]
+
+
+def best_of_each():
+    """Return the losses at the temperatures that were chosen on other seeds."""
+    content, rows = stored(FALSE_NEGATIVES, "best of each")
+    names = ["loss", "t", "5 labels", "Δ 5 labels", "p, 5 labels", "of the gap, 5 labels"]
+    names += ["20-NN", "Δ 20-NN", "p, 20-NN"]
+    return [{name: row[name] for name in names} for row in rows], [content]
+
+
+def helps():
+    """Return what gains more than a loss: accuracies without it and with it."""
+    found, contents = [], []
+    for what, data, name, table, before, after in HELPS:
+        content, rows = stored(f"studies/results/{name}", table)
+        contents.append(content)
+        few, neighbours = JUDGED.get(name, ("5 labels", "20-NN"))
+        rows = [row for row in rows if row.get("data", data) == data]
+        pair = [next(row for row in rows if one in row.values()) for one in (before, after)]
+        row = {"what": what, "data": data}
+        for title, column in (("few labels", few), ("neighbours", neighbours)):
+            row[title] = " → ".join(of[column] for of in pair)
+        found.append(row)
+    return found, contents
+
+
+FALSE_NEGATIVES = "studies/results/false_negatives"
+NO_LABELS = "no labels in fit", "SemiSupCon, few labels"
+LIGHT = "turns and shifts alone", "those of the study"
+ALL_LABELS = "default", "SupCon (all labels)"
+TEN = "Fashion-MNIST, 10 classes"
+FASHION, CIFAR = SETS["Fashion-MNIST"], SETS["CIFAR-10"]
+JUDGED = {"few_labels": ("few labels", "20-NN, all labels"), "series": ("5 labels", "5-NN")}
+# what, data, benchmark, table, the row without it and the row with it
+HELPS = (
+    ("light in views", "digits", "false_negatives", "views, digits", *LIGHT),
+    ("light in views", "Fashion-MNIST, 1,000", "false_negatives", "views, Fashion-MNIST", *LIGHT),
+    ("training", "digits", "worth", "digits", "untrained", "default"),
+    ("training", FASHION, "worth", FASHION, "untrained", "default"),
+    ("training", CIFAR, "worth", CIFAR, "untrained", "default"),
+    ("wide features", TEN, "false_negatives", "floors", "InfoNCE", "default"),
+    ("wide features", FASHION, "worth", FASHION, "learned", "default"),
+    ("wide features", CIFAR, "worth", CIFAR, "learned", "default"),
+    ("wide features", "nine sets of series", "series", "mean of 9 sets", "learned", "default"),
+    ("groups", "digits", "groups", "digits", "default", "groups, positive"),
+    ("groups", "CIFAR-10, 2,500", "groups", "CIFAR-10, 2,500", "default", "groups, positive"),
+    ("few labels in fit", "digits", "few_labels", "digits", *NO_LABELS),
+    ("few labels in fit", FASHION, "few_labels", "Fashion-MNIST", *NO_LABELS),
+    ("few labels in fit", CIFAR, "few_labels", "CIFAR-10", *NO_LABELS),
+    ("all labels in fit", "digits", "worth", "digits", *ALL_LABELS),
+    ("all labels in fit", "nine sets of series", "series", "mean of 9 sets", *ALL_LABELS),
+)
 LOSS_COLUMNS = ["row", "1 label", "5 labels", "20 labels", "20-NN", "linear", "p"]
 LABEL_COLUMNS = ["embedding", "few labels", "20-NN, all labels", "difference", "p"]
 PEER_COLUMNS = ["row", "CPU s", "CPU ratio", "5 labels", "20-NN", "linear", "p"]
@@ -167,6 +253,14 @@ MEASURED = {
     "growth": growth,
     "peers": partial(joined, "speed/results/peers_end_to_end", PEER_SETS, PEER_COLUMNS),
 }
+HELP = {
+    "oracle's gap": oracle_gap,
+    "own best, 5 labels": partial(own_best, "5 labels"),
+    "own best, 20-NN": partial(own_best, "20-NN"),
+    "best of each": best_of_each,
+    "what helps": helps,
+}
+DOCUMENTED = {MEASURED_PAGE: MEASURED, HELP_PAGE: HELP}
 
 
 if __name__ == "__main__":
