@@ -190,7 +190,8 @@ class ContrastiveClassifier(
         values, is_known = _classes(y)
         classes, known = np.unique(values, return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"y must hold at least two known classes, got {len(classes)}.")
+            found = "1 class" if len(classes) else "none"
+            raise ValueError(f"y must hold at least two known classes, got {found}.")
         codes = np.full(len(is_known), -1)
         codes[is_known] = known
         with naming("sample_weight", "an array of numbers, one for each entry of y"):

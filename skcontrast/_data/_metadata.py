@@ -101,7 +101,7 @@ def _column(values: Any, name: str, what: str, unknown: str) -> NDArray:
     with naming(name, expected):
         is_tensor = isinstance(values, torch.Tensor)
         values = values.detach().cpu().numpy() if is_tensor else values
-        shape = np.shape(values)
+        shape = np.asarray(values).shape
         if len(shape) != 1 and (len(shape) != 2 or shape[1] != 1):
             got = f"the text {values!r}" if isinstance(values, str) else f"shape {shape}"
             raise ValueError(f"{name} must be {expected}, got {got}.")

@@ -99,7 +99,7 @@ class Identity:
                 return f"its parameter {name!r} was {old} and is {new} now{advice}"
         for name in sorted(self.data.keys() | before["data"].keys()):
             if self.data.get(name) != before["data"].get(name):
-                return f"what it was passed as {name} was different"
+                return f"it was passed {'' if name.endswith('s') else 'a '}different {name}"
         if self.start != before["start"]:
             return "it continued from a different embedder"
         return None

@@ -71,6 +71,14 @@ def test_every_batch_is_of_one_domain(batch_size, n_labeled, share):
     assert batch_size == 300 or (of_batches.diff() < 0).any()  # domains take turns
 
 
+def test_two_samples_of_a_group_meet_within_their_domain():
+    domains, groups = torch.arange(2000) % 5, torch.arange(2000) // 10
+    samples = TrainingSet(InMemory(torch.arange(2000)))
+    sampler = BatchSampler(samples, 128, groups=groups, domains=domains)
+    met = [groups[batch.x].bincount()[groups[batch.x]] > 1 for batch in sampler]
+    assert torch.cat(met).float().mean() > 0.95
+
+
 def test_a_single_domain_changes_nothing():
     samples = TrainingSet(InMemory(torch.arange(50)))
     one, two = (BatchSampler(samples, 8, domains=d) for d in (None, torch.zeros(50).long()))

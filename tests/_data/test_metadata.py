@@ -196,7 +196,7 @@ def test_by_metadata_routing():
         ({"sample_weight": -np.ones(200)}, ValueError, "sample_weight must hold no negative"),
         ({"sample_weight": np.zeros(200)}, ValueError, "not only zeros"),
         ({"sample_weight": np.full(200, np.inf)}, ValueError, "sample_weight contains infinity"),
-        ({"weights": np.ones(200)}, TypeError, "unexpected 'weights'"),
+        ({"weights": np.ones(200)}, TypeError, "unexpected argument 'weights'"),
     ],
 )
 def test_bad_metadata_are_refused(metadata, error, message):
@@ -295,8 +295,10 @@ def test_domains_are_numbered_and_the_unknown_one_is_a_domain():
     assert validate_domains(None, 3) is None
     assert validate_domains(["b", "a", "b", "a"], 4).tolist() == [1, 0, 1, 0]
     assert validate_domains([7, -1, 7, -1], 4).tolist() == [1, 0, 1, 0]
-    with pytest.raises(ValueError, match=r"domains must hold each domain at least twice.*'c'"):
-        validate_domains(["b", "a", "b", "a", "c"], 5)
+    with pytest.warns(UserWarning, match="1 of the domains have a single sample"):
+        assert validate_domains(["b", "a", "b", "b", "a", "c"], 6).tolist() == [1, 0, 1, 1, 0, 1]
+    with pytest.warns(UserWarning, match="2 of the domains have a single sample"):
+        assert validate_domains(["b", "a", "b", "d", "a", "c"], 6).tolist() == [1, 0, 1, 2, 0, 2]
     with pytest.raises(ValueError, match="domains must have one entry per sample, 5, got 4"):
         validate_domains([7, -1, 7, -1], 5)
     with pytest.raises(ValueError, match="domains holds None or NaN"):
@@ -331,3 +333,31 @@ def test_what_remembers_other_domains_is_refused(framework):
     embedder = small(framework=framework, n_components=4)
     with pytest.raises(ValueError, match=f"domains needs .* {type(framework).__name__} remembers"):
         embedder.fit(X_DIGITS, domains=np.arange(len(X_DIGITS)) % 2)
+
+
+def test_groups_that_mean_nothing_within_domains_warn():
+    domains = np.arange(60) % 3
+    with pytest.warns(UserWarning, match="groups have no effect: no two samples of a group"):
+        small().fit(X_DIGITS[:60], domains=domains, groups=np.arange(60) // 3)
+    with pytest.warns(UserWarning, match="groups leave no negatives in some domains"):
+        small().fit(
+            X_DIGITS[:60], domains=domains, groups=np.where(domains == 1, 1, np.arange(60) // 6)
+        )
+
+
+@pytest.mark.parametrize(
+    ("domains", "text"),
+    [
+        ("plate", "domains must be an array of domains, .*got the text 'plate'"),
+        (np.zeros((60, 2)), r"domains must be an array of domains, .*got shape \(60, 2\)"),
+        (pd.Series(["a", None] * 30, dtype="string"), "domains holds None or NaN"),
+    ],
+)
+def test_what_is_no_array_of_domains_is_refused_by_name(domains, text):
+    with pytest.raises(ValueError, match=text):
+        small().fit(X_DIGITS[:60], domains=domains)
+
+
+def test_a_name_that_fit_does_not_take_names_the_one_that_is_meant():
+    with pytest.raises(TypeError, match=r"argument 'domain'\. Did you mean 'domains'\?"):
+        small().fit(X_DIGITS[:60], domain=np.arange(60))

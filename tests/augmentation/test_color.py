@@ -158,10 +158,18 @@ def test_color_maps_apply_to_the_mean_as_to_the_pixels():
 @pytest.mark.parametrize("channels", [2, 5])
 def test_channels_that_are_no_colours_are_jittered_as_grey_images(channels):
     images = random_images(channels=channels)
-    jitter = ColorJitter(0.8, 0.9, p=0.7)
-    alone = jitter.augment(images.flatten(0, 1).unsqueeze(1), seeded())
-    together = jitter.augment(images, seeded())
-    torch.testing.assert_close(together.flatten(0, 1).unsqueeze(1), alone)
+    changed = ColorJitter(0.8, 0.0, p=1.0).augment(images / 2, seeded())
+    factors = (changed / images).flatten(2)
+    torch.testing.assert_close(factors, factors[..., :1].expand(factors.shape))
+    assert len(factors[..., 0].unique()) == factors[..., 0].numel()
+
+
+def test_an_image_of_many_channels_is_changed_as_a_whole_or_not_at_all():
+    images = torch.full((400, 4, 2, 2), 0.4)
+    changed = ColorJitter(0.4, 0.0, p=0.2).augment(images, seeded()) != images
+    of_channels = changed.flatten(2).any(2)
+    assert torch.equal(of_channels.any(1), of_channels.all(1))
+    assert 0.1 < of_channels.any(1).float().mean() < 0.3
 
 
 @pytest.mark.parametrize("augmentation", [RandomGrayscale(), SimCLRAugmentation()])
