@@ -299,3 +299,10 @@ def test_mistakes_are_named(change, fit, message):
     with pytest.raises((TypeError, ValueError), match=message):
         found.fit(X, **fit)
     assert not hasattr(found, "classifier_")
+
+
+def test_parameters_of_what_is_not_there_name_it():
+    with pytest.raises(ValueError, match="'embedder' parameter of ContrastiveClassifier is None"):
+        ContrastiveClassifier().set_params(embedder__max_epochs=2)
+    with pytest.raises(TypeError, match=r"'temperature'.*similarity"):
+        ContrastiveClassifier(temperature=0.1)

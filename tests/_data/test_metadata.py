@@ -235,7 +235,7 @@ def test_unlabeled_samples_are_marked_by_minus_one(loss):
     [
         (None, "SupCon requires y to be passed"),
         (np.zeros(3), "one entry per sample, 200, got 3"),
-        (np.zeros((200, 2)), "1d array"),
+        (np.zeros((200, 2)), r"y must be an array of classes, .* got shape \(200, 2\)"),
         (np.full(200, np.nan), "y holds None or NaN: mark"),
     ],
     ids=["missing", "length", "2-D", "NaN"],

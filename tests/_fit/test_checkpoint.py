@@ -97,7 +97,7 @@ def test_labels_weights_and_descriptions_are_compared(tmp_path):
     refused(tmp_path, "a different y", **{**params, "y": np.roll(Y, 1)})
     for name, array in given.items():
         for other in ({**given, name: 2 * array}, {k: v for k, v in given.items() if k != name}):
-            refused(tmp_path, f"a different {name}", **{**params, "metadata": other})
+            refused(tmp_path, f"different {name}", **{**params, "metadata": other})
 
 
 def test_a_seed_that_was_drawn_is_drawn_once(tmp_path):

@@ -126,6 +126,13 @@ def test_extreme_images_give_finite_embeddings(X):
     assert np.isfinite(embedder.history_[:, "train_loss"]).all()
 
 
+@pytest.mark.parametrize("channels", [2, 5, 12])
+def test_other_numbers_of_channels_come_first_too(channels):
+    X = images(channels=channels, side=24).transpose(0, 2, 3, 1)
+    with pytest.raises(ValueError, match=rf"channels-last images of shape \(24, 24, {channels}\)"):
+        small_images().fit(X)
+
+
 def test_channels_last_images_are_refused_unless_they_are_declared():
     X = images().transpose(0, 2, 3, 1)
     with pytest.raises(ValueError, match=r"channels-last.*transpose\(0, 3, 1, 2\)"):
