@@ -171,9 +171,14 @@ def build_network(
     ]
     if isinstance(split, Split):  # which stands behind a layer for all parts
         channels_last = [all(channels_last)] * len(parts)
-    projections = [projection_dim or width for width in widths]
+    asides = [_beside(encoder) for encoder in encoders]
+    learned = [
+        width if beside is None else beside.learned_width
+        for width, beside in zip(widths, asides, strict=True)
+    ]
+    projections = [projection_dim or width for width in learned]
     _check_widths(projections, projection_dim, similarity, owner)
-    heads = [projection_head(width, projection_dim, similarity.n_extra) for width in widths]
+    heads = [projection_head(width, projection_dim, similarity.n_extra) for width in learned]
     layers = [
         part.kind.first_layer(part.subset, part.scaler, channels_last=last)
         for part, last in zip(parts, channels_last, strict=True)
@@ -184,12 +189,20 @@ def build_network(
                 encoders[place],
                 _samples(parts[place], split, place, _ENOUGH_SAMPLES, layers[place]),
             )
-    for place, encoder in enumerate(encoders):
-        if isinstance(beside := getattr(encoder, "beside", None), Beside):
+    for place, beside in enumerate(asides):
+        if beside is not None:
             heads[place] = nn.Sequential(Leading(beside.learned_width), heads[place])
             widths[place] = beside.width
     network = _assembled(split, encoders, layers, heads, widths)
     return network.float(), Widths(sum(widths), sum(projections), len(parts))
+
+
+def _beside(encoder: nn.Module) -> Beside | None:
+    """Return what stands beside the learned part of a wide encoder, a trained one too."""
+    while isinstance(encoder, nn.Sequential) and len(encoder):
+        encoder = encoder[-1]
+    beside = getattr(encoder, "beside", None)
+    return beside if isinstance(beside, Beside) else None
 
 
 def _samples(

@@ -2,6 +2,7 @@
 
 import networkx as nx
 import numpy as np
+import pytest
 import torch
 from torch import nn
 
@@ -131,3 +132,15 @@ def test_no_column_of_an_odd_sample_outweighs_all_others():
         largest = module(h, x).abs().amax(0)
     unit = torch.tensor([5 / 3] * 3 + [5 / 7] * 7).sqrt()
     assert (largest <= 10 * unit + 1e-5).all() and largest[1] > 9.9 * unit[1]
+
+
+@pytest.mark.parametrize("shape", [(1, 16, 16), (3, 50), (8,)], ids=["image", "series", "vector"])
+def test_a_trained_wide_encoder_that_is_trained_further_learns_with_what_it_has_learned(shape):
+    X = np.random.default_rng(0).normal(size=(40, *shape)).clip(0, 1).astype(np.float32)
+    given = {"max_epochs": 1, "random_state": 0, "device": "cpu"}
+    first = ContrastiveEmbedder(**given).fit(X)
+    further = ContrastiveEmbedder(first.encoder_, projection_dim=2, **given).fit(X)
+    assert further.transform(X).shape == first.transform(X).shape
+    reads = next(further.projector_.children())
+    assert isinstance(reads, Leading) and reads.width < first.transform(X).shape[1]
+    assert further.set_params(output="projection").transform(X).shape == (40, 2)
