@@ -157,8 +157,7 @@ def own_attributes(net: ContrastiveNet) -> dict[str, str]:
         if not type(part).__module__.startswith(("torch.", "torch_geometric.", "skcontrast."))
         and type(part).get_extra_state is nn.Module.get_extra_state
     ]
-    composition: Any = net.plan.draw
-    pieces += composition.augmentations
+    pieces += _augmentations(net.plan.draw)
     return {
         f"{type(piece).__name__}.{name}": _content(value)
         for piece in pieces
@@ -168,6 +167,14 @@ def own_attributes(net: ContrastiveNet) -> dict[str, str]:
         # What is of the package may call the user's function, and remembers nothing itself.
         and (callable(value) or not any(map(belongs_to_package, (type(piece), type(value)))))
     }
+
+
+def _augmentations(composition: Any) -> Iterator[Any]:
+    """Yield what draws views, that of parts of samples too."""
+    for augmentation in composition.augmentations:
+        yield augmentation
+        for draw in getattr(augmentation, "_draws", None) or ():
+            yield from _augmentations(draw)
 
 
 def _content(value: Any) -> str:

@@ -7,8 +7,9 @@ from skorch.callbacks import Callback
 from torch import nn
 
 from skcontrast._fit import _identity
-from skcontrast.augmentation import Augmentation, GaussianNoise
-from skcontrast.frameworks import MoCo
+from skcontrast.augmentation import Augmentation, GaussianNoise, PerPart
+from skcontrast.datasets import Parts
+from skcontrast.frameworks import CMC, MoCo
 from tests._fit.common import CASES, X, Y, assert_same_bits, fit_case, left_behind
 from tests.common import small
 
@@ -123,6 +124,16 @@ def test_what_modules_and_augmentations_would_forget_is_named(tmp_path):
     embedder = small(encoder=Remembers(False), augmentation=Counts(), checkpoint=tmp_path)
     with pytest.warns(UserWarning, match=r"keep Counts\.calls_, Remembers\.past: .*extra_state"):
         embedder.fit(X)
+
+
+def test_what_the_augmentation_of_a_part_would_forget_is_named(tmp_path):
+    parts = Parts(np.asarray(X)[:, :5], np.asarray(X)[:, 5:9])
+    views = PerPart([Counts(), GaussianNoise()])
+    embedder = small(
+        framework=CMC(), augmentation=views, checkpoint=tmp_path, n_components=4, max_epochs=2
+    )
+    with pytest.warns(UserWarning, match=r"keep Counts\.calls_"):
+        embedder.fit(parts)
 
 
 def test_what_a_module_keeps_itself_and_what_does_not_change_is_not_named(tmp_path):
