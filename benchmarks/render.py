@@ -153,7 +153,7 @@ def estimation():
 def starred(difference, p):
     """Return a difference, with a star where p < .05."""
     is_beyond_chance = p.startswith("<") or (p != "–" and float(p) < 0.05)
-    return difference + " *" * is_beyond_chance
+    return difference + "\u00a0*" * is_beyond_chance
 
 
 def oracle_gap():

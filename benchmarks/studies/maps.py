@@ -105,6 +105,11 @@ def run(X, y, test, args, seed):
     return found
 
 
+def mean(values):
+    """Return the mean and spread over seeds, or the value of a single one."""
+    return spread(values) if len(values) > 1 else values[0]
+
+
 def series(args):
     """Return the windows of HAR."""
     X, y, _ = load_series("HAR_part", args.data_home)
@@ -129,7 +134,7 @@ def main():
         with Table(f"maps: {name}", args, ratios=["15-NN"], packages=["umap-learn"]) as table:
             for row in found[0]:
                 columns = {column: [one[row][column] for one in found] for column in found[0][row]}
-                means = {c: None if None in of else spread(of) for c, of in columns.items()}
+                means = {c: None if None in of else mean(of) for c, of in columns.items()}
                 table.add({"row": row, **means})
 
 

@@ -7,8 +7,8 @@ network's own output can be the plane: the contrast of views then draws the map,
 not show is said by the augmentation. This is t-SimCNE (Böhm, Berens & Kobak 2023).
 
 The result: the map is one network from image to point, places samples that the fit has not seen,
-and shows far more of the digits than two principal components. Where neighbours are all that
-counts, UMAP and t-SNE of the embedding are better.
+and shows far more of the digits than two principal components. UMAP and t-SNE of the embedding
+keep more of their neighbours.
 """
 
 # %%
