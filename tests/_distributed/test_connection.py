@@ -93,7 +93,7 @@ def assert_rank_1_failed(ends, kind, text):
     assert (kind_0, kind_1) == ("RuntimeError", kind)
     assert text in message_1
     assert message_0 == f"fit failed on rank 1: {kind}: {message_1}"
-    assert max(seconds_0, seconds_1) < 10
+    assert max(seconds_0, seconds_1) < SECONDS / 2
     np.testing.assert_array_equal(after_0, after_1)
 
 
@@ -237,7 +237,7 @@ def test_a_rank_that_is_absent_hangs_or_is_killed_is_named(lost, tmp_path, place
     assert message.startswith("fit failed: rank 1 was killed, has lost its connection or did not")
     assert "within 1 s" in message and "SKCONTRAST_RANK_TIMEOUT" in message
     assert "can no longer be used: rank 1" in refusal
-    assert seconds < 10 and at_once < 1
+    assert seconds < SECONDS / 2 and at_once < 10
 
 
 @pytest.mark.slow
