@@ -245,7 +245,8 @@ class ContrastiveClassifier(
         check_component(given, ContrastiveEmbedder, owner=owner, parameter="embedder")
         if is_frozen or given.__sklearn_is_fitted__():
             check_is_fitted(given)
-            if unused := sorted(metadata.keys() - {"sample_weight"}):
+            passed = {name for name, value in metadata.items() if value is not None}
+            if unused := sorted(passed - {"sample_weight"}):
                 raise TypeError(f"fit got {unused[0]!r}, which a fitted embedder cannot use.")
             return given
         embedder = clone(given)

@@ -301,6 +301,13 @@ def test_mistakes_are_named(change, fit, message):
     assert not hasattr(found, "classifier_")
 
 
+def test_metadata_that_are_none_are_none():
+    embedder = small(max_epochs=1).fit(X)
+    given = {"groups": None, "domains": None, "descriptions": None}
+    plain, with_none = (ContrastiveClassifier(embedder).fit(X, FEW, **of) for of in ({}, given))
+    np.testing.assert_array_equal(with_none.predict(X), plain.predict(X))
+
+
 def test_parameters_of_what_is_not_there_name_it():
     with pytest.raises(ValueError, match="'embedder' parameter of ContrastiveClassifier is None"):
         ContrastiveClassifier().set_params(embedder__max_epochs=2)

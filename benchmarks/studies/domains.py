@@ -75,8 +75,10 @@ def run(made, args, seed):
     domains = rng.integers(0, N_DOMAINS, len(X))
     X = MADE[made](X.reshape(-1, 1, 8, 8) / 16, domains, rng).astype(np.float32)
     embedder = ContrastiveEmbedder(max_epochs=args.epochs, random_state=seed, device="cpu")
+    start = ContrastiveEmbedder(max_epochs=1, lr=1e-12, random_state=seed, device="cpu")
     rows = {
         "as they are": X.reshape(len(X), -1),
+        "untrained": start.fit_transform(X),
         "default": embedder.fit_transform(X),
         "domains=": embedder.fit(X, domains=domains).transform(X),
     }

@@ -75,8 +75,8 @@ def validate_domains(domains: Any, n_samples: int) -> NDArray[np.int64] | None:
     alone = np.flatnonzero(counts[codes] == 1)
     if len(alone):
         warn(
-            f"{len(alone)} of the domains have a single sample, which has no negatives there: "
-            "together they are taken as one domain."
+            f"{len(alone)} sample(s) are alone in their domains, without negatives: several are "
+            "taken as one domain, a single one joins the largest."
         )
         codes[alone] = counts.argmax() if len(alone) == 1 else codes[alone[0]]
     return np.unique(codes, return_inverse=True)[1]
