@@ -7,7 +7,7 @@ fits, and a run that was cut off continues where it ended.
 from __future__ import annotations
 
 import json
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -118,6 +118,12 @@ class Figures:
                 with self.path.open("a") as file:
                     file.write(json.dumps([key, self.known[key]]) + "\n")
         return self.known[key]
+
+    def over(self, key, compute, n_seeds):
+        """Return the figures by seed of what a function of the seed computes, as an array."""
+        return np.array(
+            [self.get(f"{key} {seed}", partial(compute, seed)) for seed in range(n_seeds)]
+        )
 
     def of(self, setting, n_seeds):
         """Return the accuracies of a setting with every seed, shape (n_seeds, 2)."""

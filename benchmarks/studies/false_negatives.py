@@ -13,13 +13,13 @@ loss and column by itself: in the map on all seeds but the one at hand, in the t
 each" on seeds that are not reported. PUCL is left out: it is DCL at another τ⁺.
 
 Sets: digits of 8×8, 260 images of 2, 3, 5 or 10 classes (others for every seed, of those that are
-taken for each other; 50 epochs in batches of 64), of 5 classes of which each has half as many images
-as the one before, and all 1,347 (24 epochs, 128); wine and breast cancer, half to train on (50
-epochs, 64); 1,000 images of Fashion-MNIST of 2 or 10 classes (10 epochs, 128) and 5,000 of CIFAR-10
-(12 epochs, 128), with 1,000 others to test on; half of the leaves of SwedishLeaf, series of 15
-classes (50 epochs, 64), and of the graphs of ENZYMES (6 classes; SimCLR, nodes dropped; 50 epochs,
-64). Encoders are the default ones without their wide part, so that losses are compared by what is
-learned; the row "default" of the floors has the wide part.
+taken for each other; 50 epochs in batches of 64), of 5 classes of which each but the last has half
+as many images as the one before, and all 1,347 (24 epochs, 128); wine and breast cancer, half to
+train on (50 epochs, 64); 1,000 images of Fashion-MNIST of 2 or 10 classes (10 epochs, 128) and
+5,000 of CIFAR-10 (12 epochs, 128), with 1,000 others to test on; half of the leaves of
+SwedishLeaf, series of 15 classes (50 epochs, 64), and of the graphs of ENZYMES (6 classes; SimCLR,
+nodes dropped; 50 epochs, 64). Encoders are the default ones without their wide part, so that
+losses are compared by what is learned; the row "default" of the floors has the wide part.
 
 Columns: held-out accuracy with 5 labels a class (logistic regression, mean of 10 draws) and of 20
 neighbours by cosine. AUC: how often, in InfoNCE's projections of two views of up to 256 held-out
