@@ -20,9 +20,9 @@ from sklearn.datasets import load_digits
 
 from benchmarks._image_sets import load_images
 from benchmarks._results import Table, make_parser
-from benchmarks.studies.losses_on_images import make_embedder
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import RandomAffine
+from skcontrast.encoders import PatchNet
 from skcontrast.estimation import (
     alpha_from_auc,
     estimate_alpha,
@@ -31,7 +31,6 @@ from skcontrast.estimation import (
     positive_ranks,
     tau_plus_from_labels,
 )
-from skcontrast.losses import InfoNCE
 
 BATCH = 256
 
@@ -95,15 +94,14 @@ def main():
     parser.add_argument("--n-positives", type=int, default=50_000)
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args()
-    args.widths, args.lr, args.epochs = [16, 32, 64], 1e-3, 1
     X, y = load_digits(return_X_y=True)
     X = X.reshape(-1, 1, 8, 8).astype(np.float32) / 16
     augmentation = RandomAffine()
-    digits = ContrastiveEmbedder(augmentation=augmentation, random_state=0, device="cpu")
+    digits = ContrastiveEmbedder(augmentation=augmentation, random_state=0, device=args.device)
     sets = [("digits", X, y, digits, (1, 10, 40))]
     if args.fashion:
         X, y = load_images("Fashion-MNIST")[:2]
-        fashion = make_embedder(InfoNCE(), args, seed=0)
+        fashion = ContrastiveEmbedder(encoder=PatchNet(), random_state=0, device=args.device)
         sets.append(("Fashion-MNIST", X[:10000, None], y[:10000], fashion, (1, 4, 8)))
     with Table("estimates", args, labels=2) as table:
         for name, X, y, embedder, lengths in sets:

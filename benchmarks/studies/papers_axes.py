@@ -1,8 +1,7 @@
 """The axes along which the papers vary their losses, on the digits, paired over seeds.
 
-    python -m benchmarks.studies.papers_axes  # all but CMC
+    python -m benchmarks.studies.papers_axes
     python -m benchmarks.studies.papers_axes --axes temperature tau_plus  # some
-    python -m benchmarks.studies.papers_axes --axes cmc --cifar  # CMC on CIFAR-10
 
 Embedders of 1,347 images of 8×8 without labels, default encoder, affine views with jitter of
 brightness and contrast, temperature .2, batches of 128 (N = 254) and 24 epochs, except where the
@@ -15,16 +14,13 @@ InfoNCE in the same column of the axis with the same seeds, p that of a paired t
 
 from __future__ import annotations
 
-from argparse import Namespace
 from functools import partial
 from itertools import product
 
 import numpy as np
 import torch
 
-from benchmarks._image_sets import load_images
 from benchmarks._results import Table, make_parser
-from benchmarks.studies import frameworks_on_images
 from benchmarks.studies._digit_fits import (
     PROBES,
     RAW,
@@ -36,7 +32,6 @@ from benchmarks.studies._digit_fits import (
     make_embedder,
     split,
 )
-from skcontrast.frameworks import CMC, SimCLR
 from skcontrast.losses import (
     BCL,
     DCL,
@@ -49,7 +44,6 @@ from skcontrast.losses import (
     SoftRing,
     Supervised,
 )
-from skcontrast.metrics import few_label_accuracy, knn_accuracy, linear_probe
 from skcontrast.schedules import Auto, Linear, Steps
 from skcontrast.simulation import ScoreModel
 
@@ -309,67 +303,6 @@ def gaps(positives, populations, n_draws=20):
     return found
 
 
-def cmc(figures, args):
-    """CMC on L and ab of CIFAR-10 against SimCLR."""
-    if not args.cifar:
-        print("\ncmc: skipped without --cifar")
-        return
-    names = ("20 labels", "20-NN", "linear")
-    # row: (framework, loss, whether it trains), and the row that it is compared with
-    rows = {
-        RAW: (None, None),
-        "SimCLR, untrained": ((SimCLR(), InfoNCE(), False), None),
-        "CMC, untrained": ((CMC(), InfoNCE(), False), None),
-        "SimCLR": ((SimCLR(), InfoNCE(), True), "SimCLR, untrained"),
-        "CMC": ((CMC(), InfoNCE(), True), "SimCLR"),
-        "CMC, PUCL(.12, .1)": ((CMC(), PUCL(0.12, c=0.1), True), "CMC"),
-    }
-    scores = {}
-    with Table("cmc", args, ratios=names, packages=("scipy",)) as table:
-        for label, (choice, reference) in rows.items():
-            runs = [
-                figures.get(f"cmc {choice} {k}", partial(cifar_accuracies, choice, k, args))
-                for k in range(args.cifar_seeds)
-            ]
-            scores[label] = np.array(runs)
-            compared = cells(scores[label], scores.get(reference), names)
-            table.add({"row": label, "compared with": reference, **compared})
-
-
-def cifar(seed, n=2000):
-    """Return X_train, y_train, X_test, y_test, drawn from the first and last 10,000 images."""
-    X_train, y_train, X_test, y_test = load_images("CIFAR-10")
-    rows = np.random.default_rng(seed).choice(10_000, n, replace=False)
-    return X_train[rows], y_train[rows], X_test[rows], y_test[rows]
-
-
-def cifar_accuracies(choice, seed, args):
-    """Return the accuracy with 20 labels a class, of 20 neighbours and of a linear probe."""
-    X_train, y_train, X_test, y_test = cifar(seed)
-    if choice is None:
-        H_train, H_test = (X.reshape(len(X), -1) / 255.0 for X in (X_train, X_test))
-    else:
-        embedder = cifar_embedder(*choice, seed, args).fit(X_train)
-        H_train, H_test = embedder.transform(X_train), embedder.transform(X_test)
-    data = H_train, y_train, H_test, y_test
-    few = few_label_accuracy(*data, n_labels=20, n_draws=5).mean()
-    return [float(few), knn_accuracy(*data), linear_probe(*data)]
-
-
-def cifar_embedder(framework, loss, trains, seed, args):
-    """Return an embedder of the comparison of frameworks on images."""
-    settings = Namespace(
-        widths=[16, 32, 64],
-        n_components=128,
-        temperature=0.2,
-        epochs=args.cifar_epochs if trains else 1,
-        lr=1e-3 if trains else 1e-12,
-        device="cpu",
-    )
-    embedder = frameworks_on_images.make_embedder(loss, framework, settings, seed, is_colour=True)
-    return embedder.set_params(batch_size=128)
-
-
 AXES = {
     "theorem": theorem,
     "negatives": equal_steps,
@@ -381,7 +314,6 @@ AXES = {
     "pucl": pucl,
     "pucl_pairs": pucl_pairs,
     "negatives_epochs": equal_epochs,
-    "cmc": cmc,
 }
 
 
@@ -391,9 +323,6 @@ def main():
     parser.add_argument("--axes", nargs="+", default=list(AXES), choices=list(AXES))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--cache", help="file that keeps the figures of each fit")
-    parser.add_argument("--cifar", action="store_true", help="load CIFAR-10, for the axis cmc")
-    parser.add_argument("--cifar-seeds", type=int, default=3)
-    parser.add_argument("--cifar-epochs", type=int, default=12)
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
