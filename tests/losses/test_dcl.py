@@ -1,7 +1,10 @@
 """DCL: false negatives are subtracted."""
 
+import math
+
 import pytest
 import torch
+from torch.nn.functional import normalize, softplus
 
 from skcontrast import contrastive_loss
 from skcontrast.losses import DCL, HCL
@@ -37,3 +40,28 @@ def test_harder_negatives_cost_more_with_beta():
     views = random_views(32, 8)
     values = [contrastive_loss(*views, loss=HCL(beta=b)).item() for b in (0, 0.5, 1, 2)]
     assert values == sorted(values)
+
+
+class OneAttracts(DCL):
+    """DCL: all positives correct, the first one attracts; as in docs/losses.rst."""
+
+    def anchor_loss(self, log_means, positives, n_candidates, bounds):
+        log_negative = self.log_expectation(log_means[0], positives, bounds[0])
+        return softplus(math.log(n_candidates) + log_negative - positives[:, 0])
+
+
+def test_samples_that_only_correct_are_a_loss_of_ones_own():
+    views, queue = random_views(6, 4, n_views=4), random_views(20, 4)[0]
+    value, (grad, *_) = value_and_grads(
+        views, torch.float64, loss=OneAttracts(0.2), queue=queue, similarity=Cosine(0.5)
+    )
+    views = [view.double().requires_grad_() for view in views]
+    anchor, *others = (normalize(view, dim=1) for view in views)
+    scores = anchor @ normalize(queue.double(), dim=1).T / 0.5
+    positives = torch.stack([(anchor * view).sum(1) / 0.5 for view in others], 1)
+    negative = (scores.exp().mean(1) - 0.2 * positives.exp().mean(1)) / 0.8
+    negative = negative.clamp_min(math.exp(-2))
+    expected = (1 + len(queue) * negative / positives[:, 0].exp()).log().mean()
+    expected.backward()
+    torch.testing.assert_close(value, expected)
+    torch.testing.assert_close(grad, views[0].grad)
