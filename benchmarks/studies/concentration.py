@@ -2,30 +2,38 @@
 
     OMP_WAIT_POLICY=PASSIVE python -m benchmarks.studies.concentration
     OMP_WAIT_POLICY=PASSIVE python -m benchmarks.studies.concentration --data Fashion-MNIST
+    OMP_WAIT_POLICY=PASSIVE python -m benchmarks.studies.concentration --crops
 
 On the digits or on Fashion-MNIST: the accuracy of linear probes on representations trained
 with Cosine and with VonMisesFisher, all else equal; the rank correlation of κ and the strength of
 corruptions of held-out images that no view had; and the area under the risk-coverage curve of the
 probe where it abstains by low κ, by its own margin, or at random, on mixed corruptions.
+
+With ``--crops``, what the paper's first figure shows: the rank correlation of κ and the share of a
+crop that is not background, by the temperature of VonMisesFisher (1 is the paper's), beside the
+accuracies; crops of half the side at any place of held-out images, enlarged again.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.ndimage import gaussian_filter, rotate
+from scipy.ndimage import gaussian_filter, rotate, zoom
 from scipy.stats import spearmanr
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 from benchmarks._image_sets import load_images
-from benchmarks._results import Table, make_parser
+from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import RandomAffine, RandomResizedCrop
 from skcontrast.metrics import few_label_accuracy, linear_probe
 from skcontrast.similarity import Cosine, VonMisesFisher
 
 LEVELS = np.arange(6)
+TEMPERATURES = (1.0, 2.0, 4.0, 8.0, 16.0)
+# Intensity from which a pixel is not background.
+FOREGROUND = 0.1
 
 
 def blur(images, level, rng):
@@ -140,6 +148,52 @@ def risk_areas(embedder, h, y_train, test, y_test, rng):
     }
 
 
+def cropped(images, rng):
+    """Return a crop of half the side of each image, enlarged, and its share of foreground."""
+    side = images.shape[-1]
+    half = side // 2
+    corners = rng.integers(0, side - half + 1, size=(len(images), 2))
+    crops = np.stack(
+        [x[:, i : i + half, j : j + half] for x, (i, j) in zip(images, corners, strict=True)]
+    )
+    enlarged = zoom(crops, (1, 1, side / half, side / half), order=1).clip(0, 1)
+    return enlarged.astype(np.float32), (crops > FOREGROUND).mean((1, 2, 3))
+
+
+def of_crops(data, temperature, seed, args):
+    """Return the figures of one fit of VonMisesFisher."""
+    train, test, y_train, y_test = data
+    embedder = ContrastiveEmbedder(
+        similarity=VonMisesFisher(temperature=temperature),
+        augmentation=[RandomResizedCrop(), RandomAffine(p=0.75)],
+        max_epochs=args.epochs,
+        random_state=seed,
+    ).fit(train)
+    h, h_test = embedder.transform(train), embedder.transform(test)
+    few = few_label_accuracy(h, y_train, h_test, y_test, n_labels=5).mean()
+    crops, share = cropped(test, np.random.default_rng(seed))
+    kappa = embedder.concentration(crops)
+    rows = share > 0
+    return {
+        "5 labels": few,
+        "linear": linear_probe(h, y_train, h_test, y_test),
+        "κ and foreground": spearmanr(kappa, share)[0],
+        "the same, crops with some": spearmanr(kappa[rows], share[rows])[0],
+    }
+
+
+def crops(data, args):
+    """Store the figures of crops by temperature."""
+    with Table(f"crops, {args.data or 'digits'}", args, ratios=[]) as table:
+        for temperature in TEMPERATURES:
+            runs = [
+                of_crops(data, temperature, seed, args)
+                for seed in range(args.first_seed, args.first_seed + args.seeds)
+            ]
+            found = {name: spread([float(run[name]) for run in runs]) for name in runs[0]}
+            table.add({"temperature": temperature, **found})
+
+
 def main():
     """Train both, and print what they are worth."""
     parser = make_parser(__doc__)
@@ -149,8 +203,12 @@ def main():
     parser.add_argument("--epochs", type=int, default=60)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--crops", action="store_true", help="κ of crops, by temperature")
     args = parser.parse_args()
-    train, test, y_train, y_test = load(args.data, args.n_train, args.n_test)
+    data = train, test, y_train, y_test = load(args.data, args.n_train, args.n_test)
+    if args.crops:
+        crops(data, args)
+        return
     seeds = range(args.first_seed, args.first_seed + args.seeds)
     with Table(args.data or "digits", args, digits=3) as table:
         by_seed = [evaluated(train, test, y_train, y_test, args.epochs, seed) for seed in seeds]
