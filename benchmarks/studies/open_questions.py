@@ -50,6 +50,7 @@ from skcontrast.losses import (
     InfoNCE,
     PositiveDebiased,
     SoftRing,
+    SoftSupCon,
     Supervised,
 )
 from skcontrast.metrics import knn_accuracy, linear_probe, uniformity
@@ -60,7 +61,7 @@ ALPHAS = (0.5, 0.6, 0.7, 0.8, 0.9)
 BETAS = (0.0, 0.25, 0.5, 1.0, 2.0)
 BATCH_SIZES = (16, 64, 256)
 N_STEPS = 264
-STRENGTHS = (0.5, 1.0, 1.5, 2.0)
+STRENGTHS = (0.25, 0.5, 1.0, 1.5, 2.0)
 SHARES = (0.0, 0.2, 0.4)
 EPOCHS = (1, 2, 4, 8)
 TOPS = ("top-1", "top-5", "20-NN")
@@ -113,9 +114,9 @@ def strong(strength):
 
 def viewed(loss, strength, seed):
     """Return the accuracies of a loss with views of a strength."""
-    data = split(seed)
+    data = X, y, *_ = split(seed)
     embedder = make_embedder(Setting(loss, seed=seed)).set_params(augmentation=strong(strength))
-    return embedding_probes(embedder.fit(data[0]), data)
+    return embedding_probes(embedder.fit(X, y if loss.requires_y else None), data)
 
 
 def view_strength(figures, args):
@@ -126,6 +127,8 @@ def view_strength(figures, args):
         "BCL": BCL(0.9, tau_plus=0.1),
         "PositiveDebiased, printed": PositiveDebiased(0.1, form="printed"),
         "SoftRing": SoftRing(4.0, 0.1),
+        "SoftSupCon": SoftSupCon(tau_plus=0.1),
+        "Supervised-y": Supervised(),
     }
     with table_of("strength", args, labels=2) as table:
         for strength in STRENGTHS:
