@@ -184,6 +184,21 @@ def own_best(column):
     return list(found.values()), [content]
 
 
+def by_strength():
+    """Return differences from InfoNCE with five labels by data, strength of the views and loss."""
+    found, contents = {}, []
+    for data, table in STRENGTHS.items():
+        content, rows = stored("studies/results/open_questions", table)
+        contents.append(content)
+        for row in rows:
+            strength = f"{float(row['strength']):g}"
+            of = found.setdefault((data, strength), {"data": data, "strength": strength})
+            is_reference = row["loss"] == "InfoNCE"
+            difference = starred(row["Δ 5 labels"], row["p, 5 labels"])
+            of[row["loss"]] = row["5 labels"] if is_reference else difference
+    return list(found.values()), contents
+
+
 def best_of_each():
     """Return the losses at the temperatures that were chosen on other seeds."""
     content, rows = stored(FALSE_NEGATIVES, "best of each")
@@ -253,11 +268,13 @@ MEASURED = {
     "growth": growth,
     "peers": partial(joined, "speed/results/peers_end_to_end", PEER_SETS, PEER_COLUMNS),
 }
+STRENGTHS = {"digits": "strength", "Fashion-MNIST, 1,000": "strength, Fashion-MNIST"}
 HELP = {
     "oracle's gap": oracle_gap,
     "own best, 5 labels": partial(own_best, "5 labels"),
     "own best, 20-NN": partial(own_best, "20-NN"),
     "best of each": best_of_each,
+    "strength": by_strength,
     "what helps": helps,
 }
 DOCUMENTED = {MEASURED_PAGE: MEASURED, HELP_PAGE: HELP}

@@ -119,6 +119,7 @@ html_sidebars = {
     "getting_started": [],
     "losses": [],
     "mathematics": [],
+    "papers": [],
     "measured": [],
     "comparison": [],
     "faq": [],

@@ -1,14 +1,14 @@
-"""Time and memory against the size of everything: samples, batch, columns, queue, classes, graphs.
+"""Time and memory against the size of everything.
 
     OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.growth
     python -m benchmarks.speed.growth --tables "memory map" --rows 100000 1000000 10000000
     python -m benchmarks.speed.growth --largest 100 --rounds 2  # a rehearsal: small sizes only
 
-The first table has a row for each size of each axis. Seconds are those of a training step, of an
-epoch where the axis is the number of samples: medians over rounds in which the sizes of an axis
-take turns in one process. Memory is the most by which resident memory of a process of its own
-grows, after a fit of 100 samples, with the data, the network and two steps (Linux only), and at
-least 1 MiB, since less is hidden by what the first fit has freed. The exponent is the slope
+The first table has a row for each size of each axis. Seconds are those of a training step; of an
+epoch or a call where the axis is the number of samples: medians over rounds in which the sizes of
+an axis take turns in one process. Memory is the most by which resident memory of a process of its
+own grows, after a fit of 100 samples, with the data, the network and two steps (Linux only), and
+at least 1 MiB, since less is hidden by what the first fit has freed. The exponent is the slope
 between the two largest sizes on a log-log plot: 1 is proportional. `--largest` leaves sizes out.
 
 The memory map: rows of 16 columns in a file, an epoch of `fit` in a process of its own. Its own
@@ -36,9 +36,10 @@ from benchmarks.speed._bench import (
     peak_memory,
     stopped,
 )
-from skcontrast import ContrastiveEmbedder
+from skcontrast import ContrastiveClassifier, ContrastiveEmbedder
 from skcontrast.augmentation import GaussianNoise
-from skcontrast.encoders import GIN, MLP
+from skcontrast.encoders import GIN, MLP, ConvNet, SeriesNet
+from skcontrast.features import MiniRocket, PatchDictionary, WeisfeilerLehman
 from skcontrast.frameworks import InfoGraph, MoCo
 from skcontrast.graphs import PackedGraphs
 from skcontrast.losses import SupCon
@@ -106,13 +107,75 @@ def graphs(nodes):
     return stopped(embedder(16, **of_graphs), random_graphs(16, nodes)).step
 
 
+def channels(n):
+    """A step by the channels of images of 16 × 16 pixels, 64 of them."""
+    X = np.random.default_rng(0).random((64, n, 16, 16), dtype=np.float32)
+    of_images = {"encoder": ConvNet(widths=(16, 32)), "augmentation": None}
+    return stopped(embedder(64, **of_images), X).step
+
+
+def times_of_a_series(n):
+    """A step by the length of series of three channels, 32 of them."""
+    X = np.random.default_rng(0).standard_normal((32, 3, n), dtype=np.float32)
+    return stopped(embedder(32, encoder=SeriesNet(), augmentation=None), X).step
+
+
+def transform(n):
+    """Embedding vectors by the wide default, by their number."""
+    fitted, X = embedder(256, encoder=None, max_epochs=1).fit(vectors(1000)), vectors(n)
+    return lambda: fitted.transform(X)
+
+
+def score(n):
+    """The score without labels by the number of vectors."""
+    fitted, X = embedder(256, max_epochs=1).fit(vectors(1000)), vectors(n)
+    return lambda: fitted.score(X)
+
+
+def classifier(n):
+    """A fit of a classifier of one epoch, 1 % of the vectors labeled, by their number."""
+    X = vectors(n)
+    y = np.where(np.arange(n) % 100 == 0, (X[:, 0] > 0).astype(int), -1)
+    model = ContrastiveClassifier(embedder(256, max_epochs=1), random_state=0)
+    return lambda: model.fit(X, y)
+
+
+def patches(n):
+    """The dictionary of patches and its codes, by the number of images of 16 × 16 pixels."""
+    X = np.random.default_rng(0).integers(0, 256, (n, 16, 16), dtype=np.uint8)
+    features = PatchDictionary(n_patches=64, random_state=0)
+    return lambda: features.fit_transform(X)
+
+
+def kernels(n):
+    """Random kernels by the number of series of 100 times."""
+    X = np.random.default_rng(0).standard_normal((n, 1, 100), dtype=np.float32)
+    features = MiniRocket(random_state=0)
+    return lambda: features.fit_transform(X)
+
+
+def colours(n):
+    """Counts of colours by the number of graphs of 20 nodes."""
+    X, features = random_graphs(n, 20), WeisfeilerLehman()
+    return lambda: features.fit_transform(X)
+
+
+THOUSANDS = [10**k for k in range(3, 6)]
 AXES = {
-    "samples": (samples, [10**k for k in range(3, 6)]),
+    "samples": (samples, THOUSANDS),
     "batch": (batch, [2**k for k in range(6, 15, 2)]),
     "columns": (columns, [2**k for k in range(4, 15, 2)]),
     "queue": (queue, [2**k for k in range(8, 19, 2)]),
     "classes": (classes, [2, 10, 100, 1000]),
     "nodes of a graph": (graphs, [2**k for k in range(4, 13, 2)]),
+    "channels": (channels, [2**k for k in range(0, 9, 2)]),
+    "times of a series": (times_of_a_series, [2**k for k in range(5, 12, 2)]),
+    "transform": (transform, THOUSANDS),
+    "score": (score, THOUSANDS),
+    "classifier": (classifier, THOUSANDS),
+    "patches": (patches, THOUSANDS[:2]),
+    "kernels": (kernels, THOUSANDS[:2]),
+    "colours": (colours, THOUSANDS[:2]),
 }
 
 

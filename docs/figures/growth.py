@@ -14,6 +14,12 @@ TITLES = {
     "queue": "queue_size of MoCo",
     "classes": "classes of SupCon",
     "nodes of a graph": "nodes of a graph",
+    "channels": "channels of images",
+    "times of a series": "times of a series",
+    "transform": "samples, transform",
+    "score": "samples, score",
+    "classifier": "samples, classifier",
+    "colours": "graphs, colours",
 }
 TIME, MEMORY = "tab:blue", "tab:orange"
 
@@ -37,7 +43,7 @@ def draw(axis, rows, name):
 
 
 rows = json.loads(RESULTS.read_text(encoding="utf-8"))["axes"]["rows"]
-figure, axes = plt.subplots(2, 3, figsize=(7, 4.4), layout="constrained")
+figure, axes = plt.subplots(4, 3, figsize=(7, 8.4), layout="constrained")
 for k, (axis, name) in enumerate(zip(axes.flat, TITLES, strict=True)):
     memory = draw(axis, [row for row in rows if row["axis"] == name], name)
     if k % 3 == 0:
