@@ -9,7 +9,7 @@ against the number of negatives N; strength of the views against losses, the wro
 the paper of PositiveDebiased; its wrong anchors, by descriptions of which a share is of another
 sample; how concentrated the projections are while training, the ground of BCL's schedule of β.
 
-On the digits, and on 2,000 images each of Fashion-MNIST and CIFAR-10: PositiveDebiased, both forms,
+On the digits, and on 2,000 images of Fashion-MNIST and of CIFAR-10: PositiveDebiased, both forms,
 against the epochs, by a linear probe of all labels, top-1 and top-5.
 
 Columns: 5 labels a class (logistic regression, mean of 10 draws) and 20 nearest neighbours. Δ is
