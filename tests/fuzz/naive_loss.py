@@ -170,7 +170,7 @@ def positive_debiased(loss, s, pos, same, lowest, highest):
     is_above = numerator > math.exp(floor - top)
     log_numerator = torch.where(is_above, torch.where(is_above, numerator, 1).log() + top, floor)
     if p["form"] == "printed":
-        log_numerator = ((pos - top).exp() + tau * (g - top).exp()).log() + top
+        log_numerator = torch.logaddexp(pos, g + math.log(tau))
     excess = math.log(n * tau) + e - log_numerator
     return torch.logaddexp(excess, torch.zeros_like(excess)).mean()
 
