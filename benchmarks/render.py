@@ -139,9 +139,10 @@ def loss_engine():
 
 
 def growth():
-    """Return time and memory at the largest size of each axis."""
+    """Return time and memory at the largest size of each axis of a fit."""
     content, rows = stored("speed/results/growth", "axes")
-    return [row for row in rows if row["exponent of time"] != "–"], [content]
+    fits = [row for row in rows if row["axis"] not in CALLS]
+    return [row for row in fits if row["exponent of time"] != "–"], [content]
 
 
 def estimation():
@@ -223,6 +224,7 @@ def helps():
     return found, contents
 
 
+CALLS = "transform", "score", "patches", "kernels", "colours"
 FALSE_NEGATIVES = "studies/results/false_negatives"
 NO_LABELS = "no labels in fit", "SemiSupCon, few labels"
 LIGHT = "turns and shifts alone", "those of the study"
