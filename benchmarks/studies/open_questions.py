@@ -37,12 +37,14 @@ from benchmarks.studies._digit_fits import (
     cells,
     embedding_probes,
     make_embedder,
+    probes,
     split,
 )
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import ColorJitter, RandomAffine, SimCLRAugmentation
 from skcontrast.encoders import PatchNet
 from skcontrast.estimation import project_views
+from skcontrast.features import PatchDictionary
 from skcontrast.losses import (
     BCL,
     DCL,
@@ -320,7 +322,34 @@ def positive_debiased(name, figures, args):
                     )
 
 
+def of_features(name, n, row, seed):
+    """Return the accuracies of what needs no training, the last that of a linear probe."""
+    X, y, X_test, y_test = images(name, seed, n)
+    if row == UNTRAINED:
+        encoder = None if name == "digits" else PatchNet()
+        features = ContrastiveEmbedder(encoder, max_epochs=1, lr=1e-12, random_state=seed)
+    else:
+        features = PatchDictionary(random_state=0)
+    H, H_test = (part.reshape(len(part), -1) / float(X.max()) for part in (X, X_test))
+    if row != RAW:
+        H, H_test = features.fit(X).transform(X), features.transform(X_test)
+    data = H, y, H_test, y_test
+    return [*probes(*data), linear_probe(*data)]
+
+
+def floors(figures, args):
+    """What needs no training, on the images of the other tables."""
+    names = (*PROBES, "linear")
+    with table_of("no training", args, labels=3, names=names) as table:
+        for name, n in (("digits", 1347), ("Fashion-MNIST", 1000), ("CIFAR-10", N_IMAGES)):
+            for row in (RAW, "patches", UNTRAINED):
+                own = partial(of_features, name, n, row)
+                scores = figures.over(f"floor {name} {n} {row}", own, args.seeds)
+                table.add({"data": name, "images": n, "row": row, **cells(scores, names=names)})
+
+
 TABLES = {
+    "no training": floors,
     "alpha, beta": alpha_beta,
     "beta, N": beta_n,
     "strength": partial(view_strength, "strength", viewed, STRENGTHS),
