@@ -16,10 +16,12 @@ Sets: digits of 8×8, 260 images of 2, 3, 5 or 10 classes (others for every seed
 taken for each other; 50 epochs in batches of 64), of 5 classes of which each but the last has half
 as many images as the one before, and all 1,347 (24 epochs, 128); wine and breast cancer, half to
 train on (50 epochs, 64); 1,000 images of Fashion-MNIST of 2 or 10 classes (10 epochs, 128), with
-1,000 others to test on; half of the leaves of SwedishLeaf, series of 15 classes (50 epochs, 64),
-and of the graphs of ENZYMES (6 classes; SimCLR, nodes dropped; 50 epochs, 64). Encoders are the
-default ones without their wide part, so that losses are compared by what is learned; the row
-"default" of the floors has the wide part.
+1,000 others to test on; 5,000 images of CIFAR-10 (5 epochs, 128) and 2,000 others; 1,500 pairs of
+digits side by side, the numbers 00 to 49 (24 epochs, 128), and 1,000 pairs of other digits; half
+of the leaves of SwedishLeaf, series of 15 classes (50 epochs, 64), and of the graphs of ENZYMES
+(6 classes; SimCLR, nodes dropped; 50 epochs, 64). Encoders are the default ones without their wide
+part, so that losses are compared by what is learned; the row "default" of the floors has the wide
+part.
 
 Columns: held-out accuracy with 5 labels a class (logistic regression, mean of 10 draws) and of 20
 neighbours by cosine. AUC: how often, in InfoNCE's projections of two views of up to 256 held-out
@@ -155,6 +157,27 @@ def fashion(n_classes, seed):
     return X_train[train], y_train[train], X_test[test], y_test[test]
 
 
+def cifar(seed):
+    """Return 5,000 images of CIFAR-10, and 2,000 of the test images."""
+    rng = np.random.default_rng(seed)
+    X_train, y_train, X_test, y_test = load_images("CIFAR-10")
+    train = rng.choice(len(y_train), 5000, replace=False)
+    test = rng.choice(len(y_test), 2000, replace=False)
+    return X_train[train], y_train[train], X_test[test], y_test[test]
+
+
+def pairs(seed):
+    """Return images of the numbers 00 to 49, written by digits side by side."""
+    rng = np.random.default_rng(seed)
+    X_train, y_train, X_test, y_test = digits_split(seed)
+    found = []
+    for X, y, n in ((X_train, y_train, 1500), (X_test, y_test, 1000)):
+        tens = rng.choice(np.flatnonzero(y < 5), n)
+        ones = rng.choice(len(y), n)
+        found += [np.concatenate([X[tens], X[ones]], axis=2), 10 * y[tens] + y[ones]]
+    return tuple(found)
+
+
 def imbalanced(seed):
     """Return digits of five classes, each of half as many images as the one before."""
     X_train, y_train, X_test, y_test = digits_split(seed)
@@ -186,6 +209,8 @@ SETS = {
     "Fashion-MNIST, 10 classes": Source(
         partial(fashion, 10), range(5, 10), 128, 10, encoder=PatchNet()
     ),
+    "CIFAR-10": Source(cifar, range(5), 128, 5, encoder=PatchNet()),
+    "pairs of digits, 50 classes": Source(pairs, range(5), 128, 24, augmentation=AFFINE),
     "SwedishLeaf": Source(
         partial(halves, leaves), range(3), encoder=SeriesNet(), features=MiniRocket(random_state=0)
     ),

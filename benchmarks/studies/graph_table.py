@@ -18,10 +18,13 @@ counts. Rows of the default are the embedder with nothing chosen, whose represen
 the bag, trained and untrained. The row "best of" chooses one of several wider embedders together
 with C, by the inner folds, so that no test label is looked at; "best of untrained" does the same
 with encoders as wide and as deep that are not trained.
+
+``--cache FILE`` keeps each fit's figures, so that a run that was cut off continues.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -33,6 +36,7 @@ from sklearn.svm import SVC
 
 from benchmarks._graph_sets import load_graphs
 from benchmarks._results import Table, make_parser, spread
+from benchmarks.studies._digit_fits import Figures
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import AttributeMask, EdgePerturb, NodeDrop
 from skcontrast.encoders import GIN
@@ -158,7 +162,7 @@ def representations(row, graphs, y, args, seed):
 def scored(row, graphs, y, args, seed):
     """Return the accuracy of a row in percent, and the seconds of training."""
     found, seconds = representations(row, graphs, y, args, seed)
-    return 100 * accuracy(found, y, seed), seconds
+    return [float(100 * accuracy(found, y, seed)), seconds]
 
 
 def main():
@@ -172,7 +176,9 @@ def main():
     parser.add_argument("--width", type=int, default=32)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--attributes", action="store_true", help="use numeric attributes too")
+    parser.add_argument("--cache", help="file that keeps the figures of each fit")
     args = parser.parse_args()
+    figures = Figures(args.cache)
     for name in args.sets:
         graphs, y = load_graphs(name, args.data_home)
         if not args.attributes:
@@ -180,12 +186,15 @@ def main():
         packages = ["torch_geometric"]
         with Table(name, args, packages=packages, ratios=["accuracy, %"], digits=2) as table:
             for row in args.rows:
-                scores, seconds = zip(
-                    *(scored(row, graphs, y, args, seed) for seed in range(args.seeds)),
-                    strict=True,
-                )
+                key = f"{name} {args.epochs} {args.lr} {args.width} {args.attributes} {row}"
+                compute = partial(scored, row, graphs, y, args)
+                scores, seconds = figures.over(key, compute, args.seeds).T
                 table.add(
-                    {"row": row, "accuracy, %": spread(scores), "training, s": np.mean(seconds)}
+                    {
+                        "row": row,
+                        "accuracy, %": spread(scores.tolist()),
+                        "training, s": np.mean(seconds),
+                    }
                 )
 
 

@@ -6,8 +6,9 @@
 On the digits, as in ``papers_axes`` (1,347 images without labels, temperature .2, batches of 128,
 24 epochs, except where a table says otherwise): BCL's debiasing α against its mining β, and β
 against the number of negatives N; strength of the views against losses, the wrong positives of
-the paper of PositiveDebiased; its wrong anchors, by descriptions of which a share is of another
-sample; how concentrated the projections are while training, the ground of BCL's schedule of β.
+the paper of PositiveDebiased, and several positives at once; its wrong anchors, by descriptions of
+which a share is of another sample, and by images that fit no description; how concentrated the
+projections are while training, the ground of BCL's schedule of β.
 
 On the digits, and on 2,000 images of Fashion-MNIST and of CIFAR-10: PositiveDebiased, both forms,
 against the epochs, by a linear probe of all labels, top-1 and top-5.
@@ -35,6 +36,7 @@ from benchmarks.studies._digit_fits import (
     Figures,
     Setting,
     cells,
+    differences,
     embedding_probes,
     make_embedder,
     probes,
@@ -66,6 +68,7 @@ N_STEPS = 264
 STRENGTHS = (0.25, 0.5, 1.0, 1.5, 2.0)
 SHARES = (0.0, 0.2, 0.4)
 EPOCHS = (1, 2, 4, 8)
+TEXTS, LEFT_OUT = "class means", "left out"
 TOPS = ("top-1", "top-5", "20-NN")
 N_IMAGES = 2000
 
@@ -150,6 +153,7 @@ def view_strength(name, compute, strengths, figures, args):
         BIASED: InfoNCE(),
         "DCL": DCL(0.1),
         "BCL": BCL(0.9, tau_plus=0.1),
+        "PositiveDebiased": PositiveDebiased(0.1),
         "PositiveDebiased, printed": PositiveDebiased(0.1, form="printed"),
         "SoftRing": SoftRing(4.0, 0.1),
         "SoftSupCon": SoftSupCon(tau_plus=0.1),
@@ -233,6 +237,68 @@ def wrong_anchors(figures, args):
             for name, of in scores.items():
                 base = None if name == "none" else scores["none"]
                 table.add({"strength": strength, "descriptions": name, **cells(of, base)})
+
+
+def unfitting(share, row, seed):
+    """Return the accuracies after 24 epochs where a share of the images fits no text.
+
+    These images are those of other samples with their pixels shuffled. Texts are class means of
+    an embedder of clean images; with `row` "left out" the images that fit no text are left out.
+    """
+    data = X, y, *_ = split(seed)
+    rng = np.random.default_rng(seed)
+    Z = make_embedder(Setting(InfoNCE(), seed=seed)).set_params(output="projection")
+    Z = Z.fit_transform(X)
+    Z /= np.linalg.norm(Z, axis=1, keepdims=True)
+    texts = np.stack([Z[y == label].mean(0) for label in range(10)])[y]
+    wrong = np.flatnonzero(rng.random(len(y)) < share)
+    shown, height = X.copy(), X.shape[1]
+    shown[wrong] = rng.permuted(X[wrong].reshape(len(wrong), -1), axis=1).reshape(
+        -1, height, height
+    )
+    embedder = make_embedder(Setting(InfoNCE(), seed=seed))
+    if row == LEFT_OUT:
+        embedder.fit(np.delete(shown, wrong, axis=0))
+    else:
+        embedder.fit(shown, descriptions=texts if row == TEXTS else None)
+    return embedding_probes(embedder, data)
+
+
+def wrong_images(figures, args):
+    """Weights of anchors by texts, where a share of the images fits none."""
+    with table_of("wrong images", args, labels=2) as table:
+        for share in SHARES[1:]:
+            base = None
+            for row in ("none", TEXTS, LEFT_OUT):
+                own = partial(unfitting, share, row)
+                scores = figures.over(f"wrong images {share} {row}", own, args.seeds)
+                table.add({"wrong": f"{share:.0%}", "descriptions": row, **cells(scores, base)})
+                base = scores if base is None else base
+
+
+def of_three_views(loss, temperature, seed):
+    """Return the accuracies after 24 epochs with two positives for each anchor."""
+    data = split(seed)
+    embedder = make_embedder(Setting(loss, temperature=temperature, seed=seed))
+    return embedding_probes(embedder.set_params(n_views=3).fit(data[0]), data)
+
+
+def several_positives(figures, args):
+    """PositiveDebiased with two positives for each anchor (eq. 14), a loss of each or of both."""
+    losses = {
+        BIASED: InfoNCE(),
+        "DCL": DCL(0.1),
+        "PositiveDebiased": PositiveDebiased(0.1),
+        "PositiveDebiased, printed": PositiveDebiased(0.1, form="printed"),
+    }
+    with table_of("several positives", args, labels=2) as table:
+        for t in (0.2, 0.5):
+            base = None
+            for row, loss in losses.items():
+                own = partial(of_three_views, loss, t)
+                scores = figures.over(f"three views {loss} {t}", own, args.seeds)
+                table.add({"t": t, "loss": row, **cells(scores, base)})
+                base = scores if base is None else base
 
 
 def spread_of_projections(loss, seed):
@@ -322,6 +388,29 @@ def positive_debiased(name, figures, args):
                     )
 
 
+def together(figures, args):
+    """PositiveDebiased against InfoNCE on the seeds of all three sets."""
+    names = ("digits", "Fashion-MNIST", "CIFAR-10")
+
+    def all_sets(loss, t):
+        """Return the figures by seed and set, epochs and column."""
+        return np.concatenate(
+            [
+                figures.over(f"curve {name} {loss} {t}", partial(curve, name, loss, t), args.seeds)
+                for name in names
+            ]
+        )
+
+    with table_of("positives, together", args, labels=3, names=TOPS) as table:
+        for t in (0.2, 0.5):
+            base = all_sets(InfoNCE(), t)
+            for form in ("mean", "printed"):
+                scores = all_sets(PositiveDebiased(0.1, form=form), t)
+                for i, epochs in enumerate(EPOCHS):
+                    row = {"t": t, "form": form, "epochs": epochs}
+                    table.add(row | differences(scores[:, i], base[:, i], TOPS))
+
+
 def of_features(name, n, row, seed):
     """Return the accuracies of what needs no training, the last that of a linear probe."""
     X, y, X_test, y_test = images(name, seed, n)
@@ -358,11 +447,14 @@ TABLES = {
     ),
     "80 epochs": longer,
     "wrong anchors": wrong_anchors,
+    "wrong images": wrong_images,
+    "several positives": several_positives,
     "concentration": concentration,
     **{
         f"positives, {name}": partial(positive_debiased, name)
         for name in ("digits", "Fashion-MNIST", "CIFAR-10")
     },
+    "positives, together": together,
 }
 
 
