@@ -28,6 +28,7 @@ from benchmarks.studies._digit_fits import (
     Figures,
     Setting,
     cells,
+    differences,
     embedding_probes,
     make_embedder,
     split,
@@ -170,6 +171,10 @@ def schedules(figures, args):
             is_compared = label not in (BIASED, RAW, UNTRAINED)
             named = "BCL, α = .9, β = 0" if label == "BCL" else label
             table.add({"loss": named, **cells(of, scores[BIASED] if is_compared else None)})
+    with axis_table("schedules, from HCL", args, labels=1) as table:
+        for label in [label for label in losses if "rebuttal" in label or "(paper)" in label]:
+            found = differences(scores[label], scores["HCL, β 2 → 0"], PROBES)
+            table.add({"loss": label, **found})
 
 
 def pucl(figures, args):
