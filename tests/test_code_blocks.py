@@ -120,6 +120,7 @@ def stubs(monkeypatch, tmp_path):
         return replace(settings, max_epochs=1, n_workers=0, encoder=small_network)
 
     monkeypatch.setattr(_settings, "resolve_settings", briefly)
+    monkeypatch.setattr(_settings, "automatic_epochs", lambda *args: 1)
     joblib.register_parallel_backend("dask", SequentialBackend)
     monkeypatch.setenv("RANK", "0")
     monkeypatch.chdir(tmp_path)

@@ -343,6 +343,7 @@ def test_workers_that_are_not_forked_open_memory_maps(tmp_path):
     assert run.returncode == 0, run.stderr
 
 
+@pytest.mark.slow
 def test_a_search_over_a_memory_map_in_several_processes(tmp_path):
     np.save(tmp_path / "X.npy", X.astype(np.int16))
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")

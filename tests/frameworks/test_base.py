@@ -168,10 +168,15 @@ def test_grid_search_reaches_into_the_framework():
 
 
 SOME = [
-    *[small(framework=f, similarity=VonMisesFisher()) for f in [MoCo(), CMC()]],
-    small(framework=MoCo(queue_size=8, symmetric=True), loss=SupCon()),
+    small(framework=CMC()),
+    small(
+        framework=MoCo(queue_size=8, symmetric=True), loss=SupCon(), similarity=VonMisesFisher()
+    ),
 ]
-PRODUCT = [small(framework=f, loss=loss) for f in [MoCo(), CMC()] for loss in LOSSES]
+PRODUCT = [
+    *[small(framework=f, loss=loss) for f in [MoCo(), CMC()] for loss in LOSSES],
+    *[small(framework=f, similarity=VonMisesFisher()) for f in [MoCo(), CMC()]],
+]
 
 
 @parametrize_with_checks(SOME)
