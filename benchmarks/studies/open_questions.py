@@ -117,10 +117,11 @@ def strong(strength):
     return [affine, ColorJitter(jitter, jitter, 0, 0)]
 
 
-def viewed(loss, strength, seed):
+def viewed(loss, strength, seed, temperature=0.2):
     """Return the accuracies of a loss with views of a strength."""
     data = X, y, *_ = split(seed)
-    embedder = make_embedder(Setting(loss, seed=seed)).set_params(augmentation=strong(strength))
+    setting = Setting(loss, temperature=temperature, seed=seed)
+    embedder = make_embedder(setting).set_params(augmentation=strong(strength))
     return embedding_probes(embedder.fit(X, y if loss.requires_y else None), data)
 
 
@@ -147,8 +148,8 @@ def viewed_image(loss, strength, seed):
     return embedding_probes(embedder.fit(X, y if loss.requires_y else None), data)
 
 
-def view_strength(name, compute, strengths, figures, args):
-    """Strength of the views against losses."""
+def view_strength(name, compute, strengths, figures, args, rows=None):
+    """Strength of the views against losses, all or those of the rows that are named."""
     losses = {
         BIASED: InfoNCE(),
         "DCL": DCL(0.1),
@@ -162,7 +163,7 @@ def view_strength(name, compute, strengths, figures, args):
     with table_of(name, args, labels=2) as table:
         for strength in strengths:
             scores = {}
-            for row, loss in losses.items():
+            for row, loss in losses.items() if rows is None else [(r, losses[r]) for r in rows]:
                 own = partial(compute, loss, strength)
                 scores[row] = figures.over(f"{name} {strength} {loss}", own, args.seeds)
                 base = None if row == BIASED else scores[BIASED]
@@ -444,6 +445,13 @@ TABLES = {
     "strength": partial(view_strength, "strength", viewed, STRENGTHS),
     "strength, Fashion-MNIST": partial(
         view_strength, "strength, Fashion-MNIST", viewed_image, STRENGTHS[:3]
+    ),
+    "strength, t = .5": partial(
+        view_strength,
+        "strength, t = .5",
+        partial(viewed, temperature=0.5),
+        STRENGTHS,
+        rows=(BIASED, "PositiveDebiased", "PositiveDebiased, printed", "SoftSupCon"),
     ),
     "80 epochs": longer,
     "wrong anchors": wrong_anchors,
