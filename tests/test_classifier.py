@@ -36,8 +36,7 @@ def model(embedder=None, classifier=None, **kwargs):
 @parametrize_with_checks(
     [
         model(),
-        model(classifier=KNeighborsClassifier(3), guess=False),
-        model(use_labels=True),
+        model(classifier=KNeighborsClassifier(3), guess=False, use_labels=True),
     ],
     # Its labels are -1 and 1.
     expected_failed_checks=lambda estimator: {"check_classifiers_classes": UNKNOWN},

@@ -222,12 +222,8 @@ def lines_of(tmp_path_factory):
     return run
 
 
-def test_components_of_ones_own_pass_a_strict_check(lines_of):
-    assert lines_of(OWN_CLASSES) == []
-
-
-def test_results_and_attributes_have_the_types_that_are_documented(lines_of):
-    assert lines_of(DECLARED) == []
+def test_components_of_ones_own_and_the_types_that_are_documented_pass_a_strict_check(lines_of):
+    assert lines_of(OWN_CLASSES + DECLARED) == []
 
 
 def test_a_choice_that_does_not_exist_is_an_error(lines_of):

@@ -106,6 +106,7 @@ CASES = {
     "optimizer": (VECTORS, {**SMALL, "optimizer": Optimizer("adam", betas=(0.9, 0.95))}),
     "optimizer class": (VECTORS, {**SMALL, "optimizer": torch.optim.SGD}),
 }
+LONG = "images with vectors"  # by default networks
 
 
 def fitted(X=VECTORS, **params):
@@ -141,7 +142,9 @@ def tampered(path):
     return tamper
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(c, marks=pytest.mark.slow) if c == LONG else c for c in CASES]
+)
 def test_a_loaded_embedder_is_the_saved_one(case, tmp_path):
     X, params = CASES[case]
     embedder = fitted(X, **params)
