@@ -6,7 +6,7 @@
         --losses InfoNCE BCL SoftSupCon Supervised-y --seeds 1
 
 Embedders of 10,000 images without labels: the network of patches, the default views, batches of
-128, 6 epochs, temperature .5, losses with τ⁺ = .1. MoCo and CMC have 4,096 negatives; CMC
+128, 6 epochs, temperature .5 (``--temperature``), losses with τ⁺ = .1. MoCo and CMC have 4,096 negatives; CMC
 contrasts lightness with colour, and each of its two encoders returns half of the representation.
 Rows with -y train with the labels: Supervised is the oracle that leaves out false negatives.
 Beside them stands what needs no training: pixels, oriented gradients, patches and the untrained
@@ -110,7 +110,7 @@ def of_fit(framework, loss, args, seed):
         n_components=64 if framework == "CMC" else 128,
         framework=FRAMEWORKS[framework],
         loss=LOSSES[loss if trains else BIASED],
-        similarity=Cosine(0.5),
+        similarity=Cosine(args.temperature),
         batch_size=128,
         max_epochs=args.epochs if trains else 1,
         lr=1e-3 if trains else 1e-12,
@@ -126,6 +126,7 @@ def main():
     parser.add_argument("--data", choices=SETS, default="CIFAR-10")
     parser.add_argument("--n-train", type=int, default=10_000, help="images without labels")
     parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--temperature", type=float, default=0.5)
     parser.add_argument("--frameworks", nargs="+", default=list(FRAMEWORKS), choices=FRAMEWORKS)
     parser.add_argument("--losses", nargs="+", choices=LOSSES, help="of SimCLR all, of others six")
     parser.add_argument("--seeds", type=int, default=3)
@@ -135,6 +136,8 @@ def main():
     torch.set_num_threads(1)
     figures = Figures(args.cache)
     title = f"{args.data}, {args.n_train}, {args.epochs} epochs"
+    if args.temperature != 0.5:
+        title += f", t = {args.temperature:g}"
     with table_of(f"{title}, no training", args) as table:
         for name in FEATURES:
             scores = figures.over(f"{title} {name}", partial(of_features, name, args), args.seeds)

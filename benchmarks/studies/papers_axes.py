@@ -151,6 +151,8 @@ def schedules(figures, args):
     losses = {
         BIASED: InfoNCE(),
         "HCL, β 2 → 0": HCL(0.1, beta=falling),
+        "HCL, β = .5": HCL(0.1, beta=0.5),
+        "HCL, β = 1": HCL(0.1, beta=1.0),
         "BCL, warm start, β 2 → 0 (paper)": BCL(warm, beta=falling),
         "the same, cdf as printed": BCL(warm, beta=falling, form="printed"),
         "BCL, warm start, β = 0": BCL(warm),
@@ -171,10 +173,11 @@ def schedules(figures, args):
             is_compared = label not in (BIASED, RAW, UNTRAINED)
             named = "BCL, α = .9, β = 0" if label == "BCL" else label
             table.add({"loss": named, **cells(of, scores[BIASED] if is_compared else None)})
-    with axis_table("schedules, from HCL", args, labels=1) as table:
+    with axis_table("schedules, from HCL", args, labels=2) as table:
         for label in [label for label in losses if "rebuttal" in label or "(paper)" in label]:
-            found = differences(scores[label], scores["HCL, β 2 → 0"], PROBES)
-            table.add({"loss": label, **found})
+            for reference in [label for label in losses if label.startswith("HCL")]:
+                found = differences(scores[label], scores[reference], PROBES)
+                table.add({"loss": label, "from": reference, **found})
 
 
 def pucl(figures, args):
