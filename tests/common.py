@@ -163,6 +163,12 @@ def small_images(**kwargs):
     return small(encoder=ConvNet(widths=(8,)), **kwargs)
 
 
+# gradcheck along random directions, and among the slow tests of each number.
+BY_DIRECTIONS = pytest.mark.parametrize(
+    "fast_mode", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["", "each number"]
+)
+
+
 def processes():
     """Return the context of multiprocessing from which tests start processes.
 

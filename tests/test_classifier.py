@@ -45,6 +45,15 @@ def test_estimator_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
+@parametrize_with_checks(
+    [model(use_labels=True), model(guess=False)],
+    expected_failed_checks=lambda estimator: {"check_classifiers_classes": UNKNOWN},
+)
+def test_estimator_checks_of_the_other_choices(estimator, check):
+    check(estimator)
+
+
 @pytest.mark.parametrize("use_labels", [False, True])
 def test_without_guesses_it_is_embedder_scaler_and_classifier_written_by_hand(use_labels):
     found = model(use_labels=use_labels, guess=False, random_state=3).fit(X, FEW)

@@ -80,5 +80,5 @@ def test_a_schedule_without_a_call_is_refused():
 
 
 def test_an_interval_that_ends_before_it_begins_is_refused():
-    with pytest.raises(ValueError, match="'low' parameter of interval must be at most 1"):
+    with pytest.raises(ValueError, match="'low' parameter of interval must be at most high=1"):
         interval(2, 1, "both")

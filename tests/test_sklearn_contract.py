@@ -36,7 +36,13 @@ VARIANTS = [
     small(loss=BCL(alpha=0.8, tau_plus=0.2), augmentation=GaussianNoise()),
     small(loss=Supervised(), output="projection", projection_dim=8),
     small(similarity=VonMisesFisher(), output="projection", projection_dim=8),
-    small(projection_dim=0, n_components=5, n_views=3, kind=Vectors(standardize=False)),
+    small(
+        projection_dim=0,
+        n_components=5,
+        n_views=3,
+        kind=Vectors(standardize=False),
+        optimizer="sgd",
+    ),
     small(
         kind="tables",
         optimizer=Optimizer("adamw", betas=(0.9, 0.9), param_groups=[("enc*", {"lr": 1e-4})]),

@@ -6,9 +6,9 @@
         --losses InfoNCE BCL SoftSupCon Supervised-y --seeds 1
 
 Embedders of 10,000 images without labels: the network of patches, the default views, batches of
-128, 6 epochs, temperature .5 (``--temperature``), losses with τ⁺ = .1. MoCo and CMC have 4,096 negatives; CMC
-contrasts lightness with colour, and each of its two encoders returns half of the representation.
-Rows with -y train with the labels: Supervised is the oracle that leaves out false negatives.
+128, 6 epochs, temperature .5 (``--temperature``), losses with τ⁺ = .1. MoCo and CMC have 4,096
+negatives; CMC contrasts lightness with colour, and each of its two encoders returns half of the
+representation. Rows with -y train with the labels: Supervised is the oracle that leaves out false negatives.
 Beside them stands what needs no training: pixels, oriented gradients, patches and the untrained
 network.
 

@@ -255,7 +255,7 @@ def unfitting(share, row, seed):
     texts = np.stack([Z[y == label].mean(0) for label in range(10)])[y]
     wrong = np.flatnonzero(rng.random(len(y)) < share)
     shown, height = X.copy(), X.shape[1]
-    shown[wrong] = rng.permuted(X[wrong].reshape(len(wrong), -1), axis=1).reshape(
+    shown[wrong] = rng.permuted(X[wrong].reshape(len(wrong), X[0].size), axis=1).reshape(
         -1, height, height
     )
     embedder = make_embedder(Setting(InfoNCE(), seed=seed))

@@ -28,6 +28,7 @@ from skcontrast.losses._posterior import false_negative_probability
 from skcontrast.similarity import DotProduct
 from skcontrast.simulation import ScoreModel, estimate
 from tests._objective.common import slopes
+from tests.common import BY_DIRECTIONS
 
 LABELS = torch.arange(9) % 3
 SOFT = SoftSupCon(sharpness=3.0, tau_plus=0.2, pull=0.4)
@@ -284,7 +285,8 @@ WEIGHTS = [
 @pytest.mark.parametrize("loss", WEIGHTS, ids=repr)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("scale", [0.4, 0.9])
-def test_gradcheck_of_weights_that_are_differentiated(loss, objective, scale):
+@BY_DIRECTIONS
+def test_gradcheck_of_weights_that_are_differentiated(fast_mode, loss, objective, scale):
     contrast = dot_products(scale)
 
     def value(anchors, candidates):
@@ -292,7 +294,9 @@ def test_gradcheck_of_weights_that_are_differentiated(loss, objective, scale):
         changed = replace(contrast, anchors=anchors, candidates=candidates, positives=positives)
         return objective_value(changed, loss, DotProduct(), objective)
 
-    assert torch.autograd.gradcheck(value, (contrast.anchors, contrast.candidates), fast_mode=True)
+    assert torch.autograd.gradcheck(
+        value, (contrast.anchors, contrast.candidates), fast_mode=fast_mode
+    )
 
 
 @pytest.mark.parametrize("loss", WEIGHTS, ids=repr)

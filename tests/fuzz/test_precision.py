@@ -44,7 +44,9 @@ def losses(case, **params):
     return np.array(embedder.fit(make_samples(case), make_labels(case)).history_[:, "train_loss"])
 
 
-@pytest.mark.parametrize("number", range(N_CASES))
+@pytest.mark.parametrize(
+    "number", [*range(N_CASES), *(pytest.param(k, marks=pytest.mark.slow) for k in range(6, 20))]
+)
 def test_the_losses_in_bfloat16_are_close_to_those_in_float32(number):
     """Rounding to 2^-9 moves losses, also by way of the weights, far less than learning does.
 

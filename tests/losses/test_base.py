@@ -26,7 +26,7 @@ from skcontrast.losses import __all__ as exported
 from skcontrast.losses._posterior import false_negative_probability
 from skcontrast.schedules import Auto, Linear
 from skcontrast.similarity import Cosine
-from tests.common import LOSSES, evaluate, random_views, some_labels
+from tests.common import BY_DIRECTIONS, LOSSES, evaluate, random_views, some_labels
 from tests.losses.common import NEGATIVES, assert_same, value_and_grads
 
 
@@ -160,9 +160,10 @@ def test_equals_the_formula_written_out(loss, n_views, temperature):
 @pytest.mark.parametrize(
     "loss", [s for s in LOSSES if not (s.hardness() and s.detach_weights)], ids=repr
 )
-def test_gradcheck(loss):
+@BY_DIRECTIONS
+def test_gradcheck(fast_mode, loss):
     views = [v.requires_grad_() for v in random_views(5, 4, seed=1)]
-    assert torch.autograd.gradcheck(lambda *z: evaluate(*z, loss=loss), views, fast_mode=True)
+    assert torch.autograd.gradcheck(lambda *z: evaluate(*z, loss=loss), views, fast_mode=fast_mode)
 
 
 def test_invariant_to_the_order_of_the_samples(loss):

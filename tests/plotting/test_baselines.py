@@ -1,11 +1,14 @@
 """The display draws the means of a comparison, and which are level with the embedder."""
 
+import inspect
+from unittest.mock import create_autospec
+
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 
-from skcontrast.metrics import BaselineComparison
+from skcontrast.metrics import BaselineComparison, compare_with_baselines
 from skcontrast.plotting import BaselinesDisplay, _baselines
 from tests.common import small
 
@@ -39,18 +42,15 @@ def test_a_hollow_point_is_level_with_the_embedder():
 
 
 def test_from_estimator_is_the_comparison_on_the_axes_of_the_user(monkeypatch):
-    passed = {}
-
-    def compare(estimator, X, y, **options):
-        passed.update(estimator=estimator, X=X, y=y, **options)
-        return comparison()
-
+    compare = create_autospec(compare_with_baselines, return_value=comparison())
     monkeypatch.setattr(_baselines, "compare_with_baselines", compare)
     given = {"estimator": small(), "X": np.eye(4), "y": np.arange(4)}
     options = {"n_labels": 3, "n_repeats": 2, "random_state": 0}
     _, ax = plt.subplots()
     display = BaselinesDisplay.from_estimator(**given, **options, ax=ax, alpha=0.5)
-    assert {name: passed[name] for name in (*given, *options)} == given | options
+    signature = inspect.signature(compare_with_baselines)
+    passed = signature.bind(*compare.call_args.args, **compare.call_args.kwargs)
+    assert {name: passed.arguments[name] for name in (*given, *options)} == given | options
     assert display.ax_ is ax and display.figure_ is ax.figure
     assert display.points_["raw"]["linear"][0].get_alpha() == 0.5
 

@@ -8,7 +8,7 @@ from skcontrast._objective._functional import Contrast, objective_value
 from skcontrast.losses import InfoNCE
 from skcontrast.schedules import Linear
 from skcontrast.similarity import Cosine, VonMisesFisher
-from tests.common import LOSSES, evaluate, golden_cases, golden_input, random_views
+from tests.common import BY_DIRECTIONS, LOSSES, evaluate, golden_cases, golden_input, random_views
 from tests.similarity.common import KAPPA, MU, VMF, some
 
 KAPPAS = {
@@ -60,11 +60,12 @@ def test_agrees_with_the_golden_values(case, dtype):
 @pytest.mark.parametrize(
     "loss", [s for s in LOSSES if not (s.hardness() and s.detach_weights)], ids=repr
 )
-def test_gradcheck_of_every_loss(loss):
+@BY_DIRECTIONS
+def test_gradcheck_of_every_loss(fast_mode, loss):
     views = [z.requires_grad_() for z in random_views(5, 5, seed=1)]
     similarity = VonMisesFisher(2.0, 20.0)
     assert torch.autograd.gradcheck(
-        lambda *z: evaluate(*z, loss=loss, similarity=similarity), views, fast_mode=True
+        lambda *z: evaluate(*z, loss=loss, similarity=similarity), views, fast_mode=fast_mode
     )
 
 
