@@ -8,9 +8,9 @@
 Embedders of 10,000 images without labels: the network of patches, the default views, batches of
 128, 6 epochs, temperature .5 (``--temperature``), losses with τ⁺ = .1. MoCo and CMC have 4,096
 negatives; CMC contrasts lightness with colour, and each of its two encoders returns half of the
-representation. Rows with -y train with the labels: Supervised is the oracle that leaves out false negatives.
-Beside them stands what needs no training: pixels, oriented gradients, patches and the untrained
-network.
+representation. Rows with -y train with the labels: Supervised is the oracle that leaves out false
+negatives. Beside them stands what needs no training: pixels, oriented gradients, patches and the
+untrained network.
 
 Columns: 5 and 20 labels a class (logistic regression, mean of 10 draws), 20 nearest neighbours by
 cosine and a linear probe of 4,000 labels, on 2,000 test images. Δ is the difference from InfoNCE

@@ -50,7 +50,8 @@ def test_from_estimator_is_the_comparison_on_the_axes_of_the_user(monkeypatch):
     display = BaselinesDisplay.from_estimator(**given, **options, ax=ax, alpha=0.5)
     signature = inspect.signature(compare_with_baselines)
     passed = signature.bind(*compare.call_args.args, **compare.call_args.kwargs)
-    assert {name: passed.arguments[name] for name in (*given, *options)} == given | options
+    assert list(passed.arguments.values())[:3] == list(given.values())
+    assert options.items() <= passed.arguments.items()
     assert display.ax_ is ax and display.figure_ is ax.figure
     assert display.points_["raw"]["linear"][0].get_alpha() == 0.5
 
