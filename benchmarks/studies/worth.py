@@ -5,13 +5,14 @@
     python -m benchmarks.studies.worth --sets Fashion-MNIST --n 4000
     python -m benchmarks.studies.worth --sets CIFAR-10 --n 5000 --epochs 50
     python -m benchmarks.studies.worth --sets PTC_MR ENZYMES --data-home FOLDER
+    python -m benchmarks.studies.worth --sets molecules HAR_part --n 1200 --data-home FOLDER
 
 Rows that learn nothing: the data as they are, standardised, their principal components, UMAP where
 umap-learn is installed, the bag of labels or degrees of a graph, histograms of oriented gradients
 where scikit-image is installed (4×4 pixels to a cell, 2×2 cells to a block), patches of images,
-profiles and colours of graphs, and the default with its first weights. "learned" is the
-learned part of the default. A denoising autoencoder has the encoder and the views of the default
-embedder and a linear decoder. Then come the default embedder
+random kernels of series, profiles and colours of graphs, and the default with its first weights.
+"learned" is the learned part of the default. A denoising autoencoder of images and vectors has the
+encoder and the views of the default embedder and a linear decoder. Then come the default embedder
 (``ContrastiveEmbedder(random_state=seed)``), the same with other losses, and the oracles, which
 have all labels. For a few labels in fit see few_labels.py.
 
@@ -44,7 +45,9 @@ from torch import nn
 
 from benchmarks._graph_sets import load_graphs
 from benchmarks._image_sets import load_images
+from benchmarks._made_graphs import MADE, made_graphs
 from benchmarks._results import Table, make_parser, spread
+from benchmarks._series_sets import load_series
 from benchmarks.studies.graph_table import bag
 from skcontrast import ContrastiveEmbedder
 from skcontrast._fit._settings import automatic_epochs
@@ -52,10 +55,12 @@ from skcontrast.augmentation import compose
 from skcontrast.estimation import tau_plus_from_labels
 from skcontrast.features import (
     GraphProfile,
+    MiniRocket,
     PartialWhitening,
     PatchDictionary,
     WeisfeilerLehman,
 )
+from skcontrast.kinds import Series
 from skcontrast.losses import (
     BCL,
     DCL,
@@ -71,6 +76,7 @@ from skcontrast.metrics import compare_paired, few_label_accuracy, knn_accuracy,
 from skcontrast.similarity import Cosine
 
 GRAPHS = ("PTC_MR", "ENZYMES", "DD", "REDDIT-BINARY")
+SERIES = ("HAR_part", "ECG5000", "FacesUCR")
 TABLES = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer}
 LABELS = (1, 5, 20)
 FEW, ORACLE = "5 labels", "Supervised (all labels)"
@@ -85,13 +91,15 @@ def oriented_gradients(X):
     return np.stack([hog(x, channel_axis=0, **cells) for x in X]).astype(np.float32)
 
 
-IMAGES = ("HOG", "patches")
 WIDE = {
     "HOG": FunctionTransformer(oriented_gradients),
     "patches": PatchDictionary(random_state=0),
+    "kernels": MiniRocket(random_state=0),
     "profile": GraphProfile(),
     "colours": WeisfeilerLehman(),
 }
+# The wide features of samples by their number of dimensions; None of graphs.
+WIDE_OF = {2: (), 3: ("kernels",), 4: ("HOG", "patches"), None: ("profile", "colours")}
 
 
 def losses(tau_plus):
@@ -151,6 +159,26 @@ def graphs(name):
     return loaded
 
 
+def made(name):
+    """Return a function that returns twice `n` made graphs, half of them to test on."""
+
+    def loaded(args):
+        X, y = made_graphs(name, 2 * args.n)
+        return X, y, 0.5
+
+    return loaded
+
+
+def series(name):
+    """Return a function that returns a set of series, half of it to test on."""
+
+    def loaded(args):
+        X, y, _ = load_series(name, args.data_home)
+        return X, y, 0.5
+
+    return loaded
+
+
 SETS = {
     "digits": digits,
     "digits as vectors": lambda args: digits(args, flat=True),
@@ -158,6 +186,8 @@ SETS = {
     "Fashion-MNIST": fashion,
     "CIFAR-10": cifar,
     **{name: graphs(name) for name in GRAPHS},
+    **{name: made(name) for name in MADE},
+    **{name: series(name) for name in SERIES},
 }
 
 
@@ -179,7 +209,7 @@ def numbers(X, rows):
     """Return what needs no learning: pixels, features, or how often each node label occurs."""
     if isinstance(X, np.ndarray):
         flat = X[rows].reshape(len(rows), -1)
-        return flat / np.float32(255) if X.dtype == np.uint8 else flat
+        return flat / np.float32(255) if X.dtype == np.uint8 else np.nan_to_num(flat)
     return np.log1p(bag(X))[rows]
 
 
@@ -245,15 +275,15 @@ def fits(row, X):
         return importlib.util.find_spec("umap") is not None
     if row == "HOG" and importlib.util.find_spec("skimage") is None:
         return False
-    is_array = isinstance(X, np.ndarray)
-    if row in WIDE:
-        return is_array == (row in IMAGES) and (not is_array or X.ndim == 4)
-    return row != "autoencoder" or is_array
+    n_dims = X.ndim if isinstance(X, np.ndarray) else None
+    return row in WIDE_OF[n_dims] if row in WIDE else row != "autoencoder" or n_dims in (2, 4)
 
 
 def learned(name, X, y, args, seed):
     """Return the fitted embedder of a row that is trained once."""
     given = {"random_state": seed, "device": "cpu"}
+    if isinstance(X, np.ndarray) and X.ndim == 3:
+        given["kind"] = Series()
     if args.epochs:
         given["max_epochs"] = args.epochs
     if args.temperature:
@@ -266,27 +296,36 @@ def learned(name, X, y, args, seed):
     return ContrastiveEmbedder(**given, loss=own[name]).fit(X, y)
 
 
+def represented(name, X, y, train, test, args, seed):
+    """Return the training and the test part as a row has them."""
+    if name in WIDE:
+        features = clone(WIDE[name]).fit(X[train])
+        return features.transform(X[train]), features.transform(X[test])
+    if name in PLAIN:
+        n_threads = torch.get_num_threads()
+        found = plain(name, X, train, test, seed)
+        torch.set_num_threads(n_threads)  # UMAP takes all cores, and leaves it so
+        return found
+    embedder = learned("default" if name == "learned" else name, X[train], y[train], args, seed)
+    width = learned_width(embedder) if name == "learned" else None
+    return embedder.transform(X[train])[:, :width], embedder.transform(X[test])[:, :width]
+
+
 def run(name, X, y, test, args, seed):
     """Return the columns of a row for a seed."""
     train, test = split(y, test, args.n, seed)
     start = process_time()
-    if name in WIDE:
-        features = clone(WIDE[name]).fit(X[train])
-        H, H_test = features.transform(X[train]), features.transform(X[test])
-    elif name in PLAIN:
-        n_threads = torch.get_num_threads()
-        H, H_test = plain(name, X, train, test, seed)
-        torch.set_num_threads(n_threads)  # UMAP takes all cores, and leaves it so
-    else:
-        given = "default" if name == "learned" else name
-        embedder = learned(given, X[train], y[train], args, seed)
-        H, H_test = embedder.transform(X[train]), embedder.transform(X[test])
-        if name == "learned":
-            width = learned_width(embedder)
-            H, H_test = H[:, :width], H_test[:, :width]
+    H, H_test = represented(name, X, y, train, test, args, seed)
     minutes = (process_time() - start) / 60
-    scale = name not in ("PCA", "UMAP")
-    return {**judged(H, y[train], H_test, y[test], seed, scale=scale), "CPU min": minutes}
+    return {
+        **judged(H, y[train], H_test, y[test], seed, scale=is_scaled(name)),
+        "CPU min": minutes,
+    }
+
+
+def is_scaled(name):
+    """Return whether probes of a row standardise it."""
+    return name not in ("PCA", "UMAP")
 
 
 def learned_width(embedder):
@@ -321,8 +360,8 @@ def main():
     default_sets = ["digits", "digits as vectors", *TABLES]
     parser.add_argument("--sets", nargs="+", default=default_sets, choices=list(SETS))
     parser.add_argument("--rows", nargs="+", default=ROWS, choices=ROWS)
-    parser.add_argument("--data-home", help="folder of the sets of graphs; else they are fetched")
-    parser.add_argument("--n", type=int, default=4000, help="images to train on")
+    parser.add_argument("--data-home", help="folder of the sets of graphs and series")
+    parser.add_argument("--n", type=int, default=4000, help="images or made graphs to train on")
     parser.add_argument("--epochs", type=int, help="those of the embedder if left out")
     parser.add_argument("--temperature", type=float, help="that of the embedder if left out")
     parser.add_argument("--seeds", type=int, default=10)
