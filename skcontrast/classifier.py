@@ -27,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ._arguments import naming, refuse_masked
 from ._data._metadata import NAMES
+from ._data._statistics import as_tensor
 from ._fit._label_spreading import N_NEIGHBORS, spread_labels
 from ._fit._settings import automatic_epochs
 from ._parameters import check_component, validate_parameters
@@ -203,7 +204,7 @@ class ContrastiveClassifier(
         embedder = self._trained(X, codes, metadata)
         H = np.asarray(embedder.transform(X))
         scaler = StandardScaler().fit(H)
-        Z, weight = scaler.transform(H), metadata.get("sample_weight")
+        Z, weight = np.asarray(scaler.transform(H)), metadata.get("sample_weight")
         weight = None if weight is None else np.asarray(weight)
         _fit_known(classifier, Z, codes, classes, weight)
         if self.guess and not is_known.all():
@@ -278,7 +279,7 @@ class ContrastiveClassifier(
         Z : ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        return self.scaler_.transform(np.asarray(self.embedder_.transform(X)))
+        return np.asarray(self.scaler_.transform(np.asarray(self.embedder_.transform(X))))
 
     def predict(self, X: Any) -> NDArray:
         """Predict classes, never −1.
@@ -344,11 +345,14 @@ class ContrastiveClassifier(
             In [0, 1].
         """
         values, is_known = _classes(y)
+        predicted = self.predict(X)
+        with naming("y", f"{len(predicted)} classes, one for each sample"):
+            check_consistent_length(predicted, is_known)
         weight = None if sample_weight is None else np.asarray(sample_weight)[is_known]
-        return accuracy_score(values, self.predict(X)[is_known], sample_weight=weight)
+        return accuracy_score(values, predicted[is_known], sample_weight=weight)
 
     def _call(self, method: str, X: Any) -> NDArray:
-        Z = self.transform(X)
+        Z = np.asarray(self.transform(X))
         return getattr(self.classifier_, method)(Z)
 
     @property
@@ -502,8 +506,8 @@ def _is_unknown(value: Any) -> bool:
 def _agreed(codes: NDArray, guesses: NDArray, Z: NDArray) -> NDArray:
     """Return known classes, and guesses where label spreading guesses the same; otherwise −1."""
     n_components = min(_N_COMPONENTS, max(len(Z) // 32, 2))
-    h = PartialWhitening(n_components, random_state=0).fit_transform(Z)
-    spread = spread_labels(torch.from_numpy(h), torch.from_numpy(codes), N_NEIGHBORS)
+    h = np.asarray(PartialWhitening(n_components, random_state=0).fit_transform(Z))
+    spread = spread_labels(as_tensor(h), torch.from_numpy(codes), N_NEIGHBORS)
     is_agreed = (spread.argmax(1) == guesses) & (spread.max(1) > 0)
     return np.where(codes >= 0, codes, np.where(is_agreed, guesses, -1))
 

@@ -246,7 +246,7 @@ class ContrastiveEmbedder(
     n_epochs_ : int
         Epochs trained in total.
     n_features_in_ : int
-        Numbers per sample: features, or channels × height × width. Absent for graphs.
+        Numbers per sample: features, or channels × height × width. Absent for graphs and series.
     feature_names_in_ : ndarray of str
         Names of the features, if X has names that are all strings.
 
@@ -389,8 +389,8 @@ class ContrastiveEmbedder(
         """Set parameters, including the parameters of components that are None.
 
         For example, ``similarity__temperature=0.2`` on an embedder whose `similarity` is None sets
-        `similarity` to ``Cosine(temperature=0.2)``. In the same way, ``optimizer__betas`` makes an
-        ``Optimizer`` of the name "adam".
+        `similarity` to ``Cosine(temperature=0.2)``, unless its framework has another default. In
+        the same way, ``optimizer__betas`` makes an ``Optimizer`` of the name "adam".
 
         Parameters
         ----------
@@ -403,6 +403,7 @@ class ContrastiveEmbedder(
         """
         from ._fit._settings import COMPONENTS, default_with
 
+        framework = params.get("framework", self.framework)
         for role in {name.split("__")[0] for name in params if "__" in name}:
             value = params.get(role, getattr(self, role, None))
             is_unset = value is None and role in COMPONENTS
@@ -410,7 +411,7 @@ class ContrastiveEmbedder(
                 nested = {n: params.pop(n) for n in list(params) if n.startswith(f"{role}__")}
                 names = {name.partition("__")[2]: given for name, given in nested.items()}
                 params[role] = (
-                    default_with(role, names)
+                    default_with(role, names, framework)
                     if is_unset
                     else as_optimizer(value).set_params(**names)
                 )

@@ -321,3 +321,26 @@ def test_parameters_of_what_is_not_there_name_it():
         ContrastiveClassifier().set_params(embedder__max_epochs=2)
     with pytest.raises(TypeError, match=r"'temperature'.*similarity"):
         ContrastiveClassifier(temperature=0.1)
+
+
+def test_the_output_of_pandas_changes_no_prediction():
+    expected = model(random_state=0).fit(X, FEW).predict(X)
+    with sklearn.config_context(transform_output="pandas"):
+        np.testing.assert_array_equal(model(random_state=0).fit(X, FEW).predict(X), expected)
+    given = model(random_state=0).set_output(transform="pandas").fit(X, FEW)
+    np.testing.assert_array_equal(given.predict(X), expected)
+
+
+def test_score_names_a_y_of_another_length():
+    with pytest.raises(ValueError, match="y must be 90 classes, one for each sample"):
+        model().fit(X, FEW).score(X, FEW[:20])
+
+
+def test_a_file_of_a_classifier_with_a_random_state_is_loaded(tmp_path):
+    generator = np.random.RandomState(0)
+    fitted = model(classifier=LogisticRegression(random_state=generator)).fit(X, FEW)
+    skcontrast.save(fitted, tmp_path / "model.safetensors")
+    name = "numpy.random.mtrand.RandomState"
+    own = {name: generator, f"{name}#2": generator}
+    loaded = skcontrast.load(tmp_path / "model.safetensors", own=own)
+    np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))

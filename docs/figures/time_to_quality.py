@@ -8,17 +8,34 @@ import matplotlib.pyplot as plt
 # Plots run in the folder of their script.
 RESULTS = Path("../../benchmarks/studies/results/time_to_quality.json")
 COLUMNS = ("5 labels", "20-NN, half whitened", "linear")
-NAMES = {"as they are": "pixels", "kornia, pytorch-metric-learning": "script with kornia"}
+SETS = ("Fashion-MNIST", "CIFAR-10", "molecules", "HAR_part")
+NAMES = {
+    "as they are": "pixels, counts, numbers",
+    "kornia, pytorch-metric-learning": "script with kornia",
+    "PyG, InfoGraph": "script with PyG",
+}
+LEFT_OUT = {"UMAP", "t-SimCNE"}  # far below all others
 
-rows = json.loads(RESULTS.read_text(encoding="utf-8"))["time: Fashion-MNIST"]["rows"]
-figure, axes = plt.subplots(1, 3, figsize=(7, 3), layout="constrained")
-for axis, column in zip(axes, COLUMNS, strict=True):
-    for k, name in enumerate(dict.fromkeys(row["row"] for row in rows)):
-        own = [row for row in rows if row["row"] == name]
-        minutes = [max(row["CPU min"], 0.03) for row in own]
-        style = {"color": f"C{k}", "label": NAMES.get(name, name), "ms": 4}
-        axis.semilogx(minutes, [row[column] for row in own], "o-", **style)
+stored = json.loads(RESULTS.read_text(encoding="utf-8"))
+found = {name: stored[f"time: {name}"]["rows"] for name in SETS}
+names = dict.fromkeys(row["row"] for rows in found.values() for row in rows)
+shown = [name for name in names if name not in LEFT_OUT]
+colours = dict(zip(shown, [*(f"C{k}" for k in range(10)), "black"], strict=True))
+figure, axes = plt.subplots(len(SETS), 3, figsize=(7, 8), layout="constrained", sharex=True)
+lines = {}
+for of_set, (data, rows) in zip(axes, found.items(), strict=True):
+    for axis, column in zip(of_set, COLUMNS, strict=True):
+        for name, colour in colours.items():
+            own = [row for row in rows if row["row"] == name]
+            if own:
+                minutes = [max(row["CPU min"], 0.01) for row in own]
+                (lines[name],) = axis.semilogx(
+                    minutes, [row[column] for row in own], "o-", color=colour, ms=4
+                )
+    of_set[0].set_ylabel(data.removesuffix("_part"))
+for axis, column in zip(axes[0], COLUMNS, strict=True):
     axis.set_title(column, fontsize=10)
+for axis in axes[-1]:
     axis.set_xlabel("CPU minutes")
-handles, labels = axes[0].get_legend_handles_labels()
-figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+labels = [NAMES.get(name, name) for name in lines]
+figure.legend(lines.values(), labels, loc="outside lower center", ncols=4, fontsize=8)

@@ -174,20 +174,21 @@ def save(
         parameters["random_state"] = None
     if isinstance(parameters["device"], torch.device):
         parameters["device"] = str(parameters["device"])
+    fitted = embedder._fitted.on_cpu()
     content = {
         "format": FORMAT,
         "versions": versions(_PACKAGES),
         "class": writer.write(type(embedder), "class"),
         "parameters": writer.write(parameters, "parameters"),
-        "fitted": writer.write(_inference_parts(embedder._fitted.on_cpu()), "fitted"),
+        "fitted": writer.write(_inference_parts(fitted), "fitted"),
         "output": dict(getattr(embedder, "_sklearn_output_config", {})),
         "own": writer.own,
     }
-    # What a custom network returns, to notice a different one.
-    outputs = _outputs(embedder._fitted.on_cpu(), torch.device("cpu")) if writer.own else None
-    content["outputs"] = writer.write(outputs, "outputs")
     if model is not None:
         content[_MODEL] = writer.write(model, _MODEL)
+    # What a custom network returns, to notice a different one.
+    outputs = _outputs(fitted, torch.device("cpu")) if writer.own else None
+    content["outputs"] = writer.write(outputs, "outputs")
     replace_file(place, pack(content, writer.tensors, _HEADER))
 
 

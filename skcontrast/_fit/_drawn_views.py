@@ -66,7 +66,7 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
             subset = X if _is_learned_from(X, schema.kind, given) else X[:2]
             setup = new_setup(settings, subset, schema, given, settings.seed)
         chain = setup.augmentation
-    samples = X if rows is None else X[chosen_rows(rows, len(X))]
+    samples = X[:] if rows is None else X[chosen_rows(rows, len(X))]
     if not len(samples):
         raise ValueError("The 'rows' parameter of views must choose at least one sample.")
     device = resolve_device(embedder.device, type(embedder).__name__)

@@ -119,9 +119,14 @@ def automatic_epochs(
     return min(max(n_epochs, fewest), _MOST_EPOCHS)
 
 
-def default_with(role: str, parameters: dict[str, Any]) -> Any:
-    """Return the default loss, framework or similarity with other parameters."""
+def default_with(role: str, parameters: dict[str, Any], framework: Any = None) -> Any:
+    """Return the default loss, framework or similarity with other parameters.
+
+    The framework of the embedder decides which similarity is the default.
+    """
     base, default = COMPONENTS[role]
+    if role == "similarity" and isinstance(framework, Framework):
+        default = framework.default_similarity
     known = set(default().get_params())
     unknown = {name.partition("__")[0] for name in parameters} - known
     if unknown:

@@ -355,7 +355,7 @@ class SegmentPermutation(SeriesAugmentation):
 class FrequencyMask(SeriesAugmentation):
     """Remove a random band of frequencies from each series, in all channels.
 
-    Means stay. The width of the band is uniform, and so is its place.
+    Means of series of full length stay. The width of the band is uniform, and so is its place.
 
     Parameters
     ----------
@@ -514,7 +514,7 @@ class AxisRotation(SeriesAugmentation):
         """Return turned series."""
         n, n_channels, _ = batch.shape
         turn = self._rotations(n, generator, batch.device).to(batch.dtype)
-        views = ((batch - self._offset) / self._slope).clone()
+        views = (batch - self._offset) / self._slope
         for sensor in self._channels(n_channels):
             views[:, sensor] = turn @ views[:, sensor]
         return views * self._slope + self._offset

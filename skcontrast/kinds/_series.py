@@ -387,8 +387,6 @@ def _interpolated(series: NDArray, row: int) -> NDArray:
                 "interpolated: drop the series or the channel."
             )
         values[~known] = np.interp(steps[~known], steps[known], values[known])
-    if not length:
-        raise ValueError(_gap(series, row))
     return filled
 
 
@@ -416,9 +414,6 @@ class SeriesScaler(AffineScaler):
     finds_nonfinite = False
     standardize: Any
 
-    def __init__(self, standardize: Literal["channel", "series"] | None = "channel"):
-        super().__init__(standardize)  # type: ignore[arg-type]
-
     def fit(self, X: NDArray) -> SeriesScaler:
         """Learn mean and standard deviation of each channel of X (n, n_channels, n_times)."""
         self.only_casts_ = self.standardize is None
@@ -431,7 +426,7 @@ class SeriesScaler(AffineScaler):
 
     def to_tensor(self, X: NDArray, device: torch.device | str) -> Tensor:
         """Return X as a float32 tensor (n, n_channels, n_times) on a device."""
-        if isinstance(self.standardize, str) and self.standardize == "series":
+        if self.standardize == "series":
             step = max(1, NUMBERS_PER_CALL // X[0].size) if len(X) else 1
             parts = [X[start : start + step] for start in range(0, len(X), step)]
             return torch.cat([own_scale(as_tensor(part)) for part in parts]).to(device)

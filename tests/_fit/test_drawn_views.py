@@ -6,8 +6,9 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.pipeline import make_pipeline
-from torch.utils.data import TensorDataset
+from torch.utils.data import Dataset, TensorDataset
 
+from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import (
     AttributeMask,
     Augmentation,
@@ -18,7 +19,7 @@ from skcontrast.augmentation import (
 )
 from skcontrast.frameworks import CMC
 from skcontrast.graphs import PackedGraphs
-from skcontrast.kinds import Kind
+from skcontrast.kinds import Kind, Series
 from tests.common import IMAGES, X_DIGITS, images, small, small_images, vectors
 
 FAR = vectors() * [1, 1e9, 1e-9, 1, 1] + [1e8, 0, 0, 1e-5, 0]
@@ -208,3 +209,27 @@ def test_an_augmentation_that_learns_sees_all_images_of_a_dataset():
     dataset = TensorDataset(torch.from_numpy(X))
     (view,) = small_images(augmentation=Darkest()).views(dataset, 1, rows=[3])
     assert np.all(view == 7)
+
+
+@pytest.mark.parametrize("standardize", ["channel", "series"])
+def test_views_of_a_dataset_of_series_of_different_lengths(standardize, monkeypatch):
+    lengths = range(200, 240)
+    series = [np.random.default_rng(n).normal(size=(2, n)).astype(np.float32) for n in lengths]
+    monkeypatch.setattr(Series, "rows_per_call", lambda self, X: 15)  # in three parts
+    embedder = ContrastiveEmbedder(kind=Series(standardize), augmentation=[], random_state=0)
+    for views in embedder.views(OfSeries(series)):
+        for one, other in zip(views, series, strict=True):
+            np.testing.assert_allclose(one[:, : other.shape[1]], other, rtol=1e-5, atol=1e-5)
+
+
+class OfSeries(Dataset):
+    """Series of different lengths."""
+
+    def __init__(self, series):
+        self.series = series
+
+    def __len__(self):
+        return len(self.series)
+
+    def __getitem__(self, index):
+        return torch.from_numpy(self.series[index])

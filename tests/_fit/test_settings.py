@@ -183,3 +183,13 @@ def test_the_parts_of_a_stream_do_not_shorten_its_schedules():
     embedder.set_params(callbacks=[stop]).partial_fit(X).partial_fit(X)
     assert stop.max_epochs_ == 1
     assert embedder.history_[-1, "loss__tau_plus"] == pytest.approx(0.01)
+
+
+def test_a_parameter_of_the_default_similarity_keeps_the_similarity_of_the_framework():
+    embedder = ContrastiveEmbedder(framework=InfoGraph())
+    with pytest.raises(
+        ValueError, match=r"is None, that is DotProduct\(\), which has no parameter"
+    ):
+        embedder.set_params(similarity__temperature=0.2)
+    embedder.set_params(framework=SimCLR(), similarity__temperature=0.2)
+    assert embedder.similarity.temperature == 0.2
