@@ -1,4 +1,4 @@
-"""The only place that imports skorch: at the first fit, and without PyTorch Geometric."""
+"""The only place that imports skorch, and without PyTorch Geometric."""
 
 from __future__ import annotations
 

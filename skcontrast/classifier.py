@@ -101,7 +101,7 @@ class ContrastiveClassifier(
     classifier_ : classifier
         The fitted classifier.
     n_features_in_ : int
-        As of the embedder; absent for graphs.
+        As of the embedder; absent for graphs and series.
     feature_names_in_ : ndarray of str
         As of the embedder, if X has names that are all strings.
 

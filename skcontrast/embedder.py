@@ -140,9 +140,9 @@ class ContrastiveEmbedder(
         ``MarginalCorruption`` for vectors and tables (which keeps rows of X in the fitted
         embedder); ``TimeCrop``, ``GaussianNoise``, ``MagnitudeScale`` and ``TimeMask`` for series;
         ``SimCLRAugmentation()`` for colour images, or ``RandomAffine()`` if the framework
-        contrasts their channels; crops, or for fewer than 16 pixels ``RandomAffine``, and a strong
-        ``ColorJitter`` for all other images; ``NodeDrop()`` for graphs, or no augmentation with
-        ``InfoGraph()``; the default of each part of ``Parts``.
+        contrasts their channels; crops and blur, or for fewer than 16 pixels ``RandomAffine``, and
+        a strong ``ColorJitter`` for all other images; ``NodeDrop()`` for graphs, or no
+        augmentation with ``InfoGraph()``; the default of each part of ``Parts``.
     n_components : int, default=None
         Width of the representation; with a framework of several encoders, of the output of each.
         None leaves it to the encoder.
@@ -642,8 +642,8 @@ class ContrastiveEmbedder(
         Returns
         -------
         score : float
-            In [0, 1]; by chance, 10 / (n_samples - 1). Two calls with the same X return the same
-            score.
+            In [0, 1]; by chance, 10 / (n_samples - 1), of more than 1,024 samples about .01. Two
+            calls with the same X return the same score.
 
         See Also
         --------

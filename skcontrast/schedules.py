@@ -1,7 +1,8 @@
 """Schedules: a schedule is a value that depends on the progress of the fit.
 
-A schedule maps progress in [0, 1] to a number. It may replace any numeric hyperparameter of a loss
-or of a similarity, and is the ``lr_schedule`` of the embedder::
+A schedule maps progress in [0, 1] to a number. It may replace most numeric hyperparameters of a
+loss or of a similarity (not ``kappa_max`` of ``VonMisesFisher``), and is the ``lr_schedule`` of the
+embedder::
 
     BCL(alpha=Linear(0.5, 0.85), beta=Linear(2, 0))
 """
@@ -218,7 +219,7 @@ class Steps(Schedule):
 class Auto(ParameterObject):
     """A hyperparameter that is estimated from the data while the embedder trains.
 
-    May replace ``alpha``, ``tau_plus``, ``sharpness`` and ``floor`` of losses, and for every
+    May replace ``alpha``, ``tau_plus``, ``sharpness`` and ``floor`` of losses, and every
     hyperparameter of a custom loss whose constraint names one of them; the string
     ``"auto"`` is short for ``Auto()``. Every few epochs the value is estimated again from the
     ranks of the positives, pooled over an epoch, as in
@@ -239,8 +240,8 @@ class Auto(ParameterObject):
     every : int, default=5
         Epochs between two estimates.
     initial : float, default=None
-        Value until the first estimate, ≥ 0; None is .5 for α and 0 for a sharpness, which trust
-        no ranks, 0 for a floor and .1 for τ⁺.
+        Value until the first estimate, ≥ 0. None is .5 for α, 0 for a sharpness (both trust no
+        ranks), 0 for a floor, and .1 for τ⁺.
     n_classes : int, default=None
         The number of classes, at least 2, where it is all that is known: without y, τ⁺ is
         1/n_classes, as for classes of equal size, from the first epoch on. For ``tau_plus`` only.

@@ -40,9 +40,9 @@ class Series(ArrayKind):
     does not depend on what it is padded to. Later series may have other lengths than in `fit`.
 
     An array of three dimensions is recognised as series if one of the last two is more than twice
-    the other. Square images and those that are nearly so stay images; declare either by ``kind=``,
-    such as ``kind="images"`` for spectrograms of 8 bands and 32 steps. With ``kind="series"``, an
-    array (n_samples, n_times) is read as series of one channel.
+    the other, and as grey images if they are equal; what is in between is refused. Declare either
+    by ``kind=``, such as ``kind="images"`` for spectrograms of 8 bands and 32 steps. With
+    ``kind="series"``, an array (n_samples, n_times) is read as series of one channel.
 
     Parameters
     ----------
@@ -413,6 +413,9 @@ class SeriesScaler(AffineScaler):
 
     finds_nonfinite = False
     standardize: Any
+
+    def __init__(self, standardize: Literal["channel", "series"] | None = "channel"):
+        super().__init__(standardize)  # type: ignore[arg-type]
 
     def fit(self, X: NDArray) -> SeriesScaler:
         """Learn mean and standard deviation of each channel of X (n, n_channels, n_times)."""
