@@ -49,6 +49,7 @@ COLUMNS = ("few labels", "neighbours", "linear")
 # Labeled samples that neighbours and the linear model learn from, and are tested on, at most.
 _MOST = 1000
 _N_NEIGHBORS = 20
+_MOST_COMPONENTS = 64
 # Differences with a smaller p-value are not taken for chance.
 LEVEL = 0.05
 
@@ -202,8 +203,8 @@ def compare_with_baselines(
 
     - "raw": the features, or the pixels, as the encoder gets them; not for graphs and series of
       unequal lengths;
-    - "PCA": at most 64 principal components of these, standardised; "UMAP": ten dimensions, where
-      umap-learn is installed;
+    - "PCA" of more than 64 features: 64 principal components of these, standardised, or as many as
+      there are samples; "UMAP": ten dimensions, where umap-learn is installed;
     - "patches" of images, "kernels" of series, "profile" and "colours" of graphs, see
       :mod:`skcontrast.features`;
     - "untrained": the same embedder with its first weights;
@@ -262,7 +263,7 @@ def compare_with_baselines(
     >>> embedder = ContrastiveEmbedder(max_epochs=5, random_state=0).fit(X)
     >>> found = compare_with_baselines(embedder, X, y, n_repeats=3, random_state=0)
     >>> [row for row in found.scores if row != "UMAP"]
-    ['raw', 'PCA', 'untrained', 'learned', 'embedder']
+    ['raw', 'untrained', 'learned', 'embedder']
     >>> found.scores["raw"]["linear"].shape
     (3,)
     """
@@ -373,10 +374,9 @@ def _rows(embedder: Any, X: Any, seed: int) -> Iterator[tuple[str, _ROW]]:
     if isinstance(kind, (Vectors, Tables, Images)) or _has_columns(kind, X):
         raw = cache(lambda: of(_Raw()))
         yield "raw", raw
-        yield (
-            "PCA",
-            lambda: PCA(min(64, *raw().shape), random_state=seed).fit_transform(_scaled(raw())),
-        )
+        if raw().shape[1] > _MOST_COMPONENTS:
+            components = PCA(min(_MOST_COMPONENTS, len(raw())), random_state=seed)
+            yield "PCA", lambda: components.fit_transform(_scaled(raw()))
         if importlib.util.find_spec("umap") is not None:
             yield "UMAP", lambda: _umap(_scaled(raw()), seed)
     if isinstance(kind, Images):

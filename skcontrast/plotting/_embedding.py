@@ -24,6 +24,8 @@ from ._estimators import transformer
 # Classes beyond this number are not told apart by their colours.
 _MOST_CLASSES = 20
 _UNKNOWN = -1
+# Classes in a column of the legend.
+_LEGEND_ROWS = 20
 
 
 class EmbeddingDisplay:
@@ -212,15 +214,16 @@ class EmbeddingDisplay:
         display : EmbeddingDisplay
             This display.
         """
-        self.ax_ = axes(ax, figsize=(6.2, 4.8))
+        classes = None if self.y is None else _classes(self.y)
+        n_columns = 1 if classes is None else -(-len(classes) // _LEGEND_ROWS)
+        self.ax_ = axes(ax, figsize=(5.1 + 1.1 * n_columns, 4.8))
         self.figure_ = self.ax_.figure
         self.scatters_: dict[Any, Any] = {}
         self.legend_: Any = None
         self.colorbar_: Any = None
         kwargs = {"s": 10, "linewidths": 0, **kwargs}
-        classes = None if self.y is None else _classes(self.y)
         if classes is not None:
-            self._plot_classes(classes, **kwargs)
+            self._plot_classes(classes, n_columns, **kwargs)
         else:
             style = {"color": "#0072B2"} if self.y is None else {"c": self.y, "cmap": "viridis"}
             points = self.ax_.scatter(*self.points.T, **{**style, **kwargs})
@@ -233,7 +236,7 @@ class EmbeddingDisplay:
         self.ax_.set(xlabel=self.xlabel, ylabel=self.ylabel, xticks=[], yticks=[])
         return self
 
-    def _plot_classes(self, classes: list[Any], **kwargs: Any) -> None:
+    def _plot_classes(self, classes: list[Any], n_columns: int, **kwargs: Any) -> None:
         known = [label for label in classes if not _is_unknown(label)]
         unknown = [label for label in classes if _is_unknown(label)]
         colors = [*class_colors(len(known)), "0.8"]
@@ -244,7 +247,8 @@ class EmbeddingDisplay:
             points = self.points[self.y == label]
             self.scatters_[label] = self.ax_.scatter(*points.T, **{**style, **kwargs})
         place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)}
-        self.legend_ = self.ax_.legend(**place, borderaxespad=0, markerscale=2.5, frameon=False)
+        style = {"borderaxespad": 0, "markerscale": 2.5, "frameon": False}
+        self.legend_ = self.ax_.legend(**place, **style, ncols=n_columns)
 
     def _plot_thumbnails(self, images: NDArray, side: float = 0.05) -> dict[int, Any]:
         """Draw the images of points that are not within a side of one that is drawn already."""

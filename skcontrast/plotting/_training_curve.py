@@ -182,7 +182,7 @@ class TrainingCurveDisplay:
             }
             (lines[name],) = ax.plot(epochs, values, **style)
         ax.set_ylabel(_LABELS.get(column, column))
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         return lines
 
     def _curve(self, name: str, column: str) -> tuple[NDArray, NDArray]:

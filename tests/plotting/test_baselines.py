@@ -35,6 +35,13 @@ def test_points_are_means_and_bars_deviations():
     assert names == ["5 labels a class", "neighbours", "linear"]
 
 
+def test_the_legend_covers_no_row():
+    display = BaselinesDisplay(comparison()).plot()
+    display.figure_.canvas.draw()
+    legend = display.ax_.get_legend().get_window_extent()
+    assert legend.y0 >= display.ax_.get_window_extent().y1
+
+
 def test_a_hollow_point_is_level_with_the_embedder():
     points = BaselinesDisplay(comparison()).plot().points_
     hollow = {row: to_hex(of["few labels"][0].get_markerfacecolor()) for row, of in points.items()}

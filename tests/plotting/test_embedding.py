@@ -29,6 +29,18 @@ def test_each_class_is_drawn_at_its_points_in_its_colour():
     assert len(colors) == 3
 
 
+def test_the_map_keeps_its_size_beside_the_names_of_many_classes():
+    y = np.array([f"class {k}" for k in range(57)] * 2)
+    points = np.random.default_rng(0).normal(size=(len(y), 2))
+    display = EmbeddingDisplay(points, y).plot()
+    display.figure_.canvas.draw()
+    figure, box = display.figure_.bbox, display.ax_.get_window_extent()
+    legend = display.legend_.get_window_extent()
+    assert len(entries(display)) == 57
+    assert box.width > 0.45 * figure.width and box.height > 0.8 * figure.height
+    assert legend.y0 >= 0 and legend.x0 > box.x1
+
+
 def test_unknown_classes_are_grey_and_last_in_the_legend():
     y = np.array([-1, 0, 1] * 10)
     display = EmbeddingDisplay(POINTS, y).plot()

@@ -29,6 +29,13 @@ def test_curves_are_the_history_and_counts_and_durations_are_left_out(embedder):
     assert display.figure_ is display.axes_["lr"].figure
 
 
+def test_epochs_are_whole_numbers_on_the_axis():
+    display = TrainingCurveDisplay({"fit": [{"epoch": 1, "train_loss": 5.0}]}).plot()
+    ax = display.axes_["train_loss"]
+    low, high = ax.get_xlim()
+    assert [tick for tick in ax.get_xticks() if low <= tick <= high] == [1]
+
+
 def test_several_fits_share_a_picture_by_name(embedder):
     pipe = make_pipeline(StandardScaler(), small(max_epochs=2)).fit(vectors())
     display = TrainingCurveDisplay.from_estimator({"long": embedder, "short": pipe})
