@@ -20,13 +20,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import Tags, assert_all_finite, check_consistent_length, column_or_1d, get_tags
+from sklearn.utils import Tags, check_consistent_length, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ._arguments import naming, refuse_masked
-from ._data._metadata import NAMES
+from ._arguments import naming
+from ._data._metadata import NAMES, split_known
 from ._data._statistics import as_tensor
 from ._fit._label_spreading import N_NEIGHBORS, spread_labels
 from ._fit._settings import automatic_epochs
@@ -192,7 +192,10 @@ class ContrastiveClassifier(
         classes, known = np.unique(values, return_inverse=True)
         if len(classes) < 2:
             found = "1 class" if len(classes) else "none"
-            raise ValueError(f"y must hold at least two known classes, got {found}.")
+            raise ValueError(
+                f"y must hold at least two known classes, got {found}; -1 is no class, but marks "
+                "samples whose class is unknown."
+            )
         codes = np.full(len(is_known), -1)
         codes[is_known] = known
         with naming("sample_weight", "an array of numbers, one for each entry of y"):
@@ -255,6 +258,11 @@ class ContrastiveClassifier(
             embedder.random_state = self.random_state
         if self.use_labels and embedder.loss is None:
             embedder.loss = SemiSupCon()
+        if not self.use_labels and getattr(embedder.loss, "requires_y", False):
+            raise ValueError(
+                f"The loss {type(embedder.loss).__name__} of the embedder learns from y: pass "
+                "ContrastiveClassifier(..., use_labels=True), which hands it the known classes."
+            )
         return embedder.fit(X, codes if self.use_labels else None, **metadata)
 
     def __sklearn_clone__(self) -> Self:
@@ -473,34 +481,10 @@ def _classes(y: Any) -> tuple[NDArray, NDArray[np.bool_]]:
             "ContrastiveClassifier requires y to be passed, but the target y is None: pass the "
             "classes, with -1 where they are unknown."
         )
-    refuse_masked(y, "y")
-    with naming("y", "an array of classes, shape (n_samples,)"):
-        if isinstance(y, torch.Tensor):
-            y = y.detach().cpu().numpy()
-        # A list of strings and NaN would become strings.
-        y = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
-        y = column_or_1d(y, warn=True)
-        is_known = np.array([not _is_unknown(value) for value in y.tolist()], dtype=bool)
-        known = y[is_known]
-        if known.dtype == object:
-            if len({isinstance(value, str) for value in known}) > 1:
-                raise ValueError("y must hold numbers or strings, got both.")
-            known = np.array(known.tolist())
-    if known.dtype.kind == "f":
-        assert_all_finite(known, input_name="y")
-    if known.dtype.kind in "US" and "-1" in known.astype(str):
-        raise ValueError("y holds the string '-1': mark unknown classes by the number -1 or None.")
+    known, is_known = split_known(y, warns=True)
     with naming("y", "an array of classes, shape (n_samples,)"):
         check_classification_targets(known)
     return known, is_known
-
-
-def _is_unknown(value: Any) -> bool:
-    """Return whether an entry of y is −1, None, NaN or pandas.NA."""
-    try:
-        return value is None or bool(value != value) or bool(value == -1)
-    except TypeError:  # pandas.NA is neither equal to anything nor unequal
-        return True
 
 
 def _agreed(codes: NDArray, guesses: NDArray, Z: NDArray) -> NDArray:

@@ -445,8 +445,9 @@ class ContrastiveEmbedder(
             :ref:`kind of your own <own-kind>`; or the views that an augmentation step of a
             Pipeline returns.
         y : array-like of shape (n_samples,), default=None
-            Classes, −1 where unknown. Used by ``Supervised``, ``SupCon`` and ``SemiSupCon``, and
-            to estimate hyperparameters of the loss that are ``"auto"``; otherwise ignored.
+            Classes; −1, None, NaN or ``pandas.NA`` where unknown, as in `groups` and `domains`.
+            Used by ``Supervised``, ``SupCon`` and ``SemiSupCon``, and to estimate hyperparameters
+            of the loss that are ``"auto"``; otherwise ignored.
         **metadata : dict
             ``sample_weight``, array-like of shape (n_samples,): factors ≥ 0 on the losses of the
             samples. ``descriptions``, array-like of shape (n_samples, projection width): vectors

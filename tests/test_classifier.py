@@ -247,6 +247,14 @@ def test_a_file_says_whether_the_embedder_is_trained_again(tmp_path):
         assert loaded.fit(X, FEW).embedder_ is loaded.embedder.estimator
 
 
+def test_a_file_keeps_names_of_classes_and_the_output_as_they_are(tmp_path):
+    found = model().set_output(transform="pandas").fit(X, NAMES)
+    skcontrast.save(found, tmp_path / "a")
+    loaded = skcontrast.load(tmp_path / "a")
+    assert loaded.classes_.dtype == found.classes_.dtype == loaded.predict(X).dtype
+    pd.testing.assert_frame_equal(loaded.transform(X), found.transform(X))
+
+
 def test_a_file_takes_linear_classifiers_only(tmp_path):
     found = model(classifier=KNeighborsClassifier()).fit(X, FEW)
     with pytest.raises(TypeError, match="got KNeighborsClassifier"):
@@ -293,7 +301,11 @@ def test_an_exported_one_returns_probabilities(tmp_path, y):
         ({"classifier": "a"}, {"y": FEW}, "'classifier' parameter"),
         ({"classifier": LogisticRegression}, {"y": FEW}, "'classifier' parameter"),
         ({"use_labels": 1}, {"y": FEW}, "'use_labels' parameter"),
-        ({"embedder": small(loss=SupCon())}, {"y": FEW}, "SupCon requires y"),
+        (
+            {"embedder": small(loss=SupCon())},
+            {"y": FEW},
+            r"SupCon of the embedder.*use_labels=True",
+        ),
         ({"embedder": FrozenEstimator(small())}, {"y": FEW}, "not fitted"),
         (
             {"classifier": KNeighborsClassifier()},

@@ -7,7 +7,6 @@ import warnings
 
 import matplotlib
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from PIL import Image
@@ -16,7 +15,6 @@ import skcontrast
 from skcontrast import (
     encoders,
     graphs,
-    losses,
 )
 from skcontrast.augmentation import FunctionAugmentation, MarginalCorruption
 from skcontrast.kinds import Images
@@ -248,16 +246,6 @@ PILLOW = [Image.fromarray(np.full((8, 8, 3), k, dtype=np.uint8)) for k in range(
 def test_images_of_pillow_and_pairs_with_labels_say_what_to_pass(X, message):
     with pytest.raises(TypeError, match=message):
         tiny(encoder=None).fit(X)
-
-
-def test_unknown_classes_and_groups_are_minus_1_and_not_nan():
-    y = np.arange(len(VECTORS)) % 2.0
-    y[0] = np.nan
-    for gaps in (y, pd.Series(y).astype("Int64")):
-        with pytest.raises(ValueError, match="y holds None or NaN: mark unlabeled samples by -1"):
-            tiny(loss=losses.SupCon()).fit(VECTORS, gaps)
-    with pytest.raises(ValueError, match=r"groups holds .*: mark samples without a group by -1"):
-        tiny().fit(VECTORS, groups=y)
 
 
 def test_an_optimizer_is_a_class_and_no_instance():

@@ -26,7 +26,7 @@ def validate_labels(y: Any, n_samples: int | None, *, needed_by: str) -> NDArray
     Parameters
     ----------
     y : array-like of shape (n_samples,) or None
-        Classes, numbers or strings; −1 marks unlabeled samples, as in scikit-learn.
+        Classes, numbers or strings; −1, None, NaN or ``pandas.NA`` where unknown.
     n_samples : int or None
         How many there must be; None is any number.
     needed_by : str
@@ -41,18 +41,17 @@ def validate_labels(y: Any, n_samples: int | None, *, needed_by: str) -> NDArray
             f"{needed_by} requires y to be passed, but the target y is None: pass the classes, "
             "with -1 where they are unknown."
         )
-    y = _column(y, "y", "classes", "unlabeled samples")
-    if y.dtype.kind == "f" and not np.array_equal(y, np.rint(y)):
+    known, is_known = split_known(y)
+    if known.dtype.kind == "f" and not np.array_equal(known, np.rint(known)):
         raise ValueError(f"{needed_by} needs classes as y, got numbers that are not integers.")
-    return _codes(y, n_samples, "y", "unlabeled samples")
+    return _codes(known, is_known, n_samples, "y")
 
 
 def validate_groups(groups: Any, n_samples: int) -> NDArray[np.int64] | None:
     """Return the groups of the samples as integers, −1 where there is none; None stays None."""
     if groups is None:
         return None
-    unknown = "samples without a group"
-    codes = _codes(_column(groups, "groups", "groups", unknown), n_samples, "groups", unknown)
+    codes = _codes(*split_known(groups, "groups", "groups"), n_samples, "groups")
     if len(np.unique(codes[codes >= 0])) == (codes >= 0).sum():
         warn("groups have no effect: every group has a single sample.")
     if len(codes) > 1 and (codes == codes[0]).all() and codes[0] >= 0:
@@ -68,9 +67,7 @@ def validate_domains(domains: Any, n_samples: int) -> NDArray[np.int64] | None:
     """
     if domains is None:
         return None
-    unknown = "samples of an unknown domain"
-    values = _column(domains, "domains", "domains", unknown)
-    codes = _codes(values, n_samples, "domains", unknown)
+    codes = _codes(*split_known(domains, "domains", "domains"), n_samples, "domains")
     codes, counts = np.unique(codes, return_inverse=True, return_counts=True)[1:]
     alone = np.flatnonzero(counts[codes] == 1)
     if len(alone):
@@ -94,66 +91,84 @@ def check_groups_in_domains(groups: NDArray | None, domains: NDArray | None) -> 
         warn("groups leave no negatives in some domains, all of whose samples are in one group.")
 
 
-def _column(values: Any, name: str, what: str, unknown: str) -> NDArray:
-    """Return an array of one dimension without NaN and infinity."""
+def split_known(
+    values: Any, name: str = "y", what: str = "classes", *, warns: bool = False
+) -> tuple[NDArray, NDArray[np.bool_]]:
+    """Return the entries that are known, and which these are: not −1, None, NaN or pandas.NA.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_samples,)
+        Numbers or strings.
+    name, what : str
+        The name of the argument, and what it holds, for messages.
+    warns : bool, default=False
+        Whether a column, (n_samples, 1), gets the warning of scikit-learn.
+
+    Returns
+    -------
+    known : ndarray of shape (n_known,)
+    is_known : ndarray of shape (n_samples,), dtype bool
+    """
     refuse_masked(values, name)
     expected = f"an array of {what}, shape (n_samples,)"
     with naming(name, expected):
-        is_tensor = isinstance(values, torch.Tensor)
-        values = values.detach().cpu().numpy() if is_tensor else values
-        shape = np.asarray(values).shape
-        if len(shape) != 1 and (len(shape) != 2 or shape[1] != 1):
-            got = f"the text {values!r}" if isinstance(values, str) else f"shape {shape}"
+        if isinstance(values, torch.Tensor):
+            values = values.detach().cpu().numpy()
+        # A list of strings and NaN would become strings.
+        array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
+        if array.ndim != 1 and (array.ndim != 2 or array.shape[1] != 1):
+            got = f"the text {values!r}" if isinstance(values, str) else f"shape {array.shape}"
             raise ValueError(f"{name} must be {expected}, got {got}.")
-        values = column_or_1d(values)
-    if values.dtype.kind == "f":
-        if np.isnan(values).any():
-            raise ValueError(f"{name} holds None or NaN: mark {unknown} by -1.")
-        assert_all_finite(values, input_name=name)
-    return values
-
-
-def _codes(values: NDArray, n_samples: int | None, name: str, unknown: str) -> NDArray[np.int64]:
-    """Return integers that tell values apart, −1 where they are −1."""
-    if n_samples not in (None, len(values)):
-        raise ValueError(f"{name} must have one entry per sample, {n_samples}, got {len(values)}.")
-    if values.dtype.kind in "US" and "-1" in values.astype(str):
+        array = column_or_1d(array, warn=warns)
+        is_known = np.array([not _is_unknown(value) for value in array.tolist()], dtype=bool)
+        known = array[is_known]
+        if known.dtype == object:
+            if len({isinstance(value, str) for value in known}) > 1:
+                raise ValueError(f"{name} must hold numbers or strings, got both.")
+            known = np.array(known.tolist())
+    if known.dtype.kind == "f":
+        assert_all_finite(known, input_name=name)
+    if known.dtype.kind in "US" and "-1" in known.astype(str):
         raise ValueError(
-            f"{name} holds the string '-1': to mark {unknown} among strings by the number "
-            f"-1, pass {name} with dtype=object."
+            f"{name} holds the string '-1': mark what is unknown by the number -1 or None."
         )
-    if values.dtype.kind == "O":
-        with naming(name, "an array of numbers or strings"):
-            is_missing = any(map(_is_missing, values))
-        if is_missing:
-            raise ValueError(f"{name} holds None or NaN: mark {unknown} by -1.")
+    return known, is_known
+
+
+def _is_unknown(value: Any) -> bool:
+    """Return whether an entry is −1, None, NaN or pandas.NA."""
+    try:
+        return value is None or bool(value != value) or bool(value == -1)
+    except TypeError:  # pandas.NA is neither equal to anything nor unequal
+        return True
+
+
+def _codes(
+    known: NDArray, is_known: NDArray[np.bool_], n_samples: int | None, name: str
+) -> NDArray[np.int64]:
+    """Return integers that tell known values apart, −1 where they are unknown."""
+    if n_samples not in (None, len(is_known)):
+        raise ValueError(
+            f"{name} must have one entry per sample, {n_samples}, got {len(is_known)}."
+        )
+    codes = np.full(len(is_known), -1, dtype=np.int64)
     with naming(name, "an array of numbers or strings"):
-        is_coded = values.dtype.kind in "iufO"
-        is_unknown = values == -1 if is_coded else np.zeros(len(values), dtype=bool)
-    codes = np.full(len(values), -1, dtype=np.int64)
-    known = values[~is_unknown]
-    if values.dtype.kind == "O":
-        known = known.astype(str)
-    codes[~is_unknown] = np.unique(known, return_inverse=True)[1]
+        codes[is_known] = np.unique(known, return_inverse=True)[1]
     return codes
-
-
-def _is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN or pandas.NA, which is neither equal nor unequal."""
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def classes_or_none(y: Any, n_samples: int) -> NDArray[np.int64] | None:
     """Return y as integers if it holds classes, −1 where unknown; None if it does not.
 
     Targets of a regression are not classes, nor are labels that all occur fewer than twice on
-    average, unless -1 marks unknown ones.
+    average, unless some are marked as unknown.
     """
     with naming("y", "an array of classes, shape (n_samples,)"):
         y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
-    if y.ndim != 1 or (y.dtype.kind == "f" and not np.array_equal(y, np.rint(y))):
+    if y.ndim != 1 or (y.dtype.kind == "f" and (y[np.isfinite(y)] % 1).any()):
         return None
     labels = validate_labels(y, n_samples, needed_by="'auto'")
     _, counts = np.unique(labels[labels >= 0], return_counts=True)

@@ -48,9 +48,10 @@ if TYPE_CHECKING:
 # Raised when a change makes older versions misread the files of this one.
 FORMAT = 1
 _HEADER = "skcontrast"
-_FIELDS = {"format", "versions", "class", "parameters", "fitted", "output", "own", "outputs"}
-# Of a classifier alone.
-_MODEL = "classifier"
+_FIELDS = {
+    "format", "versions", "class", "parameters", "fitted", "output", "classifier", "own",
+    "outputs",
+}  # fmt: skip
 _PACKAGES = ("skcontrast", "torch", "numpy", "scikit-learn", "skorch")
 # What the parts of a fitted embedder are.
 _PARTS = {
@@ -181,11 +182,10 @@ def save(
         "class": writer.write(type(embedder), "class"),
         "parameters": writer.write(parameters, "parameters"),
         "fitted": writer.write(_inference_parts(fitted), "fitted"),
-        "output": dict(getattr(embedder, "_sklearn_output_config", {})),
+        "output": _output(embedder),
+        "classifier": writer.write(model, "classifier"),
         "own": writer.own,
     }
-    if model is not None:
-        content[_MODEL] = writer.write(model, _MODEL)
     # What a custom network returns, to notice a different one.
     outputs = _outputs(fitted, torch.device("cpu")) if writer.own else None
     content["outputs"] = writer.write(outputs, "outputs")
@@ -278,12 +278,11 @@ def load(
         parameters, fitted = reader.read(content["parameters"]), reader.read(content["fitted"])
         embedder = _embedder(reader.read(content["class"]), parameters, fitted)
         _check_network(embedder._fitted, reader.read(content["outputs"]), not content["own"])
-        if content["output"]:
-            embedder.set_output(**content["output"])
+        embedder.set_output(**content["output"])
         if device is not None:
             embedder.set_params(device=device)
-        if _MODEL in content:
-            return _classifier(embedder, reader.read(content[_MODEL]))
+        if content["classifier"] is not None:
+            return _classifier(embedder, reader.read(content["classifier"]))
     except _MALFORMED as error:
         raise ValueError(f"{path} cannot be loaded: {problem_in(error)}.") from error
     return embedder
@@ -317,13 +316,21 @@ def _hint(data: bytes) -> str:
 
 def _check_header(content: Any) -> None:
     """Raise ValueError unless a header is one that this version can read."""
-    is_model = isinstance(content, dict) and _MODEL in content
-    check_content(content, FORMAT, _FIELDS | {_MODEL} if is_model else _FIELDS)
+    check_content(content, FORMAT, _FIELDS)
     own = content["own"]
     if not isinstance(own, dict) or not all(isinstance(place, str) for place in own.values()):
         raise ValueError("its field 'own' does not say where its names are used")
-    if content["output"] not in _OUTPUTS:
-        raise ValueError(f"its field 'output' is {str(content['output'])[:60]}")
+    _check_output(content["output"])
+
+
+def _output(estimator: Any) -> dict[str, str]:
+    """Return what set_output has left in an estimator."""
+    return dict(getattr(estimator, "_sklearn_output_config", {}))
+
+
+def _check_output(output: Any) -> None:
+    if output not in _OUTPUTS:
+        raise ValueError(f"its field 'output' is {str(output)[:60]}")
 
 
 def _inference_parts(fitted: Fitted) -> dict[str, Any]:
@@ -349,7 +356,8 @@ def _model(model: ContrastiveClassifier) -> dict[str, Any]:
     if model.embedder is not None:  # for which embedder_ stands, as it is or to be trained
         is_used = getattr(model.embedder, "estimator", model.embedder) is model.embedder_
         given["embedder"] = "fitted" if is_used else "trained"
-    return {"parameters": given, "scaler": model.scaler_, "fitted": model.classifier_}
+    parts = {"parameters": given, "scaler": model.scaler_, "fitted": model.classifier_}
+    return parts | {"output": _output(model)}
 
 
 def _classifier(embedder: ContrastiveEmbedder, parts: dict[str, Any]) -> ContrastiveClassifier:
@@ -359,7 +367,8 @@ def _classifier(embedder: ContrastiveEmbedder, parts: dict[str, Any]) -> Contras
         raise ValueError("its scaler or classifier has a wrong type")
     made = {"fitted": FrozenEstimator, "trained": clone, None: lambda embedder: None}
     embedders = {"embedder": made[parameters["embedder"]](embedder)}
-    model = ContrastiveClassifier(**{**parameters, **embedders})
+    _check_output(parts["output"])
+    model = ContrastiveClassifier(**{**parameters, **embedders}).set_output(**parts["output"])
     model.embedder_, model.scaler_, model.classifier_ = embedder, scaler, fitted
     model.classes_ = fitted.classes_
     scores = fitted.decision_function(scaler.transform(np.zeros((1, embedder._n_features_out))))

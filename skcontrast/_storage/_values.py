@@ -111,7 +111,7 @@ class Writer:
         if isinstance(value, np.ndarray) and value.dtype.kind in "OU":
             if not all(isinstance(item, str) for item in value.flat) or value.ndim != 1:
                 raise TypeError(f"{name} is an array of objects, which cannot be written.")
-            return {"$strings": value.tolist()}
+            return {"$strings": value.tolist(), "object": value.dtype == object}
         if isinstance(value, Tensor) and nn.parameter.is_lazy(value):
             return {"$lazy": "parameters" if isinstance(value, nn.Parameter) else "buffers"}
         key = "$array" if isinstance(value, np.ndarray) else "$tensor"
@@ -236,7 +236,7 @@ class Reader:
         return dict(self.read(value["$pairs"]))
 
     def _read_strings(self, value: dict) -> np.ndarray:
-        return np.array(value["$strings"], dtype=object)
+        return np.array(value["$strings"], dtype=object if value["object"] else str)
 
     def _read_array(self, value: dict) -> np.ndarray:
         return self.tensors[value["$array"]].numpy()

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skcontrast import contrastive_loss
 from skcontrast._data._batches import Batch
-from skcontrast._data._metadata import validate_domains, validate_groups
+from skcontrast._data._metadata import validate_domains, validate_groups, validate_labels
 from skcontrast._objective._functional import objective_value
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.estimation import tau_plus_from_labels
@@ -236,23 +236,35 @@ def test_unlabeled_samples_are_marked_by_minus_one(loss):
         (None, "SupCon requires y to be passed"),
         (np.zeros(3), "one entry per sample, 200, got 3"),
         (np.zeros((200, 2)), r"y must be an array of classes, .* got shape \(200, 2\)"),
-        (np.full(200, np.nan), "y holds None or NaN: mark"),
+        (np.full(200, np.inf), "y contains infinity"),
+        (np.full(200, 0.5), "SupCon needs classes as y, got numbers that are not integers"),
+        (np.array(["a", 0] * 100, dtype=object), "y must hold numbers or strings, got both"),
     ],
-    ids=["missing", "length", "2-D", "NaN"],
+    ids=["missing", "length", "2-D", "infinity", "halves", "both"],
 )
 def test_bad_labels_are_refused(y, message):
     with pytest.raises(ValueError, match=message):
         small(loss=SupCon()).fit(X_DIGITS, y)
 
 
-@pytest.mark.parametrize("unknown", [None, float("nan")])
-def test_names_of_classes_may_not_be_missing(unknown):
-    names = y.astype(str).astype(object)
-    names[3] = unknown
-    with pytest.raises(ValueError, match="None or NaN: mark unlabeled samples by -1"):
-        small(loss=SupCon()).fit(X, names)
-    names[3] = -1
-    assert np.isfinite(small(loss=SupCon()).fit(X, names).transform(X)).all()
+@pytest.mark.parametrize("unknown", [-1, -1.0, None, float("nan"), pd.NA, pd.NaT], ids=str)
+def test_what_is_unknown_among_strings_or_numbers_is_minus_1(unknown):
+    expected = np.unique(y, return_inverse=True)[1]
+    expected[[3, 7]] = -1
+    for values in (y.astype(str), y):
+        given = values.astype(object)
+        given[[3, 7]] = unknown
+        for one in (given, given.tolist(), pd.Series(given), given[:, None]):
+            np.testing.assert_array_equal(validate_labels(one, len(y), needed_by=""), expected)
+
+
+def test_gaps_of_pandas_and_numpy_are_unknown():
+    for given in (pd.Series([1, 4, None, 1]), pd.Series([1, 4, None, 1], dtype="Int64")):
+        assert validate_labels(given, 4, needed_by="").tolist() == [0, 1, -1, 0]
+        assert validate_groups(given, 4).tolist() == [0, 1, -1, 0]
+    strings = pd.Series(["a", "b", None, "a"], dtype="string")
+    for given in (strings, strings.astype("category")):
+        assert validate_labels(given, 4, needed_by="").tolist() == [0, 1, -1, 0]
 
 
 def test_a_column_of_classes_is_taken_as_classes():
@@ -301,8 +313,7 @@ def test_domains_are_numbered_and_the_unknown_one_is_a_domain():
         assert validate_domains(["b", "a", "b", "d", "a", "c"], 6).tolist() == [1, 0, 1, 2, 0, 2]
     with pytest.raises(ValueError, match="domains must have one entry per sample, 5, got 4"):
         validate_domains([7, -1, 7, -1], 5)
-    with pytest.raises(ValueError, match="domains holds None or NaN"):
-        validate_domains([0.0, np.nan], 2)
+    assert validate_domains([7, np.nan, 7, np.nan], 4).tolist() == [1, 0, 1, 0]
 
 
 class SeeDomains(SimCLR):
@@ -350,7 +361,7 @@ def test_groups_that_mean_nothing_within_domains_warn():
     [
         ("plate", "domains must be an array of domains, .*got the text 'plate'"),
         (np.zeros((60, 2)), r"domains must be an array of domains, .*got shape \(60, 2\)"),
-        (pd.Series(["a", None] * 30, dtype="string"), "domains holds None or NaN"),
+        (np.array(["a", 1] * 30, dtype=object), "domains must hold numbers or strings, got both"),
     ],
 )
 def test_what_is_no_array_of_domains_is_refused_by_name(domains, text):
