@@ -8,16 +8,14 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
 from sklearn.metrics import check_scoring
 from torch import Tensor
 
-from ._parameters import Interval, validate_parameters
+from ._checks import POSITIVE_INT, names_checked, validate_parameters
 from ._skorch import Callback
-from ._unknown_names import names_checked
 from ._warnings import CollapseWarning
 
 __all__ = ["CollapseWarning", "Evaluation"]
@@ -108,8 +106,8 @@ class Evaluation(Callback):
         "scoring": [callable, dict, None],
         "X": "no_validation",
         "y": "no_validation",
-        "every": [Interval(Integral, 1, None, closed="left")],
-        "patience": [Interval(Integral, 1, None, closed="left"), None],
+        "every": POSITIVE_INT,
+        "patience": [*POSITIVE_INT, None],
         "restore_best": ["boolean"],
         "name": [str, None],
     }

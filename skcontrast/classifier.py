@@ -25,13 +25,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ._arguments import naming
+from ._checks import NamesChecked, check_component, naming, validate_parameters
 from ._data._metadata import NAMES, split_known
 from ._data._statistics import as_tensor
 from ._fit._label_spreading import N_NEIGHBORS, spread_labels
 from ._fit._settings import automatic_epochs
-from ._parameters import check_component, validate_parameters
-from ._unknown_names import NamesChecked
 from .embedder import ContrastiveEmbedder
 from .features import PartialWhitening
 from .losses import SemiSupCon

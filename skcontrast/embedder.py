@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
@@ -18,7 +18,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from ._arguments import check_arguments
+from ._checks import (
+    NON_NEGATIVE,
+    POSITIVE,
+    POSITIVE_INT,
+    Interval,
+    NamesChecked,
+    StrOptions,
+    check_argument,
+    validate_parameters,
+)
 from ._data._metadata import NAMES
 from ._data._row_labels import labeled_output
 from ._distributed._agreement import failing_together
@@ -31,12 +40,10 @@ from ._network._inference import (
     resolve_device,
     score_views,
 )
-from ._parameters import Interval, StrOptions, validate_parameters
 from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
 from ._runtime._random import resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
-from ._unknown_names import NamesChecked
 from ._version import __version__
 from ._warnings import warn
 from .augmentation import Augmentation, Views
@@ -284,22 +291,22 @@ class ContrastiveEmbedder(
     """
 
     _parameter_constraints: dict[str, Any] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_components": [*POSITIVE_INT, None],
         "projection_dim": [Interval(Integral, 0, None, closed="left")],
         "output": [StrOptions(_OUTPUTS)],
         "same_group": [StrOptions({"neutral", "positive"})],
         "n_views": [Interval(Integral, 2, None, closed="left")],
         "batch_size": [Interval(Integral, 2, None, closed="left")],
-        "max_epochs": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "max_epochs": [*POSITIVE_INT, StrOptions({"auto"})],
         "optimizer": [StrOptions(set(ALGORITHMS)), type, Optimizer],
-        "lr": [Interval(Real, 0, None, closed="neither")],
-        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "lr": POSITIVE,
+        "weight_decay": NON_NEGATIVE,
         "lr_schedule": [StrOptions({"cosine", "constant"}), Schedule],
         "kind": "no_validation",  # checked with the other choices, with a better message
         "device": [str, torch.device, Interval(Integral, 0, None, closed="left")],
         "precision": [StrOptions({"auto", "float32", "bf16"})],
         "compile": ["boolean"],
-        "memory_budget": [Interval(Real, 0, None, closed="left"), None],
+        "memory_budget": [*NON_NEGATIVE, None],
         "n_workers": [Interval(Integral, 0, None, closed="left")],
         "callbacks": [list, tuple, None],
         "warm_start": ["boolean"],
@@ -819,7 +826,7 @@ class ContrastiveEmbedder(
         >>> embedder.fit(X).sample(X[:3], 10, random_state=0).shape
         (3, 10, 64)
         """
-        check_arguments("sample", {"n": [Interval(Integral, 1, None, closed="left")]}, {"n": n})
+        check_argument("sample", "n", n, POSITIVE_INT)
         rng = np.random.RandomState(resolve_seed(random_state, "sample"))
         mu, kappa = self._distributions(X)
         return self._probabilistic.draw(mu.numpy(), kappa.numpy(), n, rng).astype("float32")

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, TypeAlias
 import torch
 from torch import nn
 
-from ._parameters import InvalidParameterError, ParameterObject, StrOptions
+from ._checks import InvalidParameterError, ParameterObject, StrOptions
 
 __all__ = ["Optimizer"]
 

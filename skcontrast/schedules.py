@@ -16,13 +16,17 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 from sklearn.base import clone
 
-from ._arguments import check_arguments, checked
-from ._parameters import (
+from ._checks import (
+    FRACTION,
+    NON_NEGATIVE,
+    POSITIVE_INT,
     Interval,
     Numbers,
     ParameterObject,
     StrOptions,
+    check_argument,
     check_component,
+    checked,
     validate_parameters,
 )
 
@@ -73,14 +77,12 @@ class Schedule(ParameterObject):
 
 _P = TypeVar("_P", bound=ParameterObject)
 _NUMBER = [Interval(Real, None, None, closed="neither")]
-_FRACTION = [Interval(Real, 0, 1, closed="both")]
 
 
 def _checked(schedule: Schedule, progress: float) -> float:
     """Return `progress` after checking it and the parameters of the schedule."""
     validate_parameters(schedule)
-    within = {"progress": _FRACTION}
-    check_arguments(f"{type(schedule).__name__}()", within, {"progress": progress})
+    check_argument(f"{type(schedule).__name__}()", "progress", progress, FRACTION)
     return progress
 
 
@@ -112,7 +114,7 @@ class Linear(Schedule):
     _parameter_constraints: dict = {
         "start": _NUMBER,
         "stop": _NUMBER,
-        "n_steps": [Interval(Integral, 1, None, closed="left"), None],
+        "n_steps": [*POSITIVE_INT, None],
     }
 
     def __init__(self, start: float, stop: float, n_steps: int | None = None):
@@ -156,7 +158,7 @@ class CosineDecay(Schedule):
     1.0
     """
 
-    _parameter_constraints: dict = {"start": _NUMBER, "stop": _NUMBER, "warmup": _FRACTION}
+    _parameter_constraints: dict = {"start": _NUMBER, "stop": _NUMBER, "warmup": FRACTION}
 
     def __init__(self, start: float = 1.0, stop: float = 0.0, warmup: float = 0.0):
         self.start = start
@@ -192,7 +194,7 @@ class Steps(Schedule):
 
     _parameter_constraints: dict = {
         "values": [Numbers(*_NUMBER)],
-        "milestones": [Numbers(*_FRACTION)],
+        "milestones": [Numbers(*FRACTION)],
     }
 
     def __init__(self, values: Sequence[float], milestones: Sequence[float]):
@@ -260,8 +262,8 @@ class Auto(ParameterObject):
     """
 
     _parameter_constraints: dict = {
-        "every": [Interval(Integral, 1, None, closed="left")],
-        "initial": [Interval(Real, 0, None, closed="left"), None],
+        "every": POSITIVE_INT,
+        "initial": [*NON_NEGATIVE, None],
         "n_classes": [Interval(Integral, 2, None, closed="left"), None],
     }
 

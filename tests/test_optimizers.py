@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._parameters import validate_parameters
+from skcontrast._checks import validate_parameters
 from skcontrast.optimizers import Optimizer, as_optimizer
 from tests.common import X_DIGITS, small
 

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 from torch.utils.data import DataLoader, Dataset
 
-from .._arguments import naming, refuse_masked
+from .._checks import naming, refuse_masked
 from ._memory_maps import map_of, row_blocks
 from ._parts import Parts
 from ._sources import LazySamples

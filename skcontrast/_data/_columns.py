@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .._arguments import naming
+from .._checks import naming
 
 ColumnType = Literal["number", "duration", "time", "category", "gaps"]
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 from torch import Tensor
 
-from .._arguments import naming, numbers, refuse_masked
-from .._unknown_names import advice_on
+from .._checks import advice_on, naming, numbers, refuse_masked
 from .._warnings import warn
 from ._statistics import as_tensor
 

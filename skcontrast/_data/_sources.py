@@ -17,7 +17,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from .._arguments import naming
+from .._checks import naming
 from .._distributed._world import Shares
 from .._runtime._interrupts import HeldInterrupt, blocked_interrupts
 from .._runtime._memory import free_bytes

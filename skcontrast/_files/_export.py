@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from .._arguments import checked
+from .._checks import checked
 from .._data._parts import Parts
 from .._storage._file import file_path, replace_file
 from ..classifier import ContrastiveClassifier

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from .._arguments import Interval, checked
+from .._checks import Interval, checked
 from .._network._build import Network, Widths
 from .._network._inference import resolve_device
 from .._storage._file import (

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .._arguments import Interval, check_arguments, naming
+from .._checks import POSITIVE_INT, check_argument, naming
 from .._data._sources import LazySamples
 from .._network._inference import resolve_device
 from .._runtime._random import resolve_seed
@@ -52,8 +51,7 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
     X, n_views, rows, random_state : array-like, int, array-like or slice, int
         As in `ContrastiveEmbedder.views`.
     """
-    at_least_one = [Interval(Integral, 1, None, closed="left")]
-    check_arguments("views", {"n_views": at_least_one}, {"n_views": n_views})
+    check_argument("views", "n_views", n_views, POSITIVE_INT)
     seed = resolve_seed(random_state, "views")
     setup: Setup
     if hasattr(embedder, "_fitted"):

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import Tensor
 
+from .._checks import InvalidParameterError, validate_parameters
 from .._distributed._world import World, pool
 from .._objective._contrast import Contrast
-from .._parameters import InvalidParameterError, validate_parameters
 from ..estimation import alpha_from_auc, estimate_alpha_and_tau_plus, tau_plus_from_labels
 from ..estimation._from_labels import mean_auc
 from ..estimation._rank_statistics import class_aucs, classes_by_rank, count_outscored

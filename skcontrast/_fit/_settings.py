@@ -12,17 +12,17 @@ import torch
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from .._network._inference import resolve_device
-from .._objective._tile import GroupRole
-from .._parameters import (
+from .._checks import (
     InvalidParameterError,
+    advice_on,
     check_component,
     parameter_owners,
     validate_parameters,
 )
+from .._network._inference import resolve_device
+from .._objective._tile import GroupRole
 from .._runtime._random import resolve_seed
 from .._skorch import Callback, LRScheduler, ScoringBase
-from .._unknown_names import advice_on
 from ..augmentation import Augmentation
 from ..callbacks import Evaluation
 from ..encoders import Encoder

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .._checks import belongs_to_package
 from .._network._inference import map_leaves, tensors_in
-from .._parameters import belongs_to_package
 from .._skorch import Callback, History
 from ._identity import digest
 from ._net import ContrastiveNet

@@ -18,10 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._arguments import StrOptions, check_arguments, numbers
-from .._parameters import check_component
+from .._checks import StrOptions, check_argument, check_component, names_checked, numbers
 from .._runtime._modes import plain_modes
-from .._unknown_names import names_checked
 from ..losses import InfoNCE, Loss
 from ..schedules import check_numbers
 from ..similarity import Cosine, Similarity
@@ -152,7 +150,7 @@ def _checked_value(
     )
     for component in (loss, similarity):
         check_numbers(component)
-    check_arguments(owner, {"same_group": _GROUP_ROLES}, {"same_group": same_group})
+    check_argument(owner, "same_group", same_group, _GROUP_ROLES)
     check_views(views, queue, similarity)
     tensors = in_one_dtype(views if queue is None else [*views, queue])
     views, queue = tensors[: len(views)], None if queue is None else tensors[-1]

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from .._parameters import belongs_to_package
+from .._checks import belongs_to_package
 from ..similarity import Similarity
 from ..similarity._validation import check_scores
 from ._base import ScaledMatrix

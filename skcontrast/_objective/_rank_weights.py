@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._parameters import belongs_to_package
+from .._checks import belongs_to_package
 from ..losses._checks import check_result
 from ._buffers import Arena
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -13,31 +12,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from .._checks import validate_parameters
 from .._data._parts import Parts
 from .._data._row_labels import label_rows, row_labels
 from .._data._sources import array_of
-from .._parameters import Interval, validate_parameters
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._recognise import KINDS, declared_kind, kind_of_shape, named_kinds, read_samples
 from ._views import Transformer, Views, is_dataframe
-
-# Constraints of fractions.
-FRACTION = [Interval(Real, 0, 1, closed="both")]
-
-
-class Pair(Interval):
-    """Constraint on a hyperparameter: a pair (low, high) of numbers above 0, at most `most`."""
-
-    def __init__(self, most: float | None = None):
-        super().__init__(Real, 0, most, closed="right" if most else "neither")
-
-    def is_satisfied_by(self, val: Any) -> bool:
-        is_pair = isinstance(val, (tuple, list)) and len(val) == 2
-        return is_pair and all(map(super().is_satisfied_by, val)) and bool(val[0] <= val[1])
-
-    def __str__(self) -> str:
-        upper = f" <= {self.right:g}" if self.right else ""
-        return f"a pair (low, high) with 0 < low <= high{upper}"
 
 
 class Augmentation(Transformer):

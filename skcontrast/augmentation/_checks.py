@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._parameters import belongs_to_package
+from .._checks import belongs_to_package
 
 
 def checked_views(views: Any, batch: Any, owner: type) -> Any:

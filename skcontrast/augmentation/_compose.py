@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._arguments import Interval, checked
-from .._parameters import belongs_to_package, check_component
+from .._checks import Interval, belongs_to_package, check_component, checked
 from ..kinds._base import Kind
 from ..kinds._recognise import kind_of_shape
 from ._base import Augmentation

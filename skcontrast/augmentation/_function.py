@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._parameters import StrOptions
+from .._checks import StrOptions
 from .._runtime._random import seeded_everywhere
 from .._warnings import warn
 from ..kinds._base import Kind

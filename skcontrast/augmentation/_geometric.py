@@ -9,8 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from .._parameters import Interval, StrOptions
-from ._base import FRACTION, Pair
+from .._checks import FRACTION, Interval, Pair, StrOptions
 from ._compose import GeometricAugmentation
 from ._matrices import between, boxes, rotations, uniform
 

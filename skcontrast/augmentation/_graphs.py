@@ -6,9 +6,9 @@ from numbers import Real
 
 import torch
 
-from .._parameters import Interval
+from .._checks import FRACTION, Interval
 from ..graphs import GraphBatch
-from ._base import FRACTION, Augmentation
+from ._base import Augmentation
 from ._checks import generator_for
 from ._graph_draws import (
     NEVER,

@@ -9,9 +9,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from .._parameters import Interval, StrOptions
+from .._checks import FRACTION, Interval, Pair, StrOptions
 from ..kinds._base import Kind
-from ._base import FRACTION, Augmentation, Pair
+from ._base import Augmentation
 from ._checks import as_float, generator_for
 from ._compose import ColorAugmentation, ImageAugmentation
 from ._geometric import RandomFlip, RandomResizedCrop

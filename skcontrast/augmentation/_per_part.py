@@ -9,8 +9,8 @@ from typing import Any, Self
 import torch
 from sklearn.base import clone
 
+from .._checks import check_component, validate_parameters
 from .._data._parts import OnePart, Parts, PartsBatch, naming_part
-from .._parameters import check_component, validate_parameters
 from ..kinds._base import Kind, Schema
 from ..kinds._recognise import PartsKind
 from ._base import Augmentation

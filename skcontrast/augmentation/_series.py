@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._parameters import Interval
+from .._checks import FRACTION, NON_NEGATIVE, POSITIVE_INT, Interval, Pair
 from ..kinds._base import Kind
-from ._base import FRACTION, Augmentation, Pair
+from ._base import Augmentation
 from ._checks import as_float, generator_for
 from ._matrices import between, uniform
 
@@ -180,7 +180,7 @@ class TimeWarp(SeriesAugmentation):
     """
 
     _parameter_constraints: dict = {
-        "scale": [Interval(Real, 0, None, closed="left")],
+        "scale": NON_NEGATIVE,
         **_KNOTS,
     }
 
@@ -264,7 +264,7 @@ class MagnitudeScale(SeriesAugmentation):
     True
     """
 
-    _parameter_constraints: dict = {"scale": [Interval(Real, 0, None, closed="left")]}
+    _parameter_constraints: dict = {"scale": NON_NEGATIVE}
 
     def __init__(self, scale: float = 0.2):
         self.scale = scale
@@ -300,7 +300,7 @@ class MagnitudeWarp(SeriesAugmentation):
     """
 
     _parameter_constraints: dict = {
-        "scale": [Interval(Real, 0, None, closed="left")],
+        "scale": NON_NEGATIVE,
         **_KNOTS,
     }
 
@@ -335,7 +335,7 @@ class SegmentPermutation(SeriesAugmentation):
     tensor([[[0., 1., 2., 3., 4., 5., 6., 7., 8., 9.]]])
     """
 
-    _parameter_constraints: dict = {"n_segments": [Interval(Integral, 1, None, closed="left")]}
+    _parameter_constraints: dict = {"n_segments": POSITIVE_INT}
 
     def __init__(self, n_segments: int = 4):
         self.n_segments = n_segments

@@ -10,9 +10,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._arguments import naming, refuse_masked
+from .._checks import naming, refuse_masked, validate_parameters
 from .._data._row_labels import label_rows, row_labels
-from .._parameters import validate_parameters
 from ._views import Transformer, Views
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Sequence
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -13,11 +12,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from .._checks import FRACTION, NON_NEGATIVE, StrOptions
 from .._data._sources import subset
 from .._data._statistics import known_moments, moments
-from .._parameters import Interval, StrOptions
 from ..kinds._tables import Tables
-from ._base import FRACTION, Augmentation
+from ._base import Augmentation
 from ._checks import as_float, generator_for
 
 
@@ -65,7 +64,7 @@ class GaussianNoise(Augmentation):
     tensor([5., 5.], dtype=torch.float64)
     """
 
-    _parameter_constraints: dict = {"scale": [Interval(Real, 0, None, closed="left")]}
+    _parameter_constraints: dict = {"scale": NON_NEGATIVE}
 
     kind = ("vectors", "tables", "series", "images")
     mean_: Any

@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from .._arguments import checked
+from .._checks import NamesChecked, check_names, checked
 from .._data._row_labels import along_rows, label_rows, row_labels
-from .._parameters import check_names
-from .._unknown_names import NamesChecked
 from .._warnings import warn
 
 

@@ -16,7 +16,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
-from .._arguments import Interval, StrOptions, check_arguments, checked
+from .._checks import POSITIVE_INT, Interval, StrOptions, check_argument, checked
 from .._data._row_labels import along_rows
 
 _GRAPHICS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".pnm", ".ppm")
@@ -24,7 +24,6 @@ _PHOTOGRAPHS = (".avif", ".jp2", ".jpeg", ".jpg", ".tif", ".tiff", ".webp")
 SUFFIXES = frozenset(_GRAPHICS + _PHOTOGRAPHS)
 # No format that calls another program, such as EPS.
 _FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
-_POSITIVE = Interval(Integral, 1, None, closed="left")
 
 _N_JOBS = [
     Interval(Integral, -(2**15), -1, closed="both"),
@@ -149,7 +148,7 @@ class ImageFolder(Dataset):
         self.folder = Path(folder).expanduser()
         sides = size if isinstance(size, (tuple, list)) and len(size) == 2 else (size, size)
         for side in sides:
-            check_arguments("ImageFolder", {"size": [_POSITIVE]}, {"size": side})
+            check_argument("ImageFolder", "size", side, POSITIVE_INT)
         self.size = int(sides[0]), int(sides[1])
         self.mode, self.resize = mode, resize
         if not self.folder.is_dir():

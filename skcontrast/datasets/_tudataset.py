@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import get_data_home
 from sklearn.utils import Bunch
 
-from .._arguments import checked
+from .._checks import checked
 from ..graphs import PackedGraphs
 from ._graph_files import check_archive, find_dataset, read_dataset
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 from torch import nn
 
-from .._arguments import check_arguments
-from .._parameters import Interval, ParameterObject, validate_parameters
+from .._checks import POSITIVE_INT, ParameterObject, check_argument, validate_parameters
 from ..kinds._base import Kind
 from ..kinds._recognise import KindName, named_kinds
-
-_SIZE = Interval(Integral, 1, None, closed="left")
 
 KindOrName: TypeAlias = Kind | KindName
 
@@ -113,15 +109,15 @@ def check_build(encoder: Encoder, sample_shape: tuple, n_components: int | None)
         Width of the representation.
     """
     validate_parameters(encoder)
-    wanted = {"sample_shape": [tuple, list], "n_components": [_SIZE, None]}
-    given = {"sample_shape": sample_shape, "n_components": n_components}
-    check_arguments(f"{type(encoder).__name__}.build", wanted, given)
+    owner = f"{type(encoder).__name__}.build"
+    check_argument(owner, "sample_shape", sample_shape, [tuple, list])
+    check_argument(owner, "n_components", n_components, [*POSITIVE_INT, None])
     sizes = list(sample_shape)
     if len(sizes) in (2, 3) and sizes[0] is None:
         # Graphs without edges and attributes have no features of nodes: they get a constant.
         sizes = [1 if size == 0 else size for size in sizes[1:]]
     sizes = [size for size in sizes if size is not None]  # series have any length
-    if not sizes or not all(map(_SIZE.is_satisfied_by, sizes)):
+    if not sizes or not all(map(POSITIVE_INT[0].is_satisfied_by, sizes)):
         raise ValueError(f"sample_shape must hold ints of at least 1, got {sample_shape!r}.")
     own = named_kinds(encoder.kind, owner=type(encoder).__name__)
     for kind in own:

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.parameter import UninitializedBuffer, is_lazy
 
-from .._parameters import check_component, choices_instead
+from .._checks import check_component, choices_instead
 from ..kinds._base import Kind
 from ..kinds._recognise import kind_of_shape
 from ._base import Encoder

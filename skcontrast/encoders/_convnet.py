@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 
 from torch import nn
 
-from .._parameters import Interval, PositiveInts
+from .._checks import POSITIVE_INT, Numbers
 from ._base import Encoder, check_build, init_kaiming
 
 # A side is halved only if at least this many pixels remain.
@@ -58,9 +57,9 @@ class ConvNet(Encoder):
 
     kind = "images"
     _parameter_constraints: dict = {
-        "widths": [PositiveInts(min_length=1), None],
+        "widths": [Numbers(POSITIVE_INT[0], min_length=1), None],
         "batch_norm": ["boolean"],
-        "pool_size": [Interval(Integral, 1, None, closed="left"), None],
+        "pool_size": [*POSITIVE_INT, None],
     }
 
     def __init__(
@@ -101,7 +100,7 @@ class ConvNet(Encoder):
         layers: list[nn.Module] = []
         channels, *sides = sample_shape
         is_large = min(sides) >= _LARGE_SIDE
-        widths = self.widths or _WIDTHS[: 3 if is_large else 2]
+        widths = _WIDTHS[: 3 if is_large else 2] if self.widths is None else self.widths
         for index, width in enumerate(widths):
             if index > 0:
                 steps = tuple(2 if side >= 2 * _SMALLEST_SIDE else 1 for side in sides)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from numbers import Integral
 from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
 
-from .._parameters import Interval, StrOptions
+from .._checks import POSITIVE_INT, StrOptions
 from ..graphs import GraphBatch
 from ..graphs._networks import GraphNetwork
 from ..graphs._sums import edge_sum, message_sum, neighbour_sum
@@ -104,8 +103,8 @@ class GIN(Encoder):
 
     kind = "graphs"
     _parameter_constraints: dict = {
-        "n_layers": [Interval(Integral, 1, None, closed="left")],
-        "width": [Interval(Integral, 1, None, closed="left")],
+        "n_layers": POSITIVE_INT,
+        "width": POSITIVE_INT,
         "pooling": [StrOptions({"log-sum", "sum", "mean"})],
         "batch_norm": ["boolean"],
         "jumping_knowledge": ["boolean"],

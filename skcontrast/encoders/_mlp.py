@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Literal
 
+import numpy as np
 from torch import Tensor, nn
 
-from .._parameters import Interval, PositiveInts, StrOptions
+from .._checks import POSITIVE_INT, Interval, Numbers, StrOptions
 from ._base import Encoder, check_build, init_kaiming
 from ._wide import Beside, WideNetwork
 
@@ -62,12 +63,12 @@ class MLP(Encoder):
 
     kind = ("vectors", "images")
     _parameter_constraints: dict = {
-        "widths": [Interval(Integral, 1, None, closed="left"), PositiveInts()],
+        "widths": [*POSITIVE_INT, Numbers(*POSITIVE_INT)],
         "batch_norm": ["boolean"],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "activation": [StrOptions(set(_ACTIVATIONS))],
         "wide": ["boolean"],
-        "n_learned": [Interval(Integral, 1, None, closed="left")],
+        "n_learned": POSITIVE_INT,
     }
 
     def __init__(
@@ -111,7 +112,7 @@ class MLP(Encoder):
             images.
         """
         check_build(self, sample_shape, n_components)
-        widths = self.widths if isinstance(self.widths, Sequence) else (self.widths,)
+        widths = np.atleast_1d(self.widths).tolist()
         layers: list[nn.Module] = [nn.Flatten()]
         width = math.prod(sample_shape)
         for next_width in widths:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._parameters import Interval, PositiveInts
+from .._checks import POSITIVE_INT, Numbers
 from ._base import Encoder, check_build, init_kaiming
 from ._convnet import average_to, block
 from ._gradients import GradientLayer
 from ._patches import PatchLayer
 from ._wide import Beside, WideNetwork
 
-_COUNT = Interval(Integral, 1, None, closed="left")
 # Soft threshold of the code of a patch.
 _THRESHOLD = 1.0
 # Rows and columns of the grid over which the codes are averaged.
@@ -91,10 +89,10 @@ class PatchNet(Encoder):
 
     kind = "images"
     _parameter_constraints: dict = {
-        "n_patches": [_COUNT],
-        "patch_size": [_COUNT],
-        "widths": [PositiveInts(min_length=1)],
-        "pool_size": [_COUNT],
+        "n_patches": POSITIVE_INT,
+        "patch_size": POSITIVE_INT,
+        "widths": [Numbers(POSITIVE_INT[0], min_length=1)],
+        "pool_size": POSITIVE_INT,
         "wide": ["boolean"],
     }
 

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from .._parameters import Interval, StrOptions
-from .._sklearn_compat import Options
+from .._checks import POSITIVE_INT, Options, StrOptions
 from ._base import Encoder, check_build, init_kaiming
 
 
@@ -64,7 +63,7 @@ class ResNet(Encoder):
     _parameter_constraints: dict = {
         "depth": [Options(Integral, {18, 34, 50})],
         "stem": [StrOptions({"cifar", "imagenet"})],
-        "width": [Interval(Integral, 1, None, closed="left")],
+        "width": POSITIVE_INT,
     }
 
     def __init__(

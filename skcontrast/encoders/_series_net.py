@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .._parameters import Interval, PositiveInts
+from .._checks import POSITIVE_INT, Numbers
 from ._base import Encoder, check_build, init_kaiming
 from ._kernels import KernelLayer, in_order, of_like_length, without_end
 from ._wide import Beside, WideNetwork
@@ -65,8 +64,8 @@ class SeriesNet(Encoder):
 
     kind = "series"
     _parameter_constraints: dict = {
-        "widths": [PositiveInts(min_length=1)],
-        "pool_size": [Interval(Integral, 1, None, closed="left")],
+        "widths": [Numbers(POSITIVE_INT[0], min_length=1)],
+        "pool_size": POSITIVE_INT,
         "wide": ["boolean"],
     }
 

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from .._arguments import Interval, checked
+from .._checks import POSITIVE_INT, Interval, checked
 from .._network._inference import encode
 from .._runtime._modes import plain_modes
 
 
 @checked(
-    n_views=[Interval(Integral, 1, None, closed="left")],
+    n_views=POSITIVE_INT,
     random_state=[Interval(Integral, 0, 2**63 - 1, closed="both")],
 )
 def project_views(

@@ -12,7 +12,7 @@ import torch
 from scipy.optimize import brentq
 from torch import Tensor
 
-from .._arguments import Interval, checked
+from .._checks import FRACTION, NON_NEGATIVE, Interval, checked
 from .._data._metadata import validate_labels
 from .._objective._functional import contrast_of
 from ..losses._posterior import false_negative_probability, ranks_inside
@@ -20,14 +20,12 @@ from ..metrics._parts import OF_CLASSES, measure
 from ..similarity import Similarity
 from ._rank_statistics import Estimate, class_aucs
 
-_SHARE = Interval(Real, 0, 1, closed="both")
-_ERROR = Interval(Real, 0, None, closed="left")
 # The sharpest posterior that is looked for, and how finely ranks are divided.
 _SHARPEST = 100.0
 _RANKS = 2**12
 
 
-@checked(auc=[_SHARE, Estimate], standard_error=[_ERROR, math.nan])
+@checked(auc=[*FRACTION, Estimate], standard_error=[*NON_NEGATIVE, math.nan])
 def alpha_from_auc(auc: float | Estimate, standard_error: float = math.nan) -> Estimate:
     r"""Return BCL's α from a macro-AUC.
 
@@ -63,7 +61,7 @@ def alpha_from_auc(auc: float | Estimate, standard_error: float = math.nan) -> E
     return Estimate(float(alpha), 1.5 * error)
 
 
-@checked(auc=[_SHARE, Estimate], tau_plus=[Interval(Real, 0, 1, closed="neither")])
+@checked(auc=[*FRACTION, Estimate], tau_plus=[Interval(Real, 0, 1, closed="neither")])
 def sharpness_from_auc(auc: float | Estimate, tau_plus: float) -> Estimate:
     r"""Return the sharpness of :class:`~skcontrast.losses.SoftRing` from a macro-AUC.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from scipy.stats import binom
 from torch import Tensor
 
-from .._arguments import Interval, checked, numbers
+from .._checks import FRACTION, POSITIVE_INT, Interval, checked, numbers
 from .._objective._functional import contrast_of
 from ..losses._posterior import invert_unlabeled_cdf
 from ..similarity import Similarity
@@ -145,8 +145,8 @@ def estimate_tau_plus(
 
 @checked(
     alpha=[Interval(Real, 0.5, 1, closed="both"), None],
-    tau_plus=[Interval(Real, 0, 1, closed="both"), None],
-    n_candidates=[Interval(Integral, 1, None, closed="left"), None],
+    tau_plus=[*FRACTION, None],
+    n_candidates=[*POSITIVE_INT, None],
 )
 def estimate_alpha_and_tau_plus(
     ranks: ArrayLike,

@@ -7,7 +7,7 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-from .._parameters import check_component
+from .._checks import check_component
 from ..losses._posterior import false_negative_probability, ranks_inside
 from ..simulation._scores import ScoreSample
 from ._truth import true_negatives_by_rank

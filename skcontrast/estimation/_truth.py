@@ -9,11 +9,10 @@ from typing import NamedTuple, cast
 import numpy as np
 import torch
 
-from .._arguments import Interval, check_arguments
+from .._checks import Interval, check_argument, check_component
 from .._objective._base import TileGradients
 from .._objective._exponential import Contrastive
 from .._objective._tile import Anchors, Tile
-from .._parameters import check_component
 from ..losses import Loss, Supervised
 from ..schedules import check_numbers
 from ..simulation._estimators import estimate
@@ -228,8 +227,8 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
     if not loss.overrides("true_negative_probability"):
         raise ValueError(f"{type(loss).__name__} has no probability of true negatives by rank.")
     n_anchors, n_candidates = sample.scores.shape
-    within = Interval(Integral, 1, n_candidates, closed="both")
-    check_arguments("reliability", {"n_bins": [within]}, {"n_bins": n_bins})
+    within = [Interval(Integral, 1, n_candidates, closed="both")]
+    check_argument("reliability", "n_bins", n_bins, within)
     observed = true_negatives_by_rank(sample)
     ranks = torch.arange(1, n_candidates + 1, dtype=torch.float64)
     predicted = loss.true_negative_probability(ranks, n_candidates).numpy()

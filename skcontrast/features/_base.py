@@ -12,13 +12,12 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from .._checks import NamesChecked, check_names, validate_parameters
 from .._data._row_labels import labeled_output
 from .._data._sources import SparseSamples, array_of, subset
 from .._network._inference import encode
-from .._parameters import check_names, validate_parameters
 from .._runtime._modes import plain_modes
 from .._runtime._random import seeded_rng
-from .._unknown_names import NamesChecked
 from ..kinds._base import Kind, Request, Scaler, Schema
 from ..kinds._recognise import declared_kind, named_kinds, naming_kind, read_samples
 

@@ -7,7 +7,7 @@ from numbers import Integral
 import numpy as np
 from torch import Tensor, nn
 
-from .._parameters import Interval
+from .._checks import POSITIVE_INT, Interval
 from ..encoders._gradients import GradientLayer
 from ._base import Features
 
@@ -55,7 +55,7 @@ class OrientedGradients(Features):
 
     kind = "images"
     _parameter_constraints: dict = {
-        "cell_size": [Interval(Integral, 1, None, closed="left")],
+        "cell_size": POSITIVE_INT,
         "n_orientations": [Interval(Integral, 2, None, closed="left")],
     }
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from torch import nn
 
-from .._parameters import Interval
+from .._checks import FRACTION, POSITIVE_INT, Interval
 from ..graphs import GraphBatch
 from ..graphs._counts import MOST_ROUNDS, ColourCounts, Profile
 from ._base import Features
@@ -104,8 +104,8 @@ class WeisfeilerLehman(Features):
     kind = "graphs"
     _parameter_constraints: dict = {
         "n_rounds": [Interval(Integral, 0, MOST_ROUNDS, closed="both")],
-        "min_share": [Interval(Real, 0, 1, closed="both")],
-        "max_features": [Interval(Integral, 1, None, closed="left")],
+        "min_share": FRACTION,
+        "max_features": POSITIVE_INT,
     }
 
     def __init__(self, n_rounds: int = 4, min_share: float = 0.01, max_features: int = 4000):

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-
 import numpy as np
 from torch import Tensor, nn
 
-from .._parameters import Interval
+from .._checks import NON_NEGATIVE, POSITIVE_INT
 from ..encoders._convnet import average_to
 from ..encoders._patches import PatchLayer
 from ._base import Features
-
-_COUNT = Interval(Integral, 1, None, closed="left")
 
 
 class PatchDictionary(Features):
@@ -67,10 +63,10 @@ class PatchDictionary(Features):
 
     kind = "images"
     _parameter_constraints: dict = {
-        "n_patches": [_COUNT],
-        "patch_size": [_COUNT],
-        "threshold": [Interval(Real, 0, None, closed="left")],
-        "grid": [_COUNT],
+        "n_patches": POSITIVE_INT,
+        "patch_size": POSITIVE_INT,
+        "threshold": NON_NEGATIVE,
+        "grid": POSITIVE_INT,
         "random_state": ["random_state"],
     }
 

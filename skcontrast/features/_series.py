@@ -7,7 +7,7 @@ from numbers import Integral
 import numpy as np
 from torch import Tensor, nn
 
-from .._parameters import Interval
+from .._checks import Interval
 from ..encoders._kernels import N_KERNELS, KernelLayer
 from ._base import Features
 

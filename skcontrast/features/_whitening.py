@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -11,9 +10,14 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._arguments import naming, refuse_masked
-from .._parameters import Interval, validate_parameters
-from .._unknown_names import NamesChecked
+from .._checks import (
+    FRACTION,
+    POSITIVE_INT,
+    NamesChecked,
+    naming,
+    refuse_masked,
+    validate_parameters,
+)
 
 _FLOATS = [np.float64, np.float32]
 # Components that vary less, relative to the first, are rounding.
@@ -62,8 +66,8 @@ class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesC
     """
 
     _parameter_constraints: dict = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "power": [Interval(Real, 0, 1, closed="both")],
+        "n_components": POSITIVE_INT,
+        "power": FRACTION,
         "random_state": ["random_state"],
     }
 

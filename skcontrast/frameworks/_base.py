@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .._checks import ParameterObject, check_names
 from .._data._batches import Batch
 from .._objective._base import ObjectiveName
 from .._objective._contrast import Contrast
-from .._parameters import ParameterObject, check_names
 from ..kinds._base import Kind
 from ..similarity import Cosine, Similarity
 from ._parts import Apart, Split

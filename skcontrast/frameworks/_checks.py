@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .._checks import belongs_to_package
 from .._data._batches import Batch
 from .._objective._contrast import Contrast
-from .._parameters import belongs_to_package
 from .._warnings import warn
 from ..similarity import Similarity
 from ..similarity._validation import check_pairs, check_scores

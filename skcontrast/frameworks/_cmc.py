@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import permutations
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -12,10 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .._arguments import naming
+from .._checks import FRACTION, POSITIVE_INT, StrOptions, naming
 from .._data._batches import Batch, Metadata
 from .._objective._contrast import Contrast
-from .._parameters import Interval, StrOptions
 from .._runtime._memory import check_memory
 from ..kinds._base import Kind
 from ..kinds._recognise import PartsKind
@@ -113,11 +112,11 @@ class CMC(Framework):
     _parameter_constraints: dict = {
         "split": [
             StrOptions({"auto", "lab", "random"}),
-            Interval(Integral, 1, None, closed="left"),
+            *POSITIVE_INT,
             "array-like",
         ],
-        "n_negatives": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "momentum": [Interval(Real, 0, 1, closed="both")],
+        "n_negatives": [*POSITIVE_INT, StrOptions({"auto"})],
+        "momentum": FRACTION,
     }
 
     draws_random_numbers = False

@@ -7,10 +7,10 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from .._checks import StrOptions
 from .._data._batches import Batch
 from .._objective._base import ObjectiveName
 from .._objective._contrast import Contrast
-from .._parameters import StrOptions
 from ..graphs import GraphBatch
 from ..similarity import Cosine, DotProduct, Similarity
 from ._base import FitContext, Framework, Session

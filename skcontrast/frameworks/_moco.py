@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor
 
+from .._checks import FRACTION, POSITIVE_INT, StrOptions
 from .._data._batches import Batch, Metadata
 from .._objective._contrast import Contrast
-from .._parameters import Interval, StrOptions
 from .._runtime._memory import check_memory
 from ..similarity import Similarity
 from ._base import FitContext, Framework, Session, state_of
@@ -92,8 +91,8 @@ class MoCo(Framework):
     """
 
     _parameter_constraints: dict = {
-        "queue_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "momentum": [Interval(Real, 0, 1, closed="both")],
+        "queue_size": [*POSITIVE_INT, StrOptions({"auto"})],
+        "momentum": FRACTION,
         "symmetric": ["boolean"],
     }
 

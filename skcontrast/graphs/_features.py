@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._arguments import StrOptions, check_arguments
+from .._checks import StrOptions, check_argument
 from .._data._statistics import FARTHEST, mean_and_std
 from ._batch import EdgeColumns, GraphBatch
 from ._packed import PackedGraphs
@@ -163,7 +163,8 @@ class NodeFeatures:
 
     def fit(self, graphs: PackedGraphs) -> NodeFeatures:
         """Learn the map from the training graphs."""
-        check_arguments("NodeFeatures", _CHOICES, {name: getattr(self, name) for name in _CHOICES})
+        for name, wanted in _CHOICES.items():
+            check_argument("NodeFeatures", name, getattr(self, name), wanted)
         has_any = graphs.attributes is not None or graphs.labels is not None
         if self.kind == "attributes" and not has_any:
             raise ValueError(

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from .._arguments import naming, numbers
+from .._checks import naming, numbers
 from .._data._row_labels import along_rows
 from ._topology import Topology, by_target
 

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .._checks import ParameterObject
 from .._data._parts import TensorBatch
-from .._parameters import ParameterObject
 from ..graphs._convert import is_graphs
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from .._checks import StrOptions
 from .._data._array_like import refuse_unordered
-from .._parameters import StrOptions
 from .._warnings import warn
 from ..graphs import GraphBatch, NodeFeatures, pack_graphs
 from ..graphs._batch import EdgeColumns

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from sklearn.base import clone
 
+from .._checks import belongs_to_package, check_component, validate_parameters
 from .._data._array_like import as_array_like
 from .._data._parts import OnePart, Parts, PartsBatch, naming_part
-from .._parameters import belongs_to_package, check_component, validate_parameters
 from ._base import Kind, Request, Scaler, Schema, as_given
 from ._graphs import Graphs
 from ._images import Images

@@ -13,12 +13,11 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
-from .._arguments import naming
+from .._checks import StrOptions, naming
 from .._data._array_like import as_array_like, checked_numbers
 from .._data._memory_maps import row_blocks
 from .._data._sources import LazySamples, subset
 from .._data._statistics import FARTHEST, as_tensor, mean_and_std
-from .._parameters import StrOptions
 from ._base import Request, Schema
 from ._scaling import NUMBERS_PER_CALL, AffineScaler, ArrayKind, float_of, rows_for
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import Tensor, nn
 
+from .._checks import POSITIVE_INT, Interval, validate_parameters
 from .._data._array_like import refuse_unordered
 from .._data._columns import ColumnType, Table, Values, mixed_table
 from .._data._statistics import FARTHEST, mean_and_std
-from .._parameters import Interval, validate_parameters
 from .._warnings import warn
 from ._base import Kind, Request, Schema
 from ._scaling import ArrayKind, rows_for, scaled
@@ -196,7 +196,7 @@ class Tables(ArrayKind):
 
     _parameter_constraints: dict = {
         "categorical": ["array-like", None],
-        "min_frequency": [Interval(Integral, 1, None, closed="left")],
+        "min_frequency": POSITIVE_INT,
         "max_categories": [Interval(Integral, 1, int(FARTHEST), closed="left")],
         "standardize": ["boolean"],
     }

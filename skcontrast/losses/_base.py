@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from .._parameters import ParameterObject, check_constraints
+from .._checks import ParameterObject, check_constraints
 from ._checks import check_class, check_overrides, check_result
 
 Method = TypeVar("Method", bound=Callable[..., Any])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from .._parameters import Interval, belongs_to_package
+from .._checks import Interval, belongs_to_package
 
 if TYPE_CHECKING:
     from ._base import Loss

@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from .._parameters import StrOptions, check_component
+from .._checks import StrOptions, check_component
 from .._warnings import warn
 from ..schedules import EstimableNumber, current_value, interval
 from ._base import Loss

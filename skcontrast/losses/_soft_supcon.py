@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from numbers import Real
-
 import torch
 from torch import Tensor
 
-from .._parameters import Interval
+from .._checks import FRACTION
 from ..schedules import EstimableNumber, current_value, interval
 from ._base import Loss
 from ._posterior import false_negative_probability
@@ -61,7 +59,7 @@ class SoftSupCon(Loss):
     _parameter_constraints: dict = {
         "sharpness": interval(0, None, "left", auto="sharpness"),
         "tau_plus": interval(0, 1, "neither", auto="tau_plus"),
-        "pull": [Interval(Real, 0, 1, closed="both")],
+        "pull": FRACTION,
     }
 
     def __init__(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
+from numbers import Real
 
 import torch
 from torch import Tensor
 
-from .._parameters import Interval
+from .._checks import FRACTION, POSITIVE_INT, Interval
 from ._base import LabelSpreading, Loss, elementwise
 
 
@@ -125,10 +125,10 @@ class SemiSupCon(SupCon):
     """
 
     _parameter_constraints: dict = {
-        "every": [Interval(Integral, 1, None, closed="left")],
-        "share": [Interval(Real, 0, 1, closed="both")],
+        "every": POSITIVE_INT,
+        "share": FRACTION,
         "labeled_share": [Interval(Real, 0, 1, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": POSITIVE_INT,
     }
 
     def __init__(

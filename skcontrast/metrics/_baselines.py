@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from .._arguments import Interval, StrOptions, check_arguments, checked
+from .._checks import POSITIVE_INT, Interval, StrOptions, check_argument, checked
 from .._data._metadata import validate_labels
 from ..features import (
     Features,
@@ -96,8 +96,8 @@ class BaselineComparison:
             learn and are tested, overlap from repeat to repeat, which widens the interval, see
             :func:`compare_paired`; few labels are drawn anew.
         """
-        one_of = {"row": [StrOptions(set(self.scores))], "column": [StrOptions(set(COLUMNS))]}
-        check_arguments("compare", one_of, {"row": row, "column": column})
+        check_argument("compare", "row", row, [StrOptions(set(self.scores))])
+        check_argument("compare", "column", column, [StrOptions(set(COLUMNS))])
         ours, theirs = self.scores[OURS][column], self.scores[row][column]
         ratio = None if column == COLUMNS[0] else 1.0
         return compare_paired(ours, theirs, test_train_ratio=ratio)
@@ -114,9 +114,7 @@ class BaselineComparison:
         -------
         row : str
         """
-        check_arguments(
-            "best_baseline", {"column": [StrOptions(set(COLUMNS))]}, {"column": column}
-        )
+        check_argument("best_baseline", "column", column, [StrOptions(set(COLUMNS))])
         rows = [row for row in self.scores if row not in (OURS, LEARNED)]
         return max(rows, key=lambda row: self.scores[row][column].mean())
 
@@ -183,7 +181,7 @@ class BaselineComparison:
 
 
 @checked(
-    n_labels=[Interval(Integral, 1, None, closed="left")],
+    n_labels=POSITIVE_INT,
     n_repeats=[Interval(Integral, 2, None, closed="left")],
     random_state=[Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +12,7 @@ from scipy.stats import entropy
 from sklearn.metrics import euclidean_distances
 from sklearn.utils import check_consistent_length
 
-from .._arguments import Interval, numbers
+from .._checks import POSITIVE, numbers
 from ._parts import EMBEDDINGS, measure
 from ._scorers import make_embedding_scorer, make_view_scorer
 from ._search import batches, on_sphere
@@ -65,7 +64,7 @@ def alignment(z1: ArrayLike, z2: ArrayLike) -> float:
 
 @measure(
     partial(make_embedding_scorer, needs_y=False, greater_is_better=False),
-    t=[Interval(Real, 0, None, closed="neither")],
+    t=POSITIVE,
 )
 def uniformity(z: ArrayLike, t: float = 2.0) -> float:
     r"""Return how evenly embeddings fill the sphere; lower is more even, 0 is a single point.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import VALID_METRICS
 
-from .._arguments import StrOptions
+from .._checks import StrOptions
 from ._parts import OF_CLASSES, Parts, check_count, check_parts, measure
 from ._search import Metric, nearest
 

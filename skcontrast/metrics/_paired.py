@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 from scipy.stats import wilcoxon
 
-from .._arguments import Interval, checked, numbers
+from .._checks import POSITIVE, Interval, checked, numbers
 
 # Differences smaller than this fraction of the scores are rounding.
 _ROUNDING = 1e-12
@@ -62,7 +62,7 @@ class PairedComparison(NamedTuple):
 
 @checked(
     confidence=[Interval(Real, 0, 1, closed="neither")],
-    test_train_ratio=[Interval(Real, 0, None, closed="neither"), None],
+    test_train_ratio=[*POSITIVE, None],
 )
 def compare_paired(
     a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95, test_train_ratio: float | None = None

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
-from .._arguments import checked, naming, numbers, refuse_masked
+from .._checks import checked, naming, numbers, refuse_masked
 from .._data._metadata import validate_labels
 from ._scorers import make_embedding_scorer, make_view_scorer
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
-from .._arguments import Interval
+from .._checks import POSITIVE, POSITIVE_INT, Interval
 from ._parts import INTEGERS, OF_CLASSES, Parts, check_count, check_parts, measure
 
 _MAX_ITER = 2000
@@ -22,7 +22,7 @@ _MAX_ITER = 2000
 @measure(
     OF_CLASSES,
     scale=["boolean"],
-    C=[Interval(Real, 0, None, closed="neither")],
+    C=POSITIVE,
     cv=[Interval(Integral, 2, None, closed="left")],
 )
 def linear_probe(
@@ -103,8 +103,8 @@ def linear_probe(
 @measure(
     OF_CLASSES,
     scale=["boolean"],
-    C=[Interval(Real, 0, None, closed="neither")],
-    n_draws=[Interval(Integral, 1, None, closed="left")],
+    C=POSITIVE,
+    n_draws=POSITIVE_INT,
     random_state=[Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None],
 )
 def few_label_accuracy(

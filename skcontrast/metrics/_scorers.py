@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from .._arguments import checked
-from .._sklearn_compat import Options
+from .._checks import Options, checked
 from ..augmentation import Augmentation
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arguments import naming
+from .._checks import naming
 from ..kinds._series import is_long, lists_series, padded
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
 
-from .._arguments import Interval, checked, numbers
+from .._checks import Interval, checked, numbers
 from ..metrics._parts import EMBEDDINGS
 from ._axes import Axes, axes, class_colors, intensities, is_images, one_each, picture
 from ._estimators import transformer

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .._parameters import check_component
+from .._checks import check_component
 from ..estimation import Reliability, project_views, reliability
 from ..losses import Loss
 from ..simulation import ScoreSample

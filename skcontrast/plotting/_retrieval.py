@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.utils import check_random_state
 
-from .._arguments import Interval, check_arguments, checked, naming, numbers
+from .._checks import Interval, check_argument, checked, naming, numbers
 from ..metrics._parts import EMBEDDINGS
 from ._axes import (
     Axes,
@@ -204,7 +204,7 @@ class RetrievalDisplay:
         pictures = one_each(as_pictures(pictures), "pictures", len(points))
         rows = _queries(queries, len(points), random_state)
         within = [Interval(Integral, 1, len(points) - 1, closed="both")]
-        check_arguments("RetrievalDisplay", {"n_neighbors": within}, {"n_neighbors": n_neighbors})
+        check_argument("RetrievalDisplay", "n_neighbors", n_neighbors, within)
         neighbors = _nearest(points, rows, n_neighbors)
         display = cls(pictures, rows, neighbors, y=y, concentration=concentration)
         return display.plot(ax, **kwargs)

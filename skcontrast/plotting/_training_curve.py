@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .._arguments import checked, naming
+from .._checks import checked, naming
 from ._axes import Axes, axes, class_colors, is_number, pyplot
 from ._estimators import split_at_embedder
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._arguments import check_arguments, checked, naming, numbers
+from .._checks import check_argument, checked, naming, numbers
 from .._data._sources import LazySamples, array_of
 from .._data._statistics import mean_and_std
 from .._fit._drawn_views import chosen_rows, drawn_views
@@ -109,8 +109,7 @@ class ViewsDisplay:
         as_series: bool | None = None,
     ):
         settings: dict[str, Any] = {"ensure_2d": False, "allow_nd": True, "dtype": None}
-        wanted = {"as_series": ["boolean", None]}
-        check_arguments("ViewsDisplay", wanted, {"as_series": as_series})
+        check_argument("ViewsDisplay", "as_series", as_series, ["boolean", None])
         self.as_series = is_series(samples) if as_series is None else bool(as_series)
         settings["ensure_all_finite"] = "allow-nan" if self.as_series else True
         self.samples = numbers(samples, "samples", **settings)

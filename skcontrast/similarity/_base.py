@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .._parameters import ParameterObject, belongs_to_package, check_constraints
+from .._checks import ParameterObject, belongs_to_package, check_constraints
 from ..schedules import check_numbers
 from ._validation import Embeddings, check_kinds, checking_returned, in_one_dtype
 

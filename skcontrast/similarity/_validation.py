@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from .._parameters import belongs_to_package
+from .._checks import belongs_to_package
 
 # Vectors; or mean directions and concentrations.
 Embeddings: TypeAlias = "Tensor | tuple[Tensor, Tensor]"

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._parameters import Interval
+from .._checks import Interval
 from ..schedules import Number, current_value, interval
 from ._bessel import log_partition
 from ._mutual_likelihood import link_in_place, mutual_score, parts_of

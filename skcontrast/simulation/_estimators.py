@@ -8,9 +8,8 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 import torch
 
-from .._arguments import StrOptions, checked, generator_of
+from .._checks import StrOptions, check_component, checked, validate_parameters
 from .._objective._exponential import log_expectation
-from .._parameters import check_component, validate_parameters
 from ..losses import (
     BCL,
     DCL,
@@ -24,7 +23,7 @@ from ..losses import (
     Supervised,
 )
 from ..schedules import check_numbers
-from ._scores import COUNT, RandomState, ScoreModel, ScoreSample, with_negatives
+from ._scores import DRAWN, RandomState, ScoreModel, ScoreSample, with_negatives
 
 Metric: TypeAlias = Literal["mse", "bias", "mean"]
 Losses: TypeAlias = dict[str, Loss]
@@ -190,7 +189,7 @@ class EstimatorComparison:
         return error if metric == "bias" else error**2
 
 
-@checked(model=ScoreModel, n_anchors=COUNT, n_candidates=COUNT, n_positives=COUNT)
+@checked(model=ScoreModel, **DRAWN)
 def compare_estimators(
     model: ScoreModel,
     estimators: Losses | None = None,
@@ -242,7 +241,7 @@ def compare_estimators(
     """
     validate_parameters(model)
     losses = _checked_losses(estimators, model)
-    rng = generator_of(random_state, "compare_estimators")
+    rng = np.random.default_rng(random_state)
     rows = max(1, _CHUNK_ELEMENTS // n_candidates)
     sizes = [min(rows, n_anchors - start) for start in range(0, n_anchors, rows)]
     samples = (model.sample(size, n_candidates, n_positives, rng) for size in sizes)

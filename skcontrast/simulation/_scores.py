@@ -12,20 +12,31 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm, uniform
 from torch import Tensor
 
-from .._arguments import checked, generator_of, naming, numbers
+from .._checks import (
+    FRACTION,
+    POSITIVE,
+    POSITIVE_INT,
+    Interval,
+    ParameterObject,
+    StrOptions,
+    checked,
+    naming,
+    numbers,
+    validate_parameters,
+)
 from .._data._metadata import validate_labels
 from .._objective._functional import contrast_of
 from .._objective._rows import tiles
-from .._parameters import Interval, ParameterObject, StrOptions, validate_parameters
 from ..similarity import Similarity
 
 RandomState: TypeAlias = int | np.random.Generator | None
 
-# Numbers of anchors, candidates and positives.
-COUNT = [Interval(Integral, 1, None, closed="left")]
+# Constraints of the numbers of scores that are drawn, and of what draws them.
+DRAWN: dict = dict.fromkeys(("n_anchors", "n_candidates", "n_positives"), POSITIVE_INT)
+_SEED = Interval(Integral, 0, 2**63 - 1, closed="both")
+DRAWN["random_state"] = [_SEED, np.random.Generator, None]
 Component: TypeAlias = Literal["TN", "FN", "UN", "lower", "upper", "wanted"]
 _COMPONENT = [StrOptions(set(get_args(Component)))]
-_BETA = [Interval(Real, 0, 1, closed="both")]
 
 
 class ScoreSample(NamedTuple):
@@ -199,11 +210,11 @@ class ScoreModel(ParameterObject):
     _parameter_constraints: dict = {
         "alpha": [Interval(Real, 0.5, 1, closed="both")],
         "tau_plus": [Interval(Real, 0, 1, closed="left")],
-        "temperature": [Interval(Real, 0, None, closed="neither")],
-        "gamma": [Interval(Real, 0, 1, closed="both")],
+        "temperature": POSITIVE,
+        "gamma": FRACTION,
         "form": [StrOptions({"once", "printed"})],
         "proposal": [StrOptions({"uniform", "normal"})],
-        "c": [Interval(Real, 0, 1, closed="both")],
+        "c": FRACTION,
     }
 
     def __init__(
@@ -239,7 +250,7 @@ class ScoreModel(ParameterObject):
         # Past t = √2 the printed range is narrower than the interval [−.5, .5] itself.
         return -max(self._largest(), 0.5) / self.temperature
 
-    @checked(n_anchors=COUNT, n_candidates=COUNT, n_positives=COUNT)
+    @checked(**DRAWN)
     def sample(
         self,
         n_anchors: int = 1000,
@@ -278,7 +289,7 @@ class ScoreModel(ParameterObject):
         True
         """
         validate_parameters(self)
-        rng = generator_of(random_state, "ScoreModel.sample")
+        rng = np.random.default_rng(random_state)
         is_negative = rng.random((n_anchors, n_candidates)) >= self._rest_prior
         phi_candidates = _draw(np.where(is_negative, self.alpha, 1 - self.alpha), rng)
         phi_positives = _draw(np.full((n_anchors, n_positives), 1 - self.alpha), rng)
@@ -292,7 +303,7 @@ class ScoreModel(ParameterObject):
             upper_bound=-self.lower_bound,  # x is as far above 0 as below
         )
 
-    @checked(component=_COMPONENT, beta=_BETA)
+    @checked(component=_COMPONENT, beta=FRACTION)
     def density(self, x: ArrayLike, component: Component = "UN", beta: float = 0.5) -> np.ndarray:
         r"""Return the density of x = s · t of an anchor without shift.
 
@@ -324,7 +335,7 @@ class ScoreModel(ParameterObject):
         phi = self._proposal.cdf(x)
         return 2 * (lower * (1 - phi) + (1 - lower) * phi) * self._proposal.pdf(x)
 
-    @checked(component=_COMPONENT, beta=_BETA)
+    @checked(component=_COMPONENT, beta=FRACTION)
     def cdf(self, x: ArrayLike, component: Component = "UN", beta: float = 0.5) -> np.ndarray:
         r"""Return the cdf of x = s · t of an anchor without shift.
 

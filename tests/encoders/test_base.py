@@ -8,7 +8,7 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from skcontrast._parameters import InvalidParameterError, validate_parameters
+from skcontrast._checks import InvalidParameterError, validate_parameters
 from skcontrast.encoders import MLP, ConvNet, Encoder, PatchNet, ResNet
 from tests.encoders.common import (
     IMAGES,
@@ -96,7 +96,7 @@ def test_encoders_are_parameter_objects(encoder):
     [
         (
             MLP(widths=(0,)),
-            r"'widths' parameter of .*tuple of ints in the range \[1, 2147483647\]",
+            r"'widths' parameter of .*item an int in the range \[1, 2147483647\]",
         ),
         (MLP(widths=0), r"'widths' parameter of .*an int in the range \[1, 2147483647\]"),
         (MLP(widths=(3, 2.5)), r"'widths' parameter of"),

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
+from skcontrast._checks import InvalidParameterError
 from skcontrast._fit._setup import default_encoder
-from skcontrast._parameters import InvalidParameterError
 from skcontrast.encoders import MLP, ConvNet, PatchNet, ResNet
 from skcontrast.encoders._build import build_encoder, to_channels_last
 from skcontrast.kinds import Images, Vectors

@@ -11,7 +11,7 @@ import torch
 from sklearn.base import clone
 from torch import nn
 
-from skcontrast._parameters import InvalidParameterError
+from skcontrast._checks import InvalidParameterError
 from skcontrast.encoders import GIN, MLP, ConvNet
 from skcontrast.encoders._build import build_encoder
 from skcontrast.graphs import GraphBatch

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 import skcontrast
 from skcontrast import ContrastiveEmbedder
-from skcontrast._parameters import InvalidParameterError
+from skcontrast._checks import InvalidParameterError
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.encoders import SeriesNet
 from skcontrast.encoders._kernels import of_like_length, without_end

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skcontrast._parameters import InvalidParameterError
+from skcontrast._checks import InvalidParameterError
 from skcontrast.features import OrientedGradients
 from tests.common import images
 

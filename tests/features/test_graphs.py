@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from skcontrast._parameters import InvalidParameterError
+from skcontrast._checks import InvalidParameterError
 from skcontrast.features import GraphProfile, WeisfeilerLehman
 from skcontrast.kinds import Graphs
 from tests.graphs.common import attributed

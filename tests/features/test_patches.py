@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
-from skcontrast._parameters import InvalidParameterError
+from skcontrast._checks import InvalidParameterError
 from skcontrast.features import PatchDictionary
 from tests.common import images
 

@@ -7,7 +7,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skcontrast._parameters import InvalidParameterError
+from skcontrast._checks import InvalidParameterError
 from skcontrast.features import MiniRocket
 
 RNG = np.random.default_rng(0)

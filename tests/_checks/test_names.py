@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
-from skcontrast._unknown_names import names_checked
+from skcontrast._checks import names_checked
 from skcontrast.augmentation import GaussianNoise, RandomAffine
 from skcontrast.callbacks import Evaluation
 from skcontrast.encoders import MLP

@@ -7,18 +7,15 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from numbers import Integral
 from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
 from sklearn.utils import check_array
 
-from ._parameters import Interval as Interval
-from ._parameters import StrOptions as StrOptions
-from ._parameters import check_component
-from ._sklearn_compat import validate_parameter_constraints
-from ._unknown_names import refuse_unknown
+from .._sklearn_compat import validate_parameter_constraints
+from ._names import refuse_unknown
+from ._objects import check_component
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -45,7 +42,7 @@ def checked(**constraints: Any) -> Callable[[_F], _F]:
     Examples
     --------
     >>> from numbers import Integral
-    >>> from skcontrast._arguments import Interval, checked
+    >>> from skcontrast._checks import Interval, checked
     >>> @checked(n=[Interval(Integral, 1, 9, closed="both")])
     ... def double(n):
     ...     return 2 * n
@@ -67,11 +64,9 @@ int in the range [1, 9]. Got True instead.
             except TypeError:
                 refuse_unknown(function, args, kwargs)
                 return function(*args, **kwargs)  # which says what is wrong, by its name
-            check_arguments(
-                owner,
-                constraints,
-                {name: given[name] for name in constraints if name in given},
-            )
+            for name, wanted in constraints.items():
+                if name in given:
+                    check_argument(owner, name, given[name], wanted)
             return function(*args, **kwargs)
 
         return cast(_F, call)
@@ -79,24 +74,22 @@ int in the range [1, 9]. Got True instead.
     return decorate
 
 
-def check_arguments(owner: str, constraints: dict[str, Any], given: dict[str, Any]) -> None:
-    """Raise an error that names the argument unless all arguments are admissible.
+def check_argument(owner: str, name: str, value: Any, wanted: Any) -> None:
+    """Raise an error that names the argument unless it is admissible.
 
     Parameters
     ----------
-    owner : str
-        The name of the function or method.
-    constraints : dict of str to list or type
+    owner, name : str
+        The names of the function or method, and of the argument.
+    value : object
+        What was passed.
+    wanted : list or type
         As in `checked`.
-    given : dict of str to object
-        The arguments.
     """
-    for name, value in given.items():
-        wanted = constraints[name]
-        if inspect.isclass(wanted):
-            check_component(value, wanted, owner=owner, parameter=name)
-        else:
-            validate_parameter_constraints({name: wanted}, {name: value}, caller_name=owner)
+    if inspect.isclass(wanted):
+        check_component(value, wanted, owner=owner, parameter=name)
+    else:
+        validate_parameter_constraints({name: wanted}, {name: value}, caller_name=owner)
 
 
 @contextmanager
@@ -115,7 +108,7 @@ def naming(name: str, expected: str, values: Any = None) -> Iterator[None]:
     try:
         yield
     except _FROM_THE_DEPTHS as error:
-        place = odd_item(values)
+        place = _odd_item(values)
         # The word "a" need not be the argument of that name.
         named = rf"\b{name}\b" if len(name) > 1 or name.isupper() else rf"^(Input )?{name}\b"
         if re.search(named, str(error)) and not place:
@@ -159,7 +152,7 @@ def refuse_masked(values: Any, name: str) -> None:
         )
 
 
-def odd_item(values: Any) -> str:
+def _odd_item(values: Any) -> str:
     """Return which item of a list is not numbers like the first, for a message; "" for none."""
     if not isinstance(values, (list, tuple)):
         return ""
@@ -183,18 +176,3 @@ def odd_item(values: Any) -> str:
 def _brief(item: Any) -> str:
     text = repr(item)
     return text if len(text) <= 40 and "\n" not in text else f"a {type(item).__name__}"
-
-
-def generator_of(random_state: Any, owner: str) -> np.random.Generator:
-    """Return a generator of numpy, or raise an error that names the parameter.
-
-    Parameters
-    ----------
-    random_state : int, Generator or None
-        The seed, at least 0, or the generator itself; None seeds from the operating system.
-    owner : str
-        The name of the function or method.
-    """
-    seeds = [Interval(Integral, 0, 2**63 - 1, closed="both"), np.random.Generator, None]
-    check_arguments(owner, {"random_state": seeds}, {"random_state": random_state})
-    return np.random.default_rng(random_state)

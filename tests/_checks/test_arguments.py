@@ -1,25 +1,15 @@
 """Arguments of functions: one decorator checks them, and errors name them."""
 
-from numbers import Integral
-
 import numpy as np
 import pytest
 import torch
 
-from skcontrast._arguments import (
-    Interval,
-    checked,
-    generator_of,
-    naming,
-    numbers,
-    odd_item,
-    refuse_masked,
-)
-from skcontrast._parameters import Numbers
+from skcontrast._checks import POSITIVE_INT, checked, naming, numbers, refuse_masked
+from skcontrast._checks._arguments import _odd_item
 from skcontrast.losses import DCL, Loss
 
 
-@checked(n=[Interval(Integral, 1, None, closed="left")], loss=Loss)
+@checked(n=POSITIVE_INT, loss=Loss)
 def function(n, loss=None, *, other=0):
     return n, loss, other
 
@@ -39,19 +29,6 @@ def test_arguments_that_do_not_exist_are_left_to_python():
         function(1, m=2)
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'n'"):
         function()
-
-
-@pytest.mark.parametrize("value", [True, np.bool_(True), 2**31, 2**70, float("nan"), "1"])
-def test_an_open_range_of_ints_holds_ints_that_fit_and_no_bools(value):
-    interval = Interval(Integral, 1, None, closed="left")
-    assert not interval.is_satisfied_by(value)
-    assert interval.is_satisfied_by(2**31 - 1)
-
-
-def test_a_sequence_of_numbers_is_checked_item_by_item():
-    numbers_in = Numbers(Interval(Integral, 0, 5, closed="both"))
-    assert numbers_in.is_satisfied_by([0, 5]) and numbers_in.is_satisfied_by(np.arange(3))
-    assert not any(map(numbers_in.is_satisfied_by, ([6], [True], "12", 3, np.eye(2))))
 
 
 def test_errors_of_libraries_are_raised_again_by_name_and_others_as_they_are():
@@ -78,7 +55,7 @@ def test_errors_of_libraries_are_raised_again_by_name_and_others_as_they_are():
     ],
 )
 def test_the_first_item_that_does_not_fit_is_found(values, place):
-    assert odd_item(values) == place
+    assert _odd_item(values) == place
 
 
 def test_tensors_are_numbers_and_masked_entries_are_not():
@@ -87,12 +64,3 @@ def test_tensors_are_numbers_and_masked_entries_are_not():
     refuse_masked(np.ma.array([1, 2]), "z")
     with pytest.raises(ValueError, match="z has masked entries"):
         numbers(np.ma.array([[1, 2]], mask=[[0, 1]]), "z")
-
-
-def test_a_generator_is_made_of_ints_and_generators_only():
-    rng = np.random.default_rng(0)
-    assert generator_of(rng, "f") is rng
-    assert generator_of(3, "f").random() == np.random.default_rng(3).random()
-    for bad in ("a", True, -1, 0.5):
-        with pytest.raises(ValueError, match="'random_state' parameter of f must be an int"):
-            generator_of(bad, "f")

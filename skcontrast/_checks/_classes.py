@@ -1,0 +1,75 @@
+"""Classes of users: whether they are ours, and names in them that would never be used."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from typing import Any
+
+# Names that resemble each other this much are taken for a misspelling.
+_CLOSE = 0.85
+
+
+def belongs_to_package(thing: Any) -> bool:
+    """Return whether a class or function is defined in this package, not by a user."""
+    return str(getattr(thing, "__module__", "")).partition(".")[0] == __package__.partition(".")[0]
+
+
+def check_names(cls: type) -> None:
+    """Raise TypeError for a user's class with a name that is nearly one of its base class.
+
+    Such a method would never be called, nor would those of other libraries, such as ``forward``.
+    A helper that the class itself reads may have any name. An overridden method must take its
+    arguments in the order in which they are passed.
+    """
+    if belongs_to_package(cls):
+        return
+    bases = cls.__mro__[1:]
+    known = [
+        name
+        for base in bases
+        if belongs_to_package(base)
+        for name in vars(base)
+        if not name.startswith("_") or name == "_parameter_constraints"
+    ]
+    mixins = [base for base in bases if base.__module__ == cls.__module__]
+    own = [cls, *mixins]
+    for name in dict.fromkeys(name for owner in own for name in vars(owner)):
+        owner = next((b for b in bases if b not in mixins and name in vars(b)), None)
+        if owner is not None:
+            _check_order(cls, name, getattr(cls, name), vars(owner)[name])
+            continue
+        if name in ("forward", "__call__"):
+            raise TypeError(
+                f"{cls.__name__}.{name} would never be called. Override the methods that the "
+                f"documentation of {bases[0].__name__} names."
+            )
+        is_public = not name.startswith("_") or name.startswith("_param")
+        close = difflib.get_close_matches(name, known, 1, _CLOSE) if is_public else []
+        if close and not any(name in _names_read_by(owner) for owner in own):
+            raise TypeError(
+                f"{cls.__name__}.{name} would never be used: did you mean {close[0]}? If not, "
+                "begin its name with an underscore."
+            )
+
+
+def _check_order(cls: type, name: str, method: Any, replaced: Any) -> None:
+    """Raise TypeError for a method that has two arguments of the one it replaces swapped."""
+    if name.startswith("_") or not (inspect.isfunction(method) and inspect.isfunction(replaced)):
+        return
+    codes = inspect.unwrap(method).__code__, inspect.unwrap(replaced).__code__
+    takes, passed = (code.co_varnames[1 : code.co_argcount] for code in codes)
+    if [a for a in takes if a in passed] != [a for a in passed if a in takes]:
+        raise TypeError(
+            f"{cls.__name__}.{name} takes {', '.join(takes)}, but is called with "
+            f"{', '.join(passed)}, in this order."
+        )
+
+
+def _names_read_by(cls: type) -> set[str]:
+    """Return the names of attributes and globals that the functions of a class read."""
+    functions = [inspect.unwrap(getattr(f, "fget", None) or f) for f in vars(cls).values()]
+    codes = [f.__code__ for f in functions if inspect.isfunction(f)]
+    for code in codes:
+        codes += [constant for constant in code.co_consts if inspect.iscode(constant)]
+    return {name for code in codes for name in code.co_names}

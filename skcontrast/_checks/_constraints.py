@@ -1,0 +1,92 @@
+"""The ranges of hyperparameters and arguments."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+
+from .._sklearn_compat import Interval as _Interval
+
+
+class Interval(_Interval):
+    """Constraint on a hyperparameter: a finite number in a range; a bool is not a number.
+
+    An int without an upper limit may be as large as 2³¹ − 1, so that sizes fit everywhere.
+
+    Parameters
+    ----------
+    type : {numbers.Integral, numbers.Real}
+        The type of the number.
+    left, right : float or None
+        The ends of the range; None is infinite.
+    closed : {"left", "right", "both", "neither"}
+        Which ends belong to it.
+    """
+
+    def __init__(
+        self,
+        type: type,
+        left: float | None,
+        right: float | None,
+        *,
+        closed: Literal["left", "right", "both", "neither"],
+    ):
+        if type is Integral and right is None:
+            right, closed = 2**31 - 1, "both" if closed == "left" else "right"
+        super().__init__(type, left, right, closed=closed)
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Return whether a value is such a number."""
+        if isinstance(val, (bool, Fraction)) or not super().is_satisfied_by(val):
+            return False
+        # Larger ints have no place in a tensor.
+        return bool(abs(val) < (2**63 if isinstance(val, Integral) else np.inf))
+
+
+FRACTION = [Interval(Real, 0, 1, closed="both")]
+NON_NEGATIVE = [Interval(Real, 0, None, closed="left")]
+POSITIVE = [Interval(Real, 0, None, closed="neither")]
+POSITIVE_INT = [Interval(Integral, 1, None, closed="left")]
+
+
+class Numbers(Interval):
+    """Constraint on a hyperparameter: a sequence of numbers in a range.
+
+    Parameters
+    ----------
+    of : Interval
+        The range of each number.
+    min_length : int, default=0
+        How many numbers there must be.
+    """
+
+    def __init__(self, of: Interval, min_length: int = 0):
+        super().__init__(of.type, of.left, of.right, closed=of.closed)
+        self.min_length = min_length
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Return whether a value is a sequence of such numbers."""
+        is_row = isinstance(val, (list, tuple, range)) or getattr(val, "ndim", 0) == 1
+        return is_row and len(val) >= self.min_length and all(map(super().is_satisfied_by, val))
+
+    def __str__(self) -> str:
+        length = f" of length {self.min_length} or more" if self.min_length else ""
+        return f"a sequence{length}, each item {super().__str__()}"
+
+
+class Pair(Interval):
+    """Constraint on a hyperparameter: a pair (low, high) of numbers above 0, at most `most`."""
+
+    def __init__(self, most: float | None = None):
+        super().__init__(Real, 0, most, closed="right" if most else "neither")
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        is_pair = isinstance(val, (tuple, list)) and len(val) == 2
+        return is_pair and all(map(super().is_satisfied_by, val)) and bool(val[0] <= val[1])
+
+    def __str__(self) -> str:
+        upper = f" <= {self.right:g}" if self.right else ""
+        return f"a pair (low, high) with 0 < low <= high{upper}"
