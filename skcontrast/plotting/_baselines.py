@@ -154,8 +154,8 @@ class BaselinesDisplay:
         names = [few if column == "few labels" else column for column in COLUMNS]
         # The last row is the embedder's, whose points are filled.
         handles = list(self.points_[records[-1]["row"]].values())
-        place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
-        self.ax_.legend(handles, names, **place, ncols=len(names), frameon=False)
+        above: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
+        self.ax_.legend(handles, names, **above, ncols=len(names), frameon=False)
         self.ax_.set(
             xlabel="accuracy", yticks=range(len(records)), ylim=(len(records) - 0.5, -0.5)
         )
