@@ -49,6 +49,8 @@ def measure(
                 return as_scorer(functools.update_wrapper(measured, inner))(*args)
             return inner(*args, **kwargs)
 
+        of_scorer = getattr(as_scorer, "keywords", {})
+        vars(call).update(greater_is_better=of_scorer.get("greater_is_better", True))
         return cast(_F, call)
 
     return decorate

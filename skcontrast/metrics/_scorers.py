@@ -16,12 +16,12 @@ from .._checks import Options, checked
 from ..augmentation import Augmentation
 
 
-@checked(measure=[callable], needs_y=["boolean"], greater_is_better=["boolean"])
+@checked(measure=[callable], needs_y=["boolean"], greater_is_better=["boolean", None])
 def make_embedding_scorer(
     measure: Callable[..., Any],
     *,
     needs_y: bool = True,
-    greater_is_better: bool = True,
+    greater_is_better: bool | None = None,
     **kwargs: Any,
 ) -> EmbeddingScorer:
     """Return a scorer that embeds held-out samples and measures the embedding.
@@ -46,8 +46,9 @@ def make_embedding_scorer(
         a parameter of this name. Of several numbers, the score is the mean.
     needs_y : bool, default=True
         If False, ``measure(H)``, such as :func:`uniformity` and :func:`effective_rank`.
-    greater_is_better : bool, default=True
-        If False, the score is minus the measure.
+    greater_is_better : bool, default=None
+        If False, the score is minus the measure. None is False for :func:`alignment` and
+        :func:`uniformity`, and True for all others.
     **kwargs : dict
         Further arguments of the measure, such as ``n_neighbors=5``.
 
@@ -86,7 +87,7 @@ def make_embedding_scorer(
     >>> scores["test_few labels"].shape
     (3,)
     """
-    return EmbeddingScorer(measure, kwargs, needs_y, greater_is_better)
+    return EmbeddingScorer(measure, kwargs, needs_y, _direction(measure, greater_is_better))
 
 
 @dataclass(frozen=True, repr=False)
@@ -121,12 +122,12 @@ class EmbeddingScorer:
         return _call("make_embedding_scorer", self)
 
 
-@checked(measure=[callable], greater_is_better=["boolean"], n_views=[Options(Integral, {1, 2})])
+@checked(measure=[callable], greater_is_better=["boolean", None], n_views=[Options(Integral, {1, 2})])
 def make_view_scorer(
     measure: Callable[..., float],
     *,
     augmentation: Augmentation | Pipeline | Sequence[Augmentation] | None = None,
-    greater_is_better: bool = True,
+    greater_is_better: bool | None = None,
     n_views: Literal[1, 2] = 2,
 ) -> ViewScorer:
     """Return a scorer without labels: a measure of two views of held-out samples.
@@ -142,8 +143,9 @@ def make_view_scorer(
     augmentation : augmentation, list or Pipeline of augmentations, default=None
         Draws the views, the same for all embedders that are compared. None is as in
         ``ContrastiveEmbedder.score``: the default of the kind of X.
-    greater_is_better : bool, default=True
-        If False, the score is minus the measure.
+    greater_is_better : bool, default=None
+        If False, the score is minus the measure. None is False for :func:`alignment` and
+        :func:`uniformity`, and True for all others.
     n_views : {1, 2}, default=2
         Number of views that the measure takes: 1 for ``measure(z)``, such as :func:`uniformity`
         and :func:`effective_rank`, of augmented samples. For those of the samples as they are,
@@ -167,12 +169,12 @@ def make_view_scorer(
     >>> from skcontrast.augmentation import GaussianNoise
     >>> from skcontrast.metrics import alignment, make_view_scorer
     >>> X = np.random.default_rng(0).normal(size=(100, 5))
-    >>> scorer = make_view_scorer(alignment, augmentation=GaussianNoise(), greater_is_better=False)
+    >>> scorer = make_view_scorer(alignment, augmentation=GaussianNoise())
     >>> embedder = ContrastiveEmbedder(max_epochs=1, random_state=0)
     >>> cross_val_score(embedder, X, cv=3, scoring=scorer).shape
     (3,)
     """
-    return ViewScorer(measure, augmentation, greater_is_better, n_views)
+    return ViewScorer(measure, augmentation, _direction(measure, greater_is_better), n_views)
 
 
 @dataclass(frozen=True, repr=False)
@@ -208,6 +210,12 @@ def split_at_embedder(estimator: Any, name: str) -> tuple[Pipeline | None, Any]:
         )
     has_more = isinstance(estimator, Pipeline) and len(estimator) > 1
     return (estimator[:-1] if has_more else None), last
+
+
+def _direction(measure: Callable[..., Any], given: bool | None) -> bool:
+    """Return whether greater is better: as the user says, or as the measure does."""
+    own = getattr(getattr(measure, "func", measure), "greater_is_better", True)
+    return own if given is None else given
 
 
 def _name(measure: Any) -> str:

@@ -1,6 +1,7 @@
 """Measures as scorers: alone, in a Pipeline and in a search."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -33,7 +34,9 @@ from skcontrast.metrics import (
 )
 from tests.common import IMAGES, X_DIGITS, small
 
-MISALIGNED = make_view_scorer(alignment, augmentation=GaussianNoise(0.1), greater_is_better=False)
+# Of uniformity, less is better.
+SIGN = {uniformity: -1, effective_rank: 1}
+MISALIGNED = make_view_scorer(alignment, augmentation=GaussianNoise(0.1))
 
 
 def test_a_scorer_repeats_and_needs_no_classes():
@@ -45,8 +48,11 @@ def test_a_scorer_repeats_and_needs_no_classes():
 
 def test_the_sign_says_that_less_is_better():
     embedder = small().fit(X_DIGITS)
-    plain = make_view_scorer(alignment, augmentation=[GaussianNoise(0.1)])
-    assert plain(embedder, X_DIGITS) == -MISALIGNED(embedder, X_DIGITS)
+    given = {"augmentation": [GaussianNoise(0.1)]}
+    plain = make_view_scorer(alignment, **given, greater_is_better=True)
+    assert plain(embedder, X_DIGITS) == -MISALIGNED(embedder, X_DIGITS) > 0
+    part = make_view_scorer(partial(alignment), **given)
+    assert part(embedder, X_DIGITS) == MISALIGNED(embedder, X_DIGITS)
 
 
 def test_views_that_do_not_change_anything_are_aligned_and_agree():
@@ -83,14 +89,15 @@ def test_a_scorer_shows_how_it_was_made():
     assert repr(MISALIGNED) == (
         "make_view_scorer(alignment, augmentation=GaussianNoise(), greater_is_better=False)"
     )
-    assert repr(make_view_scorer(alignment)) == "make_view_scorer(alignment)"
+    assert repr(make_view_scorer(neighbor_agreement)) == "make_view_scorer(neighbor_agreement)"
 
 
 @pytest.mark.parametrize("measure", [uniformity, effective_rank])
 def test_a_measure_of_one_view_gets_one(measure):
     embedder = small(augmentation=GaussianNoise(0.1)).fit(X_DIGITS)
     scorer = make_view_scorer(measure, augmentation=GaussianNoise(0.0), n_views=1)
-    assert scorer(embedder, X_DIGITS) == pytest.approx(measure(embedder.transform(X_DIGITS)))
+    expected = measure(embedder.transform(X_DIGITS))
+    assert scorer(embedder, X_DIGITS) == pytest.approx(SIGN[measure] * expected)
 
 
 def test_what_is_no_measure_or_no_embedder_is_refused():
@@ -135,7 +142,7 @@ def test_the_macro_auc_is_a_scorer_without_its_standard_error():
 def test_a_measure_without_classes_gets_none(measure):
     embedder = small().fit(X_DIGITS)
     scorer = make_embedding_scorer(measure, needs_y=False)
-    assert scorer(embedder, X_DIGITS) == measure(embedder.transform(X_DIGITS))
+    assert scorer(embedder, X_DIGITS) == SIGN[measure] * measure(embedder.transform(X_DIGITS))
 
 
 @pytest.mark.parametrize("measure", [top_k, bits_above_chance])
