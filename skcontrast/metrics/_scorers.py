@@ -122,7 +122,9 @@ class EmbeddingScorer:
         return _call("make_embedding_scorer", self)
 
 
-@checked(measure=[callable], greater_is_better=["boolean", None], n_views=[Options(Integral, {1, 2})])
+@checked(
+    measure=[callable], greater_is_better=["boolean", None], n_views=[Options(Integral, {1, 2})]
+)
 def make_view_scorer(
     measure: Callable[..., float],
     *,
