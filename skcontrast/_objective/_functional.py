@@ -21,7 +21,7 @@ from torch import Tensor
 from .._checks import StrOptions, check_argument, check_component, names_checked, numbers
 from .._runtime._modes import plain_modes
 from ..losses import InfoNCE, Loss
-from ..schedules import check_numbers
+from ..schedules._numbers import check_numbers
 from ..similarity import Cosine, Similarity
 from ..similarity._validation import check_kinds, check_pairs, check_views, in_one_dtype
 from ._contrast import Contrast, embed_views, in_batch

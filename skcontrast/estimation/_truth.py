@@ -14,7 +14,7 @@ from .._objective._base import TileGradients
 from .._objective._exponential import Contrastive
 from .._objective._tile import Anchors, Tile
 from ..losses import Loss, Supervised
-from ..schedules import check_numbers
+from ..schedules._numbers import check_numbers
 from ..simulation._estimators import estimate
 from ..simulation._scores import ScoreSample, with_negatives
 from ._rank_statistics import Estimate

@@ -7,7 +7,7 @@ from typing import Literal
 from torch import Tensor
 
 from .._checks import StrOptions
-from ..schedules import EstimableNumber, Number, current_value, interval
+from ..schedules._numbers import EstimableNumber, Number, current_value, interval
 from ._base import Loss
 from ._posterior import phi_by_rank, true_negative_probability
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..schedules import EstimableNumber, Number, current_value, interval
+from ..schedules._numbers import EstimableNumber, Number, current_value, interval
 from ._base import Loss
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from .._checks import StrOptions, check_component
 from .._warnings import warn
-from ..schedules import EstimableNumber, current_value, interval
+from ..schedules._numbers import EstimableNumber, current_value, interval
 from ._base import Loss
 from ._infonce import InfoNCE
 

@@ -6,7 +6,7 @@ import math
 
 from torch import Tensor
 
-from ..schedules import Number, current_value, interval
+from ..schedules._numbers import Number, current_value, interval
 from ._base import Loss
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ..schedules import EstimableNumber, Number, current_value, interval
+from ..schedules._numbers import EstimableNumber, Number, current_value, interval
 from ._base import Loss
 from ._posterior import false_negative_probability
 

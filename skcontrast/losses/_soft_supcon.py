@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from .._checks import FRACTION
-from ..schedules import EstimableNumber, current_value, interval
+from ..schedules._numbers import EstimableNumber, current_value, interval
 from ._base import Loss
 from ._posterior import false_negative_probability
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .._checks import ParameterObject, belongs_to_package, check_constraints
-from ..schedules import check_numbers
+from ..schedules._numbers import check_numbers
 from ._validation import Embeddings, check_kinds, checking_returned, in_one_dtype
 
 # Below this length the direction of a vector is rounding noise; such vectors count as zero.

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from .._checks import Interval
-from ..schedules import Number, current_value, interval
+from ..schedules._numbers import Number, current_value, interval
 from ._bessel import log_partition
 from ._mutual_likelihood import link_in_place, mutual_score, parts_of
 from ._probabilistic import ProbabilisticSimilarity

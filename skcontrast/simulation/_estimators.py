@@ -22,7 +22,7 @@ from ..losses import (
     SoftRing,
     Supervised,
 )
-from ..schedules import check_numbers
+from ..schedules._numbers import check_numbers
 from ._scores import DRAWN, RandomState, ScoreModel, ScoreSample, with_negatives
 
 Metric: TypeAlias = Literal["mse", "bias", "mean"]

@@ -6,7 +6,8 @@ from sklearn.datasets import load_digits
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
 from skcontrast.losses import BCL, DCL, Loss, PositiveDebiased
-from skcontrast.schedules import Auto, check_numbers, interval
+from skcontrast.schedules import Auto, interval
+from skcontrast.schedules._numbers import check_numbers
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:200], y[:200]

@@ -6,7 +6,7 @@ import pytest
 from sklearn.base import clone
 
 from skcontrast.losses import DCL, HCL
-from skcontrast.schedules import CosineDecay, Linear, Schedule, Steps, at_progress, interval
+from skcontrast.schedules import CosineDecay, Linear, Schedule, Steps, at_progress
 from tests.common import small
 
 SCHEDULES = [
@@ -77,8 +77,3 @@ def test_a_schedule_without_a_call_is_refused():
     ):
         with pytest.raises(TypeError, match=r"Own must implement __call__\(self, progress\)"):
             use()
-
-
-def test_an_interval_that_ends_before_it_begins_is_refused():
-    with pytest.raises(ValueError, match="'low' parameter of interval must be at most high=1"):
-        interval(2, 1, "both")

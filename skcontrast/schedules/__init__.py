@@ -1,0 +1,14 @@
+"""Schedules: a schedule is a value that depends on the progress of the fit.
+
+A schedule maps progress in [0, 1] to a number. It may replace most numeric hyperparameters of a
+loss or of a similarity (not ``kappa_max`` of ``VonMisesFisher``), and is the ``lr_schedule`` of
+the embedder::
+
+    BCL(alpha=Linear(0.5, 0.85), beta=Linear(2, 0))
+"""
+
+from ._auto import Auto
+from ._numbers import at_progress, interval
+from ._schedules import CosineDecay, Linear, Schedule, Steps
+
+__all__ = ["Auto", "CosineDecay", "Linear", "Schedule", "Steps", "at_progress", "interval"]
