@@ -31,15 +31,7 @@ from ._checks import (
 from ._data._metadata import NAMES
 from ._data._row_labels import labeled_output
 from ._distributed._agreement import failing_together
-from ._network._build import Directions
-from ._network._inference import (
-    Measure,
-    embedded_views,
-    encode,
-    on_device,
-    resolve_device,
-    score_views,
-)
+from ._network._inference import Measure, encode, on_device, resolve_device
 from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
 from ._runtime._random import resolve_seed
@@ -618,12 +610,8 @@ class ContrastiveEmbedder(
         check_is_fitted(self)
         if self.output not in _OUTPUTS:
             validate_parameters(self)
-        return self._projecting() if self.output == "projection" else self.encoder_
-
-    def _projecting(self) -> nn.Module:
-        """Return the network from samples to projections, without concentrations."""
-        directions = Directions(self.similarity_, self._fitted.widths.n_parts)
-        return nn.Sequential(self.encoder_, self.projector_, directions)
+        is_projected = self.output == "projection"
+        return self._fitted.projecting(self._fitted.network) if is_projected else self.encoder_
 
     def score(self, X: Any, y: Any = None) -> float:
         r"""Return how well held-out samples keep their neighbours from view to view.
@@ -681,15 +669,8 @@ class ContrastiveEmbedder(
                     f"X has {len(X)} samples, and their score is mostly noise: pass a few "
                     "hundred, in a search by larger folds, or another 'scoring'."
                 )
-            draw = fitted.composed(scored_views(fitted, X, augmentation), device)
-            parts = embedded_views(
-                on_device(module, device).eval(),
-                draw,
-                len(X),
-                lambda rows: fitted.scaler.to_tensor(X[rows], device),
-                device,
-            )
-            return score_views(measure, parts, len(X))
+            chain = scored_views(fitted, X, augmentation)
+            return fitted.score(on_device(module, device), X, measure, chain, device)
 
     def views(
         self,

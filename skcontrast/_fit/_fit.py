@@ -152,7 +152,7 @@ def fit_network(
             draws = net.plan.seeds_layers
             with seeded_rng(run.seed, settings.device) if draws else nullcontext():
                 interrupted = train(net)
-            check_embeddings(net)
+            check_embeddings(net, setup.projecting(net.module_))
             whole = {**vars(setup), "network": net.module_.eval()}
             fitted = Fitted(
                 **whole,

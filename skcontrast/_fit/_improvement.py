@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from .._network._build import Directions
-from .._network._inference import embedded_views, score_views
 from .._runtime._random import seeded_rng
 from .._warnings import warn
 from ..encoders._wide import Leading
@@ -84,14 +82,8 @@ class Improvement:
                 chain = scored_views(setup, self.samples)
                 if not chain:  # both views are the sample
                     return None
-                parts = embedded_views(
-                    self._network(),
-                    setup.composed(chain, device),
-                    len(self.samples),
-                    lambda rows: setup.scaler.to_tensor(self.samples[rows], device),
-                    device,
-                )
-                return score_views(neighbor_agreement, parts, len(self.samples))
+                scored = self._network(), self.samples, neighbor_agreement
+                return setup.score(*scored, chain, device)
         except (RuntimeError, TypeError, ValueError):
             return None
 
@@ -101,10 +93,9 @@ class Improvement:
 
     def _network(self) -> nn.Module:
         """Return the map from samples to what is learned of the output of `transform`."""
-        network = self.net.module_.eval()
+        network = self.net.module_
         if self.output == "projection":
-            directions = Directions(self.setup.similarity, self.setup.widths.n_parts)
-            return nn.Sequential(network.encoder, network.projector, directions)
+            return self.setup.projecting(network)
         reads = next(network.projector.children(), None)
         learned = [reads] if isinstance(reads, Leading) else []
         return nn.Sequential(network.encoder, *learned)

@@ -15,8 +15,8 @@ from sklearn.base import clone
 from torch import Tensor, nn
 
 from .._data._sources import SparseSamples, array_of, subset
-from .._network._build import Network, Widths, build_network
-from .._network._inference import encode_batches
+from .._network._build import Directions, Network, Widths, build_network
+from .._network._inference import Measure, embedded_views, encode_batches, score_views
 from .._runtime._random import seeded_rng
 from .._warnings import warn
 from ..augmentation import (
@@ -104,6 +104,22 @@ class Setup:
             kind=self.schema.kind,
             convert=lambda samples: self.scaler.to_tensor(samples, device),
         )
+
+    def projecting(self, network: Network) -> nn.Sequential:
+        """Return the map from samples to projections, without concentrations."""
+        directions = Directions(self.similarity, self.widths.n_parts)
+        return nn.Sequential(network.encoder, network.projector, directions)
+
+    def score(
+        self, network: nn.Module, X: Any, measure: Measure, chain: list[Augmentation], device: Any
+    ) -> float:
+        """Return a measure of what a network on a device makes of two views of each sample."""
+
+        def read(rows: NDArray) -> Any:
+            return self.scaler.to_tensor(X[rows], device)
+
+        parts = embedded_views(network.eval(), self.composed(chain, device), len(X), read, device)
+        return score_views(measure, parts, len(X))
 
 
 def new_setup(

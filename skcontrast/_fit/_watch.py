@@ -13,7 +13,6 @@ import torch
 from torch import nn
 from tqdm.auto import tqdm
 
-from .._network._build import Directions
 from .._network._inference import encode_batches
 from .._runtime._random import forked_rng
 from .._skorch import Callback, NeuralNet
@@ -128,7 +127,7 @@ def check_epoch(epoch: int, losses: Sequence[float], network: nn.Module) -> None
         raise _diverged(epoch, "loss or weights")
 
 
-def check_embeddings(net: Any) -> None:
+def check_embeddings(net: Any, projecting: nn.Sequential) -> None:
     """Raise ValueError if the last step has made the embedding of a training sample infinite.
 
     The loss of a step is that of the weights before it, and huge weights are still finite.
@@ -137,10 +136,11 @@ def check_embeddings(net: Any) -> None:
     ----------
     net : ContrastiveNet
         At the end of the training.
+    projecting : Sequential
+        Its encoder, projection head and what follows it.
     """
-    h = encode_batches(net.module_.encoder, [net.training_set.samples(_SAMPLES_CHECKED)])
-    directions = Directions(net.plan.similarity, net.plan.n_parts)
-    z = encode_batches(nn.Sequential(net.module_.projector, directions), [h])
+    h = encode_batches(projecting[0], [net.training_set.samples(_SAMPLES_CHECKED)])
+    z = encode_batches(projecting[1:], [h])
     if not bool(h.isfinite().all() & z.isfinite().all()):
         raise _diverged(len(net.history), "embeddings")
 

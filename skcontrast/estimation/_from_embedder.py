@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
-from torch import nn
 
 from .._checks import POSITIVE_INT, Interval, checked
 from .._network._inference import encode
@@ -56,7 +55,7 @@ def project_views(
     >>> macro_auc(z1, z2, y=np.repeat(np.arange(4), 10)).value > 0.5
     True
     """
-    if inspect.isclass(embedder) or not hasattr(embedder, "_projecting"):
+    if inspect.isclass(embedder) or not hasattr(embedder, "_transforming"):
         raise TypeError(f"embedder must be a fitted ContrastiveEmbedder, got {embedder!r}.")
     check_is_fitted(embedder)
     fitted = embedder._fitted
@@ -64,9 +63,8 @@ def project_views(
     device = torch.device("cpu") if first is None else first.device
     draw = fitted.composed(embedder.augmentation_, device)
     generator = torch.Generator(device=device).manual_seed(random_state)
-    network = embedder._projecting()
-    if embedder.similarity_.n_extra:
-        network = nn.Sequential(embedder.encoder_, embedder.projector_)
+    network = fitted.network
+    module = network if fitted.similarity.n_extra else fitted.projecting(network)
     with plain_modes(device):
         X = fitted.read(X, embedder)
         n_rows = fitted.schema.kind.rows_per_call(X)
@@ -74,4 +72,4 @@ def project_views(
         def view(rows: Any) -> Any:
             return draw(fitted.scaler.to_tensor(rows, device), generator)
 
-        return tuple(encode(network, X, n_rows, to_tensor=view) for _ in range(n_views))
+        return tuple(encode(module, X, n_rows, to_tensor=view) for _ in range(n_views))
