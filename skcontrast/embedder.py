@@ -38,7 +38,8 @@ from ._runtime._random import resolve_seed
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
 from ._version import __version__
 from ._warnings import warn
-from .augmentation import Augmentation, Views
+from .augmentation import Augmentation
+from .augmentation._views import base_of
 from .encoders import Encoder
 from .frameworks import Framework
 from .kinds import Kind, Tables
@@ -491,7 +492,7 @@ class ContrastiveEmbedder(
         past = getattr(self, "_fitted", None) if settings.warm_start else None
         has_tasks = getattr(self, "_skl_callbacks", None)
         n_epochs = None if self.max_epochs == "auto" else settings.max_epochs
-        tasks = [EpochTasks(self, _plain(X), y, n_epochs)] if has_tasks else []
+        tasks = [EpochTasks(self, base_of(X), y, n_epochs)] if has_tasks else []
         settings = replace(settings, callbacks=[*(settings.callbacks or ()), *tasks])
         self._train(settings, X, y, metadata, past)
         for task in tasks:
@@ -596,7 +597,7 @@ class ContrastiveEmbedder(
         device = resolve_device(self.device, type(self).__name__)
         with plain_modes(device):
             # A scaler may find NaN and infinity in the pass in which it converts X.
-            X = self._fitted.read(_plain(X), self, check_finite=not scaler.finds_nonfinite)
+            X = self._fitted.read(X, self, check_finite=not scaler.finds_nonfinite)
             with naming_kind(kind):
                 return encode(
                     on_device(module, device),
@@ -658,7 +659,7 @@ class ContrastiveEmbedder(
         module, fitted = self._transforming(), self._fitted
         device = resolve_device(self.device, type(self).__name__)
         with plain_modes(device), naming_kind(fitted.schema.kind):
-            X = fitted.read(_plain(X), self, min_samples=2)
+            X = fitted.read(X, self, min_samples=2)
             if len(X) < min_samples:
                 raise ValueError(
                     f"X must hold {min_samples} samples or more for score, got {len(X)}: the ten "
@@ -912,8 +913,3 @@ class ContrastiveEmbedder(
                 )
             )
         super().__setstate__(state)
-
-
-def _plain(X: Any) -> Any:
-    """Return the samples of views, and anything else unchanged."""
-    return X.base if isinstance(X, Views) else X

@@ -12,7 +12,7 @@ from .._checks import POSITIVE_INT, check_argument, naming
 from .._data._sources import LazySamples
 from .._network._inference import resolve_device
 from .._runtime._random import resolve_seed
-from ..augmentation import Augmentation, Views
+from ..augmentation import Augmentation
 from ..kinds._base import Kind, Schema, as_given
 from ..kinds._images import Images
 from ._samples import read_training_samples
@@ -56,7 +56,7 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
     setup: Setup
     if hasattr(embedder, "_fitted"):
         setup, chain = embedder._fitted, embedder.augmentation_
-        X = embedder._fitted.read(X.base if isinstance(X, Views) else X, embedder)
+        X = embedder._fitted.read(X, embedder)
     else:
         settings = resolve_settings(embedder)
         X, schema, given = read_training_samples(settings, X, embedder, None)

@@ -23,6 +23,7 @@ from .._network._inference import on_cpu
 from .._runtime._random import draws_random_numbers, seeded_rng
 from .._skorch import History, PrintLog
 from .._warnings import warn
+from ..augmentation._views import base_of
 from ..callbacks import Evaluation
 from ..kinds._base import Request
 from ..kinds._recognise import is_custom, naming_kind
@@ -79,8 +80,8 @@ class Fitted(Setup):
         return len(self.history)
 
     def read(self, X: Any, owner: Any, **kwargs: Any) -> Any:
-        """Check what is passed to a fitted embedder as X; see `Request`."""
-        return self.schema.kind.read(X, Request(owner, self.schema, **kwargs))[0]
+        """Check what is passed to a fitted embedder as X, also as `Views`; see `Request`."""
+        return self.schema.kind.read(base_of(X), Request(owner, self.schema, **kwargs))[0]
 
     def on_cpu(self) -> Fitted:
         """Return the same with all tensors on the CPU."""

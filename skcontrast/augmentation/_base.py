@@ -18,7 +18,7 @@ from .._data._row_labels import label_rows, row_labels
 from .._data._sources import array_of
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._recognise import KINDS, declared_kind, kind_of_shape, named_kinds, read_samples
-from ._views import Transformer, Views, is_dataframe
+from ._views import Transformer, Views, base_of, is_dataframe
 
 
 class Augmentation(Transformer):
@@ -134,7 +134,7 @@ class Augmentation(Transformer):
             X itself if it is a numeric array or a DataFrame, else its values as an array.
         """
         check_is_fitted(self)
-        base = X.base if isinstance(X, Views) else X
+        base = base_of(X)
         return _as_given(base, self._schema.kind.read(base, Request(self, self._schema))[0])
 
     def augment(self, batch: Any, generator: torch.Generator | None = None) -> Any:
@@ -232,8 +232,7 @@ class Augmentation(Transformer):
         validate_parameters(self)
         if isinstance(X, Views) and X.inputs is not None:
             return X.inputs
-        X = X.base if isinstance(X, Views) else X
-        return read_samples(X, hint=declared_kind(self), owner=self)
+        return read_samples(base_of(X), hint=declared_kind(self), owner=self)
 
     def _fit_checked(self, X: Any, schema: Schema) -> Self:
         validate_parameters(self)

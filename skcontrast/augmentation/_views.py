@@ -104,6 +104,11 @@ class Views:
         return f"Views(base of shape {self.shape}, chain={self.chain})"
 
 
+def base_of(X: Any) -> Any:
+    """Return the samples of views, and anything else unchanged."""
+    return X.base if isinstance(X, Views) else X
+
+
 class Transformer(OneToOneFeatureMixin, TransformerMixin, NamesChecked):
     """Base of transformers whose output is never wrapped in a DataFrame."""
 

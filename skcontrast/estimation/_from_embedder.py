@@ -29,7 +29,7 @@ def project_views(
     ----------
     embedder : ContrastiveEmbedder
         Fitted. Views are drawn by its `augmentation_`, and projected in inference mode.
-    X : array-like or list of graphs
+    X : array-like, list of graphs or Views
         Samples of the shape seen in `fit`.
     n_views : int, default=2
         Number of views.

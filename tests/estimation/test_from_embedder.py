@@ -29,6 +29,12 @@ def test_a_seed_gives_the_same_views_again():
     assert not np.array_equal(first, project_views(embedder, X_DIGITS, random_state=4))
 
 
+def test_views_of_a_pipeline_are_read_as_their_samples():
+    embedder, given = small().fit(X_DIGITS), GaussianNoise(9.0).fit_transform(X_DIGITS)
+    first, second = (np.stack(project_views(embedder, X)) for X in (X_DIGITS, given))
+    np.testing.assert_array_equal(first, second)
+
+
 def test_concentrations_are_kept_for_the_similarity():
     X = vectors()
     embedder = small(similarity=VonMisesFisher()).fit(X)
