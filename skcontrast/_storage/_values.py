@@ -90,7 +90,7 @@ class Writer:
             return self._write(value.item(), name)
         if isinstance(value, (np.ndarray, Tensor)):
             return self._array(value, name)
-        if isinstance(value, (list, tuple)):
+        if isinstance(value, (list, tuple, range)):
             items = [self._write(item, f"{name}.{k}") for k, item in enumerate(value)]
             return items if isinstance(value, list) else {"$tuple": items}
         if isinstance(value, dict):

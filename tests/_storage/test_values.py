@@ -45,6 +45,10 @@ def test_plain_values_come_back(value):
     assert found == value and type(found) is type(value)
 
 
+def test_a_range_comes_back_as_a_tuple():
+    assert again(range(2, 4)) == (2, 3)
+
+
 def test_not_a_number_comes_back():
     assert math.isnan(again(math.nan))
 
