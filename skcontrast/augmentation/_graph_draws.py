@@ -102,7 +102,8 @@ def shortest_in_turn(outwards: Topology, starts: Tensor, delays: Tensor) -> Tens
         How long it takes to enter a node.
     """
     n, ends = outwards.n_nodes, outwards.sources
-    content = delays[ends].double().numpy(), ends.numpy(), outwards.edge_ptr.numpy()
+    # Graphs of SciPy have indices of 32 bits; before its version 1.15 they must be given as such.
+    content = delays[ends].double().numpy(), ends.int().numpy(), outwards.edge_ptr.int().numpy()
     graph = csr_array(content, shape=(n, n))
     lengths = torch.from_numpy(dijkstra(graph, indices=starts.numpy(), min_only=True))
     return lengths.nan_to_num(posinf=NEVER).long()

@@ -503,7 +503,7 @@ def test_files_of_others_are_refused(path):
     with pytest.raises(ValueError, match=r"a pickle, as torch writes it, .*torch\.load"):
         skcontrast.load(path)
     path.write_bytes(b"something else entirely")
-    with pytest.raises(ValueError, match=r"cannot be loaded: .*header too large\.$"):
+    with pytest.raises(ValueError, match=r"(?i)cannot be loaded: .*header ?too ?large\.$"):
         skcontrast.load(path)
     save_file({"weight": torch.zeros(3)}, path)
     with pytest.raises(ValueError, match=r"it was not written by skcontrast"):
