@@ -120,7 +120,7 @@ def split_known(
             got = f"the text {values!r}" if isinstance(values, str) else f"shape {array.shape}"
             raise ValueError(f"{name} must be {expected}, got {got}.")
         array = column_or_1d(array, warn=warns)
-        is_known = np.array([not _is_unknown(value) for value in array.tolist()], dtype=bool)
+        is_known = np.array([not is_unknown(value) for value in array.tolist()], dtype=bool)
         known = array[is_known]
         if known.dtype == object:
             if len({isinstance(value, str) for value in known}) > 1:
@@ -135,7 +135,7 @@ def split_known(
     return known, is_known
 
 
-def _is_unknown(value: Any) -> bool:
+def is_unknown(value: Any) -> bool:
     """Return whether an entry is −1, None, NaN or pandas.NA."""
     try:
         return value is None or bool(value != value) or bool(value == -1)

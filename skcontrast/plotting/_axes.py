@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import naming
+from .._data._metadata import split_known
 from ..kinds._series import is_long, lists_series, padded
 
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ def one_each(values: Any, name: str, n_samples: int, *, is_flat: bool = False) -
             raise ValueError(f"{name} must have one entry per sample, {n_samples}, got {shape}.")
         if is_flat and array.ndim != 1:
             raise ValueError(f"{name} must have shape (n_samples,), got {array.shape}.")
-        if array.dtype.kind == "O":
-            np.unique(array)
+        if array.dtype.kind == "O" and is_flat:
+            split_known(array, name)
     return array
 
 

@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
 
 from .._checks import Interval, checked, numbers
+from .._data._metadata import split_known
 from ..metrics._parts import EMBEDDINGS
 from ._axes import Axes, axes, class_colors, intensities, is_images, one_each, picture
 from ._estimators import transformer
@@ -39,7 +40,7 @@ class EmbeddingDisplay:
     points : array-like of shape (n, 2)
         Where the samples are drawn.
     y : array-like of shape (n,), default=None
-        Classes, −1 where unknown, or numbers.
+        Classes, −1 or None where unknown, or numbers.
     thumbnails : ndarray of shape (n, h, w) or (n, channels, h, w), default=None
         Images of the samples; those that find room are drawn at their points.
     xlabel, ylabel : str, default=""
@@ -116,7 +117,7 @@ class EmbeddingDisplay:
         X : array-like or list of graphs
             Samples as the estimator takes them.
         y : array-like of shape (n_samples,), default=None
-            Classes, −1 where unknown, or numbers.
+            Classes, −1 or None where unknown, or numbers.
         **kwargs : dict
             Passed to `from_embeddings`.
 
@@ -151,7 +152,7 @@ class EmbeddingDisplay:
         h : array-like of shape (n_samples, d)
             Embeddings.
         y : array-like of shape (n_samples,), default=None
-            Classes, −1 where unknown, or numbers.
+            Classes, −1 or None where unknown, or numbers.
         method : {"pca", "tsne"} or transformer, default="tsne"
             How they are brought into the plane: by their first two principal components; by
             t-SNE on cosine distances; or by the ``fit_transform`` of an object, which returns two
@@ -180,7 +181,7 @@ class EmbeddingDisplay:
             If the method is unknown or lengths differ.
         """
         points: NDArray = numbers(h, "h", EMBEDDINGS, ensure_min_samples=3)
-        labels = one_each(y, "y", len(points))
+        labels = one_each(y, "y", len(points), is_flat=True)
         thumbnails = one_each(thumbnails, "thumbnails", len(points))
         rng = check_random_state(random_state)
         rows = np.arange(len(points))
@@ -237,15 +238,16 @@ class EmbeddingDisplay:
         return self
 
     def _plot_classes(self, classes: list[Any], n_columns: int, **kwargs: Any) -> None:
-        known = [label for label in classes if not _is_unknown(label)]
-        unknown = [label for label in classes if _is_unknown(label)]
-        colors = [*class_colors(len(known)), "0.8"]
-        for label, color in zip([*known, *unknown], colors, strict=False):
+        known, is_known = split_known(self.y)
+        colors = [*class_colors(len(classes)), "0.8"]
+        for label, color in zip([*classes, _UNKNOWN], colors, strict=True):
             style = {"color": color, "label": str(label)}
-            if label in unknown:  # behind all others
+            points = self.points[is_known][known == label]
+            if label is _UNKNOWN:  # behind all others
                 style = {"color": color, "label": "unknown", "zorder": 0.9}
-            points = self.points[self.y == label]
-            self.scatters_[label] = self.ax_.scatter(*points.T, **{**style, **kwargs})
+                points = self.points[~is_known]
+            if len(points):
+                self.scatters_[label] = self.ax_.scatter(*points.T, **{**style, **kwargs})
         place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)}
         style = {"borderaxespad": 0, "markerscale": 2.5, "frameon": False}
         self.legend_ = self.ax_.legend(**place, **style, ncols=n_columns)
@@ -274,15 +276,12 @@ class EmbeddingDisplay:
 
 
 def _classes(y: NDArray) -> list[Any] | None:
-    """Return the classes in y, or None if it holds numbers or too many classes."""
+    """Return the known classes in y, or None if it holds numbers or too many classes."""
     if y.dtype.kind == "f" and type_of_target(y[np.isfinite(y)]).startswith("continuous"):
         return None
-    classes = np.unique(y).tolist()
-    return None if y.dtype.kind in "iuf" and len(classes) > _MOST_CLASSES + 1 else classes
-
-
-def _is_unknown(one: Any) -> bool:
-    return not isinstance(one, (str, bool)) and one == _UNKNOWN
+    classes = np.unique(split_known(y)[0])
+    are_too_many = classes.dtype.kind in "iuf" and len(classes) > _MOST_CLASSES
+    return None if are_too_many else classes.tolist()
 
 
 def _reducer(method: Any, n_samples: int, seed: int) -> tuple[Any, str]:

@@ -12,6 +12,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.utils import check_random_state
 
 from .._checks import Interval, check_argument, checked, naming, numbers
+from .._data._metadata import is_unknown
 from ..metrics._parts import EMBEDDINGS
 from ._axes import (
     Axes,
@@ -267,8 +268,9 @@ class RetrievalDisplay:
         if self.y is None:
             return None
         first, second = self.y[query], self.y[neighbor]
-        is_unknown = self.y.dtype.kind in "iuf" and (first == -1 or second == -1)
-        return None if is_unknown else _RIGHT if first == second else _WRONG
+        if is_unknown(first) or is_unknown(second):
+            return None
+        return _RIGHT if first == second else _WRONG
 
     def _draw_frame(self, row: int, column: int, style: dict[str, Any]) -> Any:
         from matplotlib.patches import Rectangle

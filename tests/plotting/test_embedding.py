@@ -49,6 +49,14 @@ def test_unknown_classes_are_grey_and_last_in_the_legend():
     assert red == green == blue
 
 
+@pytest.mark.parametrize("unknown", [-1, None, float("nan")], ids=str)
+def test_unknown_among_names_is_grey(unknown):
+    y = np.array(["b", "a", unknown] * 10, dtype=object)
+    display = EmbeddingDisplay.from_embeddings(POINTS, y)
+    assert entries(display) == ["a", "b", "unknown"]
+    np.testing.assert_array_equal(drawn(display, -1), POINTS[2::3])
+
+
 @pytest.mark.parametrize("y", [np.linspace(0, 1, 30), np.arange(30)], ids=["floats", "many ints"])
 def test_numbers_have_a_colour_bar(y):
     display = EmbeddingDisplay(POINTS, y).plot()
