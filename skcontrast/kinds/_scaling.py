@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import assert_all_finite
 from torch import Tensor, nn
 
-from .._data._statistics import FARTHEST, as_tensor
+from .._data._statistics import FARTHEST, as_tensor, native
 from ._base import Kind
 
 NUMBERS_PER_CALL = 2**20
@@ -31,7 +31,7 @@ def cast(X: np.ndarray, standardize: bool) -> Tensor:
     # One sum of what is in cache finds NaN and infinity; only then are they searched for.
     if not tensor.sum().isfinite():
         with np.errstate(over="ignore", invalid="ignore"):
-            assert_all_finite(X, input_name="X")
+            assert_all_finite(native(X), input_name="X")
         if not standardize and not tensor.isfinite().all():
             raise ValueError(
                 "X holds values too large for float32: pass standardize=True or rescale X."
