@@ -212,30 +212,34 @@ def _sorted_columns(scores: Tensor, excluded: Tensor) -> tuple[Tensor, Tensor]:
 
 def _by_position(block: _Block, out: Tensor) -> None:
     """Write the weight of each candidate by its place in the order, which no two share."""
-    table = block.table
-    window = table.window if block.scores.device.type == "cpu" else None
-    if window is not None and _in_window(block, *window, out):
-        return
-    order = block.lowered().sort(dim=1, stable=True).indices
-    by_rank = table.by_rank
+    window = block.table.window if block.scores.device.type == "cpu" else None
+    rows: slice | Tensor = slice(None)
+    if window is not None:
+        rows = _in_window(block, *window, out)
+        if not rows.any():
+            return
+    order = block.lowered()[rows].sort(dim=1, stable=True).indices
+    by_rank = block.table.by_rank
     by_position = torch.cat([by_rank.new_zeros(block.excluded.shape[1]), by_rank])
-    out.scatter_(1, order, by_position.expand_as(out))
+    out[rows] = torch.empty_like(out[rows]).scatter_(1, order, by_position.expand(order.shape))
 
 
-def _in_window(block: _Block, first: int, length: int, out: Tensor) -> bool:
+def _in_window(block: _Block, first: int, length: int, out: Tensor) -> Tensor:
     """Write 1 for scores in a window of ranks and 0 for all others.
 
-    Two thresholds on the scores are enough for that, and no sort is needed. Returns whether it was
-    done: not where scores tie at a threshold.
+    Two thresholds on the scores are enough for that, and no sort is needed. Returns the anchors,
+    shape (n_anchors,), dtype bool, for which they are not, as scores tie at one.
     """
-    is_up_to_the_end = first + length == block.table.n_candidates
-    places = [first] if is_up_to_the_end else [first, first + length]
+    n = block.table.n_candidates
+    places = [first] if first + length == n else [first, first + length]
     thresholds = _at_places_by_bin(block, places) or _at_places(block, places)
-    torch.ge(block.scores, thresholds[0][:, None], out=out)
-    if len(thresholds) == 2:
-        out -= torch.ge(block.scores, thresholds[1][:, None], out=block.empty())
-    out.scatter_(1, block.excluded, 0.0)
-    return bool((out.sum(1) == length).all())
+    tied = torch.zeros(len(out), dtype=torch.bool)
+    for place, threshold, above in zip(places, thresholds, (out, block.empty()), strict=False):
+        torch.ge(block.scores, threshold[:, None], out=above).scatter_(1, block.excluded, 0.0)
+        tied |= above.sum(1) != n - place
+    if len(places) == 2:
+        out -= above
+    return tied
 
 
 def _at_places(block: _Block, places: list[int]) -> list[Tensor]:

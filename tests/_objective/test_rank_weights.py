@@ -103,6 +103,18 @@ def test_ring_takes_so_many_and_the_right_ones(kind, outer, inner):
         assert torch.equal(inside, expected)
 
 
+@pytest.mark.parametrize("n", [8, 1600])
+def test_ring_where_scores_tie_at_both_ends_in_one_row(n):
+    scores, none = scores_of("continuous", 2, n), torch.empty(2, 0, dtype=torch.int64)
+    order = scores[0].argsort()
+    for place in (n // 2, n * 3 // 4):  # the first in the ring, and the first closer than that
+        scores[0, order[place - 1]] = scores[0, order[place]]
+    weights = weights_by_rank(scores.clone(), none, Ring(0.5, 0.5))
+    for row, values in zip(weights, scores, strict=True):
+        expected = values.sort().values[n // 2 : n * 3 // 4]
+        assert torch.equal(values[row > 0].sort().values, expected)
+
+
 def test_a_share_that_is_an_integer_up_to_rounding_counts_as_that_integer():
     ranks = torch.arange(1, 101, dtype=torch.float64)
     assert Ring(0.29, 0.0).rank_weights(ranks, 100).sum() == 29
