@@ -46,7 +46,9 @@ class Products:
         if is_whole:
             # One tile of all vectors with themselves: one product gives both gradients.
             matrix.mul_(scale)
-            torch.mm(matrix + matrix.T, self.candidates, out=d_anchors)
+            # A transpose is copied three times as fast as it is added.
+            matrix += matrix.T.contiguous()
+            torch.mm(matrix, self.candidates, out=d_anchors)
             return
         # The rows are scaled on the thin side of the products, not over the whole tile.
         torch.mm(matrix, self.candidates, out=d_anchors).mul_(scale)
@@ -88,7 +90,7 @@ class LinkedProducts:
         inner, d, weights = self.slopes.mul_(matrix), self.d, scale[:, 0]
         pull = partial(self.similarity.pull_terms, d=d)
         if is_whole:
-            both, matrix = inner.mul_(scale) + inner.T, matrix.mul_(scale)
+            both, matrix = inner.mul_(scale) + inner.T.contiguous(), matrix.mul_(scale)
             d_anchors[:, :d] = both @ self.candidates
             d_anchors[:, d:] = pull(self.terms, matrix.sum(1) + matrix.sum(0), both.sum(1))
             return

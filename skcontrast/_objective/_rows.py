@@ -21,11 +21,11 @@ from ._pairwise import PairwiseScores, pairwise_scores
 # Scores held at a time: large enough to keep the matrix products efficient, small enough to stay
 # in cache. More threads share a larger tile, as each call has to wake them; a GPU takes far larger
 # ones, as the time of each call is that of its launch.
-_TILE_ELEMENTS = 2**21
+_TILE_ELEMENTS = 2**22
 _GPU_TILE_ELEMENTS = 2**24
 _TILE_ROWS = 128
 # Beyond, a matrix and its transpose take longer to add than the product that this saves.
-_WHOLE_ROWS = 1024
+_WHOLE_ROWS = 2048
 
 
 def mean_loss(inputs: LossInputs, gradients: Gradients | None) -> Tensor:
