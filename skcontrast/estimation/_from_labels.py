@@ -25,7 +25,7 @@ _SHARPEST = 100.0
 _RANKS = 2**12
 
 
-@checked(auc=[*FRACTION, Estimate], standard_error=[*NON_NEGATIVE, math.nan])
+@checked(auc=[*FRACTION, Estimate], standard_error=[*NON_NEGATIVE, "nan"])
 def alpha_from_auc(auc: float | Estimate, standard_error: float = math.nan) -> Estimate:
     r"""Return BCL's α from a macro-AUC.
 
