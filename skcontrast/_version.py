@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import torch
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
