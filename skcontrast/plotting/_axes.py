@@ -58,7 +58,7 @@ def one_each(values: Any, name: str, n_samples: int, *, is_flat: bool = False) -
         if is_flat and array.ndim != 1:
             raise ValueError(f"{name} must have shape (n_samples,), got {array.shape}.")
         if array.dtype.kind == "O" and is_flat:
-            split_known(array, name)
+            np.unique(split_known(array, name)[0])
     return array
 
 
