@@ -99,9 +99,10 @@ def check_parts(H: Any, y: Any, H_test: Any, y_test: Any, needed_by: str) -> Par
         raise ValueError(
             f"H and H_test must be equally wide, got {H.shape[1]} and {H_test.shape[1]}."
         )
+    validate_labels(y, len(y), needed_by=needed_by)
     with naming("y_test", "classes like those in y"):
         both = np.concatenate([y, y_test])
-    codes = validate_labels(both, len(both), needed_by=needed_by)
+        codes = validate_labels(both, len(both), needed_by=needed_by)
     train = _known(H, codes[: len(H)], "y", n_classes=2)
     return Parts(*train, *_known(H_test, codes[len(H) :], "y_test", n_classes=1))
 

@@ -118,9 +118,10 @@ class ViewsDisplay:
         dimensions = (3,) if self.as_series else (2, 3, 4)
         shapes = {view.shape for view in (self.samples, *self.views)}
         if len(shapes) > 1 or not views or self.samples.ndim not in dimensions:
+            others = "vectors (n, n_features), images (n, h, w) or (n, channels, h, w) or "
             raise ValueError(
-                "samples and each of views must be arrays of one shape, vectors (n, n_features), "
-                "images (n, h, w) or (n, channels, h, w) or series (n, channels, times), got "
+                "samples and each of views must be arrays of one shape, "
+                f"{'by as_series=True ' if as_series else others}series (n, channels, times), got "
                 f"{sorted(shapes)} and {len(views)} views."
             )
         self.limits, self.xlabel = limits, xlabel

@@ -80,10 +80,8 @@ def interval(
     >>> sorted(embedder.fit(torch.eye(16).numpy()).estimates_)
     ['prior']
     """
-    if low is not None and high is not None and low > high:
-        raise ValueError(
-            f"The 'low' parameter of interval must be at most high={high}, got {low}."
-        )
+    if low is not None and high is not None and low >= high:
+        raise ValueError(f"The 'low' parameter of interval must be below high={high}, got {low}.")
     estimated = [] if auto is None else [Estimated(auto)]
     return [Interval(Real, low, high, closed=closed), Schedule, *estimated]
 
