@@ -13,17 +13,18 @@ from sklearn.svm import LinearSVC
 from torch import nn
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
+from .._layers._components import Components
+from .._layers._gradients import GradientLayer
+from .._layers._kernels import KernelLayer
+from .._layers._patches import Octaves, PatchLayer
+from .._layers._pretrained import Pixels, PretrainedNetwork
+from .._layers._wide import FirstColumns, RunningScale, Scale, SideFeatures, WideNetwork
 from .._network._build import Network, Widths
 from ..embedder import ContrastiveEmbedder
-from ..encoders._gradients import GradientLayer
 from ..encoders._graph import GINELayer, GINLayer, MessagePassing
-from ..encoders._graph_blocks import Components
-from ..encoders._kernels import KernelLayer
-from ..encoders._patches import PatchLayer
 from ..encoders._projection import WithExtra
 from ..encoders._resnet import _BasicBlock, _Bottleneck, _ResNet
 from ..encoders._series_net import _SeriesBlock, _SeriesNetwork
-from ..encoders._wide import Beside, Leading, RunningScale, Scale, WideNetwork
 from ..frameworks._parts import Apart, Lab, SideBySide, Slices, Split
 from ..graphs._counts import ColourCounts, Profile
 from ..graphs._features import EdgeFeatures, NodeFeatures
@@ -41,20 +42,20 @@ from ..kinds._vectors import VectorScaler
 _UNSAFE = (nn.RNNBase, nn.RNNCellBase)
 # The public modules whose classes a file may name, as "losses.DCL".
 _PUBLIC = (
-    "augmentation", "encoders", "frameworks", "kinds", "losses", "optimizers", "schedules",
-    "similarity",
+    "augmentation", "encoders", "features", "frameworks", "kinds", "losses", "optimizers",
+    "schedules", "similarity",
 )  # fmt: skip
 # Linear classifiers of scikit-learn: fitted, they are a few arrays.
 LINEAR = (LinearSVC, LogisticRegression)
 # Everything else that a fitted embedder consists of, under the names of the classes.
 _PARTS: tuple[type, ...] = (
-    Apart, Beside, ColourCounts, Column, Components, ContrastiveEmbedder, EdgeFeatures,
-    ForeignNetwork, GINELayer, GINLayer, GradientLayer, GraphNetwork, ImageScaler,
-    KernelLayer, Lab, Leading, MessagePassing, Network, NodeFeatures,
-    NonDynamicallyQuantizableLinear, PartsScaler, PatchLayer, Profile, RunningScale, Scale,
-    Schema, SeriesScaler, SideBySide, Slices, Split, StandardScaler, Standardize, TableInput,
-    TableScaler, Unscaled, VectorScaler, WideNetwork, Widths, WithExtra, _BasicBlock,
-    _Bottleneck, _ResNet, _SeriesBlock, _SeriesNetwork, *LINEAR,
+    Apart, ColourCounts, Column, Components, ContrastiveEmbedder, EdgeFeatures, FirstColumns,
+    ForeignNetwork, GINELayer, GINLayer, GradientLayer, GraphNetwork, ImageScaler, KernelLayer,
+    Lab, MessagePassing, Network, NodeFeatures, NonDynamicallyQuantizableLinear, Octaves,
+    PartsScaler, PatchLayer, Pixels, PretrainedNetwork, Profile, RunningScale, Scale, Schema,
+    SeriesScaler, SideBySide, SideFeatures, Slices, Split, StandardScaler, Standardize,
+    TableInput, TableScaler, Unscaled, VectorScaler, WideNetwork, Widths, WithExtra,
+    _BasicBlock, _Bottleneck, _ResNet, _SeriesBlock, _SeriesNetwork, *LINEAR,
 )  # fmt: skip
 
 

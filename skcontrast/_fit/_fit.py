@@ -229,7 +229,9 @@ class _Run:
                 spreader=LabelSpreader(settings.loss.label_spreading(), labels),
                 epoch_state=epoch_state,
                 build_optimizer=partial(
-                    settings.optimizer.build, lr=settings.lr, weight_decay=settings.weight_decay
+                    settings.grouped_optimizer.build,
+                    lr=settings.lr,
+                    weight_decay=settings.weight_decay,
                 ),
                 as_estimator=partial(_as_estimator, setup, as_fitted),
                 lr=settings.lr,

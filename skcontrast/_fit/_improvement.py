@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from .._layers._wide import learned_alone
 from .._runtime._random import seeded_rng
 from .._warnings import warn
-from ..encoders._wide import Leading
 from ..kinds._recognise import naming_kind
 from ..metrics import neighbor_agreement
 from ._setup import Setup, scored_views
@@ -82,8 +82,9 @@ class Improvement:
                 chain = scored_views(setup, self.samples)
                 if not chain:  # both views are the sample
                     return None
-                scored = self._network(), self.samples, neighbor_agreement
-                return setup.score(*scored, chain, device)
+                with learned_alone(self.net.module_):
+                    scored = self._network(), self.samples, neighbor_agreement
+                    return setup.score(*scored, chain, device)
         except (RuntimeError, TypeError, ValueError):
             return None
 
@@ -92,13 +93,10 @@ class Improvement:
         return seeded_rng(0, self.net.plan.device) if self.net.plan.seeds_layers else nullcontext()
 
     def _network(self) -> nn.Module:
-        """Return the map from samples to what is learned of the output of `transform`."""
+        """Return the map from samples to the output of `transform`."""
         network = self.net.module_
-        if self.output == "projection":
-            return self.setup.projecting(network)
-        reads = next(network.projector.children(), None)
-        learned = [reads] if isinstance(reads, Leading) else []
-        return nn.Sequential(network.encoder, *learned)
+        is_projected = self.output == "projection"
+        return self.setup.projecting(network) if is_projected else network.encoder
 
 
 def _is_long(net: Any, n_epochs: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ from .._network._inference import tensors_in
 from .._warnings import warn
 from ..augmentation import Augmentation, Views
 from ..kinds._base import Kind, Request, Schema
+from ..kinds._images import Images
 from ..kinds._recognise import PartsKind, declared_kind, is_custom, read_samples
 from ..kinds._series import LazySeries
 from ._estimated_parameters import auto_parameters
@@ -101,6 +102,10 @@ def read_training_samples(
         X, schema = inputs  # as an augmentation has checked it
     else:
         X, schema = read_samples(X, settings.kind, hint=hint, owner=owner, min_samples=2)
+    for encoder in encoders_of(settings.encoder):
+        wanted = getattr(encoder, "kind", None)
+        if isinstance(wanted, Images) and type(schema.kind) is Images:
+            schema = replace(schema, kind=wanted)  # which says whether pixels are standardised
     schema.kind.check_unusual(X, is_declared=settings.kind is not None)
     if _are_alike(X):
         warn("All samples in X are alike: there is nothing to learn that tells them apart.")

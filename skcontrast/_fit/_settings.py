@@ -108,7 +108,22 @@ class Settings:
         """Return the same with the epochs for which so many samples are trained."""
         if self.given["max_epochs"] != "auto":
             return self
-        return replace(self, max_epochs=automatic_epochs(n_samples, self.batch_size))
+        named = [getattr(encoder, "n_steps", None) for encoder in encoders_of(self.encoder)]
+        n_steps = max((n or _STEPS for n in named), default=_STEPS)
+        return replace(self, max_epochs=automatic_epochs(n_samples, self.batch_size, n_steps))
+
+    @property
+    def grouped_optimizer(self) -> Optimizer:
+        """The optimizer, with a group for each encoder that has a rate of its own."""
+        rates = [getattr(encoder, "rate", 1.0) for encoder in encoders_of(self.encoder)]
+        if self.optimizer.param_groups is not None or all(rate == 1 for rate in rates):
+            return self.optimizer
+        several = isinstance(self.encoder, (list, tuple))
+        groups = [
+            (f"encoder.{place}.*" if several else "encoder.*", {"lr": rate * self.lr})
+            for place, rate in enumerate(rates)
+        ]
+        return clone(self.optimizer).set_params(param_groups=groups)
 
 
 def automatic_epochs(

@@ -35,7 +35,27 @@ from ..augmentation import (
     TimeMask,
     compose,
 )
-from ..encoders import GIN, MLP, ConvNet, Encoder, PatchNet, ResNet, SeriesNet
+from ..encoders import (
+    GIN,
+    MLP,
+    ConvNet,
+    Encoder,
+    PatchNet,
+    Pretrained,
+    ResNet,
+    SeriesNet,
+    Wide,
+)
+from ..features import (
+    Frozen,
+    GraphProfile,
+    GraphSize,
+    MiniRocket,
+    OrientedGradients,
+    PatchDictionary,
+    Raw,
+    WeisfeilerLehman,
+)
 from ..frameworks import Framework
 from ..frameworks._parts import Apart, Split
 from ..kinds._base import Kind, Scaler, Schema
@@ -261,9 +281,9 @@ def _new_network(
     def choose_encoder(place: int, kind: Kind, shape: tuple) -> Any:
         several = isinstance(settings.encoder, (list, tuple))
         encoder = settings.encoder[place] if several else settings.encoder
-        if encoder is not None:
-            return encoder
-        return default_encoder(kind, shape, is_wide=settings.framework.n_views != 1)
+        if encoder is None:
+            return default_encoder(kind, shape, is_wide=settings.framework.n_views != 1)
+        return beside_pretrained(encoder) if isinstance(encoder, Pretrained) else encoder
 
     _check_encoders(settings, split, schema)
     network, widths = build_network(
@@ -363,19 +383,32 @@ def default_encoder(kind: Kind, sample_shape: tuple, *, is_wide: bool = True) ->
         contrasts parts of a sample, such as nodes, has no such features of these.
     """
     if isinstance(kind, Tables):
-        return MLP(wide=True, n_learned=16)
+        return Wide(MLP(n_learned=16), [Raw()])
     if isinstance(kind, Vectors):
-        return MLP(wide=math.prod(sample_shape) <= _MOST_FEATURES_BESIDE)
+        is_narrow = math.prod(sample_shape) <= _MOST_FEATURES_BESIDE
+        return Wide(MLP(), [Raw()]) if is_narrow else MLP()
     if isinstance(kind, Graphs):
-        return GIN(wide=is_wide)
+        blocks = [GraphSize(), GraphProfile(), WeisfeilerLehman(n_components=256)]
+        return Wide(GIN(), blocks, weights=[0.5, 1.0, 1.0]) if is_wide else GIN()
     if isinstance(kind, Series):
-        return SeriesNet(wide=is_wide)
+        # With this weight, few labels are as good as from the kernels alone.
+        return Wide(SeriesNet(), [MiniRocket()], weights=[4.0]) if is_wide else SeriesNet()
     if not isinstance(kind, Images):
         raise _missing("encoder", kind)
     least, most = sorted(sample_shape[-2:])
     if most > 32:
         return ResNet(18, "imagenet" if most > 64 else "cifar")
-    return ConvNet() if least < _LEAST_SIDE_FOR_PATCHES else PatchNet(wide=True)
+    if least < _LEAST_SIDE_FOR_PATCHES:
+        return ConvNet()
+    # With few labels, and for neighbours, better than weights of 1.
+    codes = PatchDictionary(128, grid=3)
+    return Wide(PatchNet(), [codes, OrientedGradients()], weights=[0.5, 0.5])
+
+
+def beside_pretrained(encoder: Pretrained) -> Wide:
+    """Return a pretrained network with what it returned before, codes and gradients beside it."""
+    features = [Frozen(encoder), PatchDictionary(128, grid=3), OrientedGradients()]
+    return Wide(encoder, features, weights=[1.0, 0.25, 0.125])
 
 
 def default_chain(

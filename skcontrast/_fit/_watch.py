@@ -13,12 +13,12 @@ import torch
 from torch import nn
 from tqdm.auto import tqdm
 
+from .._layers._wide import learned_alone
 from .._network._inference import encode_batches
 from .._runtime._random import forked_rng
 from .._skorch import Callback, NeuralNet
 from .._warnings import CollapseWarning, warn
 from ..callbacks import Evaluation
-from ..encoders._wide import Leading, RunningScale
 from ..metrics import effective_rank
 
 # Samples that are looked at.
@@ -87,20 +87,11 @@ def _undisturbed(net: Any) -> AbstractContextManager[None]:
 
 def _rank(net: Any, samples: Any) -> float:
     """Return the effective rank of representations, NaN if they are not finite."""
-    encoder, learned = net.module_.encoder, []
-    # What stands beside the learned part cannot collapse; its scale is not yet known at the start.
-    reads = next(net.module_.projector.children(), None)
-    wide = [part for part in encoder.modules() if isinstance(part, RunningScale)]
-    hooks = [
-        part.register_forward_pre_hook(lambda _, given: learned.append(given[0]))
-        for part in wide[: isinstance(reads, Leading)]
-    ]
-    # A module may draw random numbers even in inference mode.
-    with _undisturbed(net):
+    encoder = net.module_.encoder
+    # What stands beside the learned part cannot collapse, and a scale would hide that it has. A
+    # module may draw random numbers even in inference mode.
+    with _undisturbed(net), learned_alone(encoder, raw=True):
         h = encode_batches(encoder, [samples])
-    for hook in hooks:
-        hook.remove()
-    h = learned[0] if learned else h
     net.module_.train()
     return effective_rank(h.cpu().numpy()) if bool(h.isfinite().all()) else np.nan
 

@@ -12,7 +12,7 @@ from torch import nn
 from .._distributed._shared_network import SharedNetwork
 from .._distributed._world import Shares, World
 from .._warnings import warn
-from ..encoders import Encoder
+from ..encoders import Encoder, Pretrained, Wide
 from ..kinds._base import Kind
 
 
@@ -34,7 +34,8 @@ def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.devic
     """Return whether the network trains in bfloat16.
 
     "auto" chooses bfloat16 for the package's encoders of images on processors with bfloat16
-    instructions; other modules may use operations that do not support it.
+    instructions; other modules may use operations that do not support it, or are slower in it, as
+    depthwise convolutions are on CPUs.
 
     Parameters
     ----------
@@ -48,7 +49,11 @@ def trains_in_bf16(precision: str, kind: Kind, encoder: Any, device: torch.devic
         Where the network is trained.
     """
     every = encoder if isinstance(encoder, (list, tuple)) else [encoder]
-    is_ours = all(one is None or isinstance(one, Encoder) for one in every)
+    every = [one.deep if isinstance(one, Wide) else one for one in every]
+    is_ours = all(
+        one is None or (isinstance(one, Encoder) and not isinstance(one, Pretrained))
+        for one in every
+    )
     if precision != "auto" or not kind.trains_in_bf16 or not is_ours:
         return precision == "bf16"
     if device.type == "cuda":

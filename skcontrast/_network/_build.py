@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .._layers._wide import FirstColumns, wide_part
 from ..encoders import Encoder
 from ..encoders._build import build_encoder, to_channels_last
 from ..encoders._projection import projection_head
-from ..encoders._wide import Beside, Leading
 from ..frameworks._momentum import BATCH_NORM
 from ..frameworks._parts import Apart, SideBySide, Slices, Split
 from ..kinds._base import Kind
@@ -105,11 +106,14 @@ class Widths:
         Components of the representation and of the projection, of all parts together.
     n_parts : int
         Number of parts of a sample, each with its own encoder and head.
+    beside : int
+        Of the representation of a sample with one part, the last columns that are not learned.
     """
 
     representation: int
     projection: int
     n_parts: int = 1
+    beside: int = 0
 
 
 def build_network(
@@ -171,7 +175,7 @@ def build_network(
     ]
     if isinstance(split, Split):  # which stands behind a layer for all parts
         channels_last = [all(channels_last)] * len(parts)
-    asides = [_beside(encoder) for encoder in encoders]
+    asides = [wide_part(encoder) for encoder in encoders]
     learned = [
         width if beside is None else beside.learned_width
         for width, beside in zip(widths, asides, strict=True)
@@ -185,24 +189,16 @@ def build_network(
     ]
     for place, own in enumerate(chosen):
         if isinstance(own, Encoder) and type(own).learn is not Encoder.learn:
-            own.learn(
-                encoders[place],
-                _samples(parts[place], split, place, _ENOUGH_SAMPLES, layers[place]),
-            )
+            batch = _samples(parts[place], split, place, _ENOUGH_SAMPLES, layers[place])
+            rng = np.random.RandomState(int(torch.randint(2**31, ())))
+            own.learn(encoders[place], batch, rng)
     for place, beside in enumerate(asides):
         if beside is not None:
-            heads[place] = nn.Sequential(Leading(beside.learned_width), heads[place])
+            heads[place] = nn.Sequential(FirstColumns(beside.learned_width), heads[place])
             widths[place] = beside.width
     network = _assembled(split, encoders, layers, heads, widths)
-    return network.float(), Widths(sum(widths), sum(projections), len(parts))
-
-
-def _beside(encoder: nn.Module) -> Beside | None:
-    """Return what stands beside the learned part of a wide encoder, a trained one too."""
-    while isinstance(encoder, nn.Sequential) and len(encoder):
-        encoder = encoder[-1]
-    beside = getattr(encoder, "beside", None)
-    return beside if isinstance(beside, Beside) else None
+    aside = sum(widths) - sum(learned) if len(parts) == 1 else 0
+    return network.float(), Widths(sum(widths), sum(projections), len(parts), aside)
 
 
 def _samples(

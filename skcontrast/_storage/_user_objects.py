@@ -15,6 +15,8 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import is_parametrized
 
+from .._layers._pretrained import without_head
+
 
 def own_name(value: object) -> str:
     """Return the name of a class or a function, or of the class of an object."""
@@ -45,7 +47,9 @@ def check_own(value: Any, place: str) -> None:
         )
 
 
-def with_weights(given: Any, state: dict[str, Any] | None, name: str) -> nn.Module:
+def with_weights(
+    given: Any, state: dict[str, Any] | None, name: str, *, has_head: bool = True
+) -> nn.Module:
     """Return a copy of a module with the weights of a file, if the file has any."""
     given = _instantiated(given, name)
     if not isinstance(given, nn.Module):
@@ -54,6 +58,7 @@ def with_weights(given: Any, state: dict[str, Any] | None, name: str) -> nn.Modu
             f"{type(given).__name__}"
         )
     module = copy.deepcopy(given)
+    module = module if has_head else without_head(module)
     if state is None:
         return module
     try:

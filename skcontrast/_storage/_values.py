@@ -16,6 +16,7 @@ dictionary with one of these keys:
 ``$module``    the name of a class, with the attributes, parameters, buffers and children of a
                ``torch.nn.Module``
 ``$same``      a module that occurs before, by its place among all modules
+``$library``   how a network of timm or transformers is built, with its ``state_dict``
 ``$own``       the name of something that is neither of skcontrast nor of torch, and is passed when
                the file is read: a module with its ``state_dict``, an object with its ``params``,
                or anything else, such as a function
@@ -36,6 +37,8 @@ from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 from torch.nn.modules.lazy import LazyModuleMixin
 
+from .._layers._pretrained import is_copy_of_pretrained
+from ._libraries import rebuilt, recipe_of
 from ._user_objects import check_own, has_parameters, own_name, with_parameters, with_weights
 
 # The attributes that every module has.
@@ -168,10 +171,13 @@ class Writer:
                 found["params"] = self._dictionary(parameters, name)
             return found
         tensors = value.state_dict(keep_vars=True)
+        if (recipe := recipe_of(value)) is not None:
+            return {"$library": recipe, "state_dict": self._dictionary(dict(tensors), name)}
         # Lazy layers have no weights before they have seen a sample.
         is_lazy = any(nn.parameter.is_lazy(tensor) for tensor in tensors.values())
         state = None if is_lazy else self._dictionary(dict(tensors), name)
-        return {"$own": self._custom_name(value, name), "state_dict": state}
+        found: dict[str, Any] = {"$own": self._custom_name(value, name), "state_dict": state}
+        return {**found, "without_head": True} if is_copy_of_pretrained(value) else found
 
     def _custom_name(self, value: Any, place: str) -> str:
         """Return the name of a custom object, which is at a place in the file.
@@ -181,7 +187,8 @@ class Writer:
         """
         base = own_name(value)
         known = self._custom.setdefault(base, [])
-        number = next((k for k, one in enumerate(known) if one is value), len(known))
+        is_copy = is_copy_of_pretrained(value)
+        number = next((k for k, one in enumerate(known) if is_copy or one is value), len(known))
         if number == len(known):
             known.append(value)
         name = f"{base}#{number + 1}" if number else base
@@ -277,7 +284,15 @@ class Reader:
             return with_parameters(self.own[name], self.read(value["params"]), name)
         if "state_dict" not in value:
             return self.own[name]
-        module = with_weights(self.own[name], self.read(value["state_dict"]), name)
+        has_head = not value.get("without_head", False)
+        state = self.read(value["state_dict"])
+        return self._whole(with_weights(self.own[name], state, name, has_head=has_head))
+
+    def _read_library(self, value: dict) -> nn.Module:
+        return self._whole(rebuilt(value["$library"], self.read(value["state_dict"])))
+
+    def _whole(self, module: nn.Module) -> nn.Module:
+        """Count a module that was not read part by part, and return it."""
         self._counts[len(self._modules)] = n_modules = len(list(module.modules()))
         self._count(n_modules)
         self._modules.append(module)

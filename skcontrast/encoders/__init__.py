@@ -5,7 +5,19 @@ from ._convnet import ConvNet
 from ._graph import GIN
 from ._mlp import MLP
 from ._patch_net import PatchNet
+from ._pretrained import Pretrained
 from ._resnet import ResNet
 from ._series_net import SeriesNet
+from ._wide import Wide
 
-__all__ = ["GIN", "MLP", "ConvNet", "Encoder", "PatchNet", "ResNet", "SeriesNet"]
+__all__ = [
+    "GIN",
+    "MLP",
+    "ConvNet",
+    "Encoder",
+    "PatchNet",
+    "Pretrained",
+    "ResNet",
+    "SeriesNet",
+    "Wide",
+]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
 from torch import nn
 
 from .._checks import POSITIVE_INT, ParameterObject, check_argument, validate_parameters
@@ -24,10 +25,15 @@ class Encoder(ParameterObject):
     kind : {"vectors", "series", "images", "graphs"}, Kind or a tuple of these, default=None
         The data that it encodes, see :class:`skcontrast.kinds.Kind`; None leaves the check to
         `build`. If it is a custom kind, the embedder reads X as that kind.
+    rate : float, default=1.0
+        Learning rate of the network, relative to that of the projection head, where the optimizer
+        has no groups of parameters.
+    n_steps : int, default=None
+        About how many steps ``max_epochs="auto"`` gives; None is 4,000.
 
     See Also
     --------
-    MLP, ConvNet, PatchNet, ResNet, SeriesNet, GIN : The encoders of the package.
+    Pretrained, Wide, MLP, ConvNet, PatchNet, ResNet, SeriesNet, GIN : Those of the package.
     skcontrast.kinds.Kind : A kind of data.
 
     Examples
@@ -55,6 +61,8 @@ class Encoder(ParameterObject):
     """
 
     kind: KindOrName | tuple[KindOrName, ...] | None = None
+    rate: float = 1.0
+    n_steps: int | None = None
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new module for samples of shape `sample_shape`.
@@ -82,7 +90,7 @@ class Encoder(ParameterObject):
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement build.")
 
-    def learn(self, module: nn.Module, batch: Any) -> None:
+    def learn(self, module: nn.Module, batch: Any, rng: np.random.RandomState) -> None:
         """Set from training samples what gradients do not train, such as a dictionary of patches.
 
         Called once, before the training; by default it does nothing.
@@ -93,6 +101,8 @@ class Encoder(ParameterObject):
             What :meth:`build` returned; changed in place.
         batch : Tensor of shape (n, ...) or any other batch
             Training samples, at most 2,000 of them, as the module will get them.
+        rng : RandomState
+            Source of randomness.
         """
 
 

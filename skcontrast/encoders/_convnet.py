@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from torch import nn
 
 from .._checks import POSITIVE_INT, Numbers
+from .._layers._pooling import average_to
 from ._base import Encoder, check_build, init_kaiming
 
 # A side is halved only if at least this many pixels remain.
@@ -134,15 +135,3 @@ def block(
     convolution = nn.Conv2d(channels, width, 3, padding=1, bias=not batch_norm, groups=groups)
     normal = [nn.BatchNorm2d(width)] if batch_norm else []
     return [init_kaiming(convolution), *normal, nn.ReLU(inplace=True)]
-
-
-def average_to(cells: Sequence[int], sides: Sequence[int]) -> nn.Module:
-    """Return the average pooling from a map of `sides` pixels to one of `cells` pixels.
-
-    Every pixel counts: windows overlap where they must. Unlike AdaptiveAvgPool2d it has a
-    deterministic gradient on every device.
-    """
-    (height, width), (rows, columns) = sides, cells
-    down, right = height // rows, width // columns
-    kernel = (height - (rows - 1) * down, width - (columns - 1) * right)
-    return nn.AvgPool2d(kernel, (down, right))

@@ -13,8 +13,6 @@ from ..graphs import GraphBatch
 from ..graphs._networks import GraphNetwork
 from ..graphs._sums import edge_sum, message_sum, neighbour_sum
 from ._base import Encoder, check_build
-from ._graph_blocks import add_blocks
-from ._wide import Beside
 
 
 class GIN(Encoder):
@@ -44,6 +42,10 @@ class GIN(Encoder):
     there are any, stand behind those of the nodes, summed over the edges that end at a node: so
     undirected edges count twice.
 
+    The embedder's default has features that need no training beside it, ``Wide(GIN(),
+    [GraphSize(), GraphProfile(), WeisfeilerLehman(n_components=256)], weights=[0.5, 1.0, 1.0])``;
+    but not with ``InfoGraph``, which contrasts nodes.
+
     Parameters
     ----------
     n_layers : int, default=3
@@ -61,14 +63,6 @@ class GIN(Encoder):
     readout_input : bool, default=True
         Whether the features of the nodes, and of the edges, are used alongside the outputs of the
         layers.
-    wide : bool, default=False
-        Whether the size of each graph, its profile and the colours of Weisfeiler and Lehman, see
-        :class:`~skcontrast.features.GraphProfile` and
-        :class:`~skcontrast.features.WeisfeilerLehman`, are a part of the representation, beside
-        what is learned. Of the colours, these are the first 256 principal components, at most,
-        rotated so that all vary alike. The blocks are standardised and weigh alike, but for the
-        size, which counts half. The embedder's default
-        is ``GIN(wide=True)``, but not with ``InfoGraph``.
 
     See Also
     --------
@@ -109,7 +103,6 @@ class GIN(Encoder):
         "batch_norm": ["boolean"],
         "jumping_knowledge": ["boolean"],
         "readout_input": ["boolean"],
-        "wide": ["boolean"],
     }
 
     def __init__(
@@ -120,7 +113,6 @@ class GIN(Encoder):
         batch_norm: bool = True,
         jumping_knowledge: bool = True,
         readout_input: bool = True,
-        wide: bool = False,
     ):
         self.n_layers = n_layers
         self.width = width
@@ -128,7 +120,6 @@ class GIN(Encoder):
         self.batch_norm = batch_norm
         self.jumping_knowledge = jumping_knowledge
         self.readout_input = readout_input
-        self.wide = wide
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new network for graphs.
@@ -156,14 +147,7 @@ class GIN(Encoder):
         """
         check_build(self, sample_shape, n_components)
         layers = MessagePassing(self, sample_shape[1], sum(sample_shape[2:]), n_components)
-        beside = Beside(layers.width) if self.wide and n_components is None else None
-        return GraphNetwork(layers, self.pooling, ("edge_attr",), beside)
-
-    def learn(self, module: nn.Module, batch: GraphBatch) -> None:
-        """Put sizes of graphs, their profile and colours beside what is learned, if `wide`."""
-        beside = cast(GraphNetwork, module).beside
-        if isinstance(beside, Beside):
-            add_blocks(beside, batch)
+        return GraphNetwork(layers, self.pooling, ("edge_attr",))
 
 
 class GINLayer(nn.Module):

@@ -8,11 +8,10 @@ from numbers import Real
 from typing import Literal
 
 import numpy as np
-from torch import Tensor, nn
+from torch import nn
 
 from .._checks import POSITIVE_INT, Interval, Numbers, StrOptions
 from ._base import Encoder, check_build, init_kaiming
-from ._wide import Beside, WideNetwork
 
 _ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU, "tanh": nn.Tanh}
 
@@ -21,8 +20,10 @@ class MLP(Encoder):
     """A multilayer perceptron: the default encoder of vectors and tables.
 
     Each hidden layer is a linear map, batch normalisation, a non-linearity and dropout. A last
-    linear layer gives what is learned; with ``wide=True``, the features that the network gets,
-    from which no detail is lost, stand beside it. Images are flattened.
+    linear layer gives the representation. Images are flattened. The embedder's default has the
+    features that the network gets, from which no detail is lost, beside it:
+    ``Wide(MLP(), [Raw()])`` for vectors of up to 1,000 features, and
+    ``Wide(MLP(n_learned=16), [Raw()])`` for tables.
 
     Parameters
     ----------
@@ -34,13 +35,8 @@ class MLP(Encoder):
         Probability, in [0, 1), with which a hidden unit is dropped in training.
     activation : {"relu", "gelu", "silu", "tanh"}, default="relu"
         The non-linearity.
-    wide : bool, default=False
-        Whether the standardised features are a part of the representation, beside what is learned:
-        of tables, their numbers and one-hot vectors. Both blocks weigh alike, and the projection
-        head reads the learned one alone. The embedder's default is ``MLP(wide=True)`` for vectors
-        of up to 1,000 features, and ``MLP(wide=True, n_learned=16)`` for tables.
     n_learned : int, default=128
-        Width of what is learned, where the embedder's ``n_components`` is None.
+        Width of the representation, where the embedder's ``n_components`` is None.
 
     See Also
     --------
@@ -67,7 +63,6 @@ class MLP(Encoder):
         "batch_norm": ["boolean"],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "activation": [StrOptions(set(_ACTIVATIONS))],
-        "wide": ["boolean"],
         "n_learned": POSITIVE_INT,
     }
 
@@ -77,14 +72,12 @@ class MLP(Encoder):
         batch_norm: bool = True,
         dropout: float = 0.0,
         activation: Literal["relu", "gelu", "silu", "tanh"] = "relu",
-        wide: bool = False,
         n_learned: int = 128,
     ):
         self.widths = widths
         self.batch_norm = batch_norm
         self.dropout = dropout
         self.activation = activation
-        self.wide = wide
         self.n_learned = n_learned
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
@@ -97,8 +90,7 @@ class MLP(Encoder):
         sample_shape : tuple of int
             Shape of one sample: ``(n_features,)`` or ``(channels, height, width)``.
         n_components : int or None, default=None
-            Width of the representation, of what is learned alone; None means that `n_learned` and
-            `wide` decide.
+            Width of the representation; None is `n_learned`.
 
         Returns
         -------
@@ -119,15 +111,7 @@ class MLP(Encoder):
             layers += self._hidden_layer(width, next_width)
             width = next_width
         n_learned = self.n_learned if n_components is None else n_components
-        deep = nn.Sequential(*layers, init_kaiming(nn.Linear(width, n_learned), "linear"))
-        if not self.wide or n_components is not None:
-            return deep
-        return WideNetwork(deep, Beside(n_learned))
-
-    def learn(self, module: nn.Module, batch: Tensor) -> None:
-        """Put the features beside what is learned, if `wide`; see `Encoder.learn`."""
-        if isinstance(module, WideNetwork):
-            module.beside.add(nn.Flatten(), [batch], one_scale=True)
+        return nn.Sequential(*layers, init_kaiming(nn.Linear(width, n_learned), "linear"))
 
     def _hidden_layer(self, width: int, next_width: int) -> Iterator[nn.Module]:
         gain_of: Literal["tanh", "relu"] = "tanh" if self.activation == "tanh" else "relu"

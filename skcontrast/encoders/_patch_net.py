@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, Numbers
+from .._layers._patches import PatchLayer
+from .._layers._pooling import average_to
 from ._base import Encoder, check_build, init_kaiming
-from ._convnet import average_to, block
-from ._gradients import GradientLayer
-from ._patches import PatchLayer
-from ._wide import Beside, WideNetwork
+from ._convnet import block
 
 # Soft threshold of the code of a patch.
 _THRESHOLD = 1.0
-# Rows and columns of the grid over which the codes are averaged.
-_WIDE_GRID = 3
-# Of codes and gradients, where what is learned has 1: with few labels and for neighbours better
-# than 1 each.
-_WIDE_WEIGHT = 0.5
-# Pixels on a side of a cell, and directions in it.
-_CELL_SIZE, _N_ORIENTATIONS = 4, 9
-# Samples whose codes are averaged together.
-_BATCH = 250
 # What is learned sees each second patch of each second row, and 2×2 of their codes averaged: with
 # all patches, 3×3 averaged, a fit took a third longer and was no better.
 _STRIDE = 2
@@ -44,9 +32,10 @@ class PatchNet(Encoder):
     The first layer compares each patch of an image with patches of the training images, see
     :class:`~skcontrast.features.PatchDictionary` [1]_, and is not trained by gradient. Then come
     blocks of a 3×3 convolution, normalised over the batch and rectified, on the average codes of
-    four patches. The last map, averaged to a small grid, is what is learned; with ``wide=True``,
-    the codes of the dictionary and oriented gradients, which keep the detail that is lost on the
-    way, stand beside it.
+    four patches. The last map, averaged to a small grid, is the representation. The embedder's
+    default has the codes of the dictionary and oriented gradients, which keep the detail that is
+    lost on the way, beside it: ``Wide(PatchNet(), [PatchDictionary(128, grid=3),
+    OrientedGradients()], weights=[0.5, 0.5])``.
 
     Parameters
     ----------
@@ -58,11 +47,6 @@ class PatchNet(Encoder):
         Number of channels of each block, one block or more.
     pool_size : int, default=3
         Rows and columns of the grid to which the last map is averaged, at most those of the map.
-    wide : bool, default=False
-        Whether the codes of the dictionary, averaged over a grid of 3×3 cells, and oriented
-        gradients, in cells of 4×4 pixels, are a part of the representation, beside what is
-        learned. All are standardised; codes and gradients count half each. The embedder's default
-        is ``PatchNet(wide=True)``.
 
     See Also
     --------
@@ -93,7 +77,6 @@ class PatchNet(Encoder):
         "patch_size": POSITIVE_INT,
         "widths": [Numbers(POSITIVE_INT[0], min_length=1)],
         "pool_size": POSITIVE_INT,
-        "wide": ["boolean"],
     }
 
     def __init__(
@@ -102,13 +85,11 @@ class PatchNet(Encoder):
         patch_size: int = 6,
         widths: Sequence[int] = (128, 128),
         pool_size: int = 3,
-        wide: bool = False,
     ):
         self.n_patches = n_patches
         self.patch_size = patch_size
         self.widths = widths
         self.pool_size = pool_size
-        self.wide = wide
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new network for images of shape `sample_shape`, with an empty dictionary.
@@ -120,9 +101,8 @@ class PatchNet(Encoder):
         sample_shape : tuple of int
             ``(channels, height, width)``.
         n_components : int or None, default=None
-            Width of the representation, which is then learned alone and ends with a linear layer.
-            None leaves this layer out: the learned block has the last of `widths` times
-            ``pool_size**2`` columns, and the wide ones nine times `n_patches`, and nine a cell.
+            Width of the representation, which a last linear layer gives. None leaves this layer
+            out; the width is then the last of `widths` times ``pool_size**2``.
 
         Returns
         -------
@@ -156,21 +136,8 @@ class PatchNet(Encoder):
         learned_width = last * cells[0] * cells[1]
         if n_components is not None:
             layers.append(init_kaiming(nn.Linear(learned_width, n_components), "linear"))
-        deep = nn.Sequential(*layers)
-        is_wide = self.wide and n_components is None
-        return WideNetwork(deep, Beside(learned_width)) if is_wide else deep
+        return nn.Sequential(*layers)
 
-    def learn(self, module: nn.Module, batch: Tensor) -> None:
+    def learn(self, module: nn.Module, batch: Tensor, rng: np.random.RandomState) -> None:
         """Fill the dictionary with patches of training images; see `Encoder.learn`."""
-        deep: Any = module.deep if isinstance(module, WideNetwork) else module
-        deep[0].learn(batch, np.random.RandomState(int(torch.randint(2**31, ()))))
-        if not isinstance(module, WideNetwork):
-            return
-        every_patch = copy.deepcopy(deep[0])
-        every_patch.stride = 1
-        sides = every_patch(batch[:1]).shape[-2:]
-        codes = every_patch, average_to([min(side, _WIDE_GRID) for side in sides], sides)
-        gradients = GradientLayer(batch.shape[2:], _CELL_SIZE, _N_ORIENTATIONS)
-        for layers in (codes, [gradients]):
-            block = nn.Sequential(*layers, nn.Flatten())
-            module.beside.add(block, batch.split(_BATCH), weight=_WIDE_WEIGHT)
+        cast(Any, module)[0].learn(batch, rng)

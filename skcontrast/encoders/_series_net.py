@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, Numbers
+from .._layers._kernels import in_order, of_like_length, without_end
 from ._base import Encoder, check_build, init_kaiming
-from ._kernels import KernelLayer, in_order, of_like_length, without_end
-from ._wide import Beside, WideNetwork
 
 _SIZE, _FIRST_STRIDE = 5, 2
-# Features of the fixed kernels beside what is learned, their weight, with which few labels are as
-# good as from the kernels alone, and samples that go through them together.
-_WIDE_WIDTH, _WIDE_WEIGHT = 2016, 4.0
-_BATCH = 100
 
 
 class SeriesNet(Encoder):
@@ -32,17 +26,15 @@ class SeriesNet(Encoder):
     the end of each series, however long it is, and their greatest values stand beside them. Times
     behind the end of a series count nowhere.
 
+    The embedder's default has the shares of fixed kernels beside it, with four times the weight:
+    ``Wide(SeriesNet(), [MiniRocket()], weights=[4.0])``.
+
     Parameters
     ----------
     widths : tuple of int, default=(32, 64, 128)
         Number of channels of each block, one block or more.
     pool_size : int, default=4
         Cells of the grid.
-    wide : bool, default=False
-        Whether the shares of :class:`~skcontrast.features.MiniRocket` are a part of the
-        representation, beside what is learned. Both blocks are standardised; the shares have four
-        times the weight, so that few labels are worth as much as with the shares alone. The
-        embedder's default is ``SeriesNet(wide=True)``.
 
     See Also
     --------
@@ -66,15 +58,11 @@ class SeriesNet(Encoder):
     _parameter_constraints: dict = {
         "widths": [Numbers(POSITIVE_INT[0], min_length=1)],
         "pool_size": POSITIVE_INT,
-        "wide": ["boolean"],
     }
 
-    def __init__(
-        self, widths: Sequence[int] = (32, 64, 128), pool_size: int = 4, wide: bool = False
-    ):
+    def __init__(self, widths: Sequence[int] = (32, 64, 128), pool_size: int = 4):
         self.widths = widths
         self.pool_size = pool_size
-        self.wide = wide
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new network for series of shape `sample_shape`.
@@ -86,9 +74,8 @@ class SeriesNet(Encoder):
         sample_shape : tuple
             ``(channels, None)``: series of any length.
         n_components : int or None, default=None
-            Width of the representation, which is then learned alone and ends with a linear layer.
-            None leaves this layer out: the learned block has the sum of `widths` times
-            ``pool_size + 1`` columns, and a wide one 2,016.
+            Width of the representation, which a last linear layer gives. None leaves this layer
+            out; the width is then the sum of `widths` times ``pool_size + 1``.
 
         Returns
         -------
@@ -110,16 +97,7 @@ class SeriesNet(Encoder):
         last: nn.Module = nn.Identity()
         if n_components is not None:
             last = init_kaiming(nn.Linear(learned_width, n_components), "linear")
-        deep = _SeriesNetwork(blocks, self.pool_size, last)
-        is_wide = self.wide and n_components is None
-        return WideNetwork(deep, Beside(learned_width)) if is_wide else deep
-
-    def learn(self, module: nn.Module, batch: Tensor) -> None:
-        """Put the shares of fixed kernels beside what is learned, if `wide`; see `Encoder`."""
-        if isinstance(module, WideNetwork):
-            rng = np.random.RandomState(int(torch.randint(2**31, ())))
-            kernels = KernelLayer.of(batch, _WIDE_WIDTH, rng)
-            module.beside.add(kernels, batch.split(_BATCH), weight=_WIDE_WEIGHT)
+        return _SeriesNetwork(blocks, self.pool_size, last)
 
 
 class _SeriesNetwork(nn.Module):

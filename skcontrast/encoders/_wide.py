@@ -1,164 +1,158 @@
-"""Representations that are wide and deep: learned, and beside it what needs no training."""
+"""Any encoder, and beside what it learns any features that need no training."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import copy
+from collections.abc import Sequence
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-# In standard deviations: what training samples hardly had must not outweigh all else.
-_FARTHEST = 10.0
+from .._checks import NON_NEGATIVE, Numbers, validate_parameters
+from .._layers._wide import SideFeatures, WideNetwork
+from ..kinds._recognise import named_kinds
+from ._base import Encoder, KindOrName
+from ._build import build_encoder
+
+# Samples whose features are computed together.
+_BATCH = 250
 
 
-class Beside(nn.Module):
-    r"""Blocks of features beside what a network has learned, standardised and weighed.
+class Wide(Encoder):
+    """An encoder, and beside what it learns features that need no training.
 
-    .. math:: h = \Big(\sqrt{\tfrac{a_1 w}{a w_1}}\, \frac{h_1 - \mu_1}{\sigma_1},\;
-        \sqrt{\tfrac{a_2 w}{a w_2}}\, \frac{h_2 - \mu_2}{\sigma_2},\; \dots\Big)
-
-    with blocks of widths :math:`w_1, w_2, \dots`, in all w, and weights :math:`a_1 = 1, a_2,
-    \dots`, in all a: the shares of the blocks in the squared norm. All columns are clipped at ten
-    standard deviations, so that no sample is told by one of them alone. While the network is
-    trained, nothing is clipped, the blocks that are not learned are zero, and the projection head
-    reads the learned one alone.
+    Every block is standardised and has a weight, its share of the squared norm of the
+    representation. Only the first, what the encoder learns, is trained, and the projection head
+    reads it alone; the others are not even computed before `transform`. With few labels, and for
+    neighbours, the blocks together are nearly always better than each [1]_.
 
     Parameters
     ----------
-    learned_width : int
-        Width of the learned block, which is the first.
+    deep : Encoder, torch.nn.Module or callable
+        What is trained, as the parameter `encoder` of the embedder.
+    features : list of Features, default=()
+        Transformers of :mod:`skcontrast.features`, not fitted, or of your own.
+    weights : list of float, default=None
+        One for each of `features`; what is learned has 1. None is 1 for each.
+
+    See Also
+    --------
+    skcontrast.features.Features : Base class of the features.
+
+    References
+    ----------
+    .. [1] H.-T. Cheng et al., "Wide & Deep Learning for Recommender Systems", 2016, for the idea.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.encoders import ConvNet, Wide
+    >>> from skcontrast.features import OrientedGradients
+    >>> encoder = Wide(ConvNet(), [OrientedGradients()])
+    >>> embedder = ContrastiveEmbedder(encoder, max_epochs=1, random_state=0)
+    >>> embedder.fit_transform(load_digits().images).shape  # 128 learned, 36 gradients
+    (1797, 164)
     """
 
-    def __init__(self, learned_width: int):
-        super().__init__()
-        self.learned_width = learned_width
-        self.scale = RunningScale(learned_width, affine=False)
-        self.blocks, self.scales = nn.ModuleList(), nn.ModuleList()
-        self.weights = [1.0]
+    _parameter_constraints: dict = {
+        "deep": "no_validation",
+        "features": [list, tuple],
+        "weights": [Numbers(NON_NEGATIVE[0]), None],
+    }
+
+    def __init__(
+        self,
+        deep: Any,
+        features: Sequence[Any] = (),
+        weights: Sequence[float] | None = None,
+    ):
+        self.deep = deep
+        self.features = features
+        self.weights = weights
 
     @property
-    def width(self) -> int:
-        """The width of all blocks together."""
-        return self.learned_width + sum(len(cast(Scale, scale).mean) for scale in self.scales)
+    def kind(self) -> KindOrName | tuple[KindOrName, ...] | None:  # type: ignore[override]
+        """The kind of data that `deep` encodes."""
+        return getattr(self.deep, "kind", None)
 
-    def forward(self, learned: Tensor, x: Any) -> Tensor:
-        """Map the learned block (n, learned_width) of a batch x to (n, width)."""
-        unit = self.width / sum(self.weights)
-        scaled = self.scale(learned)
-        if not self.training:
-            scaled = scaled.clamp(-_FARTHEST, _FARTHEST)
-        parts = [scaled * (unit / self.learned_width) ** 0.5]
-        for block, scale, weight in zip(self.blocks, self.scales, self.weights[1:], strict=True):
-            width = len(cast(Scale, scale).mean)
-            if self.training:
-                parts.append(learned.new_zeros(len(learned), width))
-            else:
-                parts.append(scale(block(x)) * (weight * unit / width) ** 0.5)
-        return torch.cat(parts, 1)
+    @property
+    def rate(self) -> float:  # type: ignore[override]
+        """That of `deep`."""
+        return getattr(self.deep, "rate", 1.0)
 
-    @torch.no_grad()
-    def add(
-        self,
-        block: nn.Module,
-        batches: Iterable[Any],
-        *,
-        one_scale: bool = False,
-        weight: float = 1.0,
-    ) -> None:
-        """Add a block, standardised by what it returns for training samples.
+    @property
+    def n_steps(self) -> int | None:  # type: ignore[override]
+        """That of `deep`."""
+        return getattr(self.deep, "n_steps", None)
+
+    def validate(self) -> None:
+        """Raise an error for features that are none, or that have no weight each."""
+        for feature in self.features:
+            if isinstance(feature, type) or not hasattr(feature, "learn"):
+                raise TypeError(
+                    "The 'features' parameter of Wide must hold objects of skcontrast.features, "
+                    f"such as OrientedGradients(), got {feature!r}."
+                )
+            validate_parameters(feature)
+        if self.weights is not None and len(self.weights) != len(self.features):
+            raise ValueError(
+                f"The 'weights' parameter of Wide must hold {len(self.features)} numbers, one for "
+                f"each of 'features', got {self.weights!r}."
+            )
+
+    def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
+        """Return the network of `deep`, beside which nothing stands before :meth:`learn`.
+
+        The weights are drawn from torch's global random state.
 
         Parameters
         ----------
-        block : torch.nn.Module
-            Maps a batch to (n, w).
-        batches : iterable
-            Training samples.
-        one_scale : bool, default=False
-            Whether its columns have one unit, and are divided by one number.
-        weight : float, default=1.0
-            How much the block counts; the learned one counts 1.
+        sample_shape : tuple of int
+            Shape of one sample, as for `deep`.
+        n_components : int or None, default=None
+            Width of the representation, which is then that of `deep` alone.
+
+        Returns
+        -------
+        module : torch.nn.Module
+            Maps a batch to (n, width).
+
+        Raises
+        ------
+        ValueError
+            If a hyperparameter is outside its range, or a feature is for samples of another kind.
         """
-        found = torch.cat([block(batch) for batch in batches])
-        variance, mean = torch.var_mean(found, 0, correction=0)
-        if one_scale:
-            variance = variance.mean().expand_as(variance)
-        deviation = variance.sqrt()
-        # As in StandardScaler: what varies less than the rounding of its mean is constant.
-        varies = deviation > 1e-5 * (1 + mean.abs())
-        deviation = torch.where(varies, deviation, 1.0)
-        if not one_scale:  # a block weighs as much with constant columns as without
-            deviation = deviation * varies.float().mean().clamp_min(1 / len(varies)).sqrt()
-        self.blocks.append(block)
-        self.scales.append(Scale(mean, deviation))
-        self.weights.append(weight)
+        validate_parameters(self)
+        for feature in self.features:
+            kinds = named_kinds(feature.kind, owner=type(feature).__name__)
+            if kinds and not any(kind.describes(tuple(sample_shape)) for kind in kinds):
+                expected = " or ".join(kind.expected or kind.name for kind in kinds)
+                raise ValueError(
+                    f"{type(feature).__name__} expects {expected}, got samples of shape "
+                    f"{tuple(sample_shape)}."
+                )
+        module, width = build_encoder(self.deep, sample_shape, n_components, owner="Wide")
+        return module if n_components is not None else WideNetwork(module, SideFeatures(width))
 
+    def learn(self, module: nn.Module, batch: Any, rng: np.random.RandomState) -> None:
+        """Put the features beside what is learned; see `Encoder.learn`.
 
-class RunningScale(nn.BatchNorm1d):
-    """Batch normalisation whose first ten batches weigh alike: short fits have the right scale."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map (n, width) to (n, width)."""
-        if self.training and self.num_batches_tracked is not None:
-            self.momentum = max(0.1, 1 / (1 + int(self.num_batches_tracked)))
-        return super().forward(x)
-
-
-class WideNetwork(nn.Module):
-    """A network, and beside what it has learned the blocks that need no training.
-
-    Parameters
-    ----------
-    deep : torch.nn.Module
-        Maps a batch to (n, learned_width).
-    beside : Beside
-        What stands beside.
-    """
-
-    def __init__(self, deep: nn.Module, beside: Beside):
-        super().__init__()
-        self.deep, self.beside = deep, beside
-
-    def forward(self, x: Any) -> Tensor:
-        """Map a batch of n samples to (n, width)."""
-        return self.beside(self.deep(x), x)
-
-
-class Scale(nn.Module):
-    """Standardise columns, up to ten standard deviations.
-
-    Parameters
-    ----------
-    mean, deviation : Tensor of shape (width,)
-        Of training samples.
-    """
-
-    mean: Tensor
-    deviation: Tensor
-
-    def __init__(self, mean: Tensor, deviation: Tensor):
-        super().__init__()
-        self.register_buffer("mean", mean)
-        self.register_buffer("deviation", deviation)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map (n, width) to (n, width)."""
-        return ((x - self.mean) / self.deviation).clamp(-_FARTHEST, _FARTHEST)
-
-
-class Leading(nn.Module):
-    """The first columns of a representation.
-
-    Parameters
-    ----------
-    width : int
-        Their number.
-    """
-
-    def __init__(self, width: int):
-        super().__init__()
-        self.width = width
-
-    def forward(self, h: Tensor) -> Tensor:
-        """Map (n, d) to (n, width)."""
-        return h[:, : self.width]
+        All of them start from the same random state, so that a dictionary of patches in `deep`
+        and one in `features` are the same.
+        """
+        deep = module.deep if isinstance(module, WideNetwork) else module
+        if isinstance(self.deep, Encoder):
+            self.deep.learn(cast(nn.Module, deep), batch, copy.deepcopy(rng))
+        if not isinstance(module, WideNetwork):
+            return
+        batches = batch.split(_BATCH) if isinstance(batch, Tensor) else [batch]
+        weights = self.weights or [1.0] * len(self.features)
+        for feature, weight in zip(self.features, weights, strict=True):
+            block, _ = feature.learn_checked(batch, copy.deepcopy(rng))
+            one_scale = bool(feature.one_scale)
+            with torch.no_grad():
+                module.beside.add(block, batches, one_scale=one_scale, weight=weight)
+        module.beside.start(module.deep, batches)

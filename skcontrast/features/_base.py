@@ -34,6 +34,9 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesChecked):
     ----------
     kind : {"vectors", "tables", "series", "images", "graphs"}, Kind, a tuple of these or None
         The kind of samples, see :class:`skcontrast.kinds.Kind`.
+    one_scale : bool, default=False
+        Whether all columns have one unit, so that :class:`~skcontrast.encoders.Wide` divides them
+        by one number and not each by its own deviation.
 
     See Also
     --------
@@ -58,6 +61,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesChecked):
     _parameter_constraints: dict = {}
 
     kind: str | Kind | tuple[str | Kind, ...] | None = None
+    one_scale: bool = False
     module_: nn.Module
     _schema: Schema
     _scaler: Scaler
@@ -84,6 +88,34 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesChecked):
             each other.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement learn.")
+
+    def learn_checked(self, batch: Any, rng: np.random.RandomState) -> tuple[nn.Module, int]:
+        """Return what :meth:`learn` returns, in inference mode, and the number of features.
+
+        Parameters
+        ----------
+        batch, rng : Tensor or any other batch, RandomState
+            As for :meth:`learn`.
+
+        Returns
+        -------
+        module : torch.nn.Module
+            Maps a batch of n samples to a tensor (n, n_features).
+        n_features : int
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is no module, or its rows depend on each other.
+        """
+        module = self.learn(batch, rng)
+        if not isinstance(module, nn.Module):
+            raise TypeError(
+                f"{type(self).__name__}.learn must return an instance of torch.nn.Module, got a "
+                f"{type(module).__name__}."
+            )
+        width = self._checked_width(module.eval(), batch[torch.arange(min(2, len(batch)))])
+        return module.requires_grad_(False), width
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Learn the features from X.
@@ -115,14 +147,8 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesChecked):
             first = kind.first_layer(batch, scaler, channels_last=False) or nn.Identity()
             rng = check_random_state(getattr(self, "random_state", None))
             with seeded_rng(rng.randint(2**31), _CPU):
-                learned = self.learn(first(batch), rng)
-            if not isinstance(learned, nn.Module):
-                raise TypeError(
-                    f"{type(self).__name__}.learn must return an instance of torch.nn.Module, got "
-                    f"a {type(learned).__name__}."
-                )
+                learned, width = self.learn_checked(first(batch), rng)
             module = nn.Sequential(first, learned).eval()
-            width = self._checked_width(module, batch[torch.arange(min(2, len(array)))])
         self._schema, self._scaler, self.module_ = schema, scaler, module
         schema.assign_names(self)
         self._n_features_out = width

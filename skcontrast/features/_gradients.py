@@ -8,8 +8,11 @@ import numpy as np
 from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, Interval
-from ..encoders._gradients import GradientLayer
+from .._layers._gradients import GradientLayer
 from ._base import Features
+
+# Cells along the shorter side of an image, if they have so many pixels.
+_CELLS, _LEAST_CELL = 8, 4
 
 
 class OrientedGradients(Features):
@@ -24,8 +27,8 @@ class OrientedGradients(Features):
 
     Parameters
     ----------
-    cell_size : int, default=4
-        Height and width of a cell in pixels.
+    cell_size : int, default=None
+        Height and width of a cell in pixels. None is an eighth of the shorter side, at least 4.
     n_orientations : int, default=9
         The number k of directions of the half circle, at least 2.
 
@@ -55,16 +58,17 @@ class OrientedGradients(Features):
 
     kind = "images"
     _parameter_constraints: dict = {
-        "cell_size": POSITIVE_INT,
+        "cell_size": [*POSITIVE_INT, None],
         "n_orientations": [Interval(Integral, 2, None, closed="left")],
     }
 
-    def __init__(self, cell_size: int = 4, n_orientations: int = 9):
+    def __init__(self, cell_size: int | None = None, n_orientations: int = 9):
         self.cell_size = cell_size
         self.n_orientations = n_orientations
 
     def learn(self, batch: Tensor, rng: np.random.RandomState) -> nn.Module:
         """Return the histograms as a module; see `Features.learn`."""
         height, width = batch.shape[2:]
-        layer = GradientLayer((height, width), self.cell_size, self.n_orientations)
+        cell_size = self.cell_size or max(_LEAST_CELL, min(height, width) // _CELLS)
+        layer = GradientLayer((height, width), cell_size, self.n_orientations)
         return nn.Sequential(layer, nn.Flatten())

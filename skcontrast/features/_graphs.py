@@ -8,6 +8,8 @@ import numpy as np
 from torch import nn
 
 from .._checks import FRACTION, POSITIVE_INT, Interval
+from .._layers._components import Components
+from .._layers._wide import FirstColumns
 from ..graphs import GraphBatch
 from ..graphs._counts import MOST_ROUNDS, ColourCounts, Profile
 from ._base import Features
@@ -31,6 +33,7 @@ class GraphProfile(Features):
 
     See Also
     --------
+    GraphSize : The first two columns.
     WeisfeilerLehman : Counts the neighbourhoods of nodes.
 
     References
@@ -51,6 +54,33 @@ class GraphProfile(Features):
     def learn(self, batch: GraphBatch, rng: np.random.RandomState) -> nn.Module:
         """Return the profile as a module, which learns nothing; see `Features.learn`."""
         return Profile()
+
+
+class GraphSize(Features):
+    """The logarithms of the numbers of nodes and of edges of each graph.
+
+    Attributes
+    ----------
+    module_ : torch.nn.Module
+        The map from graphs to features.
+
+    See Also
+    --------
+    GraphProfile : Has these and more.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from skcontrast.features import GraphSize
+    >>> GraphSize().fit_transform([nx.cycle_graph(5), nx.star_graph(3)]).shape
+    (2, 2)
+    """
+
+    kind = "graphs"
+
+    def learn(self, batch: GraphBatch, rng: np.random.RandomState) -> nn.Module:
+        """Return the logarithms as a module, which learns nothing; see `Features.learn`."""
+        return nn.Sequential(Profile(), FirstColumns(2))
 
 
 class WeisfeilerLehman(Features):
@@ -75,6 +105,9 @@ class WeisfeilerLehman(Features):
         graphs at least.
     max_features : int, default=4000
         The most colours, those that occur in the most training graphs.
+    n_components : int, default=None
+        The most principal components of the counts that are returned in their place, rotated so
+        that all vary alike; their number is rounded up to a power of 2. None returns the counts.
 
     Attributes
     ----------
@@ -106,13 +139,28 @@ class WeisfeilerLehman(Features):
         "n_rounds": [Interval(Integral, 0, MOST_ROUNDS, closed="both")],
         "min_share": FRACTION,
         "max_features": POSITIVE_INT,
+        "n_components": [*POSITIVE_INT, None],
     }
 
-    def __init__(self, n_rounds: int = 4, min_share: float = 0.01, max_features: int = 4000):
+    def __init__(
+        self,
+        n_rounds: int = 4,
+        min_share: float = 0.01,
+        max_features: int = 4000,
+        n_components: int | None = None,
+    ):
         self.n_rounds = n_rounds
         self.min_share = min_share
         self.max_features = max_features
+        self.n_components = n_components
+
+    @property
+    def one_scale(self) -> bool:  # type: ignore[override]
+        """Whether the columns have one unit, as components have."""
+        return self.n_components is not None
 
     def learn(self, batch: GraphBatch, rng: np.random.RandomState) -> nn.Module:
         """Return the counts of the colours of training graphs as a module; see `Features`."""
-        return ColourCounts.of(batch, self.n_rounds, self.min_share, self.max_features)
+        counts = ColourCounts.of(batch, self.n_rounds, self.min_share, self.max_features)
+        most = self.n_components
+        return counts if most is None else Components.of(counts, batch, most)

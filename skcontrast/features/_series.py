@@ -8,7 +8,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from .._checks import Interval
-from ..encoders._kernels import N_KERNELS, KernelLayer
+from .._layers._kernels import N_KERNELS, KernelLayer
 from ._base import Features
 
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from .._checks import StrOptions
 from .._data._batches import Batch
+from .._layers._wide import wide_part
 from .._objective._base import ObjectiveName
 from .._objective._contrast import Contrast
 from ..graphs import GraphBatch
@@ -98,6 +99,11 @@ class _InfoGraphSession(Session):
     def __init__(self, framework: InfoGraph, context: FitContext):
         super().__init__(context)
         module: Any = context.module
+        if wide_part(module.encoder) is not None:
+            raise ValueError(
+                "InfoGraph contrasts nodes, beside which the features of Wide have no place: pass "
+                "the encoder alone, such as GIN()."
+            )
         if not hasattr(module.encoder, "nodes"):
             raise ValueError(
                 "InfoGraph contrasts the nodes of graphs with whole graphs: it needs X to be a "

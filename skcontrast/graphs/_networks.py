@@ -23,8 +23,6 @@ class GraphNetwork(nn.Module):
         How the nodes of a graph become one vector.
     reads : tuple of {"edge_attr", "edge_weight"}, default=()
         The features of edges that the network reads.
-    beside : nn.Module or None, default=None
-        ``beside(h, graphs)`` puts features of the graphs beside their representations h.
     """
 
     reads: tuple[str, ...] = ()
@@ -34,10 +32,8 @@ class GraphNetwork(nn.Module):
         message_passing: nn.Module,
         pooling: str = "sum",
         reads: tuple[str, ...] = (),
-        beside: nn.Module | None = None,
     ):
         super().__init__()
-        self.beside = beside
         self.message_passing, self.pooling, self.reads = message_passing, pooling, reads
 
     def nodes(self, graphs: GraphBatch) -> Tensor:
@@ -53,8 +49,7 @@ class GraphNetwork(nn.Module):
 
     def forward(self, graphs: GraphBatch) -> Tensor:
         """Return the representations of the graphs, shape (n_graphs, width)."""
-        h = self.pool(self.nodes(graphs), graphs)
-        return h if self.beside is None else self.beside(h, graphs)
+        return self.pool(self.nodes(graphs), graphs)
 
 
 class ForeignNetwork(GraphNetwork):

@@ -11,6 +11,7 @@ from torch import nn
 
 from .._checks import StrOptions
 from .._data._array_like import refuse_unordered
+from .._layers._wide import WideNetwork
 from .._warnings import warn
 from ..graphs import GraphBatch, NodeFeatures, pack_graphs
 from ..graphs._batch import EdgeColumns
@@ -119,7 +120,8 @@ class Graphs(Kind):
 
     def check_encoder(self, module: nn.Module, batch: GraphBatch, name: str) -> None:
         """Warn about features of edges that a module does not read."""
-        edges, reads = batch.edges, getattr(module, "reads", ())
+        deep = module.deep if isinstance(module, WideNetwork) else module
+        edges, reads = batch.edges, getattr(deep, "reads", ())
         if edges is None or "edge_attr" in reads:
             return
         has_more = edges.width > (edges.weight is not None)
@@ -144,7 +146,8 @@ class Graphs(Kind):
 
     def adapt(self, module: nn.Module) -> nn.Module:
         """Return a module in the style of PyTorch Geometric as one that takes a GraphBatch."""
-        return module if isinstance(module, GraphNetwork) else ForeignNetwork(module)
+        is_adapted = isinstance(module, (GraphNetwork, WideNetwork))
+        return module if is_adapted else ForeignNetwork(module)
 
     def describe(self, sample_shape: tuple) -> str:
         """Return the number of node features, and how a module is called."""

@@ -19,7 +19,6 @@ from sklearn.decomposition import PCA
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
-from torch import nn
 
 from .._checks import POSITIVE_INT, Interval, StrOptions, check_argument, checked
 from .._data._metadata import validate_labels
@@ -30,6 +29,7 @@ from ..features import (
     OrientedGradients,
     PartialWhitening,
     PatchDictionary,
+    Raw,
     WeisfeilerLehman,
 )
 from ..kinds import Graphs, Images, Series, Tables, Vectors
@@ -352,14 +352,6 @@ def _halves(y: NDArray[np.int64], known: NDArray, seed: int) -> tuple[NDArray, N
     return train, test
 
 
-class _Raw(Features):
-    """Samples as an encoder gets them, as rows of numbers."""
-
-    def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
-        """Return the identity."""
-        return nn.Flatten()
-
-
 def _rows(embedder: Any, X: Any, seed: int) -> Iterator[tuple[str, _ROW]]:
     """Yield the name of each row without training, and what returns its representation of X."""
     kind, owned = embedder._fitted.schema.kind, embedder.kind
@@ -370,7 +362,7 @@ def _rows(embedder: Any, X: Any, seed: int) -> Iterator[tuple[str, _ROW]]:
         return _flat(features.fit_transform(X))
 
     if isinstance(kind, (Vectors, Tables, Images)) or _has_columns(kind, X):
-        raw = cache(lambda: of(_Raw()))
+        raw = cache(lambda: of(Raw()))
         yield "raw", raw
         if raw().shape[1] > _MOST_COMPONENTS:
             components = PCA(min(_MOST_COMPONENTS, len(raw())), random_state=seed)
@@ -432,8 +424,6 @@ def _untrained(embedder: Any, seed: int) -> Any:
 
 def _learned_width(embedder: Any) -> int | None:
     """Return how many columns are learned, which come first, where others stand beside them."""
-    if embedder.output != "representation":
-        return None
-    widths = [getattr(part, "learned_width", None) for part in embedder.encoder_.modules()]
-    found = next((width for width in widths if width is not None), None)
-    return found if found != embedder._n_features_out else None
+    widths = embedder._fitted.widths
+    is_wide = embedder.output == "representation" and widths.beside
+    return widths.representation - widths.beside if is_wide else None

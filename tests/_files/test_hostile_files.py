@@ -17,7 +17,14 @@ import skcontrast
 from skcontrast import ContrastiveEmbedder
 from skcontrast._files._classes import classes
 from skcontrast._storage._file import pack
-from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, SeriesNet
+from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, SeriesNet, Wide
+from skcontrast.features import (
+    GraphProfile,
+    MiniRocket,
+    OrientedGradients,
+    PatchDictionary,
+    WeisfeilerLehman,
+)
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.losses import HCL
 from skcontrast.similarity import VonMisesFisher
@@ -34,9 +41,15 @@ CASES = {
     "images": (IMAGES, {"encoder": ConvNet((4,)), "framework": MoCo(8)}),
     "graphs": (GRAPHS, {"encoder": GIN(1, 4), "framework": InfoGraph()}),
     "parts": (VECTORS, {"encoder": MLP(4), "framework": CMC(), "similarity": VonMisesFisher()}),
-    "patches": (PHOTOS, {"encoder": PatchNet(4, 3, (4,), wide=True)}),
-    "series": (SERIES, {"encoder": SeriesNet((4,), 2, wide=True)}),
-    "wide graphs": (GRAPHS, {"encoder": GIN(1, 4, wide=True)}),
+    "patches": (
+        PHOTOS,
+        {"encoder": Wide(PatchNet(4, 3, (4,)), [PatchDictionary(4, 3), OrientedGradients()])},
+    ),
+    "series": (SERIES, {"encoder": Wide(SeriesNet((4,), 2), [MiniRocket()])}),
+    "wide graphs": (
+        GRAPHS,
+        {"encoder": Wide(GIN(1, 4), [GraphProfile(), WeisfeilerLehman(n_components=8)])},
+    ),
     "table": (TABLE, {"encoder": MLP(4)}),
 }
 PARTS = {"class", "parameters", "fitted", "output", "own", "outputs", "format", "versions"}

@@ -12,8 +12,8 @@ from torch.utils.data import TensorDataset
 
 from skcontrast._fit import _identity
 from skcontrast.callbacks import CollapseWarning
-from skcontrast.encoders import MLP, Encoder
-from skcontrast.encoders._wide import Beside
+from skcontrast.encoders import MLP, Wide
+from skcontrast.features import Raw
 from skcontrast.frameworks import CMC, InfoGraph, MoCo
 from skcontrast.kinds import Vectors
 from tests.common import IMAGES, X_DIGITS, images, small, vectors
@@ -50,21 +50,10 @@ def test_a_collapse_is_noticed_after_a_power_of_two_or_at_the_end(epoch, noticed
     assert "effective rank 1.0" in message and "Lower 'lr'" in message
 
 
-class WideCollapses(Encoder):
-    """Has the numbers of the samples beside a part that collapses."""
-
-    def build(self, sample_shape, n_components=None):
-        module = nn.Module()
-        module.deep, module.beside = Collapses(2), Beside(8)
-        module.forward = lambda x: module.beside(module.deep(x), x)
-        return module
-
-    def learn(self, module, batch):
-        module.beside.add(nn.Identity(), [batch])
-
-
 def test_a_collapse_of_the_learned_part_is_noticed_whatever_is_beside_it():
-    (message,) = collapses(small(encoder=WideCollapses(), max_epochs=4, batch_size=256))
+    (message,) = collapses(
+        small(encoder=Wide(Collapses(2), [Raw()]), max_epochs=4, batch_size=256)
+    )
     assert "in or before epoch 2: nearly all samples are alike" in message
 
 

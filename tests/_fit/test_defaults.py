@@ -15,12 +15,25 @@ from skcontrast.augmentation import (
     SimCLRAugmentation,
     compose,
 )
-from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, ResNet
+from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, ResNet, Wide
+from skcontrast.features import (
+    GraphProfile,
+    GraphSize,
+    OrientedGradients,
+    PatchDictionary,
+    Raw,
+    WeisfeilerLehman,
+)
 from skcontrast.frameworks import CMC, InfoGraph
 from skcontrast.graphs import pack_graphs
 from skcontrast.kinds import Graphs, Images, Tables, Vectors
 from tests._fit.common import GRAPHS
 from tests.common import images, small, vectors
+
+WIDE_IMAGES = Wide(PatchNet(), [PatchDictionary(128, grid=3), OrientedGradients()], [0.5, 0.5])
+WIDE_GRAPHS = Wide(
+    GIN(), [GraphSize(), GraphProfile(), WeisfeilerLehman(n_components=256)], [0.5, 1.0, 1.0]
+)
 
 
 def test_default_views_suit_the_kind_of_input():
@@ -71,18 +84,18 @@ def test_default_views_mix_no_channels_that_are_contrasted(framework, as_pair, i
 @pytest.mark.parametrize(
     "kind, shape, encoder",
     [
-        (Vectors(), (5,), MLP(wide=True)),
-        (Vectors(), (1000,), MLP(wide=True)),
+        (Vectors(), (5,), Wide(MLP(), [Raw()])),
+        (Vectors(), (1000,), Wide(MLP(), [Raw()])),
         (Vectors(), (1001,), MLP()),
-        (Tables(), (5,), MLP(wide=True, n_learned=16)),
+        (Tables(), (5,), Wide(MLP(n_learned=16), [Raw()])),
         (Images(), (1, 8, 8), ConvNet()),
         (Images(), (3, 15, 32), ConvNet()),
-        (Images(), (1, 16, 16), PatchNet(wide=True)),
-        (Images(), (3, 32, 20), PatchNet(wide=True)),
+        (Images(), (1, 16, 16), WIDE_IMAGES),
+        (Images(), (3, 32, 20), WIDE_IMAGES),
         (Images(), (3, 20, 33), ResNet(depth=18, stem="cifar")),
         (Images(), (3, 64, 64), ResNet(depth=18, stem="cifar")),
         (Images(), (3, 65, 64), ResNet(depth=18, stem="imagenet")),
-        (Graphs(), (None, 4), GIN(wide=True)),
+        (Graphs(), (None, 4), WIDE_GRAPHS),
     ],
     ids=str,
 )

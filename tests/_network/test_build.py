@@ -6,7 +6,8 @@ import torch
 from torch import nn
 
 from skcontrast._network._build import Widths, build_network
-from skcontrast.encoders import MLP, PatchNet
+from skcontrast.encoders import MLP, PatchNet, Wide
+from skcontrast.features import OrientedGradients, PatchDictionary
 from skcontrast.frameworks._parts import Split
 from skcontrast.kinds import Images, Vectors
 from skcontrast.similarity import Cosine, VonMisesFisher
@@ -97,7 +98,7 @@ def test_networks_are_float32_whatever_an_encoder_is():
 class Learns(MLP):
     """Keeps what it learns from."""
 
-    def learn(self, module, batch):
+    def learn(self, module, batch, rng):
         self.seen = [*getattr(self, "seen", []), batch]
 
 
@@ -132,14 +133,17 @@ def test_a_head_reads_what_was_learned_and_not_what_is_beside_it():
         Images(),
         Images().scaler().fit(images.numpy()),
         None,
-        choose_encoder=lambda *part: PatchNet(n_patches=4, patch_size=3, widths=(2,), wide=True),
+        choose_encoder=lambda *part: Wide(
+            PatchNet(n_patches=4, patch_size=3, widths=(2,)),
+            [PatchDictionary(4, 3, grid=3), OrientedGradients()],
+        ),
         n_components=None,
         projection_dim=0,
         similarity=Cosine(),
         owner="Embedder",
     )
     deep, wide = 2 * 3**2, 4 * 3**2 + 9 * 2**2
-    assert widths == Widths(representation=deep + wide, projection=deep)
+    assert widths == Widths(representation=deep + wide, projection=deep, beside=wide)
     h = network.eval().encoder(images)
     assert torch.equal(network(images), h[:, :deep])
     assert h[:, deep:].any()

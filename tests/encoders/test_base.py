@@ -28,7 +28,7 @@ IMAGE_ENCODERS = [ConvNet(), ConvNet(widths=(4,)), ConvNet(widths=[4, 5], batch_
 IMAGE_ENCODERS += SMALL_RESNETS
 CASES = [(encoder, (6,)) for encoder in VECTOR_ENCODERS]
 CASES += [(encoder, (3, 9, 8)) for encoder in [MLP(widths=(8,)), *IMAGE_ENCODERS]]
-PATCH_NETS = [PatchNet(4, 3, (4,)), PatchNet(4, 3, (4, 5), pool_size=2, wide=False)]
+PATCH_NETS = [PatchNet(4, 3, (4,)), PatchNet(4, 3, (4, 5), pool_size=2)]
 CASES += [(encoder, (3, 9, 8)) for encoder in PATCH_NETS]
 every_case = pytest.mark.parametrize("encoder, shape", CASES, ids=case_id)
 
@@ -112,7 +112,6 @@ def test_encoders_are_parameter_objects(encoder):
         (PatchNet(patch_size=2.5), r"'patch_size' parameter of"),
         (PatchNet(widths=()), r"'widths' parameter of .*length 1 or more"),
         (PatchNet(pool_size=0), r"'pool_size' parameter of"),
-        (PatchNet(wide="yes"), r"'wide' parameter of"),
         (ResNet(depth=17), r"'depth' parameter of .*18.*34.*50.*Got 17 instead"),
         (ResNet(depth="18"), r"'depth' parameter of"),
         (ResNet(stem="mnist"), r"'stem' parameter of .*'cifar'"),

@@ -10,7 +10,7 @@ from torch import nn
 from skcontrast import ContrastiveEmbedder
 from skcontrast._checks import InvalidParameterError
 from skcontrast._fit._setup import default_encoder
-from skcontrast.encoders import MLP, ConvNet, PatchNet, ResNet
+from skcontrast.encoders import MLP, ConvNet, PatchNet, ResNet, Wide
 from skcontrast.encoders._build import build_encoder, to_channels_last
 from skcontrast.kinds import Images, Vectors
 from skcontrast.kinds._recognise import kind_of_shape
@@ -110,10 +110,10 @@ class PartlyFrozen(nn.Sequential):
 @pytest.mark.parametrize(
     "shape, expected, default_width",
     [
-        ((64,), MLP(wide=True), 128),
+        ((64,), Wide(MLP()), 128),
         ((1, 8, 8), ConvNet(), 128),
         ((3, 15, 32), ConvNet(), 128),
-        ((3, 32, 32), PatchNet(wide=True), 128 * 3**2),
+        ((3, 32, 32), Wide(PatchNet()), 128 * 3**2),
         ((3, 20, 33), ResNet(stem="cifar"), 512),
         ((3, 64, 64), ResNet(stem="cifar"), 512),
         ((3, 65, 64), ResNet(stem="imagenet"), 512),

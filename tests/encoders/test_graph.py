@@ -158,7 +158,6 @@ def test_encoders_are_parameter_objects(encoder):
         "batch_norm",
         "jumping_knowledge",
         "readout_input",
-        "wide",
     }
 
 

@@ -41,15 +41,3 @@ def test_hidden_activations_neither_fade_nor_explode_with_depth():
     with torch.no_grad():
         output = module(random_batch(64, (512,)))
     assert 1 / 3 < output.square().mean() < 3
-
-
-@pytest.mark.parametrize("shape", [(7,), (1, 3, 3)])
-def test_wide_has_the_features_beside_what_is_learned(shape):
-    encoder, x = MLP(widths=(5,), wide=True, n_learned=3), 4 * random_batch(200, shape) + 1
-    module = seeded(encoder, shape, None)
-    encoder.learn(module, x)
-    found, features = module.eval()(x), x.flatten(1)
-    beside = found[:, 3:]
-    expected = features - features.mean(0)
-    torch.testing.assert_close(beside / beside.norm(), expected / expected.norm())
-    assert seeded(encoder, shape, 4)(x).shape == (200, 4), "n_components is what is learned"

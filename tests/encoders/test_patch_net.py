@@ -9,13 +9,22 @@ from sklearn.base import clone
 
 import skcontrast
 from skcontrast import ContrastiveEmbedder
-from skcontrast.encoders import PatchNet
-from skcontrast.encoders._wide import Beside
+from skcontrast._layers._patches import PatchLayer
+from skcontrast._layers._wide import SideFeatures
+from skcontrast.encoders import PatchNet, Wide
+from skcontrast.features import OrientedGradients, PatchDictionary
 from skcontrast.frameworks import CMC, MoCo
 from tests.common import images
 from tests.encoders.common import random_batch, same_state, seeded
 
-SMALL = PatchNet(n_patches=6, patch_size=3, widths=(4,), wide=True)
+
+def wide(n_patches=6, patch_size=3, widths=(4,), **kwargs):
+    """Return a network with its codes and gradients beside it."""
+    features = [PatchDictionary(n_patches, patch_size, grid=3), OrientedGradients()]
+    return Wide(PatchNet(n_patches, patch_size, widths, **kwargs), features, [0.5, 0.5])
+
+
+SMALL = wide()
 X = images(24, side=16)
 # Learned; of the wide block, six codes in 9 cells and nine directions in 16.
 DEEP, WIDE = 4 * 3**2, 6 * 3**2 + 9 * 4**2
@@ -31,7 +40,7 @@ def learned(encoder, shape, n_components=None):
     """Return a network of an encoder that has learned its dictionary, and images of that shape."""
     module, x = seeded(encoder, shape, n_components), random_batch(9, shape)
     with torch.random.fork_rng(devices=[]):
-        encoder.learn(module, x)
+        encoder.learn(module, x, np.random.RandomState(0))
     return module, x
 
 
@@ -53,7 +62,7 @@ def learned(encoder, shape, n_components=None):
 def test_the_representation_is_a_grid_of_what_is_learned_and_one_of_codes(
     shape, learned_cells, wide_cells, n_components
 ):
-    encoder = PatchNet(n_patches=5, widths=(4, 8), wide=True)
+    encoder = wide(5, 6, (4, 8))
     module, x = learned(encoder, shape, n_components)
     gradient_cells = max(1, shape[1] // 4) * max(1, shape[2] // 4)
     expected = n_components or 8 * learned_cells + 5 * wide_cells + 9 * gradient_cells
@@ -65,7 +74,7 @@ def test_the_representation_is_a_grid_of_what_is_learned_and_one_of_codes(
 
 @pytest.mark.parametrize("pool_size", [1, 2, 5])
 def test_pool_size_is_the_grid_of_what_is_learned(pool_size):
-    module = seeded(PatchNet(8, widths=(4,), pool_size=pool_size, wide=True), (3, 28, 28))
+    module = seeded(wide(8, pool_size=pool_size), (3, 28, 28))
     assert module.beside.learned_width == 4 * pool_size**2
 
 
@@ -77,7 +86,7 @@ def test_the_dictionary_is_no_parameter_and_is_empty_until_it_is_learned():
     assert learned(SMALL, (3, 16, 16))[0].deep[0].filters.any()
 
 
-def test_the_seed_of_torch_decides_the_dictionary():
+def test_the_seed_decides_the_dictionary():
     first, second = learned(SMALL, (3, 16, 16))[0], learned(SMALL, (3, 16, 16))[0]
     assert same_state(first, second)
 
@@ -119,9 +128,9 @@ def test_the_projection_is_the_head_on_what_is_learned(projection_dim):
 @pytest.mark.parametrize("params", [{"n_components": 7}, {"encoder": clone(SMALL)}], ids=str)
 def test_without_the_wide_block_all_is_learned(params):
     if "encoder" in params:
-        params["encoder"].set_params(wide=False)
+        params["encoder"] = clone(SMALL.deep)
     embedder = small(**params).fit(X)
-    assert not any(isinstance(part, Beside) for part in embedder.encoder_.modules())
+    assert not any(isinstance(part, SideFeatures) for part in embedder.encoder_.modules())
     assert embedder.transform(X).shape == (24, params.get("n_components", DEEP))
     first = next(part for part in embedder.encoder_.modules() if hasattr(part, "filters"))
     assert first.filters.any(), "the dictionary is learned there too"
@@ -189,3 +198,13 @@ def test_a_second_fit_keeps_the_dictionary_of_the_first():
     h = embedder.partial_fit(images(24, side=16, seed=1)).transform(X)
     np.testing.assert_array_equal(h[:, DEEP:], before[:, DEEP:])
     assert not np.isclose(h[:, :DEEP], before[:, :DEEP]).all()
+
+
+def test_a_dictionary_is_learned_once_for_the_network_and_beside_it(monkeypatch):
+    calls = []
+    learn = PatchLayer._learn
+    monkeypatch.setattr(PatchLayer, "_learn", lambda *args: (calls.append(1), learn(*args)))
+    embedder = small().fit(X)
+    first, second = (part for part in embedder.encoder_.modules() if isinstance(part, PatchLayer))
+    assert len(calls) == 1 and first.filters.equal(second.filters)
+    assert (first.stride, second.stride) == (2, 1)

@@ -14,16 +14,16 @@ from sklearn.base import clone
 import skcontrast
 from skcontrast import ContrastiveEmbedder
 from skcontrast._checks import InvalidParameterError
+from skcontrast._layers._kernels import of_like_length, without_end
+from skcontrast._layers._wide import SideFeatures
 from skcontrast.augmentation import GaussianNoise
-from skcontrast.encoders import SeriesNet
-from skcontrast.encoders._kernels import of_like_length, without_end
+from skcontrast.encoders import SeriesNet, Wide
 from skcontrast.encoders._series_net import _cells
-from skcontrast.encoders._wide import Beside
 from skcontrast.features import MiniRocket
 from skcontrast.frameworks import CMC, MoCo
 from tests.encoders.common import random_batch, same_state, seeded
 
-SMALL = SeriesNet(widths=(4, 5), pool_size=3, wide=True)
+SMALL = Wide(SeriesNet(widths=(4, 5), pool_size=3), [MiniRocket()], [4.0])
 DEEP, WIDE = 9 * 4, 2016  # columns of SMALL
 X = random_batch(24, (2, 40)).numpy()
 
@@ -48,7 +48,7 @@ def learned(encoder, x):
     module = seeded(encoder, (x.shape[1], None))
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         module(x)
-        encoder.learn(module, x)
+        encoder.learn(module, x, np.random.RandomState(0))
     return module.eval()
 
 
@@ -105,7 +105,7 @@ def test_cells_average_a_series_from_its_beginning_to_its_end(n_cells):
 @pytest.mark.parametrize("n_components", [None, 7])
 @pytest.mark.parametrize("pool_size", [1, 4])
 def test_the_width_is_that_of_the_grid_and_the_greatest_of_all_blocks(pool_size, n_components):
-    encoder = SeriesNet(widths=(3, 4, 5), pool_size=pool_size, wide=True)
+    encoder = SeriesNet(widths=(3, 4, 5), pool_size=pool_size)
     module = seeded(encoder, (2, None), n_components)
     for n_times in (1, 50, 300):
         assert module(random_batch(3, (2, n_times))).shape == (
@@ -166,9 +166,9 @@ def test_in_inference_a_row_does_not_depend_on_the_others():
 @pytest.mark.parametrize("params", [{"n_components": 7}, {"encoder": clone(SMALL)}], ids=str)
 def test_without_the_wide_block_all_is_learned(params):
     if "encoder" in params:
-        params["encoder"].set_params(wide=False)
+        params["encoder"] = clone(SMALL.deep)
     embedder = small(**params).fit(X)
-    assert not any(isinstance(part, Beside) for part in embedder.encoder_.modules())
+    assert not any(isinstance(part, SideFeatures) for part in embedder.encoder_.modules())
     assert embedder.transform(X).shape == (24, params.get("n_components", DEEP))
 
 
@@ -231,9 +231,8 @@ def test_gradients_are_finite_for_series_of_all_lengths():
         (SeriesNet(widths=()), r"'widths' parameter of .*length 1 or more"),
         (SeriesNet(widths=8), r"'widths' parameter of"),
         (SeriesNet(pool_size=0), r"'pool_size' parameter of"),
-        (SeriesNet(wide="yes"), r"'wide' parameter of"),
     ],
-    ids=["no widths", "an int", "no cells", "a word"],
+    ids=["no widths", "an int", "no cells"],
 )
 def test_a_parameter_outside_its_range_is_named(encoder, expected):
     with pytest.raises(InvalidParameterError, match=f"The {expected}"):
@@ -257,7 +256,7 @@ def exported(module, x, *, leaves_length_open):
 @pytest.mark.parametrize(
     "encoder, leaves_length_open",
     [
-        (clone(SMALL).set_params(wide=False), True),
+        (clone(SMALL.deep), True),
         pytest.param(SMALL, True, marks=pytest.mark.slow),
         pytest.param(SMALL, False, marks=pytest.mark.slow),
     ],
@@ -303,7 +302,7 @@ def test_parts_of_like_length_train_as_the_whole_batch_padded(monkeypatch):
     x, found = few_far_longer().double(), []
     start = learned(SMALL, x.float()).double()
     for most_padding in (4, 1e9):
-        monkeypatch.setattr("skcontrast.encoders._kernels._MOST_PADDING", most_padding)
+        monkeypatch.setattr("skcontrast._layers._kernels._MOST_PADDING", most_padding)
         module = copy.deepcopy(start).train()
         module(x)[:, ::2].square().sum().backward()
         tensors = [p.grad for p in module.parameters()] + list(module.buffers())

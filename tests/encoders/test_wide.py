@@ -1,146 +1,140 @@
-"""Beside: weighed blocks, of which one is trained."""
+"""Wide: any encoder, and beside what it learns any features."""
 
-import networkx as nx
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 from torch import nn
 
-from skcontrast import ContrastiveEmbedder
-from skcontrast.encoders._wide import Beside, Leading, RunningScale
-from skcontrast.frameworks import MoCo
-from tests.encoders.common import random_batch
+from skcontrast import ContrastiveEmbedder, load, save
+from skcontrast._checks import InvalidParameterError
+from skcontrast.encoders import GIN, MLP, ConvNet, Encoder, Wide
+from skcontrast.features import Features, MiniRocket, OrientedGradients, PatchDictionary, Raw
+from skcontrast.frameworks import InfoGraph
+from tests.common import images, small
+from tests.encoders.common import random_batch, seeded
+
+IMAGES = images(60, side=16)
 
 
-def beside(*blocks, learned=3, **kwargs):
-    """Return a module that has seen a batch, the batch, and what was learned of it."""
-    torch.manual_seed(0)
-    x = 4 * random_batch(600, (5,)) + 2
-    module, h = Beside(learned), nn.Linear(5, learned)(x).detach()
-    for block in blocks:
-        module.add(block, x.split(250), **kwargs)
-    for _ in range(200):  # running statistics approach those of the batch
-        module.train()(h, x)
-    return module.eval(), x, h
+@pytest.mark.parametrize("shape", [(7,), (1, 3, 3)])
+def test_raw_features_are_beside_what_is_learned(shape):
+    encoder = Wide(MLP(widths=(5,), n_learned=3), [Raw()])
+    x = 4 * random_batch(200, shape) + 1
+    module = seeded(encoder, shape, None)
+    encoder.learn(module, x, np.random.RandomState(0))
+    found, features = module.eval()(x), x.flatten(1)
+    beside, expected = found[:, 3:], features - features.mean(0)
+    torch.testing.assert_close(beside / beside.norm(), expected / expected.norm())
+    assert seeded(encoder, shape, 4)(x).shape == (200, 4), "n_components is what is learned"
 
 
-def test_all_blocks_are_standardised_and_weigh_alike():
-    module, x, h = beside(nn.Linear(5, 7), nn.Linear(5, 2))
-    with torch.no_grad():
-        found = module(h, x)
-    assert found.shape == (600, 12) and module.width == 12 and module.learned_width == 3
-    torch.testing.assert_close(found.mean(0), torch.zeros(12), rtol=0, atol=1e-3)
-    squares = found.square().mean(0)
-    sums = torch.stack([squares[:3].sum(), squares[3:10].sum(), squares[10:].sum()])
-    torch.testing.assert_close(sums, torch.full((3,), 4.0), rtol=1e-2, atol=0)
+class Counts(Features):
+    """Counts how often it is computed in training and after it."""
+
+    kind = "images"
+
+    def learn(self, batch, rng):
+        return Counted()
 
 
-def test_a_weight_is_a_share_of_the_squared_norm():
-    module, x, h = beside(nn.Linear(5, 7), weight=3.0)
-    with torch.no_grad():
-        squares = module(h, x).square().mean(0)
-    sums = torch.stack([squares[:3].sum(), squares[3:].sum()])
-    torch.testing.assert_close(sums, torch.tensor([2.5, 7.5]), rtol=1e-2, atol=0)
+class Counted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rows = 0
+
+    def forward(self, x):
+        self.rows += len(x)
+        return x.flatten(1)[:, :3]
 
 
-def test_constant_columns_do_not_lessen_the_weight_of_a_block():
-    constant = nn.Linear(5, 7)
-    nn.init.zeros_(constant.weight[2:].data)
-    module, x, h = beside(constant, weight=3.0)
-    with torch.no_grad():
-        squares = module(h, x).square().mean(0)
-    assert not squares[5:].gt(1e-6).any()
-    torch.testing.assert_close(
-        squares[3:].sum() / squares[:3].sum(), torch.tensor(3.0), rtol=1e-2, atol=0
-    )
+@pytest.mark.filterwarnings("ignore:Training has not improved")
+def test_what_is_not_learned_is_computed_once_before_the_training_and_not_in_it():
+    embedder = small(
+        encoder=Wide(ConvNet(widths=(4,)), [Counts()]), max_epochs=60, batch_size=30
+    ).fit(IMAGES)
+    assert embedder.improvement_ is not None
+    (block,) = embedder.encoder_[1].beside.blocks
+    # All samples once, and two rows for the check of the features, together and alone; then the
+    # check of the embeddings after the last step.
+    assert block.rows <= len(IMAGES) + 4 + 16
 
 
-def test_columns_of_one_unit_keep_their_proportions():
-    module, x, h = beside(nn.Linear(5, 7), one_scale=True)
-    with torch.no_grad():
-        found, plain = module(h, x)[:, 3:], module.blocks[0](x)
-    ratio = found.std(0) / plain.std(0)
-    torch.testing.assert_close(ratio, ratio.mean().expand(7), rtol=1e-4, atol=0)
-    torch.testing.assert_close(found.square().mean(0).sum(), torch.tensor(5.0), rtol=1e-2, atol=0)
+@pytest.mark.parametrize(
+    "deep", [ConvNet(widths=(4,)), nn.Sequential(nn.Flatten(), nn.Linear(768, 5))]
+)
+def test_any_encoder_has_any_features_in_the_order_that_is_passed(deep):
+    features = [OrientedGradients(), PatchDictionary(5, 4), Raw()]
+    embedder = small(encoder=Wide(deep, features), max_epochs=1).fit(IMAGES)
+    H = embedder.transform(IMAGES)
+    for feature in reversed(features):
+        alone = clone(feature).set_params(
+            **{"random_state": 0} if "random_state" in feature.get_params() else {}
+        )
+        width = alone.fit_transform(IMAGES).shape[1]
+        block, H = H[:, -width:], H[:, :-width]
+        if not isinstance(feature, PatchDictionary):  # whose seed is another
+            expected = alone.transform(IMAGES)
+            found = np.corrcoef(block[:, 0], expected[:, 0])[0, 1]
+            assert found == pytest.approx(1, abs=1e-4)
+    assert H.shape[1] == embedder.encoder_[1].beside.learned_width
 
 
-def test_statistics_of_a_block_are_those_of_all_samples():
-    module, x, _ = beside(nn.Linear(5, 7))
-    with torch.no_grad():
-        expected = module.blocks[0](x)
-    torch.testing.assert_close(module.scales[0].mean, expected.mean(0))
-    torch.testing.assert_close(module.scales[0].deviation, expected.std(0, correction=0))
+def test_parameters_of_the_encoder_are_reached_by_name_and_copies_are_equal(tmp_path):
+    encoder = Wide(ConvNet(widths=(4,)), [OrientedGradients()], weights=[0.5])
+    assert clone(encoder).set_params(deep__widths=(5,)).deep.widths == (5,)
+    embedder = small(encoder=encoder, max_epochs=1).fit(IMAGES)
+    save(embedder, tmp_path / "a")
+    copied = load(tmp_path / "a")
+    np.testing.assert_array_equal(copied.transform(IMAGES), embedder.transform(IMAGES))
+    assert repr(copied.encoder) == repr(encoder)
 
 
-def test_while_a_network_is_trained_the_block_is_zero_and_its_statistics_stay():
-    module, x, h = beside(nn.Linear(5, 7))
-    before = {name: value.clone() for name, value in module.state_dict().items()}
-    found = module.train()(h[:20].requires_grad_(), x[:20])
-    assert not found[:, 3:].any() and found[:, :3].any()
-    found.square().sum().backward()
-    assert module.blocks[0].weight.grad is None
-    after = module.state_dict()
-    changed = {name for name in before if not before[name].equal(after[name])}
-    assert changed and all(name.startswith("scale.") for name in changed)
+@pytest.mark.parametrize(
+    "encoder, error, message",
+    [
+        (Wide(MLP(), [OrientedGradients]), TypeError, "must hold objects of skcontrast.features"),
+        (Wide(MLP(), ["gradients"]), TypeError, "must hold objects of skcontrast.features"),
+        (Wide(MLP(), [Raw()], [1, 2]), ValueError, "'weights' .* must hold 1 numbers"),
+        (Wide(MLP(), [Raw()], [-1.0]), InvalidParameterError, "'weights' parameter of Wide"),
+        (
+            Wide(MLP(), [MiniRocket(3)]),
+            InvalidParameterError,
+            "'n_features' parameter of MiniRocket",
+        ),
+        (Wide(MLP(), [MiniRocket()]), ValueError, "MiniRocket expects series"),
+        (Wide("mlp", [Raw()]), TypeError, "'encoder' parameter of Wide must be"),
+    ],
+)
+def test_what_cannot_stand_side_by_side_is_refused_by_name(encoder, error, message):
+    with pytest.raises(error, match=message):
+        small(encoder=encoder).fit(random_batch(30, (5,)).numpy())
 
 
-def test_a_constant_column_is_zero():
-    module = Beside(1).eval()
-    x = torch.tensor([[1.0, 3.0], [2.0, 3.0]])
-    module.add(nn.Identity(), [x])
-    found = module(x[:, :1], x)
-    torch.testing.assert_close(found[:, 2], torch.zeros(2), rtol=0, atol=1e-3)
+def test_features_whose_rows_depend_on_each_other_are_refused():
+    class Ranks(Features):
+        def learn(self, batch, rng):
+            return nn.Sequential(nn.Flatten(), nn.Softmax(0))
+
+    with pytest.raises(ValueError, match=r"Ranks\.learn must map each sample by itself"):
+        small(encoder=Wide(MLP(), [Ranks()])).fit(random_batch(30, (5,)).numpy())
 
 
-def test_what_was_constant_in_training_does_not_outweigh_all_else():
-    module = Beside(1).eval()
-    x = torch.tensor([[1.0, 3.0], [2.0, 3.0]])
-    module.add(nn.Identity(), [x])
-    found = module(x[:, :1], torch.tensor([[1.0, 4.0], [2.0, 1e6]]))
-    assert found.abs().max() < 11 and found[0, 2].abs() < 1.5
+def test_nodes_have_no_features_of_graphs_beside_them():
+    import networkx as nx
+
+    graphs = [nx.path_graph(4 + k % 3) for k in range(20)]
+    with pytest.raises(ValueError, match="pass the encoder alone"):
+        small(encoder=Wide(GIN()), framework=InfoGraph()).fit(graphs)
 
 
-def test_a_momentum_network_does_not_change_the_scale_of_what_is_not_trained():
-    graphs = [nx.random_labeled_tree(6 + k % 10, seed=k) for k in range(100)]
-    embedder = ContrastiveEmbedder(framework=MoCo(), max_epochs=1, random_state=0)
-    h = embedder.fit_transform(graphs)
-    width = embedder.encoder_.beside.learned_width
-    expected = ContrastiveEmbedder(max_epochs=1, random_state=0).fit_transform(graphs)
-    np.testing.assert_array_equal(h[:, width:], expected[:, width:])
+def test_a_custom_encoder_is_the_deep_one():
+    class OneLayer(Encoder):
+        kind = "vectors"
 
+        def build(self, sample_shape, n_components=None):
+            return nn.Linear(sample_shape[0], n_components or 3)
 
-def test_leading_keeps_the_first_columns():
-    h = random_batch(4, (6,))
-    assert Leading(2)(h).equal(h[:, :2])
-
-
-def test_the_scale_of_a_short_fit_is_the_mean_of_its_batches():
-    batches = (3 * random_batch(800, (4,)) + 1).split(100)
-    scale = RunningScale(4, affine=False)
-    for batch in batches:
-        scale(batch)
-    means = torch.stack([batch.mean(0) for batch in batches])
-    variances = torch.stack([batch.var(0) for batch in batches])
-    torch.testing.assert_close(scale.running_mean, means.mean(0))
-    torch.testing.assert_close(scale.running_var, variances.mean(0))
-
-
-def test_no_column_of_an_odd_sample_outweighs_all_others():
-    module, x, h = beside(nn.Linear(5, 7))
-    h[0, 1], x[1, 2] = 1e6, -1e6
-    with torch.no_grad():
-        largest = module(h, x).abs().amax(0)
-    unit = torch.tensor([5 / 3] * 3 + [5 / 7] * 7).sqrt()
-    assert (largest <= 10 * unit + 1e-5).all() and largest[1] > 9.9 * unit[1]
-
-
-@pytest.mark.parametrize("shape", [(1, 16, 16), (3, 50), (8,)], ids=["image", "series", "vector"])
-def test_a_trained_wide_encoder_that_is_trained_further_learns_with_what_it_has_learned(shape):
-    X = np.random.default_rng(0).normal(size=(40, *shape)).clip(0, 1).astype(np.float32)
-    given = {"max_epochs": 1, "random_state": 0, "device": "cpu"}
-    first = ContrastiveEmbedder(**given).fit(X)
-    further = ContrastiveEmbedder(first.encoder_, projection_dim=2, **given).fit(X)
-    assert further.transform(X).shape == first.transform(X).shape
-    reads = next(further.projector_.children())
-    assert isinstance(reads, Leading) and reads.width < first.transform(X).shape[1]
-    assert further.set_params(output="projection").transform(X).shape == (40, 2)
+    X = random_batch(40, (5,)).numpy()
+    embedder = ContrastiveEmbedder(Wide(OneLayer(), [Raw()]), max_epochs=1, random_state=0)
+    assert embedder.fit_transform(X).shape == (40, 8)

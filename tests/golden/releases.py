@@ -15,7 +15,14 @@ import pandas as pd
 
 import skcontrast
 from skcontrast import ContrastiveClassifier, ContrastiveEmbedder
-from skcontrast.encoders import GIN, MLP, PatchNet, SeriesNet
+from skcontrast.encoders import GIN, MLP, PatchNet, SeriesNet, Wide
+from skcontrast.features import (
+    GraphProfile,
+    MiniRocket,
+    OrientedGradients,
+    PatchDictionary,
+    WeisfeilerLehman,
+)
 from skcontrast.losses import BCL
 from skcontrast.schedules import Linear
 from skcontrast.similarity import VonMisesFisher
@@ -50,15 +57,21 @@ def models():
     """Yield names and fitted models."""
     fast = {"max_epochs": 2, "random_state": 0, "device": "cpu", "projection_dim": 4}
     table_encoder = MLP(widths=(8,), n_learned=4)
-    patches = PatchNet(widths=(8,), n_patches=8, patch_size=4, wide=True)
+    patches = Wide(
+        PatchNet(widths=(8,), n_patches=8, patch_size=4),
+        [PatchDictionary(8, 4, grid=3), OrientedGradients()],
+    )
     loss = BCL(alpha=Linear(0.5, 0.7), tau_plus=0.1)
     embedders = {
         "vectors": ContrastiveEmbedder(
             MLP(widths=(8,)), loss=loss, similarity=VonMisesFisher(), **fast
         ),
         "images": ContrastiveEmbedder(patches, **fast),
-        "series": ContrastiveEmbedder(SeriesNet(widths=(4,), wide=True), **fast),
-        "graphs": ContrastiveEmbedder(GIN(n_layers=1, width=8, wide=True), **fast),
+        "series": ContrastiveEmbedder(Wide(SeriesNet(widths=(4,)), [MiniRocket()]), **fast),
+        "graphs": ContrastiveEmbedder(
+            Wide(GIN(n_layers=1, width=8), [GraphProfile(), WeisfeilerLehman(n_components=8)]),
+            **fast,
+        ),
         "tables": ContrastiveEmbedder(table_encoder, **fast),
     }
     for name, embedder in embedders.items():

@@ -16,9 +16,8 @@ from sklearn.preprocessing import StandardScaler
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import RandomAffine, Unflatten
-from skcontrast.encoders import GIN, PatchNet
-from skcontrast.encoders._wide import Beside
-from skcontrast.features import PatchDictionary, WeisfeilerLehman
+from skcontrast.encoders import GIN, PatchNet, Wide
+from skcontrast.features import GraphProfile, OrientedGradients, PatchDictionary, WeisfeilerLehman
 from skcontrast.losses import Supervised
 from skcontrast.metrics import (
     BaselineComparison,
@@ -33,6 +32,9 @@ Y = np.repeat(np.arange(3), 20)
 X = np.random.default_rng(0).normal(size=(60, 6)) + 2 * np.eye(6)[Y]
 GRAPHS = [nx.gnp_random_graph(8, 0.2 + 0.2 * y, seed=k) for k, y in enumerate(Y)]
 FEW, NEAR, LINEAR = "few labels", "neighbours", "linear"
+
+
+WIDE_GIN = Wide(GIN(1, 8), [GraphProfile(), WeisfeilerLehman(n_components=8)])
 
 
 @pytest.fixture(autouse=True)
@@ -65,11 +67,11 @@ def rows(estimator, X=X, y=Y):
 def test_each_kind_has_its_rows(embedder):
     assert rows(embedder) == ["raw", "untrained", "embedder"]
     images = np.tile(X_DIGITS[:60].reshape(-1, 1, 8, 8), (1, 1, 2, 2))
-    encoder = PatchNet(widths=(8,), n_patches=8, patch_size=4, wide=True)
+    encoder = Wide(PatchNet(8, 4, (8,)), [PatchDictionary(8, 4), OrientedGradients()])
     wide = small(encoder=encoder, max_epochs=1).fit(images)
     expected = ["raw", "PCA", "gradients", "patches", "untrained", "learned", "embedder"]
     assert rows(wide, images) == expected
-    graphs = small(encoder=GIN(n_layers=1, width=8, wide=True), max_epochs=1).fit(GRAPHS)
+    graphs = small(encoder=WIDE_GIN, max_epochs=1).fit(GRAPHS)
     assert rows(graphs, GRAPHS) == ["profile", "colours", "untrained", "learned", "embedder"]
     table = pd.DataFrame({"a": X[:, 0], "b": np.where(Y == 1, "x", "y")})
     assert rows(small().fit(table), table) == ["raw", "untrained", "embedder"]
@@ -98,12 +100,12 @@ def test_unlabeled_samples_fit_the_baselines_but_are_no_class(embedder):
 
 
 def test_wide_rows_are_those_of_the_public_features():
-    graphs = small(encoder=GIN(n_layers=1, width=8, wide=True), max_epochs=1).fit(GRAPHS)
+    graphs = small(encoder=WIDE_GIN, max_epochs=1).fit(GRAPHS)
     found = compared(graphs, GRAPHS)
     H = StandardScaler().fit_transform(WeisfeilerLehman().fit_transform(GRAPHS))
     expected = few_label_accuracy(H, Y, n_draws=2, scale=False)
     np.testing.assert_array_equal(found.scores["colours"][FEW], expected)
-    (width,) = (part.learned_width for part in graphs.encoder_.modules() if type(part) is Beside)
+    width = graphs.encoder_.beside.learned_width
     H = StandardScaler().fit_transform(graphs.transform(GRAPHS)[:, :width])
     expected = few_label_accuracy(H, Y, n_draws=2, scale=False)
     np.testing.assert_array_equal(found.scores["learned"][FEW], expected)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, pad, relu
 
-from ._convnet import average_to
+from ._pooling import average_to
 
 # Of standardised images: an even region has no edges, however little it varies.
 _LEAST_ENERGY = 0.1

@@ -7,8 +7,9 @@ import torch
 from sklearn.preprocessing import StandardScaler
 
 from skcontrast import ContrastiveEmbedder, load, save
-from skcontrast.encoders import GIN
-from skcontrast.encoders._graph_blocks import Components
+from skcontrast._layers._components import Components
+from skcontrast.encoders import GIN, Wide
+from skcontrast.features import GraphProfile, GraphSize, WeisfeilerLehman
 from skcontrast.graphs import NodeFeatures, pack_graphs
 from skcontrast.graphs._counts import ColourCounts
 
@@ -54,7 +55,9 @@ def test_graphs_that_are_equal_have_one_component_of_zeros():
 
 @pytest.mark.parametrize("graphs", [TREES, labelled(TREES)], ids=["no labels", "labels"])
 def test_sizes_profile_and_colours_stand_beside_what_is_learned(graphs, tmp_path):
-    embedder = ContrastiveEmbedder(GIN(1, 4, wide=True), max_epochs=1, random_state=0)
+    features = [GraphSize(), GraphProfile(), WeisfeilerLehman(n_components=256)]
+    encoder = Wide(GIN(1, 4), features, [0.5, 1.0, 1.0])
+    embedder = ContrastiveEmbedder(encoder, max_epochs=1, random_state=0)
     h = embedder.fit_transform(graphs)
     beside = embedder.encoder_.beside
     widths = [beside.learned_width, *(len(scale.mean) for scale in beside.scales)]

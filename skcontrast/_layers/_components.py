@@ -1,30 +1,16 @@
-"""What stands beside a graph network: sizes, the profile, and colours in few numbers."""
+"""Counts as a few numbers that all vary alike."""
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
 from scipy.linalg import hadamard
 from torch import Tensor, nn
 
-from ..graphs import GraphBatch
-from ..graphs._counts import ColourCounts, Profile
-from ._wide import Beside, Leading
-
-_MOST_COMPONENTS = 256
 # Components that vary less, relative to the first, are rounding.
 _LEAST_SPREAD = 1e-4
-
-
-def add_blocks(beside: Beside, batch: GraphBatch) -> None:
-    """Add to what is learned what needs no training; sizes, two columns, count half as much."""
-    profile = Profile()
-    colours = ColourCounts.of(batch, n_rounds=4, min_share=0.01, max_features=4000)
-    beside.add(nn.Sequential(profile, Leading(2)), [batch], weight=0.5)
-    beside.add(profile, [batch])
-    beside.add(Components.of(colours, batch), [batch], one_scale=True)
 
 
 class Components(nn.Module):
@@ -54,14 +40,14 @@ class Components(nn.Module):
 
     @classmethod
     @torch.no_grad()
-    def of(cls, block: nn.Module, batch: GraphBatch) -> Self:
-        """Return the components of what a block returns for training samples."""
+    def of(cls, block: nn.Module, batch: Any, most: int = 256) -> Self:
+        """Return the components, at most so many, of what a block returns for training samples."""
         from sklearn.decomposition import PCA
 
         found = block(batch)
         counts = found.cpu().numpy()
         with np.errstate(invalid="ignore"):  # equal rows have no variance to take shares of
-            pca = PCA(min(_MOST_COMPONENTS, *counts.shape), random_state=0).fit(counts)
+            pca = PCA(min(most, *counts.shape), random_state=0).fit(counts)
         spread = np.sqrt(pca.explained_variance_)
         n_kept = max(1, int((spread > _LEAST_SPREAD * spread[0]).sum()))
         # The entries of Hadamard's matrix are ±1: each column is a sum of all components.
@@ -69,6 +55,6 @@ class Components(nn.Module):
         axes = pca.components_[:n_kept].T @ hadamard(width)[:n_kept] / np.sqrt(width)
         return cls(block, found.mean(0), torch.from_numpy(axes).to(found))
 
-    def forward(self, graphs: GraphBatch) -> Tensor:
-        """Map n graphs to (n, w)."""
-        return (self.block(graphs) - self.mean) @ self.axes
+    def forward(self, x: Any) -> Tensor:
+        """Map n samples to (n, w)."""
+        return (self.block(x) - self.mean) @ self.axes

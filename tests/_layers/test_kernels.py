@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from skcontrast.encoders._kernels import KernelLayer, kernels, without_end
+from skcontrast._layers._kernels import KernelLayer, kernels, without_end
 from tests.encoders.common import random_batch, same_state
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from threadpoolctl import threadpool_limits
 
-from skcontrast.encoders._patches import PatchLayer, _directions, _whitening
+from skcontrast._layers._patches import PatchLayer, _directions, _whitening
 from tests.encoders.common import random_batch
 
 SHAPES = [(1, 9, 8), (3, 8, 8), (2, 12, 1), (3, 1, 7), (1, 1, 1)]
@@ -42,7 +42,7 @@ def test_a_code_is_the_formula_of_each_patch(shape, monkeypatch):
 
         return call
 
-    module = "skcontrast.encoders._patches"
+    module = "skcontrast._layers._patches"
     monkeypatch.setattr(f"{module}._whitening", kept(_whitening, "whitening"))
     monkeypatch.setattr(f"{module}._directions", kept(_directions, "directions"))
     images = random_batch(12, shape) * 2 + 1

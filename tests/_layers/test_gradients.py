@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from skcontrast.encoders._gradients import GradientLayer
+from skcontrast._layers._gradients import GradientLayer
 from tests.common import images
 
 X = torch.from_numpy(images(20, side=16).astype(np.float32) / 255)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
+from torch.utils.weak import WeakTensorKeyDictionary
 
 # Patches from which the dictionary is learned, and the iterations of k-means.
 _N_PATCHES = 50_000
@@ -21,6 +24,9 @@ _LEAST_CONTRAST = 0.003
 _LEAST_VARIANCE = 0.1
 # Share of the variance of the patches that is kept; the rest is noise.
 _KEPT = 0.99
+# What was learned from images, as long as these live: an encoder and features beside it that learn
+# the same dictionary learn it once.
+_LEARNED: Any = WeakTensorKeyDictionary()
 
 
 class PatchLayer(nn.Module):
@@ -72,6 +78,18 @@ class PatchLayer(nn.Module):
     @torch.no_grad()
     def learn(self, images: Tensor, rng: np.random.RandomState) -> None:
         """Set the dictionary: directions of spherical k-means on whitened patches of images."""
+        known: dict[tuple, dict[str, Tensor]] = _LEARNED.setdefault(images, {})
+        key = (
+            *self.filters.shape,
+            self.threshold,
+            rng.get_state(legacy=False)["state"]["key"].tobytes(),
+        )
+        if key not in known:
+            self._learn(images, rng)
+            known[key] = {name: tensor.clone() for name, tensor in self.state_dict().items()}
+        self.load_state_dict(known[key])
+
+    def _learn(self, images: Tensor, rng: np.random.RandomState) -> None:
         n_patches, *shape = self.filters.shape
         variance = float(images.var(dim=(0, 2, 3), unbiased=False).mean())
         self.epsilon.fill_(max(_LEAST_CONTRAST * variance, 1e-12))
@@ -85,6 +103,28 @@ class PatchLayer(nn.Module):
         self.offsets.copy_(torch.from_numpy(filters @ mean + self.threshold))
         filters -= filters.mean(axis=1, keepdims=True)  # the mean of a patch does not count
         self.filters.copy_(torch.from_numpy(filters).view(self.filters.shape))
+
+
+class Octaves(nn.Module):
+    """Codes of an image at its own size, at half of it, a quarter, and so on, side by side.
+
+    Parameters
+    ----------
+    octaves : list of torch.nn.Module
+        Map images of each size to (n, width).
+    """
+
+    def __init__(self, octaves: Sequence[nn.Module]):
+        super().__init__()
+        self.octaves = nn.ModuleList(octaves)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (n, channels, height, width) to (n, width of all octaves)."""
+        found = []
+        for place, octave in enumerate(self.octaves):
+            x = F.avg_pool2d(x, 2) if place else x
+            found.append(octave(x))
+        return torch.cat(found, 1)
 
 
 def _drawn(images: Tensor, shape: list[int], rng: np.random.RandomState) -> NDArray[np.float64]:

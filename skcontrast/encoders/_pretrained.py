@@ -1,0 +1,297 @@
+"""A pretrained network of images as an encoder: its pixels, its output, and how it is trained."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from functools import lru_cache
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .._checks import FRACTION, POSITIVE, POSITIVE_INT, Interval, Numbers
+from .._layers._pretrained import Pixels, PretrainedNetwork, without_head
+from .._warnings import warn
+from ..kinds import Images
+from ._base import Encoder, check_build, init_kaiming
+
+# Pixels outside [0, 1] by more than this were standardised, or are in another unit.
+_TOLERANCE = 0.01
+# Images whose brightest pixel is darker were probably divided by 255 twice.
+_DARKEST = 1.5 / 255
+# Sides to which images are brought: smaller ones leave convolutional networks too few cells.
+_LEAST_SIDE, _MOST_SIDE = 96, 224
+_ADVICE = (
+    "does not say for which pixels it was trained: pass the mean= and std= of its intensities in "
+    "[0, 1], such as mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225) for most networks of "
+    "ImageNet, or what holds them as processor=: weights.transforms() of torchvision, "
+    "model.visual.preprocess_cfg of open_clip, AutoImageProcessor.from_pretrained(name)."
+)
+
+
+class Pretrained(Encoder):
+    """A pretrained network of images, adapted to the images of `fit`.
+
+    It gets pixels as it knows them: intensities in [0, 1] less `mean`, divided by `std`, grey
+    images as three equal channels, resized where it takes one size. What it returns for an image
+    is one row: a map or tokens are averaged, and a classifier at its end is left out. It is
+    trained at a rate of its own, and remains in inference mode: batch normalisation keeps the
+    statistics that it was trained with, without which a network forgets much of what it knows
+    before the first step. The layers that come first are not trained at all, which takes nearly
+    half of the time and of the memory, and loses nothing.
+
+    The embedder puts the output of the network as it was, codes of patches and oriented gradients
+    beside what it learns; ``Wide(Pretrained(network))`` leaves them out.
+
+    Parameters
+    ----------
+    network : torch.nn.Module or str
+        A network that maps float images (n, 3, height, width) to (n, width), to maps
+        (n, width, rows, columns), to tokens (n, tokens, width), or to an object of transformers
+        that has them. It is copied, never changed. A string is the name of a network of timm,
+        such as ``"resnet18.tv_in1k"`` or ``"local-dir:/folder"``, whose weights timm loads in
+        `fit`, once per process.
+    mean, std : float or tuple of float, default=None
+        Of the intensities in [0, 1] with which the network was trained, one number or one a
+        channel. None reads them from networks of timm, and from `processor`.
+    size : int or (int, int), default=None
+        Height and width to which images are resized; bilinear, and antialiased where they shrink.
+        None is the size of the images, or of the network if it takes one only.
+    processor : object, default=None
+        An image processor of transformers, or the transforms of torchvision's weights: has the
+        mean and the std.
+    rate : float, default=0.5
+        Learning rate of the network, relative to that of the projection head; 0 trains the head
+        alone. For transformers, 0.05 is usual.
+    frozen : float, default=0.33
+        Share of the network's parameter tensors, the first ones, that are not trained; in [0, 1).
+
+    Raises
+    ------
+    ValueError
+        In `fit`: if the mean and the std are not known, the pixels are not in [0, 1], or the
+        channels are not those of the network.
+
+    See Also
+    --------
+    Wide : Puts features beside an encoder.
+    skcontrast.features.Frozen : What the network returns without training, as a transformer.
+
+    References
+    ----------
+    .. [1] C. J. Reed et al., "Self-Supervised Pretraining Improves Self-Supervised Pretraining",
+       WACV 2022.
+
+    Examples
+    --------
+    A small network stands for a pretrained one:
+
+    >>> import numpy as np
+    >>> from torch import nn
+    >>> from skcontrast import ContrastiveEmbedder
+    >>> from skcontrast.encoders import Pretrained, Wide
+    >>> network = nn.Sequential(nn.Conv2d(3, 8, 3, 2), nn.ReLU(), nn.Conv2d(8, 16, 3, 2))
+    >>> X = np.random.default_rng(0).integers(0, 256, size=(40, 3, 32, 32)).astype(np.uint8)
+    >>> encoder = Pretrained(network, mean=0.5, std=0.5)
+    >>> ContrastiveEmbedder(Wide(encoder), max_epochs=1, random_state=0).fit_transform(X).shape
+    (40, 16)
+    """
+
+    kind = Images(standardize=False)
+    _parameter_constraints: dict = {
+        "network": [nn.Module, str],
+        "mean": [Real, Numbers(Interval(Real, None, None, closed="neither")), None],
+        "std": [*POSITIVE, Numbers(POSITIVE[0]), None],
+        "size": [*POSITIVE_INT, Numbers(*POSITIVE_INT), None],
+        "processor": "no_validation",
+        "rate": [Interval(Real, 0, None, closed="left")],
+        "frozen": FRACTION,
+    }
+
+    def __init__(
+        self,
+        network: nn.Module | str,
+        *,
+        mean: float | Sequence[float] | None = None,
+        std: float | Sequence[float] | None = None,
+        size: int | Sequence[int] | None = None,
+        processor: Any = None,
+        rate: float = 0.5,
+        frozen: float = 0.33,
+    ):
+        self.network = network
+        self.mean = mean
+        self.std = std
+        self.size = size
+        self.processor = processor
+        self.rate = rate
+        self.frozen = frozen
+
+    # With 800 images 24 epochs: more gains little, and costs minutes.
+    n_steps = 170
+
+    def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
+        """Return a copy of the network, behind the layer that brings pixels as it knows them.
+
+        Parameters
+        ----------
+        sample_shape : tuple of int
+            ``(channels, height, width)``.
+        n_components : int or None, default=None
+            Width of the representation, which a last linear layer gives, with weights drawn from
+            torch's global random state. None leaves this layer out.
+
+        Returns
+        -------
+        module : torch.nn.Module
+            Maps a float32 batch (n, channels, height, width), in [0, 1], to (n, width).
+
+        Raises
+        ------
+        ValueError
+            If the mean or the std is not known, the channels are not those of the network, or it
+            returns nothing that is a row per image.
+        """
+        check_build(self, sample_shape, n_components)
+        network = load_network(self.network) if isinstance(self.network, str) else self.network
+        network = without_head(copy.deepcopy(network))
+        pixels = self._pixels(network, sample_shape)
+        module = PretrainedNetwork(pixels, network.float())
+        width = _try_sizes(module, sample_shape, is_free=self.size is None)
+        parameters = list(network.parameters())
+        for parameter in parameters[: int(self.frozen * len(parameters))]:
+            parameter.requires_grad_(False)
+        if self.rate == 0:
+            network.requires_grad_(False)
+        if n_components is None:
+            return module
+        return nn.Sequential(module, init_kaiming(nn.Linear(width, n_components), "linear"))
+
+    def learn(self, module: nn.Module, batch: Tensor, rng: np.random.RandomState) -> None:
+        """Learn nothing; raise ValueError for pixels that are not in [0, 1]."""
+        low, high = float(batch.min()), float(batch.max())
+        if low < -_TOLERANCE or high > 1 + _TOLERANCE:
+            raise ValueError(
+                f"Pretrained takes intensities in [0, 1], but X holds images from {low:.4g} to "
+                f"{high:.4g}: pass uint8 images, or floats divided by white, such as X / 255."
+            )
+        if 0 < high < _DARKEST:
+            warn(
+                f"The brightest pixel in X is {high:.2g}, and Pretrained takes 1 for white: was X "
+                "divided by 255 twice?"
+            )
+
+    def _pixels(self, network: nn.Module, sample_shape: tuple) -> Pixels:
+        """Return the layer from intensities to what the network has learned from."""
+        name = self.network if isinstance(self.network, str) else type(self.network).__name__
+        known = _preprocessing(network, self.processor)
+        mean = known.get("mean") if self.mean is None else self.mean
+        std = known.get("std") if self.std is None else self.std
+        if mean is None or std is None:
+            raise ValueError(f"The network {name} of Pretrained {_ADVICE}")
+        found = [np.atleast_1d(np.asarray(one, dtype=np.float64)) for one in (mean, std)]
+        channels = max(map(len, found))
+        channels = 3 if channels == 1 else channels
+        if sample_shape[0] not in (1, channels):
+            raise ValueError(
+                f"X has {sample_shape[0]} channels, the network {name} takes {channels}, or 1, "
+                "which is repeated: pass X[:, :3] if the others are transparency, or a network "
+                "with another first layer, and the mean and std of each channel."
+            )
+        size = known.get("size") if self.size is None else self.size
+        if size is None:
+            size = _free_size(sample_shape[-2:])
+        height, width = np.broadcast_to(size, 2).tolist()
+        return Pixels(
+            np.resize(found[0], channels), np.resize(found[1], channels), (height, width)
+        )
+
+
+def _free_size(sides: Sequence[int]) -> tuple[int, int]:
+    """Return the sides of images, the shorter one brought into the range that networks take."""
+    least = min(sides)
+    factor = min(max(least, _LEAST_SIDE), _MOST_SIDE) / least
+    height, width = (max(1, round(side * factor)) for side in sides)
+    return height, width
+
+
+def _preprocessing(network: nn.Module, processor: Any) -> dict[str, Any]:
+    """Return what is known of the pixels of a network: mean, std, and a size that must be."""
+    if processor is None and hasattr(network, "config") and hasattr(network, "name_or_path"):
+        processor = _processor_of(network)
+    if processor is not None:
+        names = {"mean": ("image_mean", "mean"), "std": ("image_std", "std")}
+        return {
+            key: next((getattr(processor, n) for n in among if hasattr(processor, n)), None)
+            for key, among in names.items()
+        }
+    known: Any = getattr(network, "pretrained_cfg", None)
+    if known is None:
+        return {}
+    known = known if isinstance(known, dict) else vars(known)
+    size = known.get("input_size")
+    is_fixed = known.get("fixed_input_size") and size is not None
+    found = {"mean": known.get("mean"), "std": known.get("std")}
+    return {**found, "size": tuple(size[-2:])} if is_fixed else found
+
+
+def _processor_of(network: Any) -> Any:
+    """Return the image processor of a network of transformers, if it is on this machine."""
+    from transformers import AutoImageProcessor
+
+    try:
+        return AutoImageProcessor.from_pretrained(
+            network.name_or_path, local_files_only=True, trust_remote_code=False
+        )
+    except Exception:
+        return None
+
+
+@lru_cache(maxsize=2)
+def load_network(name: str) -> nn.Module:
+    """Return a network of timm with its weights, loaded once per process."""
+    try:
+        import timm
+    except ImportError as error:
+        raise ImportError(
+            f"Pretrained({name!r}) loads a network by its name from timm: pip install timm, or "
+            "pass the network itself."
+        ) from error
+    try:
+        return timm.create_model(name, pretrained=True, num_classes=0)
+    except Exception as error:
+        raise ValueError(
+            f"timm could not load Pretrained({name!r}): {error}. timm.list_pretrained() has the "
+            "names; without a network, pass the folder of a model, 'local-dir:/path', or a module."
+        ) from error
+
+
+def _try_sizes(module: PretrainedNetwork, sample_shape: tuple, *, is_free: bool) -> int:
+    """Return the width for images of a shape; a network may take those of its own size only.
+
+    Raises
+    ------
+    ValueError
+        If the network fails, or what it returns is no row for each image.
+    """
+    zeros = torch.zeros(2, *sample_shape)
+    own = module.pixels.size
+    errors = []
+    for size in dict.fromkeys([own, (_MOST_SIDE, _MOST_SIDE)] if is_free else [own]):
+        module.pixels.size = size
+        try:
+            with torch.no_grad():
+                found = module(zeros)
+        except Exception as error:
+            errors.append(f"{size[0]} × {size[1]} pixels: {error}")
+            continue
+        if found.ndim == 2 and len(found) == 2:
+            return found.shape[1]
+        errors.append(f"it returns a tensor of shape {tuple(found.shape)} for two images")
+    raise ValueError(
+        f"The network {type(module.network).__name__} of Pretrained failed on images of "
+        f"{'; '.join(errors)}. Pass the size= that it takes."
+    )

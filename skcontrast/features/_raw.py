@@ -1,0 +1,37 @@
+"""Samples as they are, as features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from ._base import Features
+
+
+class Raw(Features):
+    """The numbers of each sample, standardised as an encoder gets them, as one row.
+
+    Of vectors and tables these are the columns, of tables also one-hot vectors of categories; of
+    images and of series of one length, all pixels and steps. Beside what is learned, see
+    :class:`~skcontrast.encoders.Wide`, they keep every detail.
+
+    Attributes
+    ----------
+    module_ : torch.nn.Module
+        The map from samples to features.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from skcontrast.features import Raw
+    >>> Raw().fit_transform(load_digits().images).shape
+    (1797, 64)
+    """
+
+    one_scale = True
+
+    def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
+        """Return the identity; see `Features.learn`."""
+        return nn.Flatten()
