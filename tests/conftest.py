@@ -1,5 +1,6 @@
 """Data that tests in several folders share. Lists and helpers for parametrising: see common.py."""
 
+import functools
 import os
 import signal
 from pathlib import Path
@@ -16,7 +17,8 @@ from sklearn.datasets import load_digits
 
 torch.set_num_threads(1)
 # Macs of CI have a GPU without memory; the tests of a GPU are in test_gpu.py.
-torch.backends.mps.is_available = lambda: False
+# As in torch, it has what is behind the cache.
+torch.backends.mps.is_available = functools.cache(lambda: False)
 
 
 def pytest_xdist_auto_num_workers(config):

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from ._user_objects import filled
+
 
 def recipe_of(module: Any) -> dict[str, Any] | None:
     """Return how a network is built again, None if it is of neither library or was changed."""
@@ -53,8 +55,7 @@ def rebuilt(recipe: Any, state: dict[str, Any]) -> nn.Module:
         raise ValueError(f"its weights are not those of {recipe.get('name')!r}")
     with torch.random.fork_rng(devices=[]):
         module = _built(recipe)
-    module.load_state_dict(state)
-    return module.eval()
+    return filled(module, state).eval()
 
 
 def _shapes(module: nn.Module) -> dict[str, tuple[int, ...]]:

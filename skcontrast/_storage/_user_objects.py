@@ -61,16 +61,24 @@ def with_weights(
     module = module if has_head else without_head(module)
     if state is None:
         return module
-    try:
-        module.load_state_dict(state)
-    except RuntimeError as error:
-        raise ValueError(f"the module passed as own[{name!r}] differs: {error}") from error
     for key, tensor in module.state_dict().items():
-        if isinstance(tensor, Tensor) and tensor.dtype != state[key].dtype:
+        if isinstance(tensor, Tensor) and tensor.dtype != getattr(state.get(key), "dtype", None):
             raise ValueError(
                 f"the module passed as own[{name!r}] differs: its {key} has {tensor.dtype} "
-                f"instead of {state[key].dtype}"
+                f"instead of {getattr(state.get(key), 'dtype', None)}"
             )
+    try:
+        return filled(module, state)
+    except RuntimeError as error:
+        raise ValueError(f"the module passed as own[{name!r}] differs: {error}") from error
+
+
+def filled(module: nn.Module, state: dict[str, Any]) -> nn.Module:
+    """Return a module with the weights of a file, in their layout, frozen as they were."""
+    trains = {name: bool(tensor.requires_grad) for name, tensor in state.items()}
+    module.load_state_dict(state, assign=True)  # which leaves these as they are in the module
+    for name, parameter in module.named_parameters():
+        parameter.requires_grad_(trains[name])
     return module
 
 

@@ -1,0 +1,359 @@
+"""Pretrained: right pixels or a clear error; a network that stays what it was, at its own rate."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from skorch.callbacks import Callback
+from torch import nn
+
+import skcontrast
+from skcontrast import ContrastiveEmbedder
+from skcontrast._checks import InvalidParameterError
+from skcontrast._fit._settings import resolve_settings
+from skcontrast.datasets import Parts
+from skcontrast.encoders import Pretrained, Wide
+from skcontrast.features import Frozen
+from skcontrast.frameworks import CMC, MoCo
+from skcontrast.kinds import Images
+from skcontrast.optimizers import Optimizer
+from tests.common import images, small
+
+X = images(24, side=32)
+
+
+class Net(nn.Module):
+    """A small convolutional classifier, with all that may go wrong: moving statistics, dropout."""
+
+    def __init__(self, channels=3, n_classes=5):
+        super().__init__()
+        self.stem = nn.Conv2d(channels, 8, 3, stride=2, bias=False)
+        self.norm = nn.BatchNorm2d(8)
+        self.body = nn.Conv2d(8, 16, 3, stride=2)
+        self.dropout = nn.Dropout(0.5)
+        self.fc = nn.Linear(16, n_classes)
+
+    def features(self, x):
+        return self.body(self.norm(self.stem(x)).relu()).relu().mean((2, 3))
+
+    def forward(self, x):
+        return self.fc(self.dropout(self.features(x)))
+
+
+@pytest.fixture
+def net():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        module = Net()
+        module.norm.running_mean += 0.1
+        return module
+
+
+def pretrained(net, **kwargs):
+    return Pretrained(net, **{"mean": 0.5, "std": 0.25, "size": 32, **kwargs})
+
+
+def alone(net, **kwargs):
+    """Return an embedder that learns with nothing beside."""
+    return small(encoder=Wide(pretrained(net)), batch_size=12, device="cpu", **kwargs)
+
+
+def frozen(net, X, **kwargs):
+    return Frozen(pretrained(net, **kwargs)).fit_transform(X)
+
+
+@torch.no_grad()
+def expected(net, X, mean=0.5, std=0.25):
+    x = (torch.from_numpy(X).float() / 255 - mean) / std
+    return net.eval().features(x).numpy()
+
+
+def test_pixels_are_those_that_the_network_knows(net):
+    np.testing.assert_allclose(frozen(net, X), expected(net, X), atol=1e-5)
+    np.testing.assert_allclose(frozen(net, X / 255), expected(net, X), atol=1e-5)
+    mean, std = (0.1, 0.2, 0.3), (0.5, 0.6, 0.7)
+    by_channel = [torch.tensor(one)[:, None, None] for one in (mean, std)]
+    found = frozen(net, X, mean=mean, std=std)
+    np.testing.assert_allclose(found, expected(net, X, *by_channel), atol=1e-5)
+
+
+@pytest.mark.parametrize("grey", [X[:, 0], X[:, :1]], ids=["no channel axis", "one channel"])
+def test_grey_images_are_repeated(net, grey):
+    repeated = np.repeat(X[:, :1], 3, axis=1)
+    np.testing.assert_allclose(frozen(net, grey), expected(net, repeated), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["auto", "images", Images()], ids=repr)
+def test_pixels_are_right_whatever_the_kind_says(net, kind):
+    embedder = small(encoder=pretrained(net), kind=kind, max_epochs=1).fit(X)
+    k = embedder.encoder_[1].beside.learned_width
+    block = embedder.transform(X)[:, k : 2 * k]
+    plain = expected(net, X)
+    for column in np.flatnonzero(plain.std(0) > 1e-4):
+        assert np.corrcoef(block[:, column], plain[:, column])[0, 1] > 0.9999
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        (X.astype(float), r"takes intensities in \[0, 1\], but X holds images from 0"),
+        ((X / 255 - 0.5) / 0.25, r"takes intensities in \[0, 1\]"),
+        (np.repeat(X[:, :1], 4, axis=1), "X has 4 channels, the network Net takes 3, or 1"),
+        (X[:, :2], "X has 2 channels"),
+    ],
+    ids=["0 to 255", "standardised", "four channels", "two channels"],
+)
+def test_wrong_pixels_are_refused(net, wrong, message):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of images that leave [0, 1] by far
+        with pytest.raises(ValueError, match=message):
+            small(encoder=pretrained(net)).fit(wrong)
+        with pytest.raises(ValueError, match=message):
+            Frozen(pretrained(net)).fit(wrong)
+
+
+def test_standardised_parts_are_refused_and_not_read_at_a_wrong_scale(net):
+    parts = Parts(X, X)
+    with pytest.raises(ValueError, match=r"takes intensities in \[0, 1\]"):
+        small(encoder=pretrained(net), framework=CMC()).fit(parts)
+
+
+def test_pixels_that_were_divided_twice_are_warned_of(net):
+    with pytest.warns(UserWarning, match="divided by 255 twice"):
+        Frozen(pretrained(net)).fit(X / 255 / 255)
+
+
+def test_what_is_not_known_is_asked_for(net):
+    with pytest.raises(ValueError, match=r"network Net of Pretrained .* pass the mean= and std="):
+        small(encoder=Pretrained(net)).fit(X)
+
+
+class Processor:
+    """Holds the statistics as an image processor of transformers does."""
+
+    image_mean, image_std = [0.1, 0.2, 0.3], [0.5, 0.6, 0.7]
+
+
+class Transforms:
+    """Holds the statistics as the transforms of weights of torchvision do."""
+
+    mean, std, crop_size = [0.1, 0.2, 0.3], [0.5, 0.6, 0.7], [224]
+
+
+@pytest.mark.parametrize("processor", [Processor(), Transforms()])
+def test_the_mean_and_the_std_are_read_from_what_has_them(net, processor):
+    found = Frozen(Pretrained(net, size=32, processor=processor)).fit_transform(X)
+    given = frozen(net, X, mean=(0.1, 0.2, 0.3), std=(0.5, 0.6, 0.7))
+    np.testing.assert_array_equal(found, given)
+
+
+class LikeTimm(Net):
+    """Has what networks of timm have."""
+
+    pretrained_cfg = {"mean": (0.5,) * 3, "std": (0.25,) * 3, "input_size": (3, 40, 40)}
+
+    def reset_classifier(self, num_classes):
+        self.fc = nn.Identity()
+
+
+def test_networks_of_timm_are_read():
+    net = LikeTimm()
+    module = Pretrained(net).build((3, 32, 32))
+    assert module.pixels.size == (96, 96) and isinstance(net.fc, nn.Linear)
+    net.pretrained_cfg = {**net.pretrained_cfg, "fixed_input_size": True}
+    module = Pretrained(net).build((3, 32, 32))
+    assert module.pixels.size == (40, 40)
+    assert module(torch.zeros(2, 3, 32, 32)).shape == (2, 16)
+
+
+@pytest.mark.parametrize(
+    "shape, size",
+    [((3, 8, 8), (96, 96)), ((3, 128, 160), (128, 160)), ((1, 448, 896), (224, 448))],
+)
+def test_images_are_brought_to_sides_from_96_to_224_pixels(net, shape, size):
+    assert pretrained(net, size=None).build(shape).pixels.size == size
+    assert pretrained(net, size=(50, 70)).build(shape).pixels.size == (50, 70)
+
+
+class FixedSize(Net):
+    def forward(self, x):
+        assert x.shape[-2:] == (224, 224), "224 pixels are expected"
+        return super().forward(x[..., ::8, ::8])
+
+
+def test_a_network_of_one_size_gets_it_or_says_so():
+    assert pretrained(FixedSize(), size=None).build((3, 32, 32)).pixels.size == (224, 224)
+    with pytest.raises(ValueError, match=r"failed on images of 64 × 64 pixels: 224 pixels are"):
+        pretrained(FixedSize(), size=64).build((3, 32, 32))
+
+
+class Object:
+    def __init__(self, **kwargs):
+        self.__dict__.update(kwargs)
+
+
+class Returns(Net):
+    """Returns what other networks return."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+        self.fc = nn.Identity()
+
+    def forward(self, x):
+        return self.function(self.body(self.norm(self.stem(x)).relu()))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda h: h,
+        lambda h: h.flatten(2).mT,
+        lambda h: h.mean((2, 3)),
+        lambda h: Object(last_hidden_state=h, pooler_output=h.mean((2, 3))[..., None, None]),
+        lambda h: Object(last_hidden_state=h),
+    ],
+    ids=["map", "tokens", "row", "pooled object", "object"],
+)
+def test_there_is_a_row_for_each_image(function):
+    assert frozen(Returns(function), X).shape == (24, 16)
+
+
+def test_a_pooler_with_weights_that_may_be_random_is_not_read():
+    def output(h):
+        return Object(
+            last_hidden_state=h.flatten(2).mT, pooler_output=torch.full((len(h), 3), 9.0)
+        )
+
+    net = Returns(output)
+    net.pooler = nn.Linear(16, 3)
+    assert frozen(net, X).shape == (24, 16)
+
+
+@pytest.mark.parametrize("function", [lambda h: {"x": h}, lambda h: (h, h), lambda h: h[0]])
+def test_what_is_no_row_is_refused(function):
+    with pytest.raises(ValueError, match="network Returns of Pretrained failed"):
+        frozen(Returns(function), X)
+
+
+def test_the_network_is_not_changed_and_its_copy_keeps_what_it_must(net):
+    before = {name: value.clone() for name, value in net.train().state_dict().items()}
+    embedder = alone(net, max_epochs=2, lr=0.01).fit(X)
+    assert net.training and all(before[k].equal(v) for k, v in net.state_dict().items())
+    trained = embedder.encoder_[1].deep.network
+    assert isinstance(trained.fc, nn.Identity) and not trained.training
+    changed = {k for k, v in trained.state_dict().items() if not before[k].equal(v)}
+    # The first of five tensors stays, and so do the statistics.
+    assert changed == {"norm.weight", "norm.bias", "body.weight", "body.bias"}
+
+
+@pytest.mark.parametrize("share, n_trained", [(0.0, 5), (0.5, 3), (0.99, 1), (1.0, 0)])
+def test_a_share_of_the_network_is_not_trained(net, share, n_trained):
+    module = pretrained(net, frozen=share).build((3, 32, 32))
+    assert sum(parameter.requires_grad for parameter in module.parameters()) == n_trained
+
+
+def test_the_network_has_a_rate_of_its_own_unless_the_optimizer_has_groups(net):
+    def groups(encoder, **kwargs):
+        settings = resolve_settings(ContrastiveEmbedder(encoder, lr=0.01, **kwargs))
+        return settings.grouped_optimizer.param_groups
+
+    encoder = pretrained(net, rate=0.1)
+    assert groups(encoder) == groups(Wide(encoder)) == [("encoder.*", {"lr": pytest.approx(1e-3)})]
+    assert groups(pretrained(net, rate=1.0)) is None
+    own = [("encoder.*", {"lr": 0.5})]
+    assert groups(encoder, optimizer=Optimizer(param_groups=own)) == own
+
+
+def test_nothing_of_a_network_with_the_rate_0_is_trained(net):
+    embedder = small(encoder=pretrained(net, rate=0), max_epochs=1, output="projection").fit(X)
+    trained = embedder.encoder_[1].deep.network.state_dict()
+    assert all(net.state_dict()[name].equal(value) for name, value in trained.items())
+
+
+@pytest.mark.parametrize("n_samples, n_epochs", [(100, 100), (800, 25), (100_000, 5)])
+def test_fits_are_short(net, n_samples, n_epochs):
+    settings = resolve_settings(ContrastiveEmbedder(pretrained(net)))
+    assert settings.for_samples(n_samples).max_epochs == n_epochs
+
+
+def test_the_frozen_output_codes_and_gradients_are_beside_it(net):
+    embedder = small(encoder=pretrained(net), max_epochs=1).fit(X)
+    beside = embedder.encoder_[1].beside
+    assert [len(scale.mean) for scale in beside.scales] == [16, 128 * 9, 64 * 9]
+    assert small(encoder=pretrained(net), n_components=3).fit_transform(X).shape == (24, 3)
+
+
+def test_names_reach_its_parameters_and_clones_are_equal(net):
+    embedder = ContrastiveEmbedder(pretrained(net)).set_params(encoder__rate=0.2, encoder__size=64)
+    assert clone(embedder).encoder.get_params()["size"] == 64
+    assert "rate=0.2" in repr(embedder.encoder).replace("\n", "")
+
+
+@pytest.mark.parametrize("framework", [None, MoCo(queue_size=24)], ids=repr)
+def test_copies_have_the_same_bits(net, framework, tmp_path):
+    embedder = small(encoder=pretrained(net), framework=framework, max_epochs=1).fit(X)
+    h = embedder.transform(X)
+    again = pickle.loads(pickle.dumps(embedder))
+    np.testing.assert_array_equal(again.transform(X), h)
+    skcontrast.save(embedder, tmp_path / "a")
+    name = f"{Net.__module__}.Net"
+    with pytest.raises(ValueError, match=r"load\(path, own="):
+        skcontrast.load(tmp_path / "a")
+    loaded = skcontrast.load(tmp_path / "a", own={name: Net()})
+    np.testing.assert_array_equal(loaded.transform(X), h)
+    trains = [
+        [parameter.requires_grad for parameter in one.encoder_.parameters()]
+        for one in (loaded, embedder)
+    ]
+    assert trains[0] == trains[1]
+    np.testing.assert_array_equal(loaded.fit(X).transform(X), h)
+
+
+class Fails(Callback):
+    """Ends a fit in an epoch."""
+
+    epoch = None
+
+    def on_epoch_end(self, net, **kwargs):
+        if len(net.history) == self.epoch:
+            raise MemoryError("out of memory")
+
+
+def test_an_interrupted_fit_is_resumed_with_the_same_bits(net, tmp_path, monkeypatch):
+    def fit(checkpoint):
+        embedder = alone(net, max_epochs=4, checkpoint=checkpoint, callbacks=[Fails()])
+        return embedder.fit(X).transform(X)
+
+    whole = fit(tmp_path / "whole")
+    monkeypatch.setattr(Fails, "epoch", 2)
+    with pytest.raises(MemoryError):
+        fit(tmp_path / "cut")
+    monkeypatch.setattr(Fails, "epoch", None)
+    np.testing.assert_array_equal(fit(tmp_path / "cut"), whole)
+
+
+@pytest.mark.parametrize(
+    "params, message",
+    [
+        ({"std": 0}, "'std' parameter of Pretrained"),
+        ({"mean": "imagenet"}, "'mean' parameter of Pretrained"),
+        ({"size": 0}, "'size' parameter of Pretrained"),
+        ({"rate": -1}, "'rate' parameter of Pretrained"),
+        ({"frozen": 2}, "'frozen' parameter of Pretrained"),
+    ],
+)
+def test_parameters_outside_their_range_are_named(net, params, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        small(encoder=pretrained(net, **params)).fit(X)
+
+
+def test_a_name_without_timm_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "timm", None)
+    embedder = small(encoder=Pretrained("resnet18"))
+    assert "resnet18" in repr(clone(embedder)), "nothing is loaded before fit"
+    with pytest.raises(ImportError, match="pip install timm"):
+        embedder.fit(X)

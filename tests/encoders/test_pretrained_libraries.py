@@ -1,0 +1,106 @@
+"""Pretrained with networks of timm and transformers, small and untrained; files without code."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import skcontrast
+from skcontrast._storage._libraries import rebuilt, recipe_of
+from skcontrast.encoders import Pretrained, Wide
+from skcontrast.features import Frozen
+from tests.common import images, small
+
+X = images(20, side=48)
+
+
+def imported(name):
+    """Return a library, whose own warnings are not ours, or skip the test with a word."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip(name, reason=f"needs {name}", exc_type=ImportError)
+
+
+def seeded(make):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return make().eval()
+
+
+@pytest.fixture(params=["test_resnet", "test_vit", "test_efficientnet"])
+def of_timm(request):
+    timm = imported("timm")
+    return seeded(lambda: timm.create_model(request.param, pretrained=False))
+
+
+def of_transformers(name):
+    transformers = imported("transformers")
+    if name == "vit":
+        config = transformers.ViTConfig(
+            hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+            image_size=48, patch_size=16,
+        )  # fmt: skip
+        return seeded(lambda: transformers.ViTModel(config))
+    config = transformers.ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1])
+    return seeded(lambda: transformers.ResNetModel(config))
+
+
+def test_a_network_of_timm_is_read_with_its_own_pixels_and_saved_whole(of_timm, tmp_path):
+    known = of_timm.pretrained_cfg
+    x = torch.from_numpy(X).float() / 255
+    size = Pretrained(of_timm).build((3, 48, 48)).pixels.size
+    x = torch.nn.functional.interpolate(x, size, mode="bilinear")
+    mean, std = (torch.tensor(known[key])[:, None, None] for key in ("mean", "std"))
+    with torch.no_grad():
+        features = of_timm.forward_head(
+            of_timm.forward_features((x - mean) / std), pre_logits=True
+        )
+    found = Frozen(Pretrained(of_timm)).fit_transform(X)
+    np.testing.assert_allclose(found, features.numpy(), atol=1e-4)
+    embedder = small(encoder=Pretrained(of_timm), max_epochs=1).fit(X)
+    skcontrast.save(embedder, tmp_path / "a")
+    loaded = skcontrast.load(tmp_path / "a")
+    np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
+
+
+@pytest.mark.parametrize("name", ["vit", "resnet"])
+def test_a_network_of_transformers_is_read_and_saved_whole(name, tmp_path):
+    net = of_transformers(name)
+    encoder = Pretrained(net, mean=0.5, std=0.5, size=48)
+    with torch.no_grad():
+        states = net((torch.from_numpy(X).float() / 255 - 0.5) / 0.5).last_hidden_state
+    expected = states[:, 0] if name == "vit" else states.mean((2, 3))
+    found = Frozen(encoder).fit_transform(X)
+    np.testing.assert_allclose(found, expected.numpy(), atol=1e-4)
+    embedder = small(encoder=Wide(encoder), max_epochs=1).fit(X)
+    skcontrast.save(embedder, tmp_path / "a")
+    loaded = skcontrast.load(tmp_path / "a")
+    np.testing.assert_array_equal(loaded.transform(X), embedder.transform(X))
+
+
+def test_a_changed_network_is_no_recipe():
+    net = of_transformers("resnet")
+    assert recipe_of(net)["name"] == "ResNetModel"
+    net.embedder.pooler = torch.nn.Identity()
+    assert recipe_of(net) is None
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        None,
+        {"library": "os", "name": "system"},
+        {"library": "timm", "name": "hf-hub:somebody/something", "num_classes": 0},
+        {"library": "timm", "name": "local-dir:/etc", "num_classes": 0},
+        {"library": "transformers", "name": "AutoModel", "config": {"model_type": "vit"}},
+        {"library": "transformers", "name": "pipeline", "config": {}},
+        {"library": "transformers", "name": "ViTModel", "config": {"model_type": "evil"}},
+    ],
+)
+def test_what_a_file_names_is_never_looked_up(recipe):
+    for library in ("timm", "transformers"):
+        if recipe is not None and recipe["library"] == library:
+            imported(library)
+    with pytest.raises((ValueError, AttributeError)):
+        rebuilt(recipe, {})
