@@ -697,7 +697,8 @@ class ContrastiveEmbedder(
         rows : array-like of int or bool, or slice, default=None
             The samples whose views are drawn; None is all. The others only serve an embedder that
             is not fitted, whose augmentation and scale are learned from X as a whole; of a Dataset
-            of uint8 images, they are read only if an augmentation learns from them.
+            of uint8 images, they are read only if an augmentation learns from them, as the default
+            one does of at least 400 images of 16 pixels or more.
         random_state : int, RandomState instance or None, default=None
             Seeds the draws; None gives different views at each call. The global generators are
             left untouched.

@@ -54,7 +54,7 @@ _FIELDS = {
 }  # fmt: skip
 _PACKAGES = ("skcontrast", "torch", "numpy", "scikit-learn", "skorch")
 # What the parts of a fitted embedder are.
-_PARTS = {
+_PARTS: dict[str, type | tuple[type, ...]] = {
     "loss": Loss,
     "framework": Framework,
     "similarity": Similarity,
@@ -62,6 +62,7 @@ _PARTS = {
     "network": Network,
     "widths": Widths,
     "augmentation": list,
+    "symmetries": (tuple, type(None)),
     "built_from": dict,
     "estimates": dict,
     "n_samples": int,
@@ -386,6 +387,7 @@ def _embedder(cls: type, parameters: dict[str, Any], parts: dict[str, Any]) -> C
     from .._fit._fit import Fitted
     from .._skorch import History
 
+    parts = {"symmetries": None, **parts}  # which files of 0.1.0 lack
     expected = {field.name for field in fields(Fitted)} - set(_OF_A_FIT)
     if wrong := sorted(parts.keys() ^ expected):
         raise ValueError(f"its fitted parts lack or have unknown {', '.join(wrong)}")

@@ -13,7 +13,8 @@ from .._data._sources import LazySamples
 from .._network._inference import resolve_device
 from .._runtime._random import resolve_seed
 from ..augmentation import Augmentation
-from ..kinds._base import Kind, Schema, as_given
+from ..augmentation._symmetries import may_show_symmetries
+from ..kinds._base import Schema, as_given
 from ..kinds._images import Images
 from ._samples import read_training_samples
 from ._settings import resolve_settings
@@ -61,7 +62,7 @@ def drawn_views(embedder: Any, X: Any, n_views: int, rows: Any, random_state: An
         settings = resolve_settings(embedder)
         X, schema, given = read_training_samples(settings, X, embedder, None)
         with torch.inference_mode(False):
-            subset = X if _is_learned_from(X, schema.kind, given) else X[:2]
+            subset = X if _is_learned_from(X, schema, given) else X[:2]
             setup = new_setup(settings, subset, schema, given, settings.seed)
         chain = setup.augmentation
     samples = X[:] if rows is None else X[chosen_rows(rows, len(X))]
@@ -82,13 +83,17 @@ def chosen_rows(rows: Any, n_samples: int) -> NDArray[np.int64]:
         return np.atleast_1d(chosen)
 
 
-def _is_learned_from(X: Any, kind: Kind, chain: list[Augmentation] | None) -> bool:
+def _is_learned_from(X: Any, schema: Schema, chain: list[Augmentation] | None) -> bool:
     """Return whether views of X depend on further samples, or these need not be read.
 
-    The scale of uint8 images is known, and the default augmentation of images learns nothing.
+    The scale of uint8 images is known; the default augmentation follows what symmetries they show.
     """
-    is_known = isinstance(X, LazySamples) and type(kind) is Images and X.dtype == np.uint8
-    return not is_known or any(step.uses_samples for step in chain or ())
+    is_known = isinstance(X, LazySamples) and type(schema.kind) is Images and X.dtype == np.uint8
+    if not is_known:
+        return True
+    if chain is None:
+        return may_show_symmetries(len(X), schema.sample_shape)
+    return any(step.uses_samples for step in chain)
 
 
 @torch.no_grad()

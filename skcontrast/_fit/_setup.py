@@ -29,12 +29,14 @@ from ..augmentation import (
     NodeDrop,
     PerPart,
     RandomAffine,
+    RandomFlip,
     RandomResizedCrop,
     SimCLRAugmentation,
     TimeCrop,
     TimeMask,
     compose,
 )
+from ..augmentation._symmetries import SYMMETRIES, symmetries_of
 from ..encoders import (
     GIN,
     MLP,
@@ -74,6 +76,13 @@ from ._settings import Settings, augmentations_of
 _ROWS_TRIED = 8
 # From so many pixels on a crop keeps what an image shows.
 _LEAST_SIDE_FOR_CROPS = 16
+# Larger images have enough to be told by without their colours being changed much.
+_MOST_SIDE_FOR_STRONG_COLORS = 32
+# Half of the images are mirrored, and all are turned, where their symmetries allow it.
+_MIRROR = 0.5
+_TURN = RandomAffine(
+    rotation=180, translate=0.0, scale=(1.0, 1.0), shear=0.0, padding="reflection"
+)
 # Smaller images are little else than a patch.
 _LEAST_SIDE_FOR_PATCHES = 16
 # More features of a vector are not put beside what is learned of it: they would be most of the
@@ -101,6 +110,9 @@ class Setup:
         The fitted chain that draws the views.
     mixes_channels : bool
         Whether augmentations may mix channels, which are not contrasted with each other.
+    symmetries : tuple of str or None
+        Mirrors and turns that the images allow, which the default chain follows; None where they
+        are too few or too small to tell, and for all other kinds.
     built_from : dict
         The parameters that the network depends on.
     """
@@ -114,6 +126,7 @@ class Setup:
     widths: Widths
     augmentation: list[Augmentation]
     mixes_channels: bool
+    symmetries: tuple[str, ...] | None
     built_from: dict[str, Any]
 
     def composed(self, chain: list[Augmentation], device: torch.device) -> Callable[..., Any]:
@@ -170,12 +183,14 @@ def new_setup(
             with naming_kind(kind):
                 _check_rows(network.encoder, kind, scaler, array)
     mixes_channels = not (isinstance(split, Split) and split.is_of_channels)
+    symmetries = _symmetries(kind, scaler, array)
     if chain is None:
         chain = default_chain(
             kind,
             schema.sample_shape,
             mixes_channels=mixes_channels,
             takes_one_view=settings.framework.n_views == 1,
+            symmetries=symmetries,
         )
     if chain is None:
         raise _missing("augmentation", kind)
@@ -189,6 +204,7 @@ def new_setup(
         widths=widths,
         augmentation=_fitted(chain, settings, array, schema),
         mixes_channels=mixes_channels,
+        symmetries=symmetries,
         built_from=network_parameters(settings),
     )
 
@@ -245,8 +261,12 @@ def scored_views(setup: Setup, X: Any, augmentation: Any = None) -> list[Augment
     schema = setup.schema
     chain = augmentations_of(augmentation, "make_view_scorer")
     if chain is None:  # by the default, embedders that were trained with others can be compared
-        mixes = setup.mixes_channels
-        chain = default_chain(schema.kind, schema.sample_shape, mixes_channels=mixes)
+        chain = default_chain(
+            schema.kind,
+            schema.sample_shape,
+            mixes_channels=setup.mixes_channels,
+            symmetries=setup.symmetries,
+        )
     if chain is None:
         return setup.augmentation
     array = array_of(X)
@@ -347,19 +367,47 @@ def _check_trainable(network: Network, settings: Settings) -> None:
         )
 
 
-def _chain_of_images(sample_shape: tuple, mixes_channels: bool) -> list[Augmentation]:
+def _symmetries(kind: Kind, scaler: Scaler, array: Any) -> tuple[str, ...] | None:
+    """Return the symmetries that images show, None where there are none to tell.
+
+    They depend on X alone, so that embedders of the same X are scored by the same views.
+    """
+    found = symmetries_of(array, scaler, seed=0) if isinstance(kind, Images) else None
+    return None if found is None else found.shown
+
+
+def _chain_of_images(
+    sample_shape: tuple, mixes_channels: bool, symmetries: tuple[str, ...] | None
+) -> list[Augmentation]:
     """Return the views of images; two views of a sample must not be alike in brightness.
 
-    Otherwise that is all the network learns to recognise. Flips are for colour images alone, which
-    are photographs: grey ones may be characters.
+    Otherwise that is all the network learns to recognise. Where the images are too few or too
+    small to show their symmetries, colour ones are taken for photographs, and grey ones, which may
+    be characters, are not mirrored.
     """
     channels = sample_shape[0] if len(sample_shape) == 3 else 1
+    takes_colors = channels == 3 and mixes_channels
+    if symmetries is None:
+        symmetries = SYMMETRIES[:1] if takes_colors else ()
+    mirror = _MIRROR if "left_right" in symmetries else 0.0
+    upset = _MIRROR if "up_down" in symmetries else 0.0
+    moves = _moves(mirror, upset, symmetries)
+    if takes_colors and max(sample_shape[-2:]) > _MOST_SIDE_FOR_STRONG_COLORS:
+        return [RandomResizedCrop(scale=(0.3, 1.0)), *moves, ColorJitter(0.2, 0.2, 0.2, 0.02)]
+    if takes_colors:
+        return [*_moves(0.0, upset, symmetries), SimCLRAugmentation(flip=mirror)]
     if channels == 3:
-        return [SimCLRAugmentation()] if mixes_channels else [RandomAffine()]
+        return [*moves, RandomAffine()]
     jitter = ColorJitter(brightness=0.6, contrast=0.6)
     if min(sample_shape[-2:]) < _LEAST_SIDE_FOR_CROPS:
-        return [RandomAffine(), jitter]
-    return [RandomResizedCrop(scale=(0.5, 1.0)), jitter, GaussianBlur(p=0.3)]
+        return [*moves, RandomAffine(), jitter]
+    return [*moves, RandomResizedCrop(scale=(0.5, 1.0)), jitter, GaussianBlur(p=0.3)]
+
+
+def _moves(mirror: float, upset: float, symmetries: tuple[str, ...]) -> list[Augmentation]:
+    """Return mirrors of these probabilities, and turns by any angle if quarters are allowed."""
+    flips = [RandomFlip(horizontal=mirror, vertical=upset)] if mirror or upset else []
+    return [*flips, *([clone(_TURN)] if "quarter_turn" in symmetries else [])]
 
 
 def _missing(parameter: str, kind: Kind) -> ValueError:
@@ -417,6 +465,7 @@ def default_chain(
     *,
     mixes_channels: bool = True,
     takes_one_view: bool = False,
+    symmetries: tuple[str, ...] | None = None,
 ) -> list[Augmentation] | None:
     """Return the augmentations that suit samples of a kind and shape, None if there are none.
 
@@ -430,6 +479,8 @@ def default_chain(
         If False, channels are contrasted with each other and must not be mixed.
     takes_one_view : bool, default=False
         Whether the framework takes one view of each graph, which needs no augmentation.
+    symmetries : tuple of str, default=None
+        The mirrors and turns that the images show; None where they are not known.
     """
     if isinstance(kind, PartsKind):
         parts = zip(kind.kinds_, sample_shape, strict=True)
@@ -439,7 +490,7 @@ def default_chain(
     if isinstance(kind, (Tables, Vectors)):
         return [MarginalCorruption(rate=0.3)]
     if isinstance(kind, Images):
-        return _chain_of_images(sample_shape, mixes_channels)
+        return _chain_of_images(sample_shape, mixes_channels, symmetries)
     if isinstance(kind, Series):
         return [TimeCrop(), GaussianNoise(), MagnitudeScale(), TimeMask()]
     if isinstance(kind, Graphs):

@@ -190,6 +190,20 @@ class ProgressBar(Callback):
         self.bar_.close()
 
 
+def tell_symmetries(symmetries: tuple[str, ...] | None) -> None:
+    """Say, in one line, which mirrors and turns the default views of images follow.
+
+    Parameters
+    ----------
+    symmetries : tuple of str or None
+        What the images show; of None, nothing is said.
+    """
+    if symmetries is not None:
+        shown = ", ".join(symmetries).replace("_", " ") or "none"
+        text = f"mirrors and turns of the views, as the images show them: {shown}"
+        tqdm.write(text, file=sys.stderr)
+
+
 def duration(seconds: float) -> str:
     """Return a time in a unit that suits it."""
     for unit, length in (("days", 86_400), ("hours", 3_600), ("min", 60)):

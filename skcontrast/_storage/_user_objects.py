@@ -62,10 +62,11 @@ def with_weights(
     if state is None:
         return module
     for key, tensor in module.state_dict().items():
-        if isinstance(tensor, Tensor) and tensor.dtype != getattr(state.get(key), "dtype", None):
+        stored = state.get(key)
+        if isinstance(stored, Tensor) and tensor.dtype != stored.dtype:
             raise ValueError(
                 f"the module passed as own[{name!r}] differs: its {key} has {tensor.dtype} "
-                f"instead of {getattr(state.get(key), 'dtype', None)}"
+                f"instead of {stored.dtype}"
             )
     try:
         return filled(module, state)
@@ -75,7 +76,7 @@ def with_weights(
 
 def filled(module: nn.Module, state: dict[str, Any]) -> nn.Module:
     """Return a module with the weights of a file, in their layout, frozen as they were."""
-    trains = {name: bool(tensor.requires_grad) for name, tensor in state.items()}
+    trains = {name: getattr(tensor, "requires_grad", False) for name, tensor in state.items()}
     module.load_state_dict(state, assign=True)  # which leaves these as they are in the module
     for name, parameter in module.named_parameters():
         parameter.requires_grad_(trains[name])

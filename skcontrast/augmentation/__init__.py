@@ -18,6 +18,7 @@ from ._series import (
     TimeMask,
     TimeWarp,
 )
+from ._symmetries import ImageSymmetries, image_symmetries
 from ._unflatten import Unflatten
 from ._vectors import FeatureDropout, GaussianNoise, MarginalCorruption
 from ._views import AugmentationDropped, Views
@@ -35,6 +36,7 @@ __all__ = [
     "FunctionAugmentation",
     "GaussianBlur",
     "GaussianNoise",
+    "ImageSymmetries",
     "MagnitudeScale",
     "MagnitudeWarp",
     "MarginalCorruption",
@@ -53,4 +55,5 @@ __all__ = [
     "Unflatten",
     "Views",
     "compose",
+    "image_symmetries",
 ]

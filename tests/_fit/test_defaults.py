@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from torch.utils.data import Dataset
 
+from skcontrast import load, save
 from skcontrast._fit._setup import default_chain, default_encoder, scored_views
 from skcontrast.augmentation import (
     ColorJitter,
@@ -11,10 +13,12 @@ from skcontrast.augmentation import (
     MarginalCorruption,
     NodeDrop,
     RandomAffine,
+    RandomFlip,
     RandomResizedCrop,
     SimCLRAugmentation,
     compose,
 )
+from skcontrast.augmentation._symmetries import SYMMETRIES
 from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, ResNet, Wide
 from skcontrast.features import (
     GraphProfile,
@@ -34,6 +38,18 @@ WIDE_IMAGES = Wide(PatchNet(), [PatchDictionary(128, grid=3), OrientedGradients(
 WIDE_GRAPHS = Wide(
     GIN(), [GraphSize(), GraphProfile(), WeisfeilerLehman(n_components=256)], [0.5, 1.0, 1.0]
 )
+TURN = RandomAffine(180, translate=0.0, scale=(1.0, 1.0), shear=0.0, padding="reflection")
+GREY = [
+    RandomResizedCrop(scale=(0.5, 1.0)),
+    ColorJitter(brightness=0.6, contrast=0.6),
+    GaussianBlur(p=0.3),
+]
+
+
+def stripes():
+    """Return grey images of vertical stripes, which allow all but quarter turns."""
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(400, 1, 16)) + rng.normal(size=(400, 16, 16))
 
 
 def test_default_views_suit_the_kind_of_input():
@@ -79,6 +95,75 @@ def test_default_views_mix_no_channels_that_are_contrasted(framework, as_pair, i
     data = (images[:, 0], images[:, 1:]) if as_pair else images
     embedder = small(encoder=ConvNet(widths=(4,)), framework=framework).fit(data)
     assert isinstance(embedder.augmentation_[0], SimCLRAugmentation) == is_mixed
+
+
+@pytest.mark.parametrize(
+    "channels, symmetries, expected",
+    [
+        (3, None, [SimCLRAugmentation()]),
+        (3, (), [SimCLRAugmentation(flip=0.0)]),
+        (3, SYMMETRIES[:1], [SimCLRAugmentation()]),
+        (3, SYMMETRIES[1:2], [RandomFlip(0.0, 0.5), SimCLRAugmentation(flip=0.0)]),
+        (3, SYMMETRIES[:3], [RandomFlip(0.0, 0.5), SimCLRAugmentation()]),
+        (3, SYMMETRIES, [RandomFlip(0.0, 0.5), TURN, SimCLRAugmentation()]),
+        (1, None, GREY),
+        (1, (), GREY),
+        (1, SYMMETRIES[:1], [RandomFlip(0.5, 0.0), *GREY]),
+        (2, SYMMETRIES[:3], [RandomFlip(0.5, 0.5), *GREY]),
+        (1, SYMMETRIES, [RandomFlip(0.5, 0.5), TURN, *GREY]),
+    ],
+)
+def test_views_are_mirrored_and_turned_as_the_images_allow(channels, symmetries, expected):
+    found = default_chain(Images(), (channels, 32, 32), symmetries=symmetries)
+    assert repr(found) == repr(expected)
+
+
+def test_views_of_contrasted_channels_are_mirrored_as_the_images_allow():
+    def default(symmetries):
+        shape = (3, 32, 32)
+        return default_chain(Images(), shape, mixes_channels=False, symmetries=symmetries)
+
+    assert repr(default(None)) == repr(default(())) == repr([RandomAffine()])
+    assert repr(default(SYMMETRIES[:1])) == repr([RandomFlip(0.5, 0.0), RandomAffine()])
+
+
+def test_symmetries_are_found_once_in_fit_whatever_the_seed_and_are_kept(capsys):
+    X = stripes()
+    fitted = [
+        small(encoder=None, max_epochs=1, random_state=seed, augmentation=chain, verbose=1).fit(X)
+        for seed, chain in [(0, None), (1, None), (1, [])]
+    ]
+    told = [line for line in capsys.readouterr().err.splitlines() if "mirrors and turns" in line]
+    assert len(told) == 2 and told[0].endswith("left right, up down, half turn")
+    chains = [embedder.augmentation_ for embedder in fitted[:2]]
+    chains += [scored_views(embedder._fitted, X[:20]) for embedder in fitted]
+    flip = RandomFlip(0.5, 0.5)
+    assert all(repr(chain) == repr([flip, *GREY]) for chain in chains)
+
+
+def test_symmetries_are_kept_by_a_fit_that_continues_and_in_files(tmp_path):
+    embedder = small(encoder=None, max_epochs=1).fit(stripes())
+    embedder.partial_fit(stripes()[:40])
+    assert embedder._fitted.symmetries == SYMMETRIES[:3]
+    assert isinstance(embedder.augmentation_[0], RandomFlip)
+    save(embedder, tmp_path / "embedder")
+    assert load(tmp_path / "embedder")._fitted.symmetries == SYMMETRIES[:3]
+
+
+def test_views_drawn_before_a_fit_follow_what_a_dataset_shows():
+    class Stripes(Dataset):
+        def __len__(self):
+            return len(X)
+
+        def __getitem__(self, row):
+            return X[row]
+
+    X = (stripes() * 20 + 128).clip(0, 255).astype(np.uint8)
+    embedder = small(encoder=None, random_state=0)
+    drawn = [embedder.views(Z, rows=[0, 1], random_state=0) for Z in (X, Stripes())]
+    np.testing.assert_array_equal(*drawn)
+    (fitted, _) = embedder.fit(X).views(X, rows=[0, 1], random_state=0)
+    np.testing.assert_array_equal(fitted, drawn[0][0])
 
 
 @pytest.mark.parametrize(
