@@ -141,7 +141,8 @@ class ContrastiveEmbedder(
         embedder); ``TimeCrop``, ``GaussianNoise``, ``MagnitudeScale`` and ``TimeMask`` for series;
         ``SimCLRAugmentation()`` for colour images, or ``RandomAffine()`` if the framework
         contrasts their channels; crops and blur, or for fewer than 16 pixels ``RandomAffine``, and
-        a strong ``ColorJitter`` for all other images; ``NodeDrop()`` for graphs, or no
+        a strong ``ColorJitter`` for all other images, all of them mirrored and turned as the
+        images allow, see :func:`~skcontrast.augmentation.image_symmetries`; ``NodeDrop()`` for graphs, or no
         augmentation with ``InfoGraph()``; the default of each part of ``Parts``.
     n_components : int, default=None
         Width of the representation; with a framework of several encoders, of the output of each.
@@ -215,7 +216,8 @@ class ContrastiveEmbedder(
         Seeds weights, batches and views. The global generators of numpy and torch are left
         untouched.
     verbose : int, default=0
-        1 shows a progress bar and says, after the first steps, how long the fit will take.
+        1 shows a progress bar and says, after the first steps, how long the fit will take, and
+        how the default views of images are mirrored and turned.
 
     Attributes
     ----------
@@ -698,7 +700,7 @@ class ContrastiveEmbedder(
             The samples whose views are drawn; None is all. The others only serve an embedder that
             is not fitted, whose augmentation and scale are learned from X as a whole; of a Dataset
             of uint8 images, they are read only if an augmentation learns from them, as the default
-            one does of at least 400 images of 16 pixels or more.
+            one does of at least 600 images of 16 pixels or more.
         random_state : int, RandomState instance or None, default=None
             Seeds the draws; None gives different views at each call. The global generators are
             left untouched.

@@ -98,7 +98,7 @@ NO_DOORS = {
         metrics.PairedComparison,
         metrics.BaselineComparison,
     ),
-    *(simulation.EstimatorComparison, simulation.ScoreSample),
+    *(simulation.EstimatorComparison, simulation.ScoreSample, augmentation.ImageSymmetries),
     *(frameworks.Batch, frameworks.Contrast, frameworks.FitContext, graphs.GraphBatch),
     *(frameworks.KeyQueue, frameworks.MomentumNetwork, frameworks.Session, frameworks.in_batch),
     *(augmentation.Augmentation, encoders.Encoder, frameworks.Framework, kinds.Kind, losses.Loss),
@@ -257,6 +257,7 @@ ALSO = {
     "PerPart": {"augmentations": [augmentation.GaussianNoise(), None]},
     "Steps": {"values": [0.1, 0.2]},
     "compose": {"sample_shape": (3, 8, 8)},
+    "image_symmetries": {"X": PICTURES},
     "make_embedding_scorer": {"measure": metrics.map_at_r},
     "save": {"path": pathlib.Path(tempfile.gettempdir()) / "doors.skc"},
 }

@@ -49,7 +49,7 @@ GREY = [
 def stripes():
     """Return grey images of vertical stripes, which allow all but quarter turns."""
     rng = np.random.default_rng(0)
-    return rng.normal(size=(400, 1, 16)) + rng.normal(size=(400, 16, 16))
+    return rng.normal(size=(600, 1, 16)) + rng.normal(size=(600, 16, 16))
 
 
 def test_default_views_suit_the_kind_of_input():

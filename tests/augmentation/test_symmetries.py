@@ -14,7 +14,7 @@ from skcontrast.augmentation._symmetries import SYMMETRIES
 MIRRORS = SYMMETRIES[:3]
 
 
-def letters(n=400, side=16, seed=0):
+def letters(n=600, side=16, seed=0):
     """Return images of an F somewhere near the centre, uint8: no orientation is like another."""
     rng, images = np.random.default_rng(seed), np.zeros((n, side, side), np.uint8)
     letter = np.zeros((9, 6), bool)
@@ -67,14 +67,14 @@ def test_letters_show_nothing():
     ids=["left-right", "up-down", "both", "all"],
 )
 def test_letters_of_which_half_are_moved_show_these_moves_and_no_others(moves, expected):
-    X = letters(800)
+    X = letters(1000)
     for k, move in enumerate(moves):
         X = half_of(X, move) if k == 0 else np.concatenate([X[::2], move(X[1::2])])
     assert shown(X) == expected
 
 
 def test_half_turns_alone_are_not_shown_since_flips_cannot_draw_them():
-    X = half_of(letters(800), lambda X: up_down(left_right(X)))
+    X = half_of(letters(1000), lambda X: up_down(left_right(X)))
     found = image_symmetries(X, random_state=0)
     assert found.half_turn < 0.7 and found.left_right > 0.9 and found.shown == ()
 
@@ -88,7 +88,7 @@ def test_grey_and_colour_images_of_any_number_of_channels_are_told(n_channels):
 
 def test_colour_alone_tells_what_is_above():
     rng = np.random.default_rng(0)
-    sky = np.linspace(1, 0, 16)[:, None] + rng.normal(0, 0.1, (400, 16, 16))
+    sky = np.linspace(1, 0, 16)[:, None] + rng.normal(0, 0.1, (600, 16, 16))
     assert shown(sky) == MIRRORS[:1]
 
 
@@ -104,14 +104,14 @@ def test_large_images_are_told_by_their_averages():
 
 
 def test_quarter_turns_of_images_that_are_not_square_are_not_tried():
-    stripes = np.random.default_rng(0).normal(size=(400, 1, 20)).repeat(16, axis=1)
+    stripes = np.random.default_rng(0).normal(size=(600, 1, 20)).repeat(16, axis=1)
     found = image_symmetries(stripes[:, None], random_state=0)
     assert np.isnan(found.quarter_turn) and found.shown == MIRRORS
 
 
 @pytest.mark.parametrize(
     "X",
-    [letters(399), np.zeros((2, 16, 16)), load_digits().images, np.zeros((400, 15, 40))[:, None]],
+    [letters(599), np.zeros((2, 16, 16)), load_digits().images, np.zeros((600, 15, 40))[:, None]],
     ids=["few", "two", "8 pixels", "15 pixels"],
 )
 def test_images_that_are_too_few_or_too_small_show_nothing(X):
@@ -120,8 +120,8 @@ def test_images_that_are_too_few_or_too_small_show_nothing(X):
 
 
 def test_equal_images_are_told_by_heart_and_constant_ones_by_nothing():
-    assert shown(np.repeat(letters(2), 200, axis=0)) == ()
-    assert shown(np.full((400, 16, 16), 7.0)) == SYMMETRIES
+    assert shown(np.repeat(letters(2), 300, axis=0)) == ()
+    assert shown(np.full((600, 16, 16), 7.0)) == SYMMETRIES
 
 
 def test_the_seed_alone_decides_and_global_generators_and_threads_are_left_alone():
@@ -140,7 +140,7 @@ def test_the_seed_alone_decides_and_global_generators_and_threads_are_left_alone
 def test_a_dataset_is_read_as_an_array():
     class Letters(Dataset):
         def __len__(self):
-            return 400
+            return 600
 
         def __getitem__(self, row):
             return X[row]
@@ -169,8 +169,8 @@ def test_errors_name_the_argument():
     with pytest.raises(ValueError, match="'random_state' parameter of image_symmetries"):
         image_symmetries(letters(), random_state="x")
     with pytest.raises(ValueError, match="X must hold images"):
-        image_symmetries(np.zeros((400, 16)))
+        image_symmetries(np.zeros((600, 16)))
     with pytest.raises(ValueError, match="NaN"):
-        image_symmetries(np.full((400, 1, 16, 16), np.nan))
+        image_symmetries(np.full((600, 1, 16, 16), np.nan))
     with pytest.raises(ValueError, match="channels-last"):
-        image_symmetries(np.zeros((400, 16, 16, 3)))
+        image_symmetries(np.zeros((600, 16, 16, 3)))
