@@ -1,8 +1,8 @@
 """Sessions for contributors. `nox -l` lists them, `nox -s lint` runs one.
 
 All sessions install what ``constraints.txt`` or ``constraints-oldest.txt`` says. `.ci/run` does
-not need nox: it runs all of this except `oldest`, `coverage`, `links` and `benchmarks` in its own
-environments.
+not need nox: it runs all of this except `oldest`, `pretrained`, `coverage`, `links` and
+`benchmarks` in its own environments.
 """
 
 from __future__ import annotations
@@ -36,6 +36,14 @@ def oldest(session):
     """The tests with the oldest versions that pyproject.toml admits."""
     install(session, "test", "constraints-oldest.txt")
     session.run("pytest", *session.posargs)
+
+
+@nox.session
+def pretrained(session):
+    """The tests of networks of timm and transformers, which need a torch with torchvision."""
+    session.env.update(ENVIRONMENT)
+    session.install("torch", "torchvision", "transformers", "-e", ".[test,pretrained]")
+    session.run("pytest", "tests/encoders/test_pretrained_libraries.py", *session.posargs)
 
 
 @nox.session

@@ -37,8 +37,8 @@ from ._plan import Plan
 from ._resume import framework_state, optimizer_state, resume
 from ._samples import TrainingData, agree_on_seed, read_training_data
 from ._settings import Settings, plain_callbacks
-from ._setup import Setup, continued_setup, new_setup
-from ._watch import ProgressBar, check_embeddings, tell_symmetries
+from ._setup import Setup, are_photographs, continued_setup, new_setup
+from ._watch import ProgressBar, check_embeddings, tell_of_pretrained, tell_symmetries
 
 # A fit to so many times fewer samples than the one that it replaces is hardly meant.
 _FEWER = 10
@@ -207,8 +207,11 @@ class _Run:
         if self.past is None:
             setup = new_setup(settings, data.X, data.schema, data.chain, self.seed)
             is_first = self.world is None or self.world.rank == 0
-            if settings.verbose and is_first and data.chain is None:
-                tell_symmetries(setup.symmetries)
+            if settings.verbose and is_first:
+                if settings.encoder is None and are_photographs(setup.schema):
+                    tell_of_pretrained()
+                if data.chain is None:
+                    tell_symmetries(setup.symmetries)
         else:
             setup = continued_setup(settings, data.X, data.chain, self.past)
         width = setup.widths.projection // setup.widths.n_parts

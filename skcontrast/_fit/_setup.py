@@ -410,6 +410,13 @@ def _moves(mirror: float, upset: float, symmetries: tuple[str, ...]) -> list[Aug
     return [*flips, *([clone(_TURN)] if "quarter_turn" in symmetries else [])]
 
 
+def are_photographs(schema: Schema) -> bool:
+    """Return whether samples are colour images large enough for a network of photographs."""
+    shape = schema.sample_shape
+    is_colored = isinstance(schema.kind, Images) and len(shape) == 3 and shape[0] == 3
+    return is_colored and max(shape[-2:]) > _MOST_SIDE_FOR_STRONG_COLORS
+
+
 def _missing(parameter: str, kind: Kind) -> ValueError:
     none = ", or [] for none" if parameter == "augmentation" else ""
     return ValueError(

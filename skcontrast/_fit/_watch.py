@@ -190,6 +190,15 @@ class ProgressBar(Callback):
         self.bar_.close()
 
 
+def tell_of_pretrained() -> None:
+    """Say that a pretrained network is likely ahead of one that learns photographs from nothing."""
+    text = (
+        "colour images of this size: a pretrained network is likely ahead, "
+        "encoder=skcontrast.encoders.Pretrained(network)"
+    )
+    tqdm.write(text, file=sys.stderr)
+
+
 def tell_symmetries(symmetries: tuple[str, ...] | None) -> None:
     """Say, in one line, which mirrors and turns the default views of images follow.
 

@@ -165,7 +165,7 @@ class Writer:
         """Return the name of something that the reader of the file must have, and its state."""
         check_own(value, name)
         if not isinstance(value, nn.Module):
-            found = {"$own": self._custom_name(value, name)}
+            found: dict[str, Any] = {"$own": self._custom_name(value, name)}
             if has_parameters(value):
                 parameters = value.get_params(deep=False)
                 found["params"] = self._dictionary(parameters, name)
@@ -176,7 +176,7 @@ class Writer:
         # Lazy layers have no weights before they have seen a sample.
         is_lazy = any(nn.parameter.is_lazy(tensor) for tensor in tensors.values())
         state = None if is_lazy else self._dictionary(dict(tensors), name)
-        found: dict[str, Any] = {"$own": self._custom_name(value, name), "state_dict": state}
+        found = {"$own": self._custom_name(value, name), "state_dict": state}
         return {**found, "without_head": True} if is_copy_of_pretrained(value) else found
 
     def _custom_name(self, value: Any, place: str) -> str:

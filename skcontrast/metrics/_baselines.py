@@ -22,8 +22,11 @@ from sklearn.preprocessing import StandardScaler
 
 from .._checks import POSITIVE_INT, Interval, StrOptions, check_argument, checked
 from .._data._metadata import validate_labels
+from .._layers._wide import wide_part
+from ..encoders import Pretrained, Wide
 from ..features import (
     Features,
+    Frozen,
     GraphProfile,
     MiniRocket,
     OrientedGradients,
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
 
     from ..embedder import ContrastiveEmbedder
 
-OURS, LEARNED = "embedder", "learned"
+OURS, LEARNED, UNLEARNED = "embedder", "learned", "side by side"
 COLUMNS = ("few labels", "neighbours", "linear")
 # Labeled samples that neighbours and the linear model learn from, and are tested on, at most.
 _MOST = 1000
@@ -205,7 +208,10 @@ def compare_with_baselines(
       there are samples; "UMAP": ten dimensions, where umap-learn is installed;
     - "patches" of images, "kernels" of series, "profile" and "colours" of graphs, see
       :mod:`skcontrast.features`;
+    - "pretrained": what the network of :class:`~skcontrast.encoders.Pretrained` returns unchanged;
     - "untrained": the same embedder with its first weights;
+    - "side by side": where several features that are not learned stand beside those that are, the
+      former alone;
     - "learned": where features that are not learned stand beside those that are, the latter alone;
     - "embedder": what `transform` returns.
 
@@ -289,6 +295,8 @@ def compare_with_baselines(
         seconds[name] = process_time() - start
         scores[name] = judge(H, scale=name not in ("PCA", "UMAP"))
     width = _learned_width(last)
+    if width is not None and _n_beside(last) > 1:
+        scores[UNLEARNED], seconds[UNLEARNED] = judge(ours[:, width:]), 0.0
     if width is not None:
         scores[LEARNED], seconds[LEARNED] = judge(ours[:, :width]), spent
     scores[OURS], seconds[OURS] = judge(ours), spent
@@ -369,6 +377,9 @@ def _rows(embedder: Any, X: Any, seed: int) -> Iterator[tuple[str, _ROW]]:
             yield "PCA", lambda: components.fit_transform(_scaled(raw()))
         if importlib.util.find_spec("umap") is not None:
             yield "UMAP", lambda: _umap(_scaled(raw()), seed)
+    deep = embedder.encoder.deep if isinstance(embedder.encoder, Wide) else embedder.encoder
+    if isinstance(deep, Pretrained):
+        yield "pretrained", lambda: _flat(Frozen(deep).fit_transform(X))
     if isinstance(kind, Images):
         yield "gradients", lambda: of(OrientedGradients())
         yield "patches", lambda: of(PatchDictionary(random_state=seed))
@@ -420,6 +431,12 @@ def _untrained(embedder: Any, seed: int) -> Any:
         warm_start=False,
         verbose=0,
     )
+
+
+def _n_beside(embedder: Any) -> int:
+    """Return how many blocks of features stand beside what is learned."""
+    beside = wide_part(embedder.encoder_)
+    return 0 if beside is None else len(beside.blocks)
 
 
 def _learned_width(embedder: Any) -> int | None:

@@ -9,15 +9,23 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from torch import nn
 
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import RandomAffine, Unflatten
-from skcontrast.encoders import GIN, PatchNet, Wide
-from skcontrast.features import GraphProfile, OrientedGradients, PatchDictionary, WeisfeilerLehman
+from skcontrast.encoders import GIN, PatchNet, Pretrained, Wide
+from skcontrast.features import (
+    Frozen,
+    GraphProfile,
+    OrientedGradients,
+    PatchDictionary,
+    WeisfeilerLehman,
+)
 from skcontrast.losses import Supervised
 from skcontrast.metrics import (
     BaselineComparison,
@@ -69,10 +77,15 @@ def test_each_kind_has_its_rows(embedder):
     images = np.tile(X_DIGITS[:60].reshape(-1, 1, 8, 8), (1, 1, 2, 2))
     encoder = Wide(PatchNet(8, 4, (8,)), [PatchDictionary(8, 4), OrientedGradients()])
     wide = small(encoder=encoder, max_epochs=1).fit(images)
-    expected = ["raw", "PCA", "gradients", "patches", "untrained", "learned", "embedder"]
+    expected = [
+        *("raw", "PCA", "gradients", "patches", "untrained"),
+        *("side by side", "learned", "embedder"),
+    ]
     assert rows(wide, images) == expected
     graphs = small(encoder=WIDE_GIN, max_epochs=1).fit(GRAPHS)
-    assert rows(graphs, GRAPHS) == ["profile", "colours", "untrained", "learned", "embedder"]
+    assert rows(graphs, GRAPHS) == [
+        *("profile", "colours", "untrained", "side by side", "learned", "embedder")
+    ]
     table = pd.DataFrame({"a": X[:, 0], "b": np.where(Y == 1, "x", "y")})
     assert rows(small().fit(table), table) == ["raw", "untrained", "embedder"]
     # All components of few features are these, rotated, and no row of their own.
@@ -254,3 +267,16 @@ def test_unknown_rows_and_columns_are_refused():
         found.compare("HOG", FEW)
     with pytest.raises(ValueError, match="'column' parameter of best_baseline"):
         found.best_baseline("few")
+
+
+def test_a_pretrained_network_has_a_row_unchanged_and_one_side_by_side():
+    images = np.tile(X_DIGITS[:60].reshape(-1, 1, 8, 8), (1, 1, 2, 2))
+    with torch.random.fork_rng(devices=[]):
+        net = nn.Sequential(nn.Conv2d(3, 4, 3, 2), nn.ReLU(), nn.Conv2d(4, 6, 3, 2))
+    encoder = Pretrained(net, mean=0.5, std=0.5, size=16)
+    embedder = small(encoder=encoder, max_epochs=1).fit(images / images.max())
+    found = compared(embedder, images / images.max())
+    assert {"pretrained", "side by side", "learned"} <= set(found.scores)
+    H = StandardScaler().fit_transform(Frozen(encoder).fit_transform(images / images.max()))
+    expected = few_label_accuracy(H, Y, n_draws=2, scale=False)
+    np.testing.assert_allclose(found.scores["pretrained"][FEW], expected)
