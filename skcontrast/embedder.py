@@ -142,8 +142,8 @@ class ContrastiveEmbedder(
         ``SimCLRAugmentation()`` for colour images, or ``RandomAffine()`` if the framework
         contrasts their channels; crops and blur, or for fewer than 16 pixels ``RandomAffine``, and
         a strong ``ColorJitter`` for all other images, all of them mirrored and turned as the
-        images allow, see :func:`~skcontrast.augmentation.image_symmetries`; ``NodeDrop()`` for graphs, or no
-        augmentation with ``InfoGraph()``; the default of each part of ``Parts``.
+        images allow, see :func:`~skcontrast.augmentation.image_symmetries`; ``NodeDrop()`` for
+        graphs, or no augmentation with ``InfoGraph()``; the default of each part of ``Parts``.
     n_components : int, default=None
         Width of the representation; with a framework of several encoders, of the output of each.
         None leaves it to the encoder.
