@@ -112,12 +112,16 @@ class ContrastiveEmbedder(
     Parameters
     ----------
     encoder : Encoder, torch.nn.Module, callable or list of them, default=None
-        The network from sample to representation. None chooses by the kind of X:
-        ``MLP(wide=True)`` for vectors, not wide if they have more than 1,000 features;
-        ``MLP(wide=True, n_learned=16)`` for tables; ``SeriesNet(wide=True)`` for series;
-        ``PatchNet(wide=True)`` for images of 16 to 32 pixels, ``ConvNet()`` for smaller ones,
-        ``ResNet(18)`` for larger ones; ``GIN(wide=True)`` for graphs, but not wide with
-        ``InfoGraph()``. An object of
+        The network from sample to representation. For photographs and other images in colour,
+        begin with a network that has learned from others,
+        :class:`Pretrained(network) <skcontrast.encoders.Pretrained>`, beside which its unchanged
+        output, codes of patches and oriented gradients stand. None begins from nothing and
+        chooses by the kind of X: ``Wide(MLP(), [Raw()])`` for vectors, without `Raw` if they have
+        more than 1,000 features; ``Wide(MLP(n_learned=16), [Raw()])`` for tables;
+        ``Wide(SeriesNet(), [MiniRocket()], weights=[4.0])`` for series; ``PatchNet()`` with codes
+        and gradients beside it for images of 16 to 32 pixels, ``ConvNet()`` for smaller ones,
+        ``ResNet(18)`` for larger ones; ``GIN()`` with sizes, profiles and colours beside it for
+        graphs, alone with ``InfoGraph()``. An object of
         :mod:`skcontrast.encoders` is built once the shape of X is known; a module is copied, never
         trained in place; a callable receives the shape of one sample, ``(n_channels, None)`` for
         series, ``(None, n_node_features)`` for graphs, or with a third number ``n_edge_features``
@@ -139,8 +143,9 @@ class ContrastiveEmbedder(
         there are none, it depends on the kind of X, see :ref:`default-views`:
         ``MarginalCorruption`` for vectors and tables (which keeps rows of X in the fitted
         embedder); ``TimeCrop``, ``GaussianNoise``, ``MagnitudeScale`` and ``TimeMask`` for series;
-        ``SimCLRAugmentation()`` for colour images, or ``RandomAffine()`` if the framework
-        contrasts their channels; crops and blur, or for fewer than 16 pixels ``RandomAffine``, and
+        ``SimCLRAugmentation()`` for colour images of at most 32 pixels, crops with a weak
+        ``ColorJitter`` for larger ones, or ``RandomAffine()`` if the framework contrasts their
+        channels; crops and blur, or for fewer than 16 pixels ``RandomAffine``, and
         a strong ``ColorJitter`` for all other images, all of them mirrored and turned as the
         images allow, see :func:`~skcontrast.augmentation.image_symmetries`; ``NodeDrop()`` for
         graphs, or no augmentation with ``InfoGraph()``; the default of each part of ``Parts``.
@@ -162,7 +167,8 @@ class ContrastiveEmbedder(
         at most one, so that no batch has a single sample.
     max_epochs : int or "auto", default="auto"
         Passes over the data. "auto" takes 100, but no more than give 4,000 steps of `batch_size`,
-        and at least 5: many samples need not be seen as often as few, see :ref:`cost`.
+        and at least 5: many samples need not be seen as often as few, see :ref:`cost`. With
+        ``Pretrained`` it takes as many as give about 170 steps.
     optimizer : {"adam", "adamw", "sgd"}, torch.optim.Optimizer class or Optimizer, default="adam"
         "sgd" has momentum 0.9. An :class:`~skcontrast.optimizers.Optimizer` sets other options,
         and gives parts of the network, such as a pretrained encoder, a separate learning rate.
@@ -183,7 +189,8 @@ class ContrastiveEmbedder(
     precision : {"auto", "float32", "bf16"}, default="auto"
         The precision in which the network computes during training. "bf16" is bfloat16 where that
         is safe, by autocast: up to twice as fast for images on processors that support it. "auto"
-        chooses it for images on such processors with an encoder of :mod:`skcontrast.encoders`.
+        chooses it for images on such processors with an encoder of :mod:`skcontrast.encoders`,
+        other than `Pretrained`, in which it may be slower.
         Weights, losses and `transform` are float32.
     compile : bool, default=False
         Whether to train the network through ``torch.compile``. Compiling takes about a minute,

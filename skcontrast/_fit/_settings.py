@@ -109,8 +109,8 @@ class Settings:
         if self.given["max_epochs"] != "auto":
             return self
         named = [getattr(encoder, "n_steps", None) for encoder in encoders_of(self.encoder)]
-        n_steps = max((n or _STEPS for n in named), default=_STEPS)
-        return replace(self, max_epochs=automatic_epochs(n_samples, self.batch_size, n_steps))
+        bounds = (max(map(int, filter(None, named))), 1) if any(named) else ()
+        return replace(self, max_epochs=automatic_epochs(n_samples, self.batch_size, *bounds))
 
     @property
     def grouped_optimizer(self) -> Optimizer:

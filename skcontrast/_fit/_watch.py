@@ -191,7 +191,7 @@ class ProgressBar(Callback):
 
 
 def tell_of_pretrained() -> None:
-    """Say that a pretrained network is likely ahead of one that learns photographs from nothing."""
+    """Say that a pretrained network is likely ahead of one that begins from nothing."""
     text = (
         "colour images of this size: a pretrained network is likely ahead, "
         "encoder=skcontrast.encoders.Pretrained(network)"
