@@ -115,7 +115,7 @@ class Settings:
     @property
     def grouped_optimizer(self) -> Optimizer:
         """The optimizer, with a group for each encoder that has a rate of its own."""
-        rates = [getattr(encoder, "rate", 1.0) for encoder in encoders_of(self.encoder)]
+        rates = [getattr(encoder, "relative_rate", 1.0) for encoder in encoders_of(self.encoder)]
         if self.optimizer.param_groups is not None or all(rate == 1 for rate in rates):
             return self.optimizer
         several = isinstance(self.encoder, (list, tuple))

@@ -100,6 +100,8 @@ class PretrainedNetwork(nn.Module):
             pooled = None if is_learned else getattr(found, "pooler_output", None)
             # A pooler with weights may never have been trained; the class token has been.
             found = (states[:, 0] if states.ndim == 3 else states) if pooled is None else pooled
+        elif hasattr(found, "logits"):  # of a classifier whose last layer was left out
+            found = found.logits
         if not isinstance(found, Tensor):
             raise ValueError(
                 f"it returns a {type(found).__name__}: pass a module that returns one tensor for "

@@ -25,7 +25,7 @@ class Encoder(ParameterObject):
     kind : {"vectors", "series", "images", "graphs"}, Kind or a tuple of these, default=None
         The data that it encodes, see :class:`skcontrast.kinds.Kind`; None leaves the check to
         `build`. If it is a custom kind, the embedder reads X as that kind.
-    rate : float, default=1.0
+    relative_rate : float, default=1.0
         Learning rate of the network, relative to that of the projection head, where the optimizer
         has no groups of parameters.
     n_steps : int, default=None
@@ -61,7 +61,7 @@ class Encoder(ParameterObject):
     """
 
     kind: KindOrName | tuple[KindOrName, ...] | None = None
-    rate: float = 1.0
+    relative_rate: float = 1.0
     n_steps: int | None = None
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:

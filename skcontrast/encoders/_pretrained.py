@@ -12,9 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._checks import FRACTION, POSITIVE, POSITIVE_INT, Interval, Numbers
+from .._checks import FRACTION, NON_NEGATIVE, POSITIVE, POSITIVE_INT, Interval, Numbers
 from .._layers._pretrained import Pixels, PretrainedNetwork, without_head
 from .._warnings import warn
+from ..frameworks._momentum import BATCH_NORM
 from ..kinds import Images
 from ._base import Encoder, check_build, init_kaiming
 
@@ -63,9 +64,10 @@ class Pretrained(Encoder):
     processor : object, default=None
         An image processor of transformers, or the transforms of torchvision's weights: has the
         mean and the std.
-    rate : float, default=0.5
+    rate : float, default=None
         Learning rate of the network, relative to that of the projection head; 0 trains the head
-        alone. For transformers, 0.05 is usual.
+        alone. None is 0.5 for networks with batch normalisation and 0.05 for others, such as
+        transformers, which are easily spoiled.
     frozen : float, default=0.33
         Share of the network's parameter tensors, the first ones, that are not trained; in [0, 1).
 
@@ -107,7 +109,7 @@ class Pretrained(Encoder):
         "std": [*POSITIVE, Numbers(POSITIVE[0]), None],
         "size": [*POSITIVE_INT, Numbers(*POSITIVE_INT), None],
         "processor": "no_validation",
-        "rate": [Interval(Real, 0, None, closed="left")],
+        "rate": [*NON_NEGATIVE, None],
         "frozen": FRACTION,
     }
 
@@ -119,7 +121,7 @@ class Pretrained(Encoder):
         std: float | Sequence[float] | None = None,
         size: int | Sequence[int] | None = None,
         processor: Any = None,
-        rate: float = 0.5,
+        rate: float | None = None,
         frozen: float = 0.33,
     ):
         self.network = network
@@ -130,8 +132,20 @@ class Pretrained(Encoder):
         self.rate = rate
         self.frozen = frozen
 
-    # With 800 images 24 epochs: more gains little, and costs minutes.
+    # With 800 images 25 epochs: more gains little, and costs minutes.
     n_steps = 170
+
+    @property
+    def relative_rate(self) -> float:  # type: ignore[override]
+        """Learning rate of the network, relative to that of the projection head."""
+        if self.rate is not None:
+            return self.rate
+        return 0.5 if any(isinstance(one, BATCH_NORM) for one in self._source.modules()) else 0.05
+
+    @property
+    def _source(self) -> nn.Module:
+        """The network that is copied, loaded if there is only its name."""
+        return load_network(self.network) if isinstance(self.network, str) else self.network
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a copy of the network, behind the layer that brings pixels as it knows them.
@@ -156,8 +170,7 @@ class Pretrained(Encoder):
             returns nothing that is a row per image.
         """
         check_build(self, sample_shape, n_components)
-        network = load_network(self.network) if isinstance(self.network, str) else self.network
-        network = without_head(copy.deepcopy(network))
+        network = without_head(copy.deepcopy(self._source))
         pixels = self._pixels(network, sample_shape)
         module = PretrainedNetwork(pixels, network.float())
         width = _try_sizes(module, sample_shape, is_free=self.size is None)
@@ -194,7 +207,14 @@ class Pretrained(Encoder):
             raise ValueError(f"The network {name} of Pretrained {_ADVICE}")
         found = [np.atleast_1d(np.asarray(one, dtype=np.float64)) for one in (mean, std)]
         channels = max(map(len, found))
-        channels = 3 if channels == 1 else channels
+        if channels == 1:
+            layers = (one for one in network.modules() if isinstance(one, nn.Conv2d))
+            channels = next((one.in_channels for one in layers), 3)
+        if {len(one) for one in found} - {1, channels}:
+            raise ValueError(
+                f"The mean and std of Pretrained must hold one number or {channels}, one for each "
+                f"channel, got {mean!r} and {std!r}."
+            )
         if sample_shape[0] not in (1, channels):
             raise ValueError(
                 f"X has {sample_shape[0]} channels, the network {name} takes {channels}, or 1, "

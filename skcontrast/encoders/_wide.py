@@ -79,9 +79,9 @@ class Wide(Encoder):
         return getattr(self.deep, "kind", None)
 
     @property
-    def rate(self) -> float:  # type: ignore[override]
+    def relative_rate(self) -> float:  # type: ignore[override]
         """That of `deep`."""
-        return getattr(self.deep, "rate", 1.0)
+        return getattr(self.deep, "relative_rate", 1.0)
 
     @property
     def n_steps(self) -> int | None:  # type: ignore[override]

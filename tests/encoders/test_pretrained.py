@@ -115,6 +115,15 @@ def test_wrong_pixels_are_refused(net, wrong, message):
             Frozen(pretrained(net)).fit(wrong)
 
 
+def test_a_network_has_as_many_channels_as_its_first_layer():
+    grey = Frozen(Pretrained(Net(channels=1), mean=0.5, std=0.25, size=32)).fit_transform(X[:, :1])
+    assert grey.shape == (24, 16)
+    four = np.concatenate([X, X[:, :1]], axis=1)
+    assert frozen(Net(channels=4), four).shape == (24, 16)
+    with pytest.raises(ValueError, match="one number or 3, one for each channel"):
+        frozen(Net(), X, mean=(0.1, 0.2, 0.3), std=(0.1, 0.2))
+
+
 def test_standardised_parts_are_refused_and_not_read_at_a_wrong_scale(net):
     parts = Parts(X, X)
     with pytest.raises(ValueError, match=r"takes intensities in \[0, 1\]"):
@@ -215,8 +224,9 @@ class Returns(Net):
         lambda h: h.mean((2, 3)),
         lambda h: Object(last_hidden_state=h, pooler_output=h.mean((2, 3))[..., None, None]),
         lambda h: Object(last_hidden_state=h),
+        lambda h: Object(logits=h.mean((2, 3))),
     ],
-    ids=["map", "tokens", "row", "pooled object", "object"],
+    ids=["map", "tokens", "row", "pooled object", "object", "classifier"],
 )
 def test_there_is_a_row_for_each_image(function):
     assert frozen(Returns(function), X).shape == (24, 16)
@@ -264,6 +274,9 @@ def test_the_network_has_a_rate_of_its_own_unless_the_optimizer_has_groups(net):
     encoder = pretrained(net, rate=0.1)
     assert groups(encoder) == groups(Wide(encoder)) == [("encoder.*", {"lr": pytest.approx(1e-3)})]
     assert groups(pretrained(net, rate=1.0)) is None
+    assert groups(pretrained(net)) == [("encoder.*", {"lr": pytest.approx(5e-3)})]
+    no_norm = nn.Sequential(nn.Conv2d(3, 4, 3), nn.GroupNorm(1, 4))
+    assert groups(pretrained(no_norm)) == [("encoder.*", {"lr": pytest.approx(5e-4)})]
     own = [("encoder.*", {"lr": 0.5})]
     assert groups(encoder, optimizer=Optimizer(param_groups=own)) == own
 
