@@ -14,8 +14,8 @@ from .._checks import (
     FRACTION,
     POSITIVE_INT,
     NamesChecked,
+    check_entries,
     naming,
-    refuse_masked,
     validate_parameters,
 )
 
@@ -128,6 +128,6 @@ class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesC
         return self.pca_.transform(self._checked(X, reset=False)) / self.scale_
 
     def _checked(self, X: ArrayLike, **options: Any) -> NDArray:
-        refuse_masked(X, "X")
+        check_entries(X, "X")
         with naming("X", "an array of numbers, shape (n_samples, n_features)", X):
             return validate_data(self, X, dtype=_FLOATS, **options)
