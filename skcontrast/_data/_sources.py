@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 import signal
+import traceback
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, get_worker_info
 
 from .._checks import naming
 from .._distributed._world import Shares
@@ -189,7 +190,12 @@ class Streamed(Dataset):
         self.__dict__.update(pickle.loads(state))
 
     def __getitem__(self, rows: Tensor) -> Tensor:
-        return self.to_tensor(some_rows(self.X, rows.numpy()), torch.device("cpu"))
+        try:
+            return self.to_tensor(some_rows(self.X, rows.numpy()), torch.device("cpu"))
+        except Exception as error:
+            if get_worker_info() is not None and not _is_sendable(error):
+                raise RuntimeError("".join(traceback.format_exception(error))) from None
+            raise
 
     def take(self, rows: Tensor) -> Any:
         """Return the samples of the given rows, read in this process."""
@@ -262,6 +268,15 @@ def _until_interrupted(loader: DataLoader) -> Generator[Any, None, None]:
     finally:
         with HeldInterrupt():
             del batches  # ends the workers
+
+
+def _is_sendable(error: Exception) -> bool:
+    """Return whether a class of exceptions can be sent; for one that cannot, torch waits."""
+    try:
+        pickle.dumps(type(error))
+    except Exception:
+        return False
+    return True
 
 
 def _start_worker(number: int) -> None:
