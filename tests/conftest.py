@@ -1,5 +1,6 @@
 """Data that tests in several folders share. Lists and helpers for parametrising: see common.py."""
 
+import functools
 import os
 import signal
 from pathlib import Path
@@ -15,8 +16,9 @@ import torch
 from sklearn.datasets import load_digits
 
 torch.set_num_threads(1)
-# Macs of CI have a GPU without memory; the tests of a GPU are in test_gpu.py.
-torch.backends.mps.is_available = lambda: False
+# Macs of CI have a GPU without memory; the tests of a GPU are in test_gpu.py. torch._dynamo reads
+# an attribute of the cached function that this replaces.
+torch.backends.mps.is_available = functools.lru_cache(lambda: False)
 
 
 def pytest_xdist_auto_num_workers(config):
