@@ -127,9 +127,14 @@ def mixed_table(X: Any) -> Table | None:
     return None
 
 
-def _is_dataframe(X: Any) -> bool:
+def refuse_dask(X: Any) -> None:
+    """Raise TypeError for a DataFrame of dask, whose shape is not known."""
     if type(X).__module__.startswith("dask") and hasattr(X, "columns"):
         raise TypeError("X is a DataFrame of dask: pass X.compute().")
+
+
+def _is_dataframe(X: Any) -> bool:
+    refuse_dask(X)
     return hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "to_series"))
 
 

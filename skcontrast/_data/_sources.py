@@ -118,6 +118,8 @@ class SparseSamples(LazySamples):
         """Return mean and standard deviation of each feature; 1 for constant ones."""
         mean, variance = mean_variance_axis(self.matrix, axis=0)
         std = np.sqrt(np.maximum(variance, 0.0), dtype=np.float64)
+        if not np.isfinite(std).all():
+            raise ValueError("X must hold numbers of finite variance: divide it by a number.")
         constant = std <= 10 * np.finfo(self.dtype).eps * np.abs(mean)
         return mean.astype(np.float64), np.where(constant, 1.0, std)
 

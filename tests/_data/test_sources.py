@@ -446,6 +446,11 @@ def test_rows_of_a_sparse_matrix_are_arrays():
         np.testing.assert_array_equal(samples[rows], counts[rows])
 
 
+def test_a_sparse_matrix_whose_variance_overflows_is_refused():
+    with pytest.raises(ValueError, match="X must hold numbers of finite variance"):
+        small().fit(csr_matrix(sparse_counts() * 1e200))
+
+
 def test_gaps_in_a_sparse_matrix_are_refused():
     counts = sparse_counts()
     counts[3, 4] = np.nan
