@@ -102,12 +102,15 @@ _DRAWS_NOTHING = {
 }  # fmt: skip
 
 
+def generator_of(random_state: Any) -> np.random.RandomState:
+    """Return a generator; for None a new one, not numpy's global one as in scikit-learn."""
+    return check_random_state(secrets.randbits(32) if random_state is None else random_state)
+
+
 def resolve_seed(random_state: Any, owner: str) -> int:
-    """Return an int; for None a random one, drawn without touching a global generator."""
-    if random_state is None:
-        return secrets.randbits(31)
+    """Return an int; for None a random one."""
     try:
-        return int(check_random_state(random_state).randint(2**31 - 1))
+        return int(generator_of(random_state).randint(2**31 - 1))
     except ValueError as error:
         raise ValueError(
             f"The 'random_state' parameter of {owner} must be an int in [0, 2**32 - 1], a "
