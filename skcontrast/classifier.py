@@ -20,15 +20,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import Tags, check_consistent_length, get_tags
+from sklearn.utils import Tags, check_consistent_length, gen_batches, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ._checks import NamesChecked, check_component, naming, validate_parameters
-from ._data._metadata import NAMES, split_known
+from ._data._metadata import NAMES, checked_weights, split_known
 from ._data._statistics import as_tensor
-from ._fit._label_spreading import N_NEIGHBORS, spread_labels
+from ._fit._label_spreading import N_NEIGHBORS, spread_in_blocks
 from ._fit._settings import automatic_epochs
 from .embedder import ContrastiveEmbedder
 from .features import PartialWhitening
@@ -45,6 +45,8 @@ def __dir__() -> list[str]:
 _STEPS, _FEWEST_EPOCHS = 720, 10
 # Principal components of the embedding in which classes are spread to neighbours.
 _N_COMPONENTS = 32
+# Rows that are classified at once.
+_BATCH = 8192
 
 
 def _has(method: str) -> Any:
@@ -93,7 +95,9 @@ class ContrastiveClassifier(
     classes_ : ndarray of shape (n_classes,)
         The known classes, sorted; without −1 and missing values.
     embedder_ : ContrastiveEmbedder
-        The trained embedder.
+        The trained embedder. It is kept as soon as it is trained, and after Ctrl-C with the epochs
+        that it has finished: if `fit` does not come to its end, pass it as `embedder`, and only
+        the rest is done again.
     scaler_ : sklearn.preprocessing.StandardScaler
         Mean and standard deviation of the embeddings of all rows.
     classifier_ : classifier
@@ -189,15 +193,13 @@ class ContrastiveClassifier(
         values, is_known = _classes(y)
         classes, known = np.unique(values, return_inverse=True)
         if len(classes) < 2:
-            found = "1 class" if len(classes) else "none"
             raise ValueError(
-                f"y must hold at least two known classes, got {found}; -1 is no class, but marks "
+                "y must hold at least two known classes, got 1 class; -1 is no class, but marks "
                 "samples whose class is unknown."
             )
         codes = np.full(len(is_known), -1)
         codes[is_known] = known
-        with naming("sample_weight", "an array of numbers, one for each entry of y"):
-            check_consistent_length(codes, metadata.get("sample_weight"))
+        weight = _weights(metadata.get("sample_weight"), is_known)
         if not isinstance(X, tuple):  # its length is the number of parts
             with naming("X", "samples, one for each entry of y"):
                 check_consistent_length(X, codes)
@@ -205,11 +207,10 @@ class ContrastiveClassifier(
         embedder = self._trained(X, codes, metadata)
         H = np.asarray(embedder.transform(X))
         scaler = StandardScaler().fit(H)
-        Z, weight = np.asarray(scaler.transform(H)), metadata.get("sample_weight")
-        weight = None if weight is None else np.asarray(weight)
+        Z = np.asarray(scaler.transform(H))
         _fit_known(classifier, Z, codes, classes, weight)
         if self.guess and not is_known.all():
-            guesses = np.searchsorted(classes, classifier.predict(Z))
+            guesses = np.searchsorted(classes, _predicted(classifier, Z))
             agreed = _agreed(codes, guesses, Z)
             if has_fit_parameter(classifier, "sample_weight"):
                 weight = _in_known_shares(agreed, codes) * (1 if weight is None else weight)
@@ -217,6 +218,12 @@ class ContrastiveClassifier(
         self.embedder_, self.scaler_, self.classifier_ = embedder, scaler, classifier
         self.classes_ = classes
         return self
+
+    def _keep(self, embedder: ContrastiveEmbedder) -> None:
+        """Keep an embedder as soon as it is trained, without what was fitted to another one."""
+        for name in ("scaler_", "classifier_", "classes_"):
+            self.__dict__.pop(name, None)
+        self.embedder_ = embedder
 
     def _new_classifier(self, metadata: dict[str, Any]) -> Any:
         """Return the classifier, not fitted; raise TypeError if it is none or takes no weights."""
@@ -261,7 +268,11 @@ class ContrastiveClassifier(
                 f"The loss {type(embedder.loss).__name__} of the embedder learns from y: pass "
                 "ContrastiveClassifier(..., use_labels=True), which hands it the known classes."
             )
-        return embedder.fit(X, codes if self.use_labels else None, **metadata)
+        try:
+            return embedder.fit(X, codes if self.use_labels else None, **metadata)
+        finally:
+            if embedder.__sklearn_is_fitted__():  # after an interrupt, too
+                self._keep(embedder)
 
     def __sklearn_clone__(self) -> Self:
         """Return a copy that is not fitted, in which a fitted embedder is frozen."""
@@ -299,7 +310,8 @@ class ContrastiveClassifier(
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self._call("predict", X)
+        Z = np.asarray(self.transform(X))
+        return _predicted(self.classifier_, Z)
 
     @_has("predict_proba")
     def predict_proba(self, X: Any) -> NDArray:
@@ -354,7 +366,8 @@ class ContrastiveClassifier(
         predicted = self.predict(X)
         with naming("y", f"{len(predicted)} classes, one for each sample"):
             check_consistent_length(predicted, is_known)
-        weight = None if sample_weight is None else np.asarray(sample_weight)[is_known]
+        weight = _weights(sample_weight, is_known)
+        weight = None if weight is None else weight[is_known]
         return accuracy_score(values, predicted[is_known], sample_weight=weight)
 
     def _call(self, method: str, X: Any) -> NDArray:
@@ -438,6 +451,8 @@ class LabeledFolds(BaseCrossValidator):
         """
         values, is_known = _classes(y)
         known, unknown = np.flatnonzero(is_known), np.flatnonzero(~is_known)
+        with naming("groups", "an array of groups, one for each entry of y"):
+            check_consistent_length(is_known, groups)
         groups = None if groups is None else np.asarray(groups)[known]
         for train, test in self._splitter(values).split(known, values, groups):
             yield np.sort(np.r_[unknown, known[train]]), known[test]
@@ -464,7 +479,8 @@ class LabeledFolds(BaseCrossValidator):
         """Return the splitter of known rows, or raise an error that names cv."""
         cv = self.cv
         is_number = isinstance(cv, int | np.integer) and 1 < cv < 2**31
-        if not (is_number or hasattr(cv, "get_n_splits")):
+        is_splitter = hasattr(cv, "get_n_splits") and not isinstance(cv, type)
+        if not (is_number or is_splitter):
             raise ValueError(
                 "The 'cv' parameter of LabeledFolds must be a number of folds, two or more, or a "
                 f"splitter of scikit-learn, got {cv!r}."
@@ -482,16 +498,36 @@ def _classes(y: Any) -> tuple[NDArray, NDArray[np.bool_]]:
     known, is_known = split_known(y, warns=True)
     with naming("y", "an array of classes, shape (n_samples,)"):
         check_classification_targets(known)
+    if not len(known):
+        raise ValueError(
+            "y must hold known classes, got none; -1 is no class, but marks samples whose class "
+            "is unknown."
+        )
     return known, is_known
+
+
+def _weights(sample_weight: Any, is_known: NDArray[np.bool_]) -> NDArray | None:
+    """Return checked weights of all samples, or None."""
+    weights = checked_weights(sample_weight, len(is_known), np.float64)
+    if weights is not None and not weights[is_known].any():
+        raise ValueError("sample_weight must not be 0 for all samples whose class is known.")
+    return weights
+
+
+def _predicted(classifier: Any, Z: NDArray) -> NDArray:
+    """Return predicted classes, without the scores of all rows and all classes at once."""
+    return np.concatenate([classifier.predict(Z[b]) for b in gen_batches(len(Z), _BATCH)])
 
 
 def _agreed(codes: NDArray, guesses: NDArray, Z: NDArray) -> NDArray:
     """Return known classes, and guesses where label spreading guesses the same; otherwise −1."""
     n_components = min(_N_COMPONENTS, max(len(Z) // 32, 2))
     h = np.asarray(PartialWhitening(n_components, random_state=0).fit_transform(Z))
-    spread = spread_labels(as_tensor(h), torch.from_numpy(codes), N_NEIGHBORS)
-    is_agreed = (spread.argmax(1) == guesses) & (spread.max(1) > 0)
-    return np.where(codes >= 0, codes, np.where(is_agreed, guesses, -1))
+    agreed = codes.copy()
+    for rows, spread in spread_in_blocks(as_tensor(h), torch.from_numpy(codes), N_NEIGHBORS):
+        is_agreed = (spread.argmax(1) == guesses[rows]) & (spread.max(1) > 0) & (codes[rows] < 0)
+        agreed[rows][is_agreed] = guesses[rows][is_agreed]
+    return agreed
 
 
 def _fit_known(

@@ -16,8 +16,8 @@ import torch
 from sklearn.datasets import load_digits
 
 torch.set_num_threads(1)
-# Macs of CI have a GPU without memory; the tests of a GPU are in test_gpu.py.
-# As in torch, it has what is behind the cache.
+# Macs of CI have a GPU without memory; the tests of a GPU are in test_gpu.py. torch._dynamo reads
+# an attribute of the cached function that this replaces.
 torch.backends.mps.is_available = functools.cache(lambda: False)
 
 

@@ -1,6 +1,8 @@
 """The classifier for few labels: embedder, scaler and classifier in one, and its folds."""
 
 import pickle
+import signal
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -11,14 +13,17 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from skorch.callbacks import Callback
 
 import skcontrast
-from skcontrast import ContrastiveClassifier, LabeledFolds
+from skcontrast import ContrastiveClassifier, LabeledFolds, classifier
+from skcontrast._fit import _label_spreading
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.losses import SemiSupCon, SupCon
 from tests.common import small
@@ -288,12 +293,20 @@ def test_an_exported_one_returns_probabilities(tmp_path, y):
     [
         ({}, {"y": None}, "y is None: pass the classes"),
         ({}, {"y": FEW[:5]}, "X must be samples, one for each entry of y"),
-        ({}, {"y": np.full(90, -1)}, "at least two known classes, got none"),
+        ({}, {"y": np.full(90, -1)}, "must hold known classes, got none"),
+        ({}, {"y": np.where(FEW < 0, -1, 0)}, "at least two known classes, got 1 class"),
         ({}, {"y": np.where(FEW < 0, "-1", NAMES)}, "the string '-1'"),
         ({}, {"y": np.where(FEW < 0, NAMES, Y)}, "numbers or strings, got both"),
         ({}, {"y": X[:, 0]}, "Unknown label type"),
         ({}, {"y": np.ma.masked_equal(FEW, -1)}, "y has masked entries"),
-        ({}, {"y": FEW, "sample_weight": [1.0]}, "sample_weight must be an array"),
+        ({}, {"y": FEW, "sample_weight": [1.0]}, r"sample_weight must have shape \(90,\)"),
+        ({}, {"y": FEW, "sample_weight": np.linspace(-1, 1, 90)}, "sample_weight .* no negative"),
+        ({}, {"y": FEW, "sample_weight": FEW < 0}, "sample_weight must not be 0 for all"),
+        (
+            {"embedder": FrozenEstimator(small(max_epochs=1).fit(X))},
+            {"y": FEW, "sample_weight": np.linspace(-1, 1, 90)},
+            "sample_weight .* no negative",
+        ),
         ({}, {"y": FEW, "weights": np.ones(90)}, "unexpected argument 'weights'"),
         ({"embedder": skcontrast.ContrastiveEmbedder}, {"y": FEW}, "Write embedder=Contrastive"),
         ({"embedder": StandardScaler()}, {"y": FEW}, "'embedder' parameter of ContrastiveClass"),
@@ -319,6 +332,87 @@ def test_mistakes_are_named(change, fit, message):
     with pytest.raises((TypeError, ValueError), match=message):
         found.fit(X, **fit)
     assert not hasattr(found, "classifier_")
+
+
+@pytest.mark.parametrize(
+    ("y", "weights", "message"),
+    [
+        (FEW, np.ones(30), r"sample_weight must have shape \(90,\)"),
+        (FEW, 2.0, "sample_weight"),
+        (FEW, -np.ones(90), "sample_weight .* no negative"),
+        (FEW, FEW < 0, "sample_weight must not be 0 for all"),
+        (np.full(90, -1), None, "y must hold known classes, got none"),
+    ],
+)
+def test_mistakes_in_what_is_scored_are_named(y, weights, message):
+    found = model(small(max_epochs=1).fit(X)).fit(X, FEW)
+    with pytest.raises(ValueError, match=message):
+        found.score(X, y, weights)
+
+
+@pytest.mark.parametrize(
+    ("cv", "y", "groups", "message"),
+    [
+        (GroupKFold(2), FEW, np.arange(30), "groups must be an array of groups, one for each"),
+        (GroupKFold(2), FEW, np.arange(99), "groups must be an array of groups, one for each"),
+        (2, np.full(90, -1), None, "y must hold known classes, got none"),
+        (GroupKFold, FEW, np.arange(90), "'cv' parameter of LabeledFolds"),
+    ],
+)
+def test_mistakes_in_folds_are_named(cv, y, groups, message):
+    with pytest.raises(ValueError, match=message):
+        next(LabeledFolds(cv).split(X, y, groups))
+
+
+class Full(LogisticRegression):
+    def fit(self, X, y, sample_weight=None):
+        raise MemoryError
+
+
+def test_a_trained_embedder_is_kept_whatever_fails_after_it():
+    found = model(random_state=0).fit(X, FEW)
+    before = found.embedder_
+    with pytest.raises(MemoryError):
+        found.set_params(classifier=Full()).fit(X, FEW)
+    assert found.embedder_ is not before
+    assert not hasattr(found, "classes_")  # of a classifier that saw the embedder before
+    with pytest.raises(sklearn.exceptions.NotFittedError):
+        found.predict(X)
+    again = model(found.embedder_).fit(X, FEW)
+    expected = model(random_state=0).fit(X, FEW)
+    np.testing.assert_array_equal(again.predict_proba(X), expected.predict_proba(X))
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_keeps_the_epochs_of_the_embedder():
+    class Interrupts(Callback):
+        def on_epoch_begin(self, net, **kwargs):
+            if len(net.history) == 3:
+                signal.raise_signal(signal.SIGINT)
+
+    found = model(small(max_epochs=9, callbacks=[Interrupts()]))
+    with pytest.raises(KeyboardInterrupt):
+        found.fit(X, FEW)
+    assert found.embedder_.n_epochs_ == 2
+    assert not hasattr(found, "classifier_")
+
+
+def test_memory_does_not_grow_with_rows_times_classes(monkeypatch):
+    monkeypatch.setattr(_label_spreading, "_LARGEST_GRAPH", 400)
+    for module, name in ((_label_spreading, "_CHUNK"), (classifier, "_BATCH")):
+        monkeypatch.setattr(module, name, 128)
+    n, n_classes = 8000, 200
+    y = np.arange(n) % n_classes
+    rows = (
+        np.random.default_rng(0).normal(size=(n, 6))
+        + np.random.default_rng(1).normal(size=(n_classes, 6))[y]
+    )
+    found = ContrastiveClassifier(small(max_epochs=1).fit(rows), GaussianNB())
+    tracemalloc.start()
+    found.fit(rows, np.where(np.arange(n) < n // 2, y, -1)).predict(rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * n * n_classes
 
 
 def test_metadata_that_are_none_are_none():

@@ -135,7 +135,7 @@ def numbers(values: Any, name: str, expected: str = "an array of numbers", **opt
     -------
     array : ndarray
     """
-    refuse_masked(values, name)
+    check_entries(values, name)
     with naming(name, expected, values):
         array = values
         if isinstance(values, torch.Tensor):
@@ -150,6 +150,29 @@ def refuse_masked(values: Any, name: str) -> None:
             f"{name} has masked entries, which would be used as if they were not masked: pass "
             f"{name}.filled(value), or impute them."
         )
+
+
+def check_entries(values: Any, name: str) -> None:
+    """Raise an error for an array with masked entries, or of dates, which is no array of numbers.
+
+    As a number, a missing date would be −9.2e18.
+    """
+    refuse_masked(values, name)
+    while isinstance(values, (list, tuple)) and values:
+        values = values[0]
+    is_table = hasattr(values, "columns") and hasattr(values, "dtypes")
+    dtypes = values.dtypes if is_table else [getattr(values, "dtype", None)]
+    if any(map(_is_of_dates, dtypes)):
+        raise TypeError(
+            f"{name} holds dates or durations, not numbers: pass samples that have some as a "
+            "DataFrame, or convert them to numbers."
+        )
+
+
+def _is_of_dates(dtype: Any) -> bool:
+    """Return whether a dtype of numpy, pandas or polars is one of dates or durations."""
+    is_named = str(dtype).startswith(("Date", "Time", "Duration"))  # by polars
+    return is_named or getattr(dtype, "kind", "") in ("M", "m")
 
 
 def _odd_item(values: Any) -> str:

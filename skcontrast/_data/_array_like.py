@@ -12,7 +12,8 @@ from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 from torch.utils.data import DataLoader, Dataset
 
-from .._checks import naming, refuse_masked
+from .._checks import check_entries, naming, refuse_masked
+from ._columns import refuse_dask
 from ._memory_maps import map_of, row_blocks
 from ._parts import Parts
 from ._sources import LazySamples
@@ -51,6 +52,8 @@ def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
     _refuse_pictures(X)
     refuse_masked(X, "X")
     is_pair = isinstance(X, tuple) and len(X) == 2
+    for part in X if is_pair else ():
+        refuse_dask(part)
     if is_pair and getattr(X[0], "ndim", 0) > 1 and np.shape(X[1]) == X[0].shape[:1]:
         raise TypeError("X is a tuple of samples and their classes: pass both, fit(X, y).")
     if isinstance(X, Parts) or (is_pair and all(getattr(x, "ndim", 0) > 1 for x in X)):
@@ -216,6 +219,7 @@ def checked_numbers(
     if isinstance(X, LazySamples):
         check_lazy(X, min_samples)
         return X
+    check_entries(X, "X")
     is_sparse, own = issparse(X), getattr(X, "dtype", None)
     is_number = isinstance(own, np.dtype) and own.kind in "biuf" and own.itemsize <= 8
     dtypes = _SPARSE_NUMBERS if is_sparse else [*_NUMBERS, *([own] if is_number else ())]

@@ -33,17 +33,25 @@ class Values(NamedTuple):
         NaN for gaps; times and durations in seconds. Empty for categories.
     labels : sequence of length n of str or None
         Categories, None for gaps. Empty except for categories.
+    zone : str
+        The time zone of times; "" where they have none, or several.
     """
 
     type: ColumnType
     numbers: NDArray[np.float64] = np.empty(0)
     labels: Sequence[str | None] = ()
+    zone: str = ""
 
     def as_categories(self) -> Values:
         """Return numbers and times as categories, whose names are the numbers."""
         if self.type in ("category", "gaps"):
             return self
         return Values("category", labels=[_name(number) for number in self.numbers.tolist()])
+
+    def as_flags(self) -> Values:
+        """Return numbers that are 0 or 1, or gaps, as booleans are."""
+        codes = np.nan_to_num(self.numbers, nan=2).astype(int)
+        return Values("category", labels=_FALSE_TRUE_GAP[codes])
 
 
 class Table:
@@ -119,9 +127,14 @@ def mixed_table(X: Any) -> Table | None:
     return None
 
 
-def _is_dataframe(X: Any) -> bool:
+def refuse_dask(X: Any) -> None:
+    """Raise TypeError for a DataFrame of dask, whose shape is not known."""
     if type(X).__module__.startswith("dask") and hasattr(X, "columns"):
         raise TypeError("X is a DataFrame of dask: pass X.compute().")
+
+
+def _is_dataframe(X: Any) -> bool:
+    refuse_dask(X)
     return hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "to_series"))
 
 
@@ -191,13 +204,12 @@ def _of_pandas(series: Any, name: str) -> Values:
         dtype = series.dtype
     if dtype.kind in "fiub":
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
-        if dtype.kind == "b":
-            codes = np.nan_to_num(values, nan=2).astype(int)
-            return Values("category", labels=_FALSE_TRUE_GAP[codes])
-        return Values("number", values)
+        found = Values("number", values)
+        return found.as_flags() if dtype.kind == "b" else found
     if dtype.kind == "M":
-        local = series.dt.tz_localize(None) if series.dt.tz is not None else series
-        return Values("time", _seconds(local.astype("datetime64[us]").to_numpy()))
+        zone = "" if series.dt.tz is None else str(series.dt.tz)
+        local = series.dt.tz_localize(None) if zone else series
+        return Values("time", _seconds(local.astype("datetime64[us]").to_numpy()), zone=zone)
     if dtype.kind == "m":
         return Values("duration", _seconds(series.astype("timedelta64[us]").to_numpy()))
     values = series.astype(object).to_numpy(copy=True)
@@ -215,7 +227,7 @@ def _of_polars(series: Any, name: str) -> Values:
         local = series.cast(pl.Datetime("us")) if dtype == pl.Date else series
         local = local.dt.replace_time_zone(None).cast(pl.Datetime("us"))
         ticks = local.to_physical().cast(pl.Float64).to_numpy()
-        return Values("time", ticks / _MICROSECONDS)
+        return Values("time", ticks / _MICROSECONDS, zone=getattr(dtype, "time_zone", None) or "")
     if dtype == pl.Duration:
         ticks = series.cast(pl.Duration("us")).to_physical().cast(pl.Float64).to_numpy()
         return Values("duration", ticks / _MICROSECONDS)
@@ -241,7 +253,9 @@ def _of_objects(values: list, name: str) -> Values:
     if are(datetime.date, np.datetime64):
         # Without their time zones, as clocks showed them.
         local = [v.replace(tzinfo=None) if isinstance(v, datetime.datetime) else v for v in values]
-        return Values("time", _seconds(np.array(local, dtype="datetime64[us]")))
+        zones = {str(getattr(v, "tzinfo", None) or "") for v in values if v is not None}
+        seconds = _seconds(np.array(local, dtype="datetime64[us]"))
+        return Values("time", seconds, zone=zones.pop() if len(zones) == 1 else "")
     if are(datetime.timedelta, np.timedelta64):
         return Values("duration", _seconds(np.array(values, dtype="timedelta64[us]")))
     found = ", ".join(sorted(type_.__name__ for type_ in types))

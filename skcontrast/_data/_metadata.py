@@ -203,10 +203,8 @@ def read_metadata(
     if unknown := sorted(metadata.keys() - NAMES):
         advice = advice_on(unknown[0], ("X", "y", *sorted(NAMES)))
         raise TypeError(f"fit got an unexpected argument {unknown[0]!r}{advice}")
-    weights = _numbers_of("sample_weight", metadata, n_samples, ndim=1)
-    descriptions = _numbers_of("descriptions", metadata, n_samples, ndim=2)
-    if weights is not None and (weights.min() < 0 or weights.max() == 0):
-        raise ValueError("sample_weight must hold no negative numbers and not only zeros.")
+    weights = checked_weights(metadata.get("sample_weight"), n_samples)
+    descriptions = _numbers_of("descriptions", metadata.get("descriptions"), n_samples, ndim=2)
     if descriptions is not None and not descriptions.any():
         raise ValueError("descriptions must not hold only zeros: no sample would be learned from.")
     found: dict[str, NDArray | None] = {"weights": weights, "descriptions": descriptions}
@@ -227,6 +225,16 @@ def read_metadata(
     return {name: as_tensor(a) for name, a in found.items() if a is not None}
 
 
+def checked_weights(
+    weights: Any, n_samples: int, dtype: type[np.floating] = np.float32
+) -> NDArray[Any] | None:
+    """Return weights as numbers, none of them negative and not all 0; None stays None."""
+    found = _numbers_of("sample_weight", weights, n_samples, ndim=1, dtype=dtype)
+    if found is not None and (found.min() < 0 or found.max() == 0):
+        raise ValueError("sample_weight must hold no negative numbers and not only zeros.")
+    return found
+
+
 def check_descriptions(descriptions: Tensor | None, width: int) -> None:
     """Raise ValueError unless descriptions have the width of the projections."""
     if descriptions is not None and descriptions.shape[1] != width:
@@ -237,17 +245,16 @@ def check_descriptions(descriptions: Tensor | None, width: int) -> None:
 
 
 def _numbers_of(
-    name: str, metadata: dict[str, Any], n_samples: int, *, ndim: int
+    name: str, value: Any, n_samples: int, *, ndim: int, dtype: type[np.floating] = np.float32
 ) -> NDArray[Any] | None:
-    """Return metadata of a name as float32, None if there are none."""
-    value = metadata.get(name)
+    """Return metadata of a name as numbers, None if there are none."""
     if value is None:
         return None
     with np.errstate(over="ignore"):  # values beyond float32 are refused as infinite
         value = numbers(
             value,
             name,
-            dtype=np.float32,
+            dtype=dtype,
             allow_nd=True,
             ensure_2d=False,
             ensure_min_samples=0,

@@ -65,6 +65,6 @@ def along_rows(rows: Any, name: str) -> Any:
     """Return an index of samples without the ellipsis that scikit-learn adds for further axes."""
     if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
         rows = rows[0]
-    if rows is None or isinstance(rows, tuple):
+    if rows is None or isinstance(rows, (tuple, bool, np.bool_)) or np.ndim(rows) > 1:
         raise IndexError(f"{name} can only be indexed by samples, [rows], got {rows!r}.")
     return rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 import signal
+import traceback
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
@@ -15,12 +16,13 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, get_worker_info
 
 from .._checks import naming
 from .._distributed._world import Shares
 from .._runtime._interrupts import HeldInterrupt, blocked_interrupts
 from .._runtime._memory import free_bytes
+from .._runtime._random import generators_at_rest
 from ._memory_maps import dumps, map_of, some_rows
 from ._parts import Parts
 from ._statistics import native
@@ -116,6 +118,8 @@ class SparseSamples(LazySamples):
         """Return mean and standard deviation of each feature; 1 for constant ones."""
         mean, variance = mean_variance_axis(self.matrix, axis=0)
         std = np.sqrt(np.maximum(variance, 0.0), dtype=np.float64)
+        if not np.isfinite(std).all():
+            raise ValueError("X must hold numbers of finite variance: divide it by a number.")
         constant = std <= 10 * np.finfo(self.dtype).eps * np.abs(mean)
         return mean.astype(np.float64), np.where(constant, 1.0, std)
 
@@ -188,7 +192,12 @@ class Streamed(Dataset):
         self.__dict__.update(pickle.loads(state))
 
     def __getitem__(self, rows: Tensor) -> Tensor:
-        return self.to_tensor(some_rows(self.X, rows.numpy()), torch.device("cpu"))
+        try:
+            return self.to_tensor(some_rows(self.X, rows.numpy()), torch.device("cpu"))
+        except Exception as error:
+            if get_worker_info() is not None and not _is_sendable(error):
+                raise RuntimeError("".join(traceback.format_exception(error))) from None
+            raise
 
     def take(self, rows: Tensor) -> Any:
         """Return the samples of the given rows, read in this process."""
@@ -250,7 +259,7 @@ def _until_interrupted(loader: DataLoader) -> Generator[Any, None, None]:
         return
     batches = None
     try:
-        with HeldInterrupt(), blocked_interrupts():
+        with generators_at_rest(), HeldInterrupt(), blocked_interrupts():
             batches = iter(loader)
         while True:
             with HeldInterrupt():
@@ -261,6 +270,15 @@ def _until_interrupted(loader: DataLoader) -> Generator[Any, None, None]:
     finally:
         with HeldInterrupt():
             del batches  # ends the workers
+
+
+def _is_sendable(error: Exception) -> bool:
+    """Return whether a class of exceptions can be sent; for one that cannot, torch waits."""
+    try:
+        pickle.dumps(type(error))
+    except Exception:
+        return False
+    return True
 
 
 def _start_worker(number: int) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from ..losses._base import LabelSpreading
@@ -52,6 +52,19 @@ def spread_labels(h: Tensor, labels: Tensor, n_neighbors: int) -> NDArray[np.flo
     probabilities : ndarray of shape (n, n_classes)
         Rows sum to 1, or are 0 where no labeled sample can be reached.
     """
+    probabilities = np.empty((len(h), int(labels.max()) + 1), np.float32)
+    for rows, block in spread_in_blocks(h, labels, n_neighbors):
+        probabilities[rows] = block
+    return probabilities
+
+
+def spread_in_blocks(
+    h: Tensor, labels: Tensor, n_neighbors: int
+) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    """Yield the probabilities that `spread_labels` returns, with their rows, some rows at a time.
+
+    With many classes, they take much more memory than the representations.
+    """
     h = F.normalize((h - h.mean(0)) / h.std(0, correction=0).clamp_min(1e-6))
     known = (labels >= 0).cpu()
     rows = _graph_rows(known)
@@ -62,12 +75,13 @@ def spread_labels(h: Tensor, labels: Tensor, n_neighbors: int) -> NDArray[np.flo
     # The graph may lack a rare class.
     classes = F.one_hot(given[given >= 0], int(labels.max()) + 1)
     spread = _spread(scores[rows], places[rows], classes, given >= 0)
-    outside = own < 0
-    probabilities = np.zeros((len(h), spread.shape[1]), np.float32)
-    probabilities[rows] = spread
-    weights = scores[outside][:, :, None].numpy()
-    probabilities[outside] = (weights * spread[places[outside]]).sum(1)
-    return probabilities / probabilities.sum(1, keepdims=True).clip(1e-12)
+    for start in range(0, len(h), _CHUNK):
+        block = slice(start, start + _CHUNK)
+        place, outside = own[block], own[block] < 0
+        found = spread[place].astype(np.float32)
+        neighbors = _sparse(scores[block][outside], places[block][outside], len(rows))
+        found[outside] = neighbors @ spread
+        yield block, found / found.sum(1, keepdims=True).clip(1e-12)
 
 
 def _graph_rows(known: Tensor) -> Tensor:
@@ -105,9 +119,8 @@ def _nearest(h: Tensor, graph: Tensor, own: Tensor, k: int) -> tuple[Tensor, Ten
 
 def _spread(weights: Tensor, places: Tensor, classes: Tensor, known: Tensor) -> NDArray:
     """Return the probabilities of the samples of the graph, shape (n, n_classes)."""
-    n, k = places.shape
-    index = np.repeat(np.arange(n), k), places.flatten().numpy()
-    directed = coo_array((weights.flatten().double().numpy(), index), shape=(n, n)).tocsr()
+    n = len(places)
+    directed = _sparse(weights, places, n)
     adjacency = directed.maximum(directed.T)
     scale = 1 / np.sqrt(np.asarray(adjacency.sum(1)).clip(1e-12))
     adjacency = (adjacency.multiply(scale[:, None]).multiply(scale[None])).tocsr()
@@ -118,6 +131,13 @@ def _spread(weights: Tensor, places: Tensor, classes: Tensor, known: Tensor) -> 
         spread = _ALPHA * (adjacency @ spread) + (1 - _ALPHA) * start
     spread = (spread / spread.max(1, keepdims=True).clip(1e-300)) ** _CALIBRATION
     return spread / spread.sum(1, keepdims=True).clip(1)
+
+
+def _sparse(weights: Tensor, places: Tensor, n_columns: int) -> csr_array:
+    """Return the matrix that has the weights of each row in its places."""
+    n, k = places.shape
+    parts = weights.flatten().double().numpy(), places.flatten().numpy(), np.arange(n + 1) * k
+    return csr_array(parts, shape=(n, n_columns))
 
 
 def confident_labels(probabilities: NDArray[np.float32], labels: Tensor, share: float) -> Tensor:
@@ -169,9 +189,12 @@ def drawn_labels(
         −1 where no class is possible.
     """
     given = labels.cpu().numpy()
-    steps = probabilities.cumsum(1)
-    drawn = (rng.random((len(given), 1)) * steps[:, -1:] >= steps).sum(1)
-    drawn = np.where(steps[:, -1] > 0, drawn.clip(max=steps.shape[1] - 1), -1)
+    draws, drawn = rng.random((len(given), 1)), np.empty_like(given)
+    for start in range(0, len(given), _CHUNK):
+        block = slice(start, start + _CHUNK)
+        steps = probabilities[block].cumsum(1)
+        places = (draws[block] * steps[:, -1:] >= steps).sum(1).clip(max=steps.shape[1] - 1)
+        drawn[block] = np.where(steps[:, -1] > 0, places, -1)
     return torch.from_numpy(np.where(given >= 0, given, drawn)).to(labels.device)
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from .._distributed._world import World
 from .._objective._tile import GroupRole
+from .._runtime._random import seed_generators
 from ..frameworks import FitContext, Framework
 from ..losses import Loss
 from ..schedules import Schedule, at_progress
@@ -98,7 +98,7 @@ class Plan(FitContext):
     def seed_layers(self, seed: int) -> None:
         """Seed torch's global generators, where layers draw from them."""
         if self.seeds_layers:
-            torch.manual_seed(seed)
+            seed_generators(seed, self.device)
 
 
 def epoch_progress(epoch: int, n_epochs: int) -> float:

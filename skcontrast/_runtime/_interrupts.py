@@ -52,10 +52,17 @@ class NotedInterrupt:
         try:
             self._previous(number, frame)  # type: ignore[operator, misc]
         except KeyboardInterrupt:
+            if self.came:  # nothing is left to note, and the end of the context may not be reached
+                self._restore()
             self.came = True
             if self._is_released or self._is_pending:
                 raise
             self._is_pending = True
+
+    def _restore(self) -> None:
+        """Put the handler back that was in place before, unless it has been replaced since."""
+        if self._is_installed and signal.getsignal(signal.SIGINT) == self._handle:
+            signal.signal(signal.SIGINT, self._previous)
 
     @contextmanager
     def released(self) -> Iterator[None]:
@@ -68,9 +75,7 @@ class NotedInterrupt:
             self._is_released = before
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        # Something else may have set another handler in the meantime.
-        if self._is_installed and signal.getsignal(signal.SIGINT) == self._handle:
-            signal.signal(signal.SIGINT, self._previous)
+        self._restore()
 
 
 class HeldInterrupt(NotedInterrupt):

@@ -16,6 +16,16 @@ _LENT: list[torch.dtype] = []
 _threaded_process: int | None = None
 
 
+def _renew_lock() -> None:
+    """Forget, in a forked process, that a thread held the lock which this process lacks."""
+    global _LOCK
+    _LOCK = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
 @contextmanager
 def plain_modes(device: torch.device) -> Iterator[None]:
     """Compute as in a program that has switched on nothing, and has not been forked.

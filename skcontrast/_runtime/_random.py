@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
+import os
 import random
 import secrets
 import threading
@@ -17,6 +19,16 @@ from torch import nn
 _GLOBAL_GENERATORS = threading.RLock()
 
 
+def _renew_lock() -> None:
+    """Forget, in a forked process, that a thread held the lock which this process lacks."""
+    global _GLOBAL_GENERATORS
+    _GLOBAL_GENERATORS = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
 @contextlib.contextmanager
 def seeded_rng(seed: int, device: torch.device) -> Iterator[None]:
     """Seed torch's global generators within the context, and restore them afterwards.
@@ -24,8 +36,29 @@ def seeded_rng(seed: int, device: torch.device) -> Iterator[None]:
     The generators belong to the whole process, so only one thread enters at a time.
     """
     with _GLOBAL_GENERATORS, forked_rng(device):
-        torch.manual_seed(seed)
+        seed_generators(seed, device)
         yield
+
+
+def seed_generators(seed: int, device: torch.device) -> None:
+    """Seed torch's global generators of the CPU and of a device, and no others.
+
+    ``torch.manual_seed`` would seed those of all devices, now or when they are first used, under a
+    lock that a process forked meanwhile waits for.
+    """
+    torch.default_generator.manual_seed(seed)
+    if device.type != "cpu":
+        state = torch.Generator(device).manual_seed(seed).get_state()
+        torch.get_device_module(device).set_rng_state(state, device)
+
+
+def generators_at_rest() -> contextlib.AbstractContextManager[Any]:
+    """Return a context in which processes can be started, as no fit draws random numbers.
+
+    A process that is forked while a thread draws waits for the generator, which nothing releases.
+    """
+    is_forked = multiprocessing.get_start_method() == "fork"
+    return _GLOBAL_GENERATORS if is_forked else contextlib.nullcontext()
 
 
 def forked_rng(device: torch.device) -> contextlib.AbstractContextManager[None]:
@@ -69,12 +102,15 @@ _DRAWS_NOTHING = {
 }  # fmt: skip
 
 
+def generator_of(random_state: Any) -> np.random.RandomState:
+    """Return a generator; for None a new one, not numpy's global one as in scikit-learn."""
+    return check_random_state(secrets.randbits(32) if random_state is None else random_state)
+
+
 def resolve_seed(random_state: Any, owner: str) -> int:
-    """Return an int; for None a random one, drawn without touching a global generator."""
-    if random_state is None:
-        return secrets.randbits(31)
+    """Return an int; for None a random one."""
     try:
-        return int(check_random_state(random_state).randint(2**31 - 1))
+        return int(generator_of(random_state).randint(2**31 - 1))
     except ValueError as error:
         raise ValueError(
             f"The 'random_state' parameter of {owner} must be an int in [0, 2**32 - 1], a "

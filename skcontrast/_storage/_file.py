@@ -44,9 +44,13 @@ def pack(content: Any, tensors: Mapping[str, Tensor], key: str) -> bytes:
     ValueError
         If the content is longer than `unpack` allows.
     """
-    header = {key: json.dumps(content, allow_nan=False), _CHECKSUM: _BLANK}
-    data = safetensors.torch.save(dict(tensors), header)
-    start, rest = _split(data)
+    start, rest = _split(safetensors.torch.save(dict(tensors)))
+    # safetensors would write these two in any order: equal models would be unequal files.
+    own = {_CHECKSUM: _BLANK, key: json.dumps(content, allow_nan=False)}
+    header = {"__metadata__": own, **json.loads(start[8:])}
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    start = len(text).to_bytes(8, "little") + text
     if problem := _too_long(len(start)):
         raise ValueError(f"The file cannot be written: {problem}.")
     return start.replace(_field(_BLANK), _field(_checksum(start, rest))) + rest

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._checks import naming, refuse_masked, validate_parameters
+from .._checks import check_entries, naming, validate_parameters
 from .._data._row_labels import label_rows, row_labels
 from ._views import Transformer, Views
 
@@ -112,7 +112,7 @@ class Unflatten(Transformer):
                 "Unflatten must stand before the augmentations: it got the views of "
                 f"{', '.join(type(augmentation).__name__ for augmentation in X.chain)}."
             )
-        refuse_masked(X, "X")
+        check_entries(X, "X")
         with naming("X", "an array of numbers, shape (n_samples, n_features)", X):
             if isinstance(X, torch.Tensor):
                 X = X.detach().cpu().numpy()

@@ -17,6 +17,10 @@ from .._warnings import warn
 # Raised for an archive that is cut or altered.
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
 _OF_EDGES = ("edge_labels", "edge_attributes")
+_README = "README.txt"
+_LONGEST_README = 2**20
+# Up to here, all integers are float64 numbers.
+_LARGEST_LABEL = 2.0**53
 
 
 def find_dataset(folder: Path, name: str) -> Path | None:
@@ -28,12 +32,22 @@ def find_dataset(folder: Path, name: str) -> Path | None:
 def check_archive(path: Path) -> None:
     """Raise OSError unless a file is a zip archive with right checksums."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with _opened(path) as archive:
             damaged = archive.testzip()
     except _DAMAGED as error:
         raise OSError(f"{path.name} is not a zip archive that can be read: {error}") from error
     if damaged:
         raise OSError(f"{path.name} is damaged: the checksum of {damaged} in it is wrong")
+
+
+def _opened(path: Path) -> zipfile.ZipFile:
+    """Return an archive; refuse methods whose decoders raise errors of their own where damaged."""
+    archive = zipfile.ZipFile(path)
+    usual = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+    if any(member.compress_type not in usual for member in archive.infolist()):
+        archive.close()
+        raise zipfile.BadZipFile("its files must be stored or deflated")
+    return archive
 
 
 def read_dataset(path: Path, name: str) -> dict[str, Any]:
@@ -66,15 +80,22 @@ def read_dataset(path: Path, name: str) -> dict[str, Any]:
 
 def _files(path: Path, name: str) -> dict[str, bytes]:
     """Return the contents of the files of the set, by name."""
+
+    def is_wanted(file: str) -> bool:
+        return file.startswith(f"{name}_") or file == _README
+
     if path.is_dir():
-        return {file.name: file.read_bytes() for file in path.iterdir() if file.is_file()}
-    with zipfile.ZipFile(path) as archive:
-        members = {member: PurePosixPath(member) for member in archive.namelist()}
-        return {
-            inside.name: archive.read(member)
-            for member, inside in members.items()
-            if str(inside.parent) in (".", name)
-        }
+        files = {file.name: file for file in path.iterdir() if file.is_file()}
+        return {name: file.read_bytes() for name, file in files.items() if is_wanted(name)}
+    found = {}
+    with _opened(path) as archive:
+        for member in archive.namelist():
+            inside = PurePosixPath(member)
+            if str(inside.parent) in (".", name) and is_wanted(inside.name):
+                with archive.open(member) as file:
+                    most = _LONGEST_README if inside.name == _README else -1
+                    found[inside.name] = file.read(most)
+    return found
 
 
 def _from_texts(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
@@ -96,7 +117,9 @@ def _from_texts(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
     attributes = rows("graph_attributes", np.float64)
     target, target_names = _target(rows("graph_labels", np.float64), attributes, name)
     counted = [len(values) for values in (target, attributes) if values is not None]
-    n_graphs = counted[0] if counted else int(indicator.max(initial=0))
+    n_graphs = counted[0] if counted else min(int(indicator.max(initial=0)), len(indicator))
+    if attributes is not None and len(attributes) != n_graphs:
+        raise ValueError(f"graph_attributes has {len(attributes)} rows for {n_graphs} graphs.")
     return {
         "edge_index": edges.T - 1,
         "node_ptr": _starts(indicator, n_graphs),
@@ -107,7 +130,7 @@ def _from_texts(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
         "node_attributes": rows("node_attributes", np.float32),
         "edge_labels": rows("edge_labels", np.int64),
         "edge_attributes": rows("edge_attributes", np.float32),
-        "readme": files.get("README.txt", b"").decode("utf-8", "replace"),
+        "readme": files.get(_README, b"").decode("utf-8", "replace"),
     }
 
 
@@ -123,8 +146,9 @@ def _target(
         if attributes is not None and attributes.shape[1] == 1:
             attributes = attributes[:, 0]
         return attributes, np.empty(0)
-    if not ((labels == np.round(labels)) | np.isnan(labels)).all():
-        raise ValueError(f"{name}_graph_labels.txt must hold integers.")
+    are_integers = (labels == np.round(labels)) & (np.abs(labels) < _LARGEST_LABEL)
+    if not (are_integers | np.isnan(labels)).all():
+        raise ValueError(f"{name}_graph_labels.txt must hold integers below 2**53.")
     tasks = [_classes(column) for column in labels.T]
     if len(tasks) > 1:
         return np.column_stack([codes for codes, _ in tasks]), [names for _, names in tasks]

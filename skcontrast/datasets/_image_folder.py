@@ -12,18 +12,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
 from .._checks import POSITIVE_INT, Interval, StrOptions, check_argument, checked
 from .._data._row_labels import along_rows
+from .._runtime._memory import check_memory
 
 _GRAPHICS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".pnm", ".ppm")
 _PHOTOGRAPHS = (".avif", ".jp2", ".jpeg", ".jpg", ".tif", ".tiff", ".webp")
 SUFFIXES = frozenset(_GRAPHICS + _PHOTOGRAPHS)
 # No format that calls another program, such as EPS.
 _FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
+
+# Rows of pixels that are converted at once, since a copy of a large image is large.
+_STRIP = 64
 
 _N_JOBS = [
     Interval(Integral, -(2**15), -1, closed="both"),
@@ -151,10 +156,12 @@ class ImageFolder(Dataset):
             check_argument("ImageFolder", "size", side, POSITIVE_INT)
         self.size = int(sides[0]), int(sides[1])
         self.mode, self.resize = mode, resize
+        n_numbers = math.prod(self.size) * (3 if mode == "RGB" else 1)
+        check_memory(n_numbers, torch.device("cpu"), "The 'size' parameter of ImageFolder")
         if not self.folder.is_dir():
             raise NotADirectoryError(f"{self.folder} is not a folder.")
         if files is None:
-            found = _walk(self.folder, ())
+            found = _walk(self.folder)
             paths = [path.relative_to(self.folder) for path in found]
         else:
             paths = _checked(self.folder, files)
@@ -220,11 +227,13 @@ class ImageFolder(Dataset):
         OSError
             If a file is not an image or is damaged.
         ValueError
-            If `out` has a different shape.
+            If `out` has a different shape, or a dtype that does not hold 0 to 255.
         """
         images = np.empty(self.shape, dtype=np.uint8) if out is None else out
         if images.shape != self.shape:
             raise ValueError(f"out must have shape {self.shape}, got {images.shape}.")
+        if not np.can_cast(np.uint8, images.dtype):
+            raise ValueError(f"out must have a dtype that holds 0 to 255, got {images.dtype}.")
 
         def read(row: int) -> None:
             images[row] = self[row]
@@ -259,15 +268,18 @@ class ImageFolder(Dataset):
         return np.array(found, dtype=bool)
 
 
-def _walk(folder: Path, above: tuple[Path, ...]) -> Iterator[Path]:
+def _walk(folder: Path, seen: set[Path] | None = None) -> Iterator[Path]:
+    """Yield the images of a folder; of links that meet, the first is followed, in each class."""
     real = folder.resolve()
-    if real in above:  # a link to a folder that it is in
-        return
+    if seen is not None:
+        if real in seen:
+            return
+        seen.add(real)
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
             continue
         if path.is_dir():
-            yield from _walk(path, (*above, real))
+            yield from _walk(path, {real} if seen is None else seen)
         elif path.suffix.lower() in SUFFIXES:
             yield path
 
@@ -324,14 +336,26 @@ def _plain(image: Any, mode: str, depth_16: bool) -> Any:
     from PIL import Image
 
     if depth_16:
-        wide = np.asarray(image).astype(np.int64)
-        image = Image.fromarray(((wide + 128) // 257).astype(np.uint8))
+        image = Image.fromarray(_in_8_bits(np.asarray(image)))
     elif image.mode in ("I", "F"):
         raise ValueError("32-bit images have no defined white level")
     if image.mode in ("LA", "La", "PA", "RGBA", "RGBa") or "transparency" in image.info:
-        image = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+        image = image if image.mode == "RGBA" else image.convert("RGBA")
+        for top in range(0, image.height, _STRIP):
+            box = (0, top, image.width, min(top + _STRIP, image.height))
+            strip = image.crop(box)
+            white = Image.new("RGBA", strip.size, "white")
+            image.paste(Image.alpha_composite(white, strip), box)
     return image if image.mode == mode else image.convert(mode)
+
+
+def _in_8_bits(wide: NDArray) -> NDArray[np.uint8]:
+    """Return numbers of 16 bits rounded to 8, converted a few rows at a time."""
+    narrow = np.empty(wide.shape, np.uint8)
+    for top in range(0, len(wide), _STRIP):
+        rows = slice(top, top + _STRIP)
+        narrow[rows] = (wide[rows].astype(np.int32) + 128) // 257
+    return narrow
 
 
 def _resized(image: Any, size: tuple[int, int], resize: str) -> Any:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .._checks import check_component
 from ..losses._posterior import false_negative_probability, ranks_inside
-from ..simulation._scores import ScoreSample
+from ..simulation._scores import ScoreSample, checked_sample
 from ._truth import true_negatives_by_rank
 
 _SHARPNESSES = np.geomspace(0.1, 10.0, 9)
@@ -60,7 +60,7 @@ def estimate_soft_ring(sample: ScoreSample) -> dict[str, float]:
     True
     """
     check_component(sample, ScoreSample, owner="estimate_soft_ring", parameter="sample")
-    observed = torch.from_numpy(1 - true_negatives_by_rank(sample))
+    observed = torch.from_numpy(1 - true_negatives_by_rank(checked_sample(sample)))
     tau_plus = float(observed.mean())
     if not 0 < tau_plus < 1:
         raise ValueError("sample must hold both true and false negatives.")

@@ -16,7 +16,7 @@ from .._objective._tile import Anchors, Tile
 from ..losses import Loss, Supervised
 from ..schedules._numbers import check_numbers
 from ..simulation._estimators import estimate
-from ..simulation._scores import ScoreSample, with_negatives
+from ..simulation._scores import ScoreSample, checked_sample, with_negatives
 from ._rank_statistics import Estimate
 
 
@@ -71,7 +71,7 @@ def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
     >>> abs(negative_bias(DCL(0.1), sample).value) < 0.02
     True
     """
-    _check(loss, sample, owner="negative_bias")
+    sample = _checked(loss, sample, owner="negative_bias")
     sample = with_negatives(sample)
     if len(sample.scores) < 2:
         raise ValueError(f"Two anchors must have a true negative, got {len(sample.scores)}.")
@@ -131,11 +131,11 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     >>> push_share(Supervised(), sample).value
     0.0
     """
-    _check(loss, sample, owner="push_share")
+    sample = _checked(loss, sample, owner="push_share")
     is_false = torch.tensor(~sample.is_negative)
-    scores = torch.tensor(sample.scores, dtype=torch.float64)
+    scores = torch.tensor(sample.scores)
     anchors = Anchors(
-        positives=torch.tensor(sample.positives, dtype=torch.float64),
+        positives=torch.tensor(sample.positives),
         weights=None,
         n_negatives=scores.shape[1],
         bounds=(sample.lower_bound, -sample.lower_bound),
@@ -223,7 +223,7 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
     >>> reliability(BCL(alpha=0.9, tau_plus=0.1), sample).largest_gap < 0.03
     True
     """
-    _check(loss, sample, owner="reliability")
+    sample = _checked(loss, sample, owner="reliability")
     if not loss.overrides("true_negative_probability"):
         raise ValueError(f"{type(loss).__name__} has no probability of true negatives by rank.")
     n_anchors, n_candidates = sample.scores.shape
@@ -249,7 +249,9 @@ def true_negatives_by_rank(sample: ScoreSample) -> np.ndarray:
     return np.take_along_axis(sample.is_negative, order, axis=1).mean(axis=0)
 
 
-def _check(loss: Loss, sample: ScoreSample, *, owner: str) -> None:
+def _checked(loss: Loss, sample: ScoreSample, *, owner: str) -> ScoreSample:
+    """Return the sample as arrays that have been checked."""
     check_component(loss, Loss, owner=owner, parameter="loss")
     check_component(sample, ScoreSample, owner=owner, parameter="sample")
     check_numbers(loss)
+    return checked_sample(sample)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
@@ -17,7 +17,7 @@ from .._data._row_labels import labeled_output
 from .._data._sources import SparseSamples, array_of, subset
 from .._network._inference import encode
 from .._runtime._modes import plain_modes
-from .._runtime._random import seeded_rng
+from .._runtime._random import generator_of, seeded_rng
 from ..kinds._base import Kind, Request, Scaler, Schema
 from ..kinds._recognise import declared_kind, named_kinds, naming_kind, read_samples
 
@@ -145,7 +145,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesChecked):
             scaler = kind.scaler().fit(X if isinstance(X, SparseSamples) else array)
             batch = scaler.to_tensor(subset(array), _CPU)
             first = kind.first_layer(batch, scaler, channels_last=False) or nn.Identity()
-            rng = check_random_state(getattr(self, "random_state", None))
+            rng = generator_of(getattr(self, "random_state", None))
             with seeded_rng(rng.randint(2**31), _CPU):
                 learned, width = self.learn_checked(first(batch), rng)
             module = nn.Sequential(first, learned).eval()

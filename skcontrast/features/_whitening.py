@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.decomposition import PCA
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import assert_all_finite, check_is_fitted, validate_data
 
 from .._checks import (
     FRACTION,
     POSITIVE_INT,
     NamesChecked,
+    check_entries,
     naming,
-    refuse_masked,
     validate_parameters,
 )
 
@@ -104,9 +104,14 @@ class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesC
         validate_parameters(self)
         array = self._checked(X, ensure_min_samples=2)
         n_components = min(self.n_components, *array.shape)
-        with np.errstate(invalid="ignore"):  # equal rows have no variance to take shares of
+        # Equal rows have no variance to take shares of.
+        with (
+            np.errstate(invalid="ignore", over="ignore"),
+            naming("X", "numbers of finite variance"),
+        ):
             self.pca_ = PCA(n_components, random_state=self.random_state).fit(array)
-        spread = np.sqrt(self.pca_.explained_variance_)
+            spread = np.sqrt(self.pca_.explained_variance_)
+            assert_all_finite(spread)
         least = _LEAST_SPREAD * spread.max(initial=0)
         self.scale_ = np.where(spread > least, spread, np.inf) ** self.power
         self._n_features_out = n_components
@@ -128,6 +133,6 @@ class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesC
         return self.pca_.transform(self._checked(X, reset=False)) / self.scale_
 
     def _checked(self, X: ArrayLike, **options: Any) -> NDArray:
-        refuse_masked(X, "X")
+        check_entries(X, "X")
         with naming("X", "an array of numbers, shape (n_samples, n_features)", X):
             return validate_data(self, X, dtype=_FLOATS, **options)

@@ -265,6 +265,16 @@ def codes_of(labels: Tensor, categories: Sequence[Hashable]) -> dict[Hashable, i
 
 
 def coded(labels: Tensor, categories: Sequence[Hashable], codes: dict[Hashable, int]) -> Tensor:
-    """Return the codes of labels, shape (n,), −1 for a category that has none."""
+    """Return the codes of labels, shape (n,), −1 for a category that has none.
+
+    Raises
+    ------
+    ValueError
+        If some are strings in `fit` or now, and none is in the other.
+    """
+    had, have = ({isinstance(c, str) for c in of if c is not None} for of in (codes, categories))
+    if had and have and not had & have:
+        then, now = ("strings", "numbers") if had == {True} else ("numbers", "strings")
+        raise ValueError(f"Labels of the graphs in X were {then} in fit, but are {now} now.")
     table = [codes.get(category, -1) for category in categories]
     return torch.tensor(table, dtype=torch.int64)[labels]

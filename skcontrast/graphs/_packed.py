@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from .._checks import naming, numbers
+from .._checks import naming, numbers, refuse_masked
 from .._data._row_labels import along_rows
 from ._topology import Topology, by_target
 
@@ -293,6 +293,7 @@ def _check_structure(edges: Tensor, node_ptr: Tensor) -> None:
 
 
 def _as_integers(values: Any, name: str) -> Tensor:
+    refuse_masked(values, name)
     with naming(name, "an array of integers", values):
         values = np.asarray(values)
     if values.size and values.dtype.kind not in "iu":
@@ -304,6 +305,7 @@ def _checked_labels(labels: Any, n: int, name: str) -> tuple[Tensor | None, tupl
     """Return labels as codes, shape (n,), and their categories."""
     if labels is None:
         return None, ()
+    refuse_masked(labels, name)
     with naming(name, "an array of categories of one type", labels):
         labels = np.asarray(labels)
         categories, codes = np.unique(labels, return_inverse=True)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
-from .._checks import StrOptions, naming
+from .._checks import StrOptions, check_entries, naming
 from .._data._array_like import as_array_like, checked_numbers
 from .._data._memory_maps import row_blocks
 from .._data._sources import LazySamples, subset
@@ -128,6 +128,7 @@ class Series(ArrayKind):
         request.refuse_graphs(X, self)
         _refuse_frames(X)
         X = as_array_like(X, one_shape=False)
+        check_entries(X, "X")
         if isinstance(X, list) and X and all(isinstance(x, (list, tuple)) for x in X):
             with naming("X", "lists of numbers"):
                 X = [np.asarray(x) for x in X]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
@@ -45,6 +45,8 @@ class Column:
         Whether it has rare categories, and gaps.
     periods : tuple of float
         Lengths in seconds of the cycles that its times go through.
+    zone : str
+        The time zone of its times; "" where they have none, or several.
     """
 
     label: str
@@ -53,27 +55,47 @@ class Column:
     has_rare: bool = False
     has_gaps: bool = False
     periods: tuple[float, ...] = ()
+    zone: str = field(default="", compare=False)
 
     def encode(self, values: Values) -> NDArray[np.float64]:
         """Return a column as numbers: codes for categories, NaN for gaps."""
         if values.type == "gaps":
             return values.numbers
-        if self.type == "category":
-            codes = {name: float(code) for code, name in enumerate(self.categories)}
-            rare = float(len(codes))
-            labels = values.as_categories().labels
-            return np.array([np.nan if name is None else codes.get(name, rare) for name in labels])
-        if values.type == "category" and set(values.labels) <= {"False", "True", None}:
-            flags = {"False": 0.0, "True": 1.0, None: np.nan}
-            values = Values("number", np.array([flags[name] for name in values.labels]))
+        values = self._as_in_fit(values)
         if values.type != self.type:
             raise ValueError(
                 f"Column {self.label} of X held values of the type {self.type!r} in fit, now of "
                 f"the type {values.type!r}."
             )
+        if self.type == "category":
+            codes = {name: float(code) for code, name in enumerate(self.categories)}
+            rare = float(len(codes))
+            labels = values.labels
+            return np.array([np.nan if name is None else codes.get(name, rare) for name in labels])
         if np.isinf(values.numbers).any():
             raise ValueError(f"Column {self.label} of X contains infinity.")
+        if self.zone and values.zone and self.zone != values.zone:
+            warn(
+                f"Column {self.label} of X held times of the zone {self.zone} in fit, now of "
+                f"{values.zone}: times count as clocks showed them. Convert them if they were "
+                "taken in one place."
+            )
         return values.numbers
+
+    def _as_in_fit(self, values: Values) -> Values:
+        """Return values in the type of `fit` where they mean the same."""
+        if values.type == self.type:
+            return values
+        if self.type == "category":
+            of_flags = self.categories and set(self.categories) <= {"False", "True"}
+            if of_flags and np.isin(values.numbers[~np.isnan(values.numbers)], [0, 1]).all():
+                return values.as_flags()
+            has_numbers = not self.categories or any(map(_is_number, self.categories))
+            return values.as_categories() if has_numbers else values
+        if values.type == "category" and set(values.labels) <= {"False", "True", None}:
+            flags = {"False": 0.0, "True": 1.0, None: np.nan}
+            return Values("number", np.array([flags[name] for name in values.labels]))
+        return values
 
     def decode(self, codes: NDArray[np.float64]) -> NDArray[np.object_]:
         """Return encoded values as numbers, names of categories or times; gaps are None."""
@@ -92,13 +114,22 @@ class Column:
         return found
 
 
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
 def _learned(values: Values, label: str, min_frequency: int, max_categories: int) -> Column:
     """Return what there is to know about a column of training samples."""
     if values.type != "category":
         gaps = np.isnan(values.numbers)
         type_: ColumnType = "number" if values.type == "gaps" else values.type
         periods = _periods(values.numbers[~gaps]) if type_ == "time" else ()
-        return Column(label, type_, has_gaps=bool(gaps.any()), periods=periods)
+        has_gaps = bool(gaps.any())
+        return Column(label, type_, has_gaps=has_gaps, periods=periods, zone=values.zone)
     counts = Counter(values.labels)
     n_gaps = counts.pop(None, 0)
     frequent = [item for item in counts.items() if item[1] >= min_frequency]

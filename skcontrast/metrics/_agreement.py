@@ -237,7 +237,7 @@ def bits_above_chance(
     Raises
     ------
     ValueError
-        If the embeddings are not finite or their shapes differ.
+        If the embeddings or their scores are not finite, or shapes differ.
 
     See Also
     --------
@@ -265,6 +265,8 @@ def bits_above_chance(
     first, second = (torch.from_numpy(z) for z in check_views(z1, z2))
     with torch.no_grad():
         loss = float(contrastive_loss(first, second, similarity=similarity))
+    if not math.isfinite(loss):
+        raise ValueError("z1 and z2 are too large for their scores: divide them by a number.")
     return math.log2(2 * len(first) - 1) - loss / math.log(2)
 
 

@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state
 
 from .._checks import POSITIVE, POSITIVE_INT, Interval
+from .._runtime._random import generator_of
 from ._parts import INTEGERS, OF_CLASSES, Parts, check_count, check_parts, measure
 
 _MAX_ITER = 2000
@@ -190,7 +190,7 @@ def _first_seed(random_state: Any, n_draws: int) -> int:
     """Return `random_state` if it is an int, otherwise a seed drawn from it."""
     if isinstance(random_state, INTEGERS):
         return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1 - n_draws))
+    return int(generator_of(random_state).randint(2**31 - 1 - n_draws))
 
 
 def _few_rows(y: NDArray[np.int64], n_labels: int, seed: int) -> NDArray[np.int64]:

@@ -12,12 +12,12 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
 
 from .._checks import Interval, checked, numbers
 from .._data._metadata import split_known
+from .._runtime._random import generator_of
 from ..metrics._parts import EMBEDDINGS
 from ._axes import Axes, axes, class_colors, intensities, is_images, one_each, picture
 from ._estimators import transformer
@@ -183,7 +183,7 @@ class EmbeddingDisplay:
         points: NDArray = numbers(h, "h", EMBEDDINGS, ensure_min_samples=3)
         labels = one_each(y, "y", len(points), is_flat=True)
         thumbnails = one_each(thumbnails, "thumbnails", len(points))
-        rng = check_random_state(random_state)
+        rng = generator_of(random_state)
         rows = np.arange(len(points))
         if subsample is not None and subsample < len(points):
             rows = np.sort(rng.choice(len(points), subsample, replace=False))

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics.pairwise import cosine_similarity
-from sklearn.utils import check_random_state
 
 from .._checks import Interval, check_argument, checked, naming, numbers
 from .._data._metadata import is_unknown
+from .._runtime._random import generator_of
 from ..metrics._parts import EMBEDDINGS
 from ._axes import (
     Axes,
@@ -284,7 +284,7 @@ def _queries(queries: Any, n_samples: int, random_state: Any) -> NDArray:
     if isinstance(queries, Integral) and not isinstance(queries, bool):
         if not 1 <= int(queries) <= n_samples:
             raise ValueError(f"queries must be in [1, {n_samples}], got {queries!r}.")
-        return check_random_state(random_state).choice(n_samples, queries, replace=False)
+        return generator_of(random_state).choice(n_samples, queries, replace=False)
     return _rows_of(queries, "queries", n_samples)
 
 

@@ -108,7 +108,7 @@ class ViewsDisplay:
         xlabel: str = "feature",
         as_series: bool | None = None,
     ):
-        settings: dict[str, Any] = {"ensure_2d": False, "allow_nd": True, "dtype": None}
+        settings: dict[str, Any] = {"ensure_2d": False, "allow_nd": True, "dtype": "numeric"}
         check_argument("ViewsDisplay", "as_series", as_series, ["boolean", None])
         self.as_series = is_series(samples) if as_series is None else bool(as_series)
         settings["ensure_all_finite"] = "allow-nan" if self.as_series else True

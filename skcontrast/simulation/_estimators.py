@@ -23,7 +23,7 @@ from ..losses import (
     Supervised,
 )
 from ..schedules._numbers import check_numbers
-from ._scores import DRAWN, RandomState, ScoreModel, ScoreSample, with_negatives
+from ._scores import DRAWN, RandomState, ScoreModel, ScoreSample, checked_sample, with_negatives
 
 Metric: TypeAlias = Literal["mse", "bias", "mean"]
 Losses: TypeAlias = dict[str, Loss]
@@ -76,6 +76,7 @@ def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:
     True
     """
     check_numbers(loss)
+    sample = checked_sample(sample)
     if not loss.is_estimate:
         raise ValueError(
             f"{type(loss).__name__} does not differ from InfoNCE by an estimate of the mean of "

@@ -22,6 +22,7 @@ from .._checks import (
     checked,
     naming,
     numbers,
+    refuse_masked,
     validate_parameters,
 )
 from .._data._metadata import validate_labels
@@ -139,6 +140,25 @@ class ScoreSample(NamedTuple):
         )
         bounds = similarity.bounds(contrast.anchors.shape[1])
         return cls(candidates, is_negative, of_positives.numpy(), *bounds)
+
+
+def checked_sample(sample: ScoreSample) -> ScoreSample:
+    """Return the arrays of a sample as float64 and bool; raise ValueError where they are none."""
+    scores, positives = (
+        np.ascontiguousarray(numbers(values, name, dtype=np.float64, ensure_min_samples=0))
+        for name, values in (("scores", sample.scores), ("positives", sample.positives))
+    )
+    refuse_masked(sample.is_negative, "is_negative")
+    is_negative = np.ascontiguousarray(sample.is_negative)
+    if is_negative.shape != scores.shape or not np.isin(is_negative, [0, 1]).all():
+        raise ValueError(f"is_negative must hold booleans of the shape of scores, {scores.shape}.")
+    if len(positives) != len(scores):
+        raise ValueError(
+            f"positives must have a row for each of {len(scores)} anchors, got {len(positives)}."
+        )
+    return sample._replace(
+        scores=scores, is_negative=is_negative.astype(bool), positives=positives
+    )
 
 
 def with_negatives(sample: ScoreSample) -> ScoreSample:

@@ -1,6 +1,8 @@
 """Arguments of functions: one decorator checks them, and errors name them."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import torch
 
@@ -56,6 +58,29 @@ def test_errors_of_libraries_are_raised_again_by_name_and_others_as_they_are():
 )
 def test_the_first_item_that_does_not_fit_is_found(values, place):
     assert _odd_item(values) == place
+
+
+DATES = np.array([["2020-01-01", "NaT"], ["2021-01-01", "2022-01-01"]], dtype="M8[s]")
+
+
+@pytest.mark.parametrize("unit", ["ms", "D"])
+@pytest.mark.parametrize(
+    "convert",
+    [
+        np.array,
+        lambda dates: dates.astype(">M8[ns]"),
+        lambda dates: dates - dates[0, 0],
+        list,
+        lambda dates: [list(row) for row in dates],
+        pd.DataFrame,
+        pl.DataFrame,
+        lambda dates: pd.DataFrame(dates).assign(number=1.0),
+    ],
+)
+def test_dates_are_no_numbers(unit, convert):
+    X = convert(DATES.astype(f"M8[{unit}]"))
+    with pytest.raises(TypeError, match="z holds dates or durations, not numbers"):
+        numbers(X, "z")
 
 
 def test_tensors_are_numbers_and_masked_entries_are_not():

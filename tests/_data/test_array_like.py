@@ -188,5 +188,7 @@ def test_a_dataframe_of_dask_is_refused_by_name():
     pandas = pytest.importorskip("pandas")
     with pytest.raises(TypeError, match=r"pass X\.compute\(\)"):
         small().fit(dask.from_pandas(pandas.DataFrame(vectors()), npartitions=2))
+    with pytest.raises(TypeError, match="X is a DataFrame of dask"):
+        small().fit((dask.from_pandas(pandas.DataFrame(vectors()), npartitions=2), vectors()))
     names = ["compute", "b", "c", "d", "e"]
     small(max_epochs=1).fit(pandas.DataFrame(vectors(), columns=names))  # is no DataFrame of dask

@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
 
 from skcontrast._data import _sources
 from skcontrast._data._checksum import is_in_memory
@@ -117,6 +117,18 @@ def test_labels_and_weights_go_with_streamed_samples():
     expected = embedder(X, **kwargs).fit(X, y, sample_weight=weight).transform(X)
     streamed = embedder(X, **kwargs, memory_budget=0).fit(X, y, sample_weight=weight)
     np.testing.assert_array_equal(streamed.transform(X), expected)
+
+
+class Fails(Samples):
+    def __getitem__(self, row):
+        if row and get_worker_info() is not None:
+            raise type("NoSuchKey", (Exception,), {})("it is gone")
+        return self.X[row]
+
+
+def test_an_exception_of_a_class_that_cannot_be_sent_ends_the_fit():
+    with pytest.raises(RuntimeError, match=r"(?s)in DataLoader worker.*NoSuchKey: it is gone"):
+        embedder(X, memory_budget=0, n_workers=1).fit(Fails(X))
 
 
 def test_global_generators_are_untouched_by_loader_workers():
@@ -432,6 +444,11 @@ def test_rows_of_a_sparse_matrix_are_arrays():
     assert (len(samples), samples.shape, samples.ndim) == (120, (120, 30), 2)
     for rows in (slice(3, 9), np.array([5, 1]), np.arange(120) < 4):
         np.testing.assert_array_equal(samples[rows], counts[rows])
+
+
+def test_a_sparse_matrix_whose_variance_overflows_is_refused():
+    with pytest.raises(ValueError, match="X must hold numbers of finite variance"):
+        small().fit(csr_matrix(sparse_counts() * 1e200))
 
 
 def test_gaps_in_a_sparse_matrix_are_refused():

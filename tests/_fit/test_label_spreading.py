@@ -1,5 +1,7 @@
 """Classes of unlabeled samples, spread from the labeled ones, and what a fit does with them."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import torch
@@ -61,6 +63,19 @@ def test_chunks_of_rows_do_not_show(monkeypatch):
     expected = spread_labels(h, labels, 10)
     monkeypatch.setattr(_label_spreading, "_CHUNK", 7)
     np.testing.assert_allclose(spread_labels(h, labels, 10), expected, atol=1e-5)
+
+
+def test_memory_grows_with_the_classes_by_no_more_than_the_result(monkeypatch):
+    monkeypatch.setattr(_label_spreading, "_LARGEST_GRAPH", 300)
+    monkeypatch.setattr(_label_spreading, "_CHUNK", 64)
+    h = torch.randn(3000, 4, generator=torch.Generator().manual_seed(0))
+    labels = torch.where(torch.arange(3000) < 1500, torch.arange(3000) % 300, -1)
+    tracemalloc.start()
+    probabilities = spread_labels(h, labels, 15)
+    drawn_labels(probabilities, labels, np.random.default_rng(0))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3 * probabilities.nbytes
 
 
 def test_renamed_classes_get_the_same_probabilities():

@@ -29,6 +29,21 @@ def test_a_second_interrupt_is_raised_at_once():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+class EndsLate(NotedInterrupt):
+    """A context in which a signal comes after its body and before its end."""
+
+    def __exit__(self, *error):
+        press(signal.SIGINT)
+        super().__exit__(*error)
+
+
+def test_a_burst_of_interrupts_leaves_no_handler_behind():
+    with pytest.raises(KeyboardInterrupt), EndsLate() as noted:
+        press(signal.SIGINT)
+    assert noted.came
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_a_held_interrupt_comes_before_an_error():
     with pytest.raises(KeyboardInterrupt) as raised, HeldInterrupt():
         press(signal.SIGINT)

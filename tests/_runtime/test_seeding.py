@@ -54,6 +54,14 @@ def test_global_generators_are_untouched(random_state):
     assert np.array_equal(np.random.get_state()[1], before_numpy)  # noqa: NPY002
 
 
+def test_generators_of_other_devices_are_not_seeded(monkeypatch):
+    def refuse(seed):
+        raise AssertionError("the generators of a device that the fit does not use")
+
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", refuse)
+    small(encoder=MLP(dropout=0.5)).fit(X_DIGITS).transform(X_DIGITS)
+
+
 @pytest.mark.parametrize("encoder", [None, MLP(widths=(8,), dropout=0.3)], ids=repr)
 def test_fits_in_threads_do_not_disturb_each_other(encoder):
     def embed():

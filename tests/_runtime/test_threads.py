@@ -2,7 +2,9 @@
 
 import multiprocessing
 import os
+import signal
 import sys
+import threading
 
 import joblib
 import numpy as np
@@ -10,9 +12,13 @@ import pytest
 import torch
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._runtime import _modes
+from skcontrast._data._sources import Streamed
+from skcontrast._runtime import _modes, _random
 from skcontrast._runtime._modes import settle_threads
+from skcontrast._runtime._random import seeded_rng
 from tests.common import in_a_process
+
+CPU = torch.device("cpu")
 
 
 def fit_in_a_forked_process():
@@ -40,6 +46,48 @@ def fit_in_a_forked_process():
 @pytest.mark.skipif(sys.platform != "linux", reason="forks, and waits for GNU's OpenMP")
 def test_a_forked_process_does_not_wait_for_threads_that_it_does_not_have():
     in_a_process(fit_in_a_forked_process)
+
+
+def hold(locks, is_held, may_leave):
+    with locks[0], locks[1]:
+        is_held.set()
+        may_leave.wait()
+
+
+def fit_in_a_process_that_is_forked_while_a_thread_fits():
+    is_held, may_leave = threading.Event(), threading.Event()
+    locks = seeded_rng(0, CPU), _modes._LOCK
+    thread = threading.Thread(target=hold, args=(locks, is_held, may_leave))
+    thread.start()
+    is_held.wait()
+    process = os.fork()
+    if not process:
+        signal.alarm(60)  # ends this process if it waits
+        with seeded_rng(0, CPU), _modes._float32_by_default():
+            os._exit(0)
+    may_leave.set()
+    thread.join()
+    assert os.waitpid(process, 0)[1] == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+def test_a_forked_process_does_not_wait_for_a_fit_that_it_does_not_have():
+    in_a_process(fit_in_a_process_that_is_forked_while_a_thread_fits)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked")
+def test_workers_are_not_forked_while_the_fit_of_a_thread_may_draw(monkeypatch):
+    monkeypatch.setattr(multiprocessing, "get_start_method", lambda **kwargs: "fork")
+    is_held, may_leave = threading.Event(), threading.Event()
+    locks = seeded_rng(0, CPU), _random.generators_at_rest()
+    thread = threading.Thread(target=hold, args=(locks, is_held, may_leave))
+    thread.start()
+    is_held.wait()
+    threading.Timer(0.3, may_leave.set).start()
+    data = Streamed(np.ones((4, 2)), lambda x, device: torch.from_numpy(x), CPU, n_workers=1)
+    for _ in data.batches([torch.arange(4)], seed=0):
+        assert may_leave.is_set()
+    thread.join()
 
 
 @pytest.mark.parametrize(

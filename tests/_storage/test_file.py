@@ -29,6 +29,10 @@ def test_what_was_packed_is_unpacked():
         assert torch.equal(tensors[name], tensor) and tensors[name].dtype == tensor.dtype
 
 
+def test_the_same_content_gives_the_same_bytes():
+    assert len({pack({"ä": 1}, TENSORS, "mine") for _ in range(20)}) == 1
+
+
 def test_files_of_others_have_no_content():
     for data in (save(TENSORS), pack({}, TENSORS, "theirs")):
         assert unpack(data, "mine")[0] is None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from PIL import Image
 
+from skcontrast.datasets import _image_folder
 from skcontrast.datasets._image_folder import SUFFIXES, read_image
 
 RNG = np.random.default_rng(0)
@@ -95,6 +98,19 @@ def test_16_bits_are_rounded_to_8(tmp_path, suffix):
     found = read(path, mode="L")[0]
     np.testing.assert_array_equal(found, np.rint(wide / 257))
     assert found[0, :3].tolist() == [0, 1, 255]
+
+
+def test_pixels_are_converted_a_few_rows_at_a_time(tmp_path, monkeypatch):
+    path = saved(tmp_path, RNG.integers(0, 2**16, size=(1000, 1000)).astype(np.uint16))
+    tracemalloc.start()
+    read(path, mode="L")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6 * 10**6  # of which 2 for the file's own numbers, twice
+    clear = Image.fromarray(RNG.integers(0, 256, size=(20, 20, 4), dtype=np.uint8), "RGBA")
+    whole = read(saved(tmp_path, clear))
+    monkeypatch.setattr(_image_folder, "_STRIP", 7)
+    np.testing.assert_array_equal(read(saved(tmp_path, clear)), whole)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float32])

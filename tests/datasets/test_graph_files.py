@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -224,6 +226,13 @@ def test_missing_files_are_named(tmp_path, file, write):
         ("SET_edge_labels.txt", "1\n2\n", "edge_labels has 2 rows for 12 edges"),
         ("SET_edge_attributes.txt", "1\n" * 11 + "nan\n", "Graph 1 .* edge_attributes .* NaN"),
         ("SET_graph_labels.txt", "0.5\n1\n1\n", "SET_graph_labels.txt must hold integers"),
+        ("SET_graph_labels.txt", "inf\n1\n1\n", "SET_graph_labels.txt must hold integers"),
+        (
+            "SET_graph_labels.txt",
+            f"{2**60}\n1\n1\n",
+            r"_labels.txt must hold integers below 2\*\*53",
+        ),
+        ("SET_graph_attributes.txt", "1\n" * 4, "graph_attributes has 4 rows for 3 graphs"),
         ("SET_node_labels.txt", "1\n2\n", r"labels must have shape \(8,\), got \(2,\)"),
         ("SET_node_attributes.txt", "1\n2\n", r"attributes must have shape \(8, n_attributes\)"),
         ("SET_node_attributes.txt", "1\n" * 7 + "nan\n", "Graph 2 .* NaN"),
@@ -253,6 +262,15 @@ def test_damaged_files_are_refused(tmp_path, damage):
         content = b"no archive"
     file.write_bytes(content)
     with pytest.raises(ValueError, match=f"{file.name} cannot be read as a data set"):
+        fetch(tmp_path)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_archives_of_other_methods_are_refused(tmp_path, method):
+    with zipfile.ZipFile(tmp_path / "SET.zip", "w", method) as archive:
+        for name, text in TEXTS.items():
+            archive.writestr(name, text)
+    with pytest.raises(ValueError, match=r"SET.zip cannot be read .* stored or deflated"):
         fetch(tmp_path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import sys
 
@@ -80,6 +81,15 @@ def test_links_are_followed_but_not_in_circles(folder, tmp_path):
     assert len(images) == 6 and images.target_names.tolist() == ["a", "b", "c"]
 
 
+def test_folders_that_link_to_each_other_are_read_once_for_each_class(tmp_path):
+    names = [f"{letter}/{letter}.png" for letter in "abcdefghij"]
+    fill(tmp_path, names)
+    for one, other in itertools.permutations("abcdefghij", 2):
+        (tmp_path / one / other).symlink_to(tmp_path / other)
+    images = ImageFolder(tmp_path)
+    assert np.bincount(images.target).tolist() == [10] * 10
+
+
 def test_classes_of_a_training_set_number_those_of_a_test_set(folder):
     images = ImageFolder(folder, classes=["new", "b"])
     assert images.target.tolist() == [-1, -1, 1, 1, -1]
@@ -116,6 +126,9 @@ def test_files_outside_the_folder_have_no_class(folder, tmp_path):
         (lambda f: ImageFolder(f, size=0), ValueError, "'size' parameter of ImageFolder"),
         (lambda f: ImageFolder(f, size=(8, 8.5)), ValueError, "'size' parameter"),
         (lambda f: ImageFolder(f, size=(8, 8, 8)), ValueError, "'size' parameter"),
+        (lambda f: ImageFolder(f, size=10**6), ValueError, "'size' parameter .* needs .* GB"),
+        (lambda f: ImageFolder(f)[True], IndexError, "can only be indexed by samples"),
+        (lambda f: ImageFolder(f)[[[0]]], IndexError, "can only be indexed by samples"),
         (lambda f: ImageFolder(f, mode="CMYK"), ValueError, "'mode' parameter"),
         (lambda f: ImageFolder(f, resize="fit"), ValueError, "'resize' parameter"),
     ],
@@ -165,6 +178,8 @@ def test_load_reads_all_images(folder, tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "X.npy"), X)
     with pytest.raises(ValueError, match=r"out must have shape \(5, 3, 8, 8\), got \(5, 8, 8\)"):
         images.load(out=X[:, 0])
+    with pytest.raises(ValueError, match="out must have a dtype that holds 0 to 255, got int8"):
+        images.load(out=X.astype(np.int8))
 
 
 def test_damaged_files_are_named_and_can_be_left_out(folder):

@@ -1,6 +1,7 @@
 """Bias, push and reliability where the truth is known by construction."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -176,3 +177,47 @@ def test_a_sample_and_a_loss_with_numbers_are_needed(function):
         function("dcl", real())
     with pytest.raises(ValueError, match="schedule"):
         function(DCL(Linear(0.0, 0.1)), real())
+
+
+ESTIMATES = [negative_bias, push_share, reliability]
+CHANGES = {
+    "is_negative of ints": lambda sample: {"is_negative": sample.is_negative.astype(int)},
+    "lists": lambda sample: {
+        "scores": sample.scores.tolist(),
+        "is_negative": sample.is_negative.tolist(),
+        "positives": sample.positives.tolist(),
+    },
+    "DataFrames": lambda sample: {
+        "scores": pd.DataFrame(sample.scores, columns=map(str, range(sample.scores.shape[1]))),
+        "is_negative": pd.DataFrame(sample.is_negative),
+    },
+    "reversed": lambda sample: {"scores": sample.scores[:, ::-1].copy()[:, ::-1]},
+    "big-endian": lambda sample: {"positives": sample.positives.astype(">f8")},
+}
+
+
+@pytest.mark.parametrize("estimate", ESTIMATES)
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_sample_made_by_hand_may_hold_arrays_of_any_form(estimate, change):
+    sample = real()
+    expected = estimate(DCL(0.01), sample)
+    found = estimate(DCL(0.01), sample._replace(**change(sample)))
+    np.testing.assert_equal(tuple(found), tuple(expected))
+
+
+@pytest.mark.parametrize("estimate", ESTIMATES)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scores": np.full((24, 22), np.nan)}, "scores contains NaN"),
+        ({"positives": np.full((24, 1), np.nan)}, "positives contains NaN"),
+        ({"positives": np.ones((24, 1)) * 1j}, "positives must be .* Complex"),
+        ({"positives": np.ones((3, 1))}, "positives must have a row for each of 24 anchors"),
+        ({"is_negative": np.full((24, 22), 2)}, "is_negative must hold booleans"),
+        ({"is_negative": np.ones((24, 3), bool)}, "is_negative must hold booleans"),
+        ({"is_negative": np.ma.masked_all((24, 22), bool)}, "is_negative has masked entries"),
+    ],
+)
+def test_what_is_no_sample_is_refused(estimate, change, message):
+    with pytest.raises(ValueError, match=message):
+        estimate(DCL(0.01), real()._replace(**change))

@@ -69,6 +69,13 @@ def test_equal_rows_are_zero(power):
     np.testing.assert_array_equal(Z, np.zeros((5, 3)))
 
 
+@pytest.mark.parametrize("factor, dtype", [(1e155, "f8"), (1e200, "f8"), (1e30, "f4")])
+def test_numbers_whose_variance_overflows_are_refused(factor, dtype):
+    X = (np.random.default_rng(0).normal(size=(40, 4)) * factor).astype(dtype)
+    with pytest.raises(ValueError, match="X must be numbers of finite variance"):
+        PartialWhitening(2).fit(X)
+
+
 def test_the_scale_is_that_of_fit():
     whitening = PartialWhitening(power=1).fit(X)
     np.testing.assert_allclose(

@@ -77,6 +77,17 @@ def test_labels_are_one_hot_and_zeros_where_unseen():
     assert features(other, fit_on=graphs).tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0], [0, 0, 0]]
 
 
+def test_labels_that_turn_from_strings_into_numbers_are_refused():
+    text, whole = (
+        [attributed(graph, label=lambda k, of=of: of(k % 3)) for graph in GRAPHS]
+        for of in (str, int)
+    )
+    with pytest.raises(ValueError, match="were strings in fit, but are numbers now"):
+        features(whole, fit_on=text)
+    with pytest.raises(ValueError, match="were numbers in fit, but are strings now"):
+        features(text, fit_on=whole)
+
+
 def test_codes_of_labels_do_not_depend_on_which_graph_comes_first():
     graphs = [attributed(graph, label=lambda k: "CNO"[k % 3]) for graph in GRAPHS]
     embedder = small().fit(graphs)
@@ -140,7 +151,7 @@ def test_masked_attributes_are_the_mean():
     scaler = NodeFeatures().fit(packed)
     masked = AttributeMask(1.0).augment(scaler.to_tensor(packed, "cpu")).x
     mean = float(packed.attributes.double().mean())
-    average = [attributed(graph, lambda k: mean, lambda k: "unseen") for graph in GRAPHS]
+    average = [attributed(graph, lambda k: mean, lambda k: 99) for graph in GRAPHS]
     expected = scaler.to_tensor(pack_graphs(average), "cpu").x
     torch.testing.assert_close(masked, expected, rtol=0, atol=1e-6)
     assert not torch.allclose(masked, scaler.to_tensor(packed, "cpu").x, atol=0.1)

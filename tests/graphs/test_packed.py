@@ -71,6 +71,9 @@ def test_graphs_may_have_no_edges_at_all():
         (([[0], [1]], [0, 3], None, [1, 2]), r"labels must have shape \(3,\), got \(2,\)"),
         (([[0], [1]], [0, 3], None, np.ones((3, 1))), r"labels must have shape \(3,\)"),
         (([[0], [1]], [0, 3], None, [1, 2, np.nan]), "labels .* NaN"),
+        ((np.ma.masked_equal([[0], [1]], 1), [0, 3]), "edge_index has masked entries"),
+        (([[0], [1]], np.ma.masked_equal([0, 3], 0)), "node_ptr has masked entries"),
+        (([[0], [1]], [0, 3], None, np.ma.masked_equal([1, 2, 2], 2)), "labels has masked"),
     ],
 )
 def test_bad_arrays_are_named(arguments, message):

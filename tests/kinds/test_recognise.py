@@ -1,14 +1,16 @@
 """The kind of X: declared, guessed, and what is too ambiguous to guess."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.pipeline import make_pipeline
 from torch import nn
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast.augmentation import Augmentation, GaussianNoise, NodeDrop, RandomAffine
+from skcontrast.augmentation import Augmentation, GaussianNoise, NodeDrop, RandomAffine, Unflatten
 from skcontrast.encoders import MLP, ConvNet, Encoder
+from skcontrast.features import PartialWhitening
 from skcontrast.frameworks import CMC
 from skcontrast.kinds import Graphs, Images, Kind, PartsKind, Series, Vectors
 from skcontrast.kinds._recognise import (
@@ -18,6 +20,7 @@ from skcontrast.kinds._recognise import (
     named_kinds,
     read_samples,
 )
+from tests.common import X_DIGITS
 
 
 class Recordings(Kind):
@@ -217,3 +220,29 @@ def test_a_kind_of_ones_own_is_not_guessed_and_takes_X_as_it_is():
     X, taken = object(), []
     read_samples(X, hint=Own(), owner=small())
     assert taken == [X]
+
+
+DATES = (np.datetime64("2020-01-01", "s") + np.arange(320)).reshape(20, 16)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: small().fit(DATES),
+        lambda: small(kind="vectors").fit(pd.DataFrame(DATES)),
+        lambda: small().fit(X_DIGITS[:, :16]).transform(DATES),
+        lambda: small().fit(DATES.reshape(20, 4, 4)),
+        lambda: small(kind="series").fit(DATES[:, None]),
+        lambda: small(kind="series").fit([DATES[:1], DATES[1:2, :9]] * 2),
+        lambda: GaussianNoise().fit(DATES),
+        lambda: Unflatten((4, 4)).fit(DATES),
+        lambda: PartialWhitening().fit(DATES),
+    ],
+)
+def test_dates_are_not_silently_numbers(use):
+    with pytest.raises(TypeError, match="X holds dates or durations"):
+        use()
+
+
+def test_an_array_of_dates_may_be_a_table():
+    assert np.isfinite(small(kind="tables").fit_transform(DATES)).all()

@@ -170,6 +170,51 @@ def test_flags_may_be_numbers_or_booleans():
     )
 
 
+@pytest.mark.parametrize("dtype", ["float64", "Int64", "Int8", object, "polars"])
+def test_booleans_of_fit_may_be_zeros_and_ones_later(dtype):
+    X = pd.DataFrame({"flag": [True, False, True] * 8}).astype("boolean")
+    X.loc[:1, "flag"] = None
+    embedder = small().fit(X)
+    numbers = X.astype("Int64")
+    later = pl.from_pandas(numbers) if dtype == "polars" else numbers.astype(dtype)
+    np.testing.assert_array_equal(embedder.transform(later), embedder.transform(X))
+
+
+def test_numbers_where_text_or_booleans_were_are_refused():
+    X = pd.DataFrame({"name": ["x", "y"] * 10, "flag": [True, False] * 10})
+    embedder = small().fit(X)
+    with pytest.raises(ValueError, match=r"Column 'name' of X held .*'category'.*'number'"):
+        embedder.transform(X.assign(name=1))
+    with pytest.raises(ValueError, match=r"Column 'flag' of X held .*'category'.*'number'"):
+        embedder.transform(X.assign(flag=2))
+    digits = X.assign(name=["1", "2"] * 10)
+    embedder = small().fit(digits)
+    np.testing.assert_array_equal(
+        embedder.transform(digits.astype({"name": int})), embedder.transform(digits)
+    )
+
+
+UTC = pd.date_range("2020-01-01", periods=20, freq="7h", tz="UTC")
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        pd.DataFrame,
+        lambda X: pd.DataFrame(X).astype(object),
+        lambda X: pl.from_pandas(pd.DataFrame(X)),
+    ],
+)
+def test_times_of_another_zone_are_reported(convert, tmp_path):
+    embedder = small().fit(convert({"t": UTC}))
+    skcontrast.save(embedder, tmp_path / "a")
+    embedder = skcontrast.load(tmp_path / "a")
+    h = embedder.transform(convert({"t": UTC}))
+    np.testing.assert_array_equal(embedder.transform(convert({"t": UTC.tz_localize(None)})), h)
+    with pytest.warns(UserWarning, match="'t' of X held times of the zone UTC in fit, now of As"):
+        embedder.transform(convert({"t": UTC.tz_convert("Asia/Tokyo")}))
+
+
 # Names
 
 

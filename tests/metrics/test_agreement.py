@@ -218,3 +218,9 @@ def test_there_are_at_most_n_candidates():
         top_k(*views(0), k=31)
     with pytest.raises(TypeError, match="similarity"):
         bits_above_chance(*views(0), similarity="cosine")
+
+
+def test_scores_that_overflow_are_no_bits():
+    z1, z2 = views(0)
+    with pytest.raises(ValueError, match="z1 and z2 are too large"):
+        bits_above_chance(z1 * 1e200, z2 * 1e200)

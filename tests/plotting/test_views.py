@@ -88,6 +88,12 @@ def test_given_axes_and_settings_are_used(figures):
     assert display.lines_[0][0].get_linewidth() == 3
 
 
+def test_text_is_refused():
+    text = np.array([["a", "b"]] * 4)
+    with pytest.raises(ValueError, match=r"samples must be .* numbers"):
+        ViewsDisplay(text, [text])
+
+
 def test_graphs_and_arrays_of_other_shapes_are_refused():
     nx = pytest.importorskip("networkx")
     with pytest.raises(ValueError, match="draws images, series and vectors, not graphs"):
