@@ -6,8 +6,9 @@ Blood cells under a microscope are not what a network of ImageNet has seen. Here
 200 of them without labels, and a classifier then learns from 2, 5 or 20 labels of each kind. The
 rival is the same network as it is.
 
-The claim: adapted, the network needs about half as many labels or fewer. Look for the distance
-between the two curves where labels are few.
+The claim: adapted, the network is as good with 2 labels of each kind as it was with 5, and with 5
+nearly as good as it was with 20. Look for the distance between the two curves, and for their bars:
+with 2 labels, it matters which.
 
 What it does not say: the cells are drawn by a program, so that nothing must be downloaded, and
 their kinds differ in shape alone. :doc:`/guide/pretrained` has what was measured on photographs,
@@ -109,7 +110,7 @@ else:
 # ---------------------
 # ``Frozen`` is the network as a transformer. ``Wide(encoder)`` is what is adapted, without the
 # blocks that stand beside it by default, so that both have the same 1,280 columns. Eight epochs in
-# batches of 50 take less than a minute; by default there would be about five times as many steps.
+# batches of 50 take less than a minute; by default there would be four times as many steps.
 
 
 def accuracies(H_train, H_test, n_draws=10):
