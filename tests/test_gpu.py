@@ -86,6 +86,20 @@ def test_global_generators_are_untouched():
     assert torch.equal(torch.cuda.get_rng_state(), before)
 
 
+def test_a_fit_on_the_cpu_leaves_the_generator_of_the_gpu():
+    torch.cuda.manual_seed(5)
+    before = torch.cuda.get_rng_state()
+    embedder("cpu").fit(X)
+    assert torch.equal(torch.cuda.get_rng_state(), before)
+
+
+def test_a_seed_gives_the_numbers_that_torch_gives():
+    torch.cuda.manual_seed(5)
+    expected = torch.rand(3, device="cuda")
+    seed_generators(5, torch.device("cuda"))
+    assert torch.equal(torch.rand(3, device="cuda"), expected)
+
+
 def test_same_views_in_every_fit():
     first, second = (embedder("cuda").fit(X).history_[:, "train_loss"] for _ in range(2))
     np.testing.assert_allclose(first, second, rtol=1e-3)
