@@ -8,6 +8,7 @@ import torch
 from sklearn.datasets import load_digits
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
+from skcontrast._runtime._random import seed_generators
 from skcontrast.augmentation import MarginalCorruption, SimCLRAugmentation
 from skcontrast.frameworks import CMC, MoCo, SimCLR
 from skcontrast.losses import HCL
@@ -84,6 +85,20 @@ def test_global_generators_are_untouched():
     before = torch.cuda.get_rng_state()
     embedder("cuda").fit(X)
     assert torch.equal(torch.cuda.get_rng_state(), before)
+
+
+def test_a_fit_on_the_cpu_leaves_the_generator_of_the_gpu():
+    torch.cuda.manual_seed(5)
+    before = torch.cuda.get_rng_state()
+    embedder("cpu").fit(X)
+    assert torch.equal(torch.cuda.get_rng_state(), before)
+
+
+def test_a_seed_gives_the_numbers_that_torch_gives():
+    torch.cuda.manual_seed(5)
+    expected = torch.rand(3, device="cuda")
+    seed_generators(5, torch.device("cuda"))
+    assert torch.equal(torch.rand(3, device="cuda"), expected)
 
 
 def test_same_views_in_every_fit():

@@ -22,7 +22,6 @@ from .._checks import naming
 from .._distributed._world import Shares
 from .._runtime._interrupts import HeldInterrupt, blocked_interrupts
 from .._runtime._memory import free_bytes
-from .._runtime._random import generators_at_rest
 from ._memory_maps import dumps, map_of, some_rows
 from ._parts import Parts
 from ._statistics import native
@@ -259,7 +258,7 @@ def _until_interrupted(loader: DataLoader) -> Generator[Any, None, None]:
         return
     batches = None
     try:
-        with generators_at_rest(), HeldInterrupt(), blocked_interrupts():
+        with HeldInterrupt(), blocked_interrupts():
             batches = iter(loader)
         while True:
             with HeldInterrupt():

@@ -151,7 +151,8 @@ def fit_network(
             improvement = Improvement(net, setup, data.X, output, continues=past is not None)
             # Other threads wait only where the network itself draws random numbers.
             draws = net.plan.seeds_layers
-            with seeded_rng(run.seed, settings.device) if draws else nullcontext():
+            own = seeded_rng(run.seed, settings.device, is_long=True) if draws else nullcontext()
+            with own:
                 interrupted = train(net)
             check_embeddings(net, setup.projecting(net.module_))
             whole = {**vars(setup), "network": net.module_.eval()}

@@ -18,6 +18,7 @@ from .._distributed._world import World, broadcast_weights, sum_gradients
 from .._network._inference import encode_batches
 from .._objective._functional import Contrast, objective_value
 from .._runtime._interrupts import NotedInterrupt
+from .._runtime._random import drawing
 from .._skorch import Callback, EpochTimer, NeuralNet, PassthroughScoring
 from ..frameworks import Session
 from ..frameworks._checks import as_contrasts, check_contrasts, started
@@ -303,7 +304,8 @@ class ContrastiveNet(NeuralNet):
 
     def train_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
         """Take a step of the optimizer, then update the framework's session."""
-        step = super().train_step(batch, **fit_params)
+        with drawing() if self.plan.seeds_layers else nullcontext():
+            step = super().train_step(batch, **fit_params)
         self.criterion_.update()
         return step
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import random
 import secrets
@@ -16,26 +15,48 @@ import torch
 from sklearn.utils import check_random_state
 from torch import nn
 
+# Held by a thread for as long as the global generators are its own.
 _GLOBAL_GENERATORS = threading.RLock()
+# Held while numbers are drawn from them, and while this process forks. A process that is forked
+# while another thread draws would wait for the generator, which nothing releases there.
+_DRAWING = threading.RLock()
 
 
-def _renew_lock() -> None:
+def _after_fork() -> None:
     """Forget, in a forked process, that a thread held the lock which this process lacks."""
     global _GLOBAL_GENERATORS
     _GLOBAL_GENERATORS = threading.RLock()
+    _DRAWING.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
+    os.register_at_fork(
+        before=_DRAWING.acquire, after_in_parent=_DRAWING.release, after_in_child=_after_fork
+    )
+
+
+def drawing() -> contextlib.AbstractContextManager[Any]:
+    """Return a context for what draws from torch's global generators: no process is forked."""
+    return _DRAWING
 
 
 @contextlib.contextmanager
-def seeded_rng(seed: int, device: torch.device) -> Iterator[None]:
+def seeded_rng(seed: int, device: torch.device, *, is_long: bool = False) -> Iterator[None]:
     """Seed torch's global generators within the context, and restore them afterwards.
 
     The generators belong to the whole process, so only one thread enters at a time.
+
+    Parameters
+    ----------
+    seed : int
+        Any.
+    device : torch.device
+        Its generator is seeded along with that of the CPU.
+    is_long : bool, default=False
+        Whether processes may be forked within the context, which then draws in `drawing` alone.
     """
-    with _GLOBAL_GENERATORS, forked_rng(device):
+    alone = contextlib.nullcontext() if is_long else drawing()
+    with _GLOBAL_GENERATORS, alone, forked_rng(device):
         seed_generators(seed, device)
         yield
 
@@ -50,15 +71,6 @@ def seed_generators(seed: int, device: torch.device) -> None:
     if device.type != "cpu":
         state = torch.Generator(device).manual_seed(seed).get_state()
         torch.get_device_module(device).set_rng_state(state, device)
-
-
-def generators_at_rest() -> contextlib.AbstractContextManager[Any]:
-    """Return a context in which processes can be started, as no fit draws random numbers.
-
-    A process that is forked while a thread draws waits for the generator, which nothing releases.
-    """
-    is_forked = multiprocessing.get_start_method() == "fork"
-    return _GLOBAL_GENERATORS if is_forked else contextlib.nullcontext()
 
 
 def forked_rng(device: torch.device) -> contextlib.AbstractContextManager[None]:

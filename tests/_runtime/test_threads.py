@@ -1,5 +1,6 @@
 """A forked process fits although it has lost the threads of its parent."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -12,11 +13,10 @@ import pytest
 import torch
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast._data._sources import Streamed
 from skcontrast._runtime import _modes, _random
 from skcontrast._runtime._modes import settle_threads
 from skcontrast._runtime._random import seeded_rng
-from tests.common import in_a_process
+from tests.common import in_a_process, vectors
 
 CPU = torch.device("cpu")
 
@@ -48,46 +48,93 @@ def test_a_forked_process_does_not_wait_for_threads_that_it_does_not_have():
     in_a_process(fit_in_a_forked_process)
 
 
-def hold(locks, is_held, may_leave):
-    with locks[0], locks[1]:
-        is_held.set()
-        may_leave.wait()
+class Holder:
+    """A thread that holds locks within the context; `leave` lets go of them, later if asked to."""
+
+    def __init__(self, *locks):
+        self.locks, self.is_held, self.may_leave = locks, threading.Event(), threading.Event()
+        self.thread = threading.Thread(target=self.hold)
+
+    def hold(self):
+        with contextlib.ExitStack() as stack:
+            for lock in self.locks:
+                stack.enter_context(lock)
+            self.is_held.set()
+            self.may_leave.wait()
+
+    def __enter__(self):
+        self.thread.start()
+        self.is_held.wait()
+        return self
+
+    def leave(self, after=0.0):
+        threading.Timer(after, self.may_leave.set).start()
+
+    def __exit__(self, *error):
+        self.leave()
+        self.thread.join()
+
+
+def end_of(process):
+    return os.waitpid(process, 0)[1]
 
 
 def fit_in_a_process_that_is_forked_while_a_thread_fits():
-    is_held, may_leave = threading.Event(), threading.Event()
-    locks = seeded_rng(0, CPU), _modes._LOCK
-    thread = threading.Thread(target=hold, args=(locks, is_held, may_leave))
-    thread.start()
-    is_held.wait()
-    process = os.fork()
-    if not process:
-        signal.alarm(60)  # ends this process if it waits
-        with seeded_rng(0, CPU), _modes._float32_by_default():
-            os._exit(0)
-    may_leave.set()
-    thread.join()
-    assert os.waitpid(process, 0)[1] == 0
+    with Holder(seeded_rng(0, CPU, is_long=True), _modes._LOCK):
+        process = os.fork()
+        if not process:
+            signal.alarm(60)  # ends this process if it waits
+            with seeded_rng(0, CPU), _modes._float32_by_default():
+                os._exit(0)
+        assert end_of(process) == 0
+
+
+def fork_while_a_thread_draws():
+    with Holder(seeded_rng(0, CPU)) as holder:
+        holder.leave(after=0.3)
+        process = os.fork()
+        if not process:
+            signal.alarm(60)
+            with seeded_rng(0, CPU):
+                os._exit(0)
+        assert holder.may_leave.is_set() and end_of(process) == 0
+
+
+class MayFork(torch.nn.Dropout):
+    """Notes whether a different thread could fork the process now."""
+
+    def forward(self, x):
+        thread = threading.Thread(target=self.note)
+        thread.start()
+        thread.join()
+        return super().forward(x)
+
+    def note(self):
+        may_fork = _random._DRAWING.acquire(blocking=False)
+        if may_fork:
+            _random._DRAWING.release()
+        if self.training:
+            found.append(may_fork)
+
+
+found: list[bool] = []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
-def test_a_forked_process_does_not_wait_for_a_fit_that_it_does_not_have():
-    in_a_process(fit_in_a_process_that_is_forked_while_a_thread_fits)
+@pytest.mark.parametrize(
+    "use", [fit_in_a_process_that_is_forked_while_a_thread_fits, fork_while_a_thread_draws]
+)
+def test_a_forked_process_does_not_wait_for_a_fit_that_it_does_not_have(use):
+    in_a_process(use)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked")
-def test_workers_are_not_forked_while_the_fit_of_a_thread_may_draw(monkeypatch):
-    monkeypatch.setattr(multiprocessing, "get_start_method", lambda **kwargs: "fork")
-    is_held, may_leave = threading.Event(), threading.Event()
-    locks = seeded_rng(0, CPU), _random.generators_at_rest()
-    thread = threading.Thread(target=hold, args=(locks, is_held, may_leave))
-    thread.start()
-    is_held.wait()
-    threading.Timer(0.3, may_leave.set).start()
-    data = Streamed(np.ones((4, 2)), lambda x, device: torch.from_numpy(x), CPU, n_workers=1)
-    for _ in data.batches([torch.arange(4)], seed=0):
-        assert may_leave.is_set()
-    thread.join()
+def test_no_process_is_forked_within_a_step_that_draws():
+    found.clear()
+    encoder = torch.nn.Sequential(torch.nn.Linear(5, 8), MayFork(0.5))
+    ContrastiveEmbedder(encoder, max_epochs=1, batch_size=20).fit(vectors())
+    assert len(found) > 2 and not any(found)
+    assert _random._DRAWING.acquire(blocking=False)
+    _random._DRAWING.release()
 
 
 @pytest.mark.parametrize(
