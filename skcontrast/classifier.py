@@ -206,7 +206,7 @@ class ContrastiveClassifier(
         classifier = self._new_classifier(metadata)
         embedder = self._trained(X, codes, metadata)
         H = np.asarray(embedder.transform(X))
-        scaler = StandardScaler().fit(H)
+        scaler = _scaler(H, is_weighed=embedder._fitted.widths.beside > 0)
         Z = np.asarray(scaler.transform(H))
         _fit_known(classifier, Z, codes, classes, weight)
         if self.guess and not is_known.all():
@@ -486,6 +486,14 @@ class LabeledFolds(BaseCrossValidator):
                 f"splitter of scikit-learn, got {cv!r}."
             )
         return check_cv(cv, y, classifier=True)
+
+
+def _scaler(H: NDArray, *, is_weighed: bool) -> StandardScaler:
+    """Return a scaler fitted to embeddings; one unit for all columns where blocks are weighed."""
+    scaler = StandardScaler().fit(H)
+    if is_weighed:  # the deviations of columns are what gives blocks their weight
+        scaler.scale_ = np.full_like(scaler.scale_, np.sqrt(scaler.var_.mean()) or 1.0)
+    return scaler
 
 
 def _classes(y: Any) -> tuple[NDArray, NDArray[np.bool_]]:

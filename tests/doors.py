@@ -234,7 +234,8 @@ VALID = {
 }  # fmt: skip
 VALUES = {
     "a": [0.1, 0.2, 0.3], "algorithm": "adamw", "auc": 0.7, "b": [0.2, 0.2, 0.5],
-    "augmentations": [augmentation.RandomFlip()], "closed": "both",
+    "augmentations": [augmentation.RandomFlip()], "closed": "both", "deep": encoders.MLP(4),
+    "encoder": encoders.MLP(4), "network": torch.nn.Conv2d(3, 4, 3),
     "edge_index": [[0, 1], [1, 0]], "first": "DCL", "func": _noise, "graphs": GRAPHS,
     "high": 1.0, "low": 0.0, "measure": metrics.alignment, "milestones": [0.5], "name": "MUTAG",
     "neighbors": [[2, 3], [4, 5]], "node_ptr": [0, 2, 4], "parameter": "alpha",
@@ -258,6 +259,7 @@ ALSO = {
     "Steps": {"values": [0.1, 0.2]},
     "compose": {"sample_shape": (3, 8, 8)},
     "image_symmetries": {"X": PICTURES},
+    "Pretrained": {"mean": 0.5, "std": 0.5},
     "make_embedding_scorer": {"measure": metrics.map_at_r},
     "save": {"path": pathlib.Path(tempfile.gettempdir()) / "doors.skc"},
 }

@@ -393,7 +393,7 @@ def _chain_of_images(
     upset = _MIRROR if "up_down" in symmetries else 0.0
     moves = _moves(mirror, upset, symmetries)
     if takes_colors and max(sample_shape[-2:]) > _MOST_SIDE_FOR_STRONG_COLORS:
-        return [RandomResizedCrop(scale=(0.3, 1.0)), *moves, ColorJitter(0.2, 0.2, 0.2, 0.02)]
+        return [RandomResizedCrop(scale=(0.4, 1.0)), *moves, ColorJitter(0.2, 0.2, 0.2, 0.02)]
     if takes_colors:
         return [*_moves(0.0, upset, symmetries), SimCLRAugmentation(flip=mirror)]
     if channels == 3:

@@ -24,6 +24,7 @@ def build_encoder(
     kind: Kind | None = None,
     tried_on: Any = None,
     owner: str = "ContrastiveEmbedder",
+    parameter: str = "encoder",
 ) -> tuple[nn.Module, int]:
     """Return the module that `encoder` describes, tried on a small batch, and its width.
 
@@ -41,8 +42,8 @@ def build_encoder(
         The kind of the samples; None guesses it from their shape.
     tried_on : Tensor of shape (2, ...) or any other batch, default=None
         The batch that the encoder is tried on; None is one of zeros.
-    owner : str, default="ContrastiveEmbedder"
-        The name of the estimator's class, for messages.
+    owner, parameter : str, default="ContrastiveEmbedder", "encoder"
+        The names of the class that `encoder` was passed to, and of the parameter, for messages.
 
     Returns
     -------
@@ -69,7 +70,7 @@ def build_encoder(
     """
     sample_shape = tuple(size if size is None else int(size) for size in sample_shape)
     kind = kind_of_shape(sample_shape) if kind is None else kind
-    name, module = _resolve(encoder, sample_shape, n_components, owner)
+    name, module = _resolve(encoder, sample_shape, n_components, owner, parameter)
     module = kind.adapt(module.to("cpu"))
     batch = kind.example_batch(sample_shape) if tried_on is None else tried_on
     width = _width_of(module, batch, kind.describe(sample_shape), name)
@@ -136,12 +137,12 @@ def _corrupts_memory(layer: Any) -> bool:
 
 
 def _resolve(
-    encoder: Any, sample_shape: tuple, n_components: int | None, owner: str
+    encoder: Any, sample_shape: tuple, n_components: int | None, owner: str, parameter: str
 ) -> tuple[str, nn.Module]:
     """Return the name of `encoder`, for messages, and the module that it describes."""
     for base in (Encoder, nn.Module):
         if inspect.isclass(encoder) and issubclass(encoder, base):
-            check_component(encoder, base, owner=owner, parameter="encoder")
+            check_component(encoder, base, owner=owner, parameter=parameter)
     name = getattr(encoder, "__name__", type(encoder).__name__)
     if isinstance(encoder, Encoder):
         return name, _checked_module(encoder.build(sample_shape, n_components), f"{name}.build")
@@ -151,7 +152,7 @@ def _resolve(
         module = _checked_module(encoder(sample_shape), f"The callable encoder {name}")
         return name, _copied(module)
     raise TypeError(
-        f"The 'encoder' parameter of {owner} must be None, an encoder of skcontrast.encoders, an "
+        f"The {parameter!r} parameter of {owner} must be None, an encoder of skcontrast.encoders, an "
         "instance of torch.nn.Module or a callable that returns one, got "
         f"{encoder!r} of type {type(encoder).__name__}."
         f"{choices_instead(encoder, Encoder, 'encoder') if isinstance(encoder, str) else ''}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from numbers import Real
 from typing import Any
 
@@ -41,7 +41,7 @@ class Pretrained(Encoder):
     is one row: a map or tokens are averaged, and a classifier at its end is left out. It is
     trained at a rate of its own, and remains in inference mode: batch normalisation keeps the
     statistics that it was trained with, without which a network forgets much of what it knows
-    before the first step. The layers that come first are not trained at all, which takes nearly
+    before the first step. The layers that come first are not trained at all, which saves nearly
     half of the time and of the memory, and loses nothing.
 
     The embedder puts the output of the network as it was, codes of patches and oriented gradients
@@ -243,10 +243,11 @@ def _preprocessing(network: nn.Module, processor: Any) -> dict[str, Any]:
     if processor is None and hasattr(network, "config") and hasattr(network, "name_or_path"):
         processor = _processor_of(network)
     if processor is not None:
-        names = {"mean": ("image_mean", "mean"), "std": ("image_std", "std")}
+        is_dict = isinstance(processor, Mapping)
+        has = processor.get if is_dict else partial(getattr, processor)
         return {
-            key: next((getattr(processor, n) for n in among if hasattr(processor, n)), None)
-            for key, among in names.items()
+            "mean": has("image_mean", None) or has("mean", None),
+            "std": has("image_std", None) or has("std", None),
         }
     known: Any = getattr(network, "pretrained_cfg", None)
     if known is None:

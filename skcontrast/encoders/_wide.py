@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._checks import NON_NEGATIVE, Numbers, validate_parameters
+from .._checks import NON_NEGATIVE, Numbers, check_argument, validate_parameters
 from .._layers._wide import SideFeatures, WideNetwork
 from ..kinds._recognise import named_kinds
 from ._base import Encoder, KindOrName
@@ -126,6 +127,9 @@ class Wide(Encoder):
             If a hyperparameter is outside its range, or a feature is for samples of another kind.
         """
         validate_parameters(self)
+        check_argument("Wide.build", "sample_shape", sample_shape, [tuple, list])
+        if not all(size is None or isinstance(size, Integral) for size in sample_shape):
+            raise ValueError(f"sample_shape must hold ints of at least 1, got {sample_shape!r}.")
         for feature in self.features:
             kinds = named_kinds(feature.kind, owner=type(feature).__name__)
             if kinds and not any(kind.describes(tuple(sample_shape)) for kind in kinds):
@@ -134,7 +138,9 @@ class Wide(Encoder):
                     f"{type(feature).__name__} expects {expected}, got samples of shape "
                     f"{tuple(sample_shape)}."
                 )
-        module, width = build_encoder(self.deep, sample_shape, n_components, owner="Wide")
+        module, width = build_encoder(
+            self.deep, sample_shape, n_components, owner="Wide", parameter="deep"
+        )
         return module if n_components is not None else WideNetwork(module, SideFeatures(width))
 
     def learn(self, module: nn.Module, batch: Any, rng: np.random.RandomState) -> None:

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from .._checks import StrOptions
 from .._data._batches import Batch
-from .._layers._wide import wide_part
 from .._objective._base import ObjectiveName
 from .._objective._contrast import Contrast
 from ..graphs import GraphBatch
@@ -99,7 +98,7 @@ class _InfoGraphSession(Session):
     def __init__(self, framework: InfoGraph, context: FitContext):
         super().__init__(context)
         module: Any = context.module
-        if wide_part(module.encoder) is not None:
+        if hasattr(getattr(module.encoder, "deep", None), "nodes"):
             raise ValueError(
                 "InfoGraph contrasts nodes, beside which the features of Wide have no place: pass "
                 "the encoder alone, such as GIN()."

@@ -295,11 +295,13 @@ def compare_with_baselines(
         seconds[name] = process_time() - start
         scores[name] = judge(H, scale=name not in ("PCA", "UMAP"))
     width = _learned_width(last)
+    if width is not None:  # the deviations of columns give blocks their weight
+        ours /= np.sqrt(ours.var(0).mean()) or 1.0
     if width is not None and _n_beside(last) > 1:
-        scores[UNLEARNED], seconds[UNLEARNED] = judge(ours[:, width:]), 0.0
+        scores[UNLEARNED], seconds[UNLEARNED] = judge(ours[:, width:], scale=False), 0.0
     if width is not None:
         scores[LEARNED], seconds[LEARNED] = judge(ours[:, :width]), spent
-    scores[OURS], seconds[OURS] = judge(ours), spent
+    scores[OURS], seconds[OURS] = judge(ours, scale=width is None), spent
     return BaselineComparison(scores, seconds, n_labels, len(known))
 
 

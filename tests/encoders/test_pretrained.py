@@ -152,7 +152,11 @@ class Transforms:
     mean, std, crop_size = [0.1, 0.2, 0.3], [0.5, 0.6, 0.7], [224]
 
 
-@pytest.mark.parametrize("processor", [Processor(), Transforms()])
+@pytest.mark.parametrize(
+    "processor",
+    [Processor(), Transforms(), {"mean": (0.1, 0.2, 0.3), "std": (0.5, 0.6, 0.7), "size": 224}],
+    ids=["transformers", "torchvision", "open_clip"],
+)
 def test_the_mean_and_the_std_are_read_from_what_has_them(net, processor):
     found = Frozen(Pretrained(net, size=32, processor=processor)).fit_transform(X)
     given = frozen(net, X, mean=(0.1, 0.2, 0.3), std=(0.5, 0.6, 0.7))

@@ -103,7 +103,7 @@ def test_parameters_of_the_encoder_are_reached_by_name_and_copies_are_equal(tmp_
             "'n_features' parameter of MiniRocket",
         ),
         (Wide(MLP(), [MiniRocket()]), ValueError, "MiniRocket expects series"),
-        (Wide("mlp", [Raw()]), TypeError, "'encoder' parameter of Wide must be"),
+        (Wide("mlp", [Raw()]), TypeError, "'deep' parameter of Wide must be"),
     ],
 )
 def test_what_cannot_stand_side_by_side_is_refused_by_name(encoder, error, message):
