@@ -152,8 +152,8 @@ def _resolve(
         module = _checked_module(encoder(sample_shape), f"The callable encoder {name}")
         return name, _copied(module)
     raise TypeError(
-        f"The {parameter!r} parameter of {owner} must be None, an encoder of skcontrast.encoders, an "
-        "instance of torch.nn.Module or a callable that returns one, got "
+        f"The {parameter!r} parameter of {owner} must be None, an encoder of skcontrast.encoders, "
+        "an instance of torch.nn.Module or a callable that returns one, got "
         f"{encoder!r} of type {type(encoder).__name__}."
         f"{choices_instead(encoder, Encoder, 'encoder') if isinstance(encoder, str) else ''}"
     )
