@@ -99,7 +99,8 @@ class ContrastiveClassifier(
         that it has finished: if `fit` does not come to its end, pass it as `embedder`, and only
         the rest is done again.
     scaler_ : sklearn.preprocessing.StandardScaler
-        Mean and standard deviation of the embeddings of all rows.
+        Mean and standard deviation of the embeddings of all rows; one deviation for all columns
+        where features stand beside what is learned, see :class:`~skcontrast.encoders.Wide`.
     classifier_ : classifier
         The fitted classifier.
     n_features_in_ : int
