@@ -34,7 +34,8 @@ class Wide(Encoder):
     deep : Encoder, torch.nn.Module or callable
         What is trained, as the parameter `encoder` of the embedder.
     features : list of Features, default=()
-        Transformers of :mod:`skcontrast.features`, not fitted, or of your own.
+        Transformers of :mod:`skcontrast.features`, not fitted, or of your own. The embedder's
+        `random_state` seeds them, not their own.
     weights : list of float, default=None
         One for each of `features`; what is learned has 1. None is 1 for each.
 
