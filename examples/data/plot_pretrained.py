@@ -6,9 +6,9 @@ Blood cells under a microscope are not what a network of ImageNet has seen. Here
 200 of them without labels, and a classifier then learns from 2, 5 or 20 labels of each kind. The
 rival is the same network as it is.
 
-The claim: adapted, the network is as good with 2 labels of each kind as it was with 5, and with 5
-nearly as good as it was with 20. Look for the distance between the two curves, and for their bars:
-with 2 labels, it matters which.
+The claim: adapted, the network is about as good with 2 labels of each kind as it was with 5, and
+with 5 most of the way to what it was with 20. Look for the distance between the two curves, and
+for their bars: with 2 labels, it matters which.
 
 What it does not say: the cells are drawn by a program, so that nothing must be downloaded, and
 their kinds differ in shape alone. :doc:`/guide/pretrained` has what was measured on photographs,
