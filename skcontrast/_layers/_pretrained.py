@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ._bounded import bounded
+
 # What the last linear layer of a classifier, or what holds it, is called.
 _HEADS = {"fc", "_fc", "classifier", "head", "heads", "last_linear"}
 
@@ -92,6 +94,9 @@ class PretrainedNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (n, channels, height, width) to (n, width)."""
+        return bounded(self._rows, self, x)
+
+    def _rows(self, x: Tensor) -> Tensor:
         found: Any = self.network(self.pixels(x))
         states = getattr(found, "last_hidden_state", None)
         if states is not None:
