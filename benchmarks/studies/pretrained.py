@@ -155,7 +155,7 @@ def blocks(data, network, variant, seed):
     encoder = Pretrained(network, mean=127 / 255, std=128 / 255, **of_encoder)
     embedder = ContrastiveEmbedder(encoder, **{"random_state": seed, **of_embedder})
     start = time.process_time()
-    embedder.fit(X)
+    embedder.fit(X, y if "Supervised" in variant else None)
     spent = time.process_time() - start
     h, h_test = embedder.transform(X), embedder.transform(X_test)
     beside = embedder.encoder_[1].beside
