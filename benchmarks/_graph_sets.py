@@ -1,8 +1,8 @@
-"""Sets of TUDataset: arrays of numpy in a folder, or the archives of the collection.
+"""Sets of TUDataset: arrays of numpy in a folder, or what PyTorch Geometric loads.
 
 ``tu_NAME.npz`` in the folder holds ``edge_index``, ``node_ptr``, the classes ``y`` (0, 1, …) and,
 where the set has them, ``node_attributes``, ``node_labels``, ``edge_attributes`` and
-``edge_labels``. A set without such a file comes from ``fetch_tudataset``.
+``edge_labels``. A set without such a file is downloaded.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skcontrast.datasets import fetch_tudataset
-from skcontrast.graphs import PackedGraphs
+from skcontrast.graphs import PackedGraphs, pack_graphs
 
 OPTIONAL = {
     "attributes": "node_attributes",
@@ -26,8 +25,18 @@ def load_graphs(name, data_home=None):
     """Return packed graphs and their classes."""
     path = Path(data_home or "", f"tu_{name}.npz")
     if not path.is_file():
-        return fetch_tudataset(name, data_home=data_home, return_X_y=True)
+        from torch_geometric.datasets import TUDataset
+
+        dataset = TUDataset(data_home or "tudataset", name)
+        return pack_graphs(list(map(_with_labels, dataset))), dataset.y.numpy().astype(int)
     with np.load(path) as file:
         arrays = {key: file[stored] for key, stored in OPTIONAL.items() if stored in file}
         graphs = PackedGraphs.from_arrays(file["edge_index"], file["node_ptr"], **arrays)
         return graphs, file["y"].astype(int)
+
+
+def _with_labels(graph):
+    """Return a graph whose nodes have a category where they had columns of zeros and ones."""
+    if graph.x is not None:
+        graph.label, graph.x = graph.x.argmax(1), None
+    return graph

@@ -20,8 +20,8 @@ from PIL import Image
 from sklearn.datasets import load_digits
 from sklearn.pipeline import Pipeline
 from torch import nn
+from torch_geometric.utils import from_networkx
 
-import skcontrast.datasets
 from skcontrast import ContrastiveEmbedder
 from skcontrast._fit import _settings
 from skcontrast.callbacks import Evaluation
@@ -56,9 +56,19 @@ BEFORE = {
 }
 STUBS = [
     "dask", "dask.distributed", "mlflow", "mlflow.entities", "mlflow.tracking", "rdkit",
-    "tensorboard", "timm", "torch.utils.tensorboard", "torchvision", "torchvision.datasets",
-    "torchvision.transforms",
+    "tensorboard", "timm", "torch.utils.tensorboard", "torch_geometric.datasets", "torchvision",
+    "torchvision.datasets", "torchvision.transforms",
 ]  # fmt: skip
+
+
+class Cycles(list):
+    """Stands in for the data sets of PyTorch Geometric."""
+
+    def __init__(self, folder, name):
+        super().__init__(from_networkx(nx.cycle_graph(n)) for n in range(3, 15))
+        for graph in self:
+            graph.x = torch.eye(3)[torch.arange(graph.num_nodes) % 3]
+        self.y = torch.arange(len(self)) % 2
 
 
 class Unlabeled(torch.utils.data.Dataset):
@@ -108,8 +118,7 @@ def stubs(monkeypatch, tmp_path):
     found["torchvision.datasets"].CIFAR10 = lambda *a, **kw: SimpleNamespace(data=COLORS)
     digits = np.tile(X_DIGITS[:1], (30, 13))[:, :784], None
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", lambda *a, **kw: digits)
-    graphs = lambda *a, **kw: ([nx.cycle_graph(n) for n in range(3, 15)], None)  # noqa: E731
-    monkeypatch.setattr(skcontrast.datasets, "fetch_tudataset", graphs)
+    found["torch_geometric.datasets"].TUDataset = Cycles
     molecule = found["rdkit"].Chem.MolFromSmiles.return_value
     molecule.GetAtoms.return_value = [atom(place) for place in range(3)]
     molecule.GetBonds.return_value = [bond(0, 1), bond(1, 2)]

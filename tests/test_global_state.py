@@ -53,7 +53,6 @@ def state():
 
 # What needs the network, or a value that the table of doors does not have.
 NOT_CALLED = (
-    "fetch_tudataset",
     "fit of",
     "fitted",
     "contrastive_loss of",

@@ -19,7 +19,7 @@ from ._read import Described, GraphParts, pyg, read_networkx, read_pyg
 from ._topology import offsets
 
 # Of PyTorch Geometric: what is read, and attributes of whole graphs.
-_PYG_READ = {"x", "edge_index", "edge_attr", "edge_weight", "adj_t", "y", "batch", "ptr"}
+_PYG_READ = {"x", "label", "edge_index", "edge_attr", "edge_weight", "adj_t", "y", "batch", "ptr"}
 # So many graphs of PyTorch Geometric tell which of their attributes are those of nodes or edges.
 _LOOKED_AT = 10
 
@@ -30,9 +30,10 @@ def pack_graphs(graphs: Any) -> PackedGraphs:
     The nodes and the edges of a networkx graph, directed or not, may have an attribute ``x``, a
     number or a vector, and an attribute ``label``, any hashable category; either all nodes, or all
     edges, of all graphs have it or none does. Edges may also have a ``weight``, which is 1 where
-    it is missing. From PyTorch Geometric's ``Data``, ``x``, ``edge_index``, ``edge_attr`` and
-    ``edge_weight`` are read, or ``adj_t`` and its values as weights. Names of nodes and all other
-    attributes are ignored; `fit` warns of attributes of nodes and edges that are.
+    it is missing. From PyTorch Geometric's ``Data``, ``x``, ``label``, ``edge_index``,
+    ``edge_attr`` and ``edge_weight`` are read, or ``adj_t`` and its values as weights. Names of
+    nodes and all other attributes are ignored; `fit` warns of attributes of nodes and edges that
+    are.
 
     Parameters
     ----------
@@ -55,7 +56,6 @@ def pack_graphs(graphs: Any) -> PackedGraphs:
     See Also
     --------
     PackedGraphs.from_arrays : Packs graphs that are arrays already.
-    skcontrast.datasets.fetch_tudataset : Loads packed graphs.
 
     Examples
     --------

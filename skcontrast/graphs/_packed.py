@@ -48,7 +48,6 @@ class PackedGraphs:
     See Also
     --------
     pack_graphs : Packs graphs of networkx or PyTorch Geometric.
-    skcontrast.datasets.fetch_tudataset : Loads the graphs of TUDataset, packed.
     GraphBatch : Graphs with node features, as passed to encoders and augmentations.
 
     Examples

@@ -198,10 +198,20 @@ def read_pyg(data: Any) -> GraphParts:
         n_nodes,
         edges.numpy(),
         not is_symmetric(edges, n_nodes, *known),
-        Described(x),
+        Described(x, _labels_of_pyg(data, n_nodes)),
         Described(edge_attributes),
         None if weights is None else weights.reshape(-1),
     )
+
+
+def _labels_of_pyg(data: Any, n_nodes: int) -> list | None:
+    """Return the categories in ``label``, one for each node, or None."""
+    labels = getattr(data, "label", None)
+    if labels is None:
+        return None
+    if len(labels) != n_nodes or getattr(labels, "ndim", 1) != 1:
+        raise ValueError(f"'label' must hold {n_nodes} categories, one for each node.")
+    return labels.tolist() if hasattr(labels, "tolist") else list(labels)
 
 
 def _edges_of_pyg(data: Any) -> tuple[Tensor, NDArray | None]:

@@ -1,4 +1,4 @@
-"""The sets of graphs of the benchmarks, from arrays or from archives."""
+"""The sets of graphs of the benchmarks, from arrays or by PyTorch Geometric."""
 
 from __future__ import annotations
 
@@ -8,18 +8,30 @@ import numpy as np
 import pytest
 
 from benchmarks._graph_sets import load_graphs
-from tests.datasets.common import EDGES, TEXTS, write_zip
+
+# A triangle, a path of four nodes and an edge, of the classes 3, −1 and 3, with labels of nodes.
+TEXTS = {
+    "A": "1, 2\n2, 1\n2, 3\n3, 2\n3, 1\n1, 3\n4, 5\n5, 4\n5, 6\n6, 5\n6, 7\n7, 6\n8, 9\n9, 8\n",
+    "graph_indicator": "1\n1\n1\n2\n2\n2\n2\n3\n3\n",
+    "graph_labels": "3\n-1\n3\n",
+    "node_labels": "5\n5\n9\n5\n9\n9\n9\n5\n5\n",
+}
 
 
-def test_arrays_and_archives_are_read_alike(tmp_path):
-    write_zip(tmp_path, TEXTS | EDGES)
-    archived, y = load_graphs("SET", tmp_path)
-    arrays = {"edge_index": archived.topology.edge_index, "edge_labels": archived.edge_labels}
-    arrays |= {"node_ptr": [0, 3, 7, 8], "edge_attributes": archived.edge_attributes}
-    np.savez(tmp_path / "tu_SET.npz", **arrays, y=[1, 0, 1])
+@pytest.mark.filterwarnings("ignore")  # of PyTorch Geometric's own
+def test_arrays_and_what_pytorch_geometric_loads_are_read_alike(tmp_path):
+    pytest.importorskip("torch_geometric")
+    raw = tmp_path / "SET" / "raw"
+    raw.mkdir(parents=True)
+    for name, text in TEXTS.items():
+        (raw / f"SET_{name}.txt").write_text(text)
+    loaded, y = load_graphs("SET", tmp_path)
+    arrays = {"edge_index": loaded.topology.edge_index, "node_ptr": [0, 3, 7, 9]}
+    np.savez(tmp_path / "tu_SET.npz", **arrays, node_labels=loaded.labels, y=[1, 0, 1])
     graphs, same_y = load_graphs("SET", tmp_path)
     assert y.tolist() == same_y.tolist() == [1, 0, 1]
-    for one, other in zip(graphs.arrays(), archived.arrays(), strict=True):
+    assert loaded.labels.tolist() == [0, 0, 1, 0, 1, 1, 1, 0, 0]
+    for one, other in zip(graphs.arrays(), loaded.arrays(), strict=True):
         np.testing.assert_array_equal(one, other)
 
 

@@ -5,21 +5,15 @@ from __future__ import annotations
 import os
 import struct
 import tracemalloc
-import zipfile
 import zlib
 
 import numpy as np
 import pytest
 
-from skcontrast.datasets import ImageFolder, fetch_tudataset
+from skcontrast.datasets import ImageFolder
 from skcontrast.graphs import PackedGraphs
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="no such files there")
-
-
-def load(home, **kwargs):
-    options = {"download_if_missing": False, **kwargs}
-    return fetch_tudataset("SET", data_home=home, **options)
 
 
 def peak_of(function, error, match):
@@ -38,37 +32,6 @@ def test_packed_graphs_are_checked_before_memory_is_taken():
     arrays["attributes"] = np.ones((4, 1)) * 1j
     with pytest.raises(ValueError, match=r"attributes must be .* numbers: Complex"):
         PackedGraphs.from_arrays(**arrays)
-
-
-def test_what_a_set_takes_is_bounded_by_its_own_files(tmp_path):
-    texts = {"A": "1, 2\n2, 1\n", "graph_indicator": "1\n1000000000\n", "graph_labels": "1\n2\n"}
-    large = "a" * 2**25
-    with zipfile.ZipFile(tmp_path / "SET.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in texts.items():
-            archive.writestr(f"SET_{name}.txt", text)
-        archive.writestr("README.txt", large)
-        archive.writestr("other.txt", large)
-    assert peak_of(lambda: load(tmp_path), ValueError, "must ascend, from 1 to 2") < 2**23
-    (tmp_path / "SET.zip").unlink()
-    (tmp_path / "SET").mkdir()
-    for name in ("A", "graph_indicator"):
-        (tmp_path / "SET" / f"SET_{name}.txt").write_text(texts[name])
-    (tmp_path / "SET" / "other.txt").write_text(large)
-    assert peak_of(lambda: load(tmp_path), ValueError, "must ascend, from 1 to 2") < 2**23
-
-
-# What is not a file
-
-
-@POSIX
-def test_pipes_and_devices_are_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "SET.zip")
-    with pytest.raises(OSError, match="not found"):
-        load(tmp_path)
-    (tmp_path / "SET.zip").unlink()
-    (tmp_path / "SET.zip").symlink_to("/dev/zero")
-    with pytest.raises(OSError, match="not found"):
-        load(tmp_path)
 
 
 # Folders of images

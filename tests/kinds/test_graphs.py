@@ -189,3 +189,15 @@ def test_packed_graphs_need_no_package_of_graphs(monkeypatch):
     assert embedded(PackedGraphs.from_arrays(edges, [0, 2, 4, 5])).shape == (3, 2 + 16)
     with pytest.raises(ValueError):
         small().fit([[1.0, np.nan]] * 4)
+
+
+def test_labels_of_pytorch_geometric_are_those_of_networkx():
+    geometric = pytest.importorskip("torch_geometric.utils")
+    graphs = [nx.path_graph(n) for n in range(3, 15)]
+    for graph in graphs:
+        nx.set_node_attributes(graph, {node: node % 3 for node in graph}, "label")
+    data = [geometric.from_networkx(graph) for graph in graphs]
+    np.testing.assert_array_equal(embedded(data), embedded(graphs))
+    data[2].label = data[2].label[:-1]
+    with pytest.raises(ValueError, match="Graph 2 in X: 'label' must hold 5 categories"):
+        small().fit(data)
