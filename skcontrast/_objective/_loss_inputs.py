@@ -12,7 +12,6 @@ from ..similarity import Similarity
 from ._base import Objective, ScaledMatrix, TileGradients
 from ._buffers import Arena
 from ._contrast import Contrast
-from ._rank_weights import RankTable
 from ._tile import Anchors, GroupRole, Tile
 
 
@@ -29,7 +28,7 @@ class LossInputs(NamedTuple):
     similarity: Similarity
     objective: type[Objective]
     group_role: GroupRole
-    rank_tables: dict[int, RankTable]
+    rank_tables: dict[int, Tensor]
 
     def anchors(self, rows: slice, positives: Tensor) -> Anchors:
         """Return what the objective reads of a few anchors with these positive scores."""

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..losses._checks import check_result
 from ._buffers import Arena
-from ._rank_weights import RankTable, weights_by_rank
+from ._rank_weights import weights_by_rank
 
 if TYPE_CHECKING:
     from ..losses import Loss
@@ -79,7 +79,7 @@ class Tile(NamedTuple):
     group_role: GroupRole = "neutral"
     is_upper_triangle: bool = False
     buffers: Arena | None = None
-    rank_tables: dict[int, RankTable] | None = None
+    rank_tables: dict[int, Tensor] | None = None
 
     def empty(self) -> Tensor:
         """Return an array with an entry for each pair, and anything in it; used for this tile."""

@@ -67,8 +67,6 @@ class Loss(ParameterObject):
 
     Attributes
     ----------
-    shares_ties : bool
-        Whether equal scores share a rank, that of the last of them, or are ranked in their order.
     detach_weights : bool
         Whether the weights carry no gradient. Only matters where β > 0: c never carries any.
     sum_of_weights : {"N", "free", "replaces N"}
@@ -103,7 +101,6 @@ class Loss(ParameterObject):
     True
     """
 
-    shares_ties: bool = True
     detach_weights: bool = False
     sum_of_weights: Literal["N", "free", "replaces N"] = "N"
 
@@ -163,11 +160,13 @@ class Loss(ParameterObject):
     def rank_weights(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return the factor c of a candidate by its rank.
 
+        Candidates of equal score share the mean of the factors at their ranks.
+
         Parameters
         ----------
         ranks_from_farthest : Tensor of shape (N,), dtype float64
-            1, 2, …, N: how many candidates score at most as high. 1 is the farthest candidate, N
-            the closest, which is the likeliest false negative.
+            1, 2, …, N. 1 is the farthest candidate, N the closest, which is the likeliest false
+            negative.
         n_candidates : int
             N.
 

@@ -54,7 +54,6 @@ class Ring(Loss):
         "inner": interval(0, 1, "left"),
     }
     sum_of_weights = "replaces N"
-    shares_ties = False
 
     def __init__(self, outer: Number = 0.5, inner: Number = 0.1):
         self.outer = outer

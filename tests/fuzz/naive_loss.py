@@ -123,12 +123,12 @@ def posterior(loss, ranks, n):
     return ratio(wanted / ((1 - beta) * alpha + beta * (1 - alpha)), unlabeled)
 
 
-def ranks_of(s, shares_ties):
-    """Return 1 … N; equal scores all have the rank of the last, or are ordered by place."""
-    if shares_ties:
-        return (s[None] <= s[:, None]).sum(1).double()
-    order = s.sort(stable=True).indices
-    return torch.empty_like(s).scatter_(0, order, torch.arange(1.0, len(s) + 1).double())
+def by_rank(s, table):
+    """Return the weights of candidates by those at ranks 1 … N; equal scores share their mean."""
+    weights = torch.empty_like(s)
+    weights[s.sort(stable=True).indices] = table
+    equal = (s[None] == s[:, None]).double()
+    return equal @ weights / equal.sum(1)
 
 
 def log_estimate(loss, s, pos, same, lowest):
@@ -136,7 +136,8 @@ def log_estimate(loss, s, pos, same, lowest):
     name, p = type(loss).__name__, loss.get_params()
     n, log_c = len(s), torch.zeros_like(s)
     if name in RANKED:
-        log_c = posterior(loss, ranks_of(s.detach(), name != "Ring"), n).log()
+        table = posterior(loss, torch.arange(1.0, n + 1).double(), n)
+        log_c = by_rank(s.detach(), table).log()
     elif name == "Supervised":
         log_c = (~same).double().log()
     if bool((log_c == -math.inf).all()):
@@ -196,8 +197,8 @@ def anchor_loss(loss, s, pos, same, lowest, highest):
     excess = math.log(len(s)) + log_estimate(loss, s, pos, same, lowest) - pos
     value = torch.logaddexp(excess, torch.zeros_like(excess)).mean()
     if name == "SoftSupCon":
-        u = (ranks_of(s.detach(), True) - 0.5) / len(s)
-        pull = false_negative(u, p["sharpness"], p["tau_plus"])
+        u = (torch.arange(1.0, len(s) + 1).double() - 0.5) / len(s)
+        pull = by_rank(s.detach(), false_negative(u, p["sharpness"], p["tau_plus"]))
         value = value + p["pull"] * (pos.mean() - pull @ s / pull.sum())
     return value
 

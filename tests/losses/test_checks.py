@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from skcontrast import ContrastiveEmbedder, contrastive_loss
-from skcontrast._objective import _rank_weights
 from skcontrast.losses import HCL, InfoNCE, Loss, PositiveDebiased, SupCon
 from skcontrast.schedules import interval
 from skcontrast.similarity import Cosine, Similarity
@@ -31,7 +30,7 @@ def subclass(base=Loss, **members):
         ("rank_weight", "rank_weights"),
         ("coefficient", "coefficients"),
         ("class_weigths", "class_weights"),
-        ("share_ties", "shares_ties"),
+        ("sum_of_weigths", "sum_of_weights"),
         ("parameter_constraints", "_parameter_constraints"),
         ("_parameters_constraints", "_parameter_constraints"),
     ],
@@ -215,10 +214,8 @@ def optional_labels(self, scores, positives, same_class):
     return -positives.mean(1)
 
 
-@pytest.mark.parametrize("counted_from", [0, 10**9])
-def test_a_table_of_weights_by_rank_is_asked_for_whole_ranks_once(monkeypatch, counted_from):
-    """Also where scores are counted in bins, and in many tiles."""
-    monkeypatch.setattr(_rank_weights, "_COUNTED_FROM", counted_from)
+def test_a_table_of_weights_by_rank_is_asked_for_whole_ranks_once(monkeypatch):
+    """Also in many tiles."""
     monkeypatch.setattr("skcontrast._objective._rows._TILE_ELEMENTS", 1)
     monkeypatch.setattr("skcontrast._objective._rows._TILE_ROWS", 3)
     asked = []
