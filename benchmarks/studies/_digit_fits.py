@@ -132,7 +132,7 @@ class Figures:
 
 
 def differences(scores, reference, names):
-    """Return the columns Δ and p: mean paired differences, p-values of paired t-tests.
+    """Return the columns Δ, its 95 % interval, p of the paired t-test, and n, the seeds.
 
     Parameters
     ----------
@@ -143,14 +143,15 @@ def differences(scores, reference, names):
     """
     row = {}
     for i, name in enumerate(names):
-        row[f"Δ {name}"] = row[f"p, {name}"] = None
+        row[f"Δ {name}"] = row[f"95 %, {name}"] = row[f"p, {name}"] = None
         if reference is not None:
             difference = scores[:, i] - reference[:, i]
             row[f"Δ {name}"] = f"{difference.mean():+.3f}"
             if np.ptp(difference) > 1e-9:
-                p = compare_paired(scores[:, i], reference[:, i]).p_t
-                row[f"p, {name}"] = "< .001" if p < 0.001 else f"{p:.3f}"
-    return row
+                found = compare_paired(scores[:, i], reference[:, i])
+                row[f"95 %, {name}"] = f"{found.low:+.3f} to {found.high:+.3f}"
+                row[f"p, {name}"] = "< .001" if found.p_t < 0.001 else f"{found.p_t:.3f}"
+    return row | {"n": None if reference is None else len(scores)}
 
 
 def cells(scores, reference=None, names=PROBES):

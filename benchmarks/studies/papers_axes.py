@@ -173,11 +173,38 @@ def schedules(figures, args):
             is_compared = label not in (BIASED, RAW, UNTRAINED)
             named = "BCL, α = .9, β = 0" if label == "BCL" else label
             table.add({"loss": named, **cells(of, scores[BIASED] if is_compared else None)})
-    with axis_table("schedules, from HCL", args, labels=2) as table:
-        for label in [label for label in losses if "rebuttal" in label or "(paper)" in label]:
-            for reference in [label for label in losses if label.startswith("HCL")]:
-                found = differences(scores[label], scores[reference], PROBES)
-                table.add({"loss": label, "from": reference, **found})
+
+
+def rebuttal(figures, args):
+    """The rebuttal's loss, by rank alone, against what mines by score."""
+    losses = {
+        BIASED: InfoNCE(),
+        "HCL, β 2 → 0": HCL(0.1, beta=Linear(2, 0, n_steps=20)),
+        "HCL, β = .5": HCL(0.1, beta=0.5),
+        "HCL, β = 1": HCL(0.1, beta=1.0),
+        "rebuttal": NonparametricBCL(Linear(0.5, 0.85), beta=1.0),
+    }
+    scores = {
+        name: figures.of(setting, args.seeds)
+        for name, setting in settings_of(losses, losses).items()
+    }
+    with axis_table("rebuttal", args, labels=2) as table:
+        for name, reference in product(
+            losses, (BIASED, "HCL, β 2 → 0", "HCL, β = .5", "HCL, β = 1")
+        ):
+            if name == "rebuttal" or (reference == BIASED and name != BIASED):
+                found = differences(scores[name], scores[reference], PROBES)
+                table.add({"loss": name, "from": reference, **found})
+
+
+def ring(figures, args):
+    """Ring's percentiles: the share of the candidates that is kept, and of these dropped."""
+    base = figures.of(Setting(InfoNCE()), args.seeds)
+    with axis_table("ring", args) as table:
+        for outer, inner in product((0.2, 0.4, 0.6, 0.8, 1.0), (0.0, 0.05, 0.1, 0.2)):
+            if (outer, inner) != (1.0, 0.0):  # which is InfoNCE
+                scores = figures.of(Setting(Ring(outer, inner)), args.seeds)
+                table.add({"outer": outer, "inner": inner, **cells(scores, base)})
 
 
 def pucl(figures, args):
@@ -317,6 +344,8 @@ AXES = {
     "temperature": temperature,
     "tau_plus": tau_plus,
     "schedules": schedules,
+    "rebuttal": rebuttal,
+    "ring": ring,
     "curves": curves,
     "positive": positive,
     "pucl": pucl,
