@@ -14,13 +14,17 @@ A scorer is called as ``scorer(estimator, X, y=None)`` and can be the ``scoring`
 one of two views.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ._agreement import bits_above_chance, linear_cka, neighbor_agreement, top_k
-from ._baselines import BaselineComparison, compare_with_baselines
 from ._embeddings import alignment, effective_rank, uniformity
 from ._neighbors import knn_accuracy, map_at_r, recall_at_k
 from ._paired import PairedComparison, compare_paired
 from ._probes import few_label_accuracy, linear_probe
 from ._scorers import make_embedding_scorer, make_view_scorer
+
+if TYPE_CHECKING:
+    from .._baselines import BaselineComparison, compare_with_baselines
 
 __all__ = [
     "BaselineComparison",
@@ -42,3 +46,15 @@ __all__ = [
     "top_k",
     "uniformity",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("BaselineComparison", "compare_with_baselines"):  # which stand on the embedder
+        from .. import _baselines
+
+        return getattr(_baselines, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

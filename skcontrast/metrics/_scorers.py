@@ -6,14 +6,16 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from .._checks import Options, checked
-from ..augmentation import Augmentation
+
+if TYPE_CHECKING:
+    from ..augmentation import Augmentation
 
 
 @checked(measure=[callable], needs_y=["boolean"], greater_is_better=["boolean", None])

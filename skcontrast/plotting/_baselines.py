@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._baselines import COLUMNS, LEVEL, OURS
 from .._checks import check_component
 from ..metrics import BaselineComparison, compare_with_baselines
-from ..metrics._baselines import COLUMNS, LEVEL, OURS
 from ._axes import MARKERS, Axes, axes, class_colors
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from skcontrast import ContrastiveEmbedder
+from skcontrast import ContrastiveEmbedder, _baselines
 from skcontrast.augmentation import RandomAffine, Unflatten
 from skcontrast.encoders import GIN, PatchNet, Pretrained, Wide
 from skcontrast.features import (
@@ -29,7 +29,6 @@ from skcontrast.features import (
 from skcontrast.losses import Supervised
 from skcontrast.metrics import (
     BaselineComparison,
-    _baselines,
     compare_paired,
     compare_with_baselines,
     few_label_accuracy,

@@ -20,11 +20,11 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from .._checks import POSITIVE_INT, Interval, StrOptions, check_argument, checked
-from .._data._metadata import validate_labels
-from .._layers._wide import wide_part
-from ..encoders import Pretrained, Wide
-from ..features import (
+from ._checks import POSITIVE_INT, Interval, StrOptions, check_argument, checked
+from ._data._metadata import validate_labels
+from ._layers._wide import wide_part
+from .encoders import Pretrained, Wide
+from .features import (
     Features,
     Frozen,
     GraphProfile,
@@ -35,17 +35,17 @@ from ..features import (
     Raw,
     WeisfeilerLehman,
 )
-from ..kinds import Graphs, Images, Series, Tables, Vectors
-from ._neighbors import knn_accuracy
-from ._paired import PairedComparison, compare_paired
-from ._parts import check_count
-from ._probes import _first_seed, few_label_accuracy, linear_probe
-from ._scorers import split_at_embedder
+from .kinds import Graphs, Images, Series, Tables, Vectors
+from .metrics._neighbors import knn_accuracy
+from .metrics._paired import PairedComparison, compare_paired
+from .metrics._parts import check_count
+from .metrics._probes import _first_seed, few_label_accuracy, linear_probe
+from .metrics._scorers import split_at_embedder
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from ..embedder import ContrastiveEmbedder
+    from .embedder import ContrastiveEmbedder
 
 OURS, LEARNED, UNLEARNED = "embedder", "learned", "side by side"
 COLUMNS = ("few labels", "neighbours", "linear")
