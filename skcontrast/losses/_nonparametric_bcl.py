@@ -44,11 +44,16 @@ class NonparametricBCL(Loss):
         Whether Φ is obtained from the empirical cdf by inversion, or the loss is that of the
         printed rebuttal: Φ is the empirical cdf itself, and ``alpha="auto"`` takes from labels the
         macro-AUC A itself instead of (6A − 1)/4.
-        The mean of the weights is then not 1.
+        The mean of the weights is then not 1. The authors' code inverts.
 
     See Also
     --------
     BCL : Weights by the posterior probability of being a true negative.
+
+    Notes
+    -----
+    With α = 1 or β = 0 the closest candidate has the weight 0. A single candidate then leaves the
+    estimate at its floor, where the printed loss is 0.
 
     References
     ----------
