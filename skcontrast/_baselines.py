@@ -311,6 +311,8 @@ def _check_classes(y: NDArray[np.int64], n_labels: int) -> None:
     if len(sizes) < 2:
         raise ValueError(f"y must hold 2 or more known classes, got {len(sizes)}; -1 is unknown.")
     most = int(sizes.min()) - 1
+    if not most:
+        raise ValueError("y must hold 2 or more samples of each class, got one of one sample.")
     check_count(n_labels, "n_labels", most, "one less than the size of the smallest class in y")
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
-from sklearn.utils.sparsefuncs import mean_variance_axis
+from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, get_worker_info
 
@@ -24,7 +24,7 @@ from .._runtime._interrupts import HeldInterrupt, blocked_interrupts
 from .._runtime._memory import free_bytes
 from ._memory_maps import dumps, map_of, some_rows
 from ._parts import Parts
-from ._statistics import native
+from ._statistics import moments, native
 
 # Share of the free memory that training samples may take where no budget is given.
 _SHARE = 0.5
@@ -115,12 +115,18 @@ class SparseSamples(LazySamples):
 
     def mean_and_std(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return mean and standard deviation of each feature; 1 for constant ones."""
-        mean, variance = mean_variance_axis(self.matrix, axis=0)
-        std = np.sqrt(np.maximum(variance, 0.0), dtype=np.float64)
-        if not np.isfinite(std).all():
-            raise ValueError("X must hold numbers of finite variance: divide it by a number.")
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, variance = mean_variance_axis(self.matrix, axis=0)
+        mean, std = mean.astype(np.float64), np.sqrt(np.maximum(variance, 0.0), dtype=np.float64)
+        limits = np.finfo(variance.dtype)
+        low, high = min_max_axis(self.matrix, axis=0)
+        # Features whose squares overflow or vanish.
+        far = ~((std > 1e3 * limits.tiny**0.5) & (std < 1e-3 * limits.max**0.5)) & (low < high)
+        columns = self.matrix[:, far].tocsc() if far.any() else None
+        for i, j in enumerate(np.flatnonzero(far)):
+            mean[j], std[j] = np.ravel(moments(columns[:, [i]].toarray()))
         constant = std <= 10 * np.finfo(self.dtype).eps * np.abs(mean)
-        return mean.astype(np.float64), np.where(constant, 1.0, std)
+        return mean, np.where(constant, 1.0, std)
 
 
 class InMemory:

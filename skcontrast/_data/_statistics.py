@@ -82,4 +82,4 @@ def mean_and_std(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     # As in StandardScaler: what varies less than the rounding of its mean is constant.
     precision = np.float32 if X.dtype == np.float32 else np.float64
     std[std <= 10 * np.finfo(precision).eps * np.abs(mean)] = 1.0
-    return mean, np.maximum(std, np.finfo(np.float64).tiny)
+    return mean, std

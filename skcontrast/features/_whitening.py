@@ -112,6 +112,8 @@ class PartialWhitening(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamesC
             self.pca_ = PCA(n_components, random_state=self.random_state).fit(array)
             spread = np.sqrt(self.pca_.explained_variance_)
             assert_all_finite(spread)
+        if not spread.any() and (array != array[0]).any():
+            raise ValueError("X holds numbers whose squares are 0: multiply it by a number.")
         least = _LEAST_SPREAD * spread.max(initial=0)
         self.scale_ = np.where(spread > least, spread, np.inf) ** self.power
         self._n_features_out = n_components

@@ -446,9 +446,16 @@ def test_rows_of_a_sparse_matrix_are_arrays():
         np.testing.assert_array_equal(samples[rows], counts[rows])
 
 
-def test_a_sparse_matrix_whose_variance_overflows_is_refused():
-    with pytest.raises(ValueError, match="X must hold numbers of finite variance"):
-        small().fit(csr_matrix(sparse_counts() * 1e200))
+@pytest.mark.parametrize(
+    "factor, dtype",
+    [(1e200, "f8"), (1e-170, "f8"), (1e-310, "f8"), (1e30, "f4"), (1e-25, "f4"), (1e-40, "f4")],
+)
+def test_features_of_a_sparse_matrix_may_be_huge_or_tiny(factor, dtype):
+    counts = sparse_counts()
+    counts[:, 3:9] *= factor
+    counts = counts.astype(dtype)
+    found = SparseSamples(csr_matrix(counts)).mean_and_std()
+    np.testing.assert_allclose(found, mean_and_std(counts), rtol=1e-6)
 
 
 def test_gaps_in_a_sparse_matrix_are_refused():

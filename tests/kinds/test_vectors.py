@@ -80,6 +80,14 @@ def test_extreme_vectors_give_finite_embeddings(X):
     assert np.isfinite(embedder.transform(X * 0 + 1e300 if X.dtype == float else X)).all()
 
 
+@pytest.mark.parametrize("kind", ["vectors", "tables", "series"])
+def test_denormal_numbers_are_scaled_as_others(kind):
+    X = vectors(20, 3)[:, None] if kind == "series" else vectors(20, 3)
+    found = small(kind=kind, encoder=None).fit_transform(X * 2.0**-1040)
+    normal = small(kind=kind, encoder=None).fit_transform(X * 2.0**-600)
+    np.testing.assert_allclose(found, normal, atol=1e-2)
+
+
 def test_batches_of_the_kind_itself_are_not_scaled():
     X = vectors() * 1e3
     batch = Vectors().to_tensor(X, "cpu")
