@@ -262,6 +262,10 @@ class Objective:
 
 def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> tuple[Tensor, TileGradients | None]:
     """Evaluate a loss that implements ``row_loss``, by autograd."""
+    if tile.pair_weights is not None:
+        raise ValueError(
+            f"{type(loss).__name__} has a row_loss, which takes no pair_weights of a Contrast."
+        )
     # A copy, as a custom loss may keep what it gets.
     scores = tile.scores.scatter(1, tile.excluded, -torch.inf)
     if tile.same_group is not None:

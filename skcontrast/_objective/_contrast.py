@@ -35,6 +35,10 @@ class Contrast:
     anchor_groups, candidate_groups : Tensor of shape (n_anchors,) and (n_candidates,) or None
         Groups of samples that are known to belong together, integers; negative where there is
         none.
+    pair_weights : Tensor of shape (n_anchors, n_candidates) or None
+        Factors ≥ 0 on what each candidate adds to the loss of each anchor, without gradient; 0
+        leaves it out, as one that is known to be a false negative. As weights by rank they change
+        the estimate, not its N.
     mutual : Tensor or None
         The same tensor as `excluded` where every anchor is excluded for itself, and for each
         anchor that is excluded for it.
@@ -54,6 +58,7 @@ class Contrast:
     candidate_labels: Tensor | None = None
     anchor_groups: Tensor | None = None
     candidate_groups: Tensor | None = None
+    pair_weights: Tensor | None = None
     mutual: Tensor | None = None
 
     def __post_init__(self) -> None:
@@ -67,6 +72,7 @@ class Contrast:
         """Whether anchors are the candidates: what each is to the other is the same both ways."""
         return (
             self.mutual is self.excluded
+            and self.pair_weights is None
             and self.anchors is self.candidates
             and self.anchor_labels is self.candidate_labels
             and self.anchor_groups is self.candidate_groups
@@ -98,10 +104,15 @@ class Contrast:
         excluded = self.excluded[rows] if excluded is None else excluded
         return _same(self.anchor_groups[rows], self.candidate_groups[first:], excluded)
 
+    def weights_of_pairs(self, rows: slice, dtype: torch.dtype) -> Tensor | None:
+        """Return the weights of the candidates of some anchors, if there are any."""
+        return None if self.pair_weights is None else self.pair_weights[rows].to(dtype)
+
     def take(self, rows: slice | Tensor) -> Contrast:
         """Return the contrast of a subset of the anchors with all candidates."""
         of_anchors = ("anchors", "positives", "excluded", "weights", "anchor_labels")
-        taken = {name: getattr(self, name) for name in (*of_anchors, "anchor_groups")}
+        optional = ("anchor_groups", "pair_weights")
+        taken = {name: getattr(self, name) for name in (*of_anchors, *optional)}
         kept = {name: part[rows] for name, part in taken.items() if part is not None}
         return replace(self, **kept, mutual=None)
 

@@ -64,6 +64,7 @@ class LossInputs(NamedTuple):
                 contrast.same_class(rows, excluded, first) if self.loss.requires_y else None
             ),
             same_group=contrast.same_group(rows, excluded, first),
+            pair_weights=contrast.weights_of_pairs(rows, scores.dtype),
             group_role=self.group_role,
             buffers=buffers,
             rank_tables=self.rank_tables,

@@ -60,6 +60,8 @@ class Tile(NamedTuple):
         Where anchor and candidate are known to share a class, for losses that read labels.
     same_group : Tensor of shape (n_anchors, n_candidates), dtype bool, or None
         Where anchor and candidate are of one group, and so no negatives of each other.
+    pair_weights : Tensor of shape (n_anchors, n_candidates), or None
+        Factors on the weights of the candidates.
     group_role : {"neutral", "positive"}
         Whether candidates of the anchor's group are ignored or pulled like its own views.
     is_upper_triangle : bool
@@ -76,6 +78,7 @@ class Tile(NamedTuple):
     excluded: Tensor
     same_class: Tensor | None = None
     same_group: Tensor | None = None
+    pair_weights: Tensor | None = None
     group_role: GroupRole = "neutral"
     is_upper_triangle: bool = False
     buffers: Arena | None = None
@@ -111,8 +114,15 @@ class Tile(NamedTuple):
         by_rank = weights_by_rank(self.scores, self.excluded, loss, self.buffers, self.rank_tables)
         return by_rank if by_class is None else by_rank * by_class
 
+    def of_pairs(self, weights: Tensor | None) -> Tensor | None:
+        """Return weights of the candidates, None for 1, times those of the contrast."""
+        if self.pair_weights is None:
+            return weights
+        return self.pair_weights.clone() if weights is None else weights * self.pair_weights
+
     def without_group(self, prior: Tensor | None) -> Tensor | None:
-        """Return weights of the candidates that are 0 for those of the anchor's group."""
+        """Return the same, and 0 for candidates of the anchor's group."""
+        prior = self.of_pairs(prior)
         if self.same_group is None:
             return prior
         if prior is None:
@@ -129,7 +139,7 @@ class Tile(NamedTuple):
         if not loss.overrides("push_and_pull"):
             pull = None
             if self.same_group is not None and attracts:
-                pull = self.same_group.to(self.scores.dtype)
+                pull = self.of_pairs(self.same_group.to(self.scores.dtype))
             return self.without_group(prior), pull
         if prior is None:
             prior = torch.ones_like(self.scores)
@@ -140,7 +150,7 @@ class Tile(NamedTuple):
             push = check_result(loss, "push_and_pull", push, self.scores.shape)
         pull = check_result(loss, "push_and_pull", pull, self.scores.shape)
         if self.same_group is None or attracts:
-            return push, pull
+            return self.of_pairs(push), self.of_pairs(pull)
         return self.without_group(push), self.without_group(pull)
 
 

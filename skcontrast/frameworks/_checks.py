@@ -33,6 +33,7 @@ _FIELDS = {
     "candidate_labels": (_CANDIDATES, "int64"),
     "anchor_groups": (_ANCHORS, "int64"),
     "candidate_groups": (_CANDIDATES, "int64"),
+    "pair_weights": (_ANCHORS + _CANDIDATES, "floating"),
 }
 _OPTIONAL = list(_FIELDS)[4:]
 # Own samples are looked for among the candidates of so many anchors.
@@ -152,7 +153,9 @@ def _check_fields(contrast: Contrast, owner: str) -> None:
 
 def _check_numbers(contrast: Contrast, owner: str) -> None:
     """Check places among the candidates, and weights."""
-    excluded, positives, weights = contrast.excluded, contrast.positives, contrast.weights
+    excluded, positives = contrast.excluded, contrast.positives
+    given = {name: getattr(contrast, name) for name in ("weights", "pair_weights")}
+    factors = {name: value for name, value in given.items() if value is not None}
     n_candidates, are_places = len(contrast.candidates), not positives.is_floating_point()
     places = torch.cat([excluded, positives], 1) if are_places else excluded
     if ((places < 0) | (places >= n_candidates)).any():
@@ -161,8 +164,8 @@ def _check_numbers(contrast: Contrast, owner: str) -> None:
         problem = "excluded must name no candidate twice for one anchor"
     elif are_places and not (positives[:, :, None] == excluded[:, None]).any(2).all():
         problem = "positives that are places among its candidates must be excluded too"
-    elif weights is not None and (weights.requires_grad or not (weights >= 0).all()):
-        problem = "weights must be at least 0 and have no gradient"
+    elif wrong := [name for name, w in factors.items() if w.requires_grad or not (w >= 0).all()]:
+        problem = f"{wrong[0]} must be at least 0 and have no gradient"
     else:
         return
     raise ValueError(f"In the Contrast of {owner}, {problem}.")

@@ -380,6 +380,7 @@ def test_every_field_of_a_contrast_is_taken_or_kept():
         candidate_labels=LABELS,
         anchor_groups=LABELS,
         candidate_groups=LABELS,
+        pair_weights=torch.ones(9, 9),
     )
     taken = contrast.take(slice(2, 5))
     for name, value in vars(contrast).items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -13,14 +14,16 @@ import torch.nn.functional as F
 from skcontrast import ContrastiveEmbedder, contrastive_loss
 from skcontrast._data._batches import BatchSampler, TrainingSet
 from skcontrast._data._sources import InMemory
+from skcontrast._objective._functional import objective_value
 from skcontrast.encoders import MLP
-from skcontrast.frameworks import CMC, Contrast, Framework, InfoGraph, MoCo, SimCLR
+from skcontrast.frameworks import CMC, Contrast, Framework, InfoGraph, MoCo, SimCLR, in_batch
 from skcontrast.losses import (
     BCL,
     DCL,
     HCL,
     PUCL,
     InfoNCE,
+    Loss,
     PositiveDebiased,
     Ring,
     SoftRing,
@@ -326,3 +329,45 @@ def test_the_mean_over_views_is_the_one_of_the_closed_form():
     )
     # The estimate is at the floor, e^{-1}: log(1 + 2 e^{-1 - 1}) + 2/3 (1 − 0)
     assert float(value) == pytest.approx(math.log1p(2 * math.exp(-2)) + 2 / 3)
+
+
+@pytest.mark.parametrize(
+    "loss, objective",
+    [(loss, "contrastive") for loss in [*LOSSES, PositiveDebiased(), SupCon()]]
+    + [(loss, "jensen-shannon") for loss in LOSSES if loss.is_estimate],
+)
+def test_pairs_of_weight_0_are_neutral_groups(loss, objective):
+    values = []
+    for by_weight in (False, True):
+        z, y = views(), torch.arange(N) % 4
+        embedded = Cosine(0.5).embed(z)
+        contrast = in_batch(embedded, Cosine(0.5), y, groups=None if by_weight else GROUPS)
+        if by_weight:
+            groups = GROUPS.repeat(2)
+            weights = 1.0 - ((groups[:, None] == groups) & (groups >= 0)).double()
+            contrast = replace(contrast, pair_weights=weights.clone())
+        value = objective_value(contrast, loss, Cosine(0.5), objective)
+        values.append((value.detach(), torch.autograd.grad(value, z)[0]))
+        assert not by_weight or torch.equal(contrast.pair_weights, weights)
+    torch.testing.assert_close(values[1], values[0])
+
+
+def test_weights_of_pairs_are_factors_of_candidates():
+    z, weights = views(), torch.rand(2 * N, 2 * N, generator=torch.Generator().manual_seed(0))
+    contrast = in_batch(Cosine(0.5).embed(z), Cosine(0.5))
+    weighted = replace(contrast, pair_weights=weights)
+    value = objective_value(weighted, InfoNCE(), Cosine(0.5))
+    scores = contrast.anchors @ contrast.candidates.T
+    w = weights.double().scatter(1, contrast.excluded, 0.0)
+    n = scores.shape[1] - contrast.excluded.shape[1]
+    estimate = n * (w * scores.exp()).sum(1) / w.sum(1)
+    expected = (1 + estimate / contrast.positives[:, 0].exp()).log().mean()
+    torch.testing.assert_close(value, expected)
+
+
+def test_a_loss_of_whole_rows_takes_no_weights_of_pairs():
+    own = type("Own", (Loss,), {"row_loss": lambda self, scores, positives: -positives.mean(1)})
+    contrast = in_batch(Cosine(0.5).embed(views()), Cosine(0.5))
+    contrast = replace(contrast, pair_weights=torch.ones(2 * N, 2 * N))
+    with pytest.raises(ValueError, match="Own has a row_loss, which takes no pair_weights"):
+        objective_value(contrast, own(), Cosine(0.5))

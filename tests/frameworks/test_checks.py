@@ -44,7 +44,7 @@ def without(*names):
 
 
 def changed(name, function):
-    return lambda **fields: fields | {name: function(fields[name])}
+    return lambda **fields: fields | {name: function(fields.get(name))}
 
 
 def fit(change=dict, y=None, similarity=None, loss=None, **metadata):
@@ -79,12 +79,23 @@ N = "n_anchors = 2[56]"
         ("excluded", lambda rows: rows.repeat(len(rows), 1), "excludes all candidates.*BYOL"),
         ("weights", lambda _: torch.ones(3), rf"weights .* shape \({N}\)"),
         ("anchor_labels", lambda _: torch.zeros(3).long(), rf"anchor_labels .* shape \({N}\)"),
+        ("pair_weights", lambda _: torch.ones(3, 3), rf"pair_weights .* shape \({N}, n_cand"),
         ("candidate_groups", lambda _: torch.zeros(3).long(), "candidate_groups .* int64, of sha"),
     ],
 )
 def test_a_field_that_does_not_fit_is_refused_by_name(name, function, message):
     with pytest.raises(ValueError, match=message):
         fit(changed(name, function))
+
+
+def test_negative_weights_of_pairs_are_refused():
+    def weigh(**fields):
+        return fields | {
+            "pair_weights": -torch.ones(len(fields["anchors"]), len(fields["candidates"]))
+        }
+
+    with pytest.raises(ValueError, match="pair_weights must be at least 0"):
+        fit(weigh)
 
 
 def test_negative_or_trained_weights_are_refused():
