@@ -122,7 +122,7 @@ class SparseSamples(LazySamples):
         low, high = min_max_axis(self.matrix, axis=0)
         # Features whose squares overflow or vanish.
         far = ~((std > 1e3 * limits.tiny**0.5) & (std < 1e-3 * limits.max**0.5)) & (low < high)
-        columns = self.matrix[:, far].tocsc() if far.any() else None
+        columns = self.matrix[:, far].tocsc()
         for i, j in enumerate(np.flatnonzero(far)):
             mean[j], std[j] = np.ravel(moments(columns[:, [i]].toarray()))
         constant = std <= 10 * np.finfo(self.dtype).eps * np.abs(mean)
