@@ -94,7 +94,7 @@ class Door(NamedTuple):
 NO_DOORS = {
     *(
         estimation.Estimate,
-        estimation.Reliability,
+        simulation.Reliability,
         metrics.PairedComparison,
         metrics.BaselineComparison,
     ),
@@ -229,7 +229,7 @@ VALID = {
     "losses": lambda: {"DCL": losses.DCL()},
     "path": lambda: folder() / "a.skc",
     "ranks": lambda: np.linspace(0.05, 1, 50),
-    "reliabilities": lambda: {"DCL": estimation.reliability(losses.DCL(), score_sample(), 4)},
+    "reliabilities": lambda: {"DCL": simulation.reliability(losses.DCL(), score_sample(), 4)},
     "scoring": lambda: metrics.make_view_scorer(metrics.alignment),
 }  # fmt: skip
 VALUES = {

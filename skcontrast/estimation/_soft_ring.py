@@ -9,8 +9,7 @@ from torch import Tensor
 
 from .._checks import check_component
 from ..losses._posterior import false_negative_probability, ranks_inside
-from ..simulation._scores import ScoreSample, checked_sample
-from ._truth import true_negatives_by_rank
+from ._samples import ScoreSample, checked_sample, true_negatives_by_rank
 
 _SHARPNESSES = np.geomspace(0.1, 10.0, 9)
 _FLOOR = 0.1
@@ -46,14 +45,14 @@ def estimate_soft_ring(sample: ScoreSample) -> dict[str, float]:
 
     See Also
     --------
-    reliability : How well the probabilities fit a different sample.
+    skcontrast.simulation.reliability : How well the probabilities fit a different sample.
     sharpness_from_auc : The sharpness where only the AUC is known.
 
     Examples
     --------
-    >>> from skcontrast.estimation import estimate_soft_ring, reliability
+    >>> from skcontrast.estimation import estimate_soft_ring
     >>> from skcontrast.losses import SoftRing
-    >>> from skcontrast.simulation import ScoreModel
+    >>> from skcontrast.simulation import ScoreModel, reliability
     >>> model = ScoreModel(alpha=0.9, tau_plus=0.1)
     >>> loss = SoftRing(**estimate_soft_ring(model.sample(1000, 64, random_state=0)))
     >>> reliability(loss, model.sample(1000, 64, random_state=1)).largest_gap < 0.03

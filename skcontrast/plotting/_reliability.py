@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .._checks import check_component
-from ..estimation import Reliability, project_views, reliability
+from ..estimation import project_views
 from ..losses import Loss
-from ..simulation import ScoreSample
+from ..simulation import Reliability, ScoreSample, reliability
 from ._axes import MARKERS, Axes, axes, class_colors
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class ReliabilityDisplay:
     Parameters
     ----------
     reliabilities : dict of str to Reliability
-        As :func:`skcontrast.estimation.reliability` returns them, of the same scores, by name.
+        As :func:`skcontrast.simulation.reliability` returns them, of the same scores, by name.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class ReliabilityDisplay:
 
     See Also
     --------
-    skcontrast.estimation.reliability : The numbers without a figure.
+    skcontrast.simulation.reliability : The numbers without a figure.
 
     Examples
     --------

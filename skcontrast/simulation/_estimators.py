@@ -10,6 +10,8 @@ import torch
 
 from .._checks import StrOptions, check_component, checked, validate_parameters
 from .._objective._exponential import log_expectation
+from ..estimation import sharpness_from_auc
+from ..estimation._samples import ScoreSample, checked_sample, with_negatives
 from ..losses import (
     BCL,
     DCL,
@@ -23,7 +25,7 @@ from ..losses import (
     Supervised,
 )
 from ..schedules._numbers import check_numbers
-from ._scores import DRAWN, RandomState, ScoreModel, ScoreSample, checked_sample, with_negatives
+from ._scores import DRAWN, RandomState, ScoreModel
 
 Metric: TypeAlias = Literal["mse", "bias", "mean"]
 Losses: TypeAlias = dict[str, Loss]
@@ -122,8 +124,6 @@ def matched_estimators(model: ScoreModel) -> Losses:
     >>> matched_estimators(ScoreModel(tau_plus=0.2))["DCL"]
     DCL(tau_plus=0.2)
     """
-    from ..estimation import sharpness_from_auc  # which imports this module
-
     validate_parameters(model)
     alpha, tau_plus = model.alpha, model.tau_plus
     sharpness = sharpness_from_auc(model.auc, tau_plus).value if tau_plus else 0.0

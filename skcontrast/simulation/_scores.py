@@ -1,16 +1,13 @@
-"""Samples of scores, of real embeddings or of a generative model."""
+"""A generative model of scores."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm, uniform
-from torch import Tensor
 
 from .._checks import (
     FRACTION,
@@ -21,14 +18,9 @@ from .._checks import (
     StrOptions,
     checked,
     naming,
-    numbers,
-    refuse_masked,
     validate_parameters,
 )
-from .._data._metadata import validate_labels
-from .._objective._functional import contrast_of
-from .._objective._rows import tiles
-from ..similarity import Similarity
+from ..estimation._samples import ScoreSample
 
 RandomState: TypeAlias = int | np.random.Generator | None
 
@@ -38,134 +30,6 @@ _SEED = Interval(Integral, 0, 2**63 - 1, closed="both")
 DRAWN["random_state"] = [_SEED, np.random.Generator, None]
 Component: TypeAlias = Literal["TN", "FN", "UN", "lower", "upper", "wanted"]
 _COMPONENT = [StrOptions(set(get_args(Component)))]
-
-
-class ScoreSample(NamedTuple):
-    """Scores of anchors, and the truth that is hidden in practice.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (n_anchors, n_candidates)
-        Scores of the candidates.
-    is_negative : ndarray of shape (n_anchors, n_candidates), dtype bool
-        Which candidates are true negatives.
-    positives : ndarray of shape (n_anchors, n_positives)
-        Scores of samples that are known to share the anchor's class.
-    lower_bound : float
-        The lowest score that the model or the similarity allows.
-    upper_bound : float, default=inf
-        The highest score that it allows.
-    """
-
-    scores: np.ndarray
-    is_negative: np.ndarray
-    positives: np.ndarray
-    lower_bound: float
-    upper_bound: float = float("inf")
-
-    @classmethod
-    @checked(positives=[StrOptions({"views", "classmates"})])
-    def from_views(
-        cls,
-        *views: Any,
-        y: Sequence | np.ndarray,
-        similarity: Similarity | None = None,
-        positives: Literal["views", "classmates"] = "views",
-    ) -> ScoreSample:
-        r"""Return the scores of real embeddings, with the truth that their labels tell.
-
-        Every view of a sample is an anchor, and its candidates are all views of the other
-        samples, as in a step of training with one batch of these samples. All anchors have the
-        same number of candidates, N = n_views · (n − 1), but of rare classes a smaller share of
-        them are false negatives.
-
-        Parameters
-        ----------
-        *views : Tensor or array-like of shape (n, d), or tuple of two
-            Embeddings of two or more views of the same n samples. For ``VonMisesFisher`` tuples
-            of mean directions (n, d) and concentrations (n,).
-        y : array-like of shape (n,)
-            Classes; −1 where unknown: such samples are left out.
-        similarity : Similarity, default=None
-            The score; None is ``Cosine()``.
-        positives : {"views", "classmates"}, default="views"
-            The positives of an anchor: the other views of the same sample, as in training; or
-            the other views of the next sample of its class (after the last comes the first),
-            which are draws from the false negatives, as the theory of ``DCL`` and ``PUCL`` has
-            it, if the samples are in random order. Candidates are the same in both cases.
-
-        Returns
-        -------
-        sample : ScoreSample
-            Of n_views · n anchors with n_views − 1 positives each, float64. It takes
-            (n_views · n)² numbers of memory.
-
-        Raises
-        ------
-        ValueError
-            If there are fewer than two views or two samples of known class, or classmates are
-            wanted of a class with one sample.
-
-        See Also
-        --------
-        skcontrast.estimation.negative_bias : How far a loss is off on such scores.
-        skcontrast.estimation.project_views : Views from a fitted embedder.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from skcontrast.simulation import ScoreSample
-        >>> z1, z2 = np.random.default_rng(0).normal(size=(2, 6, 4))
-        >>> sample = ScoreSample.from_views(z1, z2, y=[0, 0, 0, 1, 1, 1])
-        >>> sample.scores.shape, sample.is_negative.sum(axis=1)[0], sample.positives.shape
-        ((12, 10), np.int64(6), (12, 1))
-        """
-        if len(views) < 2:
-            raise ValueError(f"ScoreSample.from_views needs at least two views, got {len(views)}.")
-        labels = validate_labels(y, None, needed_by="ScoreSample.from_views")
-        views, labels = tuple(_known(view, labels) for view in views), labels[labels >= 0]
-        if len(labels) < 2:
-            raise ValueError(f"y must hold the classes of two samples, got {len(labels)}.")
-        contrast, similarity = contrast_of(views, similarity, torch.from_numpy(labels))
-        with torch.no_grad():
-            scores = torch.cat([part.clone() for _, part in tiles(contrast, similarity)])
-        of_positives = contrast.positives
-        if positives == "classmates":
-            of_positives = _of_classmates(scores, labels, len(views))
-        is_candidate = torch.ones_like(scores, dtype=torch.bool)
-        is_candidate.scatter_(1, contrast.excluded, False)
-        candidates, is_negative = (
-            part[is_candidate].view(len(part), -1).numpy()
-            for part in (scores, ~contrast.same_class(slice(None)))
-        )
-        bounds = similarity.bounds(contrast.anchors.shape[1])
-        return cls(candidates, is_negative, of_positives.numpy(), *bounds)
-
-
-def checked_sample(sample: ScoreSample) -> ScoreSample:
-    """Return the arrays of a sample as float64 and bool; raise ValueError where they are none."""
-    scores, positives = (
-        np.ascontiguousarray(numbers(values, name, dtype=np.float64, ensure_min_samples=0))
-        for name, values in (("scores", sample.scores), ("positives", sample.positives))
-    )
-    refuse_masked(sample.is_negative, "is_negative")
-    is_negative = np.ascontiguousarray(sample.is_negative)
-    if is_negative.shape != scores.shape or not np.isin(is_negative, [0, 1]).all():
-        raise ValueError(f"is_negative must hold booleans of the shape of scores, {scores.shape}.")
-    if len(positives) != len(scores):
-        raise ValueError(
-            f"positives must have a row for each of {len(scores)} anchors, got {len(positives)}."
-        )
-    return sample._replace(
-        scores=scores, is_negative=is_negative.astype(bool), positives=positives
-    )
-
-
-def with_negatives(sample: ScoreSample) -> ScoreSample:
-    """Return the anchors that have a true negative among their candidates."""
-    usable = sample.is_negative.any(axis=1)
-    scores, is_negative, positives = (part[usable] for part in sample[:3])
-    return sample._replace(scores=scores, is_negative=is_negative, positives=positives)
 
 
 class ScoreModel(ParameterObject):
@@ -425,26 +289,3 @@ def _draw(lower: NDArray, rng: np.random.Generator) -> NDArray:
     """Draw u of cdf 2λu + (1 − 2λ)u² for every share λ of φ₍₁₎, by inversion."""
     p = 1 - rng.random(lower.shape)  # never 0, where λ = 0 would give 0/0
     return p / (lower + np.sqrt(np.maximum(lower**2 + (1 - 2 * lower) * p, 0)))
-
-
-def _known(view: Any, labels: np.ndarray) -> Any:
-    """Return the rows of a view whose classes are known."""
-    if isinstance(view, tuple):
-        return tuple(_known(part, labels) for part in view)
-    view = numbers(view, "views", ensure_2d=False, allow_nd=True)
-    if len(view) != len(labels):
-        raise ValueError(f"y must have one entry per sample, {len(view)}, got {len(labels)}.")
-    return view[labels >= 0]
-
-
-def _of_classmates(scores: Tensor, labels: np.ndarray, n_views: int) -> Tensor:
-    """Return the scores of the other views of the next sample of the class."""
-    following = np.empty(len(labels), dtype=np.int64)
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
-        if len(members) == 1:
-            raise ValueError("positives='classmates' needs two samples of each class.")
-        following[members] = np.roll(members, -1)
-    views = range(n_views)
-    columns = [[w * len(labels) + following for w in views if w != v] for v in views]
-    return scores.gather(1, torch.from_numpy(np.array(columns)).transpose(1, 2).flatten(0, 1))

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from skcontrast import contrastive_loss
-from skcontrast.estimation import negative_bias, push_share, reliability
 from skcontrast.losses import (
     BCL,
     DCL,
@@ -21,7 +20,7 @@ from skcontrast.losses import (
     Supervised,
 )
 from skcontrast.schedules import Linear
-from skcontrast.simulation import ScoreModel, ScoreSample
+from skcontrast.simulation import ScoreModel, ScoreSample, negative_bias, push_share, reliability
 from tests.common import LOSSES, random_views
 
 Y = np.arange(12) // 2

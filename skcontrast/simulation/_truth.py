@@ -13,11 +13,16 @@ from .._checks import Interval, check_argument, check_component
 from .._objective._base import TileGradients
 from .._objective._exponential import Contrastive
 from .._objective._tile import Anchors, Tile
+from ..estimation import Estimate
+from ..estimation._samples import (
+    ScoreSample,
+    checked_sample,
+    true_negatives_by_rank,
+    with_negatives,
+)
 from ..losses import Loss, Supervised
 from ..schedules._numbers import check_numbers
-from ..simulation._estimators import estimate
-from ..simulation._scores import ScoreSample, checked_sample, with_negatives
-from ._rank_statistics import Estimate
+from ._estimators import estimate
 
 
 def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
@@ -62,7 +67,7 @@ def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
 
     Examples
     --------
-    >>> from skcontrast.estimation import negative_bias
+    >>> from skcontrast.simulation import negative_bias
     >>> from skcontrast.losses import DCL, InfoNCE
     >>> from skcontrast.simulation import ScoreModel
     >>> sample = ScoreModel().sample(2000, 64, random_state=0)
@@ -122,7 +127,7 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     --------
     A subtracted term scales the push and does not move it:
 
-    >>> from skcontrast.estimation import push_share
+    >>> from skcontrast.simulation import push_share
     >>> from skcontrast.losses import BCL, InfoNCE, Supervised
     >>> from skcontrast.simulation import ScoreModel
     >>> sample = ScoreModel(alpha=0.9).sample(500, 64, random_state=0)
@@ -216,7 +221,7 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
 
     Examples
     --------
-    >>> from skcontrast.estimation import reliability
+    >>> from skcontrast.simulation import reliability
     >>> from skcontrast.losses import BCL
     >>> from skcontrast.simulation import ScoreModel
     >>> sample = ScoreModel(alpha=0.9, tau_plus=0.1).sample(2000, 64, random_state=0)
@@ -241,12 +246,6 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
         counts=n_anchors * np.array([len(part) for part in places]),
         brier=float(brier.mean()),
     )
-
-
-def true_negatives_by_rank(sample: ScoreSample) -> np.ndarray:
-    """Return the share of true negatives at each rank, shape (N,), from the lowest score on."""
-    order = np.argsort(sample.scores, axis=1, kind="stable")
-    return np.take_along_axis(sample.is_negative, order, axis=1).mean(axis=0)
 
 
 def _checked(loss: Loss, sample: ScoreSample, *, owner: str) -> ScoreSample:
