@@ -31,7 +31,7 @@ _SHORT_COLUMNS = 2**13
 # A larger share of ties, among scores in 32 bits, asks for 64.
 _CROWDED = 0.1
 # Scores of which a thread finds the ranks at a time: what that needs stays in its cache.
-_BLOCK_ELEMENTS = 2**19
+_BLOCK_ELEMENTS = 2**18
 # So many bytes are sorted within the registers of a processor, several times as fast.
 _PIECE_BYTES = 2**11
 
@@ -96,13 +96,13 @@ def _place(
 ) -> None:
     """Write the weight of each candidate by its place in the order; excluded ones come first."""
     is_short = scores.dtype == torch.float32 and scores.shape[1] <= _SHORT_COLUMNS
-    keys = _sorted_keys(scores, excluded, buffers, is_short)
-    ties = _ties(keys, buffers)
+    keys, spare = _sorted_keys(scores, excluded, buffers, is_short)
+    ties = _ties(keys, spare, buffers)
     if is_short and len(ties) > _CROWDED * keys.numel():
-        keys = _sorted_keys(scores, excluded, buffers, False)
-        ties = _ties(keys, buffers)
-    order = buffers.empty(keys.shape, torch.int64)
-    torch.bitwise_and(keys, 2 ** _column_bits(keys) - 1, out=order)
+        keys, spare = _sorted_keys(scores, excluded, buffers, False)
+        ties = _ties(keys, spare, buffers)
+    torch.bitwise_and(keys, 2 ** _column_bits(keys) - 1, out=spare)
+    order = buffers.empty(keys.shape, torch.int64).copy_(spare)
     out.scatter_(1, order, by_place.expand_as(out))
     if len(ties):
         _share(ties, order, by_place, out)
@@ -112,43 +112,45 @@ def _column_bits(keys: Tensor) -> int:
     return (keys.shape[1] - 1).bit_length()
 
 
-def _sorted_keys(scores: Tensor, excluded: Tensor, buffers: Arena, is_short: bool) -> Tensor:
-    """Return for each anchor sorted integers that hold scores and columns, shape (n_anchors, n).
+def _sorted_keys(
+    scores: Tensor, excluded: Tensor, buffers: Arena, is_short: bool
+) -> tuple[Tensor, Tensor]:
+    """Return for each anchor sorted integers that hold scores and columns, and room for as many.
 
     The score, as one of many levels from the lowest to the highest of the anchor, is in the upper
-    bits; the column, which is not negative, in the others.
+    bits; the column, which is not negative, in the others. Both have the shape of the scores.
     """
     dtype, real = (torch.int32, torch.float32) if is_short else (torch.int64, torch.float64)
     n, bits, limits = scores.shape[1], _column_bits(scores), torch.iinfo(dtype)
+    n_pieces, length = _pieces(n, dtype.itemsize) if scores.device.type == "cpu" else (1, n)
+    padded, room = (buffers.empty((len(scores), n_pieces * length), dtype) for _ in range(2))
     high = scores.scatter_(1, excluded, -torch.inf).amax(1, keepdim=True)
     low = scores.scatter_(1, excluded, high.expand_as(excluded)).amin(1, keepdim=True)
     low, high = low.to(real) / 2, high.to(real) / 2  # whose difference is finite
     # Levels are exact in a number with so many digits, also after rounding.
     top = 2.0 ** min(limits.bits - 1 - bits, 22 if is_short else 51) - 4
     scale = top / (high - low).clamp_min(4 * top * torch.finfo(real).tiny)
-    levels = torch.sub(scores, low + high, out=buffers.empty(scores.shape, real)).mul_(scale)
-    n_pieces, length = _pieces(n, dtype.itemsize) if scores.device.type == "cpu" else (1, n)
-    room = buffers.empty((len(scores), n_pieces * length), dtype)
-    keys = room[:, :n].copy_(levels).mul_(2**bits)
+    levels = room.view(real)[:, :n]
+    torch.sub(scores, low + high, out=levels).mul_(scale)
+    keys = padded[:, :n].copy_(levels).mul_(2**bits)
     keys.add_(torch.arange(n, dtype=dtype, device=keys.device))
     keys.scatter_(1, excluded, excluded.to(dtype) + limits.min)
     if scores.device.type != "cpu":
-        return keys.sort(1).values
-    room[:, n:] = limits.max
-    _sort(room.numpy(), n_pieces, buffers.empty(room.shape, dtype).numpy())
-    return keys
+        return keys.sort(1).values, room
+    padded[:, n:] = limits.max
+    _sort(padded.numpy(), n_pieces, room.numpy())
+    return keys, room[:, :n]
 
 
-def _ties(keys: Tensor, buffers: Arena) -> Tensor:
+def _ties(keys: Tensor, spare: Tensor, buffers: Arena) -> Tensor:
     """Return the flat places of sorted keys whose score is that of the next."""
-    level = buffers.empty(keys.shape, keys.dtype)
-    torch.bitwise_right_shift(keys, _column_bits(keys), out=level)
+    torch.bitwise_right_shift(keys, _column_bits(keys), out=spare)
     is_tie = buffers.empty((len(keys), keys.shape[1] - 1), torch.bool)
-    torch.eq(level[:, 1:], level[:, :-1], out=is_tie)
     if keys.device.type == "cpu":  # where numpy is faster
-        ties = torch.from_numpy(np.flatnonzero(is_tie.numpy()))
+        level, found = spare.numpy(), is_tie.numpy()
+        ties = torch.from_numpy(np.flatnonzero(np.equal(level[:, 1:], level[:, :-1], out=found)))
     else:
-        ties = is_tie.view(-1).nonzero().view(-1)
+        ties = torch.eq(spare[:, 1:], spare[:, :-1], out=is_tie).view(-1).nonzero().view(-1)
     return ties + ties // max(1, is_tie.shape[1])
 
 
