@@ -35,11 +35,10 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from benchmarks._protocol import GRAPHS, SETS, gin, p_value, plain, split
 from benchmarks._results import Table, make_parser, spread
 from benchmarks.speed._bench import lightly_ntxent, metric_learning, nt_xent
 from benchmarks.speed.augmentation import simclr_kornia
-from benchmarks.studies.graph_table import gin
-from benchmarks.studies.worth import GRAPHS, SETS, p_value, plain, split
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import RandomAffine, SimCLRAugmentation
 from skcontrast.encoders import ConvNet

@@ -36,24 +36,18 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from benchmarks._graph_sets import load_graphs
+from benchmarks._protocol import bag, gin
 from benchmarks._results import Table, make_parser, spread
 from benchmarks.studies._digit_fits import Figures, differences
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import AttributeMask, EdgePerturb, NodeDrop
-from skcontrast.encoders import GIN
 from skcontrast.estimation import tau_plus_from_labels
 from skcontrast.frameworks import InfoGraph, SimCLR
-from skcontrast.graphs import NodeFeatures
 from skcontrast.losses import BCL, DCL, HCL, PUCL, InfoNCE, Ring
 
 VIEWS = [NodeDrop(0.1), EdgePerturb(0.1), AttributeMask(0.1)]
 UNTRAINED = {"lr": 1e-12, "max_epochs": 1}
 CONTRASTIVE = {"framework": InfoGraph("contrastive"), "loss": PUCL(tau_plus=0.1, c=0.1)}
-
-
-def gin(n_layers=3, width=32):
-    """Return the encoder of the protocol, which does not read out its input."""
-    return GIN(n_layers, width, "sum", readout_input=False)
 
 
 WIDE, DEEP = {"encoder": gin(width=128)}, {"encoder": gin(n_layers=5, width=64)}
@@ -114,14 +108,6 @@ class Choice(TransformerMixin, BaseEstimator):
     def transform(self, X):
         """Return the columns."""
         return np.split(X, self.ends[:-1], axis=1)[self.which]
-
-
-def bag(graphs):
-    """Return how often each label, or degree, occurs in each graph, shape (n_graphs, n_codes)."""
-    batch = NodeFeatures("auto", False).fit(graphs).to_tensor(graphs, "cpu")
-    counts = np.zeros((len(graphs), batch.n_codes))
-    np.add.at(counts, (batch.batch.numpy(), batch.codes.numpy()), 1)
-    return counts
 
 
 def accuracy(representations, y, seed):

@@ -30,8 +30,8 @@ from sklearn.svm import SVC
 
 from benchmarks._graph_sets import load_graphs
 from benchmarks._made_graphs import MADE, made_graphs
+from benchmarks._protocol import bag
 from benchmarks._results import Table, make_parser, spread
-from benchmarks.studies.graph_table import bag
 from skcontrast import ContrastiveEmbedder
 from skcontrast.features import GraphProfile, WeisfeilerLehman
 from skcontrast.metrics import few_label_accuracy

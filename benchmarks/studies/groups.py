@@ -17,8 +17,9 @@ import os
 import numpy as np
 import torch
 
+from benchmarks._protocol import FEW, SETS, judged, plain, row_of, split
 from benchmarks._results import Table, make_parser
-from benchmarks.studies.worth import FEW, ORACLE, ORACLES, SETS, judged, plain, row_of, split
+from benchmarks.studies.worth import ORACLE, ORACLES
 from skcontrast import ContrastiveEmbedder
 
 GROUPED = {"groups, neutral": "neutral", "groups, positive": "positive"}

@@ -21,8 +21,8 @@ from sklearn.linear_model import RidgeClassifierCV
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks._made_graphs import made_graphs
+from benchmarks._protocol import SETS, judged
 from benchmarks._results import Table, make_parser
-from benchmarks.studies.worth import SETS, judged
 from skcontrast import ContrastiveEmbedder
 
 RUNS = {

@@ -22,9 +22,9 @@ from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE, trustworthiness
 from sklearn.neighbors import KNeighborsClassifier
 
+from benchmarks._protocol import SETS, split
 from benchmarks._results import Table, make_parser, spread
 from benchmarks._series_sets import load_series
-from benchmarks.studies.worth import SETS, split
 from skcontrast import ContrastiveEmbedder
 from skcontrast.similarity import Cauchy
 

@@ -37,9 +37,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from benchmarks._protocol import learned_width
 from benchmarks._results import Table, make_parser, spread
 from benchmarks._series_sets import load_series
-from benchmarks.studies.worth import learned_width
 from skcontrast import ContrastiveEmbedder
 from skcontrast.estimation import tau_plus_from_labels
 from skcontrast.features import MiniRocket

@@ -24,9 +24,10 @@ from time import perf_counter, process_time
 
 import torch
 
+from benchmarks._protocol import SETS, is_scaled, judged, split
 from benchmarks._results import Table, make_parser
 from benchmarks.speed.peers_end_to_end import by_embedder, graph_loop, image_peers, unlearned
-from benchmarks.studies.worth import SETS, fits, is_scaled, judged, represented, split
+from benchmarks.studies.worth import fits, represented
 from skcontrast.graphs import PackedGraphs
 from skcontrast.similarity import Cauchy
 

@@ -36,22 +36,21 @@ from time import process_time
 import numpy as np
 import torch
 from sklearn.base import clone
-from sklearn.cluster import KMeans
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
-from sklearn.decomposition import PCA
-from sklearn.linear_model import RidgeClassifierCV
-from sklearn.metrics import normalized_mutual_info_score
-from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 from torch import nn
 
-from benchmarks._graph_sets import load_graphs
-from benchmarks._image_sets import load_images
-from benchmarks._made_graphs import MADE, made_graphs
-from benchmarks._results import Table, make_parser, spread
-from benchmarks._series_sets import load_series
-from benchmarks.studies.graph_table import bag
+from benchmarks._protocol import (
+    FEW,
+    SETS,
+    TABLES,
+    is_scaled,
+    judged,
+    learned_width,
+    plain,
+    row_of,
+    split,
+)
+from benchmarks._results import Table, make_parser
 from skcontrast import ContrastiveEmbedder
 from skcontrast._fit._settings import automatic_epochs
 from skcontrast.augmentation import compose
@@ -59,7 +58,6 @@ from skcontrast.estimation import tau_plus_from_labels
 from skcontrast.features import (
     GraphProfile,
     MiniRocket,
-    PartialWhitening,
     PatchDictionary,
     WeisfeilerLehman,
 )
@@ -75,14 +73,9 @@ from skcontrast.losses import (
     SupCon,
     Supervised,
 )
-from skcontrast.metrics import compare_paired, few_label_accuracy, knn_accuracy, linear_probe
 from skcontrast.similarity import Cosine
 
-GRAPHS = ("PTC_MR", "ENZYMES", "DD", "REDDIT-BINARY")
-SERIES = ("HAR_part", "ECG5000", "FacesUCR")
-TABLES = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer}
-LABELS = (1, 5, 20)
-FEW, ORACLE = "5 labels", "Supervised (all labels)"
+ORACLE = "Supervised (all labels)"
 PLAIN = ("as they are", "standardised", "PCA", "UMAP")
 
 
@@ -123,117 +116,6 @@ LEARNED = "learned"
 ROWS = [*PLAIN, *WIDE, "untrained", "autoencoder", "default", *losses(0.1), *ORACLES]
 
 
-def digits(args, *, flat=False):
-    """Return the digits, with intensities in [0, 1]."""
-    X, y = load_digits(return_X_y=True)
-    X = (X / 16).astype(np.float32)
-    return (X if flat else X.reshape(-1, 1, 8, 8)), y, 0.25
-
-
-def fashion(args):
-    """Return all of Fashion-MNIST, and where its test set begins."""
-    X_train, y_train, X_test, y_test = load_images("Fashion-MNIST")
-    X = np.concatenate([X_train, X_test])[:, None]
-    return X, np.concatenate([y_train, y_test]), len(X_train)
-
-
-def cifar(args):
-    """Return all of CIFAR-10, and where its test set begins."""
-    X_train, y_train, X_test, y_test = load_images("CIFAR-10")
-    return np.concatenate([X_train, X_test]), np.concatenate([y_train, y_test]), len(X_train)
-
-
-def table(load):
-    """Return a function that returns a table of scikit-learn, half of it to test on."""
-
-    def loaded(args):
-        X, y = load(return_X_y=True)
-        return X.astype(np.float32), y, 0.5
-
-    return loaded
-
-
-def graphs(name):
-    """Return a function that returns a set of graphs, half of it to test on."""
-
-    def loaded(args):
-        X, y = load_graphs(name, args.data_home)
-        return X, y, 0.5
-
-    return loaded
-
-
-def made(name):
-    """Return a function that returns twice `n` made graphs, half of them to test on."""
-
-    def loaded(args):
-        X, y = made_graphs(name, 2 * args.n)
-        return X, y, 0.5
-
-    return loaded
-
-
-def series(name):
-    """Return a function that returns a set of series, half of it to test on."""
-
-    def loaded(args):
-        X, y, _ = load_series(name, args.data_home)
-        return X, y, 0.5
-
-    return loaded
-
-
-SETS = {
-    "digits": digits,
-    "digits as vectors": lambda args: digits(args, flat=True),
-    **{name: table(load) for name, load in TABLES.items()},
-    "Fashion-MNIST": fashion,
-    "CIFAR-10": cifar,
-    **{name: graphs(name) for name in GRAPHS},
-    **{name: made(name) for name in MADE},
-    **{name: series(name) for name in SERIES},
-}
-
-
-def split(y, test, n, seed):
-    """Return the rows to train on and to test on.
-
-    Where a test set of its own begins at row `test`, those are `n` and 3,000 random ones;
-    otherwise `test` is a share, and the split is stratified.
-    """
-    if isinstance(test, float):
-        rows = np.arange(len(y))
-        return train_test_split(rows, stratify=y, random_state=seed, test_size=test)
-    rng = np.random.default_rng(seed)
-    drawn = rng.choice(test, n, replace=False)
-    return drawn, test + rng.choice(len(y) - test, 3000, replace=False)
-
-
-def numbers(X, rows):
-    """Return what needs no learning: pixels, features, or how often each node label occurs."""
-    if isinstance(X, np.ndarray):
-        flat = X[rows].reshape(len(rows), -1)
-        return flat / np.float32(255) if X.dtype == np.uint8 else np.nan_to_num(flat)
-    return np.log1p(bag(X))[rows]
-
-
-def plain(name, X, train, test, seed):
-    """Return representations that no encoder has made."""
-    A, B = numbers(X, train), numbers(X, test)
-    if name == "as they are":
-        return A, B
-    scaler = StandardScaler().fit(A)
-    A, B = scaler.transform(A), scaler.transform(B)
-    if name == "standardised":
-        return A, B
-    reducer = PCA(min(64, *A.shape), random_state=seed)
-    if name == "UMAP":
-        from umap import UMAP
-
-        reducer = UMAP(n_components=min(10, A.shape[1]), random_state=seed, n_jobs=1)
-    return reducer.fit_transform(A), reducer.transform(B)
-
-
 def autoencoded(embedder, X, epochs, seed):
     """Train the encoder of an embedder to undo its augmentations, through a linear decoder."""
     encoder, samples = embedder.encoder_.train(), torch.from_numpy(X)
@@ -251,29 +133,6 @@ def autoencoded(embedder, X, epochs, seed):
             loss.backward()
             optimizer.step()
     return embedder
-
-
-def judged(H, y, H_test, y_test, seed, *, scale):
-    """Return the columns of a representation."""
-    found = {}
-    data = H, y, H_test, y_test
-    least = np.unique(y, return_counts=True)[1].min()
-    for k in LABELS:
-        if k <= least:
-            name = f"{k} label" + "s" * (k > 1)
-            few = few_label_accuracy(*data, n_labels=k, random_state=100 * seed, scale=scale)
-            found[name] = few.mean()
-    found["20-NN"] = knn_accuracy(*data, metric="euclidean")
-    whitening = PartialWhitening(random_state=0).fit(H)
-    halves = whitening.transform(H), y, whitening.transform(H_test), y_test
-    found["20-NN, half whitened"] = knn_accuracy(*halves, metric="cosine")
-    found["linear"] = linear_probe(*data, scale=scale)
-    ridge = RidgeClassifierCV(np.logspace(0, 5, 11))
-    ridge = make_pipeline(StandardScaler(), ridge) if scale else ridge
-    found["ridge"] = ridge.fit(H, y).score(H_test, y_test)
-    clusters = KMeans(len(np.unique(y)), n_init=3, random_state=seed).fit_predict(H_test)
-    found["NMI"] = normalized_mutual_info_score(y_test, clusters)
-    return found
 
 
 def fits(row, X):
@@ -335,37 +194,6 @@ def run(name, X, y, test, args, seed):
         }
         for part, (some, some_test) in parts.items()
     }
-
-
-def is_scaled(name):
-    """Return whether probes of a row standardise it."""
-    return name not in ("PCA", "UMAP")
-
-
-def learned_width(embedder):
-    """Return how many columns of the representation are learned, which come first."""
-    widths = [getattr(part, "learned_width", None) for part in embedder.encoder_.modules()]
-    return next((width for width in widths if width is not None), None)
-
-
-def p_value(ours, theirs):
-    """Return the p-value of a paired t-test, None where the differences do not vary."""
-    has_spread = len(ours) > 1 and np.ptp(np.subtract(ours, theirs)) > 1e-9
-    return compare_paired(ours, theirs).p_t if has_spread else None
-
-
-def row_of(name, runs, default, oracle):
-    """Return a row of the table: means over the seeds, and how it compares."""
-    row = {"row": name}
-    for column in runs[0]:
-        values = [one[column] for one in runs]
-        row[column] = spread(values) if len(values) > 1 else values[0]
-    if default is not None and runs is not default:
-        ours, theirs = ([one[FEW] for one in some] for some in (runs, default))
-        row["p"] = p_value(ours, theirs)
-        gap = 0 if oracle is None else np.mean([one[FEW] for one in oracle]) - np.mean(theirs)
-        row["gap closed"] = (np.mean(ours) - np.mean(theirs)) / gap if gap > 0.005 else None
-    return row
 
 
 def main():
