@@ -15,12 +15,12 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks._graph_sets import load_graphs
 from benchmarks._image_sets import load_images
 from benchmarks._made_graphs import MADE, made_graphs
-from benchmarks._results import spread
+from benchmarks._results import paired, spread
 from benchmarks._series_sets import load_series
 from skcontrast.encoders import GIN
 from skcontrast.features import PartialWhitening
 from skcontrast.graphs import NodeFeatures
-from skcontrast.metrics import compare_paired, few_label_accuracy, knn_accuracy, linear_probe
+from skcontrast.metrics import few_label_accuracy, knn_accuracy, linear_probe
 
 GRAPHS = ("PTC_MR", "ENZYMES", "DD", "REDDIT-BINARY")
 SERIES = ("HAR_part", "ECG5000", "FacesUCR")
@@ -187,12 +187,6 @@ def learned_width(embedder):
     return next((width for width in widths if width is not None), None)
 
 
-def p_value(ours, theirs):
-    """Return the p-value of a paired t-test, None where the differences do not vary."""
-    has_spread = len(ours) > 1 and np.ptp(np.subtract(ours, theirs)) > 1e-9
-    return compare_paired(ours, theirs).p_t if has_spread else None
-
-
 def row_of(name, runs, default, oracle):
     """Return a row of the table: means over the seeds, and how it compares."""
     row = {"row": name}
@@ -201,7 +195,7 @@ def row_of(name, runs, default, oracle):
         row[column] = spread(values) if len(values) > 1 else values[0]
     if default is not None and runs is not default:
         ours, theirs = ([one[FEW] for one in some] for some in (runs, default))
-        row["p"] = p_value(ours, theirs)
+        row |= paired(ours, theirs)
         gap = 0 if oracle is None else np.mean([one[FEW] for one in oracle]) - np.mean(theirs)
         row["gap closed"] = (np.mean(ours) - np.mean(theirs)) / gap if gap > 0.005 else None
     return row

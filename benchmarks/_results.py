@@ -18,6 +18,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
+from skcontrast.metrics import compare_paired
+
 MOVED = 0.1
 OWN_OPTIONS = ("--save", "--compare")
 
@@ -36,6 +40,26 @@ def spread(values):
     """Return mean and standard deviation (n in the denominator) of runs; None for a single one."""
     std = statistics.pstdev(values) if len(values) > 1 else None
     return {"mean": statistics.fmean(values), "std": std}
+
+
+def paired(ours, theirs, of=""):
+    """Return the columns of a paired comparison, which `of` may name: 95 % interval, p and n.
+
+    Parameters
+    ----------
+    ours, theirs : array-like of shape (n_seeds,)
+        Scores with the same seeds. Interval and p are None where the differences do not vary, and
+        all columns are if `theirs` is None.
+    of : str, default=""
+        Ends the names of interval and p.
+    """
+    names = (f"95 %, {of}", f"p, {of}") if of else ("95 %", "p")
+    low_to_high = p = None
+    n = None if theirs is None else len(ours)
+    if n is not None and n > 1 and np.ptp(np.subtract(ours, theirs)) > 1e-9:
+        found = compare_paired(ours, theirs)
+        low_to_high, p = f"{found.low:+.3f} to {found.high:+.3f}", found.p_t
+    return dict(zip(names, (low_to_high, p), strict=True)) | {"n": n}
 
 
 class Table:

@@ -35,8 +35,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from benchmarks._protocol import GRAPHS, SETS, gin, p_value, plain, split
-from benchmarks._results import Table, make_parser, spread
+from benchmarks._protocol import GRAPHS, SETS, gin, plain, split
+from benchmarks._results import Table, make_parser, paired, spread
 from benchmarks.speed._bench import lightly_ntxent, metric_learning, nt_xent
 from benchmarks.speed.augmentation import simclr_kornia
 from skcontrast import ContrastiveEmbedder
@@ -232,7 +232,7 @@ def row_of(name, runs, ours):
     if runs is not ours:
         pairs = list(zip(runs, ours, strict=True))
         row["CPU ratio"] = median(one["CPU s"] / other["CPU s"] for one, other in pairs)
-        row["p"] = p_value([one[FEW] for one in runs], [one[FEW] for one in ours])
+        row |= paired(*([one[FEW] for one in some] for some in (runs, ours)))
     return row
 
 

@@ -15,11 +15,11 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from benchmarks._results import spread
+from benchmarks._results import paired, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import ColorJitter, RandomAffine
 from skcontrast.losses import InfoNCE
-from skcontrast.metrics import compare_paired, few_label_accuracy, knn_accuracy
+from skcontrast.metrics import few_label_accuracy, knn_accuracy
 from skcontrast.similarity import Cosine
 
 PROBES = ("5 labels", "20-NN")
@@ -143,15 +143,12 @@ def differences(scores, reference, names):
     """
     row = {}
     for i, name in enumerate(names):
-        row[f"Δ {name}"] = row[f"95 %, {name}"] = row[f"p, {name}"] = None
-        if reference is not None:
-            difference = scores[:, i] - reference[:, i]
-            row[f"Δ {name}"] = f"{difference.mean():+.3f}"
-            if np.ptp(difference) > 1e-9:
-                found = compare_paired(scores[:, i], reference[:, i])
-                row[f"95 %, {name}"] = f"{found.low:+.3f} to {found.high:+.3f}"
-                row[f"p, {name}"] = "< .001" if found.p_t < 0.001 else f"{found.p_t:.3f}"
-    return row | {"n": None if reference is None else len(scores)}
+        ours, theirs = scores[:, i], None if reference is None else reference[:, i]
+        row[f"Δ {name}"] = None if theirs is None else f"{(ours - theirs).mean():+.3f}"
+        found = paired(ours, theirs, name)
+        p = found[f"p, {name}"]
+        row |= found | {f"p, {name}": p and ("< .001" if p < 0.001 else f"{p:.3f}")}
+    return row
 
 
 def cells(scores, reference=None, names=PROBES):

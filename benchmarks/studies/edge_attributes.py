@@ -19,14 +19,13 @@ with edges less without, and the p of a paired t-test.
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import ttest_rel
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks._graph_sets import load_graphs
-from benchmarks._results import Table, make_parser, spread
+from benchmarks._results import Table, make_parser, paired, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.graphs import PackedGraphs
 from skcontrast.kinds import Graphs
@@ -120,7 +119,7 @@ def main():
                         "without": spread(without),
                         "with": spread(with_it),
                         "difference": spread(np.subtract(with_it, without).tolist()),
-                        "p": ttest_rel(with_it, without).pvalue,
+                        **paired(with_it, without),
                     }
                 )
 

@@ -48,7 +48,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from benchmarks._results import Table, make_parser, spread
+from benchmarks._results import Table, make_parser, paired, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import ColorJitter, MarginalCorruption, RandomAffine, compose
 from skcontrast.metrics import compare_paired
@@ -337,7 +337,7 @@ def row_of(row, found, args):
     )
     figures = {"row": row, "R²": float(ours.mean()), "difference": float((ours - base).mean())}
     has_test = row != BASE and ours.size > 1
-    figures["p"] = compare_paired(ours.ravel(), base.ravel()).p_t if has_test else None
+    figures |= paired(ours.ravel(), base.ravel() if has_test else None)
     sets = ours.mean(1), base.mean(1)
     figures["p of sets"] = compare_paired(*sets).p_t if has_test and len(args.sets) > 1 else None
     for column in ("neighbours", "own"):

@@ -26,7 +26,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from benchmarks._results import Table, make_parser, spread
+from benchmarks._results import Table, make_parser, paired, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.metrics import compare_paired
 
@@ -156,9 +156,9 @@ def means_row(row, scores):
         figures[f"{n} labels"] = float(of_sets[:, k].mean())
     for k, n in enumerate(N_LABELS):
         figures[f"difference, {n}"] = float((of_sets - base)[:, k].mean())
-        pairs = scores[row][..., k].ravel(), scores[BASE][..., k].ravel()
         has_test = row != BASE and len(base) > 1
-        figures[f"p, {n}"] = compare_paired(*pairs).p_t if has_test else None
+        theirs = scores[BASE][..., k].ravel() if has_test else None
+        figures |= paired(scores[row][..., k].ravel(), theirs, n)
         sets = of_sets[:, k], base[:, k]
         figures[f"p of sets, {n}"] = compare_paired(*sets).p_t if has_test else None
     return figures

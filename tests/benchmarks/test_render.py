@@ -57,6 +57,23 @@ def test_stored_figures_are_in_the_form_that_is_written(path):
     assert _results.as_json(_results.load(path)) == path.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
+def test_a_table_with_p_has_n_and_intervals(path):
+    for name, table in _results.load(path).items():
+        columns = {column.split(",")[0] for row in table["rows"] for column in row}
+        if "p" in columns and table["date"] >= "2026-11-25":
+            assert {"95 %", "n"} <= columns, name
+
+
+def test_paired_differences_have_an_interval():
+    found = _results.paired([0.91, 0.93, 0.90], [0.89, 0.90, 0.89], "20-NN")
+    assert list(found) == ["95 %, 20-NN", "p, 20-NN", "n"] and found["n"] == 3
+    low, high = map(float, found["95 %, 20-NN"].split(" to "))
+    assert low < 0 < 0.02 < high
+    assert _results.paired([0.9, 0.8], [0.8, 0.7]) == {"95 %": None, "p": None, "n": 2}
+    assert _results.paired([0.9, 0.8], None) == {"95 %": None, "p": None, "n": None}
+
+
 def test_what_was_saved_is_loaded_and_has_its_circumstances(results, tmp_path):
     run(results, 0.91234)
     table = results.load(tmp_path / "results" / "speed.json")["time"]
