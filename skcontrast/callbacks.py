@@ -14,7 +14,13 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import check_scoring
 from torch import Tensor
 
-from ._checks import POSITIVE_INT, names_checked, validate_parameters
+from ._checks import (
+    POSITIVE_INT,
+    InvalidParameterError,
+    brief,
+    names_checked,
+    validate_parameters,
+)
 from ._skorch import Callback
 from ._warnings import CollapseWarning
 
@@ -103,7 +109,7 @@ class Evaluation(Callback):
     """
 
     _parameter_constraints: dict[str, Any] = {
-        "scoring": [callable, dict, None],
+        "scoring": "no_validation",  # checked with a better message
         "X": "no_validation",
         "y": "no_validation",
         "every": POSITIVE_INT,
@@ -134,6 +140,12 @@ class Evaluation(Callback):
 
     def initialize(self) -> Self:
         """Check the parameters and forget the scores of an earlier fit."""
+        if not (callable(self.scoring) or isinstance(self.scoring, (dict, type(None)))):
+            raise InvalidParameterError(
+                "The 'scoring' parameter of Evaluation must be a measure of embeddings, which "
+                "comes before X and y, such as Evaluation(knn_accuracy, X, y), a dict of them or "
+                f"None, got {brief(self.scoring)}."
+            )
         validate_parameters(self)
         if self.X is None:
             raise ValueError(

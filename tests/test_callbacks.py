@@ -530,3 +530,17 @@ def test_a_loss_that_needs_classes_is_evaluated_with_them():
     evaluation = Evaluation({"classes": lambda e, X, y: len(set(y))}, HELD_OUT, Y)
     embedder = small(loss=SupCon(), callbacks=[evaluation])
     assert embedder.fit(TRAIN, np.arange(120) % 3).history_[:, "classes"] == [3, 3]
+
+
+def test_an_evaluation_that_is_not_in_a_list_is_refused_with_the_line():
+    for given in (Evaluation(knn_accuracy, HELD_OUT, Y), Evaluation):
+        with pytest.raises(ValueError, match=r"write callbacks=\[Evaluation\(...\)\]"):
+            small(callbacks=given).fit(TRAIN)
+
+
+@pytest.mark.parametrize("scoring", [TRAIN, "accuracy"], ids=["array", "name"])
+def test_what_is_no_measure_is_refused_with_the_order_of_the_arguments(scoring):
+    with pytest.raises(
+        ValueError, match=r"Evaluation\(knn_accuracy, X, y\).*got (ndarray|'accur)"
+    ):
+        small(callbacks=[Evaluation(scoring, Y)]).fit(TRAIN)

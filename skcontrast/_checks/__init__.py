@@ -4,7 +4,16 @@
 from .._sklearn_compat import InvalidParameterError, Options, StrOptions
 from ._arguments import check_argument, check_entries, checked, naming, numbers, refuse_masked
 from ._classes import belongs_to_package, check_names
-from ._constraints import FRACTION, NON_NEGATIVE, POSITIVE, POSITIVE_INT, Interval, Numbers, Pair
+from ._constraints import (
+    FRACTION,
+    NON_NEGATIVE,
+    POSITIVE,
+    POSITIVE_INT,
+    Interval,
+    Numbers,
+    Pair,
+    brief,
+)
 from ._names import NamesChecked, advice_on, names_checked
 from ._objects import (
     ParameterObject,

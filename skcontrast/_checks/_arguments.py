@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from sklearn.utils import check_array
 
-from .._sklearn_compat import validate_parameter_constraints
+from ._constraints import brief, check_values
 from ._names import refuse_unknown
 from ._objects import check_component
 
@@ -89,7 +89,7 @@ def check_argument(owner: str, name: str, value: Any, wanted: Any) -> None:
     if inspect.isclass(wanted):
         check_component(value, wanted, owner=owner, parameter=name)
     else:
-        validate_parameter_constraints({name: wanted}, {name: value}, caller_name=owner)
+        check_values({name: wanted}, {name: value}, owner)
 
 
 @contextmanager
@@ -184,18 +184,13 @@ def _odd_item(values: Any) -> str:
         try:
             array = np.asarray(item.detach().cpu() if isinstance(item, torch.Tensor) else item)
             if array.dtype.kind == "c" or np.ma.is_masked(item):
-                return f", but item {place} is {_brief(item)}"
+                return f", but item {place} is {brief(item, 40)}"
             shape = array.astype(np.float64).shape
         except _FROM_THE_DEPTHS:
-            return f", but item {place} is {_brief(item)}"
+            return f", but item {place} is {brief(item, 40)}"
         first = (type(item), shape) if first is None else first
         if shape != first[1]:
             return f", but item {place} has shape {shape}, item 0 {first[1]}"
         if isinstance(item, torch.Tensor) != issubclass(first[0], torch.Tensor):
             return f", but item {place} is a {type(item).__name__}, item 0 a {first[0].__name__}"
     return ""
-
-
-def _brief(item: Any) -> str:
-    text = repr(item)
-    return text if len(text) <= 40 and "\n" not in text else f"a {type(item).__name__}"

@@ -1,7 +1,8 @@
-"""The ranges of hyperparameters and arguments."""
+"""The ranges of hyperparameters and arguments, and the words for what is outside."""
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any, Literal
@@ -9,6 +10,32 @@ from typing import Any, Literal
 import numpy as np
 
 from .._sklearn_compat import Interval as _Interval
+from .._sklearn_compat import InvalidParameterError, validate_parameter_constraints
+
+# The longest value that is shown in a message.
+_LONGEST = 300
+
+
+def brief(value: Any, longest: int = _LONGEST) -> str:
+    """Return a value as messages show it: an array by its shape."""
+    if len(getattr(value, "shape", ())) > 0:
+        return f"{type(value).__name__} of shape {tuple(value.shape)}"
+    text = repr(value)
+    return text if len(text) <= longest else f"a {type(value).__name__}"
+
+
+def check_values(constraints: dict[str, Any], values: dict[str, Any], owner: str) -> None:
+    """Raise ``InvalidParameterError``, in scikit-learn's words, for values outside their ranges.
+
+    Private modules are not named, nor are long values shown.
+    """
+    try:
+        validate_parameter_constraints(constraints, values, caller_name=owner)
+    except InvalidParameterError as error:
+        text = re.sub(r"'skcontrast\.[\w.]*?\b(\w+)'", r"'\1'", str(error))
+        for value in values.values():
+            text = text.replace(f"Got {value!r} instead", f"Got {brief(value)} instead")
+        raise InvalidParameterError(text) from None
 
 
 class Interval(_Interval):

@@ -8,8 +8,9 @@ import inspect
 import sys
 from typing import Any
 
-from .._sklearn_compat import InvalidParameterError, StrOptions, validate_parameter_constraints
+from .._sklearn_compat import InvalidParameterError, StrOptions
 from ._classes import check_names
+from ._constraints import brief, check_values
 from ._names import NamesChecked
 
 
@@ -62,9 +63,7 @@ def validate_parameters(obj: Any) -> None:
     if isinstance(obj, ParameterObject):
         obj._check_protocol()
     try:
-        validate_parameter_constraints(
-            obj._parameter_constraints, parameters, caller_name=type(obj).__name__
-        )
+        check_values(obj._parameter_constraints, parameters, type(obj).__name__)
     except InvalidParameterError as error:
         raise InvalidParameterError(f"{error}{_spelling(obj, parameters)}") from None
     for value in obj.get_params(deep=False).values():
@@ -153,7 +152,7 @@ def check_component(
     if not isinstance(value, base):
         raise TypeError(
             f"The {parameter!r} parameter of {owner} must be an instance of {base.__name__}, "
-            f"got {value!r} of type {type(value).__name__}.{_instead(value, base, parameter)}"
+            f"got {brief(value)} of type {type(value).__name__}.{_instead(value, base, parameter)}"
         )
     return value
 

@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader, Dataset
 from .._checks import check_entries, naming, refuse_masked
 from ._columns import refuse_dask
 from ._memory_maps import map_of, row_blocks
+from ._misread import advice_on_shapes, refuse_unread
 from ._parts import Parts
 from ._sources import LazySamples
 from ._statistics import native
@@ -50,6 +51,7 @@ def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
     refuse_unordered(X)
     _refuse_files(X)
     _refuse_pictures(X)
+    refuse_unread(X)
     refuse_masked(X, "X")
     is_pair = isinstance(X, tuple) and len(X) == 2
     for part in X if is_pair else ():
@@ -66,11 +68,6 @@ def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
     if getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", None) == np.dtype(object):
         X = list(X)  # an array of objects, or a Series of pandas
     if isinstance(X, (list, tuple)) and len(X):
-        if isinstance(X[0], Mapping):
-            raise TypeError(
-                f"X must hold samples, got a {type(X[0]).__name__} with the keys "
-                f"{sorted(map(str, X[0]))}: pass the values of one key."
-            )
         if _is_nested(X) and _is_nested(X[0]):
             with naming("X", "lists of samples, each of one shape"):
                 X = [np.asarray(x) for x in X]
@@ -166,12 +163,12 @@ def _stacked(images: Any) -> Any:
             )
     shapes = {tuple(image.shape) for image in images}
     if len(shapes) > 1:
-        hint = " A pair of arrays must be a tuple, and needs framework=CMC()."
+        hint = (
+            " A pair of arrays must be a tuple and needs framework=CMC(); series, kind='series'."
+        )
         raise ValueError(
             f"The samples in X must have one shape, got {len(shapes)}: {sorted(shapes)[:3]}. "
-            "Series (n_channels, n_times) may differ in n_times alone: if X holds series, pass "
-            "kind='series'."
-            f"{hint if len(images) == 2 else ''}"
+            f"{advice_on_shapes(shapes)}{hint if len(images) == 2 else ''}"
         )
     return torch.stack(list(images)) if is_torch else np.stack(images)
 

@@ -214,7 +214,12 @@ def read_metadata(
     if loss.requires_y:
         labels = validate_labels(y, n_samples, needed_by=type(loss).__name__)
         known_labels = labels[labels >= 0]
-        if len(np.unique(known_labels)) == len(known_labels):
+        if len(labels) > 1 and (labels == labels[0]).all() and labels[0] >= 0:
+            warn(
+                f"{type(loss).__name__} learns to tell nothing apart: all samples in y are of one "
+                "class. Mark those whose class is unknown by -1, or pass a loss without classes."
+            )
+        elif len(np.unique(known_labels)) == len(known_labels):
             warn(
                 f"{type(loss).__name__} learns nothing from y, which holds no two samples of one "
                 "class: -1 marks samples whose class is unknown."

@@ -18,7 +18,6 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from .._checks import checked
@@ -26,12 +25,13 @@ from .._data._parts import Parts
 from .._storage._file import file_path, replace_file
 from ..classifier import ContrastiveClassifier
 from ..embedder import ContrastiveEmbedder
+from ._save import check_model
 
 # How far the file may be off, relative to the largest number of the embedding.
 _TOLERANCE = 1e-5
 
 
-@checked(embedder=[ContrastiveEmbedder, ContrastiveClassifier], path=[str, os.PathLike])
+@checked(path=[str, os.PathLike])
 def export(
     embedder: ContrastiveEmbedder | ContrastiveClassifier, path: str | os.PathLike, X: ArrayLike
 ) -> None:
@@ -95,7 +95,7 @@ def export(
     True
     >>> os.remove("embedder.pt2")
     """
-    check_is_fitted(embedder)
+    check_model(embedder, "export")
     place = file_path(path, "export")
     if place.suffix not in _WRITERS:
         raise ValueError(

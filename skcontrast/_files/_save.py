@@ -75,6 +75,8 @@ _OUTPUTS = ({}, *({"transform": name} for name in ("default", "pandas", "polars"
 _LARGEST_SAMPLE = 2**28
 # Parameters that belong to one run of one program.
 _NOT_SAVED = ("callbacks", "checkpoint", "n_workers")
+# Suffixes that promise a different format.
+_OTHER_FORMATS = (".joblib", ".npz", ".onnx", ".pickle", ".pkl", ".pt", ".pt2", ".pth", ".skops")
 # What reading values of wrong types and sizes raises.
 _MALFORMED = (
     ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
@@ -86,6 +88,17 @@ _PICKLES = (b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"BZh", b
 _PATH = [str, os.PathLike]
 # What a device may be.
 _DEVICE = [str, torch.device, Interval(Integral, 0, None, closed="left"), None]
+
+
+def check_model(model: Any, function: str) -> None:
+    """Raise an error for what is neither a fitted embedder nor a fitted classifier."""
+    if not isinstance(model, (ContrastiveEmbedder, ContrastiveClassifier)):
+        raise TypeError(
+            f"{function} writes a ContrastiveEmbedder or a ContrastiveClassifier, got "
+            f"{type(model).__name__}. Of a Pipeline, {function} the embedder, and keep the other "
+            "steps with joblib or skops."
+        )
+    check_is_fitted(model)
 
 
 @checked(path=_PATH, training_samples=["boolean"])
@@ -158,14 +171,13 @@ def save(
     >>> np.array_equal(loaded.transform(X), embedder.transform(X))
     True
     """
-    if not isinstance(embedder, (ContrastiveEmbedder, ContrastiveClassifier)):
-        raise TypeError(
-            "save writes a ContrastiveEmbedder or a ContrastiveClassifier, got a "
-            f"{type(embedder).__name__}. Of a Pipeline, save the embedder, and the other steps "
-            "with joblib or skops."
-        )
-    check_is_fitted(embedder)
+    check_model(embedder, "save")
     place = file_path(path, "save")
+    if place.suffix in _OTHER_FORMATS:
+        raise ValueError(
+            f"save writes safetensors, but path ends in {place.suffix!r}: end it in .safetensors. "
+            "Pickles are written by joblib.dump, .onnx and .pt2 by skcontrast.export."
+        )
     writer = Writer(names(), training_samples)
     model = _model(embedder) if isinstance(embedder, ContrastiveClassifier) else None
     if isinstance(embedder, ContrastiveClassifier):

@@ -174,6 +174,12 @@ def resolve_settings(estimator: Any) -> Settings:
             f"whose weights it changes, got an instance of {name}: pass the class, "
             f"optimizer=torch.optim.{name}, or skcontrast.optimizers.Optimizer with options."
         )
+    alone = given["callbacks"]
+    if isinstance(alone, Callback) or (inspect.isclass(alone) and issubclass(alone, Callback)):
+        name = alone.__name__ if inspect.isclass(alone) else type(alone).__name__
+        raise InvalidParameterError(
+            f"The 'callbacks' parameter of {owner} must be a list: write callbacks=[{name}(...)]."
+        )
     validate_parameters(estimator)
     for encoder in encoders_of(given["encoder"]):
         if isinstance(encoder, Encoder):

@@ -94,8 +94,8 @@ class Views:
         names = ", ".join(type(augmentation).__name__ for augmentation in self.chain)
         warn(
             f"The views of {names} were turned into plain data and the augmentation is lost: "
-            "augmentations must stand directly before the embedder. Move the step that follows "
-            f"{type(self.chain[-1]).__name__ if self.chain else 'them'} before {names}.",
+            f"augmentations must stand directly before the embedder. Move {names} there: behind "
+            "the steps that prepare X, before all that use the embedding.",
             AugmentationDropped,
         )
         return np.array(self.base, dtype=dtype, copy=copy)

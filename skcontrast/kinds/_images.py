@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from .._data._array_like import as_array_like, checked_numbers
 from .._data._memory_maps import row_blocks
+from .._data._misread import refuse_matrices
 from .._data._statistics import as_tensor
 from .._warnings import warn
 from ._base import Request, Schema
@@ -29,8 +30,9 @@ class Images(ArrayKind):  # numpydoc ignore=PR02
     """Images, (n_samples, height, width) or (n_samples, channels, height, width).
 
     In uint8, 255 is white; floats are mapped to [0, 1] by the range of the training set. Where the
-    kind is guessed, grey images that are not square are refused, because they may be series; those
-    of which one side is more than twice the other are taken for `Series`.
+    kind is guessed, grey images that are not square are refused, because they may be series, and
+    so are those that are all symmetric, because they may be adjacency matrices; those of which one
+    side is more than twice the other are taken for `Series`.
 
     Parameters
     ----------
@@ -102,11 +104,14 @@ class Images(ArrayKind):  # numpydoc ignore=PR02
         try:
             X = checked_numbers(X, expected, convert, request.min_samples, request.check_finite)
         except ValueError as error:
-            if X.ndim > 3 or seen is not None or "NaN" not in str(error):
+            if "NaN" not in str(error):
                 raise
+            may_be_series = X.ndim == 3 and seen is None
+            advice = "If it holds series, whose ends NaN may follow, pass kind='series'."
             raise ValueError(
-                f"X of shape {X.shape} contains NaN, which images must not. If it holds series, "
-                "whose ends NaN may follow, pass kind='series'."
+                f"X of shape {X.shape} contains NaN, which images must not: drop these images, or "
+                "pass np.nan_to_num(X) for pixels that are 0."
+                f"{f' {advice}' if may_be_series else ''}"
             ) from error
         if seen is not None and X.shape == seen.sample_shape:
             raise ValueError(
@@ -139,6 +144,8 @@ class Images(ArrayKind):  # numpydoc ignore=PR02
                 f"X of shape {X.shape} is read as three grey images, not as one image in colour: "
                 "training needs several images, (n_samples, 3, height, width)."
             )
+        if is_guessed and X.ndim == 3 and shape[0] == shape[1] and isinstance(X, np.ndarray):
+            refuse_matrices(X)
         has_three = not is_declared and len(shape) == 3
         is_turned = has_three and shape[0] == shape[1] and 2 * shape[2] <= shape[1]
         if is_turned or (has_three and shape[0] > 4 and shape[-1] in (1, 3, 4)):

@@ -158,7 +158,9 @@ class Series(ArrayKind):
     def check_unusual(self, X: Any, *, is_declared: bool) -> None:
         """Refuse series that seem to have their channels last, unless they were declared."""
         n_channels, n_times = X.shape[1:]
-        if not is_declared and n_channels > n_times:
+        # Of series that differ in length, the steps are known.
+        differ = isinstance(X, np.ndarray) and np.isnan(X[:, 0, -1]).any()
+        if not (is_declared or differ) and n_channels > n_times:
             raise ValueError(
                 f"X of shape {X.shape} looks like series of {n_times} channel(s) and {n_channels} "
                 "steps with the channels last; skcontrast expects (n_samples, n_channels, "
@@ -261,21 +263,18 @@ def lists_series(X: list, is_declared: bool) -> bool:
     """Return whether a list holds series of unequal lengths, or any if they are declared."""
     if not _are_arrays(X) or len({x.ndim for x in X}) > 1:
         return False
-    if is_declared or X[0].ndim == 1:
-        return X[0].ndim == 2 or len({len(x) for x in X}) > 1
+    if X[0].ndim == 1:
+        return len({len(x) for x in X}) > 1
     firsts, lasts = ({x.shape[axis] for x in X} for axis in (0, 1))
-    # Or, with the channels last, to be refused with advice.
+    if is_declared or len(firsts) == len(lasts) == 1 or min(len(firsts), len(lasts)) > 1:
+        return is_declared
+    # Or, with the channels last, to be refused with advice. Two arrays may be a pair.
     several, one = (lasts, firsts) if len(firsts) == 1 else (firsts, lasts)
-    return len(one) == 1 and len(several) > 1 and max(several) > _LEAST_RATIO * max(one)
+    return len(X) > 2 or max(several) > _LEAST_RATIO * max(one)
 
 
 def _refuse_frames(X: Any) -> None:
-    """Raise TypeError for DataFrames, whose rows or cells are not in the form of series."""
-    is_listed = isinstance(X, (list, tuple)) and len(X) > 0 and hasattr(X[0], "columns")
-    if is_listed:
-        raise TypeError(
-            "X is a list of DataFrames, whose rows are steps: pass [x.to_numpy().T for x in X]."
-        )
+    """Raise TypeError for a DataFrame, whose rows or cells are not in the form of series."""
     if hasattr(X, "columns"):
         raise TypeError(
             f"X is a {type(X).__name__}, which cannot hold series: {_FORMS}. From a long table, "
@@ -295,7 +294,11 @@ def padded(X: Sequence, names: Sequence[int] | None = None) -> NDArray:
             raise TypeError(f"X must hold series of numbers: series {place} has {array.dtype}.")
         if array.shape[0] != arrays[0].shape[0]:
             same = array.shape[1] == arrays[0].shape[1]
-            advice = ": if the channels are last, pass [x.T for x in X]" if same else ""
+            advice = (
+                ": if the channels are last, pass [x.T for x in X]; if they are batches, "
+                "np.concatenate(X); images must have one size"
+            )
+            advice = advice if same else ""
             raise ValueError(
                 f"The series in X must have as many channels as each other: series {place} has "
                 f"shape {array.shape}, series {names[0]} has {arrays[0].shape}{advice}."

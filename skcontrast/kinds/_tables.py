@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ from ._table_input import TableInput, n_features
 
 _DAY = 86400.0
 _PERIODS = (_DAY, 7 * _DAY, 365.2425 * _DAY)
+# A date as a string, with or without a time.
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?\b|\d\d?([./])\d\d?\1\d{2,4}\b")
 # The name of rare categories in views that are shown.
 _RARE = "<rare>"
 
@@ -56,6 +59,11 @@ class Column:
     has_gaps: bool = False
     periods: tuple[float, ...] = ()
     zone: str = field(default="", compare=False)
+
+    @property
+    def holds_dates(self) -> bool:
+        """Whether the names of its categories are all dates."""
+        return bool(self.categories) and all(map(_DATE.match, self.categories))
 
     def encode(self, values: Values) -> NDArray[np.float64]:
         """Return a column as numbers: codes for categories, NaN for gaps."""
@@ -286,13 +294,22 @@ class Tables(ArrayKind):
         return kind, coded
 
     def check_unusual(self, X: Any, *, is_declared: bool) -> None:
-        """Warn about columns of categories in which no category occurs often enough."""
+        """Warn about columns of categories that are rare, or that are dates."""
         useless = [c.label for c in self.columns_ if c.has_rare and not c.categories]
         if useless:
             warn(
-                f"In column {', '.join(useless[:5])}{' ...' if len(useless) > 5 else ''} of X, no "
+                f"In column {_listed(useless)} of X, no "
                 f"category occurs {self.min_frequency} times: all count as one. Drop names and "
-                "keys, and convert numbers and times that are strings."
+                "keys, and convert what strings say: numbers, times by pandas.to_datetime, texts "
+                "to vectors."
+            )
+        declared = () if self.categorical is None else map(repr, self.categorical)
+        dates = [c.label for c in self.columns_ if c.label not in declared and c.holds_dates]
+        if dates:
+            warn(
+                f"Column {_listed(dates)} of X holds dates "
+                "as strings, which are read as categories without an order: pass them through "
+                "pandas.to_datetime, or declare them, kind=Tables(categorical=[...])."
             )
 
     def reads_like(self, other: Kind) -> bool:
@@ -324,6 +341,10 @@ class Tables(ArrayKind):
     def rows_per_call(self, X: Any) -> int:
         """Return the number of rows that have about a million features."""
         return rows_for(n_features(self.columns_))
+
+
+def _listed(labels: list[str]) -> str:
+    return f"{', '.join(labels[:5])}{' ...' if len(labels) > 5 else ''}"
 
 
 def _positions(categorical: Any, table: Table) -> set[int]:

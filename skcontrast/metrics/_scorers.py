@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from .._checks import Options, checked
+from .._checks import Options, brief, checked
 
 if TYPE_CHECKING:
     from ..augmentation import Augmentation
@@ -208,9 +208,10 @@ def split_at_embedder(estimator: Any, name: str) -> tuple[Pipeline | None, Any]:
     """Return the steps before an embedder, None if there are none, and the embedder."""
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if not hasattr(last, "_score_views") or isinstance(last, type):
+        advice = ": pass its embedder_" if hasattr(last, "embedder_") else ""
         raise TypeError(
             f"{name} must be a ContrastiveEmbedder or a Pipeline that ends in one, got "
-            f"{estimator!r}."
+            f"{brief(estimator)}{advice}."
         )
     has_more = isinstance(estimator, Pipeline) and len(estimator) > 1
     return (estimator[:-1] if has_more else None), last

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from numbers import Integral
 from typing import Any
@@ -295,4 +296,9 @@ def _reducer(method: Any, n_samples: int, seed: int) -> tuple[Any, str]:
     if method == "tsne":
         perplexity = min(30.0, (n_samples - 1) / 3)
         return TSNE(metric="cosine", perplexity=perplexity, random_state=seed), "t-SNE, axis"
-    raise ValueError(f"method must be 'pca', 'tsne' or have fit_transform, got {method!r}.")
+    close = difflib.get_close_matches(method.lower().replace("-", ""), ["pca", "tsne"], 1, 0.7)
+    advice = f" Did you mean {close[0]!r}?" if close else ""
+    raise ValueError(
+        "method must be 'pca', 'tsne' or an object with fit_transform, such as umap.UMAP(), got "
+        f"{method!r}.{advice}"
+    )

@@ -5,8 +5,9 @@ from numbers import Integral
 import numpy as np
 import pytest
 
-from skcontrast._checks import POSITIVE_INT, Interval, Numbers
+from skcontrast._checks import POSITIVE_INT, Interval, Numbers, brief, validate_parameters
 from skcontrast.encoders import MLP, ConvNet
+from skcontrast.losses import DCL
 
 
 @pytest.mark.parametrize("value", [True, np.bool_(True), 2**31, 2**70, float("nan"), "1"])
@@ -34,3 +35,11 @@ def test_a_sequence_may_have_a_least_length():
 def test_widths_may_be_an_array(encoder, shape):
     built, same = (encoder(widths=w).build(shape, 3) for w in (np.array([5, 6]), (5, 6)))
     assert str(built) == str(same)
+
+
+def test_messages_show_neither_private_modules_nor_long_values():
+    with pytest.raises(ValueError, match=r"an instance of 'Schedule' or .* Got 1.5 instead"):
+        validate_parameters(DCL(tau_plus=1.5))
+    with pytest.raises(ValueError, match=r"Got ndarray of shape \(50, 50\) instead"):
+        validate_parameters(DCL(tau_plus=np.zeros((50, 50))))
+    assert brief("a" * 500) == "a str" and brief(np.float64(2)) == "np.float64(2.0)"

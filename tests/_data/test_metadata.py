@@ -372,3 +372,25 @@ def test_what_is_no_array_of_domains_is_refused_by_name(domains, text):
 def test_a_name_that_fit_does_not_take_names_the_one_that_is_meant():
     with pytest.raises(TypeError, match=r"argument 'domain'\. Did you mean 'domains'\?"):
         small().fit(X_DIGITS[:60], domain=np.arange(60))
+
+
+def test_one_class_alone_is_reported():
+    for loss in (SupCon(), Supervised()):
+        with pytest.warns(UserWarning, match="all samples in y are of one class"):
+            small(loss=loss, max_epochs=1).fit(vectors(), np.zeros(60))
+    some = np.where(np.arange(60) < 9, 0, -1)
+    small(loss=SupCon(), max_epochs=1).fit(vectors(), some)
+
+
+def test_groups_that_are_passed_as_y_are_reported():
+    pairs = np.arange(60) // 2
+    with pytest.warns(UserWarning, match=r"y is not used by InfoNCE.*fit\(X, groups=...\)"):
+        small(max_epochs=1).fit(vectors(), pairs)
+    with pytest.warns(UserWarning, match=r"fit\(X, groups=...\)"):
+        small(max_epochs=1, same_group="positive").fit(vectors(), np.arange(60) % 3)
+    with pytest.warns(UserWarning, match="same_group has no effect: fit got no groups"):
+        small(max_epochs=1, same_group="positive").fit(vectors())
+    small(max_epochs=1).fit(vectors(), np.arange(60) % 3)  # classes, for the next step
+    small(max_epochs=1).fit(vectors(), np.arange(60))  # a target
+    small(max_epochs=1).fit(vectors(), vectors(d=2))
+    small(max_epochs=1, same_group="positive").fit(vectors(), groups=pairs)

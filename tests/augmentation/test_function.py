@@ -460,3 +460,27 @@ def test_kornia():
 def test_a_class_is_refused_in_favour_of_an_instance():
     with pytest.raises(TypeError, match=r"func must be .*: write Dropout\(\)"):
         small(augmentation=FunctionAugmentation(nn.Dropout)).fit(vectors())
+
+
+# Views that teach little
+
+
+def test_images_far_outside_their_range_warn():
+    far = FunctionAugmentation(lambda x: x + 50 * torch.randn_like(x))
+    with pytest.warns(UserWarning, match=r"intensities from .* images are in \[0, 1\]"):
+        far.augment(torch.rand(4, 3, 8, 8), seeded())
+    near = FunctionAugmentation(lambda x: x + 0.1 * torch.randn_like(x))
+    near.augment(torch.rand(4, 3, 8, 8), seeded())
+    far.augment(torch.rand(4, 8), seeded())
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (4, 3, 8, 8)], ids=["vectors", "images"])
+def test_the_same_numbers_for_a_whole_batch_warn(shape):
+    batch = torch.rand(shape)
+    one = FunctionAugmentation(lambda x: x * torch.rand(1))
+    with pytest.warns(UserWarning, match="same random numbers for all samples .*per_sample=True"):
+        one.augment(batch, seeded())
+    each = FunctionAugmentation(lambda x: x * torch.rand(len(x), *[1] * (x.ndim - 1)))
+    each.augment(batch, seeded())
+    FunctionAugmentation(lambda x: x * torch.rand(1), per_sample=True).augment(batch, seeded())
+    FunctionAugmentation(lambda x: x.flip(-1)).augment(batch, seeded())

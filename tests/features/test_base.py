@@ -138,7 +138,7 @@ def test_images_of_another_shape_or_with_nan_are_refused_by_name():
     bad = X / 255
     bad[3, 0, 1, 1] = np.nan
     for call in (features.transform, clone(PATCHES).fit):
-        with pytest.raises(ValueError, match="Input X contains NaN"):
+        with pytest.raises(ValueError, match="contains NaN"):
             call(bad)
 
 

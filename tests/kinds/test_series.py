@@ -182,7 +182,7 @@ def test_series_of_other_lengths_than_in_fit_are_embedded():
     [
         (X.transpose(0, 2, 1), r"channels last.*X.transpose\(0, 2, 1\).*kind='images'"),
         ([x.T for x in UNEQUAL], r"channels are last, pass \[x.T for x in X\]"),
-        ([x[: 1 + k % 2] for k, x in enumerate(UNEQUAL)], r"one shape.*kind='series'"),
+        ([x[: 1 + k % 2] for k, x in enumerate(UNEQUAL)], r"one shape.*Series \(n_channels"),
         (np.where(X > 9, np.nan, X), r"Series \d+ of X contains NaN in channel \d at step \d+"),
         (np.where(PADDED > 8, np.inf, PADDED), r"Series \d+ of X contains infinity"),
         (
