@@ -28,6 +28,7 @@ from skcontrast.losses import (
     DCL,
     HCL,
     PUCL,
+    SINCERE,
     InfoNCE,
     NonparametricBCL,
     PositiveDebiased,
@@ -100,6 +101,7 @@ LOSSES = [
     PositiveDebiased(tau_plus=0.1, negatives=Supervised()),
     Supervised(),
     SupCon(),
+    SINCERE(),
     SemiSupCon(every=1, share=0.5),
 ]
 

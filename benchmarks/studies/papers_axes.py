@@ -38,11 +38,13 @@ from skcontrast.losses import (
     DCL,
     HCL,
     PUCL,
+    SINCERE,
     InfoNCE,
     NonparametricBCL,
     PositiveDebiased,
     Ring,
     SoftRing,
+    SupCon,
     Supervised,
 )
 from skcontrast.schedules import Auto, Linear, Steps
@@ -338,6 +340,17 @@ def gaps(positives, populations, n_draws=20):
     return found
 
 
+def sincere(figures, args):
+    """SINCERE, whose positives do not push each other, against SupCon; all labels in both."""
+    losses = {"SupCon-y": SupCon(), "SINCERE-y": SINCERE()}
+    with axis_table("sincere", args) as table:
+        for t in (0.1, 0.2, 0.5):
+            rows = settings_of(losses, losses, temperature=t)
+            supcon, ours = (figures.of(setting, args.seeds) for setting in rows.values())
+            table.add({"t": t, "loss": "SupCon", **cells(supcon)})
+            table.add({"t": t, "loss": "SINCERE", **cells(ours, supcon)})
+
+
 AXES = {
     "theorem": theorem,
     "negatives": equal_steps,
@@ -346,6 +359,7 @@ AXES = {
     "schedules": schedules,
     "rebuttal": rebuttal,
     "ring": ring,
+    "sincere": sincere,
     "curves": curves,
     "positive": positive,
     "pucl": pucl,

@@ -10,7 +10,7 @@ from ._pucl import PUCL
 from ._ring import Ring
 from ._soft_ring import SoftRing
 from ._soft_supcon import SoftSupCon
-from ._supcon import SemiSupCon, SupCon
+from ._supcon import SINCERE, SemiSupCon, SupCon
 from ._supervised import Supervised
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "DCL",
     "HCL",
     "PUCL",
+    "SINCERE",
     "InfoNCE",
     "Loss",
     "NonparametricBCL",

@@ -1,4 +1,4 @@
-"""SupCon and SemiSupCon: every sample of a class is a positive."""
+"""SupCon, SINCERE and SemiSupCon: every sample of a class is a positive."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ class SupCon(Loss):
     See Also
     --------
     Supervised : Labels choose the negatives only.
+    SINCERE : Samples of the class do not push each other.
 
     References
     ----------
@@ -61,6 +62,56 @@ class SupCon(Loss):
         """Return the loss of each anchor, with all its positives in one denominator."""
         log_negatives = math.log(n_candidates) + log_means[0]
         return torch.logaddexp(log_negatives, positives.logsumexp(1)) - positives.mean(1)
+
+
+class SINCERE(Loss):
+    r"""SupCon in which samples of a class do not push each other; needs y.
+
+    .. math:: L_i = \frac{-1}{|P(i)|} \sum_{p \in P(i)} \log
+        \frac{e^{s_{ip}}}{e^{s_{ip}} + \sum_{n \notin P(i)} e^{s_{in}}}
+
+    with P(i) as in :class:`SupCon`, in whose denominator all other positives stand too: they are
+    pulled and pushed, which bounds that loss from below [1]_. Without labels, and with two views,
+    it is :class:`InfoNCE`.
+
+    See Also
+    --------
+    SupCon : All candidates push.
+
+    Notes
+    -----
+    Its gradient is left to autograd, tile by tile.
+
+    References
+    ----------
+    .. [1] P. Feeney, M. C. Hughes, "SINCERE: Supervised Information Noise-Contrastive Estimation
+       REvisited", 2023.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcontrast import contrastive_loss
+    >>> from skcontrast.losses import SINCERE, SupCon
+    >>> z, y = torch.eye(4), torch.tensor([0, 0, 1, -1])
+    >>> losses = [contrastive_loss(z, z, loss=loss, y=y) for loss in (SINCERE(), SupCon())]
+    >>> bool(losses[0] < losses[1])
+    True
+    """
+
+    def row_loss(
+        self, scores: Tensor, positives: Tensor, same_class: Tensor | None = None
+    ) -> Tensor:
+        """Return the mean over the positives of each anchor, each beside all negatives."""
+        if same_class is None:
+            same_class = torch.zeros_like(scores, dtype=torch.bool)
+        # A column of hardly anything, so that an anchor may have no negative.
+        nothing = scores.new_full((len(scores), 1), torch.finfo(scores.dtype).min / 4)
+        negatives = torch.cat([scores.masked_fill(same_class, -torch.inf), nothing], 1)
+        log_negative = negatives.logsumexp(1, keepdim=True)
+        pulled = torch.cat([torch.ones_like(positives, dtype=torch.bool), same_class], 1)
+        excess = log_negative - torch.cat([positives, scores], 1)
+        excess = excess.masked_fill(~pulled, -torch.inf)
+        return torch.logaddexp(excess, torch.zeros_like(excess)).sum(1) / pulled.sum(1)
 
 
 class SemiSupCon(SupCon):

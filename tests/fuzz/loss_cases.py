@@ -24,6 +24,7 @@ from skcontrast.losses import (
     DCL,
     HCL,
     PUCL,
+    SINCERE,
     InfoNCE,
     NonparametricBCL,
     PositiveDebiased,
@@ -150,7 +151,7 @@ def _loss(rng: random.Random, n_candidates: int, similarity: Any) -> Any:
     # Near 1, the probability of a true negative, which is 1 − p, has few digits in float32.
     soft_tau, pull = min(some_tau, 0.3), rng.choice([0.0, 0.3, 1.0])
     others = [lambda: SoftSupCon(rng.choice([0.0, 4.0]), soft_tau, pull)]
-    others += [lambda: SupCon(), lambda: SemiSupCon()]
+    others += [lambda: SupCon(), lambda: SINCERE(), lambda: SemiSupCon()]
     if not isinstance(similarity, DotProduct):
         inner, form = rng.choice([None, *estimates]), rng.choice(["mean", "printed"])
         others += [lambda: PositiveDebiased(some_tau, inner and inner(), form)] * 2

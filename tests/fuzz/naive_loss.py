@@ -192,6 +192,9 @@ def anchor_loss(loss, s, pos, same, lowest, highest):
     if name in ("SupCon", "SemiSupCon"):
         everyone = torch.cat([s, pos])
         return everyone.logsumexp(0) - torch.cat([s[same], pos]).mean()
+    if name == "SINCERE":
+        pulled = torch.cat([s[same], pos])
+        return torch.nn.functional.softplus(s[~same].logsumexp(0) - pulled).mean()
     if name == "PositiveDebiased":
         return positive_debiased(loss, s, pos, same, lowest, highest)
     excess = math.log(len(s)) + log_estimate(loss, s, pos, same, lowest) - pos

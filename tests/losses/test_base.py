@@ -13,6 +13,7 @@ from skcontrast.losses import (
     DCL,
     HCL,
     PUCL,
+    SINCERE,
     InfoNCE,
     Loss,
     NonparametricBCL,
@@ -112,6 +113,10 @@ def naive_loss(views, loss, temperature):
                 total = total + positive_debiased(loss, *args)
             elif isinstance(loss, SoftSupCon):
                 total = total + soft_supcon(loss, negatives, positives)
+            elif isinstance(loss, SINCERE):
+                pulled = torch.cat([positives, negatives[same_class]])
+                pushed = negatives[~same_class].exp().sum()
+                total = total + (1 + pushed / pulled.exp()).log().mean()
             elif isinstance(loss, SupCon):
                 pulled = torch.cat([positives, negatives[same_class]])
                 log_all = torch.cat([positives, negatives]).logsumexp(0)
@@ -216,7 +221,7 @@ def test_single_negative(loss):
     assert value.isfinite() and all(g.isfinite().all() for g in grads)
 
 
-@pytest.mark.parametrize("loss", [Supervised(), SupCon()], ids=repr)
+@pytest.mark.parametrize("loss", [Supervised(), SupCon(), SINCERE()], ids=repr)
 def test_all_labels_equal_is_finite(loss):
     views = random_views(6, 4)
     value, grads = value_and_grads(views, torch.float32, loss=loss, y=torch.zeros(6).long())
