@@ -2,6 +2,7 @@
 
     OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE python -m benchmarks.speed.growth
     python -m benchmarks.speed.growth --tables "memory map" --rows 100000 1000000 10000000
+    python -m benchmarks.speed.growth --tables kernels --aeon PYTHON  # of an environment with aeon
     python -m benchmarks.speed.growth --largest 100 --rounds 2  # a rehearsal: small sizes only
 
 The first table has a row for each size of each axis. Seconds are those of a training step; of an
@@ -14,12 +15,17 @@ between the two largest sizes on a log-log plot: 1 is proportional. `--largest` 
 The memory map: rows of 16 columns in a file, an epoch of `fit` in a process of its own. Its own
 memory does not count pages of the file, which the system may drop; the samples are read batch by
 batch at all sizes.
+
+Kernels: CPU milliseconds that MiniRocket takes for a series, 2,016 features, noise, on one thread,
+and those of aeon's, which is compiled by numba, in a process of its own.
 """
 
 from __future__ import annotations
 
 import json
 import multiprocessing
+import subprocess
+import sys
 import tempfile
 from math import log
 from pathlib import Path
@@ -257,16 +263,39 @@ def add_map(table, rows):
     table.add({"rows": rows, **found})
 
 
+# The kernels, and aeon's
+
+SHAPES = [(1000, 1, 128), (200, 1, 1000), (50, 12, 1000), (50, 1, 5000), (20, 12, 5000)]
+
+
+def kernel_time(python, package, shape, rounds):
+    """Return CPU milliseconds for a series, measured by another process."""
+    script = Path(__file__).with_name("_kernel_time.py")
+    command = [python, str(script), package, json.dumps(shape), str(rounds)]
+    return float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def add_kernels(table, shape, args):
+    """Add the row of series of a shape."""
+    row = {"series": f"{shape[1]} × {shape[2]}"}
+    row["ms"] = kernel_time(sys.executable, "skcontrast", shape, args.rounds)
+    if args.aeon:
+        row["aeon's ms"] = kernel_time(args.aeon, "aeon", shape, args.rounds)
+        row["ratio"] = row["ms"] / row["aeon's ms"]
+    table.add(row)
+
+
 def main():
     """Measure the tables that are asked for."""
     parser = make_parser(__doc__)
-    tables = ["axes", "memory map"]
+    tables = ["axes", "memory map", "kernels"]
     parser.add_argument("--tables", nargs="+", default=tables, choices=tables)
     parser.add_argument("--axes", nargs="+", default=list(AXES), choices=list(AXES))
     parser.add_argument("--largest", type=int, default=10**9, help="size of any axis")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--rows", nargs="+", type=int, default=[10**5, 10**6])
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--aeon", help="a Python that has aeon, for the kernels")
     parser.add_argument("--fit-map", help="a file, for the process that is measured")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
@@ -281,6 +310,10 @@ def main():
         with Table("memory map", args, ratios=["own MiB"], digits=1) as table:
             for rows in args.rows:
                 add_map(table, rows)
+    if "kernels" in args.tables:
+        with Table("kernels", args, ratios=["ratio"]) as table:
+            for shape in SHAPES:
+                add_kernels(table, shape, args)
 
 
 if __name__ == "__main__":

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from itertools import combinations, groupby
+from itertools import groupby
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-# Weights of a kernel, of which `_N_TWOS` are 2 and the others -1, and all such kernels.
-_SIZE, _N_TWOS = 9, 3
-N_KERNELS = 84
+from ._convolutions import LARGEST_DILATION, N_KERNELS, SIZE, Convolutions, is_traced
+
 # Dilations of a kernel are at most so many; more thresholds share them.
 _MOST_DILATIONS = 32
-# Kernels reach no farther; a damaged file may ask for any number.
-_LARGEST_DILATION = 4096
 # A kernel reads at most so many channels.
 _MOST_CHANNELS = 9
+# Series of at least twice so many times are counted at some of them, between this and its double.
+_LEAST_PLACES = 500
+# Numbers of a convolution that are computed at once, so that a processor keeps them in its cache.
+_BLOCK, _BLOCK_ON_DEVICE = 2**20, 2**24
 # Where padding makes a batch of series larger by this factor, its parts are computed apart.
 _MOST_PADDING = 4
 # The golden ratio: its multiples modulo 1 are spread evenly, however many there are.
 _PHI = (5**0.5 + 1) / 2
+_PHI_BITS = int(_PHI % 1 * 2**16)
 
 
 class KernelLayer(nn.Module):
@@ -33,7 +34,8 @@ class KernelLayer(nn.Module):
     for each of the 84 kernels w with weights 2, three times, and -1, six times, a number of
     dilations d and of thresholds b. Every second convolution sees zeros before and after the
     series; the others are counted only where the kernel is inside of it. Of several channels, a
-    kernel convolves the sum of a few.
+    kernel convolves the sum of a few. Of a series of 1,000 times or more, some 500 to 1,000 are
+    counted: spread evenly, but not so evenly that they could keep time with what repeats.
 
     Parameters
     ----------
@@ -47,14 +49,12 @@ class KernelLayer(nn.Module):
 
     thresholds: Tensor
     channels: Tensor
-    weights: Tensor
 
     def __init__(self, dilations: tuple[int, ...], thresholds: Tensor, channels: Tensor):
         super().__init__()
         self.dilations = dilations
         self.register_buffer("thresholds", thresholds)
         self.register_buffer("channels", channels)
-        self.register_buffer("weights", kernels())
 
     @classmethod
     @torch.no_grad()
@@ -73,12 +73,14 @@ class KernelLayer(nn.Module):
         for place, (dilation, columns) in enumerate(layer._groups()):
             drawn = series[torch.from_numpy(rng.randint(len(series), size=N_KERNELS))]
             x, mask = without_end(drawn)
+            places, are_there = _places(mask)
             mixed = layer.mixed(x).roll(place, 1).expand(-1, N_KERNELS, -1)
             own = mixed.diagonal().T[None]  # each kernel has its own series
-            found = layer.convolved(own, dilation)[0]
-            for kernel in range(N_KERNELS):
-                values = found[kernel, mask[kernel, 0] > 0]
-                thresholds[kernel, columns] = values.quantile(shares[kernel, columns])
+            own_places = None if places is None else places.transpose(0, 1)
+            twos, nine = Convolutions(own, own_places).at(dilation)
+            for kernel, values in enumerate((twos - nine)[0]):
+                known = values[are_there[kernel, 0]]
+                thresholds[kernel, columns] = known.quantile(shares[kernel, columns])
         return layer
 
     @torch.no_grad()
@@ -86,22 +88,62 @@ class KernelLayer(nn.Module):
         """Map (n, channels, times), NaN behind the end of a series, to (n, n_features)."""
         x, mask = without_end(x)
         parts = of_like_length(mask)
-        return in_order([self._shares(x[part], mask[part]) for part in parts], parts)
+        return in_order([self._in_blocks(x[part], mask[part]) for part in parts], parts)
+
+    def _in_blocks(self, x: Tensor, mask: Tensor) -> Tensor:
+        """Return the features of series (n, channels, times), 0 where the mask is."""
+        if is_traced(x):
+            return self._shares(x, mask)
+        n_numbers = min(x.shape[2], 2 * _LEAST_PLACES) * N_KERNELS
+        n_numbers = n_numbers if x.shape[1] == 1 else SIZE * n_numbers
+        most = _BLOCK if x.device.type == "cpu" else _BLOCK_ON_DEVICE
+        size = max(1, most // n_numbers)
+        blocks = zip(x.split(size), mask.split(size), strict=True)
+        return torch.cat([self._shares(*block) for block in blocks])
 
     def _shares(self, x: Tensor, mask: Tensor) -> Tensor:
-        """Return the features of series (n, channels, times), 0 where the mask is."""
-        x, shares = self.mixed(x), []
+        """Return the features of a block of series."""
+        if not is_traced(mask) and mask.all():
+            mask = mask[:1]
+        places, are_there = _places(mask)
+        lost, n_counted = self._lost(mask, are_there, places)
+        convolutions, found = Convolutions(self.mixed(x), places), []
         for place, (dilation, columns) in enumerate(self._groups()):
             # A kernel reads other channels at each dilation.
-            found = self.convolved(x.roll(place, 1), dilation)
-            counted = torch.cat([mask, _inside(mask, dilation)], 1).transpose(1, 2)
-            n_counted = counted.sum(1, keepdim=True).clamp(min=1)
-            is_padded = (torch.arange(N_KERNELS, device=x.device) + place) % 2 == 0
-            for column in range(columns.start, columns.stop):
-                above = found > self.thresholds[:, column, None]
-                share = above.to(x.dtype) @ counted / n_counted
-                shares.append(torch.where(is_padded, share[..., 0], share[..., 1]))
-        return torch.cat(shares, 1)
+            twos, nine = convolutions.at(dilation, place)
+            nine = nine.unflatten(1, (-1, 2 if nine.shape[1] > 1 else 1)) + lost[place]
+            values = twos.unflatten(1, (-1, 2)).sub_(nine).flatten(1, 2)
+            for thresholds in self.thresholds[:, columns, None].unbind(1):
+                found.append(convolutions.n_above(values, thresholds))
+        return torch.cat(found, 1) / n_counted
+
+    def _lost(
+        self, mask: Tensor, are_there: Tensor, places: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Return where convolutions are not counted, for each dilation, and at how many they are.
+
+        Kernels take turns: one is counted everywhere, the next where it is inside of the series.
+
+        Returns
+        -------
+        lost : Tensor of shape (n_dilations, n, 1, 2, m)
+            0, or NaN, which is above no threshold.
+        n_counted : Tensor of shape (n, n_features)
+        """
+        reach = torch.tensor([SIZE // 2 * dilation for dilation, _ in self._groups()])
+        reach = reach.to(mask.device)[:, None, None, None]
+        if places is None:
+            places = torch.arange(mask.shape[-1], device=mask.device)
+        lengths = mask.sum(-1, keepdim=True)
+        inside = are_there & (places >= reach) & (places + reach < lengths)
+        counted = torch.stack([are_there.expand_as(inside), inside], 3)
+        counted[1::2] = counted[1::2].flip(3)
+        n_counted = counted.sum(-1)[:, :, 0].clamp(min=1).to(mask.dtype)
+        of_features = [
+            n_counted[place].repeat(1, N_KERNELS // 2 * (columns.stop - columns.start))
+            for place, (_, columns) in enumerate(self._groups())
+        ]
+        return torch.where(counted, 0.0, torch.nan), torch.cat(of_features, 1)
 
     def mixed(self, x: Tensor) -> Tensor:
         """Return sums of a few channels, (n, 84, times), or the only channel, (n, 1, times)."""
@@ -113,22 +155,6 @@ class KernelLayer(nn.Module):
             total = total + x.index_select(1, self.channels[:, column])
         return total
 
-    def convolved(self, x: Tensor, dilation: int) -> Tensor:
-        """Return the convolutions of (n, 84 or 1, times) with the kernels, (n, 84, times).
-
-        Products with 2 and -1 are exact and sums have one order, so that a number does not depend
-        on the size of the batch: it may be a threshold.
-        """
-        if dilation > _LARGEST_DILATION:
-            raise ValueError(f"Dilations must be at most {_LARGEST_DILATION}, got {dilation}.")
-        n_times = x.shape[-1]
-        padded = F.pad(x, [_SIZE // 2 * dilation] * 2)
-        total = padded[..., :n_times] * self.weights[:, :1]
-        for step in range(1, _SIZE):
-            shifted = padded[..., step * dilation : step * dilation + n_times]
-            total = torch.addcmul(total, shifted, self.weights[:, step, None])
-        return total
-
     def _groups(self) -> list[tuple[int, slice]]:
         """Return each dilation with the columns of its thresholds."""
         found, start = [], 0
@@ -137,14 +163,6 @@ class KernelLayer(nn.Module):
             found.append((dilation, slice(start, start + n)))
             start += n
         return found
-
-
-def kernels() -> Tensor:
-    """Return the 84 kernels, shape (84, 9)."""
-    weights = torch.full((N_KERNELS, _SIZE), -1.0)
-    for kernel, twos in zip(weights, combinations(range(_SIZE), _N_TWOS), strict=True):
-        kernel[list(twos)] = 2.0
-    return weights
 
 
 def without_end(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -174,8 +192,7 @@ def of_like_length(mask: Tensor) -> list[tuple]:
     mask : Tensor of shape (n, 1, times)
         As `without_end` returns it.
     """
-    is_traced = mask.is_meta or torch.compiler.is_compiling()
-    if is_traced or _MOST_PADDING * mask.sum() >= mask.numel():
+    if is_traced(mask) or _MOST_PADDING * mask.sum() >= mask.numel():
         return [(slice(None),)]
     lengths = mask.sum((1, 2)).long().clamp(min=1)
     size = lengths.log2() // 2  # up to a factor of 4
@@ -190,17 +207,37 @@ def in_order(found: list[Tensor], parts: list[tuple]) -> Tensor:
     return torch.cat(found)[torch.cat([part[0] for part in parts]).argsort()]
 
 
-def _inside(mask: Tensor, dilation: int) -> Tensor:
-    """Return 1 where a kernel is inside of a series, (n, 1, times)."""
-    reach = _SIZE // 2 * dilation
-    padded = F.pad(mask, [reach, reach])
+def _places(mask: Tensor) -> tuple[Tensor | None, Tensor]:
+    """Return the times at which series are counted, and which of them are before their ends.
+
+    They depend on the length of a series alone.
+
+    Parameters
+    ----------
+    mask : Tensor of shape (n, 1, times)
+        As `without_end` returns it.
+
+    Returns
+    -------
+    places : Tensor of shape (n, 1, m), dtype int64, or None
+        None is all times.
+    are_there : Tensor of shape (n, 1, m), dtype bool
+    """
     n_times = mask.shape[-1]
-    return padded[..., :n_times] * padded[..., 2 * reach : 2 * reach + n_times]
+    if not is_traced(mask) and n_times < 2 * _LEAST_PLACES:
+        return None, mask > 0
+    lengths = mask.sum(-1, keepdim=True).long()
+    stride = (lengths // _LEAST_PLACES).clamp(min=1)
+    most = n_times if is_traced(mask) else -int((-lengths // stride).min())
+    place = torch.arange(most, device=mask.device)
+    # Multiples of the golden ratio, modulo 1, as integers: the same on every device.
+    places = place * stride + (place * _PHI_BITS % 2**16) * stride // 2**16
+    return places.clamp(max=n_times - 1), places < lengths
 
 
 def _dilations(longest: int, n: int) -> tuple[int, ...]:
     """Return n dilations, from 1 to that of a kernel as long as a series, on a log scale."""
-    most = min(max((longest - 1) / (_SIZE - 1), 1), _LARGEST_DILATION)
+    most = min(max((longest - 1) / (SIZE - 1), 1), LARGEST_DILATION)
     several = np.logspace(0, np.log2(most), min(n, _MOST_DILATIONS), base=2).astype(int)
     return tuple(sorted(int(several[k % len(several)]) for k in range(n)))
 

@@ -1,14 +1,19 @@
 """Fixed kernels: convolutions, shares above thresholds, dilations, channels, ends of series."""
 
-from itertools import groupby
+from itertools import combinations, groupby
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
-from skcontrast._layers._kernels import KernelLayer, kernels, without_end
+from skcontrast._layers._convolutions import Convolutions
+from skcontrast._layers._kernels import KernelLayer, _places, without_end
 from tests.encoders.common import random_batch, same_state
+
+WEIGHTS = np.full((84, 9), -1)
+for row, twos in zip(WEIGHTS, combinations(range(9), 3), strict=True):
+    row[list(twos)] = 2
 
 
 def layer_of(x, n_features=504, seed=0):
@@ -19,7 +24,7 @@ def naive(layer, x):
     """Return the shares of one series (channels, times) with loops."""
     n_channels, n_times = x.shape
     x = np.vstack([x, np.zeros(n_times)]) if n_channels > 1 else x
-    weights, found, column = kernels().numpy().astype(int), [], 0
+    found, column = [], 0
     for place, (dilation, group) in enumerate(groupby(layer.dilations)):
         n_thresholds = len(list(group))
         for threshold in range(column, column + n_thresholds):
@@ -32,32 +37,40 @@ def naive(layer, x):
                     is_inside = (at >= 0) & (at < n_times)
                     if (kernel + place) % 2 and not is_inside.all():
                         continue
-                    total = (weights[kernel] * is_inside * read[at.clip(0, n_times - 1)]).sum()
+                    total = (WEIGHTS[kernel] * is_inside * read[at.clip(0, n_times - 1)]).sum()
                     above.append(total > float(layer.thresholds[kernel, threshold]))
                 found.append(np.mean(above) if above else 0.0)
         column += n_thresholds
     return np.array(found)
 
 
-def test_the_kernels_are_all_that_are_2_three_times_and_minus_1_six_times():
-    found = kernels()
-    assert found.shape == (84, 9) and len(found.unique(dim=0)) == 84
-    assert ((found == 2).sum(1) == 3).all() and ((found == -1).sum(1) == 6).all()
+def convolved(x, dilation, places=None):
+    twos, nine = Convolutions(x, places).at(dilation)
+    return twos - nine
 
 
 @pytest.mark.parametrize("n_maps", [1, 84])
 @pytest.mark.parametrize("dilation", [1, 2, 7, 40])
 def test_convolutions_are_those_of_torch(dilation, n_maps):
     x = random_batch(3, (n_maps, 50))
-    expected = F.conv1d(
-        x.expand(-1, 84, -1),
-        kernels()[:, None],
-        padding=4 * dilation,
-        dilation=dilation,
-        groups=84,
-    )
-    found = layer_of(random_batch(3, (2, 50))).convolved(x, dilation)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+    weights = torch.from_numpy(WEIGHTS)[:, None].float()
+    every = {"padding": 4 * dilation, "dilation": dilation, "groups": 84}
+    expected = F.conv1d(x.expand(-1, 84, -1), weights, **every)
+    torch.testing.assert_close(convolved(x, dilation), expected, rtol=0, atol=1e-5)
+    places = torch.tensor([[[0, 3, 4, 49]]]).expand(3, 1, -1)
+    found = convolved(x, dilation, places)
+    torch.testing.assert_close(found, expected[..., places[0, 0]], rtol=0, atol=1e-5)
+
+
+def test_one_channel_has_the_bits_of_84_that_are_alike():
+    x = random_batch(3, (1, 50))
+    assert torch.equal(convolved(x, 3), convolved(x.repeat(1, 84, 1), 3))
+
+
+def test_where_a_series_is_constant_nothing_is_found():
+    x = random_batch(40, (1, 1)).expand(-1, 1, 30)
+    for n_maps in (1, 84):
+        assert not convolved(x.repeat(1, n_maps, 1), 2)[..., 8:-8].any()
 
 
 @pytest.mark.parametrize("shape", [(1, 12), (4, 17), (2, 5), (12, 1)])
@@ -86,6 +99,47 @@ def test_a_series_has_the_same_bits_alone_and_among_longer_ones(n_channels):
     alone = torch.cat([layer(row[None, :, :n]) for row, n in zip(x, lengths, strict=True)])
     assert torch.equal(together, alone)
     assert torch.equal(layer(x[7:9]), together[7:9])
+
+
+@pytest.mark.parametrize("n_times", [999, 1000, 1499, 1500, 20_011])
+def test_of_a_long_series_some_500_to_1000_times_are_counted_one_in_each_stretch(n_times):
+    mask = torch.ones(2, 1, n_times)
+    mask[1, :, 700:] = 0
+    places, are_there = _places(mask)
+    if n_times < 1000:
+        assert places is None and torch.equal(are_there, mask > 0)
+        return
+    long, short = (row[there] for row, there in zip(places, are_there, strict=True))
+    assert short.tolist() == list(range(700))
+    assert 500 <= len(long) < 1001
+    stride = n_times // 500
+    assert (long // stride).tolist() == list(range(len(long))) and long.max() < n_times
+    assert len((long % stride).unique()) == stride
+
+
+def test_shares_of_long_series_are_nearly_those_at_all_times(monkeypatch):
+    steps = torch.arange(5000.0)  # of which a tenth are counted; waves of just that period
+    phase = torch.arange(8.0)[:, None]
+    x = torch.stack([torch.sin(2 * torch.pi * steps / 10 + phase), torch.sin(steps / 70 + phase)])
+    x = x.transpose(0, 1) + 0.1 * random_batch(8, (2, 5000))
+    layer = layer_of(x)
+    some = layer(x)
+    monkeypatch.setattr("skcontrast._layers._kernels._LEAST_PLACES", 5000)
+    difference = (layer(x) - some).abs()[:, :-84]  # the last are counted at 8 times alone
+    assert difference.mean() < 0.01 and difference.max() < 0.1
+
+
+@pytest.mark.parametrize("n_channels", [1, 3])
+def test_a_long_series_has_the_same_bits_alone_and_among_others(n_channels):
+    x = random_batch(5, (n_channels, 3000)).round(decimals=1)
+    lengths = [3000, 2000, 1000, 999, 40]
+    for row, length in zip(x, lengths, strict=True):
+        row[:, length:] = torch.nan
+    layer = layer_of(x, 168)
+    together = layer(x)
+    alone = torch.cat([layer(row[None, :, :n]) for row, n in zip(x, lengths, strict=True)])
+    assert torch.equal(together, alone)
+    assert torch.equal(layer(x[:1].repeat(9, 1, 1)), together[:1].repeat(9, 1))
 
 
 def test_dilations_go_from_one_to_the_length_of_the_longest_series():
