@@ -28,13 +28,18 @@ class Convolutions:
         What each kernel reads, or all.
     places : Tensor of shape (n or 1, 84 or 1, m), dtype int64, or None
         The times at which they are wanted; None is all.
+    rooms : dict
+        Memory of earlier batches by its shape, which is used again, and grows.
     """
 
-    def __init__(self, x: Tensor, places: Tensor | None):
+    def __init__(self, x: Tensor, places: Tensor | None, rooms: dict[tuple, _Rooms]):
         self.x, self.places = x, places
         self.rooms = None
         if x.shape[1] == 1 and not is_traced(x):
-            self.rooms = _Rooms(x, x.shape[2] if places is None else places.shape[2])
+            shape = len(x), x.shape[2] if places is None else places.shape[2]
+            if shape not in rooms:
+                rooms[shape] = _Rooms(x, *shape)
+            self.rooms = rooms[shape]
 
     def at(self, dilation: int, roll: int = 0) -> tuple[Tensor, Tensor]:
         """Return thrice the sums at the twos, (n, 84, m), and of all nine, (n, 84 or 1, m).
@@ -83,9 +88,9 @@ def _sums(windows: Tensor) -> tuple[Tensor, Tensor]:
 class _Rooms:
     """Memory that the convolutions of a batch of series of one channel use again and again."""
 
-    def __init__(self, x: Tensor, m: int):
-        def room(n: int) -> Tensor:
-            return x.new_empty(len(x), n, m)
+    def __init__(self, x: Tensor, n: int, m: int):
+        def room(n_maps: int) -> Tensor:
+            return x.new_empty(n, n_maps, m)
 
         self.windows, thirds, self.nine, pairs = room(SIZE), room(3), room(1), room(36)
         self.twos, self.above = room(N_KERNELS), room(N_KERNELS)

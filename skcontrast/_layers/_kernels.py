@@ -18,7 +18,7 @@ _MOST_CHANNELS = 9
 # Series of at least twice so many times are counted at some of them, between this and its double.
 _LEAST_PLACES = 500
 # Numbers of a convolution that are computed at once, so that a processor keeps them in its cache.
-_BLOCK, _BLOCK_ON_DEVICE = 2**20, 2**24
+_BLOCK, _BLOCK_ON_DEVICE = 700_000, 2**24
 # Where padding makes a batch of series larger by this factor, its parts are computed apart.
 _MOST_PADDING = 4
 # The golden ratio: its multiples modulo 1 are spread evenly, however many there are.
@@ -77,7 +77,7 @@ class KernelLayer(nn.Module):
             mixed = layer.mixed(x).roll(place, 1).expand(-1, N_KERNELS, -1)
             own = mixed.diagonal().T[None]  # each kernel has its own series
             own_places = None if places is None else places.transpose(0, 1)
-            twos, nine = Convolutions(own, own_places).at(dilation)
+            twos, nine = Convolutions(own, own_places, {}).at(dilation)
             for kernel, values in enumerate((twos - nine)[0]):
                 known = values[are_there[kernel, 0]]
                 thresholds[kernel, columns] = known.quantile(shares[kernel, columns])
@@ -92,22 +92,23 @@ class KernelLayer(nn.Module):
 
     def _in_blocks(self, x: Tensor, mask: Tensor) -> Tensor:
         """Return the features of series (n, channels, times), 0 where the mask is."""
+        rooms: dict = {}
         if is_traced(x):
-            return self._shares(x, mask)
+            return self._shares(x, mask, rooms)
         n_numbers = min(x.shape[2], 2 * _LEAST_PLACES) * N_KERNELS
         n_numbers = n_numbers if x.shape[1] == 1 else SIZE * n_numbers
         most = _BLOCK if x.device.type == "cpu" else _BLOCK_ON_DEVICE
-        size = max(1, most // n_numbers)
-        blocks = zip(x.split(size), mask.split(size), strict=True)
-        return torch.cat([self._shares(*block) for block in blocks])
+        n_blocks = max(1, min(len(x), -(-len(x) * n_numbers // most)))  # of nearly one size
+        blocks = zip(x.chunk(n_blocks), mask.chunk(n_blocks), strict=True)
+        return torch.cat([self._shares(*block, rooms) for block in blocks])
 
-    def _shares(self, x: Tensor, mask: Tensor) -> Tensor:
+    def _shares(self, x: Tensor, mask: Tensor, rooms: dict) -> Tensor:
         """Return the features of a block of series."""
         if not is_traced(mask) and mask.all():
             mask = mask[:1]
         places, are_there = _places(mask)
         lost, n_counted = self._lost(mask, are_there, places)
-        convolutions, found = Convolutions(self.mixed(x), places), []
+        convolutions, found = Convolutions(self.mixed(x), places, rooms), []
         for place, (dilation, columns) in enumerate(self._groups()):
             # A kernel reads other channels at each dilation.
             twos, nine = convolutions.at(dilation, place)
