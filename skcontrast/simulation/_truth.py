@@ -187,6 +187,25 @@ class Reliability(NamedTuple):
         """The largest difference of `predicted` and `observed` in a bin, in [0, 1]."""
         return float(np.abs(self.predicted - self.observed).max())
 
+    @property
+    def precision(self) -> np.ndarray:
+        """Share of false negatives in each bin and all closer ones, shape (n_bins,).
+
+        It is the precision of a loss that takes all of these for false negatives, as ``Ring`` does.
+        """
+        return self._false_negatives / self.counts[::-1].cumsum()[::-1]
+
+    @property
+    def recall(self) -> np.ndarray:
+        """Share of all false negatives that are in each bin or a closer one, shape (n_bins,)."""
+        return self._false_negatives / max(self._false_negatives[0], 1)
+
+    @property
+    def _false_negatives(self) -> np.ndarray:
+        """Number of false negatives in each bin and all closer ones."""
+        found: np.ndarray = (self.counts * (1 - self.observed))[::-1].cumsum()[::-1]
+        return found
+
 
 def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliability:
     """Compare how probable a loss takes true negatives to be, by rank, with what they are.
