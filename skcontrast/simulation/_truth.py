@@ -191,7 +191,7 @@ class Reliability(NamedTuple):
     def precision(self) -> np.ndarray:
         """Share of false negatives in each bin and all closer ones, shape (n_bins,).
 
-        It is the precision of a loss that takes all of these for false negatives, as ``Ring`` does.
+        Of a loss that takes all of these for false negatives, as ``Ring`` does, the precision.
         """
         return self._false_negatives / self.counts[::-1].cumsum()[::-1]
 
