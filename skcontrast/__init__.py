@@ -11,6 +11,7 @@ from .embedder import ContrastiveEmbedder
 if TYPE_CHECKING:
     from ._files._export import export
     from ._files._save import load, save
+    from ._labeling import rows_to_label
     from .classifier import ContrastiveClassifier, LabeledFolds
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "contrastive_loss",
     "export",
     "load",
+    "rows_to_label",
     "save",
     "show_versions",
 ]
@@ -31,6 +33,7 @@ _PLACES = {
     "LabeledFolds": ".classifier",
     "export": "._files._export",
     "load": "._files._save",
+    "rows_to_label": "._labeling",
     "save": "._files._save",
 }
 # The names of these two are at the top.

@@ -1,0 +1,124 @@
+"""Which samples to label first."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances
+from sklearn.utils import check_consistent_length, check_random_state
+from threadpoolctl import threadpool_limits
+
+from ._checks import POSITIVE_INT, checked, numbers
+from ._data._metadata import split_known
+from .features import PartialWhitening
+from .metrics._parts import EMBEDDINGS
+from .metrics._search import on_sphere
+
+# Principal components in which samples are clustered.
+_N_COMPONENTS = 64
+# Samples times clusters up to which k-means goes through all samples in each of its steps.
+_MOST = 10_000_000
+# Samples of a cluster that are compared with each other.
+_MOST_COMPARED = 2000
+
+
+@checked(n=POSITIVE_INT, random_state=["random_state"])
+def rows_to_label(
+    H: ArrayLike,
+    n: int,
+    y: ArrayLike | None = None,
+    *,
+    random_state: int | np.random.RandomState | None = None,
+) -> NDArray[np.int64]:
+    """Return the rows of an embedding whose labels tell most about all others.
+
+    The half whitened embedding, rows of length 1, is divided by k-means into as many clusters as
+    there will be labels. Of each cluster without a label, the row that is nearest to all others of
+    the cluster is returned [1]_. A classifier learns more from such rows than from as many at
+    random, see :ref:`what-to-label`.
+
+    Parameters
+    ----------
+    H : array-like of shape (n_samples, n_features)
+        An embedding of the samples, what ``transform`` of an embedder or of features returns.
+    n : int
+        How many rows to return.
+    y : array-like of shape (n_samples,), default=None
+        The labels so far; −1, None, NaN or ``pandas.NA`` where there is none. None is no labels.
+    random_state : int, RandomState instance or None, default=None
+        Seeds k-means. Pass an int for the same rows in each call.
+
+    Returns
+    -------
+    rows : ndarray of shape (n,), dtype int64
+        Different rows without a label, those of the largest clusters first.
+
+    Raises
+    ------
+    ValueError
+        If H is not a matrix of finite numbers with two rows or more, y has another number of rows,
+        or fewer than n rows have no label.
+
+    See Also
+    --------
+    ContrastiveClassifier : Learns from the labels, and from all other samples.
+
+    References
+    ----------
+    .. [1] G. Hacohen, A. Dekel, D. Weinshall, "Active Learning on a Budget: Opposite Strategies
+       Suit High and Low Budgets", ICML 2022, whose TypiClust differs in the row of a cluster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from skcontrast import rows_to_label
+    >>> X, y = load_digits(return_X_y=True)
+    >>> rows = rows_to_label(X, 10, random_state=0)
+    >>> len(np.unique(y[rows])) > 7  # of ten classes; ten rows at random are of six or seven
+    True
+    >>> known = np.full(len(X), -1)
+    >>> known[rows] = y[rows]
+    >>> more = rows_to_label(X, 10, known, random_state=0)
+    """
+    H = numbers(H, "H", EMBEDDINGS, ensure_min_samples=2)
+    has_label = np.zeros(len(H), dtype=bool) if y is None else split_known(y)[1]
+    check_consistent_length(H, has_label)
+    if n > (n_free := int((~has_label).sum())):
+        raise ValueError(f"n must be at most {n_free}, the rows without a label, got {n}.")
+    generator = check_random_state(random_state)
+    whitened = PartialWhitening(_N_COMPONENTS, random_state=generator).fit_transform(H)
+    points = on_sphere(whitened)
+    clusters = _clusters(points, n + int(has_label.sum()), generator)
+    sizes = np.bincount(clusters)
+    sizes[clusters[has_label]] = 0
+    largest = [k for k in np.argsort(-sizes, kind="stable")[:n] if sizes[k]]
+    rows = [_middle(points, np.flatnonzero(clusters == k), generator) for k in largest]
+    # Equal samples are one cluster, so that there may be fewer than n without a label.
+    others = np.setdiff1d(np.flatnonzero(~has_label), rows)
+    rest = generator.choice(others, n - len(rows), replace=False)
+    return np.array([*rows, *rest], dtype=np.int64)
+
+
+def _clusters(
+    points: NDArray, n_clusters: int, generator: np.random.RandomState
+) -> NDArray[np.int32]:
+    """Return the cluster of each point."""
+    if len(points) * n_clusters > _MOST:
+        model = MiniBatchKMeans(n_clusters, batch_size=4096, n_init=3, random_state=generator)
+    else:
+        model = KMeans(n_clusters, n_init=3, random_state=generator)
+    # The sums of several threads are rounded in an order of chance.
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer clusters: samples are equal
+        return model.fit_predict(points)
+
+
+def _middle(points: NDArray, rows: NDArray, generator: np.random.RandomState) -> np.int64:
+    """Return the row whose distances to the others are the shortest, among some of a large set."""
+    some = generator.permutation(rows)[:_MOST_COMPARED]
+    return some[pairwise_distances(points[some]).sum(axis=1).argmin()]
