@@ -20,6 +20,12 @@ from ._parts import Parts
 from ._sources import LazySamples
 from ._statistics import native
 
+# What to do with samples that belong together in pairs.
+PAIRS_ADVICE = (
+    "with first and second as arrays, ContrastiveEmbedder(same_group='positive').fit("
+    "np.concatenate([first, second]), groups=np.tile(np.arange(len(first)), 2)) learns which rows "
+    "belong together"
+)
 # Dtypes of numbers that stay as they are; what scikit-learn reads of others gets the first.
 _NUMBERS = [
     np.float64, np.float32, np.float16, np.bool_, np.int8, np.int16, np.int32, np.int64,
@@ -63,6 +69,7 @@ def as_array_like(X: Any, *, one_shape: bool = True) -> Any:
             f"X is a {type(X).__name__} of several arrays, parts of each sample, which needs "
             "framework=CMC(). Pass two images as a list."
         )
+    _refuse_pairs(X)
     if isinstance(X, Dataset) or _acts_like_dataset(X) or _is_cut_from_dataset(X):
         X = LazySamples(X)
     if getattr(X, "ndim", 0) == 1 and getattr(X, "dtype", None) == np.dtype(object):
@@ -143,6 +150,16 @@ def _refuse_pictures(X: Any) -> None:
             "after .transpose(0, 3, 1, 2); of any size, skcontrast.datasets.ImageFolder(folder) "
             "reads files."
         )
+
+
+def _refuse_pairs(X: Any) -> None:
+    """Raise TypeError for pairs of samples, of which a Dataset's items would be the first."""
+    first = X[0] if isinstance(X, list) and X else None
+    if not (isinstance(first, tuple) and len(first) == 2):
+        return
+    shape, other = (getattr(x, "shape", None) for x in first)
+    if shape and shape == other:
+        raise TypeError(f"X is a list of pairs of samples: {PAIRS_ADVICE}.")
 
 
 def _names_image(item: Any) -> bool:

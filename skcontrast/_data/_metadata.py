@@ -50,6 +50,12 @@ def validate_groups(groups: Any, n_samples: int) -> NDArray[np.int64] | None:
     """Return the groups of the samples as integers, −1 where there is none; None stays None."""
     if groups is None:
         return None
+    if len(shape := getattr(groups, "shape", ())) == 2 and shape[1] == 2:
+        raise ValueError(
+            f"groups must be an array of groups, shape (n_samples,), got shape {shape}. Of pairs "
+            "of rows make scipy.sparse.csgraph.connected_components(scipy.sparse.coo_array(("
+            "np.ones(len(pairs)), pairs.T), shape=(n_samples, n_samples)))[1]."
+        )
     codes = _codes(*split_known(groups, "groups", "groups"), n_samples, "groups")
     if len(np.unique(codes[codes >= 0])) == (codes >= 0).sum():
         warn("groups have no effect: every group has a single sample.")

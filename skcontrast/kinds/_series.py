@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_array
 from torch import Tensor, nn
 
 from .._checks import StrOptions, check_entries, naming
-from .._data._array_like import as_array_like, checked_numbers
+from .._data._array_like import PAIRS_ADVICE, as_array_like, checked_numbers
 from .._data._memory_maps import row_blocks
 from .._data._sources import LazySamples, subset
 from .._data._statistics import FARTHEST, as_tensor, mean_and_std
+from .._warnings import warn
 from ._base import Request, Schema
 from ._scaling import NUMBERS_PER_CALL, AffineScaler, ArrayKind, float_of, rows_for
 
@@ -102,6 +103,11 @@ class Series(ArrayKind):
         if isinstance(X, list):
             return X if lists_series(X, is_declared) else None
         is_known = getattr(X, "ndim", 0) == 3 and (is_declared or is_long(*X.shape[1:]))
+        if is_known and not is_declared and _may_be_pairs(X):
+            warn(
+                f"X has shape {X.shape}, which is read as series of two channels; kind='series' "
+                f"says so without this warning. If they are pairs of vectors: {PAIRS_ADVICE}."
+            )
         return X if is_known else None
 
     def describes(self, sample_shape: tuple) -> bool:
@@ -271,6 +277,17 @@ def lists_series(X: list, is_declared: bool) -> bool:
     # Or, with the channels last, to be refused with advice. Two arrays may be a pair.
     several, one = (lasts, firsts) if len(firsts) == 1 else (firsts, lasts)
     return len(X) > 2 or max(several) > _LEAST_RATIO * max(one)
+
+
+def _may_be_pairs(X: Any) -> bool:
+    """Return whether two channels resemble each other, and no time the next, as in vectors."""
+    if not isinstance(X, np.ndarray) or X.shape[1] != 2 or X.dtype.kind != "f":
+        return False
+    some = X[:200].astype(np.float64)
+    with np.errstate(all="ignore"):  # constant channels, and NaN behind the end
+        z = (some - some.mean(axis=2, keepdims=True)) / some.std(axis=2, keepdims=True)
+        between, next_to = (z[:, 0] * z[:, 1]).mean(), (z[..., 1:] * z[..., :-1]).mean()
+    return bool(between > 0.3 and abs(next_to) < 0.2)
 
 
 def _refuse_frames(X: Any) -> None:

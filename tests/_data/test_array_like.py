@@ -188,3 +188,12 @@ def test_a_dataframe_of_dask_is_refused_by_name():
         small().fit((dask.from_pandas(pandas.DataFrame(vectors()), npartitions=2), vectors()))
     names = ["compute", "b", "c", "d", "e"]
     small(max_epochs=1).fit(pandas.DataFrame(vectors(), columns=names))  # is no DataFrame of dask
+
+
+@pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy])
+def test_pairs_of_samples_are_refused_with_the_line_to_write(convert):
+    pairs = [(convert(np.ones(5)), convert(np.zeros(5))) for _ in range(4)]
+    with pytest.raises(TypeError, match=r"list of pairs of samples: .*groups=np\.tile"):
+        as_array_like(pairs)
+    with_classes = [(convert(np.ones(5)), 1) for _ in range(4)]
+    assert len(as_array_like(with_classes)) == 4

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 import torch
 from sklearn import config_context
 from sklearn.datasets import load_digits
@@ -344,6 +345,15 @@ def test_what_remembers_other_domains_is_refused(framework):
     embedder = small(framework=framework, n_components=4)
     with pytest.raises(ValueError, match=f"domains needs .* {type(framework).__name__} remembers"):
         embedder.fit(X_DIGITS, domains=np.arange(len(X_DIGITS)) % 2)
+
+
+def test_pairs_as_groups_are_refused_with_the_line_that_makes_groups_of_them():
+    pairs = np.array([[0, 1], [2, 4], [4, 5]])
+    with pytest.raises(ValueError, match=r"got shape \(3, 2\). Of pairs of rows make scipy"):
+        validate_groups(pairs, 6)
+    relation = scipy.sparse.coo_array((np.ones(len(pairs)), pairs.T), shape=(6, 6))
+    groups = scipy.sparse.csgraph.connected_components(relation)[1]
+    assert validate_groups(groups, 6).tolist() == [0, 0, 1, 2, 1, 1]
 
 
 def test_groups_that_mean_nothing_within_domains_warn():

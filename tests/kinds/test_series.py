@@ -18,7 +18,7 @@ from skcontrast.encoders import ConvNet, SeriesNet, Wide
 from skcontrast.features import MiniRocket
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.kinds import Series
-from skcontrast.kinds._recognise import read_samples
+from skcontrast.kinds._recognise import read_samples, recognised
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3, 25)).cumsum(axis=2)
@@ -485,3 +485,20 @@ def test_what_all_series_are_padded_with_changes_nothing():
     expected, found = (embedder.transform(X) for embedder in embedders)
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(embedders[0].transform(padded), expected)
+
+
+def test_an_array_of_pairs_of_vectors_is_read_as_series_with_a_warning():
+    rng = np.random.default_rng(0)
+    pairs = rng.normal(size=(30, 1, 384)) + 0.7 * rng.normal(size=(30, 2, 384))
+    with pytest.warns(UserWarning, match=r"\(30, 2, 384\), which is read as series.*np\.tile"):
+        assert isinstance(recognised(pairs)[0], Series)
+    assert recognised(pairs, Series())[1] is pairs  # declared
+
+
+@pytest.mark.parametrize("n_channels", [2, 3])
+def test_series_of_two_channels_are_no_pairs(n_channels):
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(30, n_channels, 384))
+    together = noise[:, :1].cumsum(axis=2) + noise
+    for series in (noise, together, np.ones_like(noise), noise.astype(np.float32)):
+        assert isinstance(recognised(series)[0], Series)
