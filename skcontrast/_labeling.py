@@ -85,13 +85,13 @@ def rows_to_label(
     >>> known[rows] = y[rows]
     >>> more = rows_to_label(X, 10, known, random_state=0)
     """
-    H = numbers(H, "H", EMBEDDINGS, ensure_min_samples=2)
-    has_label = np.zeros(len(H), dtype=bool) if y is None else split_known(y)[1]
-    check_consistent_length(H, has_label)
+    vectors: NDArray = numbers(H, "H", EMBEDDINGS, ensure_min_samples=2)
+    has_label = np.full(len(vectors), False) if y is None else split_known(y)[1]
+    check_consistent_length(vectors, has_label)
     if n > (n_free := int((~has_label).sum())):
         raise ValueError(f"n must be at most {n_free}, the rows without a label, got {n}.")
     generator = check_random_state(random_state)
-    whitened = PartialWhitening(_N_COMPONENTS, random_state=generator).fit_transform(H)
+    whitened = PartialWhitening(_N_COMPONENTS, random_state=generator).fit_transform(vectors)
     points = on_sphere(whitened)
     clusters = _clusters(points, n + int(has_label.sum()), generator)
     sizes = np.bincount(clusters)

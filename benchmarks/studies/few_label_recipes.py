@@ -84,7 +84,8 @@ def embedded(name, epochs):
     """Return embeddings and classes of the samples to choose from, and of those to judge by."""
     if name.endswith(".npz"):
         with np.load(name) as file:
-            return tuple(file[key] for key in ("X_train", "y_train", "X_test", "y_test"))
+            X, X_test = (file[key].astype(np.float32) for key in ("X_train", "X_test"))
+            return X, file["y_train"], X_test, file["y_test"]
     X, X_test, y, y_test = train_test_split(*SAMPLES[name](), test_size=0.5, random_state=0)
     embedder = ContrastiveEmbedder(max_epochs=epochs or "auto", random_state=0).fit(X)
     return embedder.transform(X), y, embedder.transform(X_test), y_test

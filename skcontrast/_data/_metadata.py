@@ -50,7 +50,8 @@ def validate_groups(groups: Any, n_samples: int) -> NDArray[np.int64] | None:
     """Return the groups of the samples as integers, −1 where there is none; None stays None."""
     if groups is None:
         return None
-    if len(shape := getattr(groups, "shape", ())) == 2 and shape[1] == 2:
+    shape: Any = getattr(groups, "shape", ())
+    if len(shape) == 2 and shape[1] == 2:
         raise ValueError(
             f"groups must be an array of groups, shape (n_samples,), got shape {shape}. Of pairs "
             "of rows make scipy.sparse.csgraph.connected_components(scipy.sparse.coo_array(("
