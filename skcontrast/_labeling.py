@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
-from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from ._checks import POSITIVE_INT, checked, numbers
@@ -87,9 +87,10 @@ def rows_to_label(
     """
     vectors: NDArray = numbers(H, "H", EMBEDDINGS, ensure_min_samples=2)
     has_label = np.full(len(vectors), False) if y is None else split_known(y)[1]
-    check_consistent_length(vectors, has_label)
+    if len(has_label) != len(vectors):
+        raise ValueError(f"y must have an entry per row, {len(vectors)}, got {len(has_label)}.")
     if n > (n_free := int((~has_label).sum())):
-        raise ValueError(f"n must be at most {n_free}, the rows without a label, got {n}.")
+        raise ValueError(f"n must be at most {n_free}, the rows without a label in y, got {n}.")
     generator = check_random_state(random_state)
     whitened = PartialWhitening(_N_COMPONENTS, random_state=generator).fit_transform(vectors)
     points = on_sphere(whitened)

@@ -70,7 +70,7 @@ def test_digits_are_told_apart_by_ten_labels_better_than_by_random_ones():
     [
         (121, None, "n must be at most 120, the rows without a label"),
         (2, np.zeros(120), "n must be at most 0"),
-        (2, np.zeros(119), "inconsistent numbers of samples"),
+        (2, np.zeros(119), "y must have an entry per row, 120, got 119"),
     ],
 )
 def test_what_cannot_be_is_refused(n, y, message):
