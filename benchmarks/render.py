@@ -130,12 +130,14 @@ def worth():
 def loss_engine():
     """Return the time of losses relative to plain NT-Xent, and their memory at B = 4,096."""
     time, rows = stored("speed/results/loss_engine", "time")
+    peers, of_peers = stored("speed/results/loss_engine", "peers")
     memory, of_memory = stored("speed/results/loss_engine", "memory")
     mib = {row["loss"]: row["MiB"] for row in of_memory if row["B"] == "4,096"}
+    rows += [row for row in of_peers if not row["loss"].startswith("plain")]
     for row in rows:
         del row["error of value, gradient"]
         row["MiB, B = 4096"] = mib.get(row["loss"], "–")
-    return rows, [time, memory]
+    return rows, [time, peers, memory]
 
 
 def growth():
