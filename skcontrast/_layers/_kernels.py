@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import groupby
 
 import numpy as np
@@ -74,8 +75,7 @@ class KernelLayer(nn.Module):
             drawn = series[torch.from_numpy(rng.randint(len(series), size=N_KERNELS))]
             x, mask = without_end(drawn)
             places, are_there = _places(mask)
-            mixed = layer.mixed(x).roll(place, 1).expand(-1, N_KERNELS, -1)
-            own = mixed.diagonal().T[None]  # each kernel has its own series
+            own = _each(x, layer.channels.roll(place, 0))
             own_places = None if places is None else places.transpose(0, 1)
             twos, nine = Convolutions(own, own_places, {}).at(dilation)
             for kernel, values in enumerate((twos - nine)[0]):
@@ -164,6 +164,22 @@ class KernelLayer(nn.Module):
             found.append((dilation, slice(start, start + n)))
             start += n
         return found
+
+
+def _each(x: Tensor, channels: Tensor) -> Tensor:
+    """Return what each kernel reads, (1, 84, times), in a series of its own: as in `mixed`.
+
+    Parameters
+    ----------
+    x : Tensor of shape (84, channels, times)
+        A series for each kernel.
+    channels : Tensor of shape (84, m)
+        As in `KernelLayer`.
+    """
+    x = torch.cat([x, torch.zeros_like(x[:, :1])], 1)
+    kernels = torch.arange(len(x), device=x.device)
+    first, *others = (x[kernels, column] for column in channels.T)
+    return reduce(torch.add, others, first)[None]
 
 
 def without_end(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,10 +9,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, Numbers
+from .._layers._convolutions import is_traced
 from .._layers._kernels import in_order, of_like_length, without_end
 from ._base import Encoder, check_build, init_kaiming
 
 _SIZE, _FIRST_STRIDE = 5, 2
+# Series of at least twice so many times are read as averages, between this and its double.
+_LEAST_PLACES = 500
 
 
 class SeriesNet(Encoder):
@@ -24,7 +27,9 @@ class SeriesNet(Encoder):
     doubles, so that three blocks see some 170 times at once, and each further one four times as
     many [1]_. The maps of all blocks are averaged over the cells of a grid, from the beginning to
     the end of each series, however long it is, and their greatest values stand beside them. Times
-    behind the end of a series count nowhere.
+    behind the end of a series count nowhere. A series of 1,000 times or more is read as 500 to
+    1,000 averages over stretches of one length, so that a step costs no more than for 1,000 times:
+    what changes faster than these stretches is left to the features beside it.
 
     The embedder's default has the shares of fixed kernels beside it, with four times the weight:
     ``Wide(SeriesNet(), [MiniRocket()], weights=[4.0])``.
@@ -109,7 +114,7 @@ class _SeriesNetwork(nn.Module):
         self.blocks, self.last = nn.ModuleList(blocks), last
 
     def forward(self, x: Tensor) -> Tensor:
-        whole, mask = without_end(x)
+        whole, mask = shortened(*without_end(x))
         # Training is faster where nothing is masked.
         is_full = self.training and bool(mask.all())
         parts = of_like_length(mask)
@@ -127,6 +132,50 @@ class _SeriesNetwork(nn.Module):
                 # One product of matrices for all series, where they are equally long.
                 of_part += [(h @ (cells[0] if is_full else cells)).flatten(1), h.amax(-1)]
         return self.last(in_order([torch.cat(of_part, 1) for of_part in found], parts))
+
+
+def shortened(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Return long series as averages over stretches, whose length depends on their own alone.
+
+    Parameters
+    ----------
+    x : Tensor of shape (n, channels, times)
+        Series, 0 where the mask is.
+    mask : Tensor of shape (n, 1, times)
+        1 up to the end of a series, then 0.
+
+    Returns
+    -------
+    x : Tensor of shape (n, channels, m)
+    mask : Tensor of shape (n, 1, m)
+    """
+    if not is_traced(x) and x.shape[-1] < 2 * _LEAST_PLACES:
+        return x, mask
+    lengths = mask.sum(-1, keepdim=True).long()
+    stretch = (lengths // _LEAST_PLACES).clamp(min=1)
+    if is_traced(x):
+        return _averages_of_any_length(x, lengths, stretch)
+    n_places = -int((-lengths // stretch).min())
+    short = x.new_zeros(len(x), x.shape[1] + 1, n_places)
+    for size in stretch.unique().tolist():
+        rows = (stretch[:, 0, 0] == size).nonzero()[:, 0]
+        part = torch.cat([x, mask], 1) if len(rows) == len(x) else torch.cat([x, mask], 1)[rows]
+        found = F.avg_pool1d(part, size, ceil_mode=True)[..., :n_places]
+        short[rows, :, : found.shape[-1]] = found
+    # A stretch that the end of a series cuts is averaged over what it has.
+    share = short[:, -1:]
+    return short[:, :-1] / torch.where(share > 0, share, 1.0), (share > 0).to(x.dtype)
+
+
+def _averages_of_any_length(x: Tensor, lengths: Tensor, stretch: Tensor) -> tuple[Tensor, Tensor]:
+    """Return what `shortened` does, padded to all times, by a program for any length."""
+    place = torch.arange(x.shape[-1], device=x.device)
+    first = (place * stretch).minimum(lengths)
+    last = (first + stretch).minimum(lengths)
+    sums = F.pad(x.double().cumsum(-1), (1, 0))
+    start, end = (sums.gather(2, at.expand(-1, x.shape[1], -1)) for at in (first, last))
+    is_there = last > first
+    return ((end - start) / (last - first).clamp(min=1)).to(x.dtype), is_there.to(x.dtype)
 
 
 class _SeriesBlock(nn.Module):

@@ -18,7 +18,7 @@ from skcontrast._layers._kernels import of_like_length, without_end
 from skcontrast._layers._wide import SideFeatures
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.encoders import SeriesNet, Wide
-from skcontrast.encoders._series_net import _cells
+from skcontrast.encoders._series_net import _averages_of_any_length, _cells, shortened
 from skcontrast.features import MiniRocket
 from skcontrast.frameworks import CMC, MoCo
 from tests.encoders.common import random_batch, same_state, seeded
@@ -100,6 +100,50 @@ def test_cells_average_a_series_from_its_beginning_to_its_end(n_cells):
     x = mask * torch.arange(12.0)
     fine = F.interpolate(x[11:], scale_factor=n_cells, mode="nearest").view(1, n_cells, -1)
     torch.testing.assert_close((x[11:] @ weights[11:])[0], fine.mean(2))
+
+
+def long_series():
+    """Return series of 1 to 2,600 times, and their lengths."""
+    x, lengths = random_batch(7, (2, 2600)), [2600, 2599, 1500, 1000, 999, 400, 1]
+    for row, length in zip(x, lengths, strict=True):
+        row[:, length:] = torch.nan
+    return x, lengths
+
+
+def test_long_series_are_read_as_averages_over_stretches_of_one_length():
+    x, lengths = long_series()
+    found, mask = shortened(*without_end(x))
+    assert found.shape == (7, 2, 999) and mask.sum((1, 2)).tolist() == [
+        520,
+        520,
+        500,
+        500,
+        999,
+        400,
+        1,
+    ]
+    for row, length, stretch in zip(range(7), lengths, [5, 5, 3, 2, 1, 1, 1], strict=True):
+        expected = torch.stack([part.mean(1) for part in x[row, :, :length].split(stretch, 1)], 1)
+        torch.testing.assert_close(found[row, :, : expected.shape[1]], expected, rtol=0, atol=1e-6)
+        assert not found[row, :, expected.shape[1] :].any()
+    short = random_batch(2, (1, 999))
+    assert torch.equal(shortened(*without_end(short))[0], short)
+
+
+def test_a_long_series_has_the_same_embedding_alone_and_among_others():
+    x, lengths = long_series()
+    module = learned(SMALL, x)
+    alone = torch.cat([module(row[None, :, :n]) for row, n in zip(x, lengths, strict=True)])
+    torch.testing.assert_close(module(x), alone, rtol=0, atol=1e-4)
+
+
+def test_averages_of_a_program_for_any_length_are_those_of_the_network():
+    filled, mask = without_end(long_series()[0])
+    lengths = mask.sum(-1, keepdim=True).long()
+    expected, there = shortened(filled, mask)
+    found, is_there = _averages_of_any_length(filled, lengths, (lengths // 500).clamp(min=1))
+    torch.testing.assert_close(found[..., :999], expected, rtol=0, atol=1e-6)
+    assert torch.equal(is_there[..., :999], there) and not is_there[..., 999:].any()
 
 
 @pytest.mark.parametrize("n_components", [None, 7])
@@ -266,7 +310,7 @@ def test_an_exported_network_is_the_network(encoder, leaves_length_open):
     x = ragged(20, 2, 40)
     module = learned(encoder, x)
     program = exported(module, x, leaves_length_open=leaves_length_open).module()
-    for data in (x, x[:1], random_batch(5, (2, 77 if leaves_length_open else 40))):
+    for data in (x, x[:1], random_batch(5, (2, 1234 if leaves_length_open else 40))):
         torch.testing.assert_close(program(data), module(data), rtol=0, atol=1e-5)
 
 
