@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import mmap
 import os
 import pickle
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 _SHARED = ("r", "r+", "w+")
 # Of a memory map, about so many bytes are held between two releases.
 _BYTES_HELD = 2**25
+# What is computed from a block takes a few times its memory, in float64.
+_NUMBERS_PER_BLOCK = 2**21
 # Around each row, Linux takes in as much as a megabyte of the file.
 _ROWS_HELD = 64
 
@@ -53,8 +56,13 @@ def release(array: Any) -> None:
         mapped.base.madvise(advice)
 
 
-def row_blocks(X: Any, n_rows: int = 4096) -> Iterator[Any]:
-    """Yield all rows of X in order, so many at a time; a memory map is not held as a whole."""
+def row_blocks(X: Any, n_rows: int | None = None) -> Iterator[Any]:
+    """Yield all rows of X in order, so many at a time; a memory map is not held as a whole.
+
+    By default, rows of an array, as many as hold some million numbers.
+    """
+    if n_rows is None:
+        n_rows = min(4096, max(1, _NUMBERS_PER_BLOCK // max(1, math.prod(X.shape[1:]))))
     n_bytes = 0
     for start in range(0, len(X), n_rows):
         block = X[start : start + n_rows]

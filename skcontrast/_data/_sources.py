@@ -29,8 +29,8 @@ from ._statistics import moments, native
 # Share of the free memory that training samples may take where no budget is given.
 _SHARE = 0.5
 _ENOUGH_SAMPLES = 10_000
-# Of a sparse matrix, samples with at most so many numbers are made dense for statistics.
-_ENOUGH_NUMBERS = 2**23
+# Of vectors, samples with at most so many numbers together.
+_ENOUGH_NUMBERS = 2**24
 # After the last batch.
 _END = object()
 
@@ -338,7 +338,7 @@ def make_source(
 def subset(X: Any) -> Any:
     """Return at most 10,000 samples, evenly spread: enough for statistics of the input."""
     enough = _ENOUGH_SAMPLES
-    if isinstance(X, SparseSamples):
+    if getattr(X, "ndim", None) == 2:
         enough = min(enough, max(2, _ENOUGH_NUMBERS // X.shape[1]))
     step = -(-len(X) // enough)
     is_read_in_part = step > 1 and map_of(X) is not None
