@@ -1,15 +1,19 @@
 """Weights by rank are those of the definition."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
+from sklearn.datasets import load_digits
 
 from skcontrast import contrastive_loss
 from skcontrast._objective import _rank_weights
 from skcontrast._objective._rank_weights import weights_by_rank
+from skcontrast.estimation import project_views
 from skcontrast.losses import BCL, Loss, NonparametricBCL, Ring, SoftRing, SoftSupCon
 from skcontrast.similarity import Cosine
-from tests.common import random_views
+from tests.common import random_views, small
 
 
 class Identity(Loss):
@@ -150,10 +154,11 @@ LOSSES = [
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-@pytest.mark.parametrize("spread", [None, 0.02, 0.002], ids=str)
+@pytest.mark.parametrize("spread", ["trained", None, 0.02, 0.002], ids=str)
 def test_float32_is_as_good_as_float64(loss, spread):
-    """Normal scores, and classes so tight that rounding makes scores equal."""
-    anchors, keys, queue = vectors_of_classes(spread)
+    """Trained, normal, and in classes so tight that rounding makes scores equal."""
+    vectors = trained_vectors() if spread == "trained" else vectors_of_classes(spread)
+    anchors, keys, queue = vectors
     found = []
     for dtype in (torch.float32, torch.float64):
         views = [view.to(dtype, copy=True).requires_grad_() for view in (anchors, keys)]
@@ -163,6 +168,15 @@ def test_float32_is_as_good_as_float64(loss, spread):
     assert value == pytest.approx(exact, rel=1e-6)
     tolerance = 1e-2 if isinstance(loss, Ring) else 1e-3  # a ring has edges
     assert (gradient - exact_gradient).norm() < tolerance * exact_gradient.norm()
+
+
+@functools.cache
+def trained_vectors():
+    """Return anchors, keys and a queue as an embedder of digits has them."""
+    X = load_digits().images[:1000]
+    embedder = small(similarity=Cosine(0.1), batch_size=256).fit(X)
+    views = [torch.from_numpy(view).double() for view in project_views(embedder, X)]
+    return views[0][:64], views[1][:64], views[0][64:]
 
 
 def vectors_of_classes(spread, n=(64, 2000), d=32, n_classes=20):
