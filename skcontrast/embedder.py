@@ -119,8 +119,8 @@ class ContrastiveEmbedder(
         chooses by the kind of X: ``Wide(MLP(), [Raw()])`` for vectors, without `Raw` if they have
         more than 1,000 features; ``Wide(MLP(n_learned=16), [Raw()])`` for tables;
         ``Wide(SeriesNet(), [MiniRocket()], weights=[4.0])`` for series; ``PatchNet()`` with codes
-        and gradients beside it for images of 16 to 32 pixels, ``ConvNet()`` for smaller ones,
-        ``ResNet(18)`` for larger ones; ``GIN()`` with sizes, profiles and colours beside it for
+        and gradients beside it for images of 16 pixels or more, ``ConvNet()`` for smaller ones;
+        ``GIN()`` with sizes, profiles and colours beside it for
         graphs, alone with ``InfoGraph()``. An object of
         :mod:`skcontrast.encoders` is built once the shape of X is known; a module is copied, never
         trained in place; a callable receives the shape of one sample, ``(n_channels, None)`` for

@@ -328,11 +328,14 @@ def make_source(
     shares : Shares, default=None
         As in `Streamed`.
     """
-    if n_bytes:
-        allowed = _SHARE * free_bytes(device) / n_sharing if budget is None else budget * 1e9
-        if is_lazy(X) or n_bytes > allowed:
-            return Streamed(X, to_tensor, device, n_workers, shares)
+    if n_bytes and (is_lazy(X) or n_bytes > bytes_allowed(device, budget) / n_sharing):
+        return Streamed(X, to_tensor, device, n_workers, shares)
     return InMemory(to_tensor(X, device))
+
+
+def bytes_allowed(device: torch.device, budget: float | None) -> float:
+    """Return the most bytes of samples on a device, of a budget in gigabytes or half of it."""
+    return _SHARE * free_bytes(device) if budget is None else budget * 1e9
 
 
 def subset(X: Any) -> Any:

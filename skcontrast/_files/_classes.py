@@ -17,6 +17,7 @@ from .._layers._components import Components
 from .._layers._gradients import GradientLayer
 from .._layers._kernels import KernelLayer
 from .._layers._patches import Octaves, PatchLayer
+from .._layers._pooling import Reduced
 from .._layers._pretrained import Pixels, PretrainedNetwork
 from .._layers._wide import FirstColumns, RunningScale, Scale, SideFeatures, WideNetwork
 from .._network._build import Network, Widths
@@ -52,8 +53,8 @@ _PARTS: tuple[type, ...] = (
     Apart, ColourCounts, Column, Components, ContrastiveEmbedder, EdgeFeatures, FirstColumns,
     ForeignNetwork, GINELayer, GINLayer, GradientLayer, GraphNetwork, ImageScaler, KernelLayer,
     Lab, MessagePassing, Network, NodeFeatures, NonDynamicallyQuantizableLinear, Octaves,
-    PartsScaler, PatchLayer, Pixels, PretrainedNetwork, Profile, RunningScale, Scale, Schema,
-    SeriesScaler, SideBySide, SideFeatures, Slices, Split, StandardScaler, Standardize,
+    PartsScaler, PatchLayer, Pixels, PretrainedNetwork, Profile, Reduced, RunningScale, Scale,
+    Schema, SeriesScaler, SideBySide, SideFeatures, Slices, Split, StandardScaler, Standardize,
     TableInput, TableScaler, Unscaled, VectorScaler, WideNetwork, Widths, WithExtra,
     _BasicBlock, _Bottleneck, _ResNet, _SeriesBlock, _SeriesNetwork, *LINEAR,
 )  # fmt: skip

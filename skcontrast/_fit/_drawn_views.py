@@ -103,7 +103,7 @@ def _draw(
     """Return views of samples; the first ones are the same for any number of views."""
     step = setup.schema.kind.rows_per_call(samples)
     batches = [samples[start : start + step] for start in range(0, len(samples), step)]
-    draw = setup.composed(chain, device)
+    draw = setup.composed(chain, device, is_for_network=False)
     generator = torch.Generator(device=device).manual_seed(seed)
     views = []
     for _ in range(n_views):

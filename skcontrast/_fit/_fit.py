@@ -38,7 +38,15 @@ from ._resume import framework_state, optimizer_state, resume
 from ._samples import TrainingData, agree_on_seed, read_training_data
 from ._settings import Settings, plain_callbacks
 from ._setup import Setup, are_photographs, continued_setup, new_setup
-from ._watch import ProgressBar, check_embeddings, tell_of_pretrained, tell_symmetries
+from ._watch import (
+    ANNOUNCED,
+    LONG,
+    Announcement,
+    ProgressBar,
+    check_embeddings,
+    tell_of_pretrained,
+    tell_symmetries,
+)
 
 # A fit to so many times fewer samples than the one that it replaces is hardly meant.
 _FEWER = 10
@@ -258,8 +266,9 @@ class _Run:
             self.settings.callbacks or (),
             key=lambda item: not isinstance(plain_callbacks([item])[0], Evaluation),
         )
-        if self.settings.verbose and (self.world is None or self.world.rank == 0):
-            callbacks.append(ProgressBar())
+        if self.world is None or self.world.rank == 0:
+            callbacks.append(Announcement(ANNOUNCED if self.settings.verbose else LONG))
+            callbacks += [ProgressBar()] if self.settings.verbose else []
         return callbacks
 
     def _training_set(self, setup: Setup) -> TrainingSet:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from .._data._checksum import checksum, fingerprint
@@ -14,11 +16,13 @@ from .._data._memory_maps import row_blocks
 from .._data._metadata import read_metadata
 from .._data._misread import warn_of_long_table
 from .._data._parts import Parts
+from .._data._sources import bytes_allowed
 from .._distributed._agreement import agree
-from .._distributed._world import World
+from .._distributed._world import World, current_world
 from .._network._inference import tensors_in
 from .._warnings import warn
 from ..augmentation import Augmentation, Views
+from ..datasets._image_folder import ImageFolder
 from ..kinds._base import Kind, Request, Schema
 from ..kinds._images import Images
 from ..kinds._recognise import PartsKind, declared_kind, is_custom, read_samples
@@ -78,6 +82,7 @@ def read_training_data(
     past : Fitted or None
         An earlier fit that this one continues.
     """
+    X = _decoded(settings, X)
     X, schema, chain = read_training_samples(settings, X, owner, past)
     uses_classes = bool(auto_parameters(settings.loss))
     tensors = read_metadata(y, metadata, len(X), settings.loss, uses_classes=uses_classes)
@@ -133,6 +138,15 @@ def _warn_of_missing_groups(settings: Settings, y: Any) -> None:
         )
     elif settings.same_group != "neutral":
         warn("same_group has no effect: fit got no groups.")
+
+
+def _decoded(settings: Settings, X: Any) -> Any:
+    """Return the images of a folder that fit in memory, read once; anything else as it is."""
+    if not isinstance(X, ImageFolder) or current_world() is not None:
+        return X
+    if math.prod(X.shape) > bytes_allowed(torch.device("cpu"), settings.memory_budget):
+        return X
+    return X._read(max(1, settings.n_workers), show=bool(settings.verbose))
 
 
 def _are_alike(X: Any) -> bool:

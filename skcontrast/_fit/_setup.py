@@ -15,6 +15,7 @@ from sklearn.base import clone
 from torch import Tensor, nn
 
 from .._data._sources import SparseSamples, array_of, subset
+from .._layers._pooling import Reduced
 from .._network._build import Directions, Network, Widths, build_network
 from .._network._inference import Measure, embedded_views, encode_batches, score_views
 from .._runtime._random import seeded_rng
@@ -44,7 +45,6 @@ from ..encoders import (
     Encoder,
     PatchNet,
     Pretrained,
-    ResNet,
     SeriesNet,
     Wide,
 )
@@ -129,14 +129,23 @@ class Setup:
     symmetries: tuple[str, ...] | None
     built_from: dict[str, Any]
 
-    def composed(self, chain: list[Augmentation], device: torch.device) -> Callable[..., Any]:
-        """Return a fitted chain as one callable on batches on a device."""
-        return compose(
+    def composed(
+        self, chain: list[Augmentation], device: torch.device, *, is_for_network: bool = True
+    ) -> Callable[..., Any]:
+        """Return a fitted chain as one callable on batches on a device.
+
+        Views for the network have no more pixels than it reads.
+        """
+        draw: Any = compose(
             chain,
             self.schema.sample_shape,
             kind=self.schema.kind,
             convert=lambda samples: self.scaler.to_tensor(samples, device),
         )
+        if is_for_network and isinstance(self.schema.kind, Images) and draw.takes_any_size:
+            layers = (one for one in self.network.encoder.modules() if isinstance(one, Reduced))
+            draw.sides = next((one.sides for one in layers), None)
+        return draw
 
     def projecting(self, network: Network) -> nn.Sequential:
         """Return the map from samples to projections, without concentrations."""
@@ -450,10 +459,7 @@ def default_encoder(kind: Kind, sample_shape: tuple, *, is_wide: bool = True) ->
         return Wide(SeriesNet(), [MiniRocket()], weights=[4.0]) if is_wide else SeriesNet()
     if not isinstance(kind, Images):
         raise _missing("encoder", kind)
-    least, most = sorted(sample_shape[-2:])
-    if most > 32:
-        return ResNet(18, "imagenet" if most > 64 else "cifar")
-    if least < _LEAST_SIDE_FOR_PATCHES:
+    if min(sample_shape[-2:]) < _LEAST_SIDE_FOR_PATCHES:
         return ConvNet()
     # With few labels, and for neighbours, better than weights of 1.
     codes = PatchDictionary(128, grid=3)

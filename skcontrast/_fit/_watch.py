@@ -146,18 +146,26 @@ def _diverged(epoch: int, what: str) -> ValueError:
 
 
 # The first steps, which allocate and compile, do not count in an estimate of the time of a fit,
-# for which so many seconds of steps are measured. Shorter fits are not announced.
-_WARM_UP, _MEASURED, _ANNOUNCED = 3, 1.0, 10.0
+# for which so many seconds of steps are measured.
+_WARM_UP, _MEASURED = 3, 1.0
+# Fits of so many seconds are announced: where a bar is shown, and where nothing is.
+ANNOUNCED, LONG = 10.0, 600.0
 
 
-class ProgressBar(Callback):
-    """A bar over epochs that shows the loss and the latest scores, and a line before the first.
+class Announcement(Callback):
+    """Says in one line how long the fit will take, as measured in the first steps.
 
-    The line says how long the fit will take, as measured in the first steps.
+    Parameters
+    ----------
+    least : float
+        Shorter fits, in seconds, are not announced.
     """
 
+    def __init__(self, least: float):
+        self.least = least
+
     def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
-        self.bar_ = tqdm(total=net.max_epochs, unit="epoch", desc="ContrastiveEmbedder")
+        """Forget the times of an earlier fit."""
         self.steps_: list[float] | None = []
 
     def on_batch_end(self, net: Any, **kwargs: Any) -> None:
@@ -169,13 +177,18 @@ class ProgressBar(Callback):
         if len(measured) < 2 or measured[-1] - measured[0] < _MEASURED:
             return
         seconds = (measured[-1] - measured[0]) / (len(measured) - 1)
-        n_steps = len(net.sampler_)
-        n_epochs = self.bar_.total - self.bar_.n
+        n_steps, n_epochs = len(net.sampler_), net.max_epochs - net.epoch_
         self.steps_ = None
-        if (whole := seconds * n_steps * n_epochs) >= _ANNOUNCED:
-            text = f"about {duration(whole)} for {n_epochs} epochs"
-            tqdm.write(f"{text} of {n_steps} steps, {seconds:.2g} s each", file=sys.stderr)
-            self.bar_.set_postfix_str(text)
+        if (whole := seconds * n_steps * n_epochs) >= self.least:
+            text = f"about {duration(whole)} for {n_epochs} epochs of {n_steps} steps, "
+            tqdm.write(f"{text}{seconds:.2g} s each", file=sys.stderr)
+
+
+class ProgressBar(Callback):
+    """A bar over epochs that shows the loss and the latest scores."""
+
+    def on_train_begin(self, net: NeuralNet, **kwargs: Any) -> None:
+        self.bar_ = tqdm(total=net.max_epochs, unit="epoch", desc="ContrastiveEmbedder")
 
     def on_epoch_end(self, net: NeuralNet, **kwargs: Any) -> None:
         shown = {"loss": net.history[-1, "train_loss"]}

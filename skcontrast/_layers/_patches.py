@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -18,6 +19,8 @@ from torch.utils.weak import WeakTensorKeyDictionary
 # Patches from which the dictionary is learned, and the iterations of k-means.
 _N_PATCHES = 50_000
 _ITERATIONS = 15
+# An octave is halved if this many pixels remain on its shorter side.
+_LEAST_SIDE = 24
 # Added to the variance of a patch, relative to that of the images: flat patches stay near 0.
 _LEAST_CONTRAST = 0.003
 # Added to the variances of the principal components: the noise is not amplified.
@@ -75,10 +78,15 @@ class PatchLayer(nn.Module):
         found.mul_(contrast.to(found.dtype)).sub_(self.offsets.to(found.dtype)[:, None, None])
         return found.relu_()
 
+    def places(self, sides: Sequence[int]) -> list[int]:
+        """Return the sides of the map of an image of such sides."""
+        pairs = zip(sides, self.filters.shape[-2:], strict=True)
+        return [(side - size) // self.stride + 1 for side, size in pairs]
+
     @torch.no_grad()
     def learn(self, images: Tensor, rng: np.random.RandomState) -> None:
         """Set the dictionary: directions of spherical k-means on whitened patches of images."""
-        known: dict[tuple, dict[str, Tensor]] = _LEARNED.setdefault(images, {})
+        known: dict[Any, Any] = _LEARNED.setdefault(images, {})
         key = (
             *self.filters.shape,
             self.threshold,
@@ -110,8 +118,9 @@ class Octaves(nn.Module):
 
     Parameters
     ----------
-    octaves : list of torch.nn.Module
-        Map images of each size to (n, width).
+    octaves : list of torch.nn.Sequential
+        Map images of each size to (n, width) or maps (n, width, rows, columns) of equal sides; the
+        first layer is a `PatchLayer`.
     """
 
     def __init__(self, octaves: Sequence[nn.Module]):
@@ -119,12 +128,34 @@ class Octaves(nn.Module):
         self.octaves = nn.ModuleList(octaves)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (n, channels, height, width) to (n, width of all octaves)."""
+        """Map (n, channels, height, width) to (n, width of all octaves, ...)."""
         found = []
         for place, octave in enumerate(self.octaves):
             x = F.avg_pool2d(x, 2) if place else x
             found.append(octave(x))
         return torch.cat(found, 1)
+
+    def learn(self, images: Tensor, rng: np.random.RandomState) -> None:
+        """Set the dictionary of each octave."""
+        for place, octave in enumerate(cast(Any, self.octaves)):
+            images = _halved(images) if place else images
+            octave[0].learn(images, copy.deepcopy(rng))
+
+
+def octave_sides(height: int, width: int) -> list[tuple[int, int]]:
+    """Return the sides of an image at its own size, half of it, and so on down to 24 pixels."""
+    found = [(height, width)]
+    while min(found[-1]) >= 2 * _LEAST_SIDE:
+        found.append((found[-1][0] // 2, found[-1][1] // 2))
+    return found
+
+
+def _halved(images: Tensor) -> Tensor:
+    """Return images of half the sides, the same tensor as long as `images` lives."""
+    known = _LEARNED.setdefault(images, {})
+    if "half" not in known:
+        known["half"] = F.avg_pool2d(images, 2)
+    return known["half"]
 
 
 def _drawn(images: Tensor, shape: list[int], rng: np.random.RandomState) -> NDArray[np.float64]:

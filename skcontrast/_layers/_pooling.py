@@ -1,10 +1,13 @@
-"""Averages of maps over grids of cells."""
+"""Averages of maps over grids of cells, and images made smaller."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from torch import nn
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 
 def average_to(cells: Sequence[int], sides: Sequence[int]) -> nn.Module:
@@ -17,3 +20,56 @@ def average_to(cells: Sequence[int], sides: Sequence[int]) -> nn.Module:
     down, right = height // rows, width // columns
     kernel = (height - (rows - 1) * down, width - (columns - 1) * right)
     return nn.AvgPool2d(kernel, (down, right))
+
+
+def reduced_sides(sides: Sequence[int], largest: int | None) -> tuple[int, int]:
+    """Return the sides of images that have at most the area of a square; None is any area."""
+    height, width = sides
+    factor = 1.0 if largest is None else largest / math.sqrt(height * width)
+    if factor >= 1:
+        return height, width
+    return max(1, round(factor * height)), max(1, round(factor * width))
+
+
+def reduced(images: Tensor, sides: Sequence[int] | None) -> Tensor:
+    """Return images (n, channels, height, width) of these sides; None leaves them as they are."""
+    if sides is None or tuple(images.shape[-2:]) == tuple(sides):
+        return images
+    if images.dtype == torch.uint8 and images.device.type != "cpu":
+        images = images / 255
+    return F.interpolate(images, tuple(sides), mode="bilinear", antialias=True)
+
+
+class Reduced(nn.Module):
+    """A layer behind a reduction of images, as products with two matrices, in every runtime alike.
+
+    Parameters
+    ----------
+    layer : torch.nn.Module
+        Maps images in [0, 1] of sides `smaller`.
+    sides, smaller : sequence of int
+        Height and width of the images, and those to which they are reduced; others are passed on.
+    """
+
+    rows: Tensor
+    columns: Tensor
+
+    def __init__(self, layer: nn.Module, sides: Sequence[int], smaller: Sequence[int]):
+        super().__init__()
+        self.layer = layer
+        for name, one, less in zip(("rows", "columns"), sides, smaller, strict=True):
+            # Each column is the image of a single bright pixel.
+            matrix = reduced(torch.eye(one)[None, None], (less, one))[0, 0]
+            self.register_buffer(name, matrix)
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """Height and width of the reduced images."""
+        return len(self.rows), len(self.columns)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (n, channels, height, width), uint8 or floats in [0, 1]."""
+        if x.shape[-2:] != self.sides:
+            x = x / 255 if x.dtype == torch.uint8 else x
+            x = self.rows @ x @ self.columns.T
+        return self.layer(x)

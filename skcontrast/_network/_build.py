@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .._layers._pooling import Reduced, reduced_sides
 from .._layers._wide import FirstColumns, wide_part
 from ..encoders import Encoder
 from ..encoders._build import build_encoder, to_channels_last
@@ -151,6 +152,12 @@ def build_network(
     """
     parts = _parts(subset, kind, scaler, split)
     chosen = [choose_encoder(place, part.kind, part.shape) for place, part in enumerate(parts)]
+    sides = _sides_read(parts, chosen, split)
+    whole = [part.shape[-2:] for part in parts]
+    parts = [
+        part if less is None else part._replace(shape=(*part.shape[:-2], *less))
+        for part, less in zip(parts, sides, strict=True)
+    ]
     built = [
         # An encoder of numbers is tried on zeros, of anything else on what it will get.
         build_encoder(
@@ -186,6 +193,10 @@ def build_network(
     layers = [
         part.kind.first_layer(part.subset, part.scaler, channels_last=last)
         for part, last in zip(parts, channels_last, strict=True)
+    ]
+    layers = [
+        layer if less is None else Reduced(layer or nn.Identity(), one, less)
+        for layer, one, less in zip(layers, whole, sides, strict=True)
     ]
     for place, own in enumerate(chosen):
         if isinstance(own, Encoder) and type(own).learn is not Encoder.learn:
@@ -239,6 +250,21 @@ def _parts(subset: Any, kind: Kind, scaler: Any, split: Split | Apart | None) ->
         )
     converted = split.convert(subset)
     return [_Part(kind, (part[0], *shape[1:]), converted, scaler) for part in split.shapes]
+
+
+def _sides_read(
+    parts: Sequence[_Part], encoders: Sequence[Any], split: Split | Apart | None
+) -> list[tuple[int, int] | None]:
+    """Return the sides to which encoders have the images of each part reduced, None for others."""
+    largest = [getattr(encoder, "largest_side", None) for encoder in encoders]
+    if isinstance(split, Split):  # which stands behind a layer for all parts
+        largest = [None if None in largest else max(largest)] * len(parts)
+    sides: list[tuple[int, int] | None] = []
+    for part, most in zip(parts, largest, strict=True):
+        is_image = part.kind.image_shape(part.shape) is not None
+        read = reduced_sides(part.shape[-2:], most) if is_image else part.shape[-2:]
+        sides.append(None if read == part.shape[-2:] else read)
+    return sides
 
 
 def _assembled(

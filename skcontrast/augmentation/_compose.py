@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from .._checks import Interval, belongs_to_package, check_component, checked
+from .._layers._pooling import reduced
 from ..kinds._base import Kind
 from ..kinds._recognise import kind_of_shape
 from ._base import Augmentation
@@ -134,6 +135,11 @@ class Composition:
         The kind of the samples.
     sample_shape : tuple
         Shape of a sample.
+
+    Attributes
+    ----------
+    sides : tuple of int or None
+        Height and width to which images are reduced first.
     """
 
     def __init__(
@@ -146,15 +152,24 @@ class Composition:
         self.passes, self.augmentations = passes, augmentations
         self.float_batches = kind.float_batches
         self.image_shape = kind.image_shape(sample_shape) if kind.float_batches else None
+        self.sides: Sequence[int] | None = None
+
+    @property
+    def takes_any_size(self) -> bool:
+        """Whether images may have another size than those that augmentations were fitted to."""
+        return all(belongs_to_package(type(a)) and not a.uses_samples for a in self.augmentations)
 
     def __call__(self, batch: Any, generator: torch.Generator | None = None) -> Any:
         generator = generator_for(batch, generator)
-        views = as_float(batch) if self.float_batches else batch
-        if self.image_shape is not None:
-            views = views.reshape(len(batch), *self.image_shape)
+        if self.image_shape is None:
+            views = as_float(batch) if self.float_batches else batch
+        else:
+            views = as_float(reduced(batch.reshape(-1, *self.image_shape), self.sides))
         for draw in self.passes:
             views = draw(views, generator)
-        return views if self.image_shape is None else views.reshape(batch.shape)
+        if self.image_shape is None:
+            return views
+        return views.reshape(*batch.shape[:-2], *views.shape[-2:])
 
 
 def _drawn(

@@ -16,6 +16,7 @@ import torch
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from torch.utils.data import Dataset
+from tqdm.auto import tqdm
 
 from .._checks import POSITIVE_INT, Interval, StrOptions, check_argument, checked
 from .._data._row_labels import along_rows
@@ -40,10 +41,10 @@ _N_JOBS = [
 class ImageFolder(Dataset):
     """The image files of a folder, of any sizes, as X of an embedder.
 
-    Images are read when they are needed, turned upright, brought to one size and one mode. The
-    folder may thus be larger than the memory: an embedder reads it batch by batch, and
-    ``n_workers=`` of the embedder reads ahead in several processes. Each epoch reads every file
-    again; where the images in their new size fit into memory, `load` reads them once.
+    Images are read when they are needed, turned upright, brought to one size and one mode. `fit`
+    of an embedder reads them once where they fit into memory in their new size. The folder may be
+    larger: then each epoch reads every file again, batch by batch, and ``n_workers=`` of the
+    embedder reads ahead in several processes.
 
     Subfolders are classes, as far as you use them: pass `target` as y. Hidden files and folders
     are left out, and so is every file that does not end like an image: ``.avif``, ``.bmp``,
@@ -235,10 +236,17 @@ class ImageFolder(Dataset):
         if not np.can_cast(np.uint8, images.dtype):
             raise ValueError(f"out must have a dtype that holds 0 to 255, got {images.dtype}.")
 
+        return self._read(n_jobs, images)
+
+    def _read(self, n_jobs: int | None, out: Any = None, *, show: bool = False) -> NDArray:
+        """Read all images into an array, a new one by default, and show a bar if asked."""
+        images = np.empty(self.shape, dtype=np.uint8) if out is None else out
+
         def read(row: int) -> None:
             images[row] = self[row]
 
-        Parallel(n_jobs, prefer="threads")(delayed(read)(row) for row in range(len(self)))
+        rows = tqdm(range(len(self)), "ImageFolder", unit="image", disable=not show)
+        Parallel(n_jobs, prefer="threads")(delayed(read)(row) for row in rows)
         return images
 
     @checked(n_jobs=_N_JOBS)

@@ -28,6 +28,9 @@ class Encoder(ParameterObject):
     relative_rate : float, default=1.0
         Learning rate of the network, relative to that of the projection head, where the optimizer
         has no groups of parameters.
+    largest_side : int, default=None
+        Images of more pixels than a square of this side are reduced to as many, before their views
+        are drawn and before the network; None leaves them as they are.
     n_steps : int, default=None
         About how many steps ``max_epochs="auto"`` gives; None is 4,000.
 
@@ -61,6 +64,7 @@ class Encoder(ParameterObject):
     """
 
     kind: KindOrName | tuple[KindOrName, ...] | None = None
+    largest_side: int | None = None
     relative_rate: float = 1.0
     n_steps: int | None = None
 

@@ -44,8 +44,8 @@ class ConvNet(Encoder):
 
     See Also
     --------
-    PatchNet : The default encoder of images of 16 to 32 pixels.
-    ResNet : The default encoder of images over 32 pixels.
+    PatchNet : The default encoder of images of 16 pixels or more.
+    ResNet : A deeper one, for many images.
     MLP : Encodes images as vectors.
 
     Examples

@@ -40,9 +40,8 @@ class MLP(Encoder):
 
     See Also
     --------
-    PatchNet : The default encoder of images of 16 to 32 pixels.
+    PatchNet : The default encoder of images of 16 pixels or more.
     ConvNet : The default encoder of images of fewer than 16 pixels.
-    ResNet : The default encoder of larger images.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The convolutional network on a dictionary of patches, for small photographs and pictures."""
+"""The convolutional network on dictionaries of patches, for images of any size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from .._checks import POSITIVE_INT, Numbers
-from .._layers._patches import PatchLayer
+from .._layers._patches import Octaves, PatchLayer, octave_sides
 from .._layers._pooling import average_to
 from ._base import Encoder, check_build, init_kaiming
 from ._convnet import block
@@ -18,8 +18,9 @@ from ._convnet import block
 # Soft threshold of the code of a patch.
 _THRESHOLD = 1.0
 # What is learned sees each second patch of each second row, and 2×2 of their codes averaged: with
-# all patches, 3×3 averaged, a fit took a third longer and was no better.
-_STRIDE = 2
+# all patches, 3×3 averaged, a fit took a third longer and was no better. Along a side of an octave
+# about so many patches begin, and the codes of several octaves are averaged to one grid.
+_STRIDE, _PLACES, _GRID = 2, 22, 7
 # Groups of channels in each block after the first, as in ResNeXt: a fit takes a third less.
 _GROUPS = 4
 # A map is pooled only if at least this many pixels remain.
@@ -27,31 +28,37 @@ _SMALLEST_SIDE = 4
 
 
 class PatchNet(Encoder):
-    """A convolutional network on a dictionary of patches: the default for 16 to 32 pixels.
+    """A convolutional network on dictionaries of patches: the default from 16 pixels on.
 
-    The first layer compares each patch of an image with patches of the training images, see
-    :class:`~skcontrast.features.PatchDictionary` [1]_, and is not trained by gradient. Then come
-    blocks of a 3×3 convolution, normalised over the batch and rectified, on the average codes of
-    four patches. The last map, averaged to a small grid, is the representation. The embedder's
-    default has the codes of the dictionary and oriented gradients, which keep the detail that is
-    lost on the way, beside it: ``Wide(PatchNet(), [PatchDictionary(128, grid=3),
-    OrientedGradients()], weights=[0.5, 0.5])``.
+    The first layer compares the patches of an image with patches of the training images, see
+    :class:`~skcontrast.features.PatchDictionary` [1]_, and is not trained by gradient. Images of
+    48 pixels or more are compared at several octaves, each with its own dictionary: their own
+    size, half of it, and so on down to 24 pixels or more. The codes of all octaves are averaged to
+    a common grid. Then come blocks of a 3×3 convolution, normalised over the batch and rectified.
+    The last map, averaged to a small grid, is the representation. The embedder's default has codes
+    of such dictionaries and oriented gradients, which keep the detail that is lost on the way,
+    beside it: ``Wide(PatchNet(), [PatchDictionary(128, grid=3), OrientedGradients()],
+    weights=[0.5, 0.5])``.
 
     Parameters
     ----------
     n_patches : int, default=128
-        Patches in the dictionary.
+        Patches in the dictionary; those of several octaves have equal shares of them.
     patch_size : int, default=6
         Height and width of a patch in pixels; at most the side of an image.
     widths : tuple of int, default=(128, 128)
         Number of channels of each block, one block or more.
     pool_size : int, default=3
         Rows and columns of the grid to which the last map is averaged, at most those of the map.
+    largest_side : int, default=96
+        Images of more pixels than a square of this side are reduced to as many, before their views
+        are drawn and before the network, so that the cost is bounded; None leaves them as they
+        are.
 
     See Also
     --------
     ConvNet : Learns its first layer too: the default of smaller images.
-    ResNet : The default encoder of larger images.
+    ResNet : Learns all of its layers, which takes many more images and much longer.
     skcontrast.features.PatchDictionary : The dictionary alone, as a transformer.
     skcontrast.features.OrientedGradients : The gradients alone.
 
@@ -77,6 +84,7 @@ class PatchNet(Encoder):
         "patch_size": POSITIVE_INT,
         "widths": [Numbers(POSITIVE_INT[0], min_length=1)],
         "pool_size": POSITIVE_INT,
+        "largest_side": [*POSITIVE_INT, None],
     }
 
     def __init__(
@@ -85,11 +93,13 @@ class PatchNet(Encoder):
         patch_size: int = 6,
         widths: Sequence[int] = (128, 128),
         pool_size: int = 3,
+        largest_side: int | None = 96,
     ):
         self.n_patches = n_patches
         self.patch_size = patch_size
         self.widths = widths
         self.pool_size = pool_size
+        self.largest_side = largest_side
 
     def build(self, sample_shape: tuple, n_components: int | None = None) -> nn.Module:
         """Return a new network for images of shape `sample_shape`, with an empty dictionary.
@@ -115,18 +125,13 @@ class PatchNet(Encoder):
             If a hyperparameter is outside its range, or the samples are not images.
         """
         check_build(self, sample_shape, n_components)
-        channels, *sides = sample_shape
-        height, width = (min(self.patch_size, side) for side in sides)
-        dictionary = PatchLayer(self.n_patches, (channels, height, width), _THRESHOLD, _STRIDE)
-        sides = [(sides[0] - height) // _STRIDE + 1, (sides[1] - width) // _STRIDE + 1]
-        layers: list[nn.Module] = [dictionary]
-        last = self.n_patches
+        codes, last, sides = self._codes(*sample_shape)
+        layers: list[nn.Module] = [codes]
         for place, next_width in enumerate(self.widths):
-            down, right = (2 if side >= 2 * _SMALLEST_SIDE else 1 for side in sides)
-            if max(down, right) > 1:
-                pool = nn.MaxPool2d if place else nn.AvgPool2d
-                layers.append(pool((down, right)))
-            sides = [sides[0] // down, sides[1] // right]
+            if place:
+                down, right = (2 if side >= 2 * _SMALLEST_SIDE else 1 for side in sides)
+                layers += [nn.MaxPool2d((down, right))] if max(down, right) > 1 else []
+                sides = [sides[0] // down, sides[1] // right]
             layers += [] if place else [nn.BatchNorm2d(last)]
             groups = math.gcd(_GROUPS, last, next_width) if place else 1
             layers += block(last, next_width, groups=groups)
@@ -138,6 +143,25 @@ class PatchNet(Encoder):
             layers.append(init_kaiming(nn.Linear(learned_width, n_components), "linear"))
         return nn.Sequential(*layers)
 
+    def _codes(self, channels: int, *whole: int) -> tuple[Octaves, int, list[int]]:
+        """Return the codes of all octaves on a common grid, their number, and the grid's sides."""
+        octaves = octave_sides(*whole)
+        n_patches = max(1, self.n_patches // len(octaves))
+        layers = []
+        for sides in octaves:
+            shape = (channels, *(min(self.patch_size, side) for side in sides))
+            stride = max(_STRIDE, min(sides) // _PLACES)
+            layers.append(PatchLayer(n_patches, shape, _THRESHOLD, stride))
+        grid = layers[-1].places(octaves[-1])
+        if len(octaves) > 1:
+            grid = [min(_GRID, side) for side in grid]
+        else:
+            grid = [side // 2 if side >= 2 * _SMALLEST_SIDE else side for side in grid]
+        # Windows that overlap by a pixel at most; its gradient, which is not always
+        # deterministic, is not needed.
+        maps = [nn.Sequential(layer, nn.AdaptiveAvgPool2d(grid)) for layer in layers]
+        return Octaves(maps), n_patches * len(octaves), grid
+
     def learn(self, module: nn.Module, batch: Tensor, rng: np.random.RandomState) -> None:
-        """Fill the dictionary with patches of training images; see `Encoder.learn`."""
+        """Fill the dictionaries with patches of training images; see `Encoder.learn`."""
         cast(Any, module)[0].learn(batch, rng)

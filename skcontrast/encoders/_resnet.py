@@ -12,7 +12,7 @@ from ._base import Encoder, check_build, init_kaiming
 
 
 class ResNet(Encoder):
-    """A residual network of 18, 34 or 50 layers: the default encoder of images over 32 pixels.
+    """A residual network of 18, 34 or 50 layers, for many images.
 
     The network has four stages of residual blocks of widths w, 2w, 4w and 8w, and then a global
     average, as in table 1 of [1]_. Each stage except the first halves the side. With 50 layers,
@@ -32,7 +32,7 @@ class ResNet(Encoder):
 
     See Also
     --------
-    PatchNet : The default encoder of images of 16 to 32 pixels.
+    PatchNet : The default encoder of images of 16 pixels or more.
     ConvNet : The default encoder of images of fewer than 16 pixels.
     MLP : Encodes images as vectors.
 

@@ -76,6 +76,11 @@ class Wide(Encoder):
         self.weights = weights
 
     @property
+    def largest_side(self) -> int | None:  # type: ignore[override]
+        """That of `deep`: the features read what it reads."""
+        return getattr(self.deep, "largest_side", None)
+
+    @property
     def kind(self) -> KindOrName | tuple[KindOrName, ...] | None:  # type: ignore[override]
         """The kind of data that `deep` encodes."""
         return getattr(self.deep, "kind", None)

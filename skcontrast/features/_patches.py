@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from torch import Tensor, nn
-from torch.nn.functional import avg_pool2d
 
 from .._checks import NON_NEGATIVE, POSITIVE_INT
-from .._layers._patches import Octaves, PatchLayer
+from .._layers._patches import Octaves, PatchLayer, octave_sides
 from .._layers._pooling import average_to
 from ._base import Features
 
-# An octave is halved if this many pixels remain on its shorter side, and patches begin at about so
-# many places along it.
-_LEAST_SIDE, _MOST_PLACES = 24, 48
+# Patches begin at about so many places along the shorter side of an image.
+_MOST_PLACES = 48
 
 
 class PatchDictionary(Features):
@@ -93,20 +91,17 @@ class PatchDictionary(Features):
 
     def learn(self, batch: Tensor, rng: np.random.RandomState) -> nn.Module:
         """Return the dictionary and the grid as a module; see `Features.learn`."""
-        channels, height, width = batch.shape[1:]
-        octaves: list[nn.Module] = []
-        while not octaves or min(height, width) >= 2 * _LEAST_SIDE:
-            if octaves:
-                batch, (height, width) = avg_pool2d(batch, 2), (height // 2, width // 2)
-            shape = (channels, min(self.patch_size, height), min(self.patch_size, width))
+        channels, *whole = batch.shape[1:]
+        octaves = []
+        for sides in octave_sides(*whole):
+            height, width = (min(self.patch_size, side) for side in sides)
             # Neighbouring patches of large images say nearly the same.
-            stride = max(1, min(height, width) // _MOST_PLACES)
+            stride = max(1, min(sides) // _MOST_PLACES)
+            shape = (channels, height, width)
             layer = PatchLayer(self.n_patches, shape, float(self.threshold), stride)
-            layer.learn(batch, rng)
-            sides = [
-                (side - size) // stride + 1
-                for side, size in zip((height, width), shape[1:], strict=True)
-            ]
-            cells = [min(self.grid, side) for side in sides]
-            octaves.append(nn.Sequential(layer, average_to(cells, sides), nn.Flatten()))
-        return Octaves(octaves) if len(octaves) > 1 else octaves[0]
+            places = layer.places(sides)
+            cells = [min(self.grid, side) for side in places]
+            octaves.append(nn.Sequential(layer, average_to(cells, places), nn.Flatten()))
+        found = Octaves(octaves)
+        found.learn(batch, rng)
+        return found if len(octaves) > 1 else octaves[0]

@@ -19,7 +19,7 @@ from skcontrast.augmentation import (
     compose,
 )
 from skcontrast.augmentation._symmetries import SYMMETRIES
-from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, ResNet, Wide
+from skcontrast.encoders import GIN, MLP, ConvNet, PatchNet, Wide
 from skcontrast.features import (
     GraphProfile,
     GraphSize,
@@ -177,9 +177,8 @@ def test_views_drawn_before_a_fit_follow_what_a_dataset_shows():
         (Images(), (3, 15, 32), ConvNet()),
         (Images(), (1, 16, 16), WIDE_IMAGES),
         (Images(), (3, 32, 20), WIDE_IMAGES),
-        (Images(), (3, 20, 33), ResNet(depth=18, stem="cifar")),
-        (Images(), (3, 64, 64), ResNet(depth=18, stem="cifar")),
-        (Images(), (3, 65, 64), ResNet(depth=18, stem="imagenet")),
+        (Images(), (3, 20, 33), WIDE_IMAGES),
+        (Images(), (3, 224, 300), WIDE_IMAGES),
         (Graphs(), (None, 4), WIDE_GRAPHS),
     ],
     ids=str,

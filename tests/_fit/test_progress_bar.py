@@ -1,4 +1,4 @@
-"""Only who asks for it sees a progress bar, which says how long the fit will take."""
+"""Only who asks for it sees a progress bar; a long fit says so in any case."""
 
 import itertools
 import time
@@ -19,12 +19,20 @@ def test_silent_unless_asked(capfd):
 
 
 @pytest.mark.parametrize(
-    ("step", "said"), [(2.0, "about 3.3 min for 2 epochs of 50 steps"), (0.05, "")]
+    ("verbose", "step", "said"),
+    [
+        (1, 2.0, "about 3.3 min for 2 epochs of 50 steps"),
+        (1, 0.05, ""),
+        (0, 2.0, ""),
+        (0, 10.0, "about 17 min for 2 epochs of 50 steps, 10 s each"),
+    ],
 )
-def test_a_long_fit_is_announced_once_after_its_first_steps(step, said, capfd, monkeypatch):
+def test_a_long_fit_is_announced_once_after_its_first_steps(
+    verbose, step, said, capfd, monkeypatch
+):
     clock = itertools.count(0, step)
     monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
-    small(verbose=1, batch_size=4).fit(X_DIGITS)
+    small(verbose=verbose, batch_size=4).fit(X_DIGITS)
     err = capfd.readouterr().err
     assert err.count("steps") == bool(said) and said in err
 

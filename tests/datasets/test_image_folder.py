@@ -14,6 +14,7 @@ from sklearn.model_selection import cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 
 from skcontrast.datasets import ImageFolder
+from skcontrast.datasets._image_folder import read_image
 from tests.common import small_images
 
 RNG = np.random.default_rng(0)
@@ -203,11 +204,26 @@ def test_a_folder_can_be_pickled(folder):
 
 
 @pytest.mark.parametrize("n_workers", [0, 1])
-def test_an_embedder_streams_with_the_same_result_as_from_memory(classes, n_workers):
+@pytest.mark.parametrize("memory_budget", [None, 1e-9], ids=["once", "streamed"])
+def test_an_embedder_reads_with_the_same_result_as_from_memory(classes, n_workers, memory_budget):
     images = ImageFolder(classes, size=8)
-    streamed = small_images(n_workers=n_workers).fit(images)
+    read = small_images(n_workers=n_workers, memory_budget=memory_budget).fit(images)
     loaded = small_images().fit(images.load())
-    np.testing.assert_array_equal(streamed.transform(images), loaded.transform(images.load()))
+    np.testing.assert_array_equal(read.transform(images), loaded.transform(images.load()))
+
+
+def test_fit_reads_each_file_once_where_all_fit_into_memory(classes, monkeypatch, capfd):
+    files = []
+
+    def counted(path, *args):
+        files.append(path)
+        return read_image(path, *args)
+
+    monkeypatch.setattr("skcontrast.datasets._image_folder.read_image", counted)
+    images = ImageFolder(classes, size=8)
+    small_images(max_epochs=3, verbose=1).fit(images)
+    assert len(files) == len(set(files)) == 30
+    assert "30/30" in capfd.readouterr().err
 
 
 def test_an_embedder_names_the_file_that_is_damaged(classes):

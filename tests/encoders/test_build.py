@@ -114,9 +114,8 @@ class PartlyFrozen(nn.Sequential):
         ((1, 8, 8), ConvNet(), 128),
         ((3, 15, 32), ConvNet(), 128),
         ((3, 32, 32), Wide(PatchNet()), 128 * 3**2),
-        ((3, 20, 33), ResNet(stem="cifar"), 512),
-        ((3, 64, 64), ResNet(stem="cifar"), 512),
-        ((3, 65, 64), ResNet(stem="imagenet"), 512),
+        ((3, 20, 33), Wide(PatchNet()), 128 * 3**2),
+        ((3, 96, 130), Wide(PatchNet()), 128 * 3**2),
     ],
     ids=case_id,
 )

@@ -11,6 +11,7 @@ import skcontrast
 from skcontrast import ContrastiveEmbedder
 from skcontrast._layers._patches import PatchLayer
 from skcontrast._layers._wide import SideFeatures
+from skcontrast.augmentation import Augmentation
 from skcontrast.encoders import PatchNet, Wide
 from skcontrast.features import OrientedGradients, PatchDictionary
 from skcontrast.frameworks import CMC, MoCo
@@ -22,6 +23,11 @@ def wide(n_patches=6, patch_size=3, widths=(4,), **kwargs):
     """Return a network with its codes and gradients beside it."""
     features = [PatchDictionary(n_patches, patch_size, grid=3), OrientedGradients()]
     return Wide(PatchNet(n_patches, patch_size, widths, **kwargs), features, [0.5, 0.5])
+
+
+def dictionaries(module):
+    """Return the dictionaries of a network."""
+    return [part for part in module.modules() if isinstance(part, PatchLayer)]
 
 
 SMALL = wide()
@@ -82,8 +88,56 @@ def test_the_dictionary_is_no_parameter_and_is_empty_until_it_is_learned():
     module = seeded(SMALL, (3, 16, 16))
     trained = {name.partition(".")[0] for name, _ in module.named_parameters()}
     assert trained == {"deep"}
-    assert not module.deep[0].filters.any()
-    assert learned(SMALL, (3, 16, 16))[0].deep[0].filters.any()
+    assert not dictionaries(module.deep)[0].filters.any()
+    assert dictionaries(learned(SMALL, (3, 16, 16))[0].deep)[0].filters.any()
+
+
+@pytest.mark.parametrize(
+    "shape, strides",
+    [
+        ((3, 47, 60), [2]),
+        ((1, 48, 48), [2, 2]),
+        ((3, 96, 100), [4, 2, 2]),
+        ((1, 192, 192), [8, 4, 2, 2]),
+    ],
+)
+def test_larger_images_have_a_dictionary_for_each_octave(shape, strides):
+    module, x = learned(PatchNet(20, widths=(4,)), shape)
+    found = dictionaries(module)
+    assert [layer.stride for layer in found] == strides
+    assert {len(layer.filters) for layer in found} == {20 // len(strides)}
+    filters = [layer.filters for layer in found]
+    assert all(one.any() for one in filters) and not any(map(torch.equal, filters, filters[1:]))
+    assert module.eval()(x).shape == (9, 4 * 3**2)
+
+
+class Seen(Augmentation):
+    """Leaves images as they are, and remembers their size."""
+
+    kind = "images"
+    sides = []
+
+    def augment(self, batch, generator=None):
+        Seen.sides.append(tuple(batch.shape[-2:]))
+        return batch.clone()
+
+
+def test_large_images_are_reduced_before_their_views_and_before_the_network():
+    large = images(24, side=50)[:, :, :, :40]
+    encoder = wide(largest_side=20)
+    embedder = small(encoder=encoder, max_epochs=1).fit(large)
+    draw = embedder._fitted.composed(embedder.augmentation_, torch.device("cpu"))
+    assert draw(torch.from_numpy(large)).shape == (24, 3, 22, 18)
+    assert embedder.views(large, rows=[0])[0].shape == (1, 3, 50, 40)
+    h = embedder.transform(large)
+    assert h.shape == (24, DEEP + 6 * 3**2 + 9 * 5 * 4)
+    np.testing.assert_array_equal(embedder.transform(large[3:5]), h[3:5])
+
+
+def test_a_users_own_augmentation_sees_images_in_their_own_size():
+    Seen.sides.clear()
+    small(encoder=wide(largest_side=20), augmentation=[Seen()]).fit(images(24, side=40))
+    assert set(Seen.sides) == {(40, 40)}
 
 
 def test_the_seed_decides_the_dictionary():

@@ -1,0 +1,40 @@
+"""Images made smaller: to a bounded area, by either of two ways alike."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from skcontrast._layers._pooling import Reduced, reduced, reduced_sides
+
+
+@pytest.mark.parametrize(
+    ("sides", "largest", "smaller"),
+    [
+        ((96, 96), 96, (96, 96)),
+        ((224, 224), 96, (96, 96)),
+        ((200, 100), 96, (136, 68)),
+        ((30, 200), 96, (30, 200)),
+        ((1, 90_000), 96, (1, 28_800)),
+        ((500, 300), None, (500, 300)),
+    ],
+)
+def test_the_area_is_bounded_and_the_proportions_stay(sides, largest, smaller):
+    assert reduced_sides(sides, largest) == smaller
+
+
+def test_a_layer_reduces_floats_and_uint8_as_the_views_are():
+    x = torch.from_numpy(np.random.RandomState(0).randint(0, 256, (4, 3, 50, 40), np.uint8))
+    layer = Reduced(nn.Identity(), (50, 40), (21, 17))
+    expected = reduced(x / 255, (21, 17))
+    assert layer.sides == (21, 17) and expected.shape == (4, 3, 21, 17)
+    for images in (x, x / 255):
+        torch.testing.assert_close(layer(images), expected, atol=1e-5, rtol=0)
+    assert reduced(x, (21, 17)).dtype == torch.uint8
+    torch.testing.assert_close(reduced(x, (21, 17)) / 255, expected, atol=0.01, rtol=0)
+
+
+def test_what_is_small_enough_is_passed_on():
+    x = torch.zeros(2, 1, 21, 17, dtype=torch.uint8)
+    assert Reduced(nn.Identity(), (50, 40), (21, 17))(x) is x
+    assert reduced(x, None) is x and reduced(x, (21, 17)) is x
