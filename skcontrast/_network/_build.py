@@ -258,7 +258,8 @@ def _sides_read(
     """Return the sides to which encoders have the images of each part reduced, None for others."""
     largest = [getattr(encoder, "largest_side", None) for encoder in encoders]
     if isinstance(split, Split):  # which stands behind a layer for all parts
-        largest = [None if None in largest else max(largest)] * len(parts)
+        limits = [most for most in largest if most is not None]
+        largest = [max(limits) if len(limits) == len(parts) else None] * len(parts)
     sides: list[tuple[int, int] | None] = []
     for part, most in zip(parts, largest, strict=True):
         is_image = part.kind.image_shape(part.shape) is not None

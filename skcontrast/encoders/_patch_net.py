@@ -20,7 +20,7 @@ _THRESHOLD = 1.0
 # What is learned sees each second patch of each second row, and 2×2 of their codes averaged: with
 # all patches, 3×3 averaged, a fit took a third longer and was no better. Along a side of an octave
 # about so many patches begin, and the codes of several octaves are averaged to one grid.
-_STRIDE, _PLACES, _GRID = 2, 22, 7
+_STRIDE, _PLACES, _GRID = 2, 22, 5
 # Groups of channels in each block after the first, as in ResNeXt: a fit takes a third less.
 _GROUPS = 4
 # A map is pooled only if at least this many pixels remain.
@@ -149,9 +149,9 @@ class PatchNet(Encoder):
         n_patches = max(1, self.n_patches // len(octaves))
         layers = []
         for sides in octaves:
-            shape = (channels, *(min(self.patch_size, side) for side in sides))
+            height, width = (min(self.patch_size, side) for side in sides)
             stride = max(_STRIDE, min(sides) // _PLACES)
-            layers.append(PatchLayer(n_patches, shape, _THRESHOLD, stride))
+            layers.append(PatchLayer(n_patches, (channels, height, width), _THRESHOLD, stride))
         grid = layers[-1].places(octaves[-1])
         if len(octaves) > 1:
             grid = [min(_GRID, side) for side in grid]
@@ -159,7 +159,7 @@ class PatchNet(Encoder):
             grid = [side // 2 if side >= 2 * _SMALLEST_SIDE else side for side in grid]
         # Windows that overlap by a pixel at most; its gradient, which is not always
         # deterministic, is not needed.
-        maps = [nn.Sequential(layer, nn.AdaptiveAvgPool2d(grid)) for layer in layers]
+        maps = [nn.Sequential(layer, nn.AdaptiveAvgPool2d((grid[0], grid[1]))) for layer in layers]
         return Octaves(maps), n_patches * len(octaves), grid
 
     def learn(self, module: nn.Module, batch: Tensor, rng: np.random.RandomState) -> None:
