@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +31,7 @@ from ._data._metadata import NAMES, checked_weights, split_known
 from ._data._statistics import as_tensor
 from ._fit._label_spreading import N_NEIGHBORS, spread_in_blocks
 from ._fit._settings import automatic_epochs
+from ._runtime._threads import one_thread
 from .embedder import ContrastiveEmbedder
 from .features import PartialWhitening
 from .losses import SemiSupCon
@@ -45,6 +47,8 @@ def __dir__() -> list[str]:
 _STEPS, _FEWEST_EPOCHS = 720, 10
 # Principal components of the embedding in which classes are spread to neighbours.
 _N_COMPONENTS = 32
+# So many rows are learned from in one thread.
+_MANY_ROWS = 20_000
 # Rows that are classified at once.
 _BATCH = 8192
 
@@ -204,18 +208,21 @@ class ContrastiveClassifier(
         if not isinstance(X, tuple):  # its length is the number of parts
             with naming("X", "samples, one for each entry of y"):
                 check_consistent_length(X, codes)
-        classifier = self._new_classifier(metadata)
-        embedder = self._trained(X, codes, metadata)
-        H = np.asarray(embedder.transform(X))
-        scaler = _scaler(H, is_weighed=embedder._fitted.widths.beside > 0)
-        Z = np.asarray(scaler.transform(H))
-        _fit_known(classifier, Z, codes, classes, weight)
-        if self.guess and not is_known.all():
-            guesses = np.searchsorted(classes, _predicted(classifier, Z))
-            agreed = _agreed(codes, guesses, Z)
-            if has_fit_parameter(classifier, "sample_weight"):
-                weight = _in_known_shares(agreed, codes) * (1 if weight is None else weight)
-            _fit_known(classifier, Z, agreed, classes, weight)
+        # Products of many rows are worth several threads.
+        is_small = len(codes) <= _MANY_ROWS
+        with one_thread() if is_small else nullcontext():
+            classifier = self._new_classifier(metadata)
+            embedder = self._trained(X, codes, metadata)
+            H = np.asarray(embedder.transform(X))
+            scaler = _scaler(H, is_weighed=embedder._fitted.widths.beside > 0)
+            Z = np.asarray(scaler.transform(H))
+            _fit_known(classifier, Z, codes, classes, weight)
+            if self.guess and not is_known.all():
+                guesses = np.searchsorted(classes, _predicted(classifier, Z))
+                agreed = _agreed(codes, guesses, Z)
+                if has_fit_parameter(classifier, "sample_weight"):
+                    weight = _in_known_shares(agreed, codes) * (1 if weight is None else weight)
+                _fit_known(classifier, Z, agreed, classes, weight)
         self.embedder_, self.scaler_, self.classifier_ = embedder, scaler, classifier
         self.classes_ = classes
         return self

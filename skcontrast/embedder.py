@@ -35,6 +35,7 @@ from ._network._inference import Measure, encode, on_device, resolve_device
 from ._runtime._interrupts import NotedInterrupt
 from ._runtime._modes import plain_modes
 from ._runtime._random import resolve_seed
+from ._runtime._threads import one_thread
 from ._sklearn_compat import CallbackSupportMixin, with_callbacks
 from ._version import __version__
 from ._warnings import warn
@@ -541,7 +542,7 @@ class ContrastiveEmbedder(
         """Train, and take over all that was learned."""
         from ._fit._fit import fit_network
 
-        with plain_modes(settings.device):
+        with plain_modes(settings.device), one_thread(settings.device):
             fitted = fit_network(
                 settings,
                 X,
@@ -604,7 +605,8 @@ class ContrastiveEmbedder(
         """Return the output of a module for samples, shape (n_samples, width)."""
         scaler, kind = self._fitted.scaler, self._fitted.schema.kind
         device = resolve_device(self.device, type(self).__name__)
-        with plain_modes(device):
+        with plain_modes(device), one_thread(device, blas=False):
+            self._fitted.use_threads()
             # A scaler may find NaN and infinity in the pass in which it converts X.
             X = self._fitted.read(X, self, check_finite=not scaler.finds_nonfinite)
             with naming_kind(kind):
@@ -667,7 +669,8 @@ class ContrastiveEmbedder(
 
         module, fitted = self._transforming(), self._fitted
         device = resolve_device(self.device, type(self).__name__)
-        with plain_modes(device), naming_kind(fitted.schema.kind):
+        with plain_modes(device), one_thread(device), naming_kind(fitted.schema.kind):
+            fitted.use_threads()
             X = fitted.read(X, self, min_samples=2)
             if len(X) < min_samples:
                 raise ValueError(
@@ -742,7 +745,8 @@ class ContrastiveEmbedder(
         """
         from ._fit._drawn_views import drawn_views
 
-        with plain_modes(resolve_device(self.device, type(self).__name__)):
+        device = resolve_device(self.device, type(self).__name__)
+        with plain_modes(device), one_thread(device):
             return drawn_views(self, X, n_views, rows, random_state).views
 
     @available_if(_has_concentrations)

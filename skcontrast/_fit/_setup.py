@@ -19,6 +19,7 @@ from .._layers._pooling import Reduced
 from .._network._build import Directions, Network, Widths, build_network
 from .._network._inference import Measure, embedded_views, encode_batches, score_views
 from .._runtime._random import seeded_rng
+from .._runtime._threads import use_threads_for
 from .._warnings import warn
 from ..augmentation import (
     Augmentation,
@@ -147,6 +148,12 @@ class Setup:
             draw.sides = next((one.sides for one in layers), None)
         return draw
 
+    def use_threads(self) -> None:
+        """Compute in all threads if the network is large, within `one_thread`."""
+        schemas = self.schema.parts or (self.schema,)
+        kinds = ((schema.kind, schema.sample_shape) for schema in schemas)
+        use_threads_for(self.network.encoder, *kinds)
+
     def projecting(self, network: Network) -> nn.Sequential:
         """Return the map from samples to projections, without concentrations."""
         directions = Directions(self.similarity, self.widths.n_parts)
@@ -235,6 +242,7 @@ def continued_setup(
     past : Setup
         The setup of the earlier fit.
     """
+    past.use_threads()
     if chain is None:
         augmentation = [
             clone(step).fit_checked(array_of(X), past.schema) if step.lacks_samples else step

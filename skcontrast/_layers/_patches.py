@@ -16,6 +16,8 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from .._runtime._threads import one_thread
+
 # Patches from which the dictionary is learned, and the iterations of k-means.
 _N_PATCHES = 50_000
 _ITERATIONS = 15
@@ -183,7 +185,7 @@ def _directions(white: NDArray, n: int, rng: np.random.RandomState) -> NDArray:
     unit = white / np.maximum(np.linalg.norm(white, axis=1, keepdims=True), 1e-6)
     kmeans = KMeans(n, n_init=1, max_iter=_ITERATIONS, random_state=rng)
     # The sums of several threads are rounded in an order of chance.
-    with threadpool_limits(1), warnings.catch_warnings():
+    with one_thread(), threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # few distinct patches
         centres = kmeans.fit(unit.astype(np.float32)).cluster_centers_.astype(np.float64)
     return centres / np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-6)

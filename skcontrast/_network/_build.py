@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from .._layers._pooling import Reduced, reduced_sides
 from .._layers._wide import FirstColumns, wide_part
+from .._runtime._threads import use_threads_for
 from ..encoders import Encoder
 from ..encoders._build import build_encoder, to_channels_last
 from ..encoders._projection import projection_head
@@ -171,6 +172,7 @@ def build_network(
         for place, (own, part) in enumerate(zip(chosen, parts, strict=True))
     ]
     encoders, widths = map(list, zip(*built, strict=True))
+    use_threads_for(nn.ModuleList(encoders), *((part.kind, part.shape) for part in parts))
     for place, (own, part) in enumerate(zip(chosen, parts, strict=True)):
         name = getattr(own, "__name__", type(own).__name__)
         part.kind.check_encoder(

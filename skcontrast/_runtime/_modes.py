@@ -1,4 +1,4 @@
-"""Modes and threads of torch: what a program has switched on must not change a result."""
+"""Modes of torch: what a program has switched on must not change a result."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-import joblib
 import torch
+
+from ._threads import settle_threads
 
 _LOCK = threading.Lock()
 _LENT: list[torch.dtype] = []
-# The process in which torch has, as far as is known here, computed in several threads.
-_threaded_process: int | None = None
 
 
 def _renew_lock() -> None:
@@ -64,22 +63,3 @@ def _float32_by_default() -> Iterator[None]:
             before = _LENT.pop()
             if not _LENT:
                 torch.set_default_dtype(before)
-
-
-def settle_threads() -> None:
-    """Let a process compute in no more threads than it has and its control group may use.
-
-    To be called before torch computes. GNU's OpenMP, which torch uses on Linux, hangs in
-    a forked process, where it waits for the threads that it had started before the fork: such a
-    process computes in one. OpenMP starts a thread for each processor of the machine also in a
-    container that may use fewer, where the threads would wait for each other most of the time. The
-    first call in a process looks at that, so that a number that is set later stays.
-    """
-    global _threaded_process
-    if torch.get_num_threads() == 1:
-        return
-    if _threaded_process is None:
-        _threaded_process = os.getpid()
-        torch.set_num_threads(min(torch.get_num_threads(), joblib.cpu_count()))
-    elif _threaded_process != os.getpid():
-        torch.set_num_threads(1)

@@ -20,6 +20,7 @@ from .._layers._patches import PatchLayer
 from .._layers._pooling import average_to
 from .._runtime._modes import plain_modes
 from .._runtime._random import resolve_seed
+from .._runtime._threads import one_thread
 from ..kinds._base import Request
 from ..kinds._images import Images
 from ._checks import as_float
@@ -177,7 +178,7 @@ def symmetries_of(X: Any, scaler: Any, seed: int) -> ImageSymmetries | None:
         features = _features([x, *(move(x) for move in moves.values())], layer)
     fold = rng.permutation(len(x)) % _FOLDS
     # The sums of several threads are rounded in an order of chance.
-    with threadpool_limits(1):
+    with one_thread(), threadpool_limits(1, user_api="openmp"):
         still, *moved = _components(features)
         aucs = [_auc(still, copies, fold) for copies in moved]
     return ImageSymmetries(**dict(zip(moves, aucs, strict=True)))

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import POSITIVE_INT, Interval, checked
 from .._network._inference import encode
 from .._runtime._modes import plain_modes
+from .._runtime._threads import one_thread
 
 
 @checked(
@@ -65,7 +66,8 @@ def project_views(
     generator = torch.Generator(device=device).manual_seed(random_state)
     network = fitted.network
     module = network if fitted.similarity.n_extra else fitted.projecting(network)
-    with plain_modes(device):
+    with plain_modes(device), one_thread(device, blas=False):
+        fitted.use_threads()
         X = fitted.read(X, embedder)
         n_rows = fitted.schema.kind.rows_per_call(X)
 

@@ -1,4 +1,4 @@
-"""A forked process fits although it has lost the threads of its parent."""
+"""Threads: one for small fits, and a forked process fits although it has lost its parent's."""
 
 import contextlib
 import multiprocessing
@@ -6,16 +6,21 @@ import os
 import signal
 import sys
 import threading
+import warnings
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
 import pytest
+import threadpoolctl
 import torch
 
-from skcontrast import ContrastiveEmbedder
-from skcontrast._runtime import _modes, _random
-from skcontrast._runtime._modes import settle_threads
+from skcontrast import ContrastiveClassifier, ContrastiveEmbedder
+from skcontrast._runtime import _modes, _random, _threads
 from skcontrast._runtime._random import seeded_rng
+from skcontrast.encoders import MLP, PatchNet, ResNet
+from skcontrast.estimation import project_views
+from skcontrast.kinds import Images, Vectors
 from tests.common import in_a_process, vectors
 
 CPU = torch.device("cpu")
@@ -117,7 +122,7 @@ class MayFork(torch.nn.Dropout):
             found.append(may_fork)
 
 
-found: list[bool] = []
+found: list[int] = []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
@@ -145,10 +150,10 @@ def test_no_process_is_forked_within_a_step_that_draws():
 def test_only_a_forked_process_goes_down_to_one_thread(monkeypatch, process, threads, left):
     found = [threads]
     monkeypatch.setattr(joblib, "cpu_count", lambda: 64)
-    monkeypatch.setattr(_modes, "_threaded_process", process)
+    monkeypatch.setattr(_threads, "_threaded_process", process)
     monkeypatch.setattr(torch, "get_num_threads", lambda: found[-1])
     monkeypatch.setattr(torch, "set_num_threads", found.append)
-    settle_threads()
+    _threads.settle_threads()
     assert found[-1] == left
 
 
@@ -157,12 +162,100 @@ def test_a_process_in_a_container_computes_in_no_more_threads_than_it_may(
     monkeypatch, limit, left
 ):
     found = [64]
-    monkeypatch.setattr(_modes, "_threaded_process", None)
+    monkeypatch.setattr(_threads, "_threaded_process", None)
     monkeypatch.setattr(joblib, "cpu_count", lambda: limit)
     monkeypatch.setattr(torch, "get_num_threads", lambda: found[-1])
     monkeypatch.setattr(torch, "set_num_threads", found.append)
-    settle_threads()
+    _threads.settle_threads()
     assert found[-1] == left
     found.append(8)  # what the user sets later stays
-    settle_threads()
+    _threads.settle_threads()
     assert found[-1] == 8
+
+
+class Counts(torch.nn.Linear):
+    """Notes in how many threads it computes."""
+
+    def forward(self, x):
+        found.append(torch.get_num_threads())
+        return super().forward(x)
+
+
+def numbers_of_threads():
+    """Return the number of torch in this thread and in a new one, and that of numpy."""
+    new = []
+    thread = threading.Thread(target=lambda: new.append(torch.get_num_threads()))
+    thread.start()
+    thread.join()
+    blas = threadpoolctl.ThreadpoolController().select(user_api="blas").info()
+    return torch.get_num_threads(), new[0], max(library["num_threads"] for library in blas)
+
+
+def fit_small_and_large():
+    torch.set_num_threads(2)
+    threadpoolctl.threadpool_limits(2, user_api="blas")
+    before = numbers_of_threads()
+    assert before == (2, 2, 2)
+    X, y = vectors(), np.arange(60) % 2
+    for largest, expected in ((3e7, {1}), (0, {2})):
+        _threads._LARGE = largest
+        embedder = ContrastiveEmbedder(Counts(5, 4), max_epochs=2, random_state=0, device="cpu")
+        for use in (
+            lambda embedder: embedder.fit(X),
+            lambda embedder: embedder.partial_fit(X).set_params(warm_start=True).fit(X),
+            lambda embedder: embedder.transform(X),
+            lambda embedder: embedder.score(X),
+            lambda embedder: project_views(embedder, X, random_state=0),
+            lambda embedder: ContrastiveClassifier(embedder).fit(X, np.where(y, y, -y)),
+        ):
+            found.clear()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                use(embedder)
+            counted = found[1:] if len(found) > 1 else found  # it is tried before it is judged
+            assert set(counted) == expected, (largest, found)
+            assert numbers_of_threads() == before and not _threads._LENT
+
+
+def two_fits_that_overlap():
+    torch.set_num_threads(2)
+    before = numbers_of_threads()[:2]
+    with Holder(_threads.one_thread()) as first, Holder(_threads.one_thread()) as second:
+        for holder, new in ((first, 1), (second, 2)):
+            assert numbers_of_threads()[:2] == (2, 1)
+            holder.leave()
+            holder.thread.join()
+            assert numbers_of_threads()[:2] == (2, new)
+    with _threads.one_thread(), _threads.one_thread():
+        assert numbers_of_threads() == (1, 1, 1)
+        _threads.use_threads_for(torch.nn.Linear(10_000, 3_001), (Vectors(), (10_000,)))
+        assert numbers_of_threads()[:2] == before
+        with _threads.one_thread():
+            assert torch.get_num_threads() == 1
+    assert numbers_of_threads()[:2] == before
+
+
+@pytest.mark.parametrize("use", [fit_small_and_large, two_fits_that_overlap])
+def test_small_work_takes_one_thread_and_leaves_the_numbers_as_they_were(use):
+    in_a_process(use)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "kind", "shape", "is_large"),
+    [
+        (MLP(), Vectors(), (400,), False),
+        (PatchNet(), Images(), (3, 32, 32), False),
+        (ResNet(18), Images(), (3, 48, 48), True),
+        (ResNet(18, "imagenet"), Images(), (3, 96, 96), True),
+    ],
+    ids=repr,
+)
+def test_networks_of_small_images_are_small_and_residual_ones_large(
+    encoder, kind, shape, is_large
+):
+    module, given_back = encoder.build(shape), []
+    alone = SimpleNamespace(close=lambda: given_back.append(True))
+    _threads._OWN.entered = [alone]
+    _threads.use_threads_for(module, (kind, shape))
+    _threads._OWN.entered.clear()
+    assert bool(given_back) == is_large

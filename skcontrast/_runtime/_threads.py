@@ -1,0 +1,137 @@
+"""Threads of torch and of numpy: one for small work, those of the program for what is large."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import joblib
+import torch
+from threadpoolctl import threadpool_limits
+from torch import nn
+
+# A network is large from so many parameters on, each counted again for so many pixels or steps at
+# which convolutions use it: with batches of 256, a step then takes about a second of one thread.
+# MLPs, GIN, series of a hundred steps and PatchNet with 32 × 32 pixels have at most 2.7e7, a
+# ResNet has 8e8 with 48 × 48 pixels.
+_LARGE, _PLACES = 3e7, 32
+
+_LOCK = threading.Lock()
+# The numbers of threads of those who compute in one meanwhile.
+_LENT: list[int] = []
+_OWN = threading.local()
+# The process in which torch has, as far as is known here, computed in several threads.
+_threaded_process: int | None = None
+
+
+def _forget() -> None:
+    """Forget, in a forked process, those of other threads, which this process lacks."""
+    global _LOCK
+    _LOCK = threading.Lock()
+    _LENT.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+@contextmanager
+def _one_of_torch() -> Iterator[None]:
+    """Compute in one thread of torch.
+
+    torch has a number for each thread of the program, one for those that begin later, and one for
+    its products, which all threads share. A thread that began meanwhile gets the number of others.
+    """
+    with _LOCK:
+        before = max([torch.get_num_threads(), *_LENT[:1]])
+        if before > 1:
+            _LENT.append(before)
+            torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            if before > 1:
+                _LENT.remove(before)
+                torch.set_num_threads(before)
+            if before > 1 and _LENT:  # products of the others, and new threads, stay at one
+                other = threading.Thread(target=torch.set_num_threads, args=(1,))
+                other.start()
+                other.join()
+
+
+@contextmanager
+def one_thread(device: torch.device | str = "cpu", *, blas: bool = True) -> Iterator[None]:
+    """Compute in one thread what is computed on the CPU, as small networks do best.
+
+    OpenMP's threads wait for each other in busy loops: of a small step, on a machine that has
+    something else to do, they make ten. What turns out to be large asks for all threads by
+    `use_threads_for`. Afterwards the numbers of threads are what they were.
+
+    Parameters
+    ----------
+    device : torch.device or str, default="cpu"
+        Where torch computes; nothing changes unless it is the CPU.
+    blas : bool, default=True
+        Whether numpy is limited, too, which takes about a millisecond.
+    """
+    settle_threads()
+    if torch.device(device).type != "cpu":
+        yield
+        return
+    entered = vars(_OWN).setdefault("entered", [])
+    with ExitStack() as alone:
+        if not entered:
+            alone.enter_context(_one_of_torch())
+        if blas:
+            alone.enter_context(threadpool_limits(1, user_api="blas"))
+        entered.append(alone)
+        alone.callback(entered.remove, alone)
+        yield
+
+
+def use_threads_for(module: nn.Module, *kinds: tuple[Any, tuple]) -> None:
+    """Let the caller compute in all its threads if a network is large.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        The network.
+    *kinds : tuple (Kind, tuple)
+        The kind and the shape of the samples, or of each of their parts. The batch does not count,
+        so that a fit and all that continues it compute in the same number of threads.
+    """
+    n_places = max(_n_places(kind, shape) for kind, shape in kinds)
+    n_parameters = sum(parameter.numel() for parameter in module.parameters())
+    if n_parameters * (1 + n_places / _PLACES) > _LARGE:
+        for alone in reversed(vars(_OWN).get("entered", [])[:]):
+            alone.close()
+
+
+def _n_places(kind: Any, shape: tuple) -> int:
+    """Return the number of pixels or of steps of a sample, 1 where it has neither."""
+    image = kind.image_shape(shape)
+    return math.prod(image[1:]) if image else getattr(kind, "n_times_", 1)
+
+
+def settle_threads() -> None:
+    """Let a process compute in no more threads than it has and its control group may use.
+
+    To be called before torch computes. GNU's OpenMP, which torch uses on Linux, hangs in
+    a forked process, where it waits for the threads that it had started before the fork: such a
+    process computes in one. OpenMP starts a thread for each processor of the machine also in a
+    container that may use fewer, where the threads would wait for each other most of the time. The
+    first call in a process looks at that, so that a number that is set later stays.
+    """
+    global _threaded_process
+    if torch.get_num_threads() == 1:
+        return
+    if _threaded_process is None:
+        _threaded_process = os.getpid()
+        torch.set_num_threads(min(torch.get_num_threads(), joblib.cpu_count()))
+    elif _threaded_process != os.getpid():
+        torch.set_num_threads(1)
