@@ -168,7 +168,8 @@ class ContrastiveEmbedder(
         at most one, so that no batch has a single sample.
     max_epochs : int or "auto", default="auto"
         Passes over the data. "auto" takes 100, but no more than give 4,000 steps of `batch_size`,
-        and at least 5: many samples need not be seen as often as few, see :ref:`cost`. With
+        and at least 5: many samples need not be seen as often as few, see :ref:`cost`. Images of
+        48 pixels or more on both sides, which take longer, are trained for at most 60. With
         ``Pretrained`` it takes as many as give about 140 steps.
     optimizer : {"adam", "adamw", "sgd"}, torch.optim.Optimizer class or Optimizer, default="adam"
         "sgd" has momentum 0.9. An :class:`~skcontrast.optimizers.Optimizer` sets other options,

@@ -140,7 +140,7 @@ def fit_network(
     """
     data = read_training_data(settings, X, y, metadata or {}, owner, past)
     if not one_epoch:
-        settings = settings.for_samples(len(data.X))
+        settings = settings.for_samples(len(data.X), data.schema)
     world, seed = current_world(), settings.seed
     n_samples = max(len(data.X), 0 if past is None else past.n_samples)
     if past is None and (world is None or world.rank == 0):

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from torch import Tensor, nn
 
 from .._data._sources import SparseSamples, array_of, subset
+from .._layers._patches import octave_sides
 from .._layers._pooling import Reduced
 from .._network._build import Directions, Network, Widths, build_network
 from .._network._inference import Measure, embedded_views, encode_batches, score_views
@@ -469,9 +470,11 @@ def default_encoder(kind: Kind, sample_shape: tuple, *, is_wide: bool = True) ->
         raise _missing("encoder", kind)
     if min(sample_shape[-2:]) < _LEAST_SIDE_FOR_PATCHES:
         return ConvNet()
-    # With few labels, and for neighbours, better than weights of 1.
-    codes = PatchDictionary(128, grid=3)
-    return Wide(PatchNet(), [codes, OrientedGradients()], weights=[0.5, 0.5])
+    # With few labels, and for neighbours, better than weights of 1. Codes of several octaves say
+    # more than those of one.
+    has_octaves = len(octave_sides(*sample_shape[-2:])) > 1
+    weights = [1.0, 0.5] if has_octaves else [0.5, 0.5]
+    return Wide(PatchNet(), [PatchDictionary(128, grid=3), OrientedGradients()], weights)
 
 
 def beside_pretrained(encoder: Pretrained) -> Wide:

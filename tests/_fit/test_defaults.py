@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 from torch.utils.data import Dataset
 
 from skcontrast import load, save
@@ -178,7 +179,8 @@ def test_views_drawn_before_a_fit_follow_what_a_dataset_shows():
         (Images(), (1, 16, 16), WIDE_IMAGES),
         (Images(), (3, 32, 20), WIDE_IMAGES),
         (Images(), (3, 20, 33), WIDE_IMAGES),
-        (Images(), (3, 224, 300), WIDE_IMAGES),
+        (Images(), (3, 47, 300), WIDE_IMAGES),
+        (Images(), (3, 48, 300), clone(WIDE_IMAGES).set_params(weights=[1.0, 0.5])),
         (Graphs(), (None, 4), WIDE_GRAPHS),
     ],
     ids=str,
