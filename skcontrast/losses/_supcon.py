@@ -98,12 +98,10 @@ class SINCERE(Loss):
     True
     """
 
-    def row_loss(
-        self, scores: Tensor, positives: Tensor, same_class: Tensor | None = None
+    def row_loss(  # type: ignore[override]
+        self, scores: Tensor, positives: Tensor, same_class: Tensor
     ) -> Tensor:
         """Return the mean over the positives of each anchor, each beside all negatives."""
-        if same_class is None:
-            same_class = torch.zeros_like(scores, dtype=torch.bool)
         # A column of hardly anything, so that an anchor may have no negative.
         nothing = scores.new_full((len(scores), 1), torch.finfo(scores.dtype).min / 4)
         negatives = torch.cat([scores.masked_fill(same_class, -torch.inf), nothing], 1)
