@@ -47,6 +47,8 @@ def __dir__() -> list[str]:
 _STEPS, _FEWEST_EPOCHS = 720, 10
 # Principal components of the embedding in which classes are spread to neighbours.
 _N_COMPONENTS = 32
+# The more guesses, the stronger is the penalty that keeps them from being believed.
+_LEAST_C, _ROWS_OF_C = 0.03, 10.0
 # So many rows are learned from in one thread.
 _MANY_ROWS = 20_000
 # Rows that are classified at once.
@@ -82,7 +84,8 @@ class ContrastiveClassifier(
         3,000 samples, never fewer than 10 or more than 100.
     classifier : classifier, default=None
         A classifier of scikit-learn, which gets the standardised embedding; a copy of it is
-        fitted. None is ``LogisticRegression(C=0.01, max_iter=1000)``.
+        fitted. None is ``LogisticRegression(max_iter=1000)``; fitted again to n rows with guesses,
+        it has C = 10 / n, from .03 to 1.
     use_labels : bool, default=False
         Whether the embedder is trained with the known labels too. If its `loss` is None, that is
         ``SemiSupCon()`` then. It takes a quarter longer, and gains little beside `guess`.
@@ -222,6 +225,8 @@ class ContrastiveClassifier(
                 agreed = _agreed(codes, guesses, Z)
                 if has_fit_parameter(classifier, "sample_weight"):
                     weight = _in_known_shares(agreed, codes) * (1 if weight is None else weight)
+                if self.classifier is None:
+                    classifier.C = min(1.0, max(_LEAST_C, _ROWS_OF_C / (agreed >= 0).sum()))
                 _fit_known(classifier, Z, agreed, classes, weight)
         self.embedder_, self.scaler_, self.classifier_ = embedder, scaler, classifier
         self.classes_ = classes
@@ -236,7 +241,7 @@ class ContrastiveClassifier(
     def _new_classifier(self, metadata: dict[str, Any]) -> Any:
         """Return the classifier, not fitted; raise TypeError if it is none or takes no weights."""
         if self.classifier is None:
-            return LogisticRegression(C=0.01, max_iter=1000)
+            return LogisticRegression(max_iter=1000)
         is_object = hasattr(self.classifier, "__sklearn_tags__")
         is_object = is_object and not isinstance(self.classifier, type)
         if not (is_object and is_classifier(self.classifier)):
