@@ -1,8 +1,8 @@
 """Sessions for contributors. `nox -l` lists them, `nox -s lint` runs one.
 
-All sessions install what ``constraints.txt`` or ``constraints-oldest.txt`` says. `.ci/run` does
-not need nox: it runs all of this except `oldest`, `pretrained`, `coverage`, `links` and
-`benchmarks` in its own environments.
+Sessions install what ``constraints.txt`` says, `oldest` and `newest` what the files of their names
+say. `.ci/run` does not need nox: it runs all of this except `oldest`, `newest`, `pretrained`,
+`coverage`, `links` and `benchmarks` in its own environments.
 """
 
 from __future__ import annotations
@@ -35,6 +35,13 @@ def tests(session):
 def oldest(session):
     """The tests with the oldest versions that pyproject.toml admits."""
     install(session, "test", "constraints-oldest.txt")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def newest(session):
+    """The tests with the newest versions, torch among them."""
+    install(session, "test", "constraints-newest.txt")
     session.run("pytest", *session.posargs)
 
 

@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from ._checks import POSITIVE_INT, checked, numbers
+from ._checks import POSITIVE_INT, checked, naming, numbers
 from ._data._metadata import split_known
 from .features import PartialWhitening
 from .metrics._parts import EMBEDDINGS
@@ -92,7 +92,8 @@ def rows_to_label(
     if n > (n_free := int((~has_label).sum())):
         raise ValueError(f"n must be at most {n_free}, the rows without a label in y, got {n}.")
     generator = check_random_state(random_state)
-    whitened = PartialWhitening(_N_COMPONENTS, random_state=generator).fit_transform(vectors)
+    with naming("H", EMBEDDINGS):
+        whitened = PartialWhitening(_N_COMPONENTS, random_state=generator).fit_transform(vectors)
     points = on_sphere(whitened)
     clusters = _clusters(points, n + int(has_label.sum()), generator)
     sizes = np.bincount(clusters)

@@ -78,6 +78,11 @@ def test_what_cannot_be_is_refused(n, y, message):
         rows_to_label(X, n, y)
 
 
+def test_embeddings_whose_variance_overflows_are_refused_by_name():
+    with pytest.raises(ValueError, match="H must be embeddings"):
+        rows_to_label(X * 1e160, 3)
+
+
 def test_samples_are_embedded_first():
     with pytest.raises(ValueError, match="H must be embeddings"):
         rows_to_label(load_digits().images, 3)

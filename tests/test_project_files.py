@@ -93,10 +93,17 @@ def test_the_oldest_versions_are_the_lower_bounds():
             assert parts(oldest[name]) == parts(bound), name
 
 
-def test_the_tested_versions_satisfy_the_bounds():
-    tested = pinned("constraints.txt")
+@pytest.mark.parametrize("newer", ["constraints.txt", "constraints-newest.txt"])
+def test_the_tested_versions_satisfy_the_bounds(newer):
+    tested = pinned(newer)
     for name, bound in requirements().items():
         assert parts(tested[name]) >= parts(bound), name
+
+
+def test_no_tested_version_is_newer_than_the_newest():
+    tested = pinned("constraints.txt")
+    for name, version in pinned("constraints-newest.txt").items():
+        assert parts(version) >= parts(tested[name]), name
 
 
 def test_a_package_has_one_lower_bound():

@@ -149,7 +149,7 @@ class PatchNet(Encoder):
         n_patches = max(1, self.n_patches // len(octaves))
         layers = []
         for sides in octaves:
-            height, width = (min(self.patch_size, side) for side in sides)
+            height, width = (min(int(self.patch_size), side) for side in sides)
             stride = max(_STRIDE, min(sides) // _PLACES)
             layers.append(PatchLayer(n_patches, (channels, height, width), _THRESHOLD, stride))
         grid = layers[-1].places(octaves[-1])

@@ -134,7 +134,8 @@ class Wide(Encoder):
         """
         validate_parameters(self)
         check_argument("Wide.build", "sample_shape", sample_shape, [tuple, list])
-        if not all(size is None or isinstance(size, Integral) for size in sample_shape):
+        is_shape = all(size is None or isinstance(size, Integral) for size in sample_shape)
+        if not is_shape or set(sample_shape) <= {None}:
             raise ValueError(f"sample_shape must hold ints of at least 1, got {sample_shape!r}.")
         for feature in self.features:
             kinds = named_kinds(feature.kind, owner=type(feature).__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from torch import nn
+from torch import Tensor, nn
 
 from ._base import Features
 
@@ -34,4 +34,6 @@ class Raw(Features):
 
     def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
         """Return the identity; see `Features.learn`."""
+        if not isinstance(batch, Tensor):
+            raise TypeError("Raw needs samples that are arrays of one shape, X holds others.")
         return nn.Flatten()

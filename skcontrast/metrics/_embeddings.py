@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from scipy.stats import entropy
 from sklearn.metrics import euclidean_distances
-from sklearn.utils import check_consistent_length
 
 from .._checks import POSITIVE, numbers
 from ._parts import EMBEDDINGS, measure
@@ -170,11 +169,10 @@ def check_views(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the embeddings of two views as float64 arrays of one length."""
     first, second = check_embeddings(z1, "z1"), check_embeddings(z2, "z2")
-    check_consistent_length(first, second)
-    if of_one_width and first.shape != second.shape:
-        raise ValueError(
-            f"z1 and z2 must be equally wide, got {first.shape[1]} and {second.shape[1]}."
-        )
+    for axis, alike in enumerate(("long", "wide") if of_one_width else ("long",)):
+        n, m = first.shape[axis], second.shape[axis]
+        if n != m:
+            raise ValueError(f"z1 and z2 must be equally {alike}, got {n} and {m}.")
     return first, second
 
 

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm, uniform
 
@@ -20,6 +21,7 @@ from .._checks import (
     naming,
     validate_parameters,
 )
+from .._runtime._memory import check_memory
 from ..estimation._samples import ScoreSample
 
 RandomState: TypeAlias = int | np.random.Generator | None
@@ -173,6 +175,9 @@ class ScoreModel(ParameterObject):
         True
         """
         validate_parameters(self)
+        # In float64, and a few arrays of this size at a time.
+        n_numbers = 8 * n_anchors * (n_candidates + n_positives)
+        check_memory(n_numbers, torch.device("cpu"), "n_anchors, n_candidates and n_positives")
         rng = np.random.default_rng(random_state)
         is_negative = rng.random((n_anchors, n_candidates)) >= self._rest_prior
         phi_candidates = _draw(np.where(is_negative, self.alpha, 1 - self.alpha), rng)

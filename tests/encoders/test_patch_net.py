@@ -84,6 +84,12 @@ def test_pool_size_is_the_grid_of_what_is_learned(pool_size):
     assert module.beside.learned_width == 4 * pool_size**2
 
 
+def test_a_small_integer_of_numpy_is_an_int():
+    assert (
+        seeded(PatchNet(4, patch_size=np.int8(3)), (3, 28, 28))(torch.ones(2, 3, 28, 28)).ndim == 2
+    )
+
+
 def test_the_dictionary_is_no_parameter_and_is_empty_until_it_is_learned():
     module = seeded(SMALL, (3, 16, 16))
     trained = {name.partition(".")[0] for name, _ in module.named_parameters()}

@@ -111,6 +111,11 @@ def test_what_cannot_stand_side_by_side_is_refused_by_name(encoder, error, messa
         small(encoder=encoder).fit(random_batch(30, (5,)).numpy())
 
 
+def test_a_shape_without_sizes_is_refused():
+    with pytest.raises(ValueError, match="sample_shape must hold ints"):
+        Wide(MLP(), [Raw()]).build([None])
+
+
 def test_features_whose_rows_depend_on_each_other_are_refused():
     class Ranks(Features):
         def learn(self, batch, rng):

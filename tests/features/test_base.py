@@ -21,6 +21,7 @@ from skcontrast.features import (
     MiniRocket,
     OrientedGradients,
     PatchDictionary,
+    Raw,
     WeisfeilerLehman,
 )
 from skcontrast.graphs import pack_graphs
@@ -239,3 +240,8 @@ def test_a_module_that_gives_no_row_to_each_sample_is_refused(function, error, m
 
     with pytest.raises(error, match=message):
         Own().fit(X)
+
+
+def test_raw_features_of_graphs_are_refused():
+    with pytest.raises(TypeError, match="X holds others"):
+        Raw().fit([nx.path_graph(3), nx.path_graph(4)])

@@ -106,7 +106,7 @@ def test_a_constant_embedding_has_a_cka_of_zero():
 def test_cka_needs_four_samples_of_both():
     with pytest.raises(ValueError, match="at least four samples, got 3"):
         linear_cka(Z1[:3], Z2[:3])
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="equally long"):
         linear_cka(Z1, Z2[:5])
 
 
@@ -207,7 +207,7 @@ def test_contrastive_measures_refuse_views_that_do_not_match(measure):
     z1, z2 = views(0)
     with pytest.raises(ValueError, match="equally wide, got 4 and 3"):
         measure(z1, z2[:, :3])
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="equally long"):
         measure(z1, z2[:5])
     with pytest.raises(ValueError, match="Input z2 contains NaN"):
         measure(z1, np.full_like(z1, np.nan))

@@ -201,3 +201,9 @@ def test_an_unknown_component_is_refused():
         ValueError, match=r"'component' parameter of ScoreModel.density must be .* Got 'PU'"
     ):
         ScoreModel().density(0.0, "PU")
+
+
+@pytest.mark.parametrize("argument", ["n_anchors", "n_candidates", "n_positives"])
+def test_more_scores_than_memory_are_refused_by_name(argument):
+    with pytest.raises(ValueError, match=f"{argument}.* needs .* GB"):
+        ScoreModel().sample(**{argument: 2**31 - 1})
