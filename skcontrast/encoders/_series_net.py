@@ -14,8 +14,9 @@ from .._layers._kernels import in_order, of_like_length, without_end
 from ._base import Encoder, check_build, init_kaiming
 
 _SIZE, _FIRST_STRIDE = 5, 2
-# Series of at least twice so many times are read as averages, between this and its double.
-_LEAST_PLACES = 500
+_TINY = 1e-12  # a variance, so that its root has a gradient
+# Series of at least so many times are read in stretches, at least so many.
+_LONG, _LEAST_STRETCHES = 1000, 250
 
 
 class SeriesNet(Encoder):
@@ -27,9 +28,10 @@ class SeriesNet(Encoder):
     doubles, so that three blocks see some 170 times at once, and each further one four times as
     many [1]_. The maps of all blocks are averaged over the cells of a grid, from the beginning to
     the end of each series, however long it is, and their greatest values stand beside them. Times
-    behind the end of a series count nowhere. A series of 1,000 times or more is read as 500 to
-    1,000 averages over stretches of one length, so that a step costs no more than for 1,000 times:
-    what changes faster than these stretches is left to the features beside it.
+    behind the end of a series count nowhere. A series of 1,000 times or more is read in 250 to
+    500 stretches of one length, as their means and standard deviations in turn, so that a step
+    costs no more than for 1,000 times: the first convolution finds means at its even places and
+    deviations, which tell what changes faster, at its odd ones.
 
     The embedder's default has the shares of fixed kernels beside it, with four times the weight:
     ``Wide(SeriesNet(), [MiniRocket()], weights=[4.0])``.
@@ -135,7 +137,9 @@ class _SeriesNetwork(nn.Module):
 
 
 def shortened(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Return long series as averages over stretches, whose length depends on their own alone.
+    """Return long series as means and deviations of stretches, in turn, and others as they are.
+
+    The length of the stretches depends on that of the series alone.
 
     Parameters
     ----------
@@ -149,33 +153,57 @@ def shortened(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     x : Tensor of shape (n, channels, m)
     mask : Tensor of shape (n, 1, m)
     """
-    if not is_traced(x) and x.shape[-1] < 2 * _LEAST_PLACES:
+    if not is_traced(x) and x.shape[-1] < _LONG:
         return x, mask
     lengths = mask.sum(-1, keepdim=True).long()
-    stretch = (lengths // _LEAST_PLACES).clamp(min=1)
+    size = torch.where(lengths < _LONG, 1, lengths // _LEAST_STRETCHES)
     if is_traced(x):
-        return _averages_of_any_length(x, lengths, stretch)
-    n_places = -int((-lengths // stretch).min())
-    short = x.new_zeros(len(x), x.shape[1] + 1, n_places)
-    for size in stretch.unique().tolist():
-        rows = (stretch[:, 0, 0] == size).nonzero()[:, 0]
-        part = torch.cat([x, mask], 1) if len(rows) == len(x) else torch.cat([x, mask], 1)[rows]
-        found = F.avg_pool1d(part, size, ceil_mode=True)[..., :n_places]
-        short[rows, :, : found.shape[-1]] = found
-    # A stretch that the end of a series cuts is averaged over what it has.
-    share = short[:, -1:]
-    return short[:, :-1] / torch.where(share > 0, share, 1.0), (share > 0).to(x.dtype)
+        return _shortened_of_any_length(x, lengths, size)
+    parts = [(size[:, 0, 0] == one).nonzero()[:, 0] for one in size.unique()]
+    found = [_in_stretches(x[rows], mask[rows], int(size[rows[0]])) for rows in parts]
+    longest = max(one.shape[-1] for one in found)
+    padded = torch.cat([F.pad(one, (0, longest - one.shape[-1])) for one in found])
+    padded = padded[torch.cat(parts).argsort()]
+    return padded[:, :-1], padded[:, -1:]
 
 
-def _averages_of_any_length(x: Tensor, lengths: Tensor, stretch: Tensor) -> tuple[Tensor, Tensor]:
+def _in_stretches(x: Tensor, mask: Tensor, size: int) -> Tensor:
+    """Return what `shortened` does with series of one size of stretches, the mask as a channel."""
+    n_times = int(mask.sum(-1).max())
+    x, mask = x[..., :n_times], mask[..., :n_times]
+    if size == 1:
+        return torch.cat([x, mask], 1)
+
+    def mean(values: Tensor) -> Tensor:  # of what the last stretch has
+        return F.avg_pool1d(values * mask, size, ceil_mode=True) / share
+
+    share = F.avg_pool1d(mask, size, ceil_mode=True)
+    is_there, share = share > 0, torch.where(share > 0, share, 1.0)
+    means = mean(x)
+    rest = x - means.repeat_interleave(size, -1)[..., :n_times]
+    deviations = mean(rest.square()).clamp(min=_TINY).sqrt() * is_there
+    both = torch.stack([means, deviations], -1).flatten(2)
+    return torch.cat([both, is_there.to(x.dtype).repeat_interleave(2, -1)], 1)
+
+
+def _shortened_of_any_length(x: Tensor, lengths: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
     """Return what `shortened` does, padded to all times, by a program for any length."""
     place = torch.arange(x.shape[-1], device=x.device)
-    first = (place * stretch).minimum(lengths)
-    last = (first + stretch).minimum(lengths)
-    sums = F.pad(x.double().cumsum(-1), (1, 0))
-    start, end = (sums.gather(2, at.expand(-1, x.shape[1], -1)) for at in (first, last))
+    first = (place // 2 * size).minimum(lengths)
+    last = (first + size).minimum(lengths)
+    at = [edge.expand(-1, x.shape[1], -1) for edge in (first, last)]
+
+    def mean(values: Tensor) -> Tensor:
+        sums = F.pad(values.cumsum(-1), (1, 0))
+        return (sums.gather(2, at[1]) - sums.gather(2, at[0])) / (last - first).clamp(min=1)
+
+    means, squares = mean(x.double()), mean(x.double().square())
     is_there = last > first
-    return ((end - start) / (last - first).clamp(min=1)).to(x.dtype), is_there.to(x.dtype)
+    deviations = (squares - means.square()).clamp(min=_TINY).sqrt() * is_there
+    both = torch.where(place % 2 == 0, means, deviations).to(x.dtype)
+    is_long = size > 1
+    is_own = place < lengths
+    return torch.where(is_long, both, x), torch.where(is_long, is_there, is_own).to(x.dtype)
 
 
 class _SeriesBlock(nn.Module):

@@ -18,7 +18,7 @@ from skcontrast._layers._kernels import of_like_length, without_end
 from skcontrast._layers._wide import SideFeatures
 from skcontrast.augmentation import GaussianNoise
 from skcontrast.encoders import SeriesNet, Wide
-from skcontrast.encoders._series_net import _averages_of_any_length, _cells, shortened
+from skcontrast.encoders._series_net import _cells, _shortened_of_any_length, shortened
 from skcontrast.features import MiniRocket
 from skcontrast.frameworks import CMC, MoCo
 from tests.encoders.common import random_batch, same_state, seeded
@@ -110,22 +110,18 @@ def long_series():
     return x, lengths
 
 
-def test_long_series_are_read_as_averages_over_stretches_of_one_length():
+def test_long_series_are_read_as_means_and_deviations_of_stretches_in_turn():
     x, lengths = long_series()
     found, mask = shortened(*without_end(x))
-    assert found.shape == (7, 2, 999) and mask.sum((1, 2)).tolist() == [
-        520,
-        520,
-        500,
-        500,
-        999,
-        400,
-        1,
-    ]
-    for row, length, stretch in zip(range(7), lengths, [5, 5, 3, 2, 1, 1, 1], strict=True):
-        expected = torch.stack([part.mean(1) for part in x[row, :, :length].split(stretch, 1)], 1)
-        torch.testing.assert_close(found[row, :, : expected.shape[1]], expected, rtol=0, atol=1e-6)
-        assert not found[row, :, expected.shape[1] :].any()
+    assert found.shape == (7, 2, 999)
+    assert mask.sum((1, 2)).tolist() == [520, 520, 500, 500, 999, 400, 1]
+    for row, length, size in zip(range(7), lengths, [10, 10, 6, 4, 1, 1, 1], strict=True):
+        parts = x[row, :, :length].split(size, 1)
+        both = [part for s in parts for part in (s.mean(1), s.std(1, correction=0))]
+        expected = torch.stack(both, 1) if size > 1 else x[row, :, :length]
+        n = expected.shape[1]
+        torch.testing.assert_close(found[row, :, :n], expected, rtol=0, atol=2e-6)
+        assert not found[row, :, n:].any()
     short = random_batch(2, (1, 999))
     assert torch.equal(shortened(*without_end(short))[0], short)
 
@@ -137,12 +133,13 @@ def test_a_long_series_has_the_same_embedding_alone_and_among_others():
     torch.testing.assert_close(module(x), alone, rtol=0, atol=1e-4)
 
 
-def test_averages_of_a_program_for_any_length_are_those_of_the_network():
+def test_a_program_for_any_length_shortens_series_as_the_network_does():
     filled, mask = without_end(long_series()[0])
     lengths = mask.sum(-1, keepdim=True).long()
     expected, there = shortened(filled, mask)
-    found, is_there = _averages_of_any_length(filled, lengths, (lengths // 500).clamp(min=1))
-    torch.testing.assert_close(found[..., :999], expected, rtol=0, atol=1e-6)
+    size = torch.where(lengths < 1000, 1, lengths // 250)
+    found, is_there = _shortened_of_any_length(filled, lengths, size)
+    torch.testing.assert_close(found[..., :999], expected, rtol=0, atol=2e-6)
     assert torch.equal(is_there[..., :999], there) and not is_there[..., 999:].any()
 
 
