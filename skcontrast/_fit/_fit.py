@@ -26,6 +26,7 @@ from .._warnings import warn
 from ..augmentation._views import base_of
 from ..callbacks import Evaluation
 from ..kinds._base import Request
+from ..kinds._images import Images
 from ..kinds._recognise import is_custom, naming_kind
 from ._checkpoint import EpochState, opened_state
 from ._estimated_parameters import AutoParameters
@@ -219,7 +220,7 @@ class _Run:
             if settings.verbose and is_first:
                 if settings.encoder is None and are_photographs(setup.schema):
                     tell_of_pretrained()
-                if data.chain is None:
+                if data.chain is None and isinstance(setup.schema.kind, Images):
                     tell_symmetries(setup.symmetries)
         else:
             setup = continued_setup(settings, data.X, data.chain, self.past)

@@ -218,12 +218,16 @@ def tell_symmetries(symmetries: tuple[str, ...] | None) -> None:
     Parameters
     ----------
     symmetries : tuple of str or None
-        What the images show; of None, nothing is said.
+        What the images show; None if they are too few or too small to tell.
     """
-    if symmetries is not None:
-        shown = ", ".join(symmetries).replace("_", " ") or "none"
-        text = f"mirrors and turns of the views, as the images show them: {shown}"
-        tqdm.write(text, file=sys.stderr)
+    if symmetries is None:
+        shown = "left right for images of three channels, as the images are too few to tell"
+    else:
+        shown = f"{', '.join(symmetries).replace('_', ' ') or 'none'}, as the images show them"
+    text = f"mirrors and turns of the views: {shown}"
+    if symmetries != ():
+        text += "; pass augmentation= if they make one class another"
+    tqdm.write(text, file=sys.stderr)
 
 
 def duration(seconds: float) -> str:

@@ -35,7 +35,8 @@ def bounded(encode: Encode, network: nn.Module, x: Tensor) -> Tensor:
     x : Tensor of shape (n, ...)
         The samples.
     """
-    if not torch.is_grad_enabled() or not any(p.requires_grad for p in network.parameters()):
+    learns = network.training and torch.is_grad_enabled()
+    if not learns or not any(p.requires_grad for p in network.parameters()):
         return encode(x)
     n = max(1, int(_bytes_allowed(x.device) / max(1, _bytes_per_row(encode, network, x))))
     if len(x) <= n:

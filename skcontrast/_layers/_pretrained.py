@@ -9,35 +9,105 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .._warnings import warn
 from ._bounded import bounded
 
-# What the last linear layer of a classifier, or what holds it, is called.
+# What a classifier at the end of a network is called, and what wraps a network.
 _HEADS = {"fc", "_fc", "classifier", "head", "heads", "last_linear"}
+_WRAPPERS = ("module", "_orig_mod")
+# What a class token among tokens is called, where it is a parameter.
+_CLASS_TOKENS = {"cls_token", "class_token", "class_embedding", "cls"}
+_N_CLASSES_OF_IMAGENET = (1000, 1001, 21841, 21843)
 
 
-def without_head(network: nn.Module) -> nn.Module:
-    """Return a network without a classifier at its end; changed in place.
+def without_head(network: nn.Module, pixels: Tensor) -> nn.Module:
+    """Return a network without the classifier that makes its output; changed in place.
 
     It is marked, so that a file needs the network itself only once.
+
+    Parameters
+    ----------
+    network : torch.nn.Module
+        In inference mode.
+    pixels : Tensor of shape (n, channels, height, width)
+        A batch that it takes.
     """
     vars(network)["_is_copy_of_pretrained"] = True
     if hasattr(network, "reset_classifier"):
         cast(Any, network).reset_classifier(0)
         return network
-    linear = [
-        name.split(".")
-        for name, layer in network.named_modules()
-        if isinstance(layer, nn.Linear) and _HEADS & set(name.split("."))
+    inner = next((getattr(network, w) for w in _WRAPPERS if hasattr(network, w)), network)
+    at_end = _at_end(inner, pixels)
+    heads = [f"{name}." for name in _HEADS if name in at_end]
+    scores = [
+        name
+        for name, layer in inner.named_modules()
+        if any(f"{name}.".startswith(head) for head in heads)
+        and (isinstance(layer, nn.Linear) or getattr(layer, "kernel_size", 0) == (1, 1))
     ]
-    if linear:
-        *path, last = linear[-1]
-        setattr(network.get_submodule(".".join(path)), last, nn.Identity())
+    if scores:
+        _leave_out(inner, scores[-1])
+    for layer in () if scores else map(inner.get_submodule, at_end):
+        if isinstance(layer, nn.Linear) and _looks_like_classes(layer):
+            warn(
+                f"The network {type(inner).__name__} of Pretrained ends in {layer}: if these are "
+                "scores of classes, replace that layer by torch.nn.Identity()."
+            )
     return network
+
+
+def without_layers(network: nn.Module, kept: set[str]) -> nn.Module:
+    """Return a network without the classifier, whose parameters are not among the kept ones."""
+    vars(network)["_is_copy_of_pretrained"] = True
+    if hasattr(network, "reset_classifier"):
+        cast(Any, network).reset_classifier(0)
+    missing = {key.rpartition(".")[0] for key in network.state_dict() if key not in kept}
+    if len(missing) == 1:
+        _leave_out(network, missing.pop())
+    return network
+
+
+def _leave_out(network: nn.Module, name: str) -> None:
+    path, _, last = name.rpartition(".")
+    setattr(network.get_submodule(path), last, nn.Identity())
+
+
+def _looks_like_classes(layer: nn.Linear) -> bool:
+    n = layer.out_features
+    return n < layer.in_features or n in _N_CLASSES_OF_IMAGENET
+
+
+def _at_end(network: nn.Module, pixels: Tensor) -> list[str]:
+    """Return the names of the layers whose output is that of the network, or its logits."""
+    outputs: dict[str, Any] = {}
+    hooks = [
+        layer.register_forward_hook(lambda _, __, out, name=name: outputs.update({name: out}))
+        for name, layer in network.named_modules()
+        if name
+    ]
+    try:
+        with torch.no_grad():
+            found: Any = network(pixels)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    found = getattr(found, "logits", found)
+    return [
+        name
+        for name, out in outputs.items()
+        if isinstance(out, Tensor)
+        and isinstance(found, Tensor)
+        and (out.data_ptr(), out.numel()) == (found.data_ptr(), found.numel())
+    ]
 
 
 def is_copy_of_pretrained(module: Any) -> bool:
     """Return whether this is a copy of a network that was passed to `Pretrained`."""
     return bool(getattr(module, "__dict__", {}).get("_is_copy_of_pretrained", False))
+
+
+class NoRows(ValueError):
+    """A network returns something else than a row for each image."""
 
 
 class Pixels(nn.Module):
@@ -100,18 +170,29 @@ class PretrainedNetwork(nn.Module):
         found: Any = self.network(self.pixels(x))
         states = getattr(found, "last_hidden_state", None)
         if states is not None:
-            pooler = getattr(self.network, "pooler", None)
-            is_learned = pooler is not None and any(True for _ in pooler.parameters())
-            pooled = None if is_learned else getattr(found, "pooler_output", None)
-            # A pooler with weights may never have been trained; the class token has been.
-            found = (states[:, 0] if states.ndim == 3 else states) if pooled is None else pooled
+            found = self._of_states(states, getattr(found, "pooler_output", None))
         elif hasattr(found, "logits"):  # of a classifier whose last layer was left out
             found = found.logits
         if not isinstance(found, Tensor):
-            raise ValueError(
+            advice = ", such as network.vision_model" if hasattr(found, "image_embeds") else ""
+            raise NoRows(
                 f"it returns a {type(found).__name__}: pass a module that returns one tensor for "
-                "a batch of images"
+                f"a batch of images{advice}"
             )
         if found.ndim == 4:
-            return found.mean((2, 3))
+            # Maps of Swin transformers have their channels last.
+            is_turned = found.shape[1] == found.shape[2] != found.shape[3]
+            return found.mean((1, 2) if is_turned else (2, 3))
         return found.mean(1) if found.ndim == 3 else found
+
+    def _of_states(self, states: Tensor, pooled: Tensor | None) -> Tensor:
+        """Return a row, or a map or tokens, of the last states of a network of transformers."""
+        pooler = getattr(self.network, "pooler", None)
+        # A pooler with weights may never have been trained; the class token has been.
+        is_learned = pooler is not None and any(True for _ in pooler.parameters())
+        if pooled is not None and not is_learned:
+            return pooled
+        has_class_token = any(
+            name.rpartition(".")[2] in _CLASS_TOKENS for name, _ in self.network.named_parameters()
+        ) and not getattr(getattr(self.network, "config", None), "use_mean_pooling", False)
+        return states[:, 0] if states.ndim == 3 and has_class_token else states

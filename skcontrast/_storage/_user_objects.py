@@ -15,7 +15,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import is_parametrized
 
-from .._layers._pretrained import without_head
+from .._layers._pretrained import without_layers
 
 
 def own_name(value: object) -> str:
@@ -58,9 +58,9 @@ def with_weights(
             f"{type(given).__name__}"
         )
     module = copy.deepcopy(given)
-    module = module if has_head else without_head(module)
     if state is None:
         return module
+    module = module if has_head else without_layers(module, set(state))
     for key, tensor in module.state_dict().items():
         stored = state.get(key)
         if isinstance(stored, Tensor) and tensor.dtype != stored.dtype:

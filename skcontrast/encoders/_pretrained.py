@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .._checks import FRACTION, NON_NEGATIVE, POSITIVE, POSITIVE_INT, Interval, Numbers
-from .._layers._pretrained import Pixels, PretrainedNetwork, without_head
+from .._checks import NON_NEGATIVE, POSITIVE, POSITIVE_INT, Interval, Numbers
+from .._layers._pretrained import NoRows, Pixels, PretrainedNetwork, without_head
 from .._warnings import warn
 from ..frameworks._momentum import BATCH_NORM
 from ..kinds import Images
@@ -25,6 +25,7 @@ _TOLERANCE = 0.01
 _DARKEST = 1.5 / 255
 # Sides to which images are brought: smaller ones leave convolutional networks too few cells.
 _LEAST_SIDE, _MOST_SIDE = 96, 224
+_FINITE = Interval(Real, None, None, closed="neither")
 _ADVICE = (
     "does not say for which pixels it was trained: pass the mean= and std= of its intensities in "
     "[0, 1], such as mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225) for most networks of "
@@ -105,12 +106,12 @@ class Pretrained(Encoder):
     kind = Images(standardize=False)
     _parameter_constraints: dict = {
         "network": [nn.Module, str],
-        "mean": [Real, Numbers(Interval(Real, None, None, closed="neither")), None],
+        "mean": [_FINITE, Numbers(_FINITE), None],
         "std": [*POSITIVE, Numbers(POSITIVE[0]), None],
         "size": [*POSITIVE_INT, Numbers(*POSITIVE_INT), None],
         "processor": "no_validation",
         "rate": [*NON_NEGATIVE, None],
-        "frozen": FRACTION,
+        "frozen": [Interval(Real, 0, 1, closed="left")],
     }
 
     def __init__(
@@ -170,10 +171,12 @@ class Pretrained(Encoder):
             returns nothing that is a row per image.
         """
         check_build(self, sample_shape, n_components)
-        network = without_head(copy.deepcopy(self._source))
-        pixels = self._pixels(network, sample_shape)
-        module = PretrainedNetwork(pixels, network.float())
-        width = _try_sizes(module, sample_shape, is_free=self.size is None)
+        network = copy.deepcopy(self._source)
+        module = PretrainedNetwork(self._pixels(network, sample_shape), network.float())
+        zeros = torch.zeros(2, *sample_shape)
+        _try_sizes(module, zeros, is_free=self.size is None)
+        without_head(network, module.pixels(zeros))
+        width = _width(module, zeros)
         parameters = list(network.parameters())
         for parameter in parameters[: int(self.frozen * len(parameters))]:
             parameter.requires_grad_(False)
@@ -206,10 +209,14 @@ class Pretrained(Encoder):
         if mean is None or std is None:
             raise ValueError(f"The network {name} of Pretrained {_ADVICE}")
         found = [np.atleast_1d(np.asarray(one, dtype=np.float64)) for one in (mean, std)]
-        channels = max(map(len, found))
-        if channels == 1:
-            layers = (one for one in network.modules() if isinstance(one, nn.Conv2d))
-            channels = next((one.in_channels for one in layers), 3)
+        if max(abs(found[0]).max(), found[1].max()) > 2:
+            raise ValueError(
+                f"The mean and std of Pretrained are of intensities in [0, 1], got {mean!r} and "
+                f"{std!r}: divide them by 255."
+            )
+        layers = (one for one in network.modules() if isinstance(one, nn.Conv2d))
+        # A lazy first layer has no channels yet.
+        channels = next((one.in_channels for one in layers), 0) or max(*map(len, found), 3)
         if {len(one) for one in found} - {1, channels}:
             raise ValueError(
                 f"The mean and std of Pretrained must hold one number or {channels}, one for each "
@@ -217,9 +224,10 @@ class Pretrained(Encoder):
             )
         if sample_shape[0] not in (1, channels):
             raise ValueError(
-                f"X has {sample_shape[0]} channels, the network {name} takes {channels}, or 1, "
-                "which is repeated: pass X[:, :3] if the others are transparency, or a network "
-                "with another first layer, and the mean and std of each channel."
+                f"X has {sample_shape[0]} channels, the network {name} takes "
+                f"{f'{channels}, or 1, which is repeated' if channels > 1 else 1}: pass "
+                "X[:, :3] if the others are transparency, or a network with another first layer, "
+                "and the mean and std of each channel."
             )
         size = known.get("size") if self.size is None else self.size
         if size is None:
@@ -232,10 +240,18 @@ class Pretrained(Encoder):
 
 def _free_size(sides: Sequence[int]) -> tuple[int, int]:
     """Return the sides of images, the shorter one brought into the range that networks take."""
-    least = min(sides)
+    least, most = min(sides), max(sides)
     factor = min(max(least, _LEAST_SIDE), _MOST_SIDE) / least
+    factor = min(factor, max(1, _MOST_SIDE / most))  # long images are not enlarged
     height, width = (max(1, round(side * factor)) for side in sides)
     return height, width
+
+
+# What image processors of transformers do, unless they say otherwise.
+_USUAL = {
+    "do_rescale": True, "do_normalize": True, "rescale_offset": False,
+    "do_flip_channel_order": False,
+}  # fmt: skip
 
 
 def _preprocessing(network: nn.Module, processor: Any) -> dict[str, Any]:
@@ -245,6 +261,12 @@ def _preprocessing(network: nn.Module, processor: Any) -> dict[str, Any]:
     if processor is not None:
         is_dict = isinstance(processor, Mapping)
         has = processor.get if is_dict else partial(getattr, processor)
+        for name, usual in _USUAL.items():
+            if has(name, usual) not in (usual, None):
+                raise ValueError(
+                    f"The processor of Pretrained has {name}={has(name, usual)!r}, which is not "
+                    "followed: pass X as the network knows it in [0, 1], with mean= and std=."
+                )
         return {
             "mean": has("image_mean", None) or has("mean", None),
             "std": has("image_std", None) or has("std", None),
@@ -276,10 +298,11 @@ def load_network(name: str) -> nn.Module:
     """Return a network of timm with its weights, loaded once per process."""
     try:
         import timm
-    except ImportError as error:
+    except Exception as error:  # beside the wrong torchvision, timm fails in many ways
         raise ImportError(
-            f"Pretrained({name!r}) loads a network by its name from timm: pip install timm, or "
-            "pass the network itself."
+            f"Pretrained({name!r}) loads a network by its name from timm, which cannot be "
+            f"imported ({error}): pip install 'skcontrast[pretrained]', with a torchvision that "
+            "belongs to this torch, or pass the network itself."
         ) from error
     try:
         return timm.create_model(name, pretrained=True, num_classes=0)
@@ -290,29 +313,41 @@ def load_network(name: str) -> nn.Module:
         ) from error
 
 
-def _try_sizes(module: PretrainedNetwork, sample_shape: tuple, *, is_free: bool) -> int:
-    """Return the width for images of a shape; a network may take those of its own size only.
+def _try_sizes(module: PretrainedNetwork, images: Tensor, *, is_free: bool) -> None:
+    """Find a size that a network takes: that of the images, or the only one that it has.
 
     Raises
     ------
     ValueError
-        If the network fails, or what it returns is no row for each image.
+        If the network fails.
     """
-    zeros = torch.zeros(2, *sample_shape)
-    own = module.pixels.size
-    errors = []
-    for size in dict.fromkeys([own, (_MOST_SIDE, _MOST_SIDE)] if is_free else [own]):
+    config: Any = getattr(module.network, "config", None)
+    own, errors, name = module.pixels.size, [], type(module.network).__name__
+    others = (_MOST_SIDE, getattr(config, "image_size", None))
+    sizes = [own, *((side, side) for side in others if isinstance(side, int))]
+    for size in dict.fromkeys(sizes if is_free else [own]):
         module.pixels.size = size
         try:
-            with torch.no_grad():
-                found = module(zeros)
+            _width(module, images)
+            return
+        except NoRows as error:
+            raise ValueError(
+                f"The network {name} of Pretrained cannot be used: {error}."
+            ) from error
         except Exception as error:
             errors.append(f"{size[0]} × {size[1]} pixels: {error}")
-            continue
-        if found.ndim == 2 and len(found) == 2:
-            return found.shape[1]
-        errors.append(f"it returns a tensor of shape {tuple(found.shape)} for two images")
     raise ValueError(
-        f"The network {type(module.network).__name__} of Pretrained failed on images of "
-        f"{'; '.join(errors)}. Pass the size= that it takes."
+        f"The network {name} of Pretrained failed on images of {'; '.join(errors)}. Pass the "
+        "size= that it takes."
     )
+
+
+@torch.no_grad()
+def _width(module: PretrainedNetwork, images: Tensor) -> int:
+    """Return the width of the rows that a network returns, the same at each call."""
+    found, again = module(images), module(images)
+    if found.ndim != 2 or len(found) != len(images):
+        raise NoRows(f"it returns a tensor of shape {tuple(found.shape)} for {len(images)} images")
+    if not torch.equal(found, again):
+        raise NoRows("it draws random numbers, and returns other numbers at each call")
+    return found.shape[1]

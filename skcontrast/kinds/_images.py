@@ -246,6 +246,8 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
             advice = "multiply X by 255"
         elif is_uint8 and white <= 1 < X.max():
             advice = "divide X by 255"
+        elif self.only_casts_ and not is_uint8 and (X.min() < -0.01 or X.max() > 1.01):
+            advice = "bring X into [0, 1]"
         elif not (self.keeps_uint8_ or self.only_casts_) and self._looks_rescaled(X):
             advice = "bring X to the unit that it had"
         else:
