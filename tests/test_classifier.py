@@ -1,5 +1,6 @@
 """The classifier for few labels: embedder, scaler and classifier in one, and its folds."""
 
+import json
 import pickle
 import signal
 import tracemalloc
@@ -291,6 +292,19 @@ def test_an_exported_one_returns_probabilities(tmp_path, y):
     with torch.inference_mode():
         probabilities = network(torch.from_numpy(X)).numpy()
     np.testing.assert_allclose(probabilities, found.predict_proba(X), atol=1e-5)
+
+
+def test_an_onnx_file_names_the_classes(tmp_path):
+    for name in ("onnx", "onnxscript"):
+        pytest.importorskip(name)
+    onnxruntime = pytest.importorskip("onnxruntime")
+    found = model().fit(X, np.where(FEW < 0, None, NAMES))
+    skcontrast.export(found, tmp_path / "a.onnx", X)
+    session = onnxruntime.InferenceSession(tmp_path / "a.onnx")
+    names = json.loads(session.get_modelmeta().custom_metadata_map["classes"])
+    assert names == found.classes_.tolist()
+    (probabilities,) = session.run(None, {"X": X})
+    assert np.array(names)[probabilities.argmax(1)].tolist() == found.predict(X).tolist()
 
 
 @pytest.mark.parametrize(

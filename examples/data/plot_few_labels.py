@@ -1,6 +1,6 @@
 """
-Few labels, many samples
-========================
+How many labels are enough
+==========================
 
 There are 1,347 images of digits for training, of which a few have labels. The embedder is trained
 on all of them without labels, then frozen; a classifier on top learns from the labels, with or

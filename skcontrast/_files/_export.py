@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import logging
 import os
 import warnings
@@ -73,7 +74,7 @@ def export(
     Notes
     -----
     Input and output of an ONNX file are called ``X`` and ``embedding``, or ``probabilities`` of a
-    classifier.
+    classifier. The metadata of the latter have ``classes``, their names in this order, as JSON.
 
     Series are one array (n_samples, n_channels, n_times), with NaN behind the ends of shorter
     ones. If the encoder takes series of any length, as the default does, so does the file: longer
@@ -115,6 +116,8 @@ def export(
     write, run = _WRITERS[place.suffix]
     with _quiet():
         data = write(network, torch.from_numpy(array[:2].copy()))
+    if model is not None and place.suffix == ".onnx":
+        data = _naming_classes(data, model.classes_.tolist())
     _check(run(data, array), expected, place)
     replace_file(place, data)
 
@@ -234,6 +237,15 @@ def _write_onnx(network: _Embedding, samples: Tensor) -> bytes:
     if onnx is None:
         raise RuntimeError("torch.onnx.export returned no program.")
     return onnx.model_proto.SerializeToString()
+
+
+def _naming_classes(data: bytes, classes: list[Any]) -> bytes:
+    """Return an ONNX file whose metadata name the classes, in the order of the probabilities."""
+    import onnx
+
+    model = onnx.load_from_string(data)
+    onnx.helper.set_model_props(model, {"classes": json.dumps(classes)})
+    return model.SerializeToString()
 
 
 def _run_onnx(data: bytes, array: NDArray[Any]) -> NDArray[Any]:
