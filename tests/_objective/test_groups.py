@@ -187,6 +187,7 @@ def test_no_batch_queue_or_bank_contrasts_a_group_with_itself(framework, same_gr
         alone = embedder.fit(X, groups=np.zeros(32)).history_[:, "train_loss"]
     seen.append(embedder.transform(X))
     seen.append(embedder.fit(X, groups=np.where(np.arange(32) < 16, "a", "b")).transform(X))
+    embedder.set_params(same_group="neutral")  # without groups there are no positives among them
     seen.append(embedder.fit(X).transform(X))
     assert all(np.isfinite(alone)) and not np.allclose(seen[0], seen[1])
     assert not np.allclose(seen[1], seen[2]) and not np.allclose(seen[0], seen[2])
