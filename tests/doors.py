@@ -260,7 +260,7 @@ ALSO = {
     "compose": {"sample_shape": (3, 8, 8)},
     "image_symmetries": {"X": PICTURES},
     "Pretrained": {"mean": 0.5, "std": 0.5},
-    "rows_to_label": {"n": 2},
+    "rows_to_label": {"n": 2, "random_state": 0},
     "make_embedding_scorer": {"measure": metrics.map_at_r},
     "save": {"path": pathlib.Path(tempfile.gettempdir()) / "doors.skc"},
 }

@@ -181,7 +181,7 @@ def test_an_option_that_is_misspelt_is_found_by_set_params():
     "optimizer", [partial(torch.optim.Adam, amsgrad=True), built(Optimizer()), None]
 )
 def test_an_embedder_takes_a_name_a_class_or_an_object(optimizer):
-    with pytest.raises(ValueError, match=r"'optimizer'.*skcontrast\.optimizers\.Optimizer"):
+    with pytest.raises(ValueError, match=r"'optimizer' parameter"):
         small(optimizer=optimizer).fit(X_DIGITS)
 
 

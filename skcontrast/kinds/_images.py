@@ -204,6 +204,7 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
         self.keeps_uint8_ = X.dtype == np.uint8
         self.center_, self.scale_ = 0.0, 255.0 if self.keeps_uint8_ else 1.0
         self.only_casts_ = not (self.standardize or self.keeps_uint8_)
+        self.is_unit_ = self.only_casts_ and _are_of_unit(X)
         if self.standardize and not self.keeps_uint8_:
             self.center_, self.scale_ = _range(X)
         if self.only_casts_ and (largest := max(map(abs, _extremes(X)))) > _LARGEST_UNSCALED:
@@ -246,7 +247,7 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
             advice = "multiply X by 255"
         elif is_uint8 and white <= 1 < X.max():
             advice = "divide X by 255"
-        elif self.only_casts_ and not is_uint8 and (X.min() < -0.01 or X.max() > 1.01):
+        elif getattr(self, "is_unit_", False) and not (is_uint8 or _are_of_unit(X)):
             advice = "bring X into [0, 1]"
         elif not (self.keeps_uint8_ or self.only_casts_) and self._looks_rescaled(X):
             advice = "bring X to the unit that it had"
@@ -270,6 +271,12 @@ class ImageScaler(AffineScaler):  # numpydoc ignore=PR02
         darkest_white = self.center_ + 0.1 * self.scale_
         is_dark = len(X) >= 10 and bool(self.center_ < X.max() < darkest_white)
         return is_dark or bool(np.mean(relative > 1.01) > 0.1)
+
+
+def _are_of_unit(X: np.ndarray) -> bool:
+    """Return whether intensities are in [0, 1], but for rounding."""
+    low, high = _extremes(X)
+    return low >= -0.01 and high <= 1.01
 
 
 def _extremes(X: np.ndarray) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from skcontrast.losses import (
     DCL,
     HCL,
     PUCL,
+    SINCERE,
     InfoNCE,
     NonparametricBCL,
     PositiveDebiased,
@@ -146,10 +147,10 @@ def test_printed_bcl_takes_the_empirical_cdf_for_phi():
 
 def test_every_loss_is_an_estimator_or_refused():
     sample = ScoreModel().sample(2, 5, random_state=0)
-    for loss in (SupCon(), SemiSupCon(), SoftSupCon(), PositiveDebiased()):
+    for loss in (SupCon(), SINCERE(), SemiSupCon(), SoftSupCon(), PositiveDebiased()):
         with pytest.raises(ValueError, match=f"{type(loss).__name__} does not differ from"):
             estimate(loss, sample)
-    refused = {SupCon, SemiSupCon, SoftSupCon, PositiveDebiased}
+    refused = {SupCon, SINCERE, SemiSupCon, SoftSupCon, PositiveDebiased}
     assert {kind.__name__ for kind in refused.union(NAIVE)} == set(exported_losses) - {"Loss"}
 
 
