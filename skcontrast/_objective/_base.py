@@ -244,13 +244,9 @@ class Objective:
             losses = cls.anchor_loss(means, positives, anchors, loss)
             if expectations.pull is not None:
                 weighted, mass = rest
-                mass = mass.detach()
-                share = loss.pull_share(mass, positives.shape[1])
-                share = check_result(loss, "pull_share", share, mass.shape).masked_fill(
-                    mass == 0, 0.0
-                )
-                own, pulled = cls.attraction(positives)[0].mean(1), expectations.pull.mean
-                losses = losses + share * (own - pulled([weighted, mass]))
+                pulled = expectations.pull.mean([weighted, mass.detach()])
+                own = cls.attraction(positives)[0]
+                losses = losses + _pull_share(loss, mass.detach(), own) * (own.mean(1) - pulled)
             total = anchors.total(losses)
         if not needs_gradient:
             return total, None
@@ -268,12 +264,9 @@ def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> tuple[Tensor, Til
         )
     # A copy, as a custom loss may keep what it gets.
     scores = tile.scores.scatter(1, tile.excluded, -torch.inf)
-    if tile.same_group is not None:
-        scores.masked_fill_(tile.same_group, -torch.inf)
     with torch.set_grad_enabled(needs_gradient):
         leaves = _leaf(scores, needs_gradient), _leaf(tile.anchors.positives, needs_gradient)
-        labels = [tile.same_class] if loss.takes_labels else []
-        losses = loss.row_loss(*leaves, *labels)
+        losses = _row_loss_of_groups(tile, loss, *leaves)
         losses = check_result(loss, "row_loss", losses, scores.shape[:1], is_weight=False)
         check_direction(loss, scores[:1], tile.anchors.positives[:1])
         total = tile.anchors.total(losses)
@@ -286,6 +279,36 @@ def _row_loss(tile: Tile, loss: Loss, needs_gradient: bool) -> tuple[Tensor, Til
     d_scores, d_positives = gradients
     scaled = ScaledMatrix(torch.ones_like(d_scores[:, :1]), d_scores)
     return total.detach(), TileGradients(scaled, d_positives, None)
+
+
+def _row_loss_of_groups(tile: Tile, loss: Loss, scores: Tensor, positives: Tensor) -> Tensor:
+    """Return the loss of each row where candidates of the anchor's group are no negatives.
+
+    If groups are positive, a loss that takes labels gets them as candidates of the anchor's class;
+    beside any other they are pulled, as they are beside losses that pull nothing.
+    """
+    group, same_class, attracts = tile.same_group, tile.same_class, tile.group_role == "positive"
+    if group is None:
+        return loss.row_loss(scores, positives, *[same_class] * loss.takes_labels)
+    if loss.takes_labels and attracts:
+        same_class = group if same_class is None else same_class | group
+        return loss.row_loss(scores, positives, same_class)
+    others = scores.masked_fill(group, -torch.inf)
+    if loss.takes_labels:
+        same_class = None if same_class is None else same_class & ~group
+        return loss.row_loss(others, positives, same_class)
+    losses = loss.row_loss(others, positives)
+    if not attracts:
+        return losses
+    mass = group.sum(1).to(scores.dtype)
+    pulled = scores.masked_fill(~group, 0.0).sum(1) / or_one(mass)
+    return losses + _pull_share(loss, mass, positives) * (positives.mean(1) - pulled)
+
+
+def _pull_share(loss: Loss, mass: Tensor, positives: Tensor) -> Tensor:
+    """Return the share of the pull that goes to candidates of this mass, 0 where it is 0."""
+    share = check_result(loss, "pull_share", loss.pull_share(mass, positives.shape[1]), mass.shape)
+    return share.masked_fill(mass == 0, 0.0)
 
 
 def _leaf(values: Tensor, needs_gradient: bool) -> Tensor:

@@ -311,7 +311,8 @@ class Loss(ParameterObject):
         positives : Tensor of shape (n_anchors, n_positives)
             Scores of the other views of the anchor's sample.
         same_class : Tensor of shape (n_anchors, n), dtype bool, or None
-            As in `class_weights`; None without labels.
+            As in `class_weights`; None without labels. Also where both are of one group, if groups
+            are positive; candidates of a neutral group are excluded.
 
         Returns
         -------

@@ -22,6 +22,7 @@ from skcontrast.losses import (
     DCL,
     HCL,
     PUCL,
+    SINCERE,
     InfoNCE,
     Loss,
     PositiveDebiased,
@@ -159,6 +160,39 @@ def test_positive_groups_are_the_classes_of_supcon():
     expected = value_and_gradient(z, loss=SupCon(), y=GROUPS)
     got = value_and_gradient(z, loss=SupCon(), y=none, groups=GROUPS, same_group="positive")
     torch.testing.assert_close(got, expected)
+
+
+def test_positive_groups_are_the_classes_of_sincere():
+    z, none = views(), torch.full((N,), -1)
+    expected = value_and_gradient(z, loss=SINCERE(), y=GROUPS)
+    got = value_and_gradient(z, loss=SINCERE(), y=none, groups=GROUPS, same_group="positive")
+    torch.testing.assert_close(got, expected)
+
+
+class WholeRows(Loss):
+    """InfoNCE, as a function of whole rows."""
+
+    def row_loss(self, scores, positives):
+        return torch.cat([scores, positives], 1).logsumexp(1) - positives.mean(1)
+
+
+def test_neutral_groups_are_left_out_of_their_class_by_a_loss_of_whole_rows():
+    z = views()
+    expected = value_and_gradient(z, loss=WholeRows(), groups=GROUPS)
+    got = value_and_gradient(z, loss=SINCERE(), y=GROUPS, groups=GROUPS)
+    torch.testing.assert_close(got, expected)
+
+
+def test_positive_groups_are_pulled_beside_a_loss_of_whole_rows_as_beside_infonce():
+    z, pulls = views(3), []
+    for loss in (WholeRows(), InfoNCE()):
+        positive, neutral = (
+            value_and_gradient(z, loss=loss, groups=GROUPS, same_group=role)
+            for role in ("positive", "neutral")
+        )
+        pulls.append([there - here for there, here in zip(positive, neutral, strict=True)])
+    torch.testing.assert_close(*pulls)
+    assert pulls[0][0] != 0
 
 
 def test_a_candidate_of_the_group_is_pulled_by_a_loss_that_pulls_likely_ones():
