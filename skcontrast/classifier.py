@@ -11,7 +11,6 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
     ClassifierMixin,
-    ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     clone,
     is_classifier,
@@ -65,9 +64,7 @@ def _has(method: str) -> Any:
     return available_if(has_it)
 
 
-class ContrastiveClassifier(
-    ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, NamesChecked
-):
+class ContrastiveClassifier(ClassifierMixin, TransformerMixin, NamesChecked):
     """Classify samples of which few have labels, by an embedding of all of them.
 
     `fit` trains an embedder on all rows, standardises the embedding by all rows, and fits a
@@ -397,9 +394,22 @@ class ContrastiveClassifier(
         """Names of the features."""
         return self.embedder_.feature_names_in_
 
-    @property
-    def _n_features_out(self) -> int:
-        return self.embedder_._n_features_out
+    def get_feature_names_out(
+        self, input_features: ArrayLike | None = None
+    ) -> NDArray[np.object_]:
+        """Return the names of the columns of `transform`, which are those of the embedder.
+
+        Parameters
+        ----------
+        input_features : array-like of shape (n_features_in_,), default=None
+            Names of the columns of X, if `fit` saw none.
+
+        Returns
+        -------
+        names : ndarray of shape (n_components,), dtype object
+        """
+        check_is_fitted(self)
+        return self.embedder_.get_feature_names_out(input_features)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classifier_")

@@ -294,17 +294,24 @@ def test_an_exported_one_returns_probabilities(tmp_path, y):
     np.testing.assert_allclose(probabilities, found.predict_proba(X), atol=1e-5)
 
 
-def test_an_onnx_file_names_the_classes(tmp_path):
+@pytest.mark.parametrize(
+    "named",
+    [NAMES, *(pytest.param(y, marks=pytest.mark.slow) for y in (Y, Y % 2, Y > 0))],
+    ids=["text", "int", "two", "bool"],
+)
+def test_an_onnx_file_returns_labels_and_names_the_classes(named, tmp_path):
     for name in ("onnx", "onnxscript"):
         pytest.importorskip(name)
     onnxruntime = pytest.importorskip("onnxruntime")
-    found = model().fit(X, np.where(FEW < 0, None, NAMES))
+    found = model().fit(X, np.where(FEW < 0, None, named))
     skcontrast.export(found, tmp_path / "a.onnx", X)
     session = onnxruntime.InferenceSession(tmp_path / "a.onnx")
     names = json.loads(session.get_modelmeta().custom_metadata_map["classes"])
     assert names == found.classes_.tolist()
-    (probabilities,) = session.run(None, {"X": X})
-    assert np.array(names)[probabilities.argmax(1)].tolist() == found.predict(X).tolist()
+    probabilities, labels = session.run(["probabilities", "label"], {"X": X[:7]})
+    np.testing.assert_allclose(probabilities, found.predict_proba(X[:7]), atol=1e-5)
+    assert labels.tolist() == found.predict(X[:7]).tolist()
+    assert np.array(names)[probabilities.argmax(1)].tolist() == labels.tolist()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ With `--rows` it compares ways to choose the rows that get a label, for embeddin
 set: at random, the same number of each class, which needs to know the classes, `rows_to_label`,
 the same in two rounds of half the labels each, and where scikit-activeml is installed, its
 TypiClust and CoreSet. The score is that of a logistic regression on the other half. A name that
-ends in `.npz` is a file of vectors, `X_train`, `y_train`, `X_test`, `y_test`, taken as they are.
+ends in `.npz` is a file of vectors, `X_train`, `y_train`, `X_test`, `y_test`, taken as they are;
+any other name is a set of series, see `benchmarks/_series_sets.py`.
 
 What follows is about the first table.
 
@@ -36,6 +37,7 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from benchmarks._image_sets import load_images
 from benchmarks._results import Table, make_parser, spread
+from benchmarks._series_sets import load_series
 from benchmarks.studies.few_labels import draw_labels, split
 from skcontrast import ContrastiveEmbedder, rows_to_label
 from skcontrast.features import PartialWhitening
@@ -44,7 +46,7 @@ SAMPLES = {
     "digits": lambda: (load_digits().images, load_digits().target),
     "wine": lambda: load_wine(return_X_y=True),
     "breast cancer": lambda: load_breast_cancer(return_X_y=True),
-    "Fashion-MNIST": lambda: tuple(part[:4000] for part in load_images("Fashion-MNIST")[:2]),
+    "Fashion-MNIST": lambda: load_images("Fashion-MNIST")[:2],
 }
 
 
@@ -86,7 +88,9 @@ def embedded(name, epochs):
         with np.load(name) as file:
             X, X_test = (file[key].astype(np.float32) for key in ("X_train", "X_test"))
             return X, file["y_train"], X_test, file["y_test"]
-    X, X_test, y, y_test = train_test_split(*SAMPLES[name](), test_size=0.5, random_state=0)
+    samples = SAMPLES[name]() if name in SAMPLES else load_series(name)[:2]
+    samples = [part[:4000] for part in samples]
+    X, X_test, y, y_test = train_test_split(*samples, test_size=0.5, random_state=0)
     embedder = ContrastiveEmbedder(max_epochs=epochs or "auto", random_state=0).fit(X)
     return embedder.transform(X), y, embedder.transform(X_test), y_test
 
@@ -142,7 +146,8 @@ def compare_choices(args):
     """Print one row per set and number of labels."""
     has_activeml = importlib.util.find_spec("skactiveml")
     names = list(CHOICES)[: None if has_activeml else -2]
-    with Table("rows", args, labels=2, packages=("scikit-activeml",)) as table:
+    name = "series" if set(args.rows).isdisjoint(SAMPLES) else "rows"
+    with Table(name, args, labels=2, packages=("scikit-activeml",)) as table:
         for name in args.rows:
             H, y, H_test, y_test = embedded(name, args.epochs)
             scaler, n_classes = StandardScaler().fit(H), len(np.unique(y))

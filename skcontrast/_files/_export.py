@@ -47,7 +47,8 @@ def export(
     ----------
     embedder : ContrastiveEmbedder or ContrastiveClassifier
         Fitted on vectors, series or images. Of a classifier, whose `classifier_` must be a
-        ``LogisticRegression``, the file returns what `predict_proba` does.
+        ``LogisticRegression``, the file returns what `predict_proba` does, and an ONNX file the
+        labels of `predict` behind it.
     path : str or path-like
         Where to write. The suffix is the format: ``.onnx`` for ONNX, which needs onnx,
         onnxscript and onnxruntime; ``.pt2`` for a program of ``torch.export``.
@@ -73,8 +74,9 @@ def export(
 
     Notes
     -----
-    Input and output of an ONNX file are called ``X`` and ``embedding``, or ``probabilities`` of a
-    classifier. The metadata of the latter have ``classes``, their names in this order, as JSON.
+    Input and output of an ONNX file are called ``X`` and ``embedding``, those of a classifier
+    ``X``, ``probabilities`` and ``label``. Its metadata have ``classes``, their names in the order
+    of the probabilities, as JSON.
 
     Series are one array (n_samples, n_channels, n_times), with NaN behind the ends of shorter
     ones. If the encoder takes series of any length, as the default does, so does the file: longer
@@ -117,7 +119,7 @@ def export(
     with _quiet():
         data = write(network, torch.from_numpy(array[:2].copy()))
     if model is not None and place.suffix == ".onnx":
-        data = _naming_classes(data, model.classes_.tolist())
+        data = _with_labels(data, model.classes_)
     _check(run(data, array), expected, place)
     replace_file(place, data)
 
@@ -239,12 +241,19 @@ def _write_onnx(network: _Embedding, samples: Tensor) -> bytes:
     return onnx.model_proto.SerializeToString()
 
 
-def _naming_classes(data: bytes, classes: list[Any]) -> bytes:
-    """Return an ONNX file whose metadata name the classes, in the order of the probabilities."""
+def _with_labels(data: bytes, classes: NDArray[Any]) -> bytes:
+    """Return an ONNX file that also gives the class of the highest probability, and names all."""
     import onnx
 
-    model = onnx.load_from_string(data)
-    onnx.helper.set_model_props(model, {"classes": json.dumps(classes)})
+    model, helper = onnx.load_from_string(data), onnx.helper
+    names = onnx.numpy_helper.from_array(classes, "classes")
+    model.graph.initializer.append(names)
+    of_rows: Any = {"axis": 1, "keepdims": 0}
+    model.graph.node.append(helper.make_node("ArgMax", ["probabilities"], ["place"], **of_rows))
+    model.graph.node.append(helper.make_node("Gather", ["classes", "place"], ["label"]))
+    rows = [model.graph.output[0].type.tensor_type.shape.dim[0].dim_param]
+    model.graph.output.append(helper.make_tensor_value_info("label", names.data_type, rows))
+    helper.set_model_props(model, {"classes": json.dumps(classes.tolist())})
     return model.SerializeToString()
 
 

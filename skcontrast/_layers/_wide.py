@@ -46,6 +46,17 @@ class SideFeatures(nn.Module):
         """The width of all blocks together."""
         return self.learned_width + sum(len(cast(Scale, scale).mean) for scale in self.scales)
 
+    @property
+    def raw_columns(self) -> slice | None:
+        """Where the samples themselves stand in the representation, None if they do not."""
+        start = self.learned_width
+        for block, scale in zip(self.blocks, self.scales, strict=True):
+            stop = start + len(cast(Scale, scale).mean)
+            if isinstance(block, nn.Flatten):
+                return slice(start, stop)
+            start = stop
+        return None
+
     def forward(self, learned: Tensor, x: Any) -> Tensor:
         """Map the learned block (n, learned_width) of a batch x to (n, width)."""
         shows = "learned" if self.training else self._shows

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from ._base import Features
@@ -31,6 +32,23 @@ class Raw(Features):
     """
 
     one_scale = True
+
+    def get_feature_names_out(
+        self, input_features: ArrayLike | None = None
+    ) -> NDArray[np.object_]:
+        """Return the names of the columns of X where it has names, see the embedder's.
+
+        Parameters
+        ----------
+        input_features : array-like of shape (n_features_in_,), default=None
+            Names of the columns of X, if `fit` saw none.
+
+        Returns
+        -------
+        names : ndarray of shape (n_features,), dtype object
+        """
+        names = super().get_feature_names_out(input_features)
+        return self._schema.renamed(names, slice(None), input_features)
 
     def learn(self, batch: Any, rng: np.random.RandomState) -> nn.Module:
         """Return the identity; see `Features.learn`."""

@@ -175,6 +175,48 @@ class PackedGraphs:
         part.index = None if self.index is None else self.index[rows]
         return part
 
+    def to_networkx(self) -> list[Any]:
+        """Return the graphs as graphs of networkx, which :func:`pack_graphs` reads back.
+
+        Returns
+        -------
+        graphs : list of networkx.Graph
+            ``Graph``, or ``DiGraph`` if one of the graphs is directed, or the multigraph of
+            either for a graph with repeated edges. Nodes are numbered from 0 in each graph and
+            have ``x``, a list of floats, and ``label``, edges these two and ``weight``: those
+            that there are.
+
+        Examples
+        --------
+        >>> from skcontrast.graphs import PackedGraphs
+        >>> graphs = PackedGraphs.from_arrays([[0, 1], [1, 0]], [0, 2], labels=["C", "O"])
+        >>> graphs.to_networkx()[0].nodes(data=True)
+        NodeDataView({0: {'label': 'C'}, 1: {'label': 'O'}})
+        """
+        return [self[[row]]._as_networkx() for row in range(len(self))]
+
+    def _as_networkx(self) -> Any:
+        """Return a single graph."""
+        import networkx as nx
+
+        topology = self.topology
+        there = torch.arange(len(topology.sources))
+        if topology.symmetric:
+            there = there[topology.sources <= topology.targets]
+        edges = topology.edge_index[:, there].T.tolist()
+        x, weight, codes = (_subset(column, there) for column in self.of_edges())
+        label = _named(codes, self.edge_categories)
+        graph = (nx.Graph if topology.symmetric else nx.DiGraph)()
+        if len(set(map(tuple, edges))) < len(edges):
+            graph = (nx.MultiGraph if topology.symmetric else nx.MultiDiGraph)()
+        own = _described(
+            topology.n_nodes, x=self.attributes, label=_named(self.labels, self.categories)
+        )
+        graph.add_nodes_from(enumerate(own))
+        of_edges = _described(len(edges), x=x, weight=weight, label=label)
+        graph.add_edges_from((*edge, own) for edge, own in zip(edges, of_edges, strict=True))
+        return graph
+
     def arrays(self) -> list[NDArray]:
         """Return the arrays that distinguish these graphs from others."""
         tensors = [*self.topology[:3], self.attributes, self.labels, *self.of_edges()]
@@ -237,6 +279,20 @@ def assemble(
         edge_labels=_subset(codes, order),
         edge_categories=categories,
     )
+
+
+def _named(codes: Tensor | None, categories: Sequence[Hashable]) -> list | None:
+    return None if codes is None else [categories[code] for code in codes.tolist()]
+
+
+def _described(n: int, **columns: Any) -> list[dict[str, Any]]:
+    """Return what each of n nodes or edges has of the columns, which may be None."""
+    lists = {
+        name: column.tolist() if isinstance(column, Tensor) else column
+        for name, column in columns.items()
+        if column is not None
+    }
+    return [{name: values[k] for name, values in lists.items()} for k in range(n)]
 
 
 def _subset(column: Tensor | None, rows: Tensor) -> Tensor | None:

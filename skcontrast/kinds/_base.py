@@ -50,6 +50,26 @@ class Schema:
             if (value := getattr(self, name)) is not None:
                 setattr(estimator, f"{name}_", value)
 
+    def renamed(self, names: np.ndarray, place: slice | None, given: Any = None) -> np.ndarray:
+        """Return names of output columns, with those of X where samples stand among them.
+
+        Parameters
+        ----------
+        names : ndarray of shape (n,), dtype object
+            The names without those of X, which stay if all together were not different.
+        place : slice or None
+            Where the samples stand, as encoders get them; None is nowhere.
+        given : array-like of str, default=None
+            The names of X, if it had none in `fit`.
+        """
+        given = self.feature_names_in if given is None else given
+        own = [] if given is None or place is None else self.kind.encoded_names(given)
+        if place is None or len(own) != len(names[place]):
+            return names
+        named = names.copy()
+        named[place] = own
+        return named if len(set(named)) == len(named) else names
+
 
 @dataclass(frozen=True)
 class Request:
@@ -334,6 +354,10 @@ class Kind(ParameterObject):
     def encoded_shape(self, sample_shape: tuple) -> tuple:
         """Return the shape of a sample of a batch behind the first layer."""
         return sample_shape
+
+    def encoded_names(self, names: Sequence[str]) -> list[str]:
+        """Return names of the numbers of a sample behind the first layer, by those of X."""
+        return list(names)
 
     def check_encoder(self, module: nn.Module, batch: Any, name: str) -> None:
         """Warn about what an encoder, adapted, does not read of a batch; once per fit."""

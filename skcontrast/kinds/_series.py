@@ -280,10 +280,12 @@ def lists_series(X: list, is_declared: bool) -> bool:
 
 
 def _may_be_pairs(X: Any) -> bool:
-    """Return whether two channels resemble each other, and no time the next, as in vectors."""
+    """Return whether two channels are as vectors are: of length 1, or alike, but not in time."""
     if not isinstance(X, np.ndarray) or X.shape[1] != 2 or X.dtype.kind != "f":
         return False
     some = X[:200].astype(np.float64)
+    if np.allclose(np.linalg.norm(some, axis=2), 1, atol=1e-3):
+        return True
     with np.errstate(all="ignore"):  # constant channels, and NaN behind the end
         z = (some - some.mean(axis=2, keepdims=True)) / some.std(axis=2, keepdims=True)
         between, next_to = (z[:, 0] * z[:, 1]).mean(), (z[..., 1:] * z[..., :-1]).mean()

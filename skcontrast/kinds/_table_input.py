@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 # Up to so many categories, a column is one-hot encoded.
 MOST_ONE_HOT = 256
+# The names of the cycles of times, by their days.
+_CYCLES = {1: "day", 7: "week", 365: "year"}
 
 
 def embedding_width(n_categories: int) -> int:
@@ -29,13 +31,40 @@ def n_features(columns: Sequence[Any]) -> int:
     return sum(_width(column) for column in columns)
 
 
+def feature_names(columns: Sequence[Any], names: Sequence[str]) -> list[str]:
+    """Return the names of what `TableInput` makes of coded columns, of columns of given names."""
+    named = list(zip(columns, names, strict=True))
+    numbers = [(column, name) for column, name in named if column.type != "category"]
+    found = [name for _, name in numbers]
+    found += [f"{name}_missing" for column, name in numbers if column.has_gaps]
+    for wave in ("sin", "cos"):
+        found += [
+            f"{name}_{_CYCLES[int(period) // 86400]}_{wave}"
+            for column, name in numbers
+            for period in column.periods
+        ]
+    categories = [(column, name) for column, name in named if column.type == "category"]
+    for column, name in sorted(categories, key=lambda pair: _is_embedded(pair[0])):
+        own = range(_width(column)) if _is_embedded(column) else _components(column)
+        found += [f"{name}_{component}" for component in own]
+    return found
+
+
+def _is_embedded(column: Any) -> bool:
+    return len(column.categories) > MOST_ONE_HOT
+
+
+def _components(column: Any) -> list[str]:
+    """Return what each component of a one-hot vector stands for."""
+    return [*column.categories, *["rare"] * column.has_rare, *["missing"] * column.has_gaps]
+
+
 def _width(column: Any) -> int:
     if column.type != "category":
         return 1 + column.has_gaps + 2 * len(column.periods)
-    n = len(column.categories)
-    if n > MOST_ONE_HOT:
-        return embedding_width(n)
-    return n + column.has_rare + column.has_gaps
+    if _is_embedded(column):
+        return embedding_width(len(column.categories))
+    return len(_components(column))
 
 
 class TableInput(nn.Module):
@@ -67,7 +96,7 @@ class TableInput(nn.Module):
         self._keep("masked", [j for j in numbers if columns[j].has_gaps])
         self._keep_cycles(columns, center, scale)
         categories = [j for j in positions if columns[j].type == "category"]
-        one_hot = [j for j in categories if len(columns[j].categories) <= MOST_ONE_HOT]
+        one_hot = [j for j in categories if not _is_embedded(columns[j])]
         self._keep("one_hot", one_hot)
         self._keep_slots([columns[j] for j in one_hot])
         embedded = [j for j in categories if j not in one_hot]

@@ -22,7 +22,7 @@ from .._data._statistics import FARTHEST, mean_and_std
 from .._warnings import warn
 from ._base import Kind, Request, Schema
 from ._scaling import ArrayKind, rows_for, scaled
-from ._table_input import TableInput, n_features
+from ._table_input import TableInput, feature_names, n_features
 
 _DAY = 86400.0
 _PERIODS = (_DAY, 7 * _DAY, 365.2425 * _DAY)
@@ -331,6 +331,10 @@ class Tables(ArrayKind):
     def encoded_shape(self, sample_shape: tuple) -> tuple:
         """Return ``(n_features,)``, of the features that the first layer makes of a row."""
         return (n_features(self.columns_),)
+
+    def encoded_names(self, names: Sequence[str]) -> list[str]:
+        """Return names of the features, such as ``port_Cherbourg`` and ``age_missing``."""
+        return feature_names(self.columns_, names)
 
     def first_layer(self, subset: Tensor, scaler: Any, *, channels_last: bool) -> nn.Module:
         """Return a `TableInput`."""

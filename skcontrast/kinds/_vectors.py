@@ -19,7 +19,9 @@ from .._data._statistics import as_tensor, mean_and_std
 from ._base import Kind, Request, Schema
 from ._scaling import AffineScaler, ArrayKind, Standardize, float_of
 
-_EXPECTED = "vectors of numbers, shape (n_samples, n_features)"
+_EXPECTED = (
+    "vectors of numbers, shape (n_samples, n_features), or columns of other types in a DataFrame"
+)
 
 
 class Vectors(ArrayKind):  # numpydoc ignore=PR02

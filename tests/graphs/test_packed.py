@@ -34,6 +34,42 @@ def test_arrays_are_packed_as_graphs_are(graphs):
     assert again.categories == ("a",) and again.labels.equal(packed.labels)
 
 
+def described(directed):
+    """Return two graphs, with attributes of nodes and edges, a loop and a node alone."""
+    first = nx.path_graph(4, nx.DiGraph if directed else nx.Graph)
+    first.add_edge(2, 2)
+    second = nx.star_graph(3, nx.DiGraph if directed else nx.Graph)
+    second.add_node(9)
+    for graph in (first, second):
+        for k, (_, data) in enumerate(graph.nodes(data=True)):
+            data.update(x=[0.5 * k, 1.0], label="CNO"[k % 3])
+        for k, (_, _, data) in enumerate(graph.edges(data=True)):
+            data.update(x=[float(k)], label=k % 2, weight=1.0 + k)
+    return [first, second]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_networkx_has_all_that_was_packed(directed):
+    graphs = [nx.convert_node_labels_to_integers(graph) for graph in described(directed)]
+    found = pack_graphs(graphs).to_networkx()
+    for graph, again in zip(graphs, found, strict=True):
+        assert type(again) is type(graph)
+        assert dict(again.nodes(data=True)) == dict(graph.nodes(data=True))
+        assert nx.utils.edges_equal(
+            again.edges(data=True), graph.edges(data=True), directed=directed
+        )
+    assert pack_graphs(found).topology.symmetric is not directed
+
+
+def test_networkx_of_graphs_without_attributes_or_with_repeated_edges():
+    twice = nx.MultiGraph([(0, 1), (0, 1), (1, 2)])
+    one, other = pack_graphs([nx.empty_graph(3), twice]).to_networkx()
+    assert one.nodes(data=True) == nx.empty_graph(3).nodes(data=True) and not one.edges
+    assert other.is_multigraph() and sorted(other.edges()) == [(0, 1), (0, 1), (1, 2)]
+    (both,) = PackedGraphs.from_arrays([[0, 0], [1, 1]], [0, 2]).to_networkx()
+    assert type(both) is nx.MultiDiGraph and both.number_of_edges() == 2
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_arrays_may_lie_in_any_order_and_are_copied(order):
     edges = np.array([[0, 1, 2], [1, 2, 0]], order=order)

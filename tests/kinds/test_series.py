@@ -502,3 +502,12 @@ def test_series_of_two_channels_are_no_pairs(n_channels):
     together = noise[:, :1].cumsum(axis=2) + noise
     for series in (noise, together, np.ones_like(noise), noise.astype(np.float32)):
         assert isinstance(recognised(series)[0], Series)
+
+
+def test_rows_of_length_one_in_two_channels_may_be_pairs_of_vectors():
+    rng = np.random.default_rng(0)
+    pairs = rng.normal(size=(30, 2, 40))
+    pairs /= np.linalg.norm(pairs, axis=2, keepdims=True)
+    with pytest.warns(UserWarning, match="If they are pairs of vectors"):
+        small(max_epochs=1).fit(pairs)
+    small(max_epochs=1).fit(pairs * 2)

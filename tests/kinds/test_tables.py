@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 import skcontrast
 from skcontrast.augmentation import FunctionAugmentation, GaussianNoise, MarginalCorruption
 from skcontrast.encoders import MLP
+from skcontrast.features import Raw
 from skcontrast.frameworks import CMC, MoCo
 from skcontrast.kinds import Images, Tables, Vectors
 from skcontrast.kinds._base import Request
@@ -55,6 +56,11 @@ def read(X, **params):
 
 
 # Which data is a table
+
+
+def test_an_array_of_other_columns_belongs_in_a_dataframe():
+    with pytest.raises((TypeError, ValueError), match="columns of other types in a DataFrame"):
+        small().fit(FRAME.to_numpy())
 
 
 def test_a_dataframe_with_gaps_or_categories_is_guessed_to_be_a_table():
@@ -227,6 +233,36 @@ def test_names_are_those_of_fit():
     with pytest.warns(UserWarning, match="X has no feature names, but ContrastiveEmbedder was"):
         h = embedder.transform(FRAME.to_numpy(dtype=object))
     np.testing.assert_array_equal(h, embedder.transform(FRAME))
+
+
+def test_columns_of_the_embedding_that_are_columns_of_x_keep_their_names(tmp_path):
+    embedder = small(encoder=None, max_epochs=1).set_output(transform="pandas").fit(FRAME)
+    found = embedder.transform(FRAME)
+    assert list(found.columns[:2]) == ["contrastiveembedder0", "contrastiveembedder1"]
+    age = (FRAME["age"] - FRAME["age"].mean()) / FRAME["age"].std(ddof=0)
+    assert abs(found["age"].corr(age.astype(float).fillna(0))) > 0.999
+    for name in ("Bonn", "Oslo", "Rome", "missing"):
+        is_so = FRAME["port"].isna() if name == "missing" else FRAME["port"].eq(name)
+        assert (found[f"port_{name}"] > 0).eq(is_so).all()
+    assert (found["wait_missing"] > 0).eq(FRAME["wait"].isna()).all()
+    assert {"since", "since_day_sin", "since_week_cos", "since_year_sin"} <= set(found.columns)
+    skcontrast.save(embedder, tmp_path / "a")
+    assert list(skcontrast.load(tmp_path / "a").get_feature_names_out()) == list(found.columns)
+    classifier = skcontrast.ContrastiveClassifier(embedder).fit(FRAME, y)
+    assert list(classifier.get_feature_names_out()) == list(found.columns)
+    embedder.set_params(output="projection")
+    assert (
+        embedder.get_feature_names_out()[-1] == f"contrastiveembedder{embedder.projection_dim - 1}"
+    )
+
+
+def test_names_of_embedded_rare_and_ambiguous_columns():
+    codes = [f"c{k}" for k in range(300)] * 2
+    table = pd.DataFrame({"code": codes, "port": ["Rome"] * 599 + ["Oslo"]})
+    names = list(Raw().fit(table).get_feature_names_out())
+    assert names == ["port_Rome", "port_rare", *(f"code_{k}" for k in range(len(names) - 2))]
+    table = pd.DataFrame({"port": ["Rome", "Oslo"] * 9, "port_Rome": np.arange(18.0)})
+    assert list(Raw().fit(table).get_feature_names_out()) == ["raw0", "raw1", "raw2"]
 
 
 def test_tables_without_names_are_taken_in_order():
