@@ -41,13 +41,12 @@ from skcontrast import (
     plotting,
     schedules,
     similarity,
-    simulation,
 )
 from tests.bad_values import GRAPHS, LABELS, PICTURES, SERIES, VECTORS, N, Y, Z, bad_values
 
 MODULES = (
     *(skcontrast, augmentation, callbacks, datasets, encoders, estimation, features, frameworks),
-    *(graphs, kinds, losses, metrics, optimizers, plotting, schedules, similarity, simulation),
+    *(graphs, kinds, losses, metrics, optimizers, plotting, schedules, similarity),
 )
 PAIRS = datasets.Parts(VECTORS, PICTURES)
 
@@ -94,11 +93,11 @@ class Door(NamedTuple):
 NO_DOORS = {
     *(
         estimation.Estimate,
-        simulation.Reliability,
+        estimation.Reliability,
         metrics.PairedComparison,
         metrics.BaselineComparison,
     ),
-    *(simulation.EstimatorComparison, simulation.ScoreSample, augmentation.ImageSymmetries),
+    *(estimation.ScoreSample, augmentation.ImageSymmetries),
     *(frameworks.Batch, frameworks.Contrast, frameworks.FitContext, graphs.GraphBatch),
     *(frameworks.KeyQueue, frameworks.MomentumNetwork, frameworks.Session, frameworks.in_batch),
     *(augmentation.Augmentation, encoders.Encoder, frameworks.Framework, kinds.Kind, losses.Loss),
@@ -174,12 +173,7 @@ def fitted_on_graphs():
 
 @cache
 def score_sample():
-    return simulation.ScoreModel().sample(20, 8, random_state=0)
-
-
-@cache
-def comparison():
-    return simulation.compare_estimators(simulation.ScoreModel(), n_anchors=50, random_state=0)
+    return estimation.ScoreSample.from_views(*Z, y=LABELS)
 
 
 @cache
@@ -223,13 +217,12 @@ VALID = {
     **dict.fromkeys(("embedder", "estimator"), fitted),
     "comparison": baselines, "folder": folder, "sample": score_sample,
     "generator": torch.Generator, "loss": losses.DCL, "obj": losses.DCL, "chain": tuple,
-    "model": simulation.ScoreModel,
     "densities": lambda: {"TN": (np.arange(3.0), np.arange(3.0))},
     "histories": lambda: {"a": [{"epoch": 1, "train_loss": 1.0}]},
     "losses": lambda: {"DCL": losses.DCL()},
     "path": lambda: folder() / "a.skc",
     "ranks": lambda: np.linspace(0.05, 1, 50),
-    "reliabilities": lambda: {"DCL": simulation.reliability(losses.DCL(), score_sample(), 4)},
+    "reliabilities": lambda: {"DCL": estimation.reliability(losses.DCL(), score_sample(), 4)},
     "scoring": lambda: metrics.make_view_scorer(metrics.alignment),
 }  # fmt: skip
 VALUES = {
@@ -268,11 +261,6 @@ ALSO = {
 SEVERAL = {"views": Z, "parts": (VECTORS, PICTURES)}
 
 
-def _score_model(**kwargs):
-    model = simulation.ScoreModel(**kwargs)
-    return model.sample(3, 4, random_state=0), model.auc, model.lower_bound
-
-
 def _probabilistic(cls, **kwargs):
     return contrastive_loss(*((z, torch.ones(N)) for z in Z), similarity=cls(**kwargs))
 
@@ -305,7 +293,6 @@ _SHAPES = (4,), (3, 8, 8), (None, 3), (3, None)
 DISPLAYS = [getattr(plotting, name) for name in plotting.__all__]
 # How the objects of a class are used, by a base class; the first of several that works.
 USES = {
-    simulation.ScoreModel: [lambda cls, **kw: _score_model(**kw)],
     losses.Loss: [_loss],
     similarity.ProbabilisticSimilarity: [_probabilistic],
     similarity.Similarity: [
@@ -410,7 +397,6 @@ FITTED = (augmentation.Augmentation, features.Features, features.PartialWhitenin
 # Classes whose methods are called by the engine alone, and objects that cannot be made as others.
 ENGINE = (optimizers.Optimizer, graphs.NodeFeatures)
 MADE = {
-    simulation.EstimatorComparison: comparison,
     augmentation.Unflatten: lambda: augmentation.Unflatten((1, 2, 2)).fit(VECTORS),
     datasets.ImageFolder: lambda: datasets.ImageFolder(folder(), 8),
     ContrastiveClassifier: lambda: ContrastiveClassifier(tiny()).fit(VECTORS, Y),

@@ -194,7 +194,6 @@ REFUSED = [
     'encoders.ResNet(stem="patches")',
     'augmentation.RandomAffine(padding="wrap")',
     'augmentation.SimCLRAugmentation(blur="never")',
-    'simulation.ScoreModel(proposal="cauchy")',
 ]
 
 
@@ -229,7 +228,7 @@ def test_components_of_ones_own_and_the_types_that_are_documented_pass_a_strict_
 def test_a_choice_that_does_not_exist_is_an_error(lines_of):
     imports = (
         "from skcontrast import ContrastiveEmbedder, augmentation, encoders, frameworks, losses\n"
-        "from skcontrast import kinds, simulation\n"
+        "from skcontrast import kinds\n"
     )
     lines = [line for line in lines_of(imports + "\n".join(REFUSED)) if "error:" in line]
     refused = {int(line.split(":")[1]) for line in lines if "[arg-type]" in line}

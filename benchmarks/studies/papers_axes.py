@@ -20,6 +20,7 @@ from itertools import product
 import numpy as np
 import torch
 
+from benchmarks._bcl_scores import ScoreModel
 from benchmarks._results import Table, make_parser
 from benchmarks.studies._digit_fits import (
     PROBES,
@@ -48,7 +49,6 @@ from skcontrast.losses import (
     Supervised,
 )
 from skcontrast.schedules import Auto, Linear, Steps
-from skcontrast.simulation import ScoreModel
 
 BIASED = "InfoNCE"
 BATCH_SIZES = (16, 32, 64, 128, 256)

@@ -26,7 +26,7 @@ from benchmarks.studies.real_scores import (
     scores_of,
     stages,
 )
-from skcontrast.simulation import reliability
+from skcontrast.estimation import reliability
 
 SETS = {"digits": digits, "Fashion-MNIST": fashion, "CIFAR-10": cifar}
 BY_RANK = {

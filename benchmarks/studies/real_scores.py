@@ -28,16 +28,19 @@ from benchmarks._results import Table, make_parser, spread
 from skcontrast import ContrastiveEmbedder
 from skcontrast.augmentation import ColorJitter, NodeDrop, RandomAffine, RandomFlip
 from skcontrast.estimation import (
+    ScoreSample,
     alpha_from_auc,
     estimate_soft_ring,
     macro_auc,
+    negative_bias,
     project_views,
+    push_share,
+    reliability,
     sharpness_from_auc,
 )
 from skcontrast.frameworks import SimCLR
 from skcontrast.losses import BCL, DCL, HCL, PUCL, InfoNCE, Ring, SoftRing
 from skcontrast.similarity import Cosine
-from skcontrast.simulation import ScoreSample, negative_bias, push_share, reliability
 
 BATCH = 256
 LENGTHS = (0, 1, 3, 10, 30, 60)

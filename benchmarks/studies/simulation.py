@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks._bcl_scores import ScoreModel, compare_estimators, matched_estimators
 from benchmarks._results import Table, make_parser
 from skcontrast.losses import BCL, NonparametricBCL
-from skcontrast.simulation import ScoreModel, compare_estimators, matched_estimators
 
 TAUS = (0.05, 0.1, 0.2, 0.3)
 ALPHAS = (0.6, 0.7, 0.8, 0.9, 0.99)

@@ -20,7 +20,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.integrate import quad
 
-from skcontrast.simulation import ScoreModel
+from benchmarks._bcl_scores import ScoreModel
 
 alphas, x = (0.5, 0.7, 0.9, 1.0), np.linspace(-4, 4, 401)
 figure, axes = plt.subplots(2, 2, figsize=(7, 5.4), sharex=True, sharey=True, layout="constrained")

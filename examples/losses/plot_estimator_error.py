@@ -21,7 +21,7 @@ cdf as Φ, keeps a bias no matter how many candidates there are.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skcontrast.simulation import ScoreModel, compare_estimators
+from benchmarks._bcl_scores import ScoreModel, compare_estimators
 
 styles = {
     "BIASED": ("#555555", "s"),

@@ -20,7 +20,7 @@ about one percent of the oracle, however the anchors' scores are shifted; BCL as
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skcontrast.simulation import ScoreModel, compare_estimators
+from benchmarks._bcl_scores import ScoreModel, compare_estimators
 
 names = ["BIASED", "DCL", "BCL (printed)", "BCL (inverted)", "oracle"]
 panels = {"gamma": np.linspace(0, 1, 9), "alpha": np.linspace(0.5, 1, 11)}

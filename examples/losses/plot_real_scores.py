@@ -20,10 +20,16 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from skcontrast import ContrastiveEmbedder
-from skcontrast.estimation import estimate_soft_ring, project_views
+from skcontrast.estimation import (
+    ScoreSample,
+    estimate_soft_ring,
+    negative_bias,
+    project_views,
+    push_share,
+    reliability,
+)
 from skcontrast.losses import BCL, DCL, InfoNCE, SoftRing, Supervised
 from skcontrast.plotting import ReliabilityDisplay
-from skcontrast.simulation import ScoreSample, negative_bias, push_share, reliability
 
 X, y = load_digits(return_X_y=True)
 order = np.random.default_rng(0).permutation(len(y))  # neighbours in the file share a writer

@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from skcontrast.simulation import ScoreModel
+from benchmarks._bcl_scores import ScoreModel
 
 alphas = (0.5, 0.7, 0.9, 1.0)
 samples = {

@@ -1,4 +1,4 @@
-r"""α, τ⁺ and sharpness estimated from the data.
+r"""α, τ⁺ and sharpness estimated from the data, and how well losses do on its scores.
 
 Under the model of BCL, the rank v of an anchor's positive among the candidate negatives (the
 share of candidates that score at most as high) has the density
@@ -11,6 +11,13 @@ are known, τ⁺ is the probability that two samples share a class, and α and t
 sharpness of ``SoftRing`` follow from the macro-AUC.
 Augmented views are closer to each other than samples of one class are, which the model does not
 know: on real data, compare the estimate from ranks with the one from labels where these are known.
+
+What a loss makes of real scores, where its gradient goes, and how reliable its probabilities are
+is computed from embeddings and labels::
+
+    z1, z2 = project_views(embedder, X)
+    sample = ScoreSample.from_views(z1, z2, y=y, similarity=embedder.similarity_)
+    negative_bias(loss, sample), push_share(loss, sample), reliability(loss, sample)
 """
 
 from ._from_embedder import project_views
@@ -21,19 +28,26 @@ from ._from_ranks import (
     estimate_tau_plus,
     positive_ranks,
 )
+from ._known_scores import Reliability, negative_bias, push_share, reliability
 from ._rank_statistics import Estimate
+from ._samples import ScoreSample
 from ._soft_ring import estimate_soft_ring
 
 __all__ = [
     "Estimate",
+    "Reliability",
+    "ScoreSample",
     "alpha_from_auc",
     "estimate_alpha",
     "estimate_alpha_and_tau_plus",
     "estimate_soft_ring",
     "estimate_tau_plus",
     "macro_auc",
+    "negative_bias",
     "positive_ranks",
     "project_views",
+    "push_share",
+    "reliability",
     "sharpness_from_auc",
     "tau_plus_from_labels",
 ]

@@ -41,7 +41,7 @@ def project_views(
     -------
     views : tuple of n_views ndarrays of shape (n_samples, d), dtype float32
         Projections, as :meth:`ScoreSample.from_views
-        <skcontrast.simulation.ScoreSample.from_views>`, :func:`macro_auc` and
+        <skcontrast.estimation.ScoreSample.from_views>`, :func:`macro_auc` and
         :func:`positive_ranks` take them together with ``similarity=embedder.similarity_``. With
         concentrations they have one more column. Without augmentation all views are equal.
 

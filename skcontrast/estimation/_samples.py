@@ -84,13 +84,13 @@ class ScoreSample(NamedTuple):
 
         See Also
         --------
-        skcontrast.simulation.negative_bias : How far a loss is off on such scores.
+        skcontrast.estimation.negative_bias : How far a loss is off on such scores.
         skcontrast.estimation.project_views : Views from a fitted embedder.
 
         Examples
         --------
         >>> import numpy as np
-        >>> from skcontrast.simulation import ScoreSample
+        >>> from skcontrast.estimation import ScoreSample
         >>> z1, z2 = np.random.default_rng(0).normal(size=(2, 6, 4))
         >>> sample = ScoreSample.from_views(z1, z2, y=[0, 0, 0, 1, 1, 1])
         >>> sample.scores.shape, sample.is_negative.sum(axis=1)[0], sample.positives.shape
@@ -135,13 +135,6 @@ def checked_sample(sample: ScoreSample) -> ScoreSample:
     return sample._replace(
         scores=scores, is_negative=is_negative.astype(bool), positives=positives
     )
-
-
-def with_negatives(sample: ScoreSample) -> ScoreSample:
-    """Return the anchors that have a true negative among their candidates."""
-    usable = sample.is_negative.any(axis=1)
-    scores, is_negative, positives = (part[usable] for part in sample[:3])
-    return sample._replace(scores=scores, is_negative=is_negative, positives=positives)
 
 
 def true_negatives_by_rank(sample: ScoreSample) -> np.ndarray:

@@ -29,7 +29,7 @@ def estimate_soft_ring(sample: ScoreSample) -> dict[str, float]:
     ----------
     sample : ScoreSample
         Scores and the truth, as :meth:`ScoreSample.from_views
-        <skcontrast.simulation.ScoreSample.from_views>` returns them from embeddings and labels.
+        <skcontrast.estimation.ScoreSample.from_views>` returns them from embeddings and labels.
 
     Returns
     -------
@@ -45,17 +45,19 @@ def estimate_soft_ring(sample: ScoreSample) -> dict[str, float]:
 
     See Also
     --------
-    skcontrast.simulation.reliability : How well the probabilities fit a different sample.
+    skcontrast.estimation.reliability : How well the probabilities fit a different sample.
     sharpness_from_auc : The sharpness where only the AUC is known.
 
     Examples
     --------
-    >>> from skcontrast.estimation import estimate_soft_ring
+    >>> import numpy as np
+    >>> from skcontrast.estimation import ScoreSample, estimate_soft_ring, reliability
     >>> from skcontrast.losses import SoftRing
-    >>> from skcontrast.simulation import ScoreModel, reliability
-    >>> model = ScoreModel(alpha=0.9, tau_plus=0.1)
-    >>> loss = SoftRing(**estimate_soft_ring(model.sample(1000, 64, random_state=0)))
-    >>> reliability(loss, model.sample(1000, 64, random_state=1)).largest_gap < 0.03
+    >>> y = np.repeat(np.arange(10), 20)
+    >>> views = np.random.default_rng(0).normal(np.eye(10)[y], 0.3, (2, 200, 10))
+    >>> sample = ScoreSample.from_views(*views, y=y)
+    >>> loss = SoftRing(**estimate_soft_ring(sample))
+    >>> reliability(loss, sample).largest_gap < 0.03
     True
     """
     check_component(sample, ScoreSample, owner="estimate_soft_ring", parameter="sample")

@@ -180,7 +180,7 @@ class Loss(ParameterObject):
     def true_negative_probability(self, ranks_from_farthest: Tensor, n_candidates: int) -> Tensor:
         """Return the probability that a candidate is a true negative, by its rank.
 
-        No training needs it: it is what :func:`skcontrast.simulation.reliability` compares with
+        No training needs it: it is what :func:`skcontrast.estimation.reliability` compares with
         labels.
 
         Parameters

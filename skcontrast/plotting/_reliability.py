@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .._checks import check_component
-from ..estimation import project_views
+from ..estimation import Reliability, ScoreSample, project_views, reliability
 from ..losses import Loss
-from ..simulation import Reliability, ScoreSample, reliability
 from ._axes import MARKERS, Axes, axes, class_colors
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ class ReliabilityDisplay:
     Parameters
     ----------
     reliabilities : dict of str to Reliability
-        As :func:`skcontrast.simulation.reliability` returns them, of the same scores, by name.
+        As :func:`skcontrast.estimation.reliability` returns them, of the same scores, by name.
 
     Attributes
     ----------
@@ -39,16 +38,19 @@ class ReliabilityDisplay:
 
     See Also
     --------
-    skcontrast.simulation.reliability : The numbers without a figure.
+    skcontrast.estimation.reliability : The numbers without a figure.
 
     Examples
     --------
     >>> import matplotlib
     >>> matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> from skcontrast.estimation import ScoreSample
     >>> from skcontrast.losses import BCL, Ring
+    >>> y = np.repeat(np.arange(10), 20)
+    >>> views = np.random.default_rng(0).normal(np.eye(10)[y], 0.3, (2, 200, 10))
+    >>> sample = ScoreSample.from_views(*views, y=y)
     >>> from skcontrast.plotting import ReliabilityDisplay
-    >>> from skcontrast.simulation import ScoreModel
-    >>> sample = ScoreModel(alpha=0.9).sample(500, 64, random_state=0)
     >>> losses = {"BCL": BCL(0.9), "Ring": Ring(outer=1.0, inner=0.1)}
     >>> display = ReliabilityDisplay.from_sample(sample, losses)
     >>> list(display.lines_)

@@ -10,6 +10,8 @@ from skcontrast import contrastive_loss
 from skcontrast._objective._contrast import Contrast
 from skcontrast._objective._mean_loss import OBJECTIVES, objective_value
 from skcontrast._objective._tile import Anchors, Tile
+from skcontrast.estimation import ScoreSample
+from skcontrast.estimation._known_scores import estimate
 from skcontrast.losses import (
     BCL,
     DCL,
@@ -26,7 +28,6 @@ from skcontrast.losses import (
 )
 from skcontrast.losses._posterior import false_negative_probability
 from skcontrast.similarity import DotProduct
-from skcontrast.simulation import ScoreModel, estimate
 from tests._objective.common import slopes
 from tests.common import BY_DIRECTIONS
 
@@ -202,7 +203,7 @@ def test_more_than_an_estimate_is_refused_wherever_an_estimate_is_needed(loss):
     with pytest.raises(ValueError, match="'negatives' parameter of PositiveDebiased"):
         contrastive_loss(*some_views(), loss=PositiveDebiased(negatives=loss))
     with pytest.raises(ValueError, match="nothing to compare"):
-        estimate(loss, ScoreModel().sample(2, 8, random_state=0))
+        estimate(loss, ScoreSample.from_views(*torch.randn(2, 4, 3), y=[0, 0, 1, 1]))
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
 from skcontrast.augmentation import GaussianNoise
-from skcontrast.estimation import macro_auc, project_views
+from skcontrast.estimation import ScoreSample, macro_auc, project_views
 from skcontrast.similarity import VonMisesFisher
-from skcontrast.simulation import ScoreSample
 from tests.common import X_DIGITS, small, vectors
 
 

@@ -7,11 +7,10 @@ from sklearn.metrics import roc_auc_score
 
 from skcontrast._objective import _rows
 from skcontrast._objective._contrast import in_batch
-from skcontrast.estimation import macro_auc, positive_ranks
+from skcontrast.estimation import ScoreSample, macro_auc, positive_ranks
 from skcontrast.estimation._rank_statistics import class_aucs, classes_by_rank
 from skcontrast.estimation._samples import true_negatives_by_rank
 from skcontrast.similarity import Cosine, VonMisesFisher
-from skcontrast.simulation import ScoreSample
 from tests.common import random_views
 
 

@@ -5,9 +5,10 @@ import pytest
 import torch
 
 from skcontrast import contrastive_loss
+from skcontrast.estimation import ScoreSample
+from skcontrast.estimation._known_scores import estimate
 from skcontrast.losses import BCL, DCL, InfoNCE, Supervised
 from skcontrast.similarity import Cosine, DotProduct, VonMisesFisher
-from skcontrast.simulation import ScoreSample, estimate
 from tests.common import random_views
 
 Y = np.array([0, 1, 0, 1, 2, 0, 2])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from skcontrast.estimation import estimate_soft_ring, sharpness_from_auc
+from benchmarks._bcl_scores import ScoreModel
+from skcontrast.estimation import ScoreSample, estimate_soft_ring, reliability, sharpness_from_auc
 from skcontrast.losses import SoftRing
-from skcontrast.simulation import ScoreModel, ScoreSample, reliability
 
 
 def drawn(loss, n_anchors=4000, n=100):

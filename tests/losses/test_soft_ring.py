@@ -9,12 +9,18 @@ from skcontrast import ContrastiveEmbedder, contrastive_loss
 from skcontrast._fit._estimated_parameters import AutoParameters
 from skcontrast._objective._contrast import in_batch
 from skcontrast.augmentation import GaussianNoise
-from skcontrast.estimation import Estimate, estimate_soft_ring, macro_auc, sharpness_from_auc
+from skcontrast.estimation import (
+    Estimate,
+    ScoreSample,
+    estimate_soft_ring,
+    macro_auc,
+    reliability,
+    sharpness_from_auc,
+)
 from skcontrast.losses import InfoNCE, Loss, Ring, SoftRing
 from skcontrast.losses._posterior import false_negative_probability, ranks_inside
 from skcontrast.schedules import Auto, Linear, interval
 from skcontrast.similarity import Cosine
-from skcontrast.simulation import ScoreSample, reliability
 from tests.common import random_views
 
 

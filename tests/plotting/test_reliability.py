@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from skcontrast.estimation import project_views
+from benchmarks._bcl_scores import ScoreModel
+from skcontrast.estimation import ScoreSample, project_views, reliability
 from skcontrast.losses import BCL, DCL, Ring
 from skcontrast.plotting import ReliabilityDisplay
 from skcontrast.schedules import Auto
-from skcontrast.simulation import ScoreModel, ScoreSample, reliability
 from tests.common import X_DIGITS, small
 
 LOSSES = {"BCL": BCL(0.9), "Ring": Ring(outer=1.0, inner=0.1)}

@@ -5,9 +5,15 @@ import pytest
 import torch
 from scipy.integrate import quad
 from scipy.optimize import brentq
+from scipy.stats import kstest
+from sklearn.metrics import roc_auc_score
 
+from benchmarks import _bcl_scores
+from benchmarks._bcl_scores import ScoreModel, compare_estimators, matched_estimators
 from skcontrast._objective._contrast import Contrast
 from skcontrast._objective._mean_loss import objective_value
+from skcontrast.estimation import ScoreSample
+from skcontrast.estimation._known_scores import estimate
 from skcontrast.losses import (
     BCL,
     DCL,
@@ -27,14 +33,6 @@ from skcontrast.losses import (
 from skcontrast.losses import __all__ as exported_losses
 from skcontrast.schedules import Linear
 from skcontrast.similarity import Similarity
-from skcontrast.simulation import (
-    ScoreModel,
-    ScoreSample,
-    _estimators,
-    compare_estimators,
-    estimate,
-    matched_estimators,
-)
 
 TAU, ALPHA, BETA, C = 0.2, 0.8, 0.7, 0.3
 
@@ -259,12 +257,10 @@ def test_anchors_without_a_true_negative_are_left_out():
         len(values) == len(comparison.supervised) for values in comparison.estimates.values()
     )
     assert np.isfinite(comparison.supervised).all()
-    with pytest.raises(ValueError, match=r"raise n_anchors or n_candidates"):
-        compare_estimators(ScoreModel(tau_plus=1 - 1e-9), n_candidates=1, random_state=0)
 
 
 def test_anchors_are_drawn_in_chunks(monkeypatch):
-    monkeypatch.setattr(_estimators, "_CHUNK_ELEMENTS", 1000)
+    monkeypatch.setattr(_bcl_scores, "CHUNK", 1000)
     sizes, draw = [], ScoreModel.sample
 
     def recorded(self, *args):
@@ -282,9 +278,6 @@ def test_estimators_are_matched_ones_by_default():
     settings = {"n_anchors": 20, "random_state": 0}
     by_default = compare_estimators(model, **settings).summary()
     assert compare_estimators(model, matched_estimators(model), **settings).summary() == by_default
-    for nothing in ({}, DCL()):
-        with pytest.raises(ValueError, match="estimators must be a dict of at least one loss"):
-            compare_estimators(model, nothing)
 
 
 def test_matched_estimators_know_the_model():
@@ -337,11 +330,73 @@ def test_every_parameter_of_the_model_may_vary(parameter):
     assert means[0] != means[1]
 
 
-def test_a_class_in_the_place_of_a_model_is_refused():
-    with pytest.raises(TypeError, match=r"'model' parameter .* must be an instance"):
-        compare_estimators(ScoreModel)
+# The model
+
+MODELS = [
+    ScoreModel(alpha=0.5, tau_plus=0.3, gamma=0.0),
+    ScoreModel(alpha=0.8, tau_plus=0.3, gamma=0.0, temperature=0.2),
+    ScoreModel(alpha=1.0, tau_plus=0.3, gamma=0.0, form="printed"),
+    ScoreModel(alpha=0.9, tau_plus=0.6, gamma=0.0, proposal="normal", temperature=2.0),
+]
 
 
-def test_an_unknown_metric_is_refused(comparison):
-    with pytest.raises(ValueError, match=r"'metric' parameter of .* Got 'rmse'"):
-        comparison.summary("rmse")
+@pytest.fixture(params=MODELS, ids=repr)
+def model(request):
+    return request.param
+
+
+def test_unlabeled_cdf_is_the_quadratic_that_bcl_inverts():
+    model = ScoreModel(alpha=0.85, tau_plus=0.2)
+    phi = np.linspace(0, 1, 11)
+    a = (1 - 2 * 0.85) * (1 - 2 * 0.2)
+    np.testing.assert_allclose(model.cdf(phi - 0.5), (1 - a) * phi + a * phi**2, atol=1e-12)
+
+
+def test_auc_is_not_alpha(model):
+    end = 0.5 if model.proposal == "uniform" else 9.0
+    integral, _ = quad(lambda x: model.density(x, "FN") * model.cdf(x, "TN"), -end, end)
+    assert model.auc == pytest.approx((1 + 4 * model.alpha) / 6) == pytest.approx(integral)
+    sample = model.sample(1, 20_000, random_state=0)
+    measured = roc_auc_score(~sample.is_negative[0], sample.scores[0])
+    assert measured == pytest.approx(model.auc, abs=0.015)
+
+
+def test_samples_follow_the_densities(model):
+    sample = model.sample(20, 500, n_positives=100, random_state=1)
+    drawn = {
+        "TN": sample.scores[sample.is_negative],
+        "FN": sample.scores[~sample.is_negative],
+        "UN": sample.scores.ravel(),
+    }
+    for component, scores in drawn.items():
+        test = kstest(scores * model.temperature, model.cdf, args=(component,))
+        assert test.pvalue > 1e-3
+    positives = sample.positives.ravel() * model.temperature
+    assert kstest(positives, model.cdf, args=("FN",)).pvalue > 1e-3
+
+
+def test_a_candidate_is_false_with_probability_tau_plus():
+    sample = ScoreModel(tau_plus=0.2).sample(100, 1000, random_state=0)
+    assert (~sample.is_negative).mean() == pytest.approx(0.2, abs=0.005)
+    rest = ScoreModel(tau_plus=0.2, c=0.4).sample(100, 1000, random_state=0)
+    expected = PUCL(tau_plus=0.2, c=0.4).effective_tau_plus
+    assert (~rest.is_negative).mean() == pytest.approx(expected, abs=0.005)
+    assert ScoreModel(c=1.0).sample(5, 100, random_state=0).is_negative.all()
+
+
+@pytest.mark.parametrize("form, limit", [("once", 1 / 0.5), ("printed", 1 / 0.5**3)])
+def test_shifts_stay_within_the_range_of_scores(form, limit):
+    wide = ScoreModel(form=form, gamma=1.0).sample(2000, 50, random_state=0)
+    assert np.abs(wide.scores).max() <= limit and wide.lower_bound == -limit
+    assert wide.scores.max() > 0.95 * limit and wide.scores.min() < -0.95 * limit
+    still = ScoreModel(form=form, gamma=0.0).sample(2000, 50, random_state=0)
+    assert np.abs(still.scores).max() <= 0.5 / 0.5
+    # An anchor's candidates and positives move together.
+    spread = [np.ptp(np.c_[sample.scores, sample.positives], axis=1) for sample in (wide, still)]
+    np.testing.assert_allclose(spread[0], spread[1])
+
+
+def test_the_lowest_score_bounds_all_others_at_high_temperature():
+    sample = ScoreModel(form="printed", temperature=2.0, gamma=1.0).sample(50, random_state=0)
+    assert sample.scores.min() >= sample.lower_bound
+    assert ScoreModel(proposal="normal").lower_bound == -np.inf

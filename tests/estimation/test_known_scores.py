@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 import torch
 
+from benchmarks._bcl_scores import ScoreModel
 from skcontrast import contrastive_loss
+from skcontrast.estimation import ScoreSample, negative_bias, push_share, reliability
 from skcontrast.losses import (
     BCL,
     DCL,
@@ -20,7 +22,6 @@ from skcontrast.losses import (
     Supervised,
 )
 from skcontrast.schedules import Linear
-from skcontrast.simulation import ScoreModel, ScoreSample, negative_bias, push_share, reliability
 from tests.common import LOSSES, random_views
 
 Y = np.arange(12) // 2

@@ -9,20 +9,37 @@ from typing import NamedTuple, cast
 import numpy as np
 import torch
 
-from .._checks import Interval, check_argument, check_component
+from .._checks import Interval, check_argument, check_component, checked
 from .._objective._base import TileGradients
-from .._objective._exponential import Contrastive
+from .._objective._exponential import Contrastive, log_expectation
 from .._objective._tile import Anchors, Tile
-from ..estimation import Estimate
-from ..estimation._samples import (
-    ScoreSample,
-    checked_sample,
-    true_negatives_by_rank,
-    with_negatives,
-)
 from ..losses import Loss, Supervised
 from ..schedules._numbers import check_numbers
-from ._estimators import estimate
+from ._rank_statistics import Estimate
+from ._samples import ScoreSample, checked_sample, true_negatives_by_rank
+
+
+@checked(loss=Loss, sample=ScoreSample)
+def estimate(loss: Loss, sample: ScoreSample) -> np.ndarray:
+    r"""Return a loss's estimate of the mean of :math:`e^s` over each anchor's true negatives.
+
+    In float64, by the code that training runs; ``Supervised()`` sees the truth.
+    """
+    check_numbers(loss)
+    sample = checked_sample(sample)
+    if not loss.is_estimate:
+        raise ValueError(
+            f"{type(loss).__name__} does not differ from InfoNCE by an estimate of the mean of "
+            "e^s over true negatives alone: there is nothing to compare."
+        )
+    log_estimates = log_expectation(
+        torch.tensor(sample.scores, dtype=torch.float64),
+        torch.tensor(sample.positives, dtype=torch.float64),
+        loss,
+        bounds=(sample.lower_bound, -sample.lower_bound),
+        same_class=torch.tensor(~sample.is_negative),
+    )
+    return log_estimates.exp().numpy()
 
 
 def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
@@ -39,7 +56,7 @@ def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
         An instance with numbers, not schedules, as hyperparameters.
     sample : ScoreSample
         Scores and the truth, as :meth:`ScoreSample.from_views
-        <skcontrast.simulation.ScoreSample.from_views>` returns them from embeddings and labels.
+        <skcontrast.estimation.ScoreSample.from_views>` returns them from embeddings and labels.
 
     Returns
     -------
@@ -57,7 +74,6 @@ def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
 
     See Also
     --------
-    skcontrast.simulation.estimate : The estimates themselves.
     push_share : Where the gradient goes.
 
     Notes
@@ -67,18 +83,22 @@ def negative_bias(loss: Loss, sample: ScoreSample) -> Estimate:
 
     Examples
     --------
-    >>> from skcontrast.simulation import negative_bias
+    >>> import numpy as np
+    >>> from skcontrast.estimation import ScoreSample, negative_bias
     >>> from skcontrast.losses import DCL, InfoNCE
-    >>> from skcontrast.simulation import ScoreModel
-    >>> sample = ScoreModel().sample(2000, 64, random_state=0)
+    >>> y = np.repeat(np.arange(10), 20)
+    >>> views = np.random.default_rng(0).normal(np.eye(10)[y], 0.3, (2, 200, 10))
+    >>> sample = ScoreSample.from_views(*views, y=y)
     >>> negative_bias(InfoNCE(), sample).value > 0.05
     True
-    >>> abs(negative_bias(DCL(0.1), sample).value) < 0.02
+    >>> abs(negative_bias(DCL(0.095), sample).value) < 0.02
     True
     """
     sample = _checked(loss, sample, owner="negative_bias")
-    sample = with_negatives(sample)
-    if len(sample.scores) < 2:
+    usable = sample.is_negative.any(axis=1)
+    scores, is_negative, positives = (part[usable] for part in sample[:3])
+    sample = sample._replace(scores=scores, is_negative=is_negative, positives=positives)
+    if len(scores) < 2:
         raise ValueError(f"Two anchors must have a true negative, got {len(sample.scores)}.")
     truth, estimates = estimate(Supervised(), sample), estimate(loss, sample)
     ratio = estimates.mean() / truth.mean()
@@ -127,10 +147,12 @@ def push_share(loss: Loss, sample: ScoreSample) -> Estimate:
     --------
     A subtracted term scales the push and does not move it:
 
-    >>> from skcontrast.simulation import push_share
+    >>> import numpy as np
+    >>> from skcontrast.estimation import ScoreSample, push_share
     >>> from skcontrast.losses import BCL, InfoNCE, Supervised
-    >>> from skcontrast.simulation import ScoreModel
-    >>> sample = ScoreModel(alpha=0.9).sample(500, 64, random_state=0)
+    >>> y = np.repeat(np.arange(10), 20)
+    >>> views = np.random.default_rng(0).normal(np.eye(10)[y], 0.3, (2, 200, 10))
+    >>> sample = ScoreSample.from_views(*views, y=y)
     >>> push_share(BCL(0.9), sample).value < push_share(InfoNCE(), sample).value
     True
     >>> push_share(Supervised(), sample).value
@@ -240,11 +262,13 @@ def reliability(loss: Loss, sample: ScoreSample, n_bins: int = 10) -> Reliabilit
 
     Examples
     --------
-    >>> from skcontrast.simulation import reliability
-    >>> from skcontrast.losses import BCL
-    >>> from skcontrast.simulation import ScoreModel
-    >>> sample = ScoreModel(alpha=0.9, tau_plus=0.1).sample(2000, 64, random_state=0)
-    >>> reliability(BCL(alpha=0.9, tau_plus=0.1), sample).largest_gap < 0.03
+    >>> import numpy as np
+    >>> from skcontrast.estimation import ScoreSample, reliability
+    >>> from skcontrast.losses import SoftRing
+    >>> y = np.repeat(np.arange(10), 20)
+    >>> views = np.random.default_rng(0).normal(np.eye(10)[y], 0.3, (2, 200, 10))
+    >>> sample = ScoreSample.from_views(*views, y=y)
+    >>> reliability(SoftRing(sharpness=1.6), sample).largest_gap < 0.03
     True
     """
     sample = _checked(loss, sample, owner="reliability")
