@@ -190,9 +190,10 @@ class Pretrained(Encoder):
         """Learn nothing; raise ValueError for pixels that are not in [0, 1]."""
         low, high = float(batch.min()), float(batch.max())
         if low < -_TOLERANCE or high > 1 + _TOLERANCE:
+            white = 255 if high <= 255 else 65535
             raise ValueError(
                 f"Pretrained takes intensities in [0, 1], but X holds images from {low:.4g} to "
-                f"{high:.4g}: pass uint8 images, or floats divided by white, such as X / 255."
+                f"{high:.4g}: pass uint8 images, or floats divided by white, such as X / {white}."
             )
         if 0 < high < _DARKEST:
             warn(

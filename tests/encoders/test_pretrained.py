@@ -101,11 +101,12 @@ def test_pixels_are_right_whatever_the_kind_says(net, kind):
     "wrong, message",
     [
         (X.astype(float), r"takes intensities in \[0, 1\], but X holds images from 0"),
+        (X.astype(float) * 257, "X / 65535"),
         ((X / 255 - 0.5) / 0.25, r"takes intensities in \[0, 1\]"),
         (np.repeat(X[:, :1], 4, axis=1), "X has 4 channels, the network Net takes 3, or 1"),
         (X[:, :2], "X has 2 channels"),
     ],
-    ids=["0 to 255", "standardised", "four channels", "two channels"],
+    ids=["0 to 255", "16 bits", "standardised", "four channels", "two channels"],
 )
 def test_wrong_pixels_are_refused(net, wrong, message):
     with warnings.catch_warnings():
