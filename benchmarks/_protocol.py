@@ -115,6 +115,14 @@ def split(y, test, n, seed):
     return drawn, test + rng.choice(len(y) - test, 3000, replace=False)
 
 
+def draw_labels(y, n, seed):
+    """Return the classes of n samples of each class, −1 for all other samples."""
+    rng, few = np.random.default_rng(seed), np.full(len(y), -1)
+    for k in np.unique(y):
+        few[rng.choice(np.flatnonzero(y == k), n, replace=False)] = k
+    return few
+
+
 def numbers(X, rows):
     """Return what needs no learning: pixels, features, or how often each node label occurs."""
     if isinstance(X, np.ndarray):

@@ -36,9 +36,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from benchmarks._image_sets import load_images
+from benchmarks._protocol import draw_labels
 from benchmarks._results import Table, make_parser, spread
 from benchmarks._series_sets import load_series
-from benchmarks.studies.few_labels import draw_labels, split
 from skcontrast import ContrastiveEmbedder, rows_to_label
 from skcontrast.features import PartialWhitening
 
@@ -175,7 +175,9 @@ def main():
         return
     scores: dict[str, list] = {}
     for seed in range(args.seeds):
-        X_train, y_train, X_test, y_test = split(None, None, seed)
+        X_train, X_test, y_train, y_test = train_test_split(
+            *SAMPLES["digits"](), stratify=SAMPLES["digits"]()[1], random_state=seed
+        )
         few = draw_labels(y_train, args.n_labels, seed)
         labeled = np.flatnonzero(few >= 0)
         for name, embed in representations(X_train, X_test, labeled, seed, args.epochs):

@@ -1,4 +1,4 @@
-"""The figure of the page "Do debiased losses help?", from benchmarks.studies.false_negatives."""
+"""The figure of the page "Do debiased losses help?", from what false_negatives stored."""
 
 import json
 from pathlib import Path

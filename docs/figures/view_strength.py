@@ -1,4 +1,4 @@
-"""Losses against the strength of the views, from benchmarks.studies.open_questions."""
+"""Losses against the strength of the views, from the figures of open_questions."""
 
 import json
 from pathlib import Path

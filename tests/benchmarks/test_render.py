@@ -38,7 +38,14 @@ def test_every_stored_table_is_on_the_page_of_its_benchmark(path):
     page = path.with_suffix(".md").read_text(encoding="utf-8")
     shown = re.findall(r"^<!-- table: (.+) -->$", page, flags=re.MULTILINE)
     assert sorted(shown) == sorted(_results.load(path))
-    assert (path.parents[1] / f"{path.stem}.py").exists()
+
+
+@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
+def test_figures_have_a_module_or_name_the_last_commit_that_has_it(path):
+    page = path.with_suffix(".md").read_text(encoding="utf-8")
+    module = f"benchmarks/{path.parents[1].name}/{path.stem}.py"
+    is_answered = re.search(rf"^Answered: `{module}` is in commit [0-9a-f]{{7}} ", page, re.M)
+    assert (render.FOLDER.parent / module).exists() != bool(is_answered)
 
 
 @pytest.mark.parametrize("path", render.DOCUMENTED, ids=lambda path: path.name)
